@@ -261,6 +261,40 @@ def test_nobody_reaches_upwards_by_the_table_of_modules():
     assert found == {path: count for path, (count, _) in READS_MODULES.items()}
 
 
+# Who asks whether memory is there, or whether something stands in for plain tensors: outside of the
+# interpreters, which are there for that.
+ASKS = re.compile(
+    r"\b(is_meta|in_region|computes_nothing|without_memory|is_meta_device|made_on_meta|new_on_meta|"
+    r"device_beside|refuse_meta|refuse_reading|meta_arguments|meta_call|on_meta|stands_in|stand_in|"
+    r"behind|refuse_batch|in_batch|refuse_shared_write|attached)\b")
+IMPORTS = re.compile(r"^[ \t]*from\s+[\w.]+\s+c?import\s+(\([^)]*\)|[^\n]*)", re.MULTILINE)
+
+
+def asking(path):
+    """The lines of a module that ask."""
+    text = IMPORTS.sub("", TRIPLE_QUOTED.sub("", path.read_text()))
+    code = [line.split("#")[0] for line in text.splitlines()]
+    return [line for line in code if ASKS.search(line) and not re.match(r"\s*(cp?def|def)\b", line)]
+
+
+def test_loops_do_not_ask_whether_memory_is_there():
+    """They are handed to base/work.pxd, which asks for all. Beside it new tensors ask, which are
+    where the one that they are like is; and the executor of element-wise work, that a copy from
+    `meta` to memory is refused."""
+    asking_loops = {str(path.relative_to(PACKAGE)) for path in sources()
+                    if re.search(r"\b(in_region|region_size)\b", path.read_text())
+                    and "interpreters" not in path.parts}
+    assert asking_loops == {f"_core/{name}" for name in (
+        "base/region.pxd", "base/region.pyx", "base/work.pxd", "tensor/meta.pxd",
+        "tensor/tensor.pyx", "tiles/run.pyx")}
+
+
+def test_few_ask_what_interpreters_know():
+    """The number may only fall."""
+    found = {path: len(asking(path)) for path in sources() if "interpreters" not in path.parts}
+    assert sum(found.values()) <= 172, {str(path): n for path, n in found.items() if n}
+
+
 def modules_after(statement):
     return set(run_python(f"{statement}\nimport sys\nprint(*sorted(sys.modules))").split())
 

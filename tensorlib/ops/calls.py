@@ -6,10 +6,10 @@ from tensorlib._core.base.dtypes import dtype
 from tensorlib._core.base.shape import listed
 from tensorlib._core.graph.modes import _set_grad_enabled, is_grad_enabled
 from tensorlib._core.graph.op import Op, find
-from tensorlib._core.interpreters.foreign import stands_in
 from tensorlib._core.sweep.python_nodes import linked_alias, sweep_inside
 from tensorlib._core.sweep.rules import gradients
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.arguments import is_tensor
 from tensorlib.ops.compose import ARGUMENT
 from tensorlib.ops.declare import FUNCTIONS, resolved, run_resolved
 
@@ -209,7 +209,7 @@ def checked(op, needs, values):
         raise TypeError(f"{op.name}_gradient: takes {', '.join(needs)}; got {len(values)} values")
     given = dict(zip(needs, values))
     for name in needs[len(needs) - len(op.outputs):]:
-        if not all(x is None or isinstance(x, Tensor) or stands_in(x) for x in flat([given[name]])):
+        if not all(x is None or is_tensor(x) for x in flat([given[name]])):
             raise TypeError(f"{op.name}_gradient: {name} must be a Tensor or None, not "
                             f"{type(given[name]).__name__}")
     return given

@@ -4,6 +4,7 @@ import functools
 
 import numpy as np
 
+from tensorlib._core.arrays.arrays import from_numpy
 from tensorlib._core.arrays.convert import as_tensor
 from tensorlib._core.base.shape import listed
 from tensorlib._core.base.storage import OutOfMemoryError, check_room
@@ -44,6 +45,16 @@ def within_memory(name, make):
         return make()
     except MemoryError as error:
         raise OutOfMemoryError(f"{name}: {error}") from None
+
+
+def by_numpy(name, make, shape, dtype, *inputs):
+    """The tensor of an array that NumPy makes of the elements of the inputs.
+
+    Where one of these has none, on `meta`, it is a tensor of that shape and dtype.
+    """
+    if any(x.is_meta for x in inputs):
+        return inputs[0].new_empty(shape, dtype=dtype)
+    return from_numpy(within_memory(name, make))
 
 
 def repeated_places(name, size, repeats):

@@ -22,7 +22,7 @@ SIDE = 2**20
 
 # The shape of what they give depends on the values; or NumPy computes it, which needs them.
 NEED_ELEMENTS = set("""
-    allclose argwhere bincount equal is_nonzero isin masked_scatter masked_select mode mode_order
+    allclose argwhere bincount equal is_nonzero isin masked_scatter masked_select
     multinomial nonzero normal repeat_interleave unique unique_consecutive ctc_loss middle
     histc histogram
     cholesky cholesky_inverse cholesky_solve cofactors geqrf inverse ldl_systems_solved

@@ -3,8 +3,9 @@
 A tensor on `meta` has a storage like every other, with addresses and a number of bytes, so that
 views, strides and the checks that elements lie in their storage are those of all tensors. Its
 addresses are taken from one region of the address space, which is reserved when it is first needed
-and which nothing is ever written to: the places that run loops look whether their result lies in
-it, or whether the thread is in the mode in which all that it allocates does.
+and which nothing is ever written to: the place that runs loops (`work.pxd`) looks whether the
+memory that they are for lies in it, and the pool whether the thread is in the mode in which all
+that it allocates does.
 
 The region is readable and writable, though no page of it is ever touched: a loop that came by
 without looking would find zeros there, and no crash. It is as large as the system permits, and the

@@ -11,7 +11,7 @@ cpdef object plain_number(str name, str argument, object value)
 cdef object finish(str name, Tensor x, object out, object requires_grad)
 cdef int fill_number(str name, Tensor x, object value) except -1
 cdef Tensor allotted(str name, int dtype, int ndim, const Py_ssize_t* dims, object device)
-cdef int run_over(range_fn run, void* context, Py_ssize_t n, Py_ssize_t grain) except -1
+cdef int run_over(range_fn run, void* context, Tensor x, Py_ssize_t grain) except -1
 cdef int fill_bits(Tensor x, uint64_t bits) except -1
 cdef int number_bits(str name, object value, int dtype, uint64_t* bits) except -1
 cdef Tensor alike(str name, object input, object dtype, object layout, object device,

@@ -11,11 +11,10 @@ from tensorlib._core.arrays.as_numbers cimport in_graph
 from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT64, FLOAT_KIND, INT64, ITEMSIZE, KIND, default_float, dtype_id, dtype_object,
 )
-from tensorlib._core.base.pool cimport parallel_for, range_fn
-from tensorlib._core.base.region cimport in_region
+from tensorlib._core.base.pool cimport range_fn
 from tensorlib._core.base.shape cimport MAX_NDIM, count, parse_shape
-from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.base.watch cimport watched
+from tensorlib._core.base.work cimport share
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.interpreters.foreign cimport behind, stands_in
 from tensorlib._core.interpreters.profile cimport begin_making, end_making, observing
@@ -202,25 +201,16 @@ cdef void fill_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
         done += BLOCK
 
 
-cdef int run_over(range_fn run, void* context, Py_ssize_t n, Py_ssize_t grain) except -1:
-    """Runs over [0, n), from half a grain on in parallel and without the GIL."""
-    cdef int era
-    if n < grain // 2:
-        run(context, 0, n)
-        return 0
-    era = work_begins()
-    with nogil:
-        parallel_for(run, context, n, grain)
-    return work_ends(era)
+cdef int run_over(range_fn run, void* context, Tensor x, Py_ssize_t grain) except -1:
+    """Writes the elements of `x`, from half a grain on in parallel and without the GIL."""
+    return share(run, context, x.data_pointer, x.numel_, grain, x.numel_ < grain // 2)
 
 
 cdef int fill_bits(Tensor x, uint64_t bits) except -1:
     """Every element of a tensor without gaps := these bits."""
     cdef Fill fill
-    if in_region(x.data_pointer):
-        return 0
     fill.y, fill.bits, fill.itemsize = x.data_pointer, bits, ITEMSIZE[x.type]
-    return run_over(fill_range, &fill, x.numel_, FILL_GRAIN)
+    return run_over(fill_range, &fill, x, FILL_GRAIN)
 
 
 cdef int number_bits(str name, object value, int dtype, uint64_t* bits) except -1:

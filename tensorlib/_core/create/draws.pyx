@@ -11,14 +11,13 @@ from tensorlib._core.apply.inplace cimport check_writable
 from tensorlib._core.base.dtypes cimport (
     BFLOAT16, FLOAT16, FLOAT32, FLOAT64, FLOAT_KIND, KIND, default_float, dtype_object,
 )
-from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.create.creation cimport (
     alike, check_options, chosen_dtype, finish, number_bits, plain_number, run_over, sized,
 )
 from tensorlib._core.create.generator cimport (
-    Generator, chosen, refuse_apart, seen_apart, sizes_apart,
+    Generator, chosen, next_draw, refuse_apart, seen_apart, sizes_apart,
 )
 from tensorlib._core.create.overwrite cimport histories_of, overwritten
 from tensorlib._core.graph.modes cimport mode
@@ -111,12 +110,9 @@ cdef void draw_doubles(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept
 cdef int draw_reals(Tensor x, Generator generator, Draw* draw) except -1:
     """x := numbers of the law; dtypes that no kernel draws are cast from float32."""
     cdef Tensor y = x
-    if in_region(x.data_pointer):
-        return 0
     if not x.packed or (x.type != FLOAT32 and x.type != FLOAT64):
         y = new_like(x, FLOAT64 if x.type == FLOAT64 else FLOAT32)
-    draw.seed, draw.offset = generator.key, generator.offset
-    generator.offset += 1
+    next_draw(generator, x, &draw.seed, &draw.offset)
     draw.y = y.data_pointer
     draw.levels = 0
     if draw.law != NORMAL and x.type == FLOAT16:     # so that no value rounds up to 1
@@ -126,9 +122,9 @@ cdef int draw_reals(Tensor x, Generator generator, Draw* draw) except -1:
     draw.floats = normal_floats if draw.law == NORMAL else uniform_floats
     draw.doubles = normal_doubles if draw.law == NORMAL else uniform_doubles
     if y.type == FLOAT32:
-        run_over(draw_floats, draw, y.numel_, DRAW_GRAIN)
+        run_over(draw_floats, draw, y, DRAW_GRAIN)
     else:
-        run_over(draw_doubles, draw, y.numel_, DRAW_GRAIN)
+        run_over(draw_doubles, draw, y, DRAW_GRAIN)
     if y is not x:
         copy_into(x, y)
     return 0

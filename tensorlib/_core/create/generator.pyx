@@ -11,6 +11,7 @@ import os
 from tensorlib._core.base.dtypes cimport UINT8
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.interpreters.stack cimport effect
+from tensorlib._core.tensor.meta cimport is_meta
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 
 from tensorlib._core.base.device import CPU, require_cpu
@@ -181,3 +182,9 @@ cdef Generator chosen(str name, object generator):
     if not isinstance(generator, Generator):
         raise TypeError(f"{name}: generator must be a Generator, not {type(generator).__name__}")
     return <Generator>generator
+
+
+cdef void next_draw(Generator source, Tensor x, uint64_t* seed, uint64_t* offset) noexcept:
+    """What the numbers for `x` follow from; where it has no memory, none are drawn."""
+    seed[0], offset[0] = source.key, source.offset
+    source.offset += not is_meta(x)

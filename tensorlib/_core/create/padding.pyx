@@ -11,10 +11,8 @@ from tensorlib._core.base.dtypes cimport (
     FLOAT32, FLOAT_KIND, ITEMSIZE, KIND, compute_dtype, dtype_object,
 )
 from tensorlib._core.base.items cimport item
-from tensorlib._core.base.pool cimport parallel_for
-from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.shape cimport MAX_NDIM, count, settled
-from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.base.work cimport share
 from tensorlib._core.create.creation cimport fill_number
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view
 from tensorlib._core.tiles.copies cimport cast, copy_into, packed, zero
@@ -227,7 +225,7 @@ def bordered(Tensor input, tuple spatial, tuple margins, mode, bint back):
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Py_ssize_t planes = 1, rows
     cdef Py_ssize_t* buffer
-    cdef int d, n = len(spatial), era, kind = take_sizes(&b, mode, spatial, margins)
+    cdef int d, n = len(spatial), kind = take_sizes(&b, mode, spatial, margins)
     cdef int lead = input.ndim_ - n, dtype = input.type
     cdef bint fits = lead >= 0
     cdef Tensor x, y
@@ -250,7 +248,7 @@ def bordered(Tensor input, tuple spatial, tuple margins, mode, bint back):
     y = new_tensor(dtype, input.ndim_, dims)
     if back:
         zero(y)
-    if x.numel_ == 0 or y.numel_ == 0 or in_region(y.data_pointer):
+    if x.numel_ == 0 or y.numel_ == 0:
         return cast(y, input.type)
     b.itemsize = ITEMSIZE[dtype]
     b.x, b.y = (y.data_pointer, x.data_pointer) if back else (x.data_pointer, y.data_pointer)
@@ -260,13 +258,10 @@ def bordered(Tensor input, tuple spatial, tuple margins, mode, bint back):
         raise MemoryError("pad: no memory for the places of margins")
     try:
         fill(&b, kind, spatial, margins, buffer)
-        era = work_begins()
-        with nogil:
-            if back:
-                parallel_for(add_planes, &b, planes, 1 + GRAIN // (rows // planes * b.out[2]))
-            else:
-                parallel_for(show_rows, &b, rows, 1 + GRAIN // b.out[2])
-        work_ends(era)
+        if back:
+            share(add_planes, &b, b.y, planes, 1 + GRAIN // (rows // planes * b.out[2]), False)
+        else:
+            share(show_rows, &b, b.y, rows, 1 + GRAIN // b.out[2], False)
     finally:
         free(buffer)
     return cast(y, input.type)

@@ -8,13 +8,12 @@ from tensorlib._core.base.dtypes cimport (
     BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT_KIND, INT64, KIND, UINT64, dtype_object,
     is_unsigned,
 )
-from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.create.creation cimport (
     alike, check_options, chosen_dtype, finish, number_bits, run_over, sized,
 )
 from tensorlib._core.create.draws cimport DRAW_GRAIN, roomy
-from tensorlib._core.create.generator cimport Generator, chosen, refuse_apart, seen_apart
+from tensorlib._core.create.generator cimport Generator, chosen, next_draw, refuse_apart, seen_apart
 from tensorlib._core.create.overwrite cimport histories_of, overwritten
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.interpreters.stack cimport offered
@@ -64,13 +63,10 @@ cdef int draw_between(str name, Tensor x, object low, object high, object genera
         raise RuntimeError(f"{name}: expects low < high, got low={low} and high={high}")
     for bound in (low, high - 1):
         check_bound(name, bound, x.type)
-    if in_region(x.data_pointer):
-        return 0
-    draw.seed, draw.offset = source.key, source.offset
-    source.offset += 1
+    next_draw(source, x, &draw.seed, &draw.offset)
     draw.low, draw.span = <int64_t><uint64_t>(low % 2**64), (high - low) % 2**64
     draw.y = <int64_t*>y.data_pointer
-    run_over(draw_integers, &draw, y.numel_, DRAW_GRAIN)
+    run_over(draw_integers, &draw, y, DRAW_GRAIN)
     return 0 if y is x else copy_into(x, y)
 
 

@@ -3,12 +3,11 @@
 from libc.stdint cimport int64_t, uint64_t
 
 from tensorlib._core.base.dtypes cimport BOOL, INT64, dtype_object
-from tensorlib._core.base.region cimport in_region
-from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.base.watch cimport watched
+from tensorlib._core.base.work cimport run_once
 from tensorlib._core.create.creation cimport check_options, chosen_dtype, finish, run_over, sized
 from tensorlib._core.create.draws cimport DRAW_GRAIN
-from tensorlib._core.create.generator cimport Generator, chosen, seen_apart, sizes_apart
+from tensorlib._core.create.generator cimport Generator, chosen, next_draw, seen_apart, sizes_apart
 from tensorlib._core.create.random_integers cimport largest
 from tensorlib._core.create.ranges cimport plain_size
 from tensorlib._core.interpreters.stack cimport offered
@@ -46,6 +45,19 @@ cdef void shuffle(int64_t* y, const uint64_t* bits, Py_ssize_t n) noexcept nogil
         y[j] = i
 
 
+cdef struct Shuffles:
+    int64_t* y
+    const uint64_t* bits
+    Py_ssize_t rows, length
+
+
+cdef void shuffle_rows(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Shuffles* of = <Shuffles*>context
+    cdef Py_ssize_t row
+    for row in range(of.rows):
+        shuffle(of.y + row * of.length, of.bits + row * of.length, of.length)
+
+
 cdef bits_loop raw_bits = NULL
 
 
@@ -75,9 +87,7 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
     cdef tuple sizes
     cdef Tensor x, bits
     cdef BitsDraw draw
-    cdef Py_ssize_t row, rows
-    cdef int64_t* places
-    cdef int era
+    cdef Shuffles shuffles
     if watched:
         done = offered(None, "randperm", (n,), {"generator": generator, "dtype": dtype, "out": out})
         if done is not NotImplemented:
@@ -93,17 +103,10 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
         raise RuntimeError(f"randperm: n = {length} is too large for {dtype_object(id)}")
     x = sized("randperm", (), (*sizes, length), INT64, device)
     bits = sized("randperm", (), (*sizes, length), INT64, device)
-    if in_region(x.data_pointer):
-        return finish("randperm", cast(x, id), out, requires_grad)
-    draw.seed, draw.offset = source.key, source.offset
-    source.offset += 1
+    next_draw(source, x, &draw.seed, &draw.offset)
     draw.y = <uint64_t*>bits.data_pointer
-    run_over(draw_bits, &draw, bits.numel_, DRAW_GRAIN)
-    rows = bits.numel_ // length if length else 0
-    places = <int64_t*>x.data_pointer
-    era = work_begins()
-    with nogil:
-        for row in range(rows):
-            shuffle(places + row * length, draw.y + row * length, length)
-    work_ends(era)
+    run_over(draw_bits, &draw, bits, DRAW_GRAIN)
+    shuffles.y, shuffles.bits, shuffles.length = <int64_t*>x.data_pointer, draw.y, length
+    shuffles.rows = bits.numel_ // length if length else 0
+    run_once(shuffle_rows, &shuffles, x.data_pointer, False)
     return seen_apart(finish("randperm", cast(x, id), out, requires_grad))

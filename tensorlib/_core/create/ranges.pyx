@@ -11,15 +11,12 @@ from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT32, FLOAT64, FLOAT_KIND, INT64, INTEGER_KIND, ITEMSIZE, KIND, UINT64,
     default_float,
 )
-from tensorlib._core.base.region cimport in_region
+from tensorlib._core.base.work cimport run_alone
 from tensorlib._core.create.creation cimport (
     allotted, check_options, chosen_dtype, fill_bits, finish, number_bits, plain_number, run_over,
 )
 from tensorlib._core.tensor.tensor cimport Tensor
 from tensorlib._core.tiles.copies cimport cast, packed_copy
-
-from tensorlib._core.base.device import is_meta_device
-from tensorlib._core.interpreters.on_meta import made_on_meta
 
 cdef enum:
     RAMP_GRAIN = 1 << 15         # elements written by a thread at once
@@ -63,18 +60,16 @@ cdef void ramp_doubles(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept
     ramp_reals(<double*>(<Ramp*>context).y, <Ramp*>context, begin, end)
 
 
-cdef Tensor run_ramp(str name, Ramp* ramp, Py_ssize_t n, int dtype):
+cdef Tensor run_ramp(str name, Ramp* ramp, Py_ssize_t n, int dtype, object device):
     """A vector of int64, float32 or float64."""
-    cdef Tensor x = allotted(name, dtype, 1, &n, None)
-    if in_region(x.data_pointer):
-        return x
+    cdef Tensor x = allotted(name, dtype, 1, &n, device)
     ramp.y = x.data_pointer
     if dtype == INT64:
-        run_over(ramp_integers, ramp, n, RAMP_GRAIN)
+        run_over(ramp_integers, ramp, x, RAMP_GRAIN)
     elif dtype == FLOAT32:
-        run_over(ramp_floats, ramp, n, RAMP_GRAIN)
+        run_over(ramp_floats, ramp, x, RAMP_GRAIN)
     else:
-        run_over(ramp_doubles, ramp, n, RAMP_GRAIN)
+        run_over(ramp_doubles, ramp, x, RAMP_GRAIN)
     return x
 
 
@@ -97,17 +92,14 @@ def arange(start=None, end=None, step=1, *, out=None, dtype=None, layout=None, d
     end = plain_number("arange", "end", end)
     step = plain_number("arange", "step", step)
     check_options("arange", layout, device, pin_memory)
-    if device is not None and is_meta_device(device):
-        return made_on_meta(arange, start, end, step, out=out, dtype=dtype,
-                            requires_grad=requires_grad)
     reals = PyFloat_Check(start) or PyFloat_Check(end) or PyFloat_Check(step)
     id = chosen_dtype("arange", dtype, out, default_float() if reals else INT64)
     if not (isfinite(start) and isfinite(end) and isfinite(step)):
         raise RuntimeError(f"arange: unsupported range: {start} -> {end} in steps of {step}")
     if KIND[id] == INTEGER_KIND:
-        x = integer_range(start, end, step, id)
+        x = integer_range(start, end, step, id, device)
     elif KIND[id] == FLOAT_KIND:
-        x = real_range(start, end, step, id)
+        x = real_range(start, end, step, id, device)
     else:
         raise RuntimeError("arange: not implemented for tensorlib.bool")
     return finish("arange", x, out, requires_grad)
@@ -129,7 +121,7 @@ cdef Py_ssize_t checked_count(object n) except -1:
     return int(n)
 
 
-cdef Tensor integer_range(object start, object end, object step, int id):
+cdef Tensor integer_range(object start, object end, object step, int id, object device):
     """Integers of any width. As in PyTorch, int64 cuts the bounds before it counts, others do not;
     uint64 does, whose bounds a double may not hold either."""
     cdef Ramp ramp
@@ -148,7 +140,7 @@ cdef Tensor integer_range(object start, object end, object step, int id):
         check_fits(start + (n - 1) * step, id)
     ramp.first = <uint64_t>(start % 2**64) if n else 0        # uint64 wraps in between
     ramp.stride = <uint64_t>(step % 2**64) if n > 1 else 0
-    return cast(run_ramp("arange", &ramp, n, INT64), id)
+    return cast(run_ramp("arange", &ramp, n, INT64, device), id)
 
 
 cdef int check_fits(object value, int id) except -1:
@@ -156,13 +148,13 @@ cdef int check_fits(object value, int id) except -1:
     return number_bits("arange", value, id, &bits)
 
 
-cdef Tensor real_range(double start, double end, double step, int id):
+cdef Tensor real_range(double start, double end, double step, int id, object device):
     cdef Ramp ramp
     cdef Py_ssize_t n
     check_direction(start, end, step)
     n = checked_count(ceil((end - start) / step))
     ramp.start, ramp.step, ramp.half = start, step, n
-    return cast(run_ramp("arange", &ramp, n, id if id == FLOAT32 else FLOAT64), id)
+    return cast(run_ramp("arange", &ramp, n, id if id == FLOAT32 else FLOAT64, device), id)
 
 
 cdef Py_ssize_t plain_size(str name, str argument, object value) except -1:
@@ -179,7 +171,7 @@ cdef Py_ssize_t plain_size(str name, str argument, object value) except -1:
     return size
 
 
-cdef Tensor spaced(str name, object start, object end, object steps, int id):
+cdef Tensor spaced(str name, object start, object end, object steps, int id, object device):
     cdef Ramp ramp
     cdef Py_ssize_t n = plain_size(name, "steps", steps)
     if id == BOOL:
@@ -188,7 +180,7 @@ cdef Tensor spaced(str name, object start, object end, object steps, int id):
     ramp.stop = plain_number(name, "end", end)
     ramp.step = (ramp.stop - ramp.start) / (n - 1) if n > 1 else 0
     ramp.half, ramp.last = (n + 1) // 2, n - 1
-    return run_ramp(name, &ramp, n, id if id == FLOAT32 else FLOAT64)
+    return run_ramp(name, &ramp, n, id if id == FLOAT32 else FLOAT64, device)
 
 
 def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None,
@@ -203,10 +195,7 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
     """
     cdef int id = chosen_dtype("linspace", dtype, out, default_float())
     check_options("linspace", layout, device, pin_memory)
-    if device is not None and is_meta_device(device):
-        return made_on_meta(linspace, start, end, steps, out=out, dtype=dtype,
-                            requires_grad=requires_grad)
-    return finish("linspace", cast(spaced("linspace", start, end, steps, id), id), out,
+    return finish("linspace", cast(spaced("linspace", start, end, steps, id, device), id), out,
                   requires_grad)
 
 
@@ -221,19 +210,26 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
     tensor([1., 2., 4., 8.])
     """
     cdef int id = chosen_dtype("logspace", dtype, out, default_float())
-    cdef double radix = plain_number("logspace", "base", base)
+    cdef Powers powers
     cdef Tensor x
-    cdef double* y
-    cdef Py_ssize_t i
     check_options("logspace", layout, device, pin_memory)
-    if device is not None and is_meta_device(device):
-        return made_on_meta(logspace, start, end, steps, base, out=out, dtype=dtype,
-                            requires_grad=requires_grad)
-    x = spaced("logspace", start, end, steps, FLOAT64 if id != BOOL else BOOL)
-    y = <double*>x.data_pointer
-    for i in range(0 if in_region(y) else x.numel_):
-        y[i] = pow(radix, y[i])
+    x = spaced("logspace", start, end, steps, FLOAT64 if id != BOOL else BOOL, device)
+    powers.y, powers.radix = <double*>x.data_pointer, plain_number("logspace", "base", base)
+    run_alone(raise_to_powers, &powers, powers.y, x.numel_)
     return finish("logspace", cast(x, id), out, requires_grad)
+
+
+cdef struct Powers:
+    double* y
+    double radix
+
+
+cdef void raise_to_powers(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """y := radix ** y"""
+    cdef Powers* powers = <Powers*>context
+    cdef Py_ssize_t i
+    for i in range(begin, end):
+        powers.y[i] = pow(powers.radix, powers.y[i])
 
 
 # ---- matrices ------------------------------------------------------------------------------------
@@ -245,38 +241,62 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, pin_memory
     Shapes: (n, m). Raises: RuntimeError for a size that is negative or too large, TypeError.
     """
     cdef Py_ssize_t dims[2]
-    cdef Py_ssize_t i
-    cdef uint64_t bits
+    cdef Diagonal diagonal
     cdef Tensor x
     check_options("eye", layout, device, pin_memory)
     dims[0] = plain_size("eye", "n", n)
     dims[1] = dims[0] if m is None else plain_size("eye", "m", m)
     x = allotted("eye", chosen_dtype("eye", dtype, out, default_float()), 2, dims, device)
     fill_bits(x, 0)
-    number_bits("eye", 1, x.type, &bits)
-    for i in range(0 if in_region(x.data_pointer) else min(dims[0], dims[1])):
-        memcpy(x.data_pointer + i * (dims[1] + 1) * ITEMSIZE[x.type], &bits, ITEMSIZE[x.type])
+    number_bits("eye", 1, x.type, &diagonal.bits)
+    diagonal.y, diagonal.size = x.data_pointer, ITEMSIZE[x.type]
+    diagonal.step = (dims[1] + 1) * diagonal.size
+    run_alone(write_diagonal, &diagonal, diagonal.y, min(dims[0], dims[1]))
     return finish("eye", x, out, requires_grad)
+
+
+cdef struct Diagonal:
+    char* y
+    Py_ssize_t step, size        # bytes
+    uint64_t bits
+
+
+cdef void write_diagonal(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Diagonal* of = <Diagonal*>context
+    cdef Py_ssize_t i
+    for i in range(begin, end):
+        memcpy(of.y + i * of.step, &of.bits, of.size)
 
 
 def triangle(Tensor x, Py_ssize_t diagonal, bint upper):
     """A copy of `x` with zeros below (`upper`) or above a diagonal of the last two dims."""
-    cdef Py_ssize_t rows, cols, row, first, last, size = ITEMSIZE[x.type]
+    cdef Triangle of
     cdef Tensor y
-    cdef char* place
     if x.ndim_ < 2:
         raise RuntimeError(f"{'triu' if upper else 'tril'}: input must have at least 2 dims, got "
                            f"{x.ndim_}")
     y = packed_copy(x, x.type)
-    rows, cols = x.dims[x.ndim_ - 2], x.dims[x.ndim_ - 1]
-    place = y.data_pointer
-    diagonal = min(max(diagonal, -rows), cols)
-    for row in range(x.numel_ // cols if cols and not in_region(place) else 0):
-        # [first, last) of this row is what goes
-        first = 0 if upper else row % rows + diagonal + 1
-        last = row % rows + diagonal if upper else cols
-        first, last = max(first, <Py_ssize_t>0), min(last, cols)
-        if first < last:
-            memset(place + first * size, 0, (last - first) * size)
-        place += cols * size
+    of.rows, of.cols, of.size = x.dims[x.ndim_ - 2], x.dims[x.ndim_ - 1], ITEMSIZE[x.type]
+    of.y, of.diagonal, of.upper = y.data_pointer, min(max(diagonal, -of.rows), of.cols), upper
+    run_alone(clear_triangle, &of, of.y, x.numel_ // of.cols if of.cols else 0)
     return y
+
+
+cdef struct Triangle:
+    char* y
+    Py_ssize_t rows, cols, size, diagonal
+    bint upper
+
+
+cdef void clear_triangle(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """Zeros what goes in rows [begin, end) of the matrices"""
+    cdef Triangle* of = <Triangle*>context
+    cdef Py_ssize_t row, first, last
+    cdef char* place = of.y
+    for row in range(begin, end):
+        first = 0 if of.upper else row % of.rows + of.diagonal + 1
+        last = row % of.rows + of.diagonal if of.upper else of.cols
+        first, last = max(first, <Py_ssize_t>0), min(last, of.cols)
+        if first < last:
+            memset(place + first * of.size, 0, (last - first) * of.size)
+        place += of.cols * of.size

@@ -3,9 +3,8 @@
 from libc.stdint cimport uint64_t
 
 from tensorlib._core.base.dtypes cimport FLOAT64
-from tensorlib._core.base.region cimport in_region
 from tensorlib._core.create.creation cimport run_over
-from tensorlib._core.create.generator cimport Generator, chosen
+from tensorlib._core.create.generator cimport Generator, chosen, next_draw
 from tensorlib._core.tensor.tensor cimport Tensor, new_like
 
 from tensorlib import _kernels
@@ -54,14 +53,11 @@ def drawn(str kind, Tensor a, Tensor b or None=None, *, generator=None):
     if b is not None and a.numel_ != b.numel_:
         raise ValueError(f"{kind}: {a.numel_} and {b.numel_} parameters")
     y = new_like(a, FLOAT64)
-    if in_region(y.data_pointer):
-        return y
     address = LOOPS[kind][1]
     draw.run = <void*>address
-    draw.seed, draw.offset = source.key, source.offset
-    source.offset += 1
+    next_draw(source, y, &draw.seed, &draw.offset)
     draw.a = <const double*>a.data_pointer
     draw.b = NULL if b is None else <const double*>b.data_pointer
     draw.y = <double*>y.data_pointer
-    run_over(draw_part, &draw, y.numel_, GRAIN)
+    run_over(draw_part, &draw, y, GRAIN)
     return y

@@ -12,10 +12,8 @@ from tensorlib._core.base.dtypes cimport (
     dtype_object, is_unsigned,
 )
 from tensorlib._core.base.items cimport item, number
-from tensorlib._core.base.pool cimport parallel_for
-from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.shape cimport MAX_NDIM, parse_shape
-from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.base.work cimport run_alone, run_once, share
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view, same_shape
 from tensorlib._core.tiles.copies cimport packed_copy, zero
 
@@ -206,9 +204,9 @@ cdef bint walk(line run, Tensor x, int dim, Tensor places, Tensor y, bint adds) 
     cdef Py_ssize_t itemsize = ITEMSIZE[x.type], n = places.numel_, parts
     cdef Lines lines
     cdef Cut cut
-    cdef int d, era
+    cdef int d
     require_places(x, dim, places, y)
-    if n == 0 or in_region(x.data_pointer):
+    if n == 0:
         return True
     lines.run, lines.x, lines.y = run, x.data_pointer, y.data_pointer
     lines.places = <const int64_t*>places.data_pointer
@@ -223,17 +221,14 @@ cdef bint walk(line run, Tensor x, int dim, Tensor places, Tensor y, bint adds) 
         for d in range(lines.ndim):
             if lines.dims[d] > lines.dims[lines.inner]:
                 lines.inner = d
-    if n < RELEASE_GIL:
-        return walk_lines(&lines)
-    cut.lines, cut.dim, cut.failed = &lines, longest(&lines, dim if adds else -1), 0
+    cut.lines, cut.failed, cut.dim = &lines, 0, -1
+    if n >= RELEASE_GIL:
+        cut.dim = longest(&lines, dim if adds else -1)
     parts = lines.dims[cut.dim] if cut.dim >= 0 else 1
-    era = work_begins()
-    with nogil:
-        if parts == 1:
-            cut.failed = not walk_lines(&lines)
-        else:
-            parallel_for(walk_part, &cut, parts, 1 + GRAIN // (n // parts))
-    work_ends(era)
+    if parts == 1:
+        run_once(walk_all, &cut, lines.x, n < RELEASE_GIL)
+    else:
+        share(walk_part, &cut, lines.x, parts, 1 + GRAIN // (n // parts), False)
     return not cut.failed
 
 
@@ -251,6 +246,12 @@ cdef int longest(const Lines* lines, int but) noexcept:
         if d != but and 2 * lines.dims[d] >= most:
             return d
     return -1
+
+
+cdef void walk_all(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """Runs along all lines."""
+    cdef Cut* cut = <Cut*>context
+    cut.failed = not walk_lines(cut.lines)
 
 
 cdef void walk_part(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
@@ -312,14 +313,28 @@ cdef bint walk_lines(const Lines* lines) noexcept nogil:
 
 cdef bint in_range(Tensor positions, Py_ssize_t size) noexcept:
     """Whether all of these packed int64 are in [0, size)."""
-    cdef const int64_t* values = <const int64_t*>positions.data_pointer
+    cdef Bounds bounds
+    bounds.values, bounds.size = <const int64_t*>positions.data_pointer, size
+    bounds.signs = 0
+    run_alone(look_for_signs, &bounds, bounds.values, positions.numel_)
+    return bounds.signs >= 0
+
+
+cdef struct Bounds:
+    const int64_t* values
+    Py_ssize_t size
+    int64_t signs
+
+
+cdef void look_for_signs(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """A sign bit where a position is not in [0, size); the least number wraps."""
+    cdef Bounds* bounds = <Bounds*>context
+    cdef const int64_t* values = bounds.values
     cdef int64_t signs = 0
-    cdef Py_ssize_t i
-    if in_region(values):
-        return True
-    for i in range(positions.numel_):        # a sign bit where one is not; the least number wraps
+    cdef Py_ssize_t i, size = bounds.size
+    for i in range(begin, end):
         signs |= values[i] | <int64_t>(<uint64_t>(size - 1) - <uint64_t>values[i])
-    return signs >= 0
+    bounds.signs = signs
 
 
 cdef Tensor wrapped(Tensor x, Py_ssize_t size, Py_ssize_t dim, str name=None):

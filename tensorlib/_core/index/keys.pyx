@@ -25,9 +25,9 @@ from tensorlib._core.base.dtypes cimport (
     BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT_KIND, INT64, ITEMSIZE, KIND, UINT8,
     is_unsigned,
 )
-from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.shape cimport MAX_NDIM, sizes_of
 from tensorlib._core.base.shape cimport broadcast as broadcast_shapes
+from tensorlib._core.base.work cimport share
 from tensorlib._core.index.basic cimport (
     ADVANCED, ELLIPSIS, Kind, NEW, SLICE, basic_view, kind_of, require_dims, settled,
 )
@@ -327,8 +327,6 @@ cdef int apply(Tensor view, Index index, Tensor y, Move kind) except -1:
     cdef int n_index = n_index_dims(index), d, own, rest = 0
     cdef Tensor one
     cdef Walk walk
-    if in_region(view.data_pointer):
-        return 0
     start(&walk, view.data_pointer, y.data_pointer)
     if index.mask is not None:
         if not one_step(index.mask.ndim_, view.dims + index.first, view.steps + index.first, &step):

@@ -4,10 +4,8 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from tensorlib._core.base.dtypes cimport INT64, ITEMSIZE
-from tensorlib._core.base.pool cimport parallel_for
-from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.shape cimport MAX_NDIM, count
-from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.base.work cimport share
 from tensorlib._core.index.gather cimport (
     GRAIN, as_vector, check_positions, picking, walk, wrapped,
 )
@@ -53,7 +51,7 @@ def take_slices(Tensor input, int dim, Tensor index):
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Py_ssize_t outer = 1, run = ITEMSIZE[input.type]
     cdef Slices job
-    cdef int d, era
+    cdef int d
     if not 0 <= dim < x.ndim_ or index.ndim_ != 1:
         raise IndexError(f"index_select: index is supposed to be a vector, got {index.ndim_} dims")
     check_positions("index_select", index)
@@ -71,14 +69,11 @@ def take_slices(Tensor input, int dim, Tensor index):
     dims[dim] = places.numel_
     count("index_select", x.ndim_, dims)
     out = new_tensor(input.type, x.ndim_, dims)
-    if out.numel_ == 0 or in_region(out.data_pointer):
+    if out.numel_ == 0:
         return out
     job.x, job.places = x.data_pointer, <const int64_t*>places.data_pointer
     job.y, job.outer, job.size = out.data_pointer, outer, x.dims[dim]
     job.count, job.run = places.numel_, run
-    era = work_begins()
-    with nogil:
-        parallel_for(copy_slices, &job, outer if outer > 1 else job.count,
-                     1 + GRAIN // ((job.count if outer > 1 else 1) * (1 + run // 32)))
-    work_ends(era)
+    share(copy_slices, &job, job.y, outer if outer > 1 else job.count,
+          1 + GRAIN // ((job.count if outer > 1 else 1) * (1 + run // 32)), False)
     return out

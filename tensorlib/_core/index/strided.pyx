@@ -12,9 +12,8 @@ from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT32, FLOAT64, ITEMSIZE,
 )
 from tensorlib._core.base.items cimport item, number
-from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.shape cimport times
-from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.base.work cimport share
 from tensorlib._core.tensor.tensor cimport Tensor, new_view
 
 cdef enum:
@@ -142,7 +141,7 @@ cdef struct Job:
 cdef int move(Walk* walk, Move kind, int dtype) except -1:
     """Walks all positions and dims. Large work releases the GIL; what only takes is shared."""
     cdef Py_ssize_t itemsize = ITEMSIZE[dtype], total = walk.n, each
-    cdef int d, last = walk.ndim - 1, era
+    cdef int d, last = walk.ndim - 1
     cdef Job job
     for d in range(walk.ndim):
         total = times(total, walk.dims[d])
@@ -160,18 +159,10 @@ cdef int move(Walk* walk, Move kind, int dtype) except -1:
         walk.y_step = walk.y_steps[last]
         walk.ndim -= 1
     job.walk, job.loop = walk, pick(kind, walk.run, dtype)
-    if times(total, itemsize) < RELEASE_GIL:
-        run(&job, 0, walk.n)
-        return 0
     each = total * itemsize // walk.n
     each = max(each, each // walk.run * LEAST_RUN)
-    era = work_begins()
-    with nogil:
-        if kind == TAKE and walk.mask == NULL:
-            parallel_for(run, &job, walk.n, 1 + GRAIN // each)
-        else:
-            run(&job, 0, walk.n)
-    return work_ends(era)
+    return share(run, &job, walk.x, walk.n, 1 + GRAIN // each if kind == TAKE and walk.mask == NULL
+                 else walk.n, times(total, itemsize) < RELEASE_GIL)
 
 
 cdef void run(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:

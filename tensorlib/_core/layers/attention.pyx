@@ -10,10 +10,10 @@ from libc.math cimport INFINITY
 from libc.string cimport memset
 
 from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT64
-from tensorlib._core.base.pool cimport parallel_for
+from tensorlib._core.base.pool cimport range_fn
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport LARGEST, MAX_NDIM, times
-from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.base.work cimport share
 from tensorlib._core.products.blas cimport MatmulArgs, matmul_run
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor
 from tensorlib._core.tiles.copies cimport packed, zero
@@ -274,12 +274,8 @@ cdef Tensor of_heads(Tensor mask):
         prod(mask.shape[:-2]), *mask.shape[-2:]))
 
 
-cdef int run(Work* w, void (*fn)(void*, Py_ssize_t, Py_ssize_t) noexcept nogil,
-             Py_ssize_t pieces) except -1:
-    cdef int era = work_begins()
-    with nogil:
-        parallel_for(fn, w, pieces, 1)
-    work_ends(era)
+cdef int run(Work* w, range_fn fn, Py_ssize_t pieces) except -1:
+    share(fn, w, w.q, pieces, 1, False)
     if w.failed:
         raise MemoryError("attention: no memory for a tile")
     return 0

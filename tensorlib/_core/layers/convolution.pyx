@@ -11,11 +11,10 @@ enough. Where each channel is seen alone, its planes are shifted and summed (`de
 from libc.string cimport memset
 
 from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT_KIND, KIND, compute_dtype, dtype_object
-from tensorlib._core.base.pool cimport parallel_for, range_fn
-from tensorlib._core.base.region cimport in_region
+from tensorlib._core.base.pool cimport range_fn
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport LARGEST, MAX_NDIM, count, settled, times
-from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.base.work cimport run_alone, share
 from tensorlib._core.products.blas cimport MatmulArgs, matmul_run
 from tensorlib._core.layers.depthwise cimport (
     ADJOINT_OF_INPUT, ADJOINT_OF_WEIGHT, OUTPUT, Depthwise, DepthwisePass, depthwise,
@@ -98,19 +97,27 @@ cdef void cut_strips(Convolution* c) noexcept:
 
 cdef int pack_weight(Convolution* c) except -1:
     """Where windows are to be multiplied where they lie: the transposed weight of each group."""
-    cdef Py_ssize_t rows = c.ins * c.elements, group
+    cdef Py_ssize_t rows = c.ins * c.elements
     c.product.dtype, c.product.itemsize = c.dtype, c.itemsize
     c.product.ins, c.product.outs, c.product.taps = c.ins, c.outs, rows
     c.direct = not c.plain and direct_fits(&c.product, &c.window)
     c.panels, c.nbytes = NULL, panels_size(rows, c.outs) * c.itemsize
     if c.direct:
-        c.panels = take_scratch(c.groups * c.nbytes)
-        if c.panels == NULL:
+        run_alone(pack_groups, c, c.weight, c.groups)
+        if c.failed:
             raise MemoryError("convolution: no memory for the weight in panels")
-        for group in range(c.groups):
-            pack_panels(c.dtype, c.weight + group * c.outs * rows * c.itemsize, 1, rows,
-                        c.panels + group * c.nbytes, rows, c.outs)
     return 0
+
+
+cdef void pack_groups(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """c.panels := the transposed weights of the groups, in panels"""
+    cdef Convolution* c = <Convolution*>context
+    cdef Py_ssize_t rows = c.ins * c.elements, group
+    c.panels = take_scratch(end * c.nbytes)
+    c.failed = c.panels == NULL
+    for group in range(0 if c.failed else end):
+        pack_panels(c.dtype, c.weight + group * c.outs * rows * c.itemsize, 1, rows,
+                    c.panels + group * c.nbytes, rows, c.outs)
 
 
 cdef char* strip_of(const Convolution* c, Py_ssize_t strip, char* x, Window* w) noexcept nogil:
@@ -223,20 +230,16 @@ cdef void run_shares(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
     give_scratch(columns, (rows * c.places + size) * c.itemsize)
 
 
-cdef int run(Convolution* c, Py_ssize_t parts) except -1:
+cdef int run_parts(Convolution* c, Py_ssize_t parts) except -1:
     cdef Py_ssize_t cost = times(times(c.outs, c.ins * c.elements), c.places)
     cdef range_fn each = run_strips
-    cdef int era
     if c.kind == INPUT:
         each = run_images
     elif c.kind == WEIGHT:
         each = run_shares
     else:
         parts, cost = times(parts, c.strips), cost // c.strips
-    era = work_begins()
-    with nogil:
-        parallel_for(each, c, parts, 1 + (1 << 18) // max(<Py_ssize_t>1, cost))
-    work_ends(era)
+    share(each, c, c.weight, parts, 1 + (1 << 18) // max(<Py_ssize_t>1, cost), False)
     if c.failed:
         raise MemoryError("convolution: no memory for the columns of an image")
     return 0
@@ -335,7 +338,7 @@ def convolve(Tensor input, Tensor weight, tuple planes, tuple options):
     y = new_of("convolution", c.dtype, sizes)
     if x.numel_ == 0 or w.numel_ == 0:
         zero(y)
-    elif y.numel_ and not in_region(y.data_pointer):
+    elif y.numel_:
         c.x, c.weight, c.g = x.data_pointer, w.data_pointer, y.data_pointer
         if by_channels(&c, &d, OUTPUT):
             shift_channels(&c, &d)
@@ -343,7 +346,7 @@ def convolve(Tensor input, Tensor weight, tuple planes, tuple options):
             cut_strips(&c)
             pack_weight(&c)
             try:
-                run(&c, c.images * c.groups)
+                run_parts(&c, c.images * c.groups)
             finally:
                 give_scratch(c.panels, c.groups * c.nbytes)
     return cast(y, input.type)
@@ -362,11 +365,11 @@ def convolve_input(Tensor grad, Tensor weight, tuple spatial, tuple options):
     y = new_of("convolution", c.dtype, sizes)
     if g.numel_ == 0 or w.numel_ == 0:
         zero(y)
-    elif y.numel_ and not in_region(y.data_pointer):
+    elif y.numel_:
         c.x, c.weight, c.g = y.data_pointer, w.data_pointer, g.data_pointer
         if not (by_channels(&c, &d, ADJOINT_OF_INPUT) and shift_channels(&c, &d)
                 or by_tiles(&c, ADJOINT)):
-            run(&c, c.images * c.groups)
+            run_parts(&c, c.images * c.groups)
     return cast(y, grad.type)
 
 
@@ -389,9 +392,9 @@ def convolve_weight(Tensor grad, Tensor input, tuple kernel, tuple options):
     y = new_of("convolution", c.dtype, (shares, *sizes))
     if not (g.numel_ and x.numel_):
         zero(y)
-    elif y.numel_ and not in_region(y.data_pointer):
+    elif y.numel_:
         c.x, c.weight, c.g = x.data_pointer, y.data_pointer, g.data_pointer
         if not (shift_channels(&c, &d) if alone else by_tiles(&c, GRADIENT)):
             zero(y)
-            run(&c, shares)
+            run_parts(&c, shares)
     return cast(fold(SUM, y, 1, &first, False, c.dtype), grad.type)

@@ -25,7 +25,7 @@ ctypedef struct Depthwise:
     Py_ssize_t* order            # the taps, phase after phase for the adjoint of the input, ...
     Py_ssize_t* shift            # ... how far each looks, ...
     Py_ssize_t* start            # ... and where those of a phase begin
-    bint failed
+    bint failed, infinite
 
 cdef bint depthwise_fits(Depthwise* d) noexcept
 cdef bint depthwise(Depthwise* d) except -1

@@ -17,7 +17,7 @@ from tensorlib._core.base.dtypes cimport FLOAT32
 from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport times
-from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.base.work cimport run_once
 from tensorlib._kernels.windows cimport Window
 
 from tensorlib import _kernels
@@ -370,29 +370,34 @@ cdef bint all_finite(const char* x, Py_ssize_t n, int itemsize) noexcept nogil:
     return total == 0
 
 
-cdef bint depthwise(Depthwise* d) except -1:
-    """Computes what `kind` says, and returns True; False, with nothing of use done, where zeros
-    that are multiplied with something that is not finite would show."""
+cdef void run_pass(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """All planes, unless zeros would be multiplied with something that is not finite."""
+    cdef Depthwise* d = <Depthwise*>context
     cdef Py_ssize_t parts = d.groups * (1 if d.kind == ADJOINT_OF_WEIGHT else d.images)
     cdef Py_ssize_t cost = times(times(d.taps, d.phase), d.outs)
     cdef Py_ssize_t weights = d.groups * d.outs * d.taps
     cdef size_t nbytes = (2 * d.taps + d.phases + 1) * sizeof(Py_ssize_t)
-    cdef int era
     if d.kind == ADJOINT_OF_WEIGHT:
         cost = times(cost, d.images)
     elif d.kind == ADJOINT_OF_INPUT and not all_finite(d.weight, weights, d.itemsize):
-        return False
-    d.failed = False
+        d.infinite = True
+        return
     d.order = <Py_ssize_t*>take_scratch(nbytes)
     if d.order == NULL:
-        raise MemoryError("convolution: no memory for the places of a window")
+        d.failed = True
+        return
     d.shift, d.start = d.order + d.taps, d.order + 2 * d.taps
     find_taps(d)
-    era = work_begins()
-    with nogil:
-        parallel_for(run_planes, d, parts, 1 + PIECE // max(<Py_ssize_t>1, cost))
+    parallel_for(run_planes, d, parts, 1 + PIECE // max(<Py_ssize_t>1, cost))
     give_scratch(<char*>d.order, nbytes)
-    work_ends(era)
+    d.infinite = d.kind == ADJOINT_OF_WEIGHT and not all_finite(d.weight, weights, d.itemsize)
+
+
+cdef bint depthwise(Depthwise* d) except -1:
+    """Computes what `kind` says, and returns True; False, with nothing of use done, where zeros
+    that are multiplied with something that is not finite would show."""
+    d.failed = d.infinite = False
+    run_once(run_pass, d, d.weight, False)
     if d.failed:
         raise MemoryError("convolution: no memory for the planes of an image")
-    return d.kind != ADJOINT_OF_WEIGHT or all_finite(d.weight, weights, d.itemsize)
+    return not d.infinite

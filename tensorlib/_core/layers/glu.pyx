@@ -10,9 +10,8 @@ from libc.string cimport memcpy
 from tensorlib._core.base.dtypes cimport (
     FLOAT32, FLOAT_KIND, ITEMSIZE, KIND, compute_dtype, dtype_object,
 )
-from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.shape cimport MAX_NDIM, settled, wrap_dim
-from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.base.work cimport share
 from tensorlib._core.reduce.schedule cimport RELEASE_GIL
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor
 from tensorlib._core.tiles.copies cimport cast, packed
@@ -68,16 +67,9 @@ cdef void run_pieces(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
 
 cdef int run(Work* work, Py_ssize_t numel) except -1:
     cdef Py_ssize_t units, grain
-    cdef int era
     work.pieces = (work.n + PIECE - 1) // PIECE
     units, grain = work.outer * work.pieces, 1 + PIECE // work.n
-    if numel < RELEASE_GIL:
-        parallel_for(run_pieces, work, units, units)
-        return 0
-    era = work_begins()
-    with nogil:
-        parallel_for(run_pieces, work, units, grain)
-    return work_ends(era)
+    return share(run_pieces, work, work.y, units, grain, numel < RELEASE_GIL)
 
 
 cdef int begin(Work* work, Tensor x, object dim, Py_ssize_t* dims) except -1:

@@ -5,10 +5,8 @@ Outside autograd."""
 from tensorlib._core.base.dtypes cimport (
     FLOAT32, FLOAT_KIND, KIND, compute_dtype, dtype_object,
 )
-from tensorlib._core.base.pool cimport parallel_for
-from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.shape cimport times
-from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.base.work cimport share
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, same_shape
 from tensorlib._core.tiles.copies cimport cast, packed, zero
 from tensorlib._kernels.grid cimport Look
@@ -96,28 +94,25 @@ cdef int begin(Work* work, Tensor input, Tensor grid, object padding, bint neare
 def look(Tensor input, Tensor grid, padding, bint nearest, bint align):
     """(B, C, H, W) looked at in places (B, h, w, 2): (B, C, h, w). Raises: RuntimeError."""
     cdef Work work
-    cdef int dtype = begin(&work, input, grid, padding, nearest, align), era
+    cdef int dtype = begin(&work, input, grid, padding, nearest, align)
     cdef Py_ssize_t[4] dims
     cdef Py_ssize_t count
     cdef Tensor x = packed(cast(input, dtype)), places = packed(cast(grid, dtype)), y
     dims[0], dims[1], dims[2], dims[3] = x.dims[0], x.dims[1], places.dims[1], places.dims[2]
     y = new_tensor(dtype, 4, dims)
-    if y.numel_ == 0 or in_region(y.data_pointer):
+    if y.numel_ == 0:
         return cast(y, input.type)
     work.loop = loops[0][dtype != FLOAT32]
     work.x, work.grid, work.y = x.data_pointer, places.data_pointer, y.data_pointer
     count = x.dims[0] * work.parts
-    era = work_begins()
-    with nogil:
-        parallel_for(run_parts, &work, count, 1 + 2 * PART // (work.look.places + 1))
-    work_ends(era)
+    share(run_parts, &work, work.y, count, 1 + 2 * PART // (work.look.places + 1), False)
     return cast(y, input.type)
 
 
 def look_back(Tensor grad, Tensor input, Tensor grid, padding, bint nearest, bint align):
     """The gradients of `look` for its images and its places. Raises: RuntimeError."""
     cdef Work work
-    cdef int dtype = begin(&work, input, grid, padding, nearest, align), era
+    cdef int dtype = begin(&work, input, grid, padding, nearest, align)
     cdef Tensor g = packed(cast(grad, dtype)), x = packed(cast(input, dtype))
     cdef Tensor places = packed(cast(grid, dtype)), dx = new_like(x, dtype)
     cdef Tensor dgrid = new_like(places, dtype)
@@ -128,12 +123,9 @@ def look_back(Tensor grad, Tensor input, Tensor grid, padding, bint nearest, bin
                            f"a grid of shape {tuple(grid.shape)}")
     zero(dx)
     zero(dgrid)
-    if g.numel_ and not in_region(dx.data_pointer):
+    if g.numel_:
         work.loop = loops[1][dtype != FLOAT32]
         work.g, work.x, work.grid = g.data_pointer, x.data_pointer, places.data_pointer
         work.y, work.dgrid = dx.data_pointer, dgrid.data_pointer
-        era = work_begins()
-        with nogil:
-            parallel_for(run_back, &work, images, 1 + PART // (work.look.places + 1))
-        work_ends(era)
+        share(run_back, &work, work.y, images, 1 + PART // (work.look.places + 1), False)
     return cast(dx, input.type), cast(dgrid, grid.type)

@@ -7,8 +7,7 @@ the vectors by each example; they are summed here. Half types are computed in fl
 from tensorlib._core.base.dtypes cimport (
     FLOAT32, FLOAT_KIND, ITEMSIZE, KIND, compute_dtype, dtype_object,
 )
-from tensorlib._core.base.pool cimport parallel_for
-from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.base.work cimport share
 from tensorlib._core.reduce.arrange cimport fold
 from tensorlib._core.reduce.schedule cimport RELEASE_GIL, SUM
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, same_shape
@@ -75,14 +74,7 @@ cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
 cdef int run(Work* work, Py_ssize_t numel) except -1:
     """All groups of all examples, shared among threads where they are many."""
     cdef Py_ssize_t size = work.planes.together * work.planes.inner
-    cdef int era
-    if numel < RELEASE_GIL:
-        parallel_for(run_range, work, numel // size, numel // size)
-        return 0
-    era = work_begins()
-    with nogil:
-        parallel_for(run_range, work, numel // size, 1 + PIECE // size)
-    return work_ends(era)
+    return share(run_range, work, work.y, numel // size, 1 + PIECE // size, numel < RELEASE_GIL)
 
 
 cdef int begin(Work* work, str name, Kind kind, Tensor x, Tensor w, Py_ssize_t groups) except -1:

@@ -5,9 +5,7 @@ from libc.stdint cimport int64_t
 from tensorlib._core.base.dtypes cimport (
     FLOAT32, FLOAT_KIND, INT64, KIND, compute_dtype, dtype_object,
 )
-from tensorlib._core.base.pool cimport parallel_for
-from tensorlib._core.base.region cimport in_region
-from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.base.work cimport share
 from tensorlib._core.reduce.schedule cimport RELEASE_GIL
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, same_shape
 from tensorlib._core.tiles.copies cimport cast, packed
@@ -69,7 +67,7 @@ cdef Tensor run(str name, Tensor grad, Tensor input, Tensor target, int64_t igno
     cdef Work work
     cdef Tensor x, places, g, out
     cdef Py_ssize_t rows
-    cdef int dtype, era
+    cdef int dtype
     if KIND[input.type] != FLOAT_KIND or input.ndim_ != 2 or target.ndim_ != 1 or (
             target.dims[0] != input.dims[0]):
         raise RuntimeError(f"{name}: expects rows of a floating dtype and a target for each, got "
@@ -88,15 +86,8 @@ cdef Tensor run(str name, Tensor grad, Tensor input, Tensor target, int64_t igno
     work.x, work.target, work.ignored = x.data_pointer, <int64_t*>places.data_pointer, ignored
     work.y, work.n, work.itemsize = out.data_pointer, x.dims[1], 4 if dtype == FLOAT32 else 8
     work.wrong = -1
-    if in_region(work.y):
-        return cast(out, input.type)
-    if x.numel_ < RELEASE_GIL:
-        run_rows(&work, 0, rows)
-    else:
-        era = work_begins()
-        with nogil:
-            parallel_for(run_rows, &work, rows, 1 + PIECE // max(<Py_ssize_t>1, work.n))
-        work_ends(era)
+    share(run_rows, &work, work.y, rows, 1 + PIECE // max(<Py_ssize_t>1, work.n),
+          x.numel_ < RELEASE_GIL)
     if work.wrong >= 0:
         raise IndexError(f"{name}: the target of row {work.wrong} is out of bounds for "
                          f"{work.n} classes")

@@ -6,16 +6,13 @@ The weight says what is normalised: of rows it has the shape of their dims, whic
 channels it is a vector along dim 1. Half types are computed in float32.
 """
 
-from libc.string cimport memset
-
 from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT_KIND, KIND, compute_dtype, dtype_object
-from tensorlib._core.base.pool cimport parallel_for
-from tensorlib._core.base.region cimport in_region
-from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.base.pool cimport range_fn
+from tensorlib._core.base.work cimport share
 from tensorlib._core.reduce.arrange cimport fold
 from tensorlib._core.reduce.schedule cimport RELEASE_GIL, SUM
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, same_shape
-from tensorlib._core.tiles.copies cimport cast, packed
+from tensorlib._core.tiles.copies cimport cast, packed, zero
 
 from tensorlib import _kernels
 
@@ -115,29 +112,16 @@ cdef void run_channels(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept
 
 cdef int run(Work* work, Py_ssize_t pieces, bint by_channels, Py_ssize_t numel) except -1:
     cdef Py_ssize_t grain
-    cdef int era
+    cdef range_fn each = run_rows
     if by_channels:
+        each = run_channels
         grain = 1 + PIECE // max(<Py_ssize_t>1, work.sizes.outer * work.sizes.inner)
     else:
         grain = 1 + PIECE // max(<Py_ssize_t>1, work.sizes.inner)
         if work.kind == WEIGHT:
+            each = run_partials
             grain = 1 + grain // PARTIAL
-    if numel < RELEASE_GIL:
-        run_all(work, pieces, by_channels, pieces)
-        return 0
-    era = work_begins()
-    with nogil:
-        run_all(work, pieces, by_channels, grain)
-    return work_ends(era)
-
-
-cdef void run_all(Work* work, Py_ssize_t pieces, bint by_channels, Py_ssize_t grain) noexcept nogil:
-    if by_channels:
-        parallel_for(run_channels, work, pieces, max(<Py_ssize_t>1, grain))
-    elif work.kind == WEIGHT:
-        parallel_for(run_partials, work, pieces, max(<Py_ssize_t>1, grain))
-    else:
-        parallel_for(run_rows, work, pieces, max(<Py_ssize_t>1, grain))
+    return share(each, work, work.y, pieces, grain, numel < RELEASE_GIL)
 
 
 cdef int begin(Work* work, str name, Kind kind, Tensor x, int ndim, const Py_ssize_t* dims,
@@ -240,8 +224,8 @@ def norm_weight_backward(Tensor grad, Tensor input, int ndim, double eps, bint c
     check_alike("norm_weight_backward", grad, input)
     x, g = packed(cast(input, dtype)), packed(cast(grad, dtype))
     out = new_tensor(dtype, 1 if channels else ndim, sizes)
-    if x.numel_ == 0 and not in_region(out.data_pointer):
-        memset(out.data_pointer, 0, out.numel_ * work.itemsize)
+    if x.numel_ == 0:
+        zero(out)
         return cast(out, input.type)
     work.g, work.x, work.y = g.data_pointer, x.data_pointer, out.data_pointer
     if channels:

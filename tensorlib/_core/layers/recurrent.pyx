@@ -15,8 +15,7 @@ from libc.string cimport memcpy
 
 from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT_KIND, KIND, compute_dtype, dtype_object
 from tensorlib._core.base.pool cimport parallel_for
-from tensorlib._core.base.region cimport computes_nothing
-from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.base.work cimport run_once
 from tensorlib._core.products.blas cimport MatmulArgs, matmul_run
 from tensorlib._core.products.panel_products cimport multiply_panels, pack_panels, panels_size
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor
@@ -62,6 +61,7 @@ ctypedef struct Work:
     char* cell_before
     char* dz
     char* dm
+    char* d_weight
     # of one step
     char* moved
     char* bias
@@ -128,8 +128,10 @@ cdef inline Py_ssize_t rows_of_piece(const Work* w) noexcept nogil:
     return (1 + PRODUCTS // (w.n * w.width) // 6) * 6
 
 
-cdef void all_steps(Work* w) noexcept nogil:
+cdef void all_steps(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Work* w = <Work*>context
     cdef Py_ssize_t t, size
+    pack_panels(w.dtype, w.weight, 1, w.n, w.panels, w.n, w.width)
     w.first = w.rows if w.reverse else 0
     for t in range(w.count):
         size = w.sizes[w.count - 1 - t if w.reverse else t]
@@ -142,9 +144,15 @@ cdef void all_steps(Work* w) noexcept nogil:
             w.first += size
 
 
-cdef void all_steps_back(Work* w) noexcept nogil:
-    """From the last step that was taken to the first"""
+cdef void all_steps_back(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """From the last step that was taken to the first, and the gradient of the weight"""
+    cdef Work* w = <Work*>context
+    cdef MatmulArgs args
     cdef Py_ssize_t t, size
+    states_before(w, w.hidden_start, w.out, w.before, w.moved)
+    if w.has_cells:
+        states_before(w, w.cell_start, w.cells, w.cell_before, w.moved)
+    pack_panels(w.dtype, w.weight, w.n, 1, w.panels, w.width, w.n)
     w.first = 0 if w.reverse else w.rows
     for t in range(w.count):
         size = w.sizes[t if w.reverse else w.count - 1 - t]
@@ -156,6 +164,13 @@ cdef void all_steps_back(Work* w) noexcept nogil:
             add(w, w.hidden, w.moved, size * w.n)
         if w.reverse:
             w.first += size
+    args.a, args.b, args.y = w.dm, w.before, w.d_weight                 # dm.mT @ before
+    args.batch, args.m, args.k, args.n = 1, w.width, w.rows, w.n
+    args.a_batch = args.b_batch = args.y_batch = 0
+    args.a_row, args.a_col = w.item, w.width * w.item
+    args.b_row = args.y_row = w.n * w.item
+    args.b_col = args.y_col = w.item
+    matmul_run(w.dtype, &args)
 
 
 cdef inline void add(const Work* w, char* y, const char* x, Py_ssize_t n) noexcept nogil:
@@ -246,7 +261,7 @@ cdef tuple cell_shape(const Work* w, Tensor hidden):
 
 
 cdef tuple forward(Work* w, Tensor gates, Tensor weight, Tensor bias, Tensor hidden, Tensor cell):
-    cdef int dtype = w.dtype, given = gates.type, era
+    cdef int dtype = w.dtype, given = gates.type
     cdef Tensor x = packed(cast(gates, dtype))
     cdef Tensor by = like("a weight", weight, gates, dtype, (w.width, w.n))
     cdef Tensor plus = like("a bias", bias, gates, dtype, (w.width,))
@@ -261,12 +276,8 @@ cdef tuple forward(Work* w, Tensor gates, Tensor weight, Tensor bias, Tensor hid
     w.panels = panels.data_pointer
     w.hidden, w.cell, w.moved = h.data_pointer, c.data_pointer, moved.data_pointer
     w.out, w.acts, w.cells = out.data_pointer, acts.data_pointer, cells.data_pointer
-    if out.numel_ and not computes_nothing():
-        era = work_begins()
-        with nogil:
-            pack_panels(dtype, w.weight, 1, w.n, w.panels, w.n, w.width)
-            all_steps(w)
-        work_ends(era)
+    if out.numel_:
+        run_once(all_steps, w, w.out, False)
     return tuple([cast(y, given) for y in (out, h, c, acts, cells)])
 
 
@@ -285,7 +296,7 @@ def recurrent(Tensor gates, Tensor weight, Tensor bias, Tensor hidden, Tensor ce
 cdef tuple backward(Work* w, Tensor g, Tensor g_hidden, Tensor g_cell, Tensor gates,
                     Tensor weight, Tensor hidden, Tensor cell, Tensor out, Tensor acts,
                     Tensor cells):
-    cdef int dtype = w.dtype, given = gates.type, era
+    cdef int dtype = w.dtype, given = gates.type
     cdef tuple state = tuple(hidden.shape), rows = (w.rows, w.n)
     cdef Tensor by = like("a weight", weight, gates, dtype, (w.width, w.n))
     cdef Tensor slope = like("a gradient", g, gates, dtype, rows)
@@ -295,7 +306,6 @@ cdef tuple backward(Work* w, Tensor g, Tensor g_hidden, Tensor g_cell, Tensor ga
     cdef Tensor h = like("a hidden state", hidden, gates, dtype, state)
     cdef Tensor c = like("a cell state", cell, gates, dtype, cell_shape(w, hidden))
     cdef Tensor dh, dc, before, cell_before, dz, dm, moved, d_weight, panels
-    cdef MatmulArgs args
     like("a gradient of the state", g_hidden, gates, dtype, state)
     like("a gradient of the cell", g_cell, gates, dtype, cell_shape(w, hidden))
     dh, dc = packed_copy(g_hidden, dtype), packed_copy(g_cell, dtype)
@@ -314,23 +324,8 @@ cdef tuple backward(Work* w, Tensor g, Tensor g_hidden, Tensor g_cell, Tensor ga
     if not after.numel_:
         zero(d_weight)
         return dz, d_weight, dm, dh, dc
-    if computes_nothing():
-        return tuple([cast(y, given) for y in (dz, d_weight, dm, dh, dc)])
-    args.a, args.b, args.y = w.dm, w.before, d_weight.data_pointer      # dm.mT @ before
-    args.batch, args.m, args.k, args.n = 1, w.width, w.rows, w.n
-    args.a_batch = args.b_batch = args.y_batch = 0
-    args.a_row, args.a_col = w.item, w.width * w.item
-    args.b_row = args.y_row = w.n * w.item
-    args.b_col = args.y_col = w.item
-    era = work_begins()
-    with nogil:
-        states_before(w, w.hidden_start, w.out, w.before, w.moved)
-        if w.has_cells:
-            states_before(w, w.cell_start, w.cells, w.cell_before, w.moved)
-        pack_panels(dtype, w.weight, w.n, 1, w.panels, w.width, w.n)
-        all_steps_back(w)
-        matmul_run(dtype, &args)
-    work_ends(era)
+    w.d_weight = d_weight.data_pointer
+    run_once(all_steps_back, w, w.dz, False)
     return tuple([cast(y, given) for y in (dz, d_weight, dm, dh, dc)])
 
 

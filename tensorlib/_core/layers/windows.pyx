@@ -5,10 +5,9 @@ Outside autograd."""
 from tensorlib._core.base.dtypes cimport (
     FLOAT32, FLOAT_KIND, INT64, KIND, compute_dtype, dtype_object,
 )
-from tensorlib._core.base.pool cimport parallel_for
-from tensorlib._core.base.region cimport in_region
+from tensorlib._core.base.pool cimport range_fn
 from tensorlib._core.base.shape cimport MAX_NDIM, MAX_NUMEL, count, settled, times
-from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.base.work cimport share
 from tensorlib._core.reduce.schedule cimport RELEASE_GIL
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, same_shape
 from tensorlib._core.tiles.copies cimport cast, packed, zero
@@ -102,19 +101,12 @@ cdef void run_put(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogi
         work.wrong = True
 
 
-cdef int run(Work* work, void (*fn)(void*, Py_ssize_t, Py_ssize_t) noexcept nogil,
-             Py_ssize_t planes, Py_ssize_t cost) except -1:
+cdef int run(Work* work, range_fn fn, Py_ssize_t planes, Py_ssize_t cost) except -1:
     """`cost`: of a plane."""
-    cdef int era
-    if planes == 0 or in_region(work.y):
+    if planes == 0:
         return 0
-    if times(planes, cost) < RELEASE_GIL:
-        fn(work, 0, planes)
-        return 0
-    era = work_begins()
-    with nogil:
-        parallel_for(fn, work, planes, 1 + PIECE // max(<Py_ssize_t>1, cost))
-    return work_ends(era)
+    return share(fn, work, work.y, planes, 1 + PIECE // max(<Py_ssize_t>1, cost),
+                 times(planes, cost) < RELEASE_GIL)
 
 
 cdef int floating_dtype(str name, Tensor x) except -1:

@@ -19,7 +19,7 @@ from tensorlib._core.base.dtypes cimport FLOAT32
 from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport times
-from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.base.work cimport run_once, share
 from tensorlib._core.products.panel_products cimport (
     add_panels, multiply_panels, pack_panels, panels_size, turn,
 )
@@ -80,6 +80,7 @@ ctypedef struct Work:
     Py_ssize_t ins, outs     # rounded up to LANES
     Py_ssize_t rows, cols    # of the tiles of an image
     Py_ssize_t high, blocks  # rows of tiles in a block, and blocks in a group or a share
+    Py_ssize_t parts         # blocks, or shares, of all groups
     Py_ssize_t depth         # channels that are added before others are added to them
     Py_ssize_t share         # images whose gradients of the weight are added up apart
     char* panels             # of the weight: 16 matrices for each group
@@ -116,7 +117,6 @@ cdef int winograd(Tiled* given, Py_ssize_t share) except -1:
     """
     cdef Work w
     cdef Py_ssize_t d, rows, tile, parts
-    cdef int era
     w.of, w.share = given[0], share
     if given.kind == ADJOINT:           # the weight is turned around, and so are the roles
         w.of.ins, w.of.outs = given.outs, given.ins
@@ -140,19 +140,23 @@ cdef int winograd(Tiled* given, Py_ssize_t share) except -1:
     parts = w.of.groups * w.blocks
     if given.kind == GRADIENT:
         parts = w.of.groups * ((w.of.images + share - 1) // share)
-    era = work_begins()
-    with nogil:
-        if given.kind == GRADIENT:
-            parallel_for(run_gradients, &w, parts, 1)
-        else:
-            pack_weight(&w)
-            if not w.failed:
-                parallel_for(run_blocks, &w, parts, 1)
-            give_scratch(w.panels, w.nbytes)
-    work_ends(era)
+    w.parts = parts
+    run_once(run_pass, &w, w.of.weight, False)
     if w.failed:
         raise MemoryError("convolution: no memory for the windows of some rows of an image")
     return not w.infinite
+
+
+cdef void run_pass(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """All blocks of tiles, or shares of the images"""
+    cdef Work* w = <Work*>context
+    if w.of.kind == GRADIENT:
+        parallel_for(run_gradients, w, w.parts, 1)
+        return
+    pack_weight(w)
+    if not w.failed:
+        parallel_for(run_blocks, w, w.parts, 1)
+    give_scratch(w.panels, w.nbytes)
 
 
 # ---- the weight ----------------------------------------------------------------------------------

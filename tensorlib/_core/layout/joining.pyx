@@ -5,10 +5,8 @@ from libc.string cimport memcpy
 
 from tensorlib._core.base.blocks cimport copy_blocks
 from tensorlib._core.base.dtypes cimport ITEMSIZE, promote
-from tensorlib._core.base.pool cimport parallel_for
-from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.shape cimport MAX_NDIM, add_sizes, settled, times, wrap_dim
-from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.base.work cimport share
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view, same_shape
 from tensorlib._core.tiles.copies cimport copy_into
 
@@ -124,7 +122,6 @@ cdef bint join_several(tuple tensors, Tensor out, Py_ssize_t outer, Py_ssize_t s
     cdef Several several
     cdef Blocks* parts
     cdef Tensor x
-    cdef int era
     if n < MANY or nbytes < 2 * GRAIN or nbytes // n > GRAIN:
         return False
     for x in tensors:
@@ -139,11 +136,8 @@ cdef bint join_several(tuple tensors, Tensor out, Py_ssize_t outer, Py_ssize_t s
         parts[i].nbytes, parts[i].step = x.numel_ * ITEMSIZE[x.type] // outer, step
         start += parts[i].nbytes
     several.parts, several.outer = parts, outer
-    era = work_begins()
-    with nogil:
-        parallel_for(copy_several, &several, n, 1 + GRAIN // (nbytes // n))
+    share(copy_several, &several, out.data_pointer, n, 1 + GRAIN // (nbytes // n), False)
     free(parts)
-    work_ends(era)
     return True
 
 
@@ -157,12 +151,9 @@ cdef Tensor joined(tuple tensors, int ndim, const Py_ssize_t* dims, int along, i
     cdef Tensor x, out = new_tensor(dtype, ndim, dims)
     cdef Blocks blocks
     cdef char* target
-    cdef int era
     inner = out.steps[along] * ITEMSIZE[dtype]       # bytes
     for d in range(along):
         outer *= dims[d]
-    if in_region(out.data_pointer):
-        return out
     if out.numel_ and join_several(tensors, out, outer, dims[along] * inner):
         return out
     for x in tensors:
@@ -173,13 +164,8 @@ cdef Tensor joined(tuple tensors, int ndim, const Py_ssize_t* dims, int along, i
         blocks.nbytes = size * inner
         if x.packed and x.type == dtype and (outer > 1 or blocks.nbytes <= GRAIN):
             blocks.x, blocks.y, blocks.step = x.data_pointer, target, dims[along] * inner
-            if times(outer, blocks.nbytes) <= GRAIN:
-                copy_range(&blocks, 0, outer)
-            else:
-                era = work_begins()
-                with nogil:
-                    parallel_for(copy_range, &blocks, outer, GRAIN // max(blocks.nbytes, 1) + 1)
-                work_ends(era)
+            share(copy_range, &blocks, blocks.y, outer, GRAIN // max(blocks.nbytes, 1) + 1,
+                  times(outer, blocks.nbytes) <= GRAIN)
         else:
             memcpy(part, dims, ndim * sizeof(Py_ssize_t))
             part[along] = size

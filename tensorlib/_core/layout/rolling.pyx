@@ -10,10 +10,8 @@ from libc.string cimport memcpy
 
 from tensorlib._core.base.blocks cimport copy_blocks, copy_run
 from tensorlib._core.base.dtypes cimport ITEMSIZE
-from tensorlib._core.base.pool cimport parallel_for
-from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.shape cimport MAX_NDIM, settled, wrap_dim
-from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.base.work cimport share
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_view
 from tensorlib._core.tiles.copies cimport copy_into, packed
 
@@ -121,19 +119,11 @@ cdef int copy_rows(Tensor x, Tensor out, int ndim, const Py_ssize_t* dims,
                    const Py_ssize_t* starts) except -1:
     """Of contiguous tensors, seen as having these sizes."""
     cdef Rolled r
-    cdef int era
     take_rows(&r, ITEMSIZE[x.type], ndim, dims, starts)
     r.x, r.y = x.data_pointer, out.data_pointer
-    if x.numel_ <= FEW:
-        copy_rows_of(&r, 0, r.rows)
-        return 0
-    era = work_begins()
-    with nogil:
-        if r.pieces > 1:
-            parallel_for(copy_pieces_of, &r, r.rows * r.pieces, 1)
-        else:
-            parallel_for(copy_rows_of, &r, r.rows, 1 + PIECE // r.row)
-    return work_ends(era)
+    if x.numel_ > FEW and r.pieces > 1:
+        return share(copy_pieces_of, &r, r.y, r.rows * r.pieces, 1, False)
+    return share(copy_rows_of, &r, r.y, r.rows, 1 + PIECE // r.row, x.numel_ <= FEW)
 
 
 cdef int copy_parts(Tensor x, Tensor out, int d, Py_ssize_t start) except -1:
@@ -171,7 +161,7 @@ cdef Tensor rolled_flat(Tensor input, object shift):
     cdef Tensor x = packed(input), out = new_like(x, x.type)
     cdef Py_ssize_t start = 0
     add_shift(&start, shift, x.numel_)
-    if out.numel_ and not in_region(out.data_pointer):
+    if out.numel_:
         copy_rows(x, out, 1, &x.numel_, &start)
     return out
 
@@ -199,7 +189,7 @@ def roll(Tensor input, shifts, dims=None):
     if count > 1:                    # their parts are many
         x = packed(x)
     out = new_like(x, x.type)
-    if out.numel_ == 0 or in_region(out.data_pointer):
+    if out.numel_ == 0:
         return out
     if x.packed:
         copy_rows(x, out, x.ndim_, x.dims, starts)

@@ -19,7 +19,6 @@ import numpy
 
 from tensorlib._core.base.dtypes cimport N_DTYPES, dtype_id, signed_twin
 from tensorlib._core.base.pool cimport parallel_for
-from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.shape cimport times
 from tensorlib._core.base.ufunc cimport PyUFuncObject, ufunc_loop
 from tensorlib._core.products.panel_products cimport (
@@ -117,7 +116,7 @@ cdef int matmul_run(int dtype, const MatmulArgs* args) noexcept nogil:
     cdef Py_ssize_t products = times(args.m * args.n, args.k)
     if loops[dtype] == NULL:
         return -1
-    if in_region(args.y) or args.batch == 0 or args.m == 0 or args.n == 0:
+    if args.batch == 0 or args.m == 0 or args.n == 0:
         return 0
     if args.k == 1 and outers[dtype] != NULL and run_outer(outers[dtype], args):
         return 0

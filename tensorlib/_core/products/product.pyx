@@ -10,10 +10,9 @@ from tensorlib._core.arrays.operands cimport operand
 from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT_KIND, ITEMSIZE, KIND, N_DTYPES, compute_dtype, dtype_id, dtype_object, promote,
 )
-from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast, count, times
-from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.base.watch cimport watched
+from tensorlib._core.base.work cimport run_alone, run_once
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.interpreters.door cimport interpreted
@@ -89,12 +88,14 @@ cdef bint is_plain_product(Tensor a, Tensor b) noexcept:
 cdef int product_to(Tensor a, Tensor b, Tensor out) except -1:
     """out := a @ b of plain matrices, for a contiguous `out` of their dtype and sizes."""
     cdef MatmulArgs args
-    cdef double[SMALL * SMALL] rows
-    if in_region(out.data_pointer):
-        return 0
+    cdef Small pair
     if is_small(a, b):
-        small[a.type][b.dims[1]](a.data_pointer, a.steps[0], a.steps[1], small_rows(b, rows),
-                                 out.data_pointer, a.dims[0], a.dims[1])
+        pair.loop, pair.dtype = small[a.type][b.dims[1]], b.type
+        pair.a, pair.a_row, pair.a_col = a.data_pointer, a.steps[0], a.steps[1]
+        pair.b, pair.b_row, pair.b_col = b.data_pointer, b.steps[0], b.steps[1]
+        pair.y, pair.m, pair.k, pair.n = out.data_pointer, a.dims[0], a.dims[1], b.dims[1]
+        pair.packed = b.packed
+        run_alone(multiply_small, &pair, pair.y, 1)
         return 0
     bind(&args, a, b, out, a.dims[0], a.dims[1], b.dims[1])
     return run(a.type, &args)
@@ -112,22 +113,36 @@ cdef int rows_product_to(Tensor a, Tensor b, Tensor out) except -1:
     """out := a @ b of one matrix and the vector or matrix b, for a contiguous `out`."""
     cdef MatmulArgs args
     cdef Py_ssize_t m
-    if out.numel_ == 0 or in_region(out.data_pointer):
+    if out.numel_ == 0:
         return 0
     m = 1 if a.ndim_ == 1 else a.dims[0] if a.ndim_ == 2 else a.numel_ // b.dims[0]
     bind(&args, a, b, out, m, b.dims[0], b.dims[1] if b.ndim_ == 2 else 1)
     return run(a.type, &args)
 
 
-cdef inline const void* small_rows(Tensor x, void* rows) noexcept:
-    """The elements of a small matrix row by row, in memory of its own or copied to `rows`."""
-    cdef Py_ssize_t i, size = ITEMSIZE[x.type]
-    if x.packed:
-        return x.data_pointer
-    for i in range(x.dims[0]):
-        find_gather(x.type)(x.data_pointer + i * x.steps[0] * size, x.steps[1] * size,
-                            <char*>rows + i * x.dims[1] * size, x.dims[1])
-    return rows
+cdef struct Small:
+    small_product loop
+    const char* a
+    const char* b
+    char* y
+    Py_ssize_t a_row, a_col, b_row, b_col        # in elements
+    Py_ssize_t m, k, n
+    int dtype
+    bint packed                                  # the rows of b follow each other
+
+
+cdef void multiply_small(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """y := a @ b of small matrices, of which b is copied row by row where it does not lie so."""
+    cdef Small* pair = <Small*>context
+    cdef double[SMALL * SMALL] rows
+    cdef const void* b = pair.b
+    cdef Py_ssize_t i, size = ITEMSIZE[pair.dtype]
+    if not pair.packed:
+        b = rows
+        for i in range(pair.k):
+            find_gather(pair.dtype)(pair.b + i * pair.b_row * size, pair.b_col * size,
+                                    <char*>rows + i * pair.n * size, pair.n)
+    pair.loop(pair.a, pair.a_row, pair.a_col, b, pair.y, pair.m, pair.k)
 
 
 cdef inline bint takes(Tensor x) noexcept:
@@ -159,15 +174,20 @@ cdef inline void bind(MatmulArgs* args, Tensor a, Tensor b, Tensor out, Py_ssize
     args.b_row = b.steps[b.ndim_ - 2 if b.ndim_ > 1 else 0] * size
 
 
-cdef inline int run(int dtype, const MatmulArgs* args) except -1:
-    cdef int era
-    if times(args.m * args.n * args.batch, args.k) < RELEASE_GIL:
-        matmul_run(dtype, args)
-        return 0
-    era = work_begins()
-    with nogil:
-        matmul_run(dtype, args)
-    return work_ends(era)
+# Products of matrices, for each index of batch dims that are not joined.
+cdef struct Products:
+    int dtype, ndim
+    MatmulArgs* args
+    Py_ssize_t sizes[MAX_NDIM]
+    Py_ssize_t a_steps[MAX_NDIM]
+    Py_ssize_t b_steps[MAX_NDIM]
+
+
+cdef inline int run(int dtype, MatmulArgs* args) except -1:
+    cdef Products products
+    products.dtype, products.ndim, products.args = dtype, 0, args
+    return run_once(multiply, &products, args.y,
+                    times(args.m * args.n * args.batch, args.k) < RELEASE_GIL)
 
 
 cdef Tensor general_product(str name, Tensor a, Tensor b):
@@ -209,10 +229,11 @@ cdef Tensor general_product(str name, Tensor a, Tensor b):
 cdef int run_batches(int dtype, MatmulArgs* args, Tensor a, Tensor b, int ndim,
                      const Py_ssize_t* dims) except -1:
     """Runs the product for each index of the batch dims, the last joined dim in one go."""
-    cdef Py_ssize_t sizes[MAX_NDIM]
-    cdef Py_ssize_t a_steps[MAX_NDIM]
-    cdef Py_ssize_t b_steps[MAX_NDIM]
-    cdef Py_ssize_t index[MAX_NDIM]
+    cdef Products products
+    cdef Py_ssize_t* sizes = products.sizes
+    cdef Py_ssize_t* a_steps = products.a_steps
+    cdef Py_ssize_t* b_steps = products.b_steps
+    cdef Py_ssize_t multiplications
     cdef int d, kept = 0
     for d in range(ndim):
         if dims[d] == 1:
@@ -220,7 +241,6 @@ cdef int run_batches(int dtype, MatmulArgs* args, Tensor a, Tensor b, int ndim,
         sizes[kept] = dims[d]
         a_steps[kept] = batch_step(a, d - ndim)
         b_steps[kept] = batch_step(b, d - ndim)
-        index[kept] = 0
         if (kept and a_steps[kept - 1] == a_steps[kept] * sizes[kept]
                 and b_steps[kept - 1] == b_steps[kept] * sizes[kept]):
             sizes[kept - 1] *= sizes[kept]
@@ -235,24 +255,37 @@ cdef int run_batches(int dtype, MatmulArgs* args, Tensor a, Tensor b, int ndim,
             args.batch = 1
         elif kept == 0 and args.a_batch == 0 and args.n == 1 and are_rows(args):
             vectors_as_rows(args)
-    if in_region(args.y):
-        return 0
+    multiplications = times(args.m * args.n * args.batch, args.k)
+    for d in range(kept):
+        multiplications = times(multiplications, sizes[d])
+    products.dtype, products.ndim, products.args = dtype, kept, args
+    return run_once(multiply, &products, args.y, multiplications < RELEASE_GIL)
+
+
+cdef void multiply(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """The products for all indices of the batch dims."""
+    cdef Products* of = <Products*>context
+    cdef MatmulArgs* args = of.args
+    cdef Py_ssize_t index[MAX_NDIM]
+    cdef int d
+    for d in range(of.ndim):
+        index[d] = 0
     while True:
-        run(dtype, args)
-        args.y += args.batch * args.m * args.n * ITEMSIZE[dtype]
-        d = kept - 1
+        matmul_run(of.dtype, args)
+        args.y += args.batch * args.m * args.n * ITEMSIZE[of.dtype]
+        d = of.ndim - 1
         while d >= 0:
             index[d] += 1
-            args.a += a_steps[d]
-            args.b += b_steps[d]
-            if index[d] < sizes[d]:
+            args.a += of.a_steps[d]
+            args.b += of.b_steps[d]
+            if index[d] < of.sizes[d]:
                 break
-            args.a -= sizes[d] * a_steps[d]
-            args.b -= sizes[d] * b_steps[d]
+            args.a -= of.sizes[d] * of.a_steps[d]
+            args.b -= of.sizes[d] * of.b_steps[d]
             index[d] = 0
             d -= 1
         if d < 0:
-            return 0
+            return
 
 
 cdef inline bint are_rows(const MatmulArgs* args) noexcept:

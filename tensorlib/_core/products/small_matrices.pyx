@@ -7,10 +7,8 @@ matrix gives the same bits by itself and in a batch.
 from libc.stdint cimport int32_t
 
 from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT64, INT32, N_DTYPES, dtype_id
-from tensorlib._core.base.pool cimport parallel_for
-from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.shape cimport times
-from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.base.work cimport run_alone, share
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport packed
 
@@ -76,8 +74,7 @@ cdef int run(Function which, Tensor a, Tensor b, Tensor x, Tensor y, Tensor z) e
     """Runs a kernel on packed tensors, of which the first has one matrix in its last two dims."""
     cdef Work w
     cdef Py_ssize_t count, size = 4 if a.type == FLOAT32 else 8
-    cdef int era
-    if a.numel_ == 0 or in_region(a.data_pointer):
+    if a.numel_ == 0:
         return 0
     w.run = functions[<int>which][a.type]
     w.n = a.dims[a.ndim_ - 1]
@@ -91,13 +88,7 @@ cdef int run(Function which, Tensor a, Tensor b, Tensor x, Tensor y, Tensor z) e
     w.x_step = x.numel_ // count * size if x is not None else 0
     w.y_step = y.numel_ // count * size if y is not None else 0
     w.z_step = z.numel_ // count * size if z is not None else 0
-    if times(a.numel_, w.n) < RELEASE_GIL:
-        run_range(&w, 0, count)
-        return 0
-    era = work_begins()
-    with nogil:
-        parallel_for(run_range, &w, count, CHUNK)
-    return work_ends(era)
+    return share(run_range, &w, w.a, count, CHUNK, times(a.numel_, w.n) < RELEASE_GIL)
 
 
 cdef Tensor like(Tensor a, int dropped):
@@ -164,18 +155,30 @@ def lu(Tensor a not None):
     cdef Tensor x = like(a, 0), y = like(a, 1)
     cdef Tensor pivots = new_tensor(INT32, a.ndim_ - 1, a.dims)
     cdef Tensor info = new_tensor(INT32, a.ndim_ - 2, a.dims)
+    cdef Factors factors
     run(LU, packed(a), None, x, y, None)
-    if in_region(x.data_pointer):
-        return x, pivots, info
-    if a.type == FLOAT32:
-        read_lu(<const float*>x.data_pointer, <const float*>y.data_pointer,
-                <int32_t*>pivots.data_pointer, <int32_t*>info.data_pointer, info.numel_,
-                a.dims[a.ndim_ - 1])
-    else:
-        read_lu(<const double*>x.data_pointer, <const double*>y.data_pointer,
-                <int32_t*>pivots.data_pointer, <int32_t*>info.data_pointer, info.numel_,
-                a.dims[a.ndim_ - 1])
+    factors.dtype, factors.n = a.type, a.dims[a.ndim_ - 1]
+    factors.x, factors.rows = x.data_pointer, y.data_pointer
+    factors.pivots, factors.info = <int32_t*>pivots.data_pointer, <int32_t*>info.data_pointer
+    run_alone(read_factors, &factors, factors.x, info.numel_)
     return x, pivots, info
+
+
+cdef struct Factors:
+    const char* x
+    const char* rows
+    int32_t* pivots
+    int32_t* info
+    Py_ssize_t n
+    int dtype
+
+
+cdef void read_factors(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Factors* of = <Factors*>context
+    if of.dtype == FLOAT32:
+        read_lu(<const float*>of.x, <const float*>of.rows, of.pivots, of.info, end, of.n)
+    else:
+        read_lu(<const double*>of.x, <const double*>of.rows, of.pivots, of.info, end, of.n)
 
 
 cdef inline void read_lu(const floating* x, const floating* rows, int32_t* pivots, int32_t* info,
@@ -232,10 +235,23 @@ cdef inline bint any_nan(const floating* x, Py_ssize_t n) noexcept nogil:
 def has_nan(Tensor x not None):
     """Whether an element of a float32 or float64 tensor is NaN."""
     cdef Tensor y = packed(x)
-    if in_region(y.data_pointer):
-        return False
-    if y.type == FLOAT32:
-        return any_nan(<const float*>y.data_pointer, y.numel_)
-    if y.type == FLOAT64:
-        return any_nan(<const double*>y.data_pointer, y.numel_)
-    raise TypeError("has_nan: takes float32 and float64")
+    cdef Look look
+    look.data, look.dtype, look.found = y.data_pointer, y.type, False
+    if y.type != FLOAT32 and y.type != FLOAT64:
+        raise TypeError("has_nan: takes float32 and float64")
+    run_alone(look_for_nan, &look, look.data, y.numel_)
+    return look.found
+
+
+cdef struct Look:
+    const char* data
+    int dtype
+    bint found
+
+
+cdef void look_for_nan(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Look* look = <Look*>context
+    if look.dtype == FLOAT32:
+        look.found = any_nan(<const float*>look.data, end)
+    else:
+        look.found = any_nan(<const double*>look.data, end)

@@ -1,12 +1,15 @@
 """How tensors are arranged for a reduction: any layout and any dims become (outer, n, inner), which
 the kernels reduce over n."""
 
+from libc.math cimport sqrt
+
 from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT_KIND, INT64, KIND, compute_dtype
-from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.shape cimport MAX_NDIM, parse_dims, sizes_of
 from tensorlib._core.base.storage cimport work_begins, work_ends
-from tensorlib._core.reduce.schedule cimport NO_LOOP, NO_MEMORY, RELEASE_GIL, SUM, reduce_run
-from tensorlib._core.tensor.meta cimport is_meta
+from tensorlib._core.base.work cimport run_alone
+from tensorlib._core.reduce.schedule cimport (
+    NO_LOOP, NO_MEMORY, RELEASE_GIL, SUM, reduce_run, squares_run,
+)
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, new_view
 from tensorlib._core.tiles.copies cimport cast, copy_into, packed_copy
 from tensorlib._core.tiles.loops cimport find_gather
@@ -47,21 +50,67 @@ cdef int fold_to(int kind, Tensor x, const Py_ssize_t* sizes, Tensor out) except
     return check_status(status, x)
 
 
+cdef int squares_to(Tensor x, Tensor center, const Py_ssize_t* sizes, Tensor out) except -1:
+    """out := the sums of squared distances from `center`; as `fold_to`"""
+    cdef int status, era, dtype = x.type
+    cdef const char* from_ = x.data_pointer
+    cdef const char* middle = center.data_pointer
+    cdef char* to = out.data_pointer
+    if x.numel_ < RELEASE_GIL:
+        status = squares_run(dtype, from_, middle, to, sizes[0], sizes[1], sizes[2])
+    else:
+        era = work_begins()
+        with nogil:
+            status = squares_run(dtype, from_, middle, to, sizes[0], sizes[1], sizes[2])
+        work_ends(era)
+    return check_status(status, x)
+
+
 cdef int divide(Tensor x, double by) except -1:
     """x /= by, for a contiguous float32 or float64 tensor."""
-    if is_meta(x):
-        return 0
-    if x.type == FLOAT32:
-        divide_run(<float*>x.data_pointer, by, x.numel_)
-    else:
-        divide_run(<double*>x.data_pointer, by, x.numel_)
+    cdef Division division
+    division.x, division.by, division.dtype = x.data_pointer, by, x.type
+    run_alone(divide_all, &division, division.x, x.numel_)
     return 0
+
+
+cdef struct Division:
+    char* x
+    double by
+    int dtype
+
+
+cdef void divide_all(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Division* of = <Division*>context
+    if of.dtype == FLOAT32:
+        divide_run(<float*>of.x, of.by, end)
+    else:
+        divide_run(<double*>of.x, of.by, end)
 
 
 cdef void divide_run(floating* x, double by, Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t i
     for i in range(n):
         x[i] = <floating>(x[i] / by)
+
+
+cdef int take_roots(Tensor x) except -1:
+    """Each element of a contiguous float32 or float64 tensor to its square root."""
+    run_alone(roots_of_floats if x.type == FLOAT32 else roots_of_doubles, x.data_pointer,
+              x.data_pointer, x.numel_)
+    return 0
+
+
+cdef void roots_of_floats(void* x, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(begin, end):
+        (<float*>x)[i] = <float>sqrt((<float*>x)[i])
+
+
+cdef void roots_of_doubles(void* x, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(begin, end):
+        (<double*>x)[i] = sqrt((<double*>x)[i])
 
 
 cdef int check_status(int status, Tensor x) except -1:
@@ -258,6 +307,7 @@ cdef Tensor expand_over(Tensor g, int ndim, const Py_ssize_t* dims, int n_reduce
     cdef Py_ssize_t numel = 1
     cdef int d, k = 0, place = 0
     cdef bint fits = g.ndim_ == (ndim if keepdim else ndim - n_reduced)
+    cdef Repeated copy
     cdef Tensor out
     for d in range(ndim if fits else 0):
         numel *= dims[d]
@@ -275,7 +325,18 @@ cdef Tensor expand_over(Tensor g, int ndim, const Py_ssize_t* dims, int n_reduce
             f"{sizes_of(ndim, dims)} over {n_reduced} dims")
     if n_reduced == ndim and numel <= FILLED:
         out = new_tensor(g.type, ndim, dims)
-        if not in_region(out.data_pointer):
-            find_gather(g.type)(g.data_pointer, 0, out.data_pointer, numel)
+        copy.one, copy.y, copy.dtype = g.data_pointer, out.data_pointer, g.type
+        run_alone(repeat_one, &copy, copy.y, numel)
         return out
     return new_view(g, ndim, dims, steps, g.data_pointer)
+
+
+cdef struct Repeated:
+    const char* one
+    char* y
+    int dtype
+
+
+cdef void repeat_one(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Repeated* copy = <Repeated*>context
+    find_gather(copy.dtype)(copy.one, 0, copy.y, end)

@@ -3,8 +3,8 @@
 from libc.stdint cimport int64_t, uint64_t
 
 from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT64, INT64, is_unsigned
-from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.base.work cimport run_once
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport cast, packed, zero
 
@@ -116,22 +116,30 @@ def histogram_counts(Tensor input, double low, double high, Py_ssize_t bins):
 
     Raises: RuntimeError for no bins or a range that is empty.
     """
-    cdef int dtype = FLOAT64 if input.type == FLOAT64 else FLOAT32, era
+    cdef int dtype = FLOAT64 if input.type == FLOAT64 else FLOAT32
     cdef Tensor x = packed(cast(input, dtype)), out
     if bins < 1 or not low < high:
         raise RuntimeError(f"histc: expects bins and a range, got {bins} in [{low}, {high}]")
     out = new_tensor(INT64, 1, &bins)
-    cdef const char* data = x.data_pointer
-    cdef int64_t* y = <int64_t*>out.data_pointer
-    cdef Py_ssize_t n = x.numel_
+    cdef Bins job
+    job.x, job.y, job.dtype = x.data_pointer, <int64_t*>out.data_pointer, dtype
+    job.n, job.bins, job.low, job.high = x.numel_, bins, low, high
     zero(out)
-    if in_region(y):
-        return out
-    era = work_begins()
-    with nogil:
-        if dtype == FLOAT32:
-            fill_bins(<const float*>data, y, n, <float>low, <float>high, bins)
-        else:
-            fill_bins(<const double*>data, y, n, low, high, bins)
-    work_ends(era)
+    run_once(fill_all_bins, &job, job.y, False)
     return out
+
+
+cdef struct Bins:
+    const char* x
+    int64_t* y
+    int dtype
+    Py_ssize_t n, bins
+    double low, high
+
+
+cdef void fill_all_bins(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Bins* of = <Bins*>context
+    if of.dtype == FLOAT32:
+        fill_bins(<const float*>of.x, of.y, of.n, <float>of.low, <float>of.high, of.bins)
+    else:
+        fill_bins(<const double*>of.x, of.y, of.n, of.low, of.high, of.bins)

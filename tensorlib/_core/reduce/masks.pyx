@@ -4,9 +4,9 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from tensorlib._core.base.dtypes cimport BOOL, FLOAT_KIND, INT64, ITEMSIZE, KIND
-from tensorlib._core.base.region cimport in_region
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.base.work cimport run_alone, run_once
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view
 from tensorlib._core.tiles.copies cimport packed
 from tensorlib._core.tiles.loops cimport find_cast
@@ -33,23 +33,35 @@ cdef void test(const bits* x, char* y, Py_ssize_t n, bits kept) noexcept nogil:
 cdef Tensor nonzero_mask(Tensor x):
     """A packed bool tensor: which elements are not zero. NaN is not zero."""
     cdef Tensor source = packed(x), out
-    cdef Py_ssize_t itemsize = ITEMSIZE[x.type]
+    cdef Test job
+    job.itemsize = ITEMSIZE[x.type]
     # the sign bit of a floating zero does not count
-    cdef uint64_t kept = ~<uint64_t>0
+    job.kept = ~<uint64_t>0
     if KIND[x.type] == FLOAT_KIND:
-        kept = ~(<uint64_t>1 << (8 * itemsize - 1))
+        job.kept = ~(<uint64_t>1 << (8 * job.itemsize - 1))
     out = new_tensor(BOOL, x.ndim_, x.dims)
-    if in_region(out.data_pointer):
-        return out
-    if itemsize == 1:
-        test(<uint8_t*>source.data_pointer, out.data_pointer, x.numel_, <uint8_t>kept)
-    elif itemsize == 2:
-        test(<uint16_t*>source.data_pointer, out.data_pointer, x.numel_, <uint16_t>kept)
-    elif itemsize == 4:
-        test(<uint32_t*>source.data_pointer, out.data_pointer, x.numel_, <uint32_t>kept)
-    else:
-        test(<uint64_t*>source.data_pointer, out.data_pointer, x.numel_, kept)
+    job.x, job.y = source.data_pointer, out.data_pointer
+    run_alone(test_all, &job, job.y, x.numel_)
     return out
+
+
+cdef struct Test:
+    const char* x
+    char* y
+    Py_ssize_t itemsize
+    uint64_t kept
+
+
+cdef void test_all(void* context, Py_ssize_t begin, Py_ssize_t n) noexcept nogil:
+    cdef Test* job = <Test*>context
+    if job.itemsize == 1:
+        test(<uint8_t*>job.x, job.y, n, <uint8_t>job.kept)
+    elif job.itemsize == 2:
+        test(<uint16_t*>job.x, job.y, n, <uint16_t>job.kept)
+    elif job.itemsize == 4:
+        test(<uint32_t*>job.x, job.y, n, <uint32_t>job.kept)
+    else:
+        test(<uint64_t*>job.x, job.y, n, job.kept)
 
 
 cdef int write_true_places(Tensor mask, int64_t* out, Py_ssize_t next_place,
@@ -133,24 +145,33 @@ cdef Py_ssize_t count_true(const char* mask, Py_ssize_t n) noexcept nogil:
     return count
 
 
-cdef Py_ssize_t count_nonzero(Tensor x) except -1:
-    """How many elements of a contiguous tensor are not zero. NaN is not zero."""
-    cdef char mask[BLOCK]
-    cdef Py_ssize_t done = 0, count = 0, n, numel, itemsize = ITEMSIZE[x.type]
-    cdef const char* data
-    cdef int dtype = x.type, era
-    if dtype == BOOL:
+cdef int count_nonzero(Tensor x, int64_t* count) except -1:
+    """count := how many elements of a contiguous tensor are not zero. NaN is not zero."""
+    cdef Count job
+    if x.type == BOOL:
         x = nonzero_mask(x)                      # bytes of borrowed memory may be any
-    data, numel = x.data_pointer, x.numel_
-    era = work_begins()
-    with nogil:
-        while done < numel:
-            n = min(<Py_ssize_t>BLOCK, numel - done)
-            find_cast(dtype, BOOL)(data + done * itemsize, mask, n)
-            count += count_true(mask, n)
-            done += n
-    work_ends(era)
-    return count
+    job.x, job.dtype, job.n, job.count = x.data_pointer, x.type, x.numel_, count
+    return run_once(count_all, &job, count, False)
+
+
+cdef struct Count:
+    const char* x
+    int dtype
+    Py_ssize_t n
+    int64_t* count
+
+
+cdef void count_all(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Count* job = <Count*>context
+    cdef char mask[BLOCK]
+    cdef Py_ssize_t done = 0, n
+    cdef int64_t count = 0
+    while done < job.n:
+        n = min(<Py_ssize_t>BLOCK, job.n - done)
+        find_cast(job.dtype, BOOL)(job.x + done * ITEMSIZE[job.dtype], mask, n)
+        count += count_true(mask, n)
+        done += n
+    job.count[0] = count
 
 
 cdef void blend(bits* x, const char* mask, bits* value, Py_ssize_t n) noexcept nogil:
@@ -163,19 +184,26 @@ cdef void blend(bits* x, const char* mask, bits* value, Py_ssize_t n) noexcept n
 
 cdef int fill_where(Tensor x, const char* mask, const char* value) except -1:
     """Sets the elements of a packed `x` whose byte of the mask is true to the element `value`."""
-    cdef Py_ssize_t itemsize = ITEMSIZE[x.type], n = x.numel_
-    cdef char* data = x.data_pointer
-    cdef int era
-    if in_region(data):
-        return 0
-    era = work_begins()
-    with nogil:
-        if itemsize == 1:
-            blend(<uint8_t*>data, mask, <uint8_t*>value, n)
-        elif itemsize == 2:
-            blend(<uint16_t*>data, mask, <uint16_t*>value, n)
-        elif itemsize == 4:
-            blend(<uint32_t*>data, mask, <uint32_t*>value, n)
-        else:
-            blend(<uint64_t*>data, mask, <uint64_t*>value, n)
-    return work_ends(era)
+    cdef Blend job
+    job.x, job.mask, job.value = x.data_pointer, mask, value
+    job.n, job.itemsize = x.numel_, ITEMSIZE[x.type]
+    return run_once(blend_all, &job, job.x, False)
+
+
+cdef struct Blend:
+    char* x
+    const char* mask
+    const char* value
+    Py_ssize_t n, itemsize
+
+
+cdef void blend_all(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Blend* job = <Blend*>context
+    if job.itemsize == 1:
+        blend(<uint8_t*>job.x, job.mask, <uint8_t*>job.value, job.n)
+    elif job.itemsize == 2:
+        blend(<uint16_t*>job.x, job.mask, <uint16_t*>job.value, job.n)
+    elif job.itemsize == 4:
+        blend(<uint32_t*>job.x, job.mask, <uint32_t*>job.value, job.n)
+    else:
+        blend(<uint64_t*>job.x, job.mask, <uint64_t*>job.value, job.n)

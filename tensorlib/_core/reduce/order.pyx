@@ -15,8 +15,7 @@ from libc.string cimport memcpy
 from tensorlib._core.base.dtypes cimport (
     BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT16, INT32, INT64, INT8, ITEMSIZE, UINT8,
 )
-from tensorlib._core.base.region cimport in_region
-from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.base.work cimport run_once
 from tensorlib._core.reduce.unsigned cimport signed_order
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport cast, packed
@@ -119,46 +118,55 @@ def order_keys(Tensor input, bint descending):
     The positions count along the last dim, which there must be. 0 bits: there are none, as they
     do not fit.
     """
-    cdef int dtype = FLOAT32 if input.type in (FLOAT16, BFLOAT16) else input.type, era, bits
+    cdef int dtype = FLOAT32 if input.type in (FLOAT16, BFLOAT16) else input.type
     cdef Tensor x = packed(signed_order(cast(input, dtype)))
     cdef Tensor out = new_tensor(INT64, x.ndim_, x.dims)
-    cdef Py_ssize_t n = x.dims[x.ndim_ - 1], total = x.numel_, rows
-    cdef int64_t* y = <int64_t*>out.data_pointer
-    cdef char* data = x.data_pointer
-    cdef int64_t low, high
-    dtype = x.type
+    cdef Keys keys
     if x.numel_ == 0:
         return out, HALF
-    if in_region(y):
-        return out, HALF
-    rows = x.numel_ // n
-    bits = HALF if ITEMSIZE[dtype] <= 4 else 0
-    if bits and n > <Py_ssize_t>1 << HALF:
-        x = cast(x, FLOAT64)                 # which holds all that has 32 bits
-        dtype, bits, data = FLOAT64, 0, x.data_pointer
-    era = work_begins()
-    with nogil:
-        if dtype == UINT8 or dtype == BOOL:
-            pack_short(<uint8_t*>data, y, rows, n, descending)
-        elif dtype == INT8:
-            pack_short(<int8_t*>data, y, rows, n, descending)
-        elif dtype == INT16:
-            pack_short(<int16_t*>data, y, rows, n, descending)
-        elif dtype == INT32:
-            pack_short(<int32_t*>data, y, rows, n, descending)
-        elif dtype == FLOAT32:
-            pack_short(<float*>data, y, rows, n, descending)
-        elif dtype == INT64:
-            bounds(<int64_t*>data, total, &low, &high)
-            bits = bits_of(n)
-            if (<uint64_t>high - <uint64_t>low) >> (63 - bits):
-                bits = 0
-                turn(<int64_t*>data, y, total, -1 if descending else 0)
-            else:
-                pack_whole(<int64_t*>data, y, rows, n, low, high, bits, descending)
+    keys.n, keys.total, keys.descending = x.dims[x.ndim_ - 1], x.numel_, descending
+    keys.rows = keys.total // keys.n
+    keys.bits = HALF if ITEMSIZE[x.type] <= 4 else 0
+    if keys.bits and keys.n > <Py_ssize_t>1 << HALF:
+        x, keys.bits = cast(x, FLOAT64), 0   # which holds all that has 32 bits
+    keys.dtype, keys.x, keys.y = x.type, x.data_pointer, <int64_t*>out.data_pointer
+    run_once(make_keys, &keys, keys.y, False)
+    return out, keys.bits
+
+
+cdef struct Keys:
+    const char* x
+    int64_t* y
+    Py_ssize_t rows, n, total
+    int dtype, bits
+    bint descending
+
+
+cdef void make_keys(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """Finds the bits of positions too, where they follow from the elements"""
+    cdef Keys* of = <Keys*>context
+    cdef const char* data = of.x
+    cdef int64_t* y = of.y
+    cdef int64_t low, high
+    if of.dtype == UINT8 or of.dtype == BOOL:
+        pack_short(<const uint8_t*>data, y, of.rows, of.n, of.descending)
+    elif of.dtype == INT8:
+        pack_short(<const int8_t*>data, y, of.rows, of.n, of.descending)
+    elif of.dtype == INT16:
+        pack_short(<const int16_t*>data, y, of.rows, of.n, of.descending)
+    elif of.dtype == INT32:
+        pack_short(<const int32_t*>data, y, of.rows, of.n, of.descending)
+    elif of.dtype == FLOAT32:
+        pack_short(<const float*>data, y, of.rows, of.n, of.descending)
+    elif of.dtype == INT64:
+        bounds(<const int64_t*>data, of.total, &low, &high)
+        of.bits = bits_of(of.n)
+        if (<uint64_t>high - <uint64_t>low) >> (63 - of.bits):
+            of.bits = 0
+            turn(<const int64_t*>data, y, of.total, -1 if of.descending else 0)
         else:
-            long_keys(<double*>data, y, total)
-            if descending:
-                turn(y, y, total, -1)
-    work_ends(era)
-    return out, bits
+            pack_whole(<const int64_t*>data, y, of.rows, of.n, low, high, of.bits, of.descending)
+    else:
+        long_keys(<const double*>data, y, of.total)
+        if of.descending:
+            turn(y, y, of.total, -1)

@@ -6,7 +6,6 @@ Half types are computed in float32. Integers are summed and multiplied in int64,
 """
 
 from cpython.object cimport PyObject
-from libc.math cimport sqrt
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
@@ -16,18 +15,18 @@ from tensorlib._core.base.dtypes cimport (
 )
 from tensorlib._core.base.shape cimport MAX_NDIM, parse_dims, parse_shape, settled, wrap_dim
 from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.base.work cimport run_alone
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.reduce.arrange cimport (
-    arrange, check_status, divide, expand_over, fold, new_reduced, reduced_dims, rows_of,
+    arrange, check_status, divide, expand_over, fold, fold_to, new_reduced, reduced_dims, rows_of,
+    squares_to, take_roots,
 )
 from tensorlib._core.reduce.masks cimport count_nonzero as count_in
 from tensorlib._core.reduce.schedule cimport (
     ALL, ANY, ARGMAX, ARGMIN, LOGSUMEXP, LOG_SOFTMAX, LOG_SOFTMAX_BACKWARD, MAX, MIN, PROD,
-    RELEASE_GIL, SOFTMAX, SOFTMAX_BACKWARD, SUM, index_run, reduce_run, rows_run, scan_run,
-    squares_run,
+    RELEASE_GIL, SOFTMAX, SOFTMAX_BACKWARD, SUM, index_run, rows_run, scan_run,
 )
 from tensorlib._core.reduce.unsigned cimport signed_order, restored
-from tensorlib._core.tensor.meta cimport is_meta
 from tensorlib._core.tensor.tensor cimport (
     Tensor, new_like, new_tensor, requires_grad, same_shape,
 )
@@ -99,8 +98,7 @@ def count_nonzero(Tensor input, dim=None):
     cdef Tensor out
     if dim is None and input.packed:
         out = new_tensor(INT64, 0, NULL)
-        if not is_meta(out):
-            (<int64_t*>out.data_pointer)[0] = count_in(input)
+        count_in(input, <int64_t*>out.data_pointer)
         return out
     return sum(cast(input, BOOL), dim)
 
@@ -171,41 +169,22 @@ cdef Tensor variance(str name, Tensor input, object dim, double correction, bint
     cdef int dims[MAX_NDIM]
     cdef Py_ssize_t sizes[3]
     cdef int n = chosen_dims(name, dim, input, dims)
-    cdef int dtype = compute_dtype(floating_result(name, input, None)), status, era
-    cdef const char* data
-    cdef char* means
-    cdef char* to
+    cdef int dtype = compute_dtype(floating_result(name, input, None))
     cdef Tensor x = cast(input, dtype)
     cdef Tensor source = arrange(x, n, dims, sizes)
     cdef Tensor center = new_reduced(x, n, dims, keepdim, dtype)
     cdef Tensor out = new_like(center, dtype)
     cdef double freedom = sizes[1] - correction
     if out.numel_:
-        data, means, to = source.data_pointer, center.data_pointer, out.data_pointer
-        check_status(reduce_run(SUM, dtype, data, means, sizes[0], sizes[1], sizes[2]), x)
+        fold_to(SUM, source, sizes, center)
         divide(center, sizes[1])
-        era = work_begins()
-        with nogil:
-            status = squares_run(dtype, data, means, to, sizes[0], sizes[1], sizes[2])
-        work_ends(era)
-        check_status(status, x)
+        squares_to(source, center, sizes, out)
         divide(out, freedom if freedom > 0 else 0.0)
     return out
 
 
 def var(Tensor input, dim, correction, bint keepdim):
     return cast(variance("var", input, dim, correction, keepdim), input.type)
-
-
-cdef int take_roots(Tensor x) except -1:
-    """Each element of a contiguous float32 or float64 tensor to its square root."""
-    cdef Py_ssize_t i
-    for i in range(0 if is_meta(x) else x.numel_):
-        if x.type == FLOAT32:
-            (<float*>x.data_pointer)[i] = <float>sqrt((<float*>x.data_pointer)[i])
-        else:
-            (<double*>x.data_pointer)[i] = sqrt((<double*>x.data_pointer)[i])
-    return 0
 
 
 def std(Tensor input, dim, correction, bint keepdim):
@@ -218,23 +197,13 @@ def euclidean_norm(Tensor input, dim, bint keepdim):
     """The square roots of sums of squares: of squared distances from zero."""
     cdef int dims[MAX_NDIM]
     cdef Py_ssize_t sizes[3]
-    cdef int n = chosen_dims("norm", dim, input, dims), status, era
+    cdef int n = chosen_dims("norm", dim, input, dims)
     cdef int dtype = compute_dtype(floating_result("norm", input, None))
     cdef Tensor x = cast(input, dtype)
     cdef Tensor source = arrange(x, n, dims, sizes), out = new_reduced(x, n, dims, keepdim, dtype)
     cdef Tensor center = new_like(out, dtype)
-    cdef const char* data = source.data_pointer
-    cdef const char* zeros = center.data_pointer
-    cdef char* to = out.data_pointer
     zero(center)
-    if x.numel_ < RELEASE_GIL:
-        status = squares_run(dtype, data, zeros, to, sizes[0], sizes[1], sizes[2])
-    else:
-        era = work_begins()
-        with nogil:
-            status = squares_run(dtype, data, zeros, to, sizes[0], sizes[1], sizes[2])
-        work_ends(era)
-    check_status(status, x)
+    squares_to(source, center, sizes, out)
     take_roots(out)
     return cast(out, input.type)
 
@@ -310,9 +279,7 @@ def argmin(Tensor input, dim=None, bint keepdim=False):
 def put_along(Tensor x, Tensor places, dim, Py_ssize_t size):
     """Zeros of `size` along `dim`, with the elements of `x` at `places`, of which each has one."""
     cdef Py_ssize_t dims[MAX_NDIM]
-    cdef Py_ssize_t outer = 1, inner = 1, o, j, place, width = ITEMSIZE[x.type]
-    cdef const volatile int64_t* at      # others may write where they lie: each is read once
-    cdef const char* from_
+    cdef Put put
     cdef Tensor source, where_to, out
     cdef int along, d
     dim = settled(dim)
@@ -320,27 +287,48 @@ def put_along(Tensor x, Tensor places, dim, Py_ssize_t size):
     source, where_to = packed(x), packed(cast(places, INT64))
     if not same_shape(source, where_to):
         raise RuntimeError(f"put_along: elements {tuple(x.shape)}, places {tuple(places.shape)}")
+    put.outer = put.inner = 1
     for d in range(x.ndim_):
         dims[d] = size if d == along else x.dims[d]
         if d < along:
-            outer *= x.dims[d]
+            put.outer *= x.dims[d]
         elif d > along:
-            inner *= x.dims[d]
+            put.inner *= x.dims[d]
     if x.dims[along] != 1 if x.ndim_ else size != 1:
         raise RuntimeError(f"put_along: elements of shape {tuple(x.shape)} can't be put along dim "
                            f"{dim} of size {size}: they have one for each place")
     out = new_tensor(x.type, x.ndim_, dims)
     zero(out)
-    at, from_ = <int64_t*>where_to.data_pointer, source.data_pointer
-    for o in range(0 if is_meta(out) else outer):
-        for j in range(inner):
-            place = at[o * inner + j]
-            if not 0 <= place < size:
-                raise IndexError(f"put_along: place {place} is out of bounds for size {size}; the "
-                                 "places were written after they were found")
-            memcpy(out.data_pointer + ((o * size + place) * inner + j) * width,
-                   from_ + (o * inner + j) * width, width)
+    put.at, put.x, put.y = <int64_t*>where_to.data_pointer, source.data_pointer, out.data_pointer
+    put.size, put.width, put.failed = size, ITEMSIZE[x.type], False
+    run_alone(put_all, &put, put.y, put.outer)
+    if put.failed:
+        raise IndexError(f"put_along: place {put.wrong} is out of bounds for size {size}; the "
+                         "places were written after they were found")
     return out
+
+
+cdef struct Put:
+    const volatile int64_t* at           # others may write where they lie: each is read once
+    const char* x
+    char* y
+    Py_ssize_t outer, inner, size, width
+    Py_ssize_t wrong                     # a place that is not there, once it failed
+    bint failed
+
+
+cdef void put_all(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """y[o, at, j] := x[o, j], up to the first place that is not there"""
+    cdef Put* put = <Put*>context
+    cdef Py_ssize_t o, j, place, width = put.width
+    for o in range(begin, end):
+        for j in range(put.inner):
+            place = put.at[o * put.inner + j]
+            if not 0 <= place < put.size:
+                put.wrong, put.failed = place, True
+                return
+            memcpy(put.y + ((o * put.size + place) * put.inner + j) * width,
+                   put.x + (o * put.inner + j) * width, width)
 
 
 # ---- any and all ---------------------------------------------------------------------------------

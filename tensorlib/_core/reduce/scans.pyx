@@ -10,9 +10,9 @@ from libc.stdint cimport int16_t, int32_t, int64_t, int8_t, uint8_t, uint64_t
 from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT32, FLOAT64, FLOAT_KIND, INT16, INT32, INT64, INT8, KIND, UINT8, compute_dtype,
 )
-from tensorlib._core.base.region cimport in_region
+from tensorlib._core.base.pool cimport range_fn
 from tensorlib._core.base.shape cimport settled, wrap_dim
-from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.base.work cimport run_once
 from tensorlib._core.reduce.unsigned cimport signed_order
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, same_shape
 from tensorlib._core.tiles.copies cimport cast, packed
@@ -203,6 +203,71 @@ cdef void all_extremes(const ordered* x, int64_t* y, Sizes size, bint largest) n
                      largest)
 
 
+# ---- of any dtype --------------------------------------------------------------------------------
+
+cdef struct Scan:
+    int dtype
+    Sizes size
+    const char* x
+    const char* by               # the factors of a recurrence
+    char* y
+    bint flag                    # whether a recurrence runs backwards, an extreme is the largest
+
+
+cdef int scan(range_fn which, int dtype, Sizes size, Tensor x, Tensor by, Tensor out,
+              bint flag) except -1:
+    cdef Scan of
+    of.dtype, of.size, of.flag = dtype, size, flag
+    of.x, of.y = x.data_pointer, out.data_pointer
+    of.by = NULL if by is None else by.data_pointer
+    return run_once(which, &of, of.y, False)
+
+
+cdef void run_products(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Scan* of = <Scan*>context
+    if of.dtype == INT64:
+        all_products(<const uint64_t*>of.x, <uint64_t*>of.y, of.size)
+    elif of.dtype == FLOAT32:
+        all_products(<const float*>of.x, <float*>of.y, of.size)
+    else:
+        all_products(<const double*>of.x, <double*>of.y, of.size)
+
+
+cdef void run_log_sums(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Scan* of = <Scan*>context
+    if of.dtype == FLOAT32:
+        all_log_sums(<const float*>of.x, <float*>of.y, of.size)
+    else:
+        all_log_sums(<const double*>of.x, <double*>of.y, of.size)
+
+
+cdef void run_recurrence(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Scan* of = <Scan*>context
+    if of.dtype == FLOAT32:
+        recur_all(<const float*>of.x, <const float*>of.by, <float*>of.y, of.size, of.flag)
+    else:
+        recur_all(<const double*>of.x, <const double*>of.by, <double*>of.y, of.size, of.flag)
+
+
+cdef void run_extremes(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Scan* of = <Scan*>context
+    cdef int64_t* y = <int64_t*>of.y
+    if of.dtype == BOOL or of.dtype == UINT8:
+        all_extremes(<const uint8_t*>of.x, y, of.size, of.flag)
+    elif of.dtype == INT8:
+        all_extremes(<const int8_t*>of.x, y, of.size, of.flag)
+    elif of.dtype == INT16:
+        all_extremes(<const int16_t*>of.x, y, of.size, of.flag)
+    elif of.dtype == INT32:
+        all_extremes(<const int32_t*>of.x, y, of.size, of.flag)
+    elif of.dtype == INT64:
+        all_extremes(<const int64_t*>of.x, y, of.size, of.flag)
+    elif of.dtype == FLOAT32:
+        all_extremes(<const float*>of.x, y, of.size, of.flag)
+    else:
+        all_extremes(<const double*>of.x, y, of.size, of.flag)
+
+
 # ---- of tensors ----------------------------------------------------------------------------------
 
 cdef int place_of(str name, object dim, Tensor x) except -1:
@@ -213,44 +278,26 @@ cdef int place_of(str name, object dim, Tensor x) except -1:
 
 def cumprod(Tensor input, dim):
     """The products of each element and those before it along `dim`; the dtype is int64 or float."""
-    cdef int along = place_of("cumprod", dim, input), era
+    cdef int along = place_of("cumprod", dim, input)
     cdef int dtype = (
         compute_dtype(input.type) if KIND[input.type] == FLOAT_KIND else INT64)
     cdef Sizes size = sizes_along(input, along)
     cdef Tensor x = packed(cast(input, dtype)), out = new_tensor(dtype, input.ndim_, input.dims)
-    cdef char* data = x.data_pointer
-    cdef char* to = out.data_pointer
-    if out.numel_ and not in_region(to):
-        era = work_begins()
-        with nogil:
-            if dtype == INT64:
-                all_products(<const uint64_t*>data, <uint64_t*>to, size)
-            elif dtype == FLOAT32:
-                all_products(<const float*>data, <float*>to, size)
-            else:
-                all_products(<const double*>data, <double*>to, size)
-        work_ends(era)
+    if out.numel_:
+        scan(run_products, dtype, size, x, None, out, False)
     return cast(out, INT64 if dtype == INT64 else input.type)
 
 
 def logcumsumexp(Tensor input, dim):
     """The logarithms of running sums of exponentials along `dim`, of a floating tensor."""
-    cdef int along = place_of("logcumsumexp", dim, input), era
+    cdef int along = place_of("logcumsumexp", dim, input)
     cdef int dtype = compute_dtype(input.type)
     cdef Sizes size = sizes_along(input, along)
     cdef Tensor x = packed(cast(input, dtype)), out = new_tensor(dtype, input.ndim_, input.dims)
-    cdef char* data = x.data_pointer
-    cdef char* to = out.data_pointer
     if dtype != FLOAT32 and dtype != FLOAT64:
         raise RuntimeError(f"logcumsumexp: takes floating-point dtypes, got {input.dtype}")
-    if out.numel_ and not in_region(to):
-        era = work_begins()
-        with nogil:
-            if dtype == FLOAT32:
-                all_log_sums(<const float*>data, <float*>to, size)
-            else:
-                all_log_sums(<const double*>data, <double*>to, size)
-        work_ends(era)
+    if out.numel_:
+        scan(run_log_sums, dtype, size, x, None, out, False)
     return cast(out, input.type)
 
 
@@ -259,7 +306,7 @@ def recurrence(Tensor input, Tensor factors, dim, bint backwards):
 
     Raises: RuntimeError unless both are floating and of one shape.
     """
-    cdef int along = place_of("recurrence", dim, input), era
+    cdef int along = place_of("recurrence", dim, input)
     cdef int dtype = compute_dtype(input.type)
     cdef Sizes size = sizes_along(input, along)
     cdef Tensor x, a, out
@@ -268,47 +315,18 @@ def recurrence(Tensor input, Tensor factors, dim, bint backwards):
                            f"{list(input.shape)} and {list(factors.shape)} of {input.dtype}")
     x, a = packed(cast(input, dtype)), packed(cast(factors, dtype))
     out = new_tensor(dtype, input.ndim_, input.dims)
-    cdef char* data = x.data_pointer
-    cdef char* by = a.data_pointer
-    cdef char* to = out.data_pointer
-    if out.numel_ and not in_region(to):
-        era = work_begins()
-        with nogil:
-            if dtype == FLOAT32:
-                recur_all(<const float*>data, <const float*>by, <float*>to, size, backwards)
-            else:
-                recur_all(<const double*>data, <const double*>by, <double*>to, size, backwards)
-        work_ends(era)
+    if out.numel_:
+        scan(run_recurrence, dtype, size, x, a, out, backwards)
     return cast(out, input.type)
 
 
 def extreme_so_far(Tensor input, dim, bint largest):
     """The last places of the extremes of each element and those before it along `dim`, as int64."""
     cdef str name = "cummax" if largest else "cummin"
-    cdef int along = place_of(name, dim, input), dtype, era
+    cdef int along = place_of(name, dim, input)
     cdef Sizes size = sizes_along(input, along)
     cdef Tensor x, out = new_tensor(INT64, input.ndim_, input.dims)
-    cdef int64_t* to = <int64_t*>out.data_pointer
     x = packed(signed_order(cast(input, compute_dtype(input.type))))
-    dtype = x.type
-    cdef char* data = x.data_pointer
-    if out.numel_ == 0 or in_region(to):
-        return out
-    era = work_begins()
-    with nogil:
-        if dtype == BOOL or dtype == UINT8:
-            all_extremes(<const uint8_t*>data, to, size, largest)
-        elif dtype == INT8:
-            all_extremes(<const int8_t*>data, to, size, largest)
-        elif dtype == INT16:
-            all_extremes(<const int16_t*>data, to, size, largest)
-        elif dtype == INT32:
-            all_extremes(<const int32_t*>data, to, size, largest)
-        elif dtype == INT64:
-            all_extremes(<const int64_t*>data, to, size, largest)
-        elif dtype == FLOAT32:
-            all_extremes(<const float*>data, to, size, largest)
-        else:
-            all_extremes(<const double*>data, to, size, largest)
-    work_ends(era)
+    if out.numel_:
+        scan(run_extremes, x.type, size, x, None, out, largest)
     return out

@@ -11,7 +11,7 @@ from libc.string cimport memset
 
 from tensorlib._core.base.dtypes cimport ITEMSIZE, N_DTYPES, dtype_id
 from tensorlib._core.base.pool cimport parallel_for
-from tensorlib._core.base.region cimport in_region
+from tensorlib._core.base.work cimport run_alone
 
 from tensorlib import _kernels
 from tensorlib._core.base.dtypes import BY_NAME
@@ -56,15 +56,17 @@ ctypedef struct Work:
     int64_t* at
     Py_ssize_t itemsize, outer, n, inner
     Py_ssize_t pieces, size  # of each outer slice: how many pieces, and of how many tiles or rows
+    Py_ssize_t piece         # elements of one
+    void* combine            # the loop that reduces the results of pieces
+    int status
 
 
 cdef int reduce_run(int kind, int dtype, const char* x, char* y,
                     Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner) noexcept nogil:
     """y := x reduced over n; n may be 0 for SUM, PROD, ANY and ALL"""
     cdef Work work
-    if n == 0 and not in_region(y):
-        fill_identity(kind, dtype, y, outer * inner)
-        return 0
+    if n == 0:
+        return run_of_nothing(kind, dtype, y, outer * inner)
     return run(&work, kind, dtype, x, NULL, y, NULL, outer, n, inner)
 
 
@@ -72,9 +74,8 @@ cdef int squares_run(int dtype, const char* x, const char* c, char* y,
                      Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner) noexcept nogil:
     """y := sum of (x - c)**2 over n; c has the shape of y"""
     cdef Work work
-    if n == 0 and not in_region(y):
-        fill_identity(SQUARES, dtype, y, outer * inner)
-        return 0
+    if n == 0:
+        return run_of_nothing(SQUARES, dtype, y, outer * inner)
     return run(&work, SQUARES, dtype, x, c, y, NULL, outer, n, inner)
 
 
@@ -91,8 +92,6 @@ cdef int run(Work* work, int kind, int dtype, const char* x, const char* c, char
     work.loop = loops[kind][dtype]
     if work.loop == NULL:
         return NO_LOOP
-    if in_region(y):
-        return 0
     work.indices = at != NULL
     work.x = x
     work.c = c
@@ -102,10 +101,21 @@ cdef int run(Work* work, int kind, int dtype, const char* x, const char* c, char
     work.outer = outer
     work.n = n
     work.inner = inner
+    work.status = 0
     if outer * slice_size < 2 * piece:
-        run_outer(work, 0, outer)
-    elif outer >= ENOUGH:
-        parallel_for(run_outer, work, outer, 1 + piece // slice_size)
+        run_alone(run_outer, work, y, outer)
+    else:
+        work.piece, work.combine = piece, loops[SUM if kind == SQUARES else kind][dtype]
+        run_alone(run_cut, work, y, 1)
+    return work.status
+
+
+cdef void run_cut(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """A large reduction, in pieces."""
+    cdef Work* work = <Work*>context
+    cdef Py_ssize_t outer = work.outer, n = work.n, inner = work.inner, piece = work.piece
+    if outer >= ENOUGH:
+        parallel_for(run_outer, work, outer, 1 + piece // (n * inner))
     elif outer * (inner // TILE) >= ENOUGH:
         work.pieces = inner // TILE
         parallel_for(run_columns, work, outer * work.pieces, 1 + piece // (n * TILE))
@@ -115,8 +125,7 @@ cdef int run(Work* work, int kind, int dtype, const char* x, const char* c, char
         if work.pieces == 1:
             parallel_for(run_outer, work, outer, 1)
         else:
-            return run_long(work, loops[SUM if kind == SQUARES else kind][dtype])
-    return 0
+            work.status = run_long(work)
 
 
 cdef void run_outer(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
@@ -149,7 +158,7 @@ cdef inline void call(Work* work, void* loop, const char* x, const char* c, char
                         work.inner, begin, end)
 
 
-cdef int run_long(Work* work, void* combine) noexcept nogil:
+cdef int run_long(Work* work) noexcept nogil:
     """Reduce pieces of n, then the partial results, with the loop `combine`."""
     cdef Py_ssize_t results = work.outer * work.inner
     cdef Py_ssize_t partials = results * work.pieces
@@ -162,7 +171,7 @@ cdef int run_long(Work* work, void* combine) noexcept nogil:
         free(parts.at)
         return NO_MEMORY
     parallel_for(run_piece, &parts, work.outer * work.pieces, 1)
-    call(work, combine, parts.y, NULL, work.y, work.at, 0, work.outer, work.pieces,
+    call(work, work.combine, parts.y, NULL, work.y, work.at, 0, work.outer, work.pieces,
          0, work.inner)
     if work.indices:
         for i in range(results):
@@ -192,7 +201,22 @@ cdef void run_piece(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
              min(work.size, work.n - first), 0, work.inner)
 
 
-cdef void fill_identity(int kind, int dtype, char* y, Py_ssize_t n) noexcept nogil:
+cdef int run_of_nothing(int kind, int dtype, char* y, Py_ssize_t n) noexcept nogil:
+    """y := what a reduction of no elements gives"""
+    cdef Identity of
+    of.kind, of.dtype, of.y = kind, dtype, y
+    run_alone(fill_identity, &of, y, n)
+    return 0
+
+
+ctypedef struct Identity:
+    int kind, dtype
+    char* y
+
+
+cdef void fill_identity(void* context, Py_ssize_t begin, Py_ssize_t n) noexcept nogil:
+    cdef int kind = (<Identity*>context).kind, dtype = (<Identity*>context).dtype
+    cdef char* y = (<Identity*>context).y
     cdef Py_ssize_t i
     if kind == SUM or kind == SQUARES or kind == ANY:
         memset(y, 0, n * ITEMSIZE[dtype])

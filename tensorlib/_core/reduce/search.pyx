@@ -5,8 +5,7 @@ from libc.stdint cimport int32_t, int64_t
 from tensorlib._core.base.dtypes cimport (
     FLOAT32, FLOAT64, FLOAT_KIND, INT32, INT64, KIND, promote, signed_twin,
 )
-from tensorlib._core.base.region cimport in_region
-from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.base.work cimport run_once
 from tensorlib._core.reduce.unsigned cimport signed_order
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport cast, packed
@@ -61,7 +60,7 @@ def insertion_places(Tensor sequence, Tensor values, bint right):
 
     Raises: RuntimeError for other numbers of rows.
     """
-    cdef int dtype = promote("searchsorted", sequence.type, values.type), d, era
+    cdef int dtype = promote("searchsorted", sequence.type, values.type), d
     cdef Py_ssize_t rows = 1, count = values.numel_, n
     cdef bint fits = sequence.ndim_ == 1 or sequence.ndim_ == values.ndim_ > 0
     cdef Tensor x, at, out
@@ -84,20 +83,33 @@ def insertion_places(Tensor sequence, Tensor values, bint right):
     n = sequence.dims[sequence.ndim_ - 1]
     x, at = packed(cast(sequence, dtype)), packed(cast(values, dtype))
     out = new_tensor(INT64, values.ndim_, values.dims)
-    cdef char* data = x.data_pointer
-    cdef char* wanted = at.data_pointer
-    cdef int64_t* y = <int64_t*>out.data_pointer
-    if in_region(y):
-        return out
-    era = work_begins()
-    with nogil:
-        if dtype == INT32:
-            search_rows(<const int32_t*>data, rows, n, <const int32_t*>wanted, y, count, right)
-        elif dtype == INT64:
-            search_rows(<const int64_t*>data, rows, n, <const int64_t*>wanted, y, count, right)
-        elif dtype == FLOAT32:
-            search_rows(<const float*>data, rows, n, <const float*>wanted, y, count, right)
-        else:
-            search_rows(<const double*>data, rows, n, <const double*>wanted, y, count, right)
-    work_ends(era)
+    cdef Search job
+    job.x, job.wanted, job.y = x.data_pointer, at.data_pointer, <int64_t*>out.data_pointer
+    job.dtype, job.rows, job.n, job.count, job.right = dtype, rows, n, count, right
+    run_once(search_all, &job, job.y, False)
     return out
+
+
+cdef struct Search:
+    const char* x
+    const char* wanted
+    int64_t* y
+    Py_ssize_t rows, n, count
+    int dtype
+    bint right
+
+
+cdef void search_all(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Search* of = <Search*>context
+    if of.dtype == INT32:
+        search_rows(<const int32_t*>of.x, of.rows, of.n, <const int32_t*>of.wanted, of.y, of.count,
+                    of.right)
+    elif of.dtype == INT64:
+        search_rows(<const int64_t*>of.x, of.rows, of.n, <const int64_t*>of.wanted, of.y, of.count,
+                    of.right)
+    elif of.dtype == FLOAT32:
+        search_rows(<const float*>of.x, of.rows, of.n, <const float*>of.wanted, of.y, of.count,
+                    of.right)
+    else:
+        search_rows(<const double*>of.x, of.rows, of.n, <const double*>of.wanted, of.y, of.count,
+                    of.right)

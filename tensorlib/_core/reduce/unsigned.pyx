@@ -8,8 +8,7 @@ the least, the largest stays the largest. So these dtypes need no loops of their
 from libc.stdint cimport uint16_t, uint32_t, uint64_t
 
 from tensorlib._core.base.dtypes cimport ITEMSIZE, signed_twin
-from tensorlib._core.base.region cimport in_region
-from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.base.work cimport run_once
 from tensorlib._core.tensor.tensor cimport Tensor
 from tensorlib._core.tiles.copies cimport packed_copy
 
@@ -29,20 +28,24 @@ cdef void flip(word* x, Py_ssize_t n) noexcept nogil:
 
 cdef int flip_all(Tensor x) except -1:
     """Flips the highest bit of every element of a contiguous tensor."""
-    cdef Py_ssize_t n = x.numel_, size = ITEMSIZE[x.type]
-    cdef char* data = x.data_pointer
-    cdef int era
-    if in_region(data):
-        return 0
-    era = work_begins()
-    with nogil:
-        if size == 2:
-            flip(<uint16_t*>data, n)
-        elif size == 4:
-            flip(<uint32_t*>data, n)
-        else:
-            flip(<uint64_t*>data, n)
-    return work_ends(era)
+    cdef Flip job
+    job.x, job.n, job.itemsize = x.data_pointer, x.numel_, ITEMSIZE[x.type]
+    return run_once(flip_run, &job, job.x, False)
+
+
+cdef struct Flip:
+    char* x
+    Py_ssize_t n, itemsize
+
+
+cdef void flip_run(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Flip* job = <Flip*>context
+    if job.itemsize == 2:
+        flip(<uint16_t*>job.x, job.n)
+    elif job.itemsize == 4:
+        flip(<uint32_t*>job.x, job.n)
+    else:
+        flip(<uint64_t*>job.x, job.n)
 
 
 cdef Tensor signed_order(Tensor x):

@@ -4,7 +4,7 @@ from cpython.object cimport PyObject
 from libc.string cimport memset
 
 from tensorlib._core.base.dtypes cimport ITEMSIZE
-from tensorlib._core.base.region cimport in_region
+from tensorlib._core.base.work cimport run_alone
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, same_shape
 from tensorlib._core.tiles.program cimport TileProgram
 from tensorlib._core.tiles.run cimport run_program
@@ -38,10 +38,12 @@ cdef Tensor cast(Tensor x, int dtype):
 
 cdef int zero(Tensor x) except -1:
     """Sets every element of a contiguous tensor to zero."""
-    cdef Py_ssize_t nbytes = x.numel_ * ITEMSIZE[x.type]
-    if not in_region(x.data_pointer):
-        memset(x.data_pointer, 0, nbytes)
+    run_alone(clear, x.data_pointer, x.data_pointer, x.numel_ * ITEMSIZE[x.type])
     return 0
+
+
+cdef void clear(void* data, Py_ssize_t begin, Py_ssize_t nbytes) noexcept nogil:
+    memset(data, 0, nbytes)
 
 
 # ---- shared memory -------------------------------------------------------------------------------

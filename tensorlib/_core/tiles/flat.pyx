@@ -1,8 +1,6 @@
 """One loop over runs of elements and single ones: the shortest way from operands to a result."""
 
-from tensorlib._core.base.pool cimport parallel_for
-from tensorlib._core.base.region cimport in_region
-from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.base.work cimport share
 from tensorlib._core.tiles.loops cimport (
     Loop, call_loop, call_with_number, find_gather, takes_number,
 )
@@ -21,9 +19,7 @@ cdef int run_loop(const Loop* loop, char** inputs, const bint* is_scalar, char* 
                   Py_ssize_t n) except -1:
     """output := loop(inputs) over n contiguous elements, or scalars, of the loop's dtype."""
     cdef Flat flat
-    cdef int i, era
-    if in_region(output):
-        return 0
+    cdef int i
     flat.loop = loop
     flat.output = output
     flat.has_scalar = False
@@ -35,13 +31,7 @@ cdef int run_loop(const Loop* loop, char** inputs, const bint* is_scalar, char* 
     if flat.has_scalar and loop.with_number != NULL and is_scalar[0] != is_scalar[1]:
         if takes_number(loop, is_scalar[1]):
             flat.number = is_scalar[1]
-    if n < RELEASE_GIL:
-        run_flat(&flat, 0, n)
-        return 0
-    era = work_begins()
-    with nogil:
-        parallel_for(run_flat, &flat, n, GRAIN // loop.cost)
-    return work_ends(era)
+    return share(run_flat, &flat, output, n, GRAIN // loop.cost, n < RELEASE_GIL)
 
 
 cdef void run_flat(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:

@@ -8,12 +8,12 @@ import numpy as np
 from tensorlib import full_like
 from tensorlib._core.base.shape import broadcast_shapes
 from tensorlib._core.create.creation import plain_number
-from tensorlib._core.interpreters.foreign import stands_in
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib._core.tiles.loops import add_loops
 from tensorlib.nn.functional.checks import check_optional
 from tensorlib.ops.declare import composite, elementwise
 from tensorlib.ops.samples import PAIRS, pairs, refusals
+from tensorlib.ops.value_checks import violated
 
 add_loops("losses")
 
@@ -318,8 +318,8 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight=None, size_averag
 
 def check_probabilities(name, input):
     """Raises RuntimeError for an element that is not between 0 and 1."""
-    if not (stands_in(input) or input.is_meta) and input.numel() and not (
-            input.detach().amin() >= 0 and input.detach().amax() <= 1):
+    if violated(lambda: input.numel() and not (
+            input.detach().amin() >= 0 and input.detach().amax() <= 1), input):
         raise RuntimeError(f"{name}: all elements of input should be between 0 and 1")
 
 
@@ -439,7 +439,7 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var, full=False, eps=1e-6,
     """
     if not isinstance(var, Tensor):
         var = full_like(input.detach(), plain_number("gaussian_nll_loss", "var", var))
-    if not (stands_in(var) or var.is_meta) and var.numel() and bool((var < 0).any()):
+    if violated(lambda: (var < 0).any(), var):
         raise ValueError("gaussian_nll_loss: var has negative entry/entries")
     if var.shape != input.shape:
         if input.shape[:-1] == var.shape:

@@ -13,6 +13,7 @@ from tensorlib.nn.functional.elementwise_losses import loss, older_reduction
 from tensorlib.nn.functional.checks import check_optional
 from tensorlib.ops.declare import op
 from tensorlib.ops.reduce.softmax import log_softmax, softmax, softmax_backward
+from tensorlib.ops.value_checks import violated
 
 IGNORED = -100
 
@@ -299,6 +300,5 @@ def nll_loss(input: Tensor, target: Tensor, weight=None, size_average=None, igno
 
 def check_classes(name, places, classes, ignored):
     """Raises IndexError for a target that is no class; the indexing itself takes negative ones."""
-    if not (stands_in(places) or places.is_meta) and bool(
-            ((places != ignored) & ((places < 0) | (places >= classes))).any()):
+    if violated(lambda: ((places != ignored) & ((places < 0) | (places >= classes))).any(), places):
         raise IndexError(f"{name}: a target is out of bounds for {classes} classes")

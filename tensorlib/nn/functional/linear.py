@@ -17,6 +17,7 @@ from tensorlib.nn.functional.checks import check_optional
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.products.matmul import matmul
 from tensorlib.ops.samples import products, refusals
+from tensorlib.ops.value_checks import violated
 
 
 def with_bias(rng):
@@ -128,8 +129,7 @@ def check_indices(name, indices, rows):
     """
     if indices.dtype.name not in ("int32", "int64"):
         raise RuntimeError(f"{name}: expected indices of int32 or int64, got {indices.dtype}")
-    if not (stands_in(indices) or indices.is_meta) and indices.numel() and bool(
-            indices.amin() < 0):
+    if violated(lambda: indices.numel() and indices.amin() < 0, indices):
         raise IndexError(f"{name}: index out of range in self: {int(indices.amin())}")
     return indices
 

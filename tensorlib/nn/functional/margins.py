@@ -4,7 +4,6 @@ import numpy as np
 
 from tensorlib import arange, stack, where
 from tensorlib._core.base.shape import broadcast_shapes
-from tensorlib._core.interpreters.foreign import stands_in
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.activations import logsigmoid
 from tensorlib.nn.functional.elementwise_losses import in_numpy, loss, reduced, require_floating
@@ -12,6 +11,7 @@ from tensorlib.nn.functional.checks import check_optional
 from tensorlib.nn.functional.likelihoods import check_classes
 from tensorlib.ops.declare import composite
 from tensorlib.ops.samples import given, given_pairs, refusals
+from tensorlib.ops.value_checks import violated
 
 # ---- distances -----------------------------------------------------------------------------------
 
@@ -330,8 +330,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average=None, red
     if classes.shape != rows.shape:
         raise RuntimeError(f"multilabel_margin_loss: inconsistent target size "
                            f"{tuple(target.shape)} for an input of shape {tuple(input.shape)}")
-    if not (stands_in(classes) or classes.is_meta) and bool(
-            ((classes < -1) | (classes >= count)).any()):
+    if violated(lambda: ((classes < -1) | (classes >= count)).any(), classes):
         raise RuntimeError(f"multilabel_margin_loss: a target is out of range for {count} classes")
     listed = (classes < 0).long().cumsum(1) == 0
     here = where(listed, classes, 0)

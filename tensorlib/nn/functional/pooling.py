@@ -7,13 +7,13 @@ from operator import index as as_int
 import numpy as np
 
 from tensorlib import zeros
-from tensorlib._core.interpreters.foreign import stands_in
 from tensorlib._core.layers import windows as kernels
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.convolution import adjoint, out_size, sizes_of
 from tensorlib.nn.functional.elementwise_losses import require_floating
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.samples import given, refusals
+from tensorlib.ops.value_checks import violated
 
 Pooled = namedtuple("max_pool", ("values", "indices"))
 
@@ -409,8 +409,7 @@ def unpooled(name, n, input, indices, kernel_size, stride, padding, output_size)
         raise RuntimeError(f"{name}: indices should be int64 and of the input's shape, got "
                            f"{indices.dtype} of shape {tuple(indices.shape)}")
     flat = indices.flatten(-n)
-    if flat.numel() and not (stands_in(flat) or flat.is_meta) and bool(
-            ((flat < 0) | (flat >= math.prod(spatial))).any()):
+    if violated(lambda: ((flat < 0) | (flat >= math.prod(spatial))).any(), flat):
         raise RuntimeError(f"{name}: found an invalid index in a plane of {spatial}")
     lead = tuple(input.shape[:-n])
     empty = zeros((*lead, math.prod(spatial)), dtype=input.dtype)

@@ -4,11 +4,11 @@ import numpy as np
 
 from tensorlib import cat, stack, zeros
 from tensorlib._core.base.shape import listed
-from tensorlib._core.interpreters.foreign import stands_in
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.dropout import dropout as dropped
 from tensorlib.nn.functional.linear import linear
 from tensorlib.nn.functional.recurrent_steps import GATES, in_numpy, recurrent, recurrent_formula
+from tensorlib.ops.arguments import is_tensor
 from tensorlib.ops.declare import composite
 from tensorlib.ops.late import declared
 from tensorlib.ops.publish import publish
@@ -190,7 +190,7 @@ def lstm_cell(input: Tensor, hx, w_ih: Tensor, w_hh: Tensor, b_ih=None, b_hh=Non
 def pair_of(name, hx):
     """A hidden state and a cell. Raises: TypeError."""
     hx = listed(hx) if isinstance(hx, (tuple, list)) else ()
-    if len(hx) != 2 or not all(isinstance(x, Tensor) or stands_in(x) for x in hx):
+    if len(hx) != 2 or not all(map(is_tensor, hx)):
         raise TypeError(f"{name}: hx must be a pair of Tensors, the hidden state and the cell")
     return hx
 

@@ -14,6 +14,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import composite, publish
 from tensorlib.ops.late import declared
 from tensorlib.ops.samples import refused_calls
+from tensorlib.ops.value_checks import all_hold
 
 FLOAT32, FLOAT64 = BY_NAME["float32"], BY_NAME["float64"]
 inf = math.inf
@@ -34,12 +35,6 @@ def numbers(name, kind, *parameters, generator=None):
             held = held.expand((*sizes, *x.shape))
         found.append(held.to(FLOAT64).contiguous())
     return seen_apart(drawn_numbers(kind, *found, generator=generator))
-
-
-def all_hold(condition):
-    """Whether a condition holds for all elements."""
-    condition = behind(condition)
-    return condition.is_meta or bool(condition.all())
 
 
 def floating(name, x):

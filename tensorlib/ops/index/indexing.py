@@ -19,6 +19,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.pointwise.comparison import where
 from tensorlib.ops.samples import given, given_pairs, refusals
+from tensorlib.ops.value_checks import violated
 
 BOOL, INT64, WHOLE = BY_NAME["bool"], BY_NAME["int64"], slice(None)
 
@@ -101,14 +102,15 @@ def put_index_vjp_values(g, index):
 
 
 def picks_twice(index):
-    """Whether an index expression picks an element more than once."""
-    place = 0
-    for one in index.places:
-        if one.is_meta:
-            return False
-        array = one.numpy().reshape(-1)
-        place = place * (array.max(initial=0) + 1) + array
-    return bool(index.places) and np.bincount(place).max(initial=0) > 1
+    """Whether an index expression is known to pick an element more than once."""
+    def most():
+        place = 0
+        for one in index.places:
+            array = one.numpy().reshape(-1)
+            place = place * (array.max(initial=0) + 1) + array
+        return np.bincount(place).max(initial=0)
+
+    return bool(index.places) and violated(lambda: most() > 1, *index.places)
 
 
 # ---- by a mask -----------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from tensorlib._core.arrays.arrays import from_numpy
 from tensorlib._core.base.shape import broadcast_shapes, wrap
 from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.interpreters.foreign import in_batch, stands_in
@@ -10,6 +9,7 @@ from tensorlib._core.layout import views
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer, refuse_bools
 from tensorlib.ops.declare import composite, op
+from tensorlib.ops.foreign import by_numpy
 from tensorlib.ops.index.indexing import (
     check_mask, counted, gather, parsed, put_index, spread_index, vector,
 )
@@ -18,6 +18,7 @@ from tensorlib.ops.late import declared
 from tensorlib.ops.order.ordering import numbers
 from tensorlib.ops.pointwise.comparison import where
 from tensorlib.ops.samples import given_pairs
+from tensorlib.ops.value_checks import violated
 
 WHOLE = slice(None)
 ROWS = np.array([[0, 2, 1], [2, 1, 0]])
@@ -222,13 +223,14 @@ def scatter_reduced(input: Tensor, src: Tensor, dim, index, reduce):
     were checked: see `scatter_reduce`."""
     if not isinstance(index, Tensor):
         raise TypeError(f"scatter_reduced: index must be a Tensor, not {type(index).__name__}")
-    if input.is_meta:
-        return input.new_empty(input.shape)
-    base = np.atleast_1d(numbers(input)).copy()
-    index, src = np.atleast_1d(index.detach().numpy()), np.atleast_1d(numbers(src))
-    index = np.where(index < 0, index + base.shape[dim], index)
-    UFUNCS[reduce].at(base, keys_along(dim, index, base.shape), src)
-    return from_numpy(base.reshape(input.shape)).to(input.dtype)
+    def combined():
+        base = np.atleast_1d(numbers(input)).copy()
+        places, others = np.atleast_1d(index.detach().numpy()), np.atleast_1d(numbers(src))
+        places = np.where(places < 0, places + base.shape[dim], places)
+        UFUNCS[reduce].at(base, keys_along(dim, places, base.shape), others)
+        return base.reshape(input.shape)
+
+    return by_numpy("scatter_reduce", combined, input.shape, input.dtype, input).to(input.dtype)
 
 
 def own_shares(input, src, out, dim, index, reduce):
@@ -249,7 +251,7 @@ def factors_of_others(input, src, out, result, dim, index):
     other would be lost.
     """
     zeros = (input == 0).to(input.dtype).scatter_add(dim, index, (src == 0).to(input.dtype))
-    if is_grad_enabled() and not stands_in(zeros) and bool((zeros > 1).any()):
+    if is_grad_enabled() and violated(lambda: (zeros > 1).any(), zeros):
         raise RuntimeError("scatter_reduce: a product of several zeros has no second derivative "
                            "here; multiply along a dim by prod, or leave create_graph out")
     apart = scatter_reduced(input.where(input != 0, 1), src.where(src != 0, 1), dim, index, "prod")

@@ -6,29 +6,31 @@ Of equal elements the first comes first, NaN is greater than all numbers, and -0
 import numpy as np
 
 from tensorlib._core.arrays.arrays import from_numpy
+from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.layout import views
 from tensorlib._core.reduce.order import order_keys
-from tensorlib.ops.foreign import within_memory
+from tensorlib.ops.foreign import by_numpy
 
+INT64 = BY_NAME["int64"]
 LONG_ROW = 4096        # elements from which on most are left out before the largest are sorted
 SHORT_ROW = 64         # elements up to which sorting all costs no more than choosing some
 GROUP = 32             # elements of which only the largest is looked at first
 
 
-def along_last(name, input, dim, places_in):
-    """What a function gives for the rows of `input` along a dim, in the place of that dim.
+def along_last(name, input, dim, places_in, count=None):
+    """The positions that a function gives for the rows of `input` along a dim, in the place of it.
 
-    The function takes a tensor of at least one dim, and gives an array. Raises: IndexError,
-    OutOfMemoryError.
+    The function takes a tensor of at least one dim, and gives an array of `count` positions for
+    each row (None: as many as there are). Raises: IndexError, OutOfMemoryError.
     """
     dim = wrap(name, dim, input.ndim)
+    turned = views.reshape(input, (1,)) if input.ndim == 0 else (
+        input if dim == input.ndim - 1 else views.transpose(input, dim, -1))
+    shape = (*turned.shape[:-1], turned.shape[-1] if count is None else count)
+    found = by_numpy(name, lambda: places_in(turned), shape, INT64, turned)
     if input.ndim == 0:
-        return views.reshape(from_numpy(places_in(views.reshape(input, (1,)))), ())
-    turned = input if dim == input.ndim - 1 else views.transpose(input, dim, -1)
-    found = from_numpy(within_memory(name, lambda: places_in(turned)))
-    if input.is_meta:
-        found = found.contiguous()
+        return views.reshape(found, ())
     return found if turned is input else views.clone(views.transpose(found, dim, -1))
 
 
@@ -42,8 +44,6 @@ def refuse_no_place(name, x, dim):
 
 def sorted_places(x, descending=False):
     """The positions that sort each row, as an array."""
-    if x.is_meta:
-        return no_places(x.shape)
     keys, bits = order_keys(x, descending)
     array = keys.numpy()
     if bits:
@@ -66,15 +66,8 @@ def sorted_places(x, descending=False):
     return array
 
 
-def no_places(shape):
-    """Positions in a tensor without elements: an array of their shape, of one element."""
-    return np.broadcast_to(np.int64(0), tuple(shape))
-
-
 def kth_places(x, k):
     """The positions of the k-th smallest elements (k is at least 1) of each row, as an array."""
-    if x.is_meta:
-        return no_places(x.shape[:-1])
     keys, bits = order_keys(x, False)
     array = keys.numpy()
     if not bits:
@@ -85,8 +78,6 @@ def kth_places(x, k):
 
 def top_places(x, k, largest):
     """The positions of the k largest or smallest elements of each row, in order, as an array."""
-    if x.is_meta:
-        return no_places((*x.shape[:-1], k))
     n = x.shape[-1]
     rows = x.numel() // n if n else 0
     if n >= LONG_ROW and n >= 4 * GROUP * k and 0 < k and rows * LONG_ROW <= 4 * x.numel():

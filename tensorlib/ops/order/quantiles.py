@@ -4,7 +4,6 @@ from collections import namedtuple
 
 import numpy as np
 
-from tensorlib._core.arrays.arrays import from_numpy
 from tensorlib._core.arrays.convert import asarray
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.graph.modes import is_grad_enabled
@@ -12,17 +11,18 @@ from tensorlib._core.index.gather import take_along
 from tensorlib._core.interpreters.foreign import stands_in
 from tensorlib._core.layout import views
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.ops.arguments import refuse_bools
+from tensorlib.ops.arguments import is_tensor, refuse_bools
 from tensorlib.ops.declare import composite, op
-from tensorlib.ops.foreign import within_memory
+from tensorlib.ops.foreign import by_numpy, within_memory
 from tensorlib.ops.index.indexing import gather
 from tensorlib.ops.late import declared
 from tensorlib.ops.order.ordering import (
-    SHORT_ROW, along_last, kth_places, no_places, numbers, refuse_no_place, sorted_places,
+    SHORT_ROW, along_last, kth_places, numbers, refuse_no_place, sorted_places,
 )
 from tensorlib.ops.order.sorting import at_places, in_order, sort
 from tensorlib.ops.reduce.extremes import along_jvp, along_vjp
 from tensorlib.ops.samples import given, refusals
+from tensorlib.ops.value_checks import violated
 
 Median = namedtuple("median", ("values", "indices"))
 NanMedian = namedtuple("nanmedian", ("values", "indices"))
@@ -90,12 +90,10 @@ def middle_jvp(d_input, input, out):
 
 def median_places(x, skip_nan):
     """The positions of the medians of each row, as an array of one column."""
-    if x.is_meta:
-        return no_places((*x.shape[:-1], 1))
     n = x.shape[-1]
     unknown = np.isnan(numbers(x)) if x.is_floating_point() else None
     if unknown is None or not unknown.any():
-        return kth_places(x, (n - 1) // 2 + 1)[..., None]
+        return kth_places(x, (n - 1) // 2 + 1).reshape(*x.shape[:-1], 1)
     counts = unknown.sum(-1, keepdims=True)
     if skip_nan:
         places = np.maximum(n - counts - 1, 0) // 2
@@ -120,7 +118,7 @@ def median_along(name, input, dim, keepdim, skip_nan):
     refuse_bools(name, input)
     refuse_no_place(name, input, dim)
     dim = wrap(name, dim, input.ndim)
-    indices = along_last(name, input, dim, lambda x: median_places(x, skip_nan))
+    indices = along_last(name, input, dim, lambda x: median_places(x, skip_nan), 1)
     values = take_along(input, dim, indices)
     if keepdim or input.ndim == 0:
         return values, indices
@@ -207,7 +205,7 @@ def mode_places(x):
 def mode_order(input: Tensor, dim):
     """The positions along `dim`, which stays, of the modes. Raises: IndexError."""
     refuse_no_place("mode", input, dim)
-    return along_last("mode", input, dim, mode_places)
+    return along_last("mode", input, dim, mode_places, 1)
 
 
 @composite(tensors=("input",), outputs=("values", "indices"), out=True,
@@ -287,14 +285,15 @@ def check_quantiles(name, input, q, interpolation):
         raise RuntimeError(f"{name}: input tensor must be float32 or float64, got {input.dtype}")
     if isinstance(q, (int, float)) and not isinstance(q, bool):
         q = asarray(q, dtype=input.dtype)
-    elif not (isinstance(q, Tensor) or stands_in(q)):
+    elif not is_tensor(q):
         raise TypeError(f"{name}: q must be a number or a tensor, got {q!r}")
     if q.dtype is not input.dtype:
         raise RuntimeError(f"{name}: q tensor must be same dtype as the input tensor, got "
                            f"{q.dtype} and {input.dtype}")
     if q.ndim > 1:
         raise RuntimeError(f"{name}: q must be a scalar or 1D tensor, got {q.ndim} dims")
-    if not (stands_in(q) or input.is_meta) and not ((q >= 0).logical_and(q <= 1)).all():
+    inside = (q >= 0).logical_and(q <= 1)
+    if violated(lambda: not inside.all(), inside):
         raise RuntimeError(f"{name}: q values must be in the range [0, 1]")
     return input, q
 
@@ -325,9 +324,10 @@ def interpolated(rows, q, interpolation, skip_nan):
 
 def ascending(rows):
     """Each row sorted; where no gradient is wanted the values alone, which takes half the time."""
-    if rows.is_meta or stands_in(rows) or rows.requires_grad and is_grad_enabled():
+    if stands_in(rows) or rows.requires_grad and is_grad_enabled():
         return sort(rows)[0]
-    return from_numpy(within_memory("quantile", lambda: np.sort(rows.detach().numpy())))
+    return by_numpy("quantile", lambda: np.sort(rows.detach().numpy()), rows.shape, rows.dtype,
+                    rows)
 
 
 @composite(tensors=("input",), out=True, dtypes=("float32", "float64"), tolerance="reduction",

@@ -10,7 +10,7 @@ from tensorlib._core.index.gather import check_positions
 from tensorlib._core.interpreters.foreign import refuse_batch, stands_in
 from tensorlib._core.reduce.search import insertion_places
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.ops.arguments import refuse_bools
+from tensorlib.ops.arguments import is_tensor, refuse_bools
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.foreign import within_memory
 from tensorlib.ops.late import declared
@@ -214,7 +214,7 @@ def value_of(name, values):
     """What to search for, as a tensor."""
     if isinstance(values, (int, float)):
         return asarray(values)
-    if not (isinstance(values, Tensor) or stands_in(values)):
+    if not is_tensor(values):
         raise TypeError(f"{name}: expected a Tensor or a number, got {type(values).__name__}")
     return values
 
@@ -302,7 +302,7 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
     >>> tensorlib.isin(tensorlib.tensor([1, 2, 3]), tensorlib.tensor([3, 1]))
     tensor([ True, False,  True])
     """
-    if not any(isinstance(x, Tensor) or stands_in(x) for x in (elements, test_elements)):
+    if not any(map(is_tensor, (elements, test_elements))):
         raise TypeError("isin: expected a Tensor among elements and test_elements, got "
                         f"{type(elements).__name__} and {type(test_elements).__name__}")
     elements, others = value_of("isin", elements), value_of("isin", test_elements)

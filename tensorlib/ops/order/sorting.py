@@ -112,8 +112,8 @@ def top_order(input: Tensor, k, dim=-1, largest=True):
     if not 0 <= k <= (input.shape[dim] if input.ndim else 1):
         raise RuntimeError(f"topk: selected index k out of range: k is {k}, and dim {dim} has "
                            f"{input.shape[dim] if input.ndim else 1} elements")
-    return along_last("topk", input, dim, lambda x: top_places(
-        x, k if input.ndim else 1, bool(largest)))
+    count = k if input.ndim else 1
+    return along_last("topk", input, dim, lambda x: top_places(x, count, bool(largest)), count)
 
 
 @composite(tensors=("input",), outputs=("values", "indices"), out=True, takes="integer floating",
@@ -163,7 +163,8 @@ def kth_order(input: Tensor, k, dim=-1):
     refuse_no_place("kthvalue", input, dim)
     if not 1 <= k <= (input.shape[dim] if input.ndim else 1):
         raise RuntimeError(f"kthvalue: selected number k out of range for dim {dim}: {k}")
-    return along_last("kthvalue", input, dim, lambda x: kth_places(x, k)[..., None])
+    return along_last("kthvalue", input, dim, lambda x: kth_places(x, k).reshape(
+        *x.shape[:-1], 1), 1)
 
 
 def at_places(input, dim, indices, keepdim):

@@ -4,9 +4,8 @@ import numpy as np
 
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.create.creation import plain_number
-from tensorlib._core.interpreters.foreign import stands_in
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.ops.arguments import refuse_bools, require_dims
+from tensorlib.ops.arguments import is_tensor, refuse_bools, require_dims
 from tensorlib.ops.declare import alias, composite
 from tensorlib.ops.late import declared
 from tensorlib.ops.publish import FUNCTIONS
@@ -78,7 +77,7 @@ def trapezoids(name, y, x, dx, dim):
         return heights * plain_number(name, "dx", 1 if dx is None else dx), dim
     if dx is not None:
         raise TypeError(f"{name}: takes x or dx, not both")
-    if not (isinstance(x, Tensor) or stands_in(x)):
+    if not is_tensor(x):
         raise TypeError(f"{name}: x must be a Tensor, got {type(x).__name__}")
     refuse_bools(name, x, RuntimeError)
     if x.ndim <= 1:
