@@ -1543,10 +1543,6 @@ def pairwise_distance(
 ) -> Tensor:
     """The norms |x1 - x2 + eps| of type `p` along the last dim."""
 
-def pca_lowrank(A: Tensor, q: Any = None, center: _bool = True, niter: _int = 2) -> Tensor:
-    """The q largest principal components of the rows of `A`, nearly: U, S, V, of which the columns
-    of V are the directions."""
-
 def pdist(input: Tensor, p: _Number | Tensor = 2.0) -> Tensor:
     """The p-norm of the difference of each two rows of a matrix."""
 
@@ -1792,12 +1788,6 @@ def searchsorted(
 def seed() -> _int:
     """A seed from the operating system, from which the default generator now starts anew."""
 
-def segment_reduce(
-    data: Tensor, reduce: Any, *, lengths: Any = None, indices: Tensor | None = None, offsets: Any =
-    None, axis: _Sizes = 0, unsafe: _bool = False, initial: Any = None
-) -> Tensor:
-    """The sum, mean, product, maximum or minimum of each segment along `axis`."""
-
 def select(input: Tensor, dim: _Sizes, index: Tensor) -> Tensor:
     """`input` at one index of a dim, which goes away, as a view."""
 
@@ -1931,9 +1921,6 @@ def svd(
     input: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: Tensor | None = None
 ) -> Any:
     """The singular value decomposition as a named tuple (U, S, V): `linalg.svd` with V for V.mT."""
-
-def svd_lowrank(A: Tensor, q: _int = 6, niter: _int = 2, M: Any = None) -> Tensor:
-    """The q largest singular values of `A - M`, nearly, with their vectors as columns: U, S, V."""
 
 def swapaxes(input: Tensor, axis0: Any, axis1: Any) -> Tensor:
     """`transpose` with NumPy's name and names of arguments."""

@@ -41,7 +41,7 @@ TRIPLE_QUOTED = re.compile(r'"""[\s\S]*?"""')
 
 # What people write and read; stubs (*.pyi) are made by a program.
 WRITTEN = sorted(
-    path for suffix in ("*.py", "*.pyx", "*.pxd", "*.h")
+    path for suffix in ("*.py", "*.pyx", "*.pxd", "*.pxi", "*.h")
     for folder in ("tensorlib", "tests", "tools", "benchmarks", "examples")
     for path in (ROOT / folder).rglob(suffix))
 

@@ -109,7 +109,8 @@ REASONS = [
      "`ops.primitive`; NumPy has `histogramdd` and, in `numpy.polynomial`, the polynomials.",
      r"airy_ai|(modified_|scaled_modified_|spherical_)?bessel_[jyki][01]|\w+_polynomial_\w+|"
      r"fractional_max_pool\dd|linear_cross_entropy|lobpcg|histogramdd|nonzero_static|"
-     r"hash_tensor|dim_order|rearrange|region_activation_memory_budget|CheckpointPolicy|"
+     r"hash_tensor|dim_order|segment_reduce|(svd|pca)_lowrank|rearrange|"
+     r"region_activation_memory_budget|CheckpointPolicy|"
      r"SelectiveCheckpointContext|create_selective_checkpoint_contexts|set_checkpoint_.*"),
     ("Internal functions", "Parts that PyTorch's own functions and modules are made of, or names "
      "left from its past. Few of them are documented, and each has a public function that does "

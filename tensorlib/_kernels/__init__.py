@@ -2,7 +2,8 @@
 
 A kernel module `name.pyx` knows no Tensor, needs no GIL and allocates nothing. It is compiled into
 the shared object `_kernels/<level>` for each level of `setup.py`; `load(name)` gives the best one
-for this processor. `TENSORLIB_ISA=v2` (or v3, v4, base) asks for another level, for tests.
+for this processor. `TENSORLIB_ISA=v2` (or v3, v4, base) asks for another level, for tests. A
+build may have fewer levels (`TENSORLIB_LEVELS` of setup.py).
 
 What a module offers is the function `table()`: one tuple for each loop,
 
@@ -29,9 +30,14 @@ from tensorlib._kernels.compiled import load_from    # before all that lies in i
 from tensorlib._kernels.cpu import supported_levels
 
 
+def path_of(level):
+    """The shared object of the kernels of a level."""
+    return os.path.join(os.path.dirname(__file__), level + EXTENSION_SUFFIXES[0])
+
+
 def _choose_level():
     """The instruction set whose kernels are imported."""
-    usable = supported_levels()
+    usable = available_levels()
     asked = os.environ.get("TENSORLIB_ISA")
     if not asked:
         return usable[0]
@@ -43,13 +49,24 @@ def _choose_level():
     return asked
 
 
+def available_levels():
+    """Names of the levels that are built and run on this processor, the best first."""
+    supported = supported_levels()
+    usable = [level for level in supported if os.path.exists(path_of(level))]
+    if not usable:
+        raise ImportError(
+            "tensorlib was built for other processors than this one, which runs "
+            f"{', '.join(supported)}; build it here, or without TENSORLIB_LEVELS"
+        )
+    return usable
+
+
 level = _choose_level()
 
 
 def load(name, level=level):
     """The kernel module `name`, compiled for a level, by default the chosen one."""
-    path = os.path.join(os.path.dirname(__file__), level + EXTENSION_SUFFIXES[0])
-    return load_from(path, f"tensorlib._kernels.{level}.{name}")
+    return load_from(path_of(level), f"tensorlib._kernels.{level}.{name}")
 
 
 # the modules whose tables hold element-wise loops, casts and moves

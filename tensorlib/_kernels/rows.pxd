@@ -1,6 +1,7 @@
 """What the kernels of rows share: extremes, sums and exponentials of contiguous rows (rows, n)."""
 
-from tensorlib._kernels.lanes cimport Max, Sum, fold
+from tensorlib._kernels.fold_tags cimport Max, Sum
+from tensorlib._kernels.row_folds cimport fold
 from tensorlib._kernels.vecmath cimport floating, power_of_two
 from tensorlib._kernels.vecmath_exp cimport exp_reduce, exp_series
 

@@ -5,7 +5,6 @@
 tensor([2., 0.])
 """
 
-from tensorlib.linalg import lowrank
 from tensorlib.linalg.checks import LinAlgError
 from tensorlib.linalg.factors import (
     linalg_lu as lu,

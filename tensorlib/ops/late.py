@@ -63,7 +63,7 @@ FAMILIES = {
     "tensorlib.linalg": Names(
         both="cholesky inverse det slogdet logdet svd qr pinverse lu lu_solve cholesky_solve "
              "cholesky_inverse triangular_solve geqrf orgqr ormqr matrix_power matrix_exp cross",
-        functions="lu_unpack chain_matmul svd_lowrank pca_lowrank"),
+        functions="lu_unpack chain_matmul"),
     "tensorlib.ops.order.sorting": Names(both="argsort sort msort topk kthvalue"),
     "tensorlib.ops.order.quantiles": Names(both="median nanmedian mode quantile nanquantile"),
     "tensorlib.ops.reduce.scans": Names(
@@ -109,7 +109,6 @@ FAMILIES = {
         both="poisson",
         functions="binomial",
         methods="exponential_ cauchy_ log_normal_ geometric_"),
-    "tensorlib.ops.reduce.segments": Names(functions="segment_reduce"),
     "tensorlib.ops.reduce.statistics": Names(
         both="bincount histc histogram cov corrcoef"),
     "tensorlib.ops.reduce.integrals": Names(

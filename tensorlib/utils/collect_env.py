@@ -8,8 +8,9 @@ from tensorlib import _kernels
 from tensorlib._core.base.pool import get_num_threads, usable_processors
 from tensorlib._core.base.storage import stats
 from tensorlib._core.products.blas import blas_info
-from tensorlib._kernels.cpu import compiler, supported_levels
 from tensorlib._core.base.version import __version__
+from tensorlib._kernels import available_levels
+from tensorlib._kernels.cpu import compiler
 
 __all__ = ["show_config"]
 
@@ -43,7 +44,7 @@ def _config():
         },
         "kernels": {
             "level": _kernels.level,
-            "available": supported_levels(),
+            "available": available_levels(),
             "machine": platform.machine(),
         },
         "threads": {"in use": get_num_threads(), "processors": usable_processors()},

@@ -15,7 +15,15 @@ def case(build):
     return build
 
 
-def reg(name, f, *shapes, grad=True):
+def of_tensors(*shapes, grad=True):
+    """Adds a function of tensors of these shapes, under its name."""
+    def register(f):
+        add(f.__name__, f, *shapes, grad=grad)
+        return f
+    return register
+
+
+def add(name, f, *shapes, grad=True):
     """Adds a function of tensors of these shapes."""
     def build():
         def make(i):

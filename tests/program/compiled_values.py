@@ -1,92 +1,75 @@
 """Functions to compile: what looks at elements, makes constants, or asks for facts."""
 
+import numpy as np
+
 import tensorlib as tl
-from compiled_cases import COUNTER, reg
+from compiled_cases import COUNTER, add, of_tensors
 from tensorlib import nn
 
 F = nn.functional
 
 
-def f_array_made(x):
+@of_tensors((4, 3))
+def from_numpy(x):
     import numpy as np
 
     return x * tl.from_numpy(np.arange(3, dtype=np.float32))
 
 
-reg("from_numpy", f_array_made, (4, 3))
-
-
-def f_tensor_of_tensor(x):
+@of_tensors((4, 3))
+def tensor_of_floats(x):
     return x * tl.tensor([float(v) for v in x[0]])
 
 
-reg("tensor_of_floats", f_tensor_of_tensor, (4, 3))
-
-
-def f_list_tensor(x):
+@of_tensors((4, 3))
+def tensor_of_tensors(x):
     return tl.tensor([x[0, 0], x[1, 1]]) * 2
 
 
-reg("tensor_of_tensors", f_list_tensor, (4, 3))
-
-
-def f_cond(x):
+@of_tensors((4, 3))
+def cond(x):
     return tl.cond(x.sum() > 0, lambda a: a.sin() * 2, lambda a: a.cos(), (x,))
 
 
-reg("cond", f_cond, (4, 3))
-
-
-def f_while(x):
+@of_tensors((4, 3))
+def while_loop(x):
     return tl.while_loop(
         lambda i, a: (a * a).sum() < 100, lambda i, a: (i + 1, a * 1.5), (tl.tensor(0), x)
     )
 
 
-reg("while_loop", f_while, (4, 3))
-
-
-def f_scan(x):
+@of_tensors((4, 3))
+def scan(x):
     return tl.scan(lambda c, r: ((c + r).tanh(), c * r), tl.zeros(3), x)
 
 
-reg("scan", f_scan, (4, 3))
-
-
-def f_cond_mismatch(x):
+@of_tensors((4, 3))
+def cond_mismatch(x):
     return tl.cond(x.sum() > 0, lambda a: a[:2], lambda a: a.double(), (x,))
 
 
-reg("cond_mismatch", f_cond_mismatch, (4, 3))
-
-
-def f_set_data(x):
+@of_tensors((4, 3))
+def set_data_made(x):
     y = x.detach().clone()
     y.data = tl.ones(3)
     return y * 2
 
 
-reg("set_data_made", f_set_data, (4, 3))
-
-
-def f_req(x):
+@of_tensors((4, 3))
+def requires_grad_inside(x):
     y = (x.detach() * 2).requires_grad_()
     return y * 3, x * 2
 
 
-reg("requires_grad_inside", f_req, (4, 3))
-
-
-def f_detach_(x):
+@of_tensors((4, 3))
+def detach_(x):
     y = x * 2
     y.detach_()
     return y * x
 
 
-reg("detach_", f_detach_, (4, 3))
-
-
-def f_squeeze_(x):
+@of_tensors((4, 3))
+def squeeze_(x):
     y = x.detach().clone()[None]
     y.squeeze_(0)
     y.t_()
@@ -94,48 +77,26 @@ def f_squeeze_(x):
     return y * 2
 
 
-reg("squeeze_", f_squeeze_, (4, 3))
-
-
-def f_topk(x):
+@of_tensors((4, 3))
+def topk_sort(x):
     v, i = x.topk(2)
     s, j = x.sort(0)
     return v, i, s, j, x.argmax(1), x.gather(1, i)
 
 
-reg("topk_sort", f_topk, (4, 3))
-
-
-def f_linalg(x):
+@of_tensors((4, 3))
+def decompositions(x):
     a = x.T @ x + tl.eye(3)
     return tl.linalg.cholesky(a), tl.linalg.inv(a), tl.linalg.det(a), tl.linalg.svdvals(x)
 
 
-reg("linalg", f_linalg, (4, 3))
-
-
-def f_einsum(x):
+@of_tensors((4, 3))
+def einsum(x):
     return tl.einsum("ij,kj->ik", x, x), tl.tensordot(x, x, 2), tl.bmm(x[None], x.T[None])
 
 
-reg("einsum", f_einsum, (4, 3))
-reg("repeat_interleave", lambda x: x.repeat_interleave(tl.tensor([1, 2, 0, 1]), 0), (4, 3))
-reg("cumsum", lambda x: (x.cumsum(0), x.cumprod(1), x.flip(0), x.roll(1, 0)), (4, 3))
-reg("complexish", lambda x: tl.fft.rfft(x).abs() if hasattr(tl, "fft") else x, (4, 3))
-reg("pad", lambda x: (F.pad(x, (1, 1)), F.one_hot(tl.tensor([0, 2, 1, 0]), 3) * x), (4, 3))
-reg("len_iter", lambda x: sum(r * i for i, r in enumerate(x)) * len(x), (4, 3))
-reg(
-    "numpy_scalar",
-    lambda x: (
-        x * __import__("numpy").float32(2)
-        + __import__("numpy").array([1.0, 2.0, 3.0], dtype="float32")
-    ),
-    (4, 3),
-)
-reg("inplace_ops", lambda x: iop(x), (4, 3))
-
-
-def iop(x):
+@of_tensors((4, 3))
+def inplace_ops(x):
     y = x * 2
     y += x
     y -= 1
@@ -145,20 +106,16 @@ def iop(x):
     return y
 
 
-reg("same_memory_views", lambda x: (x.view(4, 3) * 2, x[:] + x, x.detach() * 3), (4, 3))
-
-
-def f_empty(x):
+@of_tensors((4, 3))
+def empty_filled(x):
     y = tl.empty(4, 3)
     y.copy_(x)
     z = tl.empty_like(x).fill_(3)
     return y * z
 
 
-reg("empty_filled", f_empty, (4, 3))
-
-
-def f_newx(x):
+@of_tensors((4, 3))
+def made_by_new_methods(x):
     return (
         x.new_zeros(3) + x,
         x.new_tensor([1.0, 2.0, 3.0]) * x,
@@ -167,10 +124,8 @@ def f_newx(x):
     )
 
 
-reg("new_x", f_newx, (4, 3))
-
-
-def f_lin(x):
+@of_tensors((4, 3))
+def constants(x):
     return (
         tl.linspace(0, 1, 3) * x
         + tl.eye(3)[0]
@@ -179,10 +134,8 @@ def f_lin(x):
     )
 
 
-reg("constants", f_lin, (4, 3))
-
-
-def f_put(x):
+@of_tensors((4, 3))
+def put_masked_scatter(x):
     y = tl.zeros(12)
     y.put_(tl.tensor([1, 3]), x[0, :2].detach())
     z = tl.zeros(4, 3)
@@ -191,48 +144,38 @@ def f_put(x):
     return y.view(4, 3) * x + z
 
 
-reg("put_masked_scatter", f_put, (4, 3))
-
-
-def f_index_put(x):
+@of_tensors((4, 3))
+def index_put_(x):
     y = tl.zeros(4, 3)
     y.index_put_((tl.tensor([0, 1]), tl.tensor([1, 2])), x[0, :2], accumulate=True)
     return y + x
 
 
-reg("index_put_", f_index_put, (4, 3))
-
-
-def f_swap(x):
+@of_tensors((4, 3))
+def swap_rows(x):
     y = x.clone()
     y[[0, 1]] = y[[1, 0]]
     y[0], y[1] = y[1].clone(), y[0].clone()
     return y
 
 
-reg("swap_rows", f_swap, (4, 3))
-
-
-def f_self_overlap(x):
+@of_tensors((4, 3))
+def overlapping_assign(x):
     y = x.clone()
     y[1:] = y[:-1]
     y[1:].add_(y[:-1])
     return y
 
 
-reg("overlapping_assign", f_self_overlap, (4, 3))
-
-
-def f_zero_numel(x):
+@of_tensors((4, 3))
+def empty_tensors(x):
     e = tl.zeros(0, 3)
     e.add_(1)
     return tl.cat([e, x]), e
 
 
-reg("empty_tensors", f_zero_numel, (4, 3))
-
-
-def f_bools(x):
+@of_tensors((4, 3))
+def mask_building(x):
     m = tl.zeros(4, 3, dtype=tl.bool)
     m[0] = True
     m |= x > 0
@@ -240,27 +183,21 @@ def f_bools(x):
     return tl.where(m, x, 0.0)
 
 
-reg("mask_building", f_bools, (4, 3))
-
-
-def f_grad_attr(x):
+@of_tensors((4, 3))
+def branch_on_requires_grad(x):
     return x * 2 if x.requires_grad else x
 
 
-reg("requires_grad_test", f_grad_attr, (4, 3))
-
-
-def f_version(x):
+@of_tensors((4, 3))
+def version_read(x):
     y = x * 2
     v = y._version
     y.add_(1)
     return y * (y._version - v)
 
 
-reg("version_read", f_version, (4, 3))
-
-
-def f_try(x):
+@of_tensors((4, 3))
+def exception_inside(x):
     try:
         y = x @ x
     except RuntimeError:
@@ -268,18 +205,14 @@ def f_try(x):
     return y
 
 
-reg("exception_inside", f_try, (4, 3))
-
-
-def f_print_shape(x):
+@of_tensors((4, 3))
+def sizes_as_numbers(x):
     n, m = x.shape
     return x.reshape(m, n) / n
 
 
-reg("shapes", f_print_shape, (4, 3))
-
-
-def f_deepcopy(x):
+@of_tensors((4, 3))
+def deepcopy(x):
     import copy
 
     y = x.detach() * 2
@@ -289,42 +222,32 @@ def f_deepcopy(x):
     return y, z, c
 
 
-reg("deepcopy", f_deepcopy, (4, 3))
-
-
-def f_pickle(x):
+@of_tensors((4, 3))
+def pickled(x):
     import pickle
 
     y = x.detach() * 2
     return pickle.loads(pickle.dumps(y))
 
 
-reg("pickled", f_pickle, (4, 3))
-
-
-def f_isnan(x):
+@of_tensors((4, 3))
+def truths_of_all_elements(x):
     return tl.isnan(x).any(), tl.allclose(x, x), tl.equal(x, x)
 
 
-reg("truths", f_isnan, (4, 3))
-
-
-def f_repr(x):
+@of_tensors((4, 3))
+def shown_as_text(x):
     return str(x), x * 2
 
 
-reg("repr", f_repr, (4, 3))
-
-
-def f_dataptr(x):
+@of_tensors((4, 3))
+def facts_of_memory(x):
     y = x * 2
     return y, y.is_contiguous(), y.stride(), y.data_ptr() != 0
 
 
-reg("facts", f_dataptr, (4, 3))
-
-
-def f_default_dtype(x):
+@of_tensors((4, 3))
+def default_dtype(x):
     tl.set_default_dtype(tl.float64)
     try:
         y = tl.ones(3) * 2
@@ -333,10 +256,8 @@ def f_default_dtype(x):
     return y * x
 
 
-reg("default_dtype", f_default_dtype, (4, 3))
-
-
-def f_gen_ex(x):
+@of_tensors((4, 3))
+def generator_fn(x):
     def gen():
         for i in range(3):
             yield x[i] * i
@@ -344,36 +265,28 @@ def f_gen_ex(x):
     return list(gen())
 
 
-reg("generator_fn", f_gen_ex, (4, 3))
-
-
-def f_as_strided(x):
+@of_tensors((4, 3))
+def as_strided(x):
     y = x.clone()
     return y.as_strided((2, 2), (1, 3)) * 2, y.unfold(0, 2, 1)
 
 
-reg("as_strided", f_as_strided, (4, 3))
-
-
-def f_sparse_out(x):
+@of_tensors((4, 3))
+def broadcast_meshgrid(x):
     return tl.broadcast_tensors(x, tl.ones(3))[1].clone().add_(x.detach()), tl.meshgrid(
         tl.arange(3.0), tl.arange(2.0), indexing="ij"
     )
 
 
-reg("broadcast_meshgrid", f_sparse_out, (4, 3))
-
-
-def f_leaf_inside(x):
+@of_tensors((4, 3))
+def leaf_made_inside(x):
     w = tl.ones(3, requires_grad=True)
     (x.detach() * w).sum().backward()
     return w.grad * 2
 
 
-reg("leaf_made_inside", f_leaf_inside, (4, 3))
-
-
-def f_param_inside(x):
+@of_tensors((4, 3))
+def module_made_inside(x):
     m = nn.Linear(3, 2)
     with tl.no_grad():
         m.weight.fill_(0.5)
@@ -381,33 +294,25 @@ def f_param_inside(x):
     return m(x)
 
 
-reg("module_made_inside", f_param_inside, (4, 3))
-
-
-def f_init_inside(x):
+@of_tensors((4, 3))
+def init_inside(x):
     w = tl.empty(3, 2)
     nn.init.kaiming_normal_(w)
     return x @ w
 
 
-reg("init_inside", f_init_inside, (4, 3))
-
-
-def f_global_mod(x):
+@of_tensors((4, 3))
+def python_global(x):
     return x * 1.0 + COUNTER["n"]
 
 
-reg("python_global", f_global_mod, (4, 3))
-
-
-def f_ndim0(x):
+@of_tensors((4, 3))
+def zero_dim(x):
     return x.sum() * tl.tensor(2) + tl.tensor(2.5, dtype=tl.float64)
 
 
-reg("zero_dim", f_ndim0, (4, 3))
-
-
-def f_losses(x):
+@of_tensors((4, 3))
+def losses(x):
     t = tl.tensor([0, 1, 2, 0])
     return (
         F.cross_entropy(x, t),
@@ -418,10 +323,8 @@ def f_losses(x):
     )
 
 
-reg("losses", f_losses, (4, 3))
-
-
-def f_interp(x):
+@of_tensors((4, 3))
+def images(x):
     return (
         F.interpolate(x[None], scale_factor=2),
         F.max_pool1d(x[None], 2, return_indices=True),
@@ -429,10 +332,8 @@ def f_interp(x):
     )
 
 
-reg("images", f_interp, (4, 3))
-
-
-def f_det_write(x):
+@of_tensors((4, 3), grad=False)
+def detached_write(x):
     y = x.sin().detach()
     z = y.detach()
     z.mul_(0.5)
@@ -440,41 +341,43 @@ def f_det_write(x):
     return y * 1, z * 2
 
 
-reg("detached_write", f_det_write, (4, 3), grad=False)
-
-
-def f_det_write2(x):
+@of_tensors((4, 3))
+def detached_write_linked(x):
     y = x.sin()
     z = y.detach()
     z.mul_(0.5)
     return y * 1
 
 
-reg("detached_write_linked", f_det_write2, (4, 3))
-
-
-def f_det_view_write(x):
+@of_tensors((4, 3))
+def detached_view_write(x):
     y = x.detach() * 1
     z = y.detach()[1:]
     z.mul_(0.5)
     return y * x, z
 
 
-reg("detached_view_write", f_det_view_write, (4, 3))
-
-
-def f_arg_det_write(x):
+@of_tensors((4, 3), grad=False)
+def detached_argument_written(x):
     x.detach().mul_(2)
     return x + 0
 
 
-reg("arg_detached_write", f_arg_det_write, (4, 3), grad=False)
-
-
-def f_arg_data_write(x):
+@of_tensors((4, 3), grad=False)
+def data_of_an_argument_written(x):
     x.data[0] = 2
     x.data.mul_(2)
     return x + 0
 
 
-reg("arg_data_write", f_arg_data_write, (4, 3), grad=False)
+ONE_LINE = {      # functions of a tensor of shape (4, 3)
+    "repeat_interleave": lambda x: x.repeat_interleave(tl.tensor([1, 2, 0, 1]), 0),
+    "cumsum": lambda x: (x.cumsum(0), x.cumprod(1), x.flip(0), x.roll(1, 0)),
+    "argument_returned_as_it_is": lambda x: x,
+    "pad": lambda x: (F.pad(x, (1, 1)), F.one_hot(tl.tensor([0, 2, 1, 0]), 3) * x),
+    "rows_iterated": lambda x: sum(r * i for i, r in enumerate(x)) * len(x),
+    "numpy_scalar": lambda x: x * np.float32(2) + np.array([1.0, 2.0, 3.0], dtype="float32"),
+    "same_memory_views": lambda x: (x.view(4, 3) * 2, x[:] + x, x.detach() * 3),
+}
+for name, function in ONE_LINE.items():
+    add(name, function, (4, 3))

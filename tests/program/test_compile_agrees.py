@@ -28,10 +28,11 @@ WARNED = {
     "kept outside": "module_attr_state nonlocal_state state_rebound arg_attr",
     "a Function or a kernel":
         "param_data_assign func_jvp func_hessian numpy_scalar deepcopy pickled",
-    "writes over a value": "param_data_write arg_leaf_write_nograd",
+    "writes over a value": "param_data_write leaf_argument_written_without_grad",
     "requires a gradient in another": "param_data_write2 requires_grad_inside",
     "float":
-        "batchnorm_cumulative tensor_of_floats cond_mismatch put_masked_scatter float max_len",
+        "batchnorm_cumulative tensor_of_floats cond_mismatch put_masked_scatter "
+        "float_of_a_sum int_of_a_count",
     "changes its arguments": "container_mutated arg_list_appended",
     "hook on a gradient": "tensor_hook_step post_accumulate_hook param_hook_late",
     "retain_grad": "retain_grad",
@@ -42,15 +43,15 @@ WARNED = {
     "tensor: the value": "tensor_of_tensors",
     "data:": "set_data_made module_made_inside",
     "detach_": "detach_",
-    "numpy": "linalg multinomial unique numpy",
-    "item": "truths masked_select bool_index item if",
-    "repr": "repr",
+    "numpy": "decompositions multinomial unique by_way_of_numpy",
+    "item": "truths_of_all_elements masked_select bool_index item_of_a_sum truth_of_a_sum",
+    "repr": "shown_as_text",
     "argument that requires": "leaf_made_inside",
     "by way of another": "detached_write_linked",
-    "meta tensors": "setitem_mask nonzero where1",
+    "meta tensors": "elements_set_by_a_mask nonzero where_of_one_argument",
     "Generator": "own_generator_inside",
     "manual_seed": "manual_seed_inside",
-    "tolist": "tolist losses",
+    "tolist": "list_of_a_row losses",
 }
 EAGER = {name: word for word, names in WARNED.items() for name in names.split()}
 # Derivatives that were recorded have another order of rounding than the formulas of programs.
