@@ -15,7 +15,7 @@ from tensorlib._core.apply.operators cimport (
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.interpreters.door cimport interpreted
-from tensorlib._core.interpreters.foreign cimport overridden, stands_in
+from tensorlib._core.interpreters.foreign cimport is_taken, overridden, stands_in
 from tensorlib._core.tensor.tensor cimport Tensor
 
 from tensorlib._core.base.error_names import name_errors, shown
@@ -47,7 +47,7 @@ def make_checked(str name, dict places, function, bint takes_out=False, op=None,
     def checked_first(first=..., /, *args, **kwargs):
         if watched:
             return checked(*(() if first is ... else (first, *args)), **kwargs)
-        if not isinstance(first, Tensor) and not stands_in(first):
+        if not is_taken(first):
             done = instead_of_tensors(checked_first, name, places,
                                       () if first is ... else (first, *args), kwargs)
             if done is not NotImplemented:
@@ -89,7 +89,7 @@ cdef bint are_tensors(dict places, tuple args, dict kwargs) except -1:
     cdef Py_ssize_t place
     for argument, place in places.items():
         x = args[place] if place < len(args) else kwargs.get(argument)
-        if not (isinstance(x, Tensor) or stands_in(x)):
+        if not (is_taken(x)):
             return False
     return True
 
@@ -104,7 +104,7 @@ cdef object instead_of_tensors(function, str name, dict places, tuple args, dict
         return done
     for argument, place in places.items():
         x = args[place] if place < len(args) else kwargs.get(argument)
-        if not (isinstance(x, Tensor) or stands_in(x)):
+        if not (is_taken(x)):
             raise TypeError(f"{name}: {argument} must be a Tensor, not {type(x).__name__}")
     return NotImplemented
 

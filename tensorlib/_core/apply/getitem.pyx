@@ -38,9 +38,11 @@ cdef int put_name(str name, Tensor x, error) except -1:
 
 cdef object looked_up(Tensor x, object key):
     """x[key], recorded."""
-    if watched:
-        return interpreted(registered(GETITEM), "getitem", (x, key), None, plain_look_up, None, 1)
-    return look_up(x, key)
+    return look_up_watched(x, key) if watched else look_up(x, key)
+
+
+cdef object look_up_watched(Tensor x, object key):
+    return interpreted(registered(GETITEM), "getitem", (x, key), None, plain_look_up, None, 1)
 
 
 cdef object plain_look_up(object what, tuple args, dict kwargs):

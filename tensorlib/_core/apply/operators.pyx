@@ -19,7 +19,7 @@ from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.interpreters.door cimport interpreted
-from tensorlib._core.interpreters.foreign cimport overridden, refuse_shared_write, stand_in
+from tensorlib._core.interpreters.foreign cimport refuse_shared_write, stand_in
 from tensorlib._core.interpreters.recording cimport apply_general, record
 from tensorlib._core.products.product cimport bind_product, product, promoted
 from tensorlib._core.tensor.tensor cimport Tensor, requires_grad
@@ -35,8 +35,7 @@ from tensorlib._core.graph.op import registry
 
 cdef object binary_operator(OpSlot which, object a, object b):
     cdef Op op = <Op>upcalls.operations[<int>which]
-    result = bind_product(op, a, b) if which == MATMUL else apply_binary(op, a, b)
-    return result if result is not NotImplemented else overridden(op.function, (a, b), None)
+    return bind_product(op, a, b) if which == MATMUL else apply_binary(op, a, b)
 
 
 cdef object unary_operator(OpSlot which, object a):
