@@ -1,8 +1,9 @@
 """Checks of values: what an operation refuses because of the elements that it was given.
 
 They are made where there are elements to look at: not on `meta`, and not of a value that stands for
-others, as an example of a batch or a variable of a program does. A capture learns of a check as it
-learns of every element that is read: from the `bool` of what the check found.
+others, as an example of a batch or a variable of a program does. A capture knows the `bool` that is
+taken here for a check, which a run makes of its own elements; so what `look` gives is to be a
+tensor, or a number that depends on no element.
 """
 
 from tensorlib._core.interpreters.foreign import behind, stands_in

@@ -318,8 +318,8 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight=None, size_averag
 
 def check_probabilities(name, input):
     """Raises RuntimeError for an element that is not between 0 and 1."""
-    if violated(lambda: input.numel() and not (
-            input.detach().amin() >= 0 and input.detach().amax() <= 1), input):
+    if violated(lambda: input.numel() and (
+            (input.detach().amin() >= 0) & (input.detach().amax() <= 1)).logical_not(), input):
         raise RuntimeError(f"{name}: all elements of input should be between 0 and 1")
 
 

@@ -293,7 +293,7 @@ def check_quantiles(name, input, q, interpolation):
     if q.ndim > 1:
         raise RuntimeError(f"{name}: q must be a scalar or 1D tensor, got {q.ndim} dims")
     inside = (q >= 0).logical_and(q <= 1)
-    if violated(lambda: not inside.all(), inside):
+    if violated(lambda: inside.all().logical_not(), inside):
         raise RuntimeError(f"{name}: q values must be in the range [0, 1]")
     return input, q
 
