@@ -76,6 +76,7 @@ from tensorlib.shell import jit as jit
 from tensorlib.shell import memory as memory
 from tensorlib.shell import mps as mps
 from tensorlib.shell import multiprocessing as multiprocessing
+from tensorlib.shell import overrides as overrides
 from tensorlib.shell import random as random
 from tensorlib.shell import return_types as return_types
 from tensorlib.shell import serialization as serialization

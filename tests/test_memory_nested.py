@@ -14,9 +14,7 @@ HEAD = r"^(?= {0,4}(?:cdef|cpdef|def) [^=(\n]*\()"      # of a function or metho
 END = {
     "convert.pyx": "no deeper than a tensor has dims",
     "numbers.pyx": "once, with a number; no deeper than a tensor has dims",
-    "getitem.pyx": "once, on what is below", "product.pyx": "once, on what is below",
-    "inplace.pyx": "once, on the operation itself", "operands.pyx": "once, with a tensor",
-    "keys.pyx": "once, with float32", "sweep.pyx": "once, for tensors without memory",
+    "operands.pyx": "once, with a tensor", "keys.pyx": "once, with float32",
     "tensor.pyx": "a function of the same name",
 }
 

@@ -15,7 +15,7 @@ from tensorlib._core.apply.operators cimport (
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.interpreters.door cimport interpreted
-from tensorlib._core.interpreters.foreign cimport stands_in
+from tensorlib._core.interpreters.foreign cimport is_taken, overridden, stands_in
 from tensorlib._core.tensor.tensor cimport Tensor
 
 from tensorlib._core.base.error_names import name_errors, shown
@@ -34,7 +34,12 @@ def make_checked(str name, dict places, function, bint takes_out=False, op=None,
             warn_of_place(name, between)
             kwargs[between] = args[1]
             args = (args[0], *args[2:])
-        check_tensors(name, places, args, kwargs)
+        if watched:
+            done = overridden(checked, args, kwargs)
+            if done is not NotImplemented:
+                return done
+        if not are_tensors(places, args, kwargs):
+            return instead_of_tensors(checked, name, places, args, kwargs)
         if watched:
             return interpreted(op, name, args, kwargs, plain_function, (name, function, takes_out))
         return run_function(name, function, takes_out, args, kwargs)
@@ -42,8 +47,11 @@ def make_checked(str name, dict places, function, bint takes_out=False, op=None,
     def checked_first(first=..., /, *args, **kwargs):
         if watched:
             return checked(*(() if first is ... else (first, *args)), **kwargs)
-        if not isinstance(first, Tensor):
-            check_tensors(name, places, () if first is ... else (first,), kwargs)
+        if not is_taken(first):
+            done = instead_of_tensors(checked_first, name, places,
+                                      () if first is ... else (first, *args), kwargs)
+            if done is not NotImplemented:
+                return done
         try:
             if first is ...:
                 return function(**kwargs)
@@ -76,13 +84,29 @@ cdef inline object run_function(str name, object function, bint takes_out, tuple
                          result, out)
 
 
-cdef int check_tensors(str name, dict places, tuple args, dict kwargs) except -1:
+cdef bint are_tensors(dict places, tuple args, dict kwargs) except -1:
+    """Whether the arguments at these places are Tensors, or what stands in for them."""
     cdef Py_ssize_t place
     for argument, place in places.items():
         x = args[place] if place < len(args) else kwargs.get(argument)
-        if not (isinstance(x, Tensor) or stands_in(x)):
+        if not (is_taken(x)):
+            return False
+    return True
+
+
+cdef object instead_of_tensors(function, str name, dict places, tuple args, dict kwargs):
+    """What a class of its own makes of a call with other arguments than Tensors.
+
+    NotImplemented where all are Tensors after all. Raises: TypeError for one that is not.
+    """
+    done = overridden(function, args, kwargs)
+    if done is not NotImplemented:
+        return done
+    for argument, place in places.items():
+        x = args[place] if place < len(args) else kwargs.get(argument)
+        if not (is_taken(x)):
             raise TypeError(f"{name}: {argument} must be a Tensor, not {type(x).__name__}")
-    return 0
+    return NotImplemented
 
 
 def make_converted(str name, dict places, convert, call, int least, int most, bint in_place,
@@ -104,7 +128,8 @@ def make_converted(str name, dict places, convert, call, int least, int most, bi
             raise TypeError(f"{name}: takes {bound}{least if count < least else most} arguments, "
                             f"got {count}")
         if checks and not (first_alone and count and isinstance((<tuple>args)[0], Tensor)):
-            check_tensors(name, places, args, kwargs)
+            if not are_tensors(places, args, kwargs):
+                return instead_of_tensors(function, name, places, args, kwargs)
         if not in_place and "out" in kwargs:
             out = kwargs.pop("out")
         try:

@@ -16,7 +16,7 @@ from tensorlib._core.base.storage cimport LINE
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.op cimport NEGATIVES, NOTHING, Op, ZEROS
 from tensorlib._core.interpreters.door cimport interpreted
-from tensorlib._core.interpreters.foreign cimport stand_in
+from tensorlib._core.interpreters.foreign cimport overridden, stand_in
 from tensorlib._core.interpreters.recording cimport record
 from tensorlib._core.layout.views cimport new_arranged_as
 from tensorlib._core.tensor.meta cimport is_meta
@@ -327,7 +327,7 @@ cdef object apply_binary(Op op, object a, object b):
         x = operand(op, a, None)
         y = operand(op, b, None)
     if x is None or y is None:
-        return NotImplemented
+        return overridden(op.function, (a, b), None)
     args[0] = <PyObject*>x
     args[1] = <PyObject*>y
     return bind_elementwise(op, args)

@@ -38,16 +38,18 @@ cdef int put_name(str name, Tensor x, error) except -1:
 
 cdef object looked_up(Tensor x, object key):
     """x[key], recorded."""
-    if watched:
-        return interpreted(registered(GETITEM), "getitem", (x, key), None, plain_look_up, None, 1)
-    return look_up(x, key)
+    return look_up_watched(x, key) if watched else look_up(x, key)
+
+
+cdef object look_up_watched(Tensor x, object key):
+    return interpreted(registered(GETITEM), "getitem", (x, key), None, plain_look_up, None, 1)
 
 
 cdef object plain_look_up(object what, tuple args, dict kwargs):
     return look_up(<Tensor>args[0], args[1])
 
 
-cdef object look_up(Tensor x, object key):
+cdef inline object look_up(Tensor x, object key):
     cdef PyObject* args[1]
     cdef Tensor out
     out = basic_view(x, key)

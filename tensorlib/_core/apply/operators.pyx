@@ -282,25 +282,19 @@ def make_reduction(Op op):
             raise TypeError(f"{op.name}: input must be a Tensor, not {type(input).__name__}")
         if keepdim is not False and keepdim is not True:
             raise TypeError(f"{op.name}: keepdim must be a bool, got {keepdim!r}")
+        if dtype is not None and not takes_dtype:
+            raise TypeError(f"{op.name}: takes no dtype")
         if watched:
             return interpreted(op, op.name, (input, dim, keepdim), {
                 key: x for key, x in (("dtype", dtype), ("out", out)) if x is not None},
-                plain_reduction, op)
+                plain_general, op)
         return run_reduction(op, forward, takes_dtype, input, dim, keepdim, dtype, out)
     return name_errors(function)
-
-
-cdef object plain_reduction(object what, tuple args, dict kwargs):
-    cdef Op op = what
-    return run_reduction(op, op.forward, "dtype" in op.attributes, args[0], args[1], args[2],
-                         kwargs.get("dtype"), kwargs.get("out"))
 
 
 cdef inline object run_reduction(Op op, object forward, bint takes_dtype, object input, object dim,
                                  object keepdim, object dtype, object out):
     cdef PyObject* args[1]
-    if dtype is not None and not takes_dtype:
-        raise TypeError(f"{op.name}: takes no dtype")
     if takes_dtype:
         result = forward(input, dim, keepdim, dtype)
     else:

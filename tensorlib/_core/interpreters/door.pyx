@@ -6,6 +6,7 @@ and tests `watched`, one integer. Where that is 0 the call runs as it is; else i
 
 from tensorlib._core.base cimport watch
 from tensorlib._core.base.watch cimport watched
+from tensorlib._core.interpreters.foreign cimport overridden_form
 from tensorlib._core.interpreters.on_meta cimport is_for_meta, without_elements
 from tensorlib._core.interpreters.profile cimport begin_event, end_event, note_result, observing
 from tensorlib._core.interpreters.stack cimport offered, plain_call
@@ -19,6 +20,10 @@ cdef object interpreted(object op, str name, tuple args, dict kwargs, plain_call
     was called. `args` are canonical: tensors, then attributes. Where nothing steps in,
     `run(what, args, kwargs)` does the call. n: how many arguments decide on the device, -1: all.
     """
+    if watched & watch.OVERRIDES and op is not None:
+        done = overridden_form(op, name, args, kwargs)
+        if done is not NotImplemented:
+            return done
     if watched & watch.INTERPRETERS and (op is not None or name == "backward"):
         done = offered(op, name, args, kwargs)
         if done is not NotImplemented:

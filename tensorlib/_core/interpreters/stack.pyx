@@ -145,6 +145,14 @@ cpdef object performed(object op, str name, tuple args, dict kwargs):
     return getattr(function, "canonical", function)(*args, **kwargs)
 
 
+cdef tuple numbers_as_such(object op, tuple args):
+    """The arguments of a call, with a number where an element-wise one has made a tensor of it."""
+    if op is None or not op.elementwise:
+        return args
+    return tuple([element(<Tensor>x) if isinstance(x, Tensor) and (<Tensor>x).is_scalar else x
+                  for x in args])
+
+
 cdef object offered(object op, str name, tuple args, dict kwargs):
     """What the innermost interpreter of this thread makes of a call; NotImplemented: nothing.
 
@@ -158,9 +166,7 @@ cdef object offered(object op, str name, tuple args, dict kwargs):
         kwargs = {}
     if op is None and not (name == "backward" or name.endswith("_")):
         op = registry[name]
-    if op is not None and op.elementwise:
-        args = tuple([element(<Tensor>x) if isinstance(x, Tensor) and (<Tensor>x).is_scalar else x
-                      for x in args])
+    args = numbers_as_such(op, args)
     put_stack(layer.below)
     try:
         if name == "backward":

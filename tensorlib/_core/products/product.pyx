@@ -16,6 +16,7 @@ from tensorlib._core.base.work cimport run_alone, run_once
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.interpreters.door cimport interpreted
+from tensorlib._core.interpreters.foreign cimport overridden
 from tensorlib._core.interpreters.recording cimport record
 from tensorlib._core.products.blas cimport (
     MatmulArgs, matmul_run, narrow_products, outer_product, set_narrow, set_outer,
@@ -326,9 +327,10 @@ cdef object inner_error(str name, Tensor a, Tensor b):
 cdef object bind_product(Op op, object a, object b):
     """a @ b, recorded; NotImplemented for types that can't be operands."""
     if not (isinstance(a, Tensor) and isinstance(b, Tensor)):
+        given = a, b
         a, b = array_operand(op, a), array_operand(op, b)
         if a is None or b is None:
-            return NotImplemented
+            return overridden(op.function, given, None)
     if watched:
         return interpreted(op, op.name, (a, b), None, plain_product, op)
     return recorded_product(op, a, b)

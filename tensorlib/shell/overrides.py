@@ -1,0 +1,107 @@
+"""`__torch_function__`, PyTorch's protocol for classes that do operations themselves.
+
+A class that is no Tensor is asked where a function would refuse it; a subclass of Tensor that
+overrides the method is asked first.
+
+>>> class Metres:
+...     def __init__(self, value):
+...         self.value = value
+...     @classmethod
+...     def __torch_function__(cls, func, types, args=(), kwargs=None):
+...         return cls(func(*[getattr(x, "value", x) for x in args], **(kwargs or {})))
+>>> tensorlib.add(Metres(tensorlib.ones(2)), 1).value
+tensor([2., 2.])
+"""
+
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import Any
+
+from tensorlib._core.interpreters import foreign
+from tensorlib._core.interpreters.stack import Interpreter, current_layer
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.declare import FUNCTIONS
+
+
+class TorchFunctionMode(Interpreter):
+    """A context in which `__torch_function__` of its class does the thread's operations.
+
+    func: the public function that is called, with the arguments of the operation. A function made
+    of operations that has their gradient is seen as these.
+
+    >>> class Names(tensorlib.overrides.TorchFunctionMode):
+    ...     def __torch_function__(self, func, types, args=(), kwargs=None):
+    ...         print(tensorlib.overrides.resolve_name(func))
+    ...         return func(*args, **(kwargs or {}))
+    >>> with Names():
+    ...     y = tensorlib.add(tensorlib.ones(2), 1)
+    tensorlib.add
+    """
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """What a call gives. Raises: NotImplementedError where a class has none of its own."""
+        raise NotImplementedError(f"{type(self).__name__}: has no __torch_function__")
+
+    def call(self, op: Any, args: Any, kwargs: Any) -> Any:
+        """What an operation gives."""
+        func = Tensor.__getitem__ if op.name == "getitem" else op.function
+        return self.__torch_function__(func, types_of(args), args, kwargs)
+
+    def write(self, op: Any, name: str, args: Any, kwargs: Any) -> Any:
+        """Does what writes into its first tensor."""
+        if name == "setitem":
+            x, value, key = args
+            self.__torch_function__(Tensor.__setitem__, types_of(args), (x, key, value), kwargs)
+            return x
+        return self.__torch_function__(getattr(Tensor, name), types_of(args), args, kwargs)
+
+
+def types_of(values: Iterable[Any]) -> tuple[type, ...]:
+    """The classes that override, among those of values."""
+    return tuple(type(x) for x in foreign.overriding(values))
+
+
+def has_torch_function(relevant_args: Iterable[Any]) -> bool:
+    """Whether one of the arguments, or a mode of this thread, has a `__torch_function__`."""
+    layer = current_layer()
+    return layer is not None and isinstance(layer.interpreter, TorchFunctionMode) or (
+        any(map(foreign.overrides, relevant_args)))
+
+
+def handle_torch_function(public_api: Callable[..., Any], relevant_args: Iterable[Any],
+                          *args: Any, **kwargs: Any) -> Any:
+    """What `__torch_function__` of the first argument that does not decline makes of a call.
+
+    Raises: TypeError where all decline.
+    """
+    return foreign.dispatched(public_api, foreign.overriding(relevant_args), args, kwargs)
+
+
+def wrap_torch_function(dispatcher: Callable[..., Any]) -> Callable[..., Any]:
+    """A decorator of a function of one's own: the arguments that `dispatcher` gives may do it."""
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            relevant = dispatcher(*args, **kwargs)
+            if any(map(foreign.overrides, relevant)):
+                return handle_torch_function(wrapped, relevant, *args, **kwargs)
+            return function(*args, **kwargs)
+        return wrapped
+    return decorate
+
+
+def is_tensor_like(inp: Any) -> bool:
+    """Whether something is a Tensor, or has `__torch_function__`."""
+    return isinstance(inp, Tensor) or hasattr(inp, "__torch_function__")
+
+
+def resolve_name(f: Callable[..., Any]) -> str | None:
+    """The public name of a function, None for one that has none."""
+    name = getattr(f, "__name__", "")
+    if FUNCTIONS.get(name) is f:
+        return f"tensorlib.{name}"
+    return f"tensorlib.Tensor.{name}" if getattr(Tensor, name, None) == f else None
+
+
+__all__ = ["TorchFunctionMode", "handle_torch_function", "has_torch_function", "is_tensor_like",
+           "resolve_name", "wrap_torch_function"]

@@ -1,0 +1,183 @@
+"""`__torch_function__`, modes and counters of operations, beside PyTorch where it is there."""
+
+import pytest
+
+import tensorlib as tl
+from tensorlib import nn
+from tensorlib._core.interpreters.stack import Interpreter
+from tensorlib.utils.flop_counter import FlopCounterMode
+
+try:
+    import torch
+    import torch.utils.flop_counter
+except ImportError:
+    torch = None
+
+LIBRARIES = [tl] if torch is None else [tl, torch]
+
+CALLS = {
+    "add": lambda t, x, y: t.add(x, y), "+": lambda t, x, y: x + y, "*": lambda t, x, y: x * 2.0,
+    "reflected": lambda t, x, y: 2.0 * x, "matmul": lambda t, x, y: t.matmul(x, y),
+    "@": lambda t, x, y: x @ y, "tanh": lambda t, x, y: t.tanh(x), "sum": lambda t, x, y: t.sum(x),
+    "cat": lambda t, x, y: t.cat([x, y]), "softmax": lambda t, x, y: t.softmax(x, 0),
+    "where": lambda t, x, y: t.where(t.ones(2, 2) > 0, x, y),
+    "linear": lambda t, x, y: t.nn.functional.linear(x, y),
+    "relu": lambda t, x, y: t.nn.functional.relu(x),
+}
+
+
+def wrapper(t, seen):
+    """A class that holds a tensor of library `t`, and notes the functions that it is given."""
+    class Wrapper:
+        def __init__(self, value):
+            self.value = value
+
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            seen.append((func.__name__.strip("_"), types))
+            return cls(func(*map(plain, args), **(kwargs or {})))
+
+        def __add__(self, other):
+            return t.add(self, other)
+
+        def __mul__(self, other):
+            return t.mul(self, other)
+
+        def __rmul__(self, other):
+            return t.mul(other, self)
+
+        def __matmul__(self, other):
+            return t.matmul(self, other)
+
+    def plain(x):
+        if isinstance(x, (tuple, list)):
+            return type(x)(map(plain, x))
+        return x.value if isinstance(x, Wrapper) else x
+    return Wrapper
+
+
+@pytest.mark.parametrize("key", CALLS)
+def test_a_class_that_is_no_tensor_does_operations(key):
+    for t in LIBRARIES:
+        seen = []
+        kind = wrapper(t, seen)
+        x, y = kind(t.ones(2, 2)), t.full((2, 2), 3.0)
+        out = CALLS[key](t, x, y)
+        assert type(out) is kind and seen and seen[0][1] == (kind,)
+        assert out.value.tolist() == CALLS[key](t, x.value, y).tolist()
+
+
+@pytest.mark.parametrize("key", CALLS)
+def test_a_subclass_that_overrides_keeps_its_class(key):
+    for t in LIBRARIES:
+        seen = []
+
+        class Noted(t.Tensor):
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                seen.append(func)
+                return super().__torch_function__(func, types, args, kwargs or {})
+
+        x = t.ones(2, 2).as_subclass(Noted) if t is not tl else Noted([[1.0, 1.0], [1.0, 1.0]])
+        y = t.full((2, 2), 3.0)
+        out = CALLS[key](t, x, y)
+        assert type(out) is Noted and seen
+        assert out.tolist() == CALLS[key](t, t.ones(2, 2), y).tolist()
+
+
+def test_functions_are_keys():
+    class Own:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return {tl.add: "add", tl.sin: "sin", tl.Tensor.cos: "cos"}.get(func, NotImplemented)
+
+    assert tl.add(Own(), 1) == "add" and tl.ones(2) + Own() == "add"
+    assert tl.sin(Own()) == "sin" and tl.cos(Own()) == "cos"
+    with pytest.raises(TypeError, match="no implementation found for 'tensorlib.tan' on types"):
+        tl.tan(Own())
+
+
+def test_a_mode_does_the_operations_of_its_thread():
+    for t in LIBRARIES:
+        class Doubled(t.overrides.TorchFunctionMode):
+            def __torch_function__(self, func, types, args=(), kwargs=None):
+                out = func(*args, **(kwargs or {}))
+                return out * 2 if func is t.add else out
+
+        x = t.ones(2)
+        with Doubled():
+            assert t.add(x, x).tolist() == [4, 4] and t.sub(x, x).tolist() == [0, 0]
+        assert t.add(x, x).tolist() == [2, 2]
+
+
+def test_what_overrides_is_asked_in_order():
+    for t in LIBRARIES:
+        class Base:
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                return cls, types
+
+        class Derived(Base):
+            pass
+
+        assert t.add(Base(), Derived()) == (Derived, (Derived, Base))
+        assert t.overrides.has_torch_function((1, Base()))
+        assert not t.overrides.has_torch_function((1, t.ones(2)))
+        assert t.overrides.is_tensor_like(Base()) and not t.overrides.is_tensor_like(1)
+        assert t.overrides.handle_torch_function(t.add, (Base(),), Base(), 1) == (Base, (Base,))
+    assert tl.overrides.resolve_name(tl.add) == "tensorlib.add"
+
+
+def test_flops_are_those_of_pytorch():
+    found = []
+    for t in LIBRARIES:
+        if t is tl:
+            counter = FlopCounterMode(display=False)
+        else:
+            counter = torch.utils.flop_counter.FlopCounterMode(display=False)
+        model = t.nn.Sequential(t.nn.Linear(5, 6), t.nn.Conv1d(7, 2, 3))
+        with counter:
+            model(t.randn(4, 7, 5)).sum().backward()
+            t.baddbmm(t.zeros(2, 3, 4), t.ones(2, 3, 5), t.ones(2, 5, 4))
+        found.append(counter.get_total_flops())
+    assert set(found) == {7392 + 240}
+
+
+def test_compiled_functions_are_counted_and_keep_their_bits():
+    weight = tl.randn(8, 8)
+    f = tl.compile(lambda x: (x @ weight).tanh().sum())
+    x = tl.randn(4, 8)
+    f(x), f(x)
+    with FlopCounterMode(display=False) as counter:
+        inside = f(x)
+    assert counter.get_flop_counts() == {"Global": {"matmul": 2 * 4 * 8 * 8}}
+    assert inside.item() == f(x).item()
+
+
+def test_modules_are_counted_apart(capsys):
+    model = nn.Sequential(nn.Linear(5, 6), nn.Linear(6, 2))
+    with FlopCounterMode(depth=1) as counter:
+        model(tl.ones(3, 5))
+    counts = counter.get_flop_counts()
+    assert counts["Sequential.0"] == {"linear_with_bias": 180}
+    assert counts["Sequential"] == counts["Global"] == {"linear_with_bias": 252}
+    text = capsys.readouterr().out
+    assert "Sequential" in text and "Sequential.0" not in text
+
+
+def test_interpreters_end_in_any_order_and_after_errors():
+    seen = []
+
+    class Seen(Interpreter):
+        def __init__(self, name):
+            self.name = name
+
+        def call(self, op, args, kwargs):
+            seen.append((self.name, op.name))
+            return self.below(op, args, kwargs)
+
+    with pytest.raises(RuntimeError, match="inner"), Seen("outer"), Seen("inner"):
+        tl.ones(2).tanh()
+        tl.ones(2, 3) @ tl.ones(2, 3)
+    tl.ones(2).sin()
+    assert seen == [("inner", "tanh"), ("outer", "tanh"), ("inner", "matmul"), ("outer", "matmul")]
