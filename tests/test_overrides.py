@@ -97,6 +97,21 @@ def test_functions_are_keys():
         tl.tan(Own())
 
 
+@pytest.mark.parametrize("name", ["corrcoef", "trapezoid", "fliplr", "rot90", "std_mean", "hypot"])
+def test_functions_made_of_others_are_given_as_they_are_public(name):
+    seen = []
+
+    class Noting(tl.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            seen.append(func)
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    x = Noting([[1.0, 2.0], [3.0, 4.0]])
+    getattr(tl, name)(*(x, x) if name == "hypot" else (x,))
+    assert seen == [getattr(tl, name)] and seen[0].__name__ == name
+
+
 def test_a_mode_does_the_operations_of_its_thread():
     for t in LIBRARIES:
         class Doubled(t.overrides.TorchFunctionMode):

@@ -35,11 +35,11 @@ def make_checked(str name, dict places, function, bint takes_out=False, op=None,
             kwargs[between] = args[1]
             args = (args[0], *args[2:])
         if watched:
-            done = overridden(checked, args, kwargs)
+            done = overridden(public, args, kwargs)
             if done is not NotImplemented:
                 return done
         if not are_tensors(places, args, kwargs):
-            return instead_of_tensors(checked, name, places, args, kwargs)
+            return instead_of_tensors(public, name, places, args, kwargs)
         if watched:
             return interpreted(op, name, args, kwargs, plain_function, (name, function, takes_out))
         return run_function(name, function, takes_out, args, kwargs)
@@ -48,7 +48,7 @@ def make_checked(str name, dict places, function, bint takes_out=False, op=None,
         if watched:
             return checked(*(() if first is ... else (first, *args)), **kwargs)
         if not is_taken(first):
-            done = instead_of_tensors(checked_first, name, places,
+            done = instead_of_tensors(public, name, places,
                                       () if first is ... else (first, *args), kwargs)
             if done is not NotImplemented:
                 return done
@@ -61,7 +61,8 @@ def make_checked(str name, dict places, function, bint takes_out=False, op=None,
         except BaseException as error:
             raise shown(error, function, kwargs)
 
-    return checked if takes_out or tuple(places.values()) != (0,) else checked_first
+    public = checked if takes_out or tuple(places.values()) != (0,) else checked_first
+    return public
 
 
 cdef object plain_function(object what, tuple args, dict kwargs):
