@@ -257,6 +257,7 @@ REFUSED = [
     (lambda: d.Binomial(tl.tensor([3, 4]), PAIR).enumerate_support(), NotImplementedError,
      "Inhomogeneous total count not supported by `enumerate_support`"),
     (lambda: d.MultivariateNormal([0.0], tl.eye(1)), TypeError, "loc must be a Tensor, not list"),
+    (lambda: d.Wishart(3.0, [1.0]), TypeError, "covariance_matrix must be a Tensor, not list"),
     (lambda: d.MultivariateNormal(PAIR, [1.0]), TypeError, "covariance_matrix must be a Tensor"),
     (lambda: d.MultivariateNormal(tl.tensor(0.0), tl.eye(1)), ValueError, "loc must be at least"),
     (lambda: d.MultivariateNormal(PAIR), ValueError, "Exactly one of covariance_matrix"),

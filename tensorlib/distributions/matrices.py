@@ -5,7 +5,7 @@ import warnings
 
 import tensorlib as tl
 from tensorlib.distributions import constraints
-from tensorlib.distributions.arguments import broadcast_all, derived
+from tensorlib.distributions.arguments import broadcast_all, derived, require
 from tensorlib.distributions.distribution import Distribution, ExponentialFamily
 from tensorlib.distributions.factors import cholesky, solve_triangular
 from tensorlib.distributions.gamma_numbers import standard_gamma
@@ -39,6 +39,7 @@ class Wishart(ExponentialFamily):
             raise ValueError("Exactly one of covariance_matrix or precision_matrix or scale_tril "
                              "may be specified.")
         (name, matrix), = given.items()
+        require("Wishart", tl.Tensor, **{name: matrix})
         if matrix.ndim < 2:
             raise ValueError(f"{name} must be at least two-dimensional, with optional leading "
                              "batch dimensions")
