@@ -45,16 +45,26 @@ COVERAGE = os.environ.get("TENSORLIB_COVERAGE") == "1"
 JOBS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 LINUX = sys.platform.startswith("linux")
 
-# How much is optimized, by measurement. What is built once branches and calls. The element-wise
-# loops and softmax need of -O3 that they are vectorised whatever their counts are, and that
-# functions as long as an exponential are inlined; the copies of loops that it makes beyond that
-# take 1.6 times as long to compile, and made softmax slower. Of the other kernels lgamma took
-# twice as long without them, and sums of columns 1.4 times; the rest were not measured.
-LEAN = {"bessel", "binary", "bounds", "cast", "division", "exponential", "normal", "softmax",
+# How much is optimized, by measurement. What is built once branches and calls, and has loops over
+# elements, such as those of moves, which GCC's own cost model at -O2 leaves unvectorised: gradients
+# of embeddings took 1.5 times as long. What has no such loops and what no small call goes through
+# has -O1, which takes 1.6 times less to compile. The element-wise loops and panels need of -O3 that
+# they are vectorised whatever their counts are, and that functions as long as an exponential are
+# inlined; the copies of loops that it makes beyond that take 1.6 times as long to compile. Of the
+# other kernels lgamma took twice as long without them, sums of columns 1.4 times, gradients of
+# softmax 1.1 times and norms of layers 1.04; the rest were not measured.
+COLD = {"arena", "compiled", "cpu", "dlpack", "error_names", "generator", "gradients",
+        "graph_reader", "hooks", "lapack", "nested", "node_properties", "pickling", "pool",
+        "python_nodes", "signatures"}
+WARM_LOOPS = ["-O2", "-ftree-vectorize"] + ["-fvect-cost-model=dynamic"] * LINUX
+LEAN = {"bessel", "binary", "bounds", "cast", "division", "exponential", "normal", "panels",
         "trigonometric", "unary"}
 LEAN_LOOPS = ["-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic",
               "--param=max-inline-insns-single=200", "--param=max-inline-insns-auto=30",
               "--param=inline-min-speedup=15", "--param=early-inlining-insns=14"]
+# Tiny calls spend their time in these; -O3 saves 1 to 3 of 100 instructions, as callgrind counts.
+HOT = {"elementwise", "flat", "getitem", "node", "operators", "product", "recording", "storage",
+       "tensor"}
 
 # No -ffast-math: it breaks NaN and infinity, and linking with it changes the floating-point
 # state of the whole process. No built-in memset: to clear a new tensor or node of 250 bytes GCC 12
@@ -73,26 +83,47 @@ if LINUX and platform.machine() == "x86_64":   # elsewhere one level, as in _ker
 
 
 def native_level():
-    """The highest level of this processor, with the flags for all that it has beyond that."""
+    """The highest level of this processor with its flags, and what it has, in Linux's words.
+
+    Another processor of the level may lack some of that: the kernels look before they are loaded.
+    """
     command = [*shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC")),
                "-march=native", "-dM", "-E", "-x", "c", os.devnull]
     has = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
     needs = {"v4": "__AVX512F__ __AVX512BW__ __AVX512CD__ __AVX512DQ__ __AVX512VL__".split(),
              "v3": ["__AVX2__", "__FMA__", "__BMI2__"], "v2": []}
     level = next(level for level in needs if set(needs[level]) <= set(has))
-    return {level: ["-march=native", *LEVELS[level][1:]]}
+    has = {name.strip("_").lower().replace("_", "") for name in has}
+    return {level: ["-march=native", *LEVELS[level][1:]]}, sorted(
+        flag for flag in processor_flags(Path("/proc/cpuinfo").read_text())
+        if flag.replace("_", "") in has)
+
+
+def processor_flags(text):
+    """The names in the first line of flags of /proc/cpuinfo."""
+    return next((line.partition(":")[2].split() for line in text.splitlines()
+                 if line.startswith("flags")), [])
+
+
+NEEDED = []       # of the processor, beyond the level
 
 
 if QUICK:
     LEVELS = {QUICK: LEVELS[QUICK]}
 elif CHOSEN == "native":
-    LEVELS = native_level() if "base" not in LEVELS else {"base": ["-march=native"]}
+    if "base" in LEVELS:
+        LEVELS = {"base": ["-march=native"]}
+    else:
+        LEVELS, NEEDED = native_level()
 elif CHOSEN:
     LEVELS = {level: LEVELS[level] for level in CHOSEN.split(",")}
 SUFFIXES = {".pyx", ".pxd", ".pxi", ".h"}     # of what is translated and compiled
 TRACED = [("CYTHON_TRACE_NOGIL", "1")] if COVERAGE else []
 COMPILED = "tensorlib._kernels.compiled"    # the shared object of what is built once
-ONCE = {"compiled", "cpu"}  # kernel modules that do not depend on the level
+ONCE = {"compiled", "cpu", "utility"}       # kernel modules that do not depend on the level
+# What Cython needs in most modules, such as its type of function, is compiled in this one alone,
+# which it writes itself; in each of them it took 0.3 s, and 25 kB of the shared object.
+UTILITY = PACKAGE / "_kernels" / "utility.c"
 
 DIRECTIVES = {
     "language_level": 3,
@@ -141,12 +172,19 @@ def depends_on_level(source):
     return source.parent.name == "_kernels" and source.stem not in ONCE
 
 
+def stands_alone(source):
+    """Whether a module is loaded without the one that the others share."""
+    return depends_on_level(source) or source.stem == "compiled"
+
+
 def optimization(source):
     """The flags for what is made of a source."""
     if QUICK or DEBUG:
         return ["-O1"]
     if not depends_on_level(source):
-        return ["-O2"]
+        if source.stem in COLD:
+            return ["-O1"]
+        return ["-O3"] if source.stem in HOT else WARM_LOOPS
     # Clang, which is the compiler elsewhere, has no such parameters
     return LEAN_LOOPS if LINUX and source.stem in LEAN else ["-O3"]
 
@@ -176,8 +214,8 @@ def extensions():
 def settings():
     """What decides the result beside the sources, as text."""
     parts = [sys.version, Cython.__version__, numpy.__version__, DIRECTIVES, KERNEL_DIRECTIVES,
-             FLAGS, sorted(LEAN), LEAN_LOOPS, LINK_FLAGS, LEVELS, os.environ.get("CC"),
-             os.environ.get("CFLAGS"), os.environ.get("LDFLAGS")]
+             FLAGS, sorted(HOT), sorted(COLD), sorted(LEAN), WARM_LOOPS, LEAN_LOOPS, LINK_FLAGS,
+             LEVELS, NEEDED, *map(os.environ.get, ("CC", "CFLAGS", "LDFLAGS"))]
     return "\n".join(map(str, parts))
 
 
@@ -251,10 +289,12 @@ class BuildTranslated(build_ext):
         built, contents = GENERATED / "contents.txt", digest()
         changed = self.force or not built.exists() or built.read_text() != contents
         translated = self.translate() if changed else {
-            str(source): (str(GENERATED / source.with_suffix(".c")), []) for source in sources()}
+            str(source): (str(GENERATED / source.with_suffix(".c")), [])
+            for source in [UTILITY, *sources()]}
         with ThreadPoolExecutor(self.parallel) as pool:
             objects = [[pool.submit(self.compile, ext, source, *translated[source])
-                        for source in ext.sources] for ext in self.extensions]
+                        for source in ext.sources + [str(UTILITY)] * (ext.name == COMPILED)]
+                       for ext in self.extensions]
         for ext, compiled in zip(self.extensions, objects):      # only the linking is left
             ext.extra_objects = ext.depends = [each.result() for each in compiled]
             ext.sources = []
@@ -265,14 +305,15 @@ class BuildTranslated(build_ext):
     def translate(self):
         """The C file and the headers of each source."""
         self.list_modules()
-        found = {}
-        for kernels, directives in ((True, KERNEL_DIRECTIVES), (False, DIRECTIVES)):
-            files = [source for source in sources() if depends_on_level(source) == kernels]
+        found = {str(UTILITY): (self.share(), [])}
+        for alone, directives in ((True, KERNEL_DIRECTIVES), (False, DIRECTIVES)):
+            files = [source for source in sources() if stands_alone(source) == alone]
             translated = cythonize(
                 [extension(dotted(source), [source]) for source in files],
                 build_dir=str(GENERATED),
                 include_path=[str(GENERATED)],
                 compiler_directives=directives,
+                shared_utility_qualified_name=None if alone else dotted(UTILITY),
                 nthreads=JOBS,
                 force=self.force,
                 annotate=os.environ.get("TENSORLIB_ANNOTATE") == "1",
@@ -282,10 +323,24 @@ class BuildTranslated(build_ext):
                 found[str(source)] = ext.sources[0], ext.depends
         return found
 
+    def share(self):
+        """The C file of what the modules share, written where it is not there."""
+        c_file = GENERATED / UTILITY
+        if self.force or not c_file.exists():
+            c_file.parent.mkdir(parents=True, exist_ok=True)
+            subprocess.run([sys.executable, "-m", "cython", "generate-shared", "--exclude",
+                            "MemoryView", "--module-name", dotted(UTILITY), str(c_file)],
+                           check=True)
+            mend(c_file)
+        return str(c_file)
+
     def list_modules(self):
-        """Writes the list of the modules that `compiled.pyx` finds, where it has changed."""
-        names = [dotted(source) for source in sources() if not depends_on_level(source)]
+        """Writes the modules that `compiled.pyx` finds, and what their kernels need of the
+        processor beyond its level, where that has changed."""
+        once = [source for source in sources() if not depends_on_level(source)]
+        names = [dotted(source) for source in [UTILITY, *once]]
         text = "MODULES = {\n" + "".join(f"    {name!r},\n" for name in names) + "}\n"
+        text += f"NEEDED = {NEEDED}\n"
         listed = GENERATED / "modules.pxi"
         if not listed.exists() or listed.read_text() != text:
             listed.parent.mkdir(parents=True, exist_ok=True)

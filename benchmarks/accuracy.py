@@ -16,10 +16,12 @@ import math
 import statistics
 from pathlib import Path
 
+import accuracy_of_sums
 import mpmath
 import numpy as np
 from hard_angles import hard_angles
 
+import tensorlib
 from tensorlib import _kernels
 
 MODULES = ("exponential", "trigonometric", "unary", "binary", "gamma", "normal", "bessel",
@@ -140,6 +142,16 @@ Their mean error is 2.6e-7 of the mean result with 64 channels, where sums as th
 Sums add in a tree, so that the error grows with the logarithm of their length; `cumsum` adds
 float32 and half types in float64, and float64 with the errors of its additions. Which bits are
 the same when is in [conventions.md](conventions.md#determinism).
+"""
+
+SUMS = """
+## Sums of awkward numbers
+The largest relative error of 7 rows of 4,096 float32 each, by
+`python benchmarks/accuracy_of_sums.py` (with `torch` at the end it measures PyTorch); that of
+`softmax` and `layer_norm` is relative to the largest element of the result. Where the squares of
+deviations overflow or underflow, or the mean is so large that its rounding would count, variances
+and norms are taken again in double. So equal elements have a variance of 0. The sums of normal
+numbers cancel, so that they are small beside their terms.
 """
 
 
@@ -288,6 +300,8 @@ def markdown(rows, exhaustive, level):
     for name, dtype, worst, where in rows:
         at = ", ".join(f"{x:.17g}" if dtype == "float64" else f"{x:.9g}" for x in where)
         yield f"| `{name}` | {dtype} | {worst:.3f} | {at} |"
+    yield SUMS
+    yield from accuracy_of_sums.table(tensorlib)
 
 
 def main():

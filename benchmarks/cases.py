@@ -1,13 +1,15 @@
 """All cases, in the order of the table."""
 
 from benchmarks import (
-    graphs, kernels, layers, loading, optimizers, overhead, sequences, training, transforms,
+    graphs, kernels, layers, loading, optimizers, overhead, sequences, sparse, training,
+    transforms,
 )
 from benchmarks.case import REGISTERED, Case
 
 GROUPS = {"overhead": overhead, "kernels": kernels, "layers": layers, "graph": graphs,
           "training": training, "sequences": sequences, "optimizers": optimizers,
-          "loading": loading, "transforms": transforms}
+          "loading": loading, "transforms": transforms,
+          "sparse": sparse}
 
 
 def in_order() -> list[Case]:

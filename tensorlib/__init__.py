@@ -15,6 +15,7 @@ from tensorlib._core.base.importing import without_collections as _without_colle
 
 with _without_collections():
     from tensorlib import shell as _shell    # the home of `tensorlib.cuda` and its kin
+    __path__ += _shell.FOLDER
     from tensorlib import ops
     from tensorlib import autograd, func, graph, io
 
@@ -28,6 +29,7 @@ from tensorlib._core.base.formats import (
     layout,
     memory_format,
     preserve_format,
+    sparse_coo,
     strided,
 )
 from tensorlib._core.base.device import NoSuchDevice, device
@@ -119,6 +121,7 @@ distributions = _later("tensorlib.distributions")
 program = _later("tensorlib.program")
 serialization = _later("tensorlib.serialization")
 random = _later("tensorlib.random")
+sparse = _later("tensorlib.sparse")
 special = _later("tensorlib.special")
 profiler = _later("tensorlib.profiler")
 autograd.profiler = profiler         # its older home in PyTorch
@@ -132,6 +135,11 @@ xpu = _later("tensorlib.xpu")
 # control flow, which is declared in tensorlib.program
 for _name in ("cond", "while_loop", "scan", "case", "switch_case"):
     globals()[_name] = _deferred("tensorlib.program.control", _name)
+
+# sparse tensors, which few programs have
+for _name in ("sparse_coo_tensor", "sparse_csr_tensor"):
+    globals()[_name] = _deferred("tensorlib.sparse", _name)
+spmm = _deferred("tensorlib.sparse", "mm")
 
 
 def __dir__():

@@ -28,6 +28,7 @@ from tensorlib import ops as ops
 from tensorlib import optim as optim
 from tensorlib import profiler as profiler
 from tensorlib import program as program
+from tensorlib import sparse as sparse
 from tensorlib import testing as testing
 from tensorlib import utils as utils
 from tensorlib._core.arrays.printing import get_printoptions as get_printoptions
@@ -44,6 +45,7 @@ from tensorlib._core.base.formats import contiguous_format as contiguous_format
 from tensorlib._core.base.formats import layout as layout
 from tensorlib._core.base.formats import memory_format as memory_format
 from tensorlib._core.base.formats import preserve_format as preserve_format
+from tensorlib._core.base.formats import sparse_coo as sparse_coo
 from tensorlib._core.base.formats import strided as strided
 from tensorlib._core.base.limits import finfo as finfo
 from tensorlib._core.base.limits import iinfo as iinfo
@@ -112,6 +114,9 @@ from tensorlib.shell._typed import set_default_tensor_type as set_default_tensor
 from tensorlib.shell.amp.autocast_mode import autocast as autocast
 from tensorlib.shell.amp.autocast_mode import get_autocast_dtype as get_autocast_dtype
 from tensorlib.shell.amp.autocast_mode import is_autocast_enabled as is_autocast_enabled
+from tensorlib.sparse import sparse_coo_tensor as sparse_coo_tensor
+from tensorlib.sparse import sparse_csr_tensor as sparse_csr_tensor
+from tensorlib.sparse import spmm as spmm
 from tensorlib.utils import data as data
 from tensorlib.utils.collect_env import show_config as show_config
 
@@ -1002,8 +1007,8 @@ def histc(
     """The numbers of elements in `bins` equal parts of [min, max], in the dtype of `input`."""
 
 def histogram(
-    input: Tensor, bins: Any, *, range: Any = None, weight: Any = None, density: _bool = False, out:
-    Tensor | None = None
+    input: Tensor, bins: _int = 100, *, range: Any = None, weight: Any = None, density: _bool =
+    False, out: Tensor | None = None
 ) -> Any:
     """The numbers of elements between edges: a named tuple (hist, bin_edges)."""
 
@@ -1543,6 +1548,9 @@ def pairwise_distance(
 ) -> Tensor:
     """The norms |x1 - x2 + eps| of type `p` along the last dim."""
 
+def pca_lowrank(A: Tensor, q: Any = None, center: _bool = True, niter: _int = 2) -> Tensor:
+    """The q main components of rows of data, as (U, S, V): V has their directions as columns."""
+
 def pdist(input: Tensor, p: _Number | Tensor = 2.0) -> Tensor:
     """The p-norm of the difference of each two rows of a matrix."""
 
@@ -1788,6 +1796,13 @@ def searchsorted(
 def seed() -> _int:
     """A seed from the operating system, from which the default generator now starts anew."""
 
+def segment_reduce(
+    data: Tensor, reduce: Any, *, lengths: Any = None, indices: Tensor | None = None, offsets: Any =
+    None, axis: _Sizes = 0, unsafe: _bool = False, initial: Any = None
+) -> Tensor:
+    """The sum, mean, product or extreme of each piece of a dim, whose pieces lie one after
+    another."""
+
 def select(input: Tensor, dim: _Sizes, index: Tensor) -> Tensor:
     """`input` at one index of a dim, which goes away, as a view."""
 
@@ -1921,6 +1936,10 @@ def svd(
     input: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: Tensor | None = None
 ) -> Any:
     """The singular value decomposition as a named tuple (U, S, V): `linalg.svd` with V for V.mT."""
+
+def svd_lowrank(A: Tensor, q: _int = 6, niter: _int = 2, M: Any = None) -> Tensor:
+    """The q largest singular values, with their vectors: (U, S, V), A is about U @ diag(S) @
+    V.mT."""
 
 def swapaxes(input: Tensor, axis0: Any, axis1: Any) -> Tensor:
     """`transpose` with NumPy's name and names of arguments."""

@@ -98,7 +98,7 @@ def tensor(library, values, dtype, requires_grad=False):
 def values_of(x):
     """A tensor's values, in a NumPy dtype that holds them exactly."""
     x = x.detach()
-    return (x.double() if x.dtype.is_floating_point else x).numpy()
+    return (x.double() if x.dtype.is_floating_point else x).numpy(force=True)
 
 
 def run(call, library, *args):

@@ -41,6 +41,14 @@ def test_the_finder_leaves_alone_what_is_not_in_there(name):
     assert Finder.find_spec(name) is None
 
 
+def test_modules_have_names_within_the_package():
+    """A compiled module adds itself to the table under the name that it was translated with."""
+    names = run_python("import tensorlib, sys, os; print(*[name for name, module in "
+                       "sys.modules.items() if (getattr(module, '__file__', None) or '')"
+                       ".startswith(os.path.dirname(tensorlib.__file__))])").split()
+    assert len(names) > 100 and {name.partition(".")[0] for name in names} == {"tensorlib"}
+
+
 def test_what_is_rarely_used_is_not_imported():
     loaded = set(run_python("import tensorlib, sys; print(*sys.modules)").split())
     assert not loaded & RARE

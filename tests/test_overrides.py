@@ -78,7 +78,7 @@ def test_a_subclass_that_overrides_keeps_its_class(key):
                 seen.append(func)
                 return super().__torch_function__(func, types, args, kwargs or {})
 
-        x = t.ones(2, 2).as_subclass(Noted) if t is not tl else Noted([[1.0, 1.0], [1.0, 1.0]])
+        x = t.ones(2, 2).as_subclass(Noted)
         y = t.full((2, 2), 3.0)
         out = CALLS[key](t, x, y)
         assert type(out) is Noted and seen
@@ -95,6 +95,53 @@ def test_functions_are_keys():
     assert tl.sin(Own()) == "sin" and tl.cos(Own()) == "cos"
     with pytest.raises(TypeError, match="no implementation found for 'tensorlib.tan' on types"):
         tl.tan(Own())
+
+
+@pytest.mark.parametrize("t", LIBRARIES)
+def test_a_function_that_says_more_than_the_operation_is_given_as_it_was_called(t):
+    seen = []
+
+    class Noted(t.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            seen.append((func.__name__, len(args), kwargs))
+            return super().__torch_function__(func, types, args, kwargs)
+
+    x = t.ones(2, 2).as_subclass(Noted)
+    outs = [x.add(x, alpha=2), x.add_(x, alpha=2), x.div(x, rounding_mode="floor"),
+            x.clamp(min=1), x.max(), t.max(x, 0)[0], t.max(x, x)]
+    assert all(type(out) is Noted for out in outs)
+    assert [(name, kwargs) for name, _, kwargs in seen if not name.startswith("__")] == [
+        ("add", {"alpha": 2}), ("add_", {"alpha": 2}), ("div", {"rounding_mode": "floor"}),
+        ("clamp", {"min": 1}), *[("max", given) for given in (seen[-1][2],) * 3]]
+    assert outs[0].tolist() == [[3.0, 3.0]] * 2 and x.tolist() == [[3.0, 3.0]] * 2
+
+
+@pytest.mark.parametrize("t", LIBRARIES)
+def test_a_tensor_as_one_of_a_subclass_has_its_elements_and_its_place_in_the_graph(t):
+    class Own(t.Tensor):
+        pass
+
+    x = t.ones(3, requires_grad=True)
+    y = (x * 2).as_subclass(Own)
+    assert type(y) is Own and y.data_ptr() == y.as_subclass(t.Tensor).data_ptr()
+    assert type(y.as_subclass(t.Tensor)) is t.Tensor
+    y.sum().backward()
+    assert x.grad.tolist() == [2.0] * 3
+    for wrong in (int, 3):
+        with pytest.raises(TypeError):
+            x.as_subclass(wrong)
+
+
+def test_a_compiled_function_that_makes_a_tensor_of_a_subclass_runs_eagerly():
+    class Own(tl.Tensor):
+        pass
+
+    f = tl.compile(lambda x: (x * 2).as_subclass(Own) + 1)
+    with pytest.warns(RuntimeWarning, match="as_subclass"):
+        f(tl.ones(2))
+    for number in (1.0, 2.0):
+        assert f(tl.full((2,), number)).tolist() == [2 * number + 1] * 2
 
 
 @pytest.mark.parametrize("name", ["corrcoef", "trapezoid", "fliplr", "rot90", "std_mean", "hypot"])

@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from tensorlib import _kernels
+from tensorlib._kernels import missing_flags
+
 SETUP = Path(__file__).parents[1] / "setup.py"
 
 
@@ -35,3 +38,25 @@ def test_levels_of_the_kernels_can_be_chosen(made, monkeypatch):
     monkeypatch.setenv("TENSORLIB_LEVELS", "native")
     (flags,) = made()["LEVELS"].values()
     assert flags[0] == "-march=native"
+
+
+def test_what_is_optimized_otherwise_is_there(made):
+    names = made()
+    there = {source.stem for source in (SETUP.parent / "tensorlib").rglob("*.pyx")}
+    assert names["HOT"] | names["COLD"] | names["LEAN"] <= there
+
+
+def test_a_build_for_one_processor_notes_what_it_needs(made, monkeypatch, tmp_path):
+    monkeypatch.setenv("TENSORLIB_LEVELS", "native")
+    needed = made()["NEEDED"]
+    assert missing_flags(needed) == [] and missing_flags([]) == []
+    lesser = tmp_path / "cpuinfo"
+    lesser.write_text("model name\t: a lesser one\nflags\t\t: fpu sse2\n")
+    assert missing_flags(["sse2", "avx512_vnni"], lesser) == ["avx512_vnni"]
+
+
+@pytest.mark.skipif(not Path("/proc/cpuinfo").exists(), reason="of Linux")
+def test_a_processor_that_lacks_what_the_build_needs_is_refused(monkeypatch):
+    monkeypatch.setattr(_kernels, "NEEDED", ["fpu", "an_instruction"])
+    with pytest.raises(ImportError, match="this one lacks .*an_instruction; build it here"):
+        _kernels.available_levels()

@@ -91,10 +91,9 @@ def note_all():
             "both": sorted(functions & methods), "functions": sorted(functions - methods),
             "methods": sorted(methods - functions),
             "operations": sorted(operations - functions - methods)}
-        finish(family)
         vars(package).update((name, publish.FUNCTIONS[name]) for name in functions)
 
-    finish, late.declared = late.declared, declared
+    late.declared = declared
     waiting = families()
     while waiting:                           # what asks for a name of another one comes after it
         left = []

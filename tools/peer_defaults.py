@@ -28,7 +28,7 @@ def functions(library):
             continue
         for what, value in sorted(vars(module).items()):
             full = ".".join(filter(None, (name, what)))
-            if what.startswith("_"):
+            if what.startswith("_") or getattr(value, "__module__", "") == "typing":
                 continue
             if isinstance(value, type):
                 for method in own(value) if library == "torch" else dir(value):

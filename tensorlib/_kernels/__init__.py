@@ -26,7 +26,7 @@ inputs exactly or does not overlap any of them.
 import os
 from importlib.machinery import EXTENSION_SUFFIXES
 
-from tensorlib._kernels.compiled import load_from    # before all that lies in its object
+from tensorlib._kernels.compiled import NEEDED, load_from    # before all that lies in its object
 from tensorlib._kernels.cpu import supported_levels
 
 
@@ -58,7 +58,21 @@ def available_levels():
             "tensorlib was built for other processors than this one, which runs "
             f"{', '.join(supported)}; build it here, or without TENSORLIB_LEVELS"
         )
+    if missing := missing_flags(NEEDED):
+        raise ImportError(
+            "tensorlib was built for all instructions of another processor; this one lacks "
+            f"{', '.join(missing)}; build it here, or without TENSORLIB_LEVELS=native"
+        )
     return usable
+
+
+def missing_flags(needed, path="/proc/cpuinfo"):
+    """Which of these flags of processors, in Linux's words, this one lacks."""
+    if not needed:
+        return []
+    with open(path) as file:
+        flags = next((line.partition(":")[2] for line in file if line.startswith("flags")), "")
+    return sorted(set(needed) - set(flags.split()))
 
 
 level = _choose_level()

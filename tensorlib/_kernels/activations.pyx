@@ -234,14 +234,6 @@ cdef void softplus_run(const floating* x, const floating* beta, const floating* 
         y[i] = x[i] if product > threshold[i] else value
 
 
-cdef void threshold_run(const floating* x, const floating* border, const floating* value,
-                        floating* y, Py_ssize_t n) noexcept nogil:
-    """y := value where x <= border, else x"""
-    cdef Py_ssize_t i
-    for i in range(n):
-        y[i] = value[i] if x[i] <= border[i] else x[i]
-
-
 cdef void hardtanh_run(const floating* x, const floating* least, const floating* most,
                        floating* y, Py_ssize_t n) noexcept nogil:
     """y := x between least and most; NaN stays"""
@@ -281,7 +273,6 @@ def table():
         ("hardshrink", 2, <size_t>&hardshrink_run[float], <size_t>&hardshrink_run[double]),
         ("softshrink", 2, <size_t>&softshrink_run[float], <size_t>&softshrink_run[double]),
         ("softplus", 3, <size_t>&softplus_run[float], <size_t>&softplus_run[double]),
-        ("threshold", 3, <size_t>&threshold_run[float], <size_t>&threshold_run[double]),
         ("hardtanh", 3, <size_t>&hardtanh_run[float], <size_t>&hardtanh_run[double]),
     ]
     return [row for name, arity, single, double_ in loops for row in (

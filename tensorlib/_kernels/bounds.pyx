@@ -1,4 +1,4 @@
-"""Loops of clamp and relu, and of linear interpolation, lerp.
+"""Loops of clamp, relu and threshold, and of linear interpolation, lerp.
 
 Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.py`).
 """
@@ -45,6 +45,14 @@ cdef void relu_run(const real* x, real* y, Py_ssize_t n) noexcept nogil:
         y[i] = zero if x[i] < 0 else x[i]
 
 
+cdef void threshold_run(const real* x, const real* border, const real* value, real* y,
+                        Py_ssize_t n) noexcept nogil:
+    """y := value where x <= border, else x"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = value[i] if x[i] <= border[i] else x[i]
+
+
 cdef void lerp_run(const floating* a, const floating* b, const floating* w, floating* y,
                    Py_ssize_t n) noexcept nogil:
     """y := a + w * (b - a), from the nearer end, so that a and b come out exactly"""
@@ -69,7 +77,15 @@ def table():
         <size_t>&relu_run[int32_t], <size_t>&relu_run[int64_t], <size_t>&relu_run[uint16_t],
         <size_t>&relu_run[uint32_t], <size_t>&relu_run[uint64_t], <size_t>&relu_run[float],
         <size_t>&relu_run[double])
+    thresholds = (
+        <size_t>&threshold_run[uint8_t], <size_t>&threshold_run[int8_t],
+        <size_t>&threshold_run[int16_t], <size_t>&threshold_run[int32_t],
+        <size_t>&threshold_run[int64_t], <size_t>&threshold_run[uint16_t],
+        <size_t>&threshold_run[uint32_t], <size_t>&threshold_run[uint64_t],
+        <size_t>&threshold_run[float], <size_t>&threshold_run[double])
     return [("clamp", (dtype,) * 3, dtype, address) for dtype, address in zip(dtypes, clamps)] + [
+        ("threshold", (dtype,) * 3, dtype, address)
+        for dtype, address in zip(dtypes, thresholds)] + [
         ("relu", (dtype,), dtype, address) for dtype, address in zip(dtypes, relus)] + [
         ("lerp", ("float32",) * 3, "float32", <size_t>&lerp_run[float]),
         ("lerp", ("float64",) * 3, "float64", <size_t>&lerp_run[double])]

@@ -4,7 +4,8 @@ Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.p
 round to nearest even, once, from whatever type. Floating point to integer truncates; what does not
 fit, and NaN, becomes the smallest int32 or int64, as on x86, of which shorter integers keep the
 low bits. So does uint32 of an int64; a uint64 is the uint64 or the int64 that the number fits in,
-2**63 for NaN and 0 beyond. Anything to bool is `x != 0`, so NaN is True.
+2**63 for NaN and 0 beyond. Anything to bool is `x != 0`, so NaN is True. A bool is any byte, since
+memory that others made has others than 0 and 1: what is not 0 counts as 1.
 """
 
 from libc.stdint cimport (
@@ -22,6 +23,9 @@ cdef struct half:  # float16
 
 cdef struct brain:  # bfloat16
     uint16_t bits
+
+cdef struct truth:  # bool
+    uint8_t byte
 
 ctypedef fused number:
     uint8_t
@@ -44,6 +48,7 @@ ctypedef fused source:
     uint16_t
     uint32_t
     uint64_t
+    truth
     half
     brain
     float
@@ -177,6 +182,8 @@ cdef void cast_run(const source* x, target* y, Py_ssize_t n) noexcept nogil:
             put(half_value(x[i].bits), &y[i])
         elif source is brain:
             put(from_bits32(<uint32_t>x[i].bits << 16), &y[i])
+        elif source is truth:
+            put(<uint8_t>(x[i].byte != 0), &y[i])
         else:
             put(x[i], &y[i])
 
@@ -187,6 +194,8 @@ cdef void cast_bool_run(const source* x, uint8_t* y, Py_ssize_t n) noexcept nogi
     for i in range(n):
         if source is half or source is brain:
             y[i] = (x[i].bits & 0x7FFF) != 0
+        elif source is truth:
+            y[i] = x[i].byte != 0
         else:
             y[i] = x[i] != 0
 
@@ -195,7 +204,7 @@ SIGNED = {"uint16": "int16", "uint32": "int32", "uint64": "int64"}
 
 
 def table():
-    """(name, input dtypes, output dtype, address) of every loop; the inputs of bool are bytes"""
+    """(name, input dtypes, output dtype, address) of every loop"""
     dtypes = ("uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32",
               "float64", "bool")
     casts = {
@@ -253,8 +262,13 @@ def table():
             <size_t>&cast_run[double, int64_t], <size_t>&cast_run[double, half],
             <size_t>&cast_run[double, brain], <size_t>&cast_run[double, float],
             <size_t>&cast_run[double, double], <size_t>&cast_bool_run[double]),
+        "bool": (
+            <size_t>&cast_run[truth, uint8_t], <size_t>&cast_run[truth, int8_t],
+            <size_t>&cast_run[truth, int16_t], <size_t>&cast_run[truth, int32_t],
+            <size_t>&cast_run[truth, int64_t], <size_t>&cast_run[truth, half],
+            <size_t>&cast_run[truth, brain], <size_t>&cast_run[truth, float],
+            <size_t>&cast_run[truth, double], <size_t>&cast_bool_run[truth]),
     }
-    casts["bool"] = casts["uint8"]
     found = {(source_dtype, target_dtype): address
              for source_dtype, addresses in casts.items()
              for target_dtype, address in zip(dtypes, addresses)}

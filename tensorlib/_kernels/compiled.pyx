@@ -9,7 +9,7 @@ import sys
 from importlib.machinery import ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 
-include "modules.pxi"        # MODULES, their names: a list that setup.py writes
+include "modules.pxi"        # MODULES, their names, and NEEDED, of the processor: by setup.py
 
 
 def spec_in(path, name):

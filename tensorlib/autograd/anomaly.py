@@ -1,27 +1,25 @@
 """Finding where a gradient goes wrong."""
 
+from tensorlib._core.base.settings import Setting
 from tensorlib._core.graph.modes import _set_anomaly
 
 
-class set_detect_anomaly:
+class set_detect_anomaly(Setting):
     """Switches the detection of anomalies on this thread; as a context manager, until its end.
 
     What it does, and what it raises in a sweep, is said at `detect_anomaly`.
     """
 
+    swaps = (_set_anomaly,)
+
     def __init__(self, mode, check_nan=True):
         self.mode = mode
         self.check_nan = check_nan
-        self.before = _set_anomaly(mode, check_nan)
-
-    def __enter__(self):
-        return None
-
-    def __exit__(self, *error):
-        _set_anomaly(*self.before)
+        self.values = ((mode, check_nan),)
+        self.earlier = (_set_anomaly(*self.values),)
 
 
-class detect_anomaly:
+class detect_anomaly(Setting):
     """Under it each operation notes where it ran, and a gradient that has a NaN is an error.
 
     What fails in `backward` then says at which line the operation ran, and a warning has the whole
@@ -38,15 +36,11 @@ class detect_anomaly:
     RuntimeError: backward: Function 'SqrtBackward' returned nan values in its 0th output ...
     """
 
+    swaps = (_set_anomaly,)
+
     def __init__(self, check_nan=True):
         self.check_nan = check_nan
-        self.before = []
-
-    def __enter__(self):
-        self.before.append(_set_anomaly(True, self.check_nan))
-
-    def __exit__(self, *error):
-        _set_anomaly(*self.before.pop())
+        self.values = ((True, check_nan),)
 
 
 __all__ = ["detect_anomaly", "set_detect_anomaly"]

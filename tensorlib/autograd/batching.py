@@ -1,10 +1,11 @@
 """Transforms inside `vmap`: derivatives of a function of one example for a whole batch at once."""
 
+from tensorlib._core.base.settings import Setting
 from tensorlib.autograd.transform import Recording
 from tensorlib.batch import Batched, as_example, running_levels, batch_of
 
 
-class BatchRecording:
+class BatchRecording(Setting):
     """A `Recording` inside of `vmap`: of whole batches, seen by its user as one example.
 
     Examples do not mix, so what is pulled back or pushed forward for the batch is that of each.
@@ -35,13 +36,8 @@ class BatchRecording:
             return Batched(self.example(x.value.movedim(0, len(self.levels))), x.level)
         return as_example(x, self.levels)
 
-    def __enter__(self):
-        self.recording.__enter__()
-        return self
-
-    def __exit__(self, *error):
-        self.recording.__exit__(*error)
-
+    swaps = Recording.swaps
+    values = property(lambda self: self.recording.values)
     linked = property(lambda self: self.recording.linked)
 
     def finish(self, outputs, beside=()):

@@ -9,6 +9,7 @@ computes are kept until it ends, and `backward` within it needs `retain_graph=Tr
 import threading
 from typing import NamedTuple
 
+from tensorlib._core.base.settings import AttributeSwap, Setting
 from tensorlib._core.graph.node import recorded_so_far
 from tensorlib._core.graph.op import Op
 from tensorlib._core.sweep.python_nodes import linked_alias
@@ -17,7 +18,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.forward import Path
 
 # What links a dual tensor to its primal.
-DUAL = Op("dual", "A primal with its tangent.", ("primal",), linearity="linear", registered=False)
+DUAL = Op("dual", "A primal with its tangent.", ("primal",), linearity="linear")
 DUAL.add_rule("primal", lambda g: g, constant=1)
 
 
@@ -33,7 +34,6 @@ class DualLevel:
 
     def __init__(self):
         self.since = recorded_so_far()
-        self.before = graph_reader.enter_transform(True, guarded=False)
         self.nodes, self.tangents = [], []
         self.linked = False          # whether a primal requires grad
 
@@ -58,7 +58,8 @@ class DualLevel:
 
 
 class _Current(threading.local):
-    level = None
+    level = None        # the `DualLevel`
+    entered = None      # the context that `exit_dual_level` leaves
 
 
 _current = _Current()
@@ -69,11 +70,8 @@ def enter_dual_level():
 
     Raises: RuntimeError within a level.
     """
-    if _current.level is not None:
-        raise RuntimeError("enter_dual_level: Nested forward mode AD is not supported at the "
-                           "moment; func.jvp can be nested")
-    _current.level = DualLevel()
-    return 0
+    _current.entered = dual_level()
+    return _current.entered.__enter__()
 
 
 def exit_dual_level(*, level=None):
@@ -81,11 +79,11 @@ def exit_dual_level(*, level=None):
 
     Raises: RuntimeError outside of a level.
     """
-    graph_reader.leave_transform(checked_level("exit_dual_level", level).before)
-    _current.level = None
+    checked_level("exit_dual_level", level)
+    _current.entered.__exit__()
 
 
-class dual_level:
+class dual_level(Setting):
     """`with dual_level():` tensors have tangents, from `make_dual` to `unpack_dual`.
 
     >>> from tensorlib.autograd import forward_ad
@@ -96,11 +94,17 @@ class dual_level:
     (tensor([1., 4.]), tensor([2., 0.]))
     """
 
-    def __enter__(self):
-        return enter_dual_level()
+    swaps = (AttributeSwap(_current, "level"), graph_reader.set_transform)
 
-    def __exit__(self, *error):
-        exit_dual_level()
+    def __init__(self):
+        self.given = 0
+
+    @property
+    def values(self):
+        if _current.level is not None:
+            raise RuntimeError("enter_dual_level: Nested forward mode AD is not supported at the "
+                               "moment; func.jvp can be nested")
+        return DualLevel(), graph_reader.wanted_by_transform(True, guarded=False)
 
 
 def make_dual(tensor, tangent, *, level=None):

@@ -121,7 +121,7 @@ class Function:
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
         cls._op = Op(cls.__name__, cls.__doc__ or "", ("inputs",), variadic=True,
-                     linearity="function", registered=False)
+                     linearity="function")
         cls._op.add_rule(None, functools.partial(run_backward, cls), names=("node", "g"))
         cls._op.add_tangent(functools.partial(run_jvp, cls), (), linearity="function")
 
@@ -378,7 +378,7 @@ def _refuse(node, g):
 
 
 _ONCE = Op("once_differentiable", "The results of a backward that has none of its own.",
-           ("inputs",), variadic=True, registered=False)
+           ("inputs",), variadic=True)
 _ONCE.add_rule(None, _refuse)
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]

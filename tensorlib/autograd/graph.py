@@ -1,9 +1,10 @@
 """`tensorlib.autograd.graph`: the nodes of the graph, and hooks on the values they save."""
 
 import functools
-from contextvars import ContextVar
+from _thread import _local as local   # of `threading`, which an import is not worth
 from typing import NamedTuple
 
+from tensorlib._core.base.settings import AttributeSwap, Setting
 from tensorlib._core.create.overwrite import _count_write
 from tensorlib._core.graph.handles import RemovableHandle
 from tensorlib._core.graph.modes import _set_packing
@@ -125,10 +126,16 @@ def register_multi_grad_hook(tensors, fn, *, mode="all"):
 
 # ---- saved values --------------------------------------------------------------------------------
 
-_refusal = ContextVar("refusal", default=None)    # why saved values may have no hooks now
+class _Refusal(local):
+    """Why saved values may have no hooks now, on this thread."""
+
+    message = None
 
 
-class saved_tensors_hooks:
+_refusal = _Refusal()
+
+
+class saved_tensors_hooks(Setting):
     """Under it values that gradients need are saved as `pack_hook(value)`.
 
     The sweep gets them back by `unpack_hook(packed)`, which must give a tensor of the same shape
@@ -152,19 +159,18 @@ class saved_tensors_hooks:
 
     def __init__(self, pack_hook, unpack_hook):
         self.hooks = (pack_hook, unpack_hook)
-        self.before = []
 
-    def __enter__(self):
-        if _refusal.get() is not None:
-            raise RuntimeError(_refusal.get())
+    swaps = (_set_packing,)
+
+    @property
+    def values(self):
+        if _refusal.message is not None:
+            raise RuntimeError(_refusal.message)
         tell("effect", "saved_tensors_hooks", None)
-        self.before.append(_set_packing(self.hooks))
-
-    def __exit__(self, *error):
-        _set_packing(self.before.pop())
+        return (self.hooks,)
 
 
-class disable_saved_tensors_hooks:
+class disable_saved_tensors_hooks(Setting):
     """Under it, on this thread, entering `saved_tensors_hooks` raises RuntimeError(error_message).
 
     For what would go wrong with such hooks. A checkpoint is made of them.
@@ -176,14 +182,9 @@ class disable_saved_tensors_hooks:
     """
 
     def __init__(self, error_message):
-        self.message = error_message
+        self.values = (error_message,)
 
-    def __enter__(self):
-        self.before = _refusal.get()
-        _refusal.set(self.message)
-
-    def __exit__(self, *error):
-        _refusal.set(self.before)
+    swaps = (AttributeSwap(_refusal, "message"),)
 
 
 class save_on_cpu:

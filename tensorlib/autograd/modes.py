@@ -2,24 +2,19 @@
 
 import functools
 
+from tensorlib._core.base.settings import Setting
 from tensorlib._core.graph.modes import (
     _set_grad_enabled, _set_inference, is_grad_enabled, is_inference_mode_enabled,
 )
-from tensorlib._core.sweep.graph_reader import enter_transform, leave_transform
+from tensorlib._core.sweep.graph_reader import set_transform
 
 GENERATOR = 0x20  # the flag of a generator function's code
 
 
-class _Mode:
+class _Mode(Setting):
     """A context manager, and a decorator, under which the grad mode is another."""
 
-    enabled = True
-
-    def __enter__(self):
-        self.before = _set_grad_enabled(self.enabled)
-
-    def __exit__(self, *error):
-        _set_grad_enabled(self.before)
+    swaps, values = (_set_grad_enabled,), (True,)
 
     def fresh(self):
         """A mode like this one, for one more call of the decorated function."""
@@ -75,7 +70,7 @@ class no_grad(_Mode):
     False
     """
 
-    enabled = False
+    values = (False,)
 
     def __new__(cls, function=None):
         mode = super().__new__(cls)
@@ -100,7 +95,8 @@ class enable_grad(_Mode):
 class set_grad_enabled(_Mode):
     """Sets the grad mode at once; as a context manager it sets it back at the end.
 
-    Raises: TypeError for a mode that is no bool.
+    As it is set before the block begins, an interrupt between the two leaves it set; it does not
+    with `no_grad` and `enable_grad`. Raises: TypeError for a mode that is no bool.
 
     >>> x = tensorlib.ones(2, requires_grad=True)
     >>> with tensorlib.set_grad_enabled(False):
@@ -112,19 +108,16 @@ class set_grad_enabled(_Mode):
     def __init__(self, mode):
         if not isinstance(mode, bool):
             raise TypeError(f"set_grad_enabled: mode must be a bool, got {mode!r}")
-        self.enabled = mode
-        self.before = _set_grad_enabled(self.enabled)
-
-    def __enter__(self):
-        _set_grad_enabled(self.enabled)
+        self.values = (mode,)
+        self.earlier = (_set_grad_enabled(mode),)
 
     def __call__(self, function):
-        _set_grad_enabled(self.before)
+        _set_grad_enabled(*self.earlier)
         return super().__call__(function)
 
     def fresh(self):
-        """A mode like this one, which takes effect at once."""
-        return set_grad_enabled(self.enabled)
+        """A mode like this one, which holds under `with`."""
+        return enable_grad() if self.values[0] else no_grad()
 
 
 class inference_mode(_Mode):
@@ -141,7 +134,7 @@ class inference_mode(_Mode):
     (True, False)
     """
 
-    mode = True
+    mode, swaps = True, (_set_inference, _set_grad_enabled)
 
     def __new__(cls, mode=True):
         made = super().__new__(cls)
@@ -150,47 +143,30 @@ class inference_mode(_Mode):
     def __init__(self, mode=True):
         if not isinstance(mode, bool):
             raise TypeError(f"inference_mode: mode must be a bool, got {mode!r}")
-        self.mode = mode
-
-    def __enter__(self):
-        self.before = _set_inference(self.mode), _set_grad_enabled(not self.mode)
-
-    def __exit__(self, *error):
-        inference, grad = self.before
-        _set_inference(inference)
-        _set_grad_enabled(grad)
+        self.mode, self.values = mode, (mode, not mode)
 
     def fresh(self):
         """A mode like this one."""
         return inference_mode(self.mode)
 
 
-class apart_from_transforms:
+class apart_from_transforms(Setting):
     """Under it this thread works as if no function were transformed, and records nothing.
 
     So a layer writes what it keeps of its inputs into tensors that a function under `func.grad` may
     not write, as they come from outside. Nothing that is written so is part of a result.
     """
 
-    def __enter__(self):
-        self.before = enter_transform(False, False)
-        leave_transform((False, False, 0))
-
-    def __exit__(self, *error):
-        leave_transform(self.before)
+    swaps, values = (set_transform,), ((False, False, 0),)
 
 
 class set_multithreading_enabled(_Mode):
     """Changes nothing: a sweep runs on the thread that calls it, whatever `mode` is."""
 
+    swaps, values = (), ()
+
     def __init__(self, mode):
         self.mode = mode
-
-    def __enter__(self):
-        return None
-
-    def __exit__(self, *error):
-        return None
 
     def fresh(self):
         return self

@@ -4,9 +4,10 @@ import weakref
 from collections.abc import Iterable
 from contextlib import nullcontext
 
+from tensorlib._core.base.settings import Held
 from tensorlib._core.base.shape import listed
 from tensorlib._core.create.generator import default_generator
-from tensorlib._core.graph.modes import _set_forward_mode, _set_packing
+from tensorlib._core.graph.modes import _set_forward_mode, is_forward_mode, packing
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.graph import saved_tensors_hooks
 from tensorlib.autograd.modes import enable_grad
@@ -64,8 +65,7 @@ class _Segment:
         self.kwargs = {name: saved(repr(name), value) for name, value in kwargs.items()}
         self.random_state = random_state
         self.context = context
-        self.forward_mode = _set_forward_mode(False)
-        _set_forward_mode(self.forward_mode)
+        self.forward_mode = is_forward_mode()
         self.places = []
 
     def pack(self, x):
@@ -103,13 +103,12 @@ class _Segment:
         now = default_generator.get_state()
         if self.random_state is not None:
             default_generator.set_state(self.random_state)
-        forward_mode = _set_forward_mode(self.forward_mode)
+        mode = Held((_set_forward_mode,), (self.forward_mode,))
         try:
-            with enable_grad(), saved_tensors_hooks(fill, lambda x: x), self.context:
+            with mode, enable_grad(), saved_tensors_hooks(fill, lambda x: x), self.context:
                 self.function(*[restored(value) for value in self.args],
                               **{name: restored(value) for name, value in self.kwargs.items()})
         finally:
-            _set_forward_mode(forward_mode)
             if self.random_state is not None:
                 default_generator.set_state(now)
         if count != len(self.places):
@@ -165,9 +164,7 @@ def checkpoint(function, *args, use_reentrant=None, preserve_rng_state=True,
         return function(*args, **kwargs)
     first, second = context_fn()
     state = default_generator.get_state() if preserve_rng_state else None
-    enclosing = _set_packing(None)
-    _set_packing(enclosing)
-    segment = _Segment(function, args, kwargs, state, enclosing, second)
+    segment = _Segment(function, args, kwargs, state, packing(), second)
     with saved_tensors_hooks(segment.pack, _unpack), first:
         return function(*args, **kwargs)
 

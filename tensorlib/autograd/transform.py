@@ -5,7 +5,9 @@
 
 import itertools
 
+from tensorlib._core.base.settings import Setting
 from tensorlib._core.graph.node import recorded_so_far
+from tensorlib._core.interpreters.capture import Capture, capture
 from tensorlib._core.layout.views import zeros_like
 from tensorlib._core.sweep import graph_reader
 from tensorlib.autograd.forward import Path
@@ -15,7 +17,10 @@ from tensorlib.autograd.pullback import Pullback, each, path_takes_batches
 from tensorlib.batch import Batched
 
 
-class Recording:
+NOTHING = Capture()          # enters and leaves a transform as where nothing is captured
+
+
+class Recording(Setting):
     """A function's inputs as fresh tensors, its recorded run, and the derivative in both modes.
 
     `with Recording(tensors) as recording:` the function is run on `recording.inputs`, which share
@@ -29,17 +34,17 @@ class Recording:
         self.forward_mode = forward_mode
         self.since = recorded_so_far()
         self.linked = self.caller_records and True in [x.requires_grad for x in tensors]
+        self.capture = capture() or NOTHING
         self.inputs = [
             x.view(x.shape) if self.caller_records and x.requires_grad
-            else x.detach().requires_grad_() for x in tensors]
+            else self.capture.entered(x) for x in tensors]
         self.nodes = [graph_reader.gradient_place(x)[0] for x in self.inputs]    # kept alive
 
-    def __enter__(self):
-        self.before = graph_reader.enter_transform(self.forward_mode)
-        return self
+    swaps = (graph_reader.set_transform,)
 
-    def __exit__(self, *error):
-        graph_reader.leave_transform(self.before)
+    @property
+    def values(self):
+        return (graph_reader.wanted_by_transform(self.forward_mode),)
 
     def finish(self, outputs, beside=()):
         """Notes the outputs and returns them, outside of the graph unless the caller needs it.
@@ -52,7 +57,7 @@ class Recording:
         roots = [graph_reader.gradient_place(x)[0] for x in (*outputs, *beside) if x.requires_grad]
         self.linked = self.caller_records and (
             self.linked or graph_reader.leads_outside(roots, self.nodes, self.since))
-        return list(outputs) if self.linked else [x.detach() for x in outputs]
+        return list(outputs) if self.linked else list(map(self.capture.left, outputs))
 
     def pull(self, gradients, retain_graph):
         """The gradients of the inputs from those of the outputs; zeros where there is none."""
@@ -96,7 +101,11 @@ class Recording:
         if Batched in map(type, tangents) and not path_takes_batches(path):
             found = each("jvp", lambda given: self.push(path, given), tangents)
         else:
-            found = path.push(tangents, self.needs_graph(tangents))
+            graph = self.needs_graph(tangents)
+            noted = not graph and self.capture.differentiates and self.caller_records
+            found = path.push(tangents, graph or noted)
+            if noted:
+                found = [None if t is None else self.capture.left(t) for t in found]
         return [zeros_like(x) if t is None else t for x, t in zip(self.outputs, found)]
 
     def depends(self, x, place):

@@ -16,6 +16,7 @@ from tensorlib.batch.values import (
     is_at,
     batch_of,
     batched,
+    batched_call,
 )
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.ops.late import operations
@@ -25,6 +26,14 @@ BOOL = FUNCTIONS["ones"](()).bool().dtype
 WHOLE = slice(None)
 NO_FIXED_SHAPE = ("vmap: masks that differ between examples, and masks together with positions "
                   "that do, have results of no fixed shape; use where")
+
+
+@batched_call(operations.nonzero, operations.unique, operations.unique_consecutive,
+              operations.bincount, operations.histc, operations.histogram)
+def refused(op, level, *args, **options):
+    """Refused: what it gives would have another shape for each example."""
+    raise RuntimeError(f"{op.name}: vmap: the shape of the result would differ between the "
+                       "examples of a batch; use where and masks")
 
 
 @batched(operations.getitem, anywhere=True)

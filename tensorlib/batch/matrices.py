@@ -1,7 +1,10 @@
 """Batching rules of linear algebra: the batch is one more leading dim."""
 
 from tensorlib.batch.values import batch_of, batched
+from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.ops.late import operations
+
+arange = FUNCTIONS["arange"]
 
 
 @batched(operations.linalg_cholesky_ex, operations.linalg_inv_ex, operations.linalg_det,
@@ -33,3 +36,47 @@ def of_vectors(op, level, tensors, attributes):
 def of_pairs(op, level, tensors, attributes):
     """Of each pair of matrices of all examples, which have the same dims."""
     return op.function(*[batch_of(x, level).contiguous() for x in tensors], **attributes)
+
+
+# ---- sparse matrices -----------------------------------------------------------------------------
+
+def examples_of(op, level, tensors, *ndims):
+    """The batches of tensors whose examples have these numbers of dims. Raises: RuntimeError."""
+    if tuple(x.ndim for x in tensors) != ndims:
+        raise RuntimeError(f"{op.name}: expected examples of {ndims} dims, got shapes "
+                           f"{[tuple(x.shape) for x in tensors]}")
+    return [batch_of(x, level) for x in tensors]
+
+
+def places_of_all(op, level, places, size):
+    """Rows or columns of the entries, for the examples' matrices one below the other.
+
+    Raises: IndexError for one that the matrix of an example does not have.
+    """
+    if places.numel() and not 0 <= int(places.min()) <= int(places.max()) < size:
+        raise IndexError(f"{op.name}: an entry lies outside of the matrix, which has {size} rows "
+                         "or columns there")
+    return (arange(level.size).unsqueeze(1) * size + places).reshape(-1)
+
+
+@batched(operations.sparse_product)
+def sparse_products(op, level, tensors, attributes):
+    """One product: a large sparse matrix has those of all examples on its diagonal."""
+    values, dense = examples_of(op, level, tensors, 1, 2)
+    size, (_, inner, width) = attributes["size"], dense.shape
+    rows = places_of_all(op, level, attributes["rows"], size)
+    columns = places_of_all(op, level, attributes["columns"], inner)
+    out = op.function(values.reshape(-1), dense.reshape(level.size * inner, width), rows, columns,
+                      level.size * size)
+    return out.reshape((level.size, size, width))
+
+
+@batched(operations.sampled_product)
+def sampled_products(op, level, tensors, attributes):
+    """As of the sparse product, of all rows of all examples."""
+    left, right = examples_of(op, level, tensors, 2, 2)
+    rows = places_of_all(op, level, attributes["rows"], left.shape[1])
+    columns = places_of_all(op, level, attributes["columns"], right.shape[1])
+    out = op.function(*(x.reshape(x.shape[0] * x.shape[1], x.shape[2]) for x in (left, right)),
+                      rows, columns)
+    return out.reshape((level.size, attributes["rows"].numel()))

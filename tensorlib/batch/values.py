@@ -7,12 +7,12 @@ nested, it holds a Batched of the `vmap` around it. Compiled functions hand oper
 """
 
 import threading
-from contextlib import contextmanager
 from functools import partial
 from itertools import repeat
 from operator import attrgetter
 from typing import NamedTuple
 
+from tensorlib._core.base.settings import AttributeSwap, Held, Setting
 from tensorlib._core.create import generator
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import FUNCTIONS
@@ -34,7 +34,7 @@ class _Running(threading.local):
 _running = _Running()
 
 
-class Level:
+class Level(Setting):
     """A batch of `size` examples while a function runs on it; `depth` tells nested ones apart.
 
     randomness: how numbers are drawn meanwhile, as in `vmap`.
@@ -44,40 +44,23 @@ class Level:
         self.size = size
         self.randomness = randomness
 
-    def __enter__(self):
+    swaps = (AttributeSwap(_running, "levels"), generator.set_plan)
+
+    @property
+    def values(self):
         self.depth = len(_running.levels)
-        self.levels_before = _running.levels
-        levels = [*_running.levels, self]
-        self.plan_before = generator.set_plan(drawing_plan(levels))
-        _running.levels = levels
-        return self
+        self.around = list(_running.levels)
+        levels = [*self.around, self]
+        return levels, drawing_plan(levels)
 
-    def __exit__(self, kind, error, trace):      # no tuple: memory may have run out
-        _running.levels = self.levels_before
-        generator.set_plan(self.plan_before)
-
-    @contextmanager
     def outside(self):
-        """Runs what works on the whole batch, as if this one were not mapped over."""
-        levels, _running.levels = _running.levels, self.levels_before
-        plan = generator.set_plan(self.plan_before)
-        try:
-            yield
-        finally:
-            _running.levels = levels
-            generator.set_plan(plan)
+        """A context for what works on the whole batch, as if this one were not mapped over."""
+        return Held(self.swaps, (self.around, drawing_plan(self.around)))
 
 
-@contextmanager
 def outside_of_all():
-    """Runs what works on whole batches only, as if none were mapped over."""
-    levels, _running.levels = _running.levels, []
-    plan = generator.set_plan(None)
-    try:
-        yield
-    finally:
-        _running.levels = levels
-        generator.set_plan(plan)
+    """A context for what works on whole batches only, as if none were mapped over."""
+    return Held(Level.swaps, ([], None))
 
 
 def running_levels():
@@ -128,7 +111,7 @@ class VmapInfo(NamedTuple):
 
 RULES = {}           # by the names of operations
 ANYWHERE = set()     # the names of those whose attributes may differ between examples
-OF_CALLS = {}        # of functions of operations that ask for the rule of a whole call
+OF_CALLS = {}        # of operations made of others: what does a whole call
 OF_KINDS = {}        # "elementwise", and "others" that have no rule of their own
 
 
@@ -146,13 +129,16 @@ def batched(*operations, anywhere=False):
     return register
 
 
-def batched_call(operation):
-    """Makes a function the rule of calls of an operation that is made of others.
+def batched_call(*operations):
+    """Makes a function the rule of calls of operations that are made of others.
 
-    It takes the level and the arguments of the call, as they are.
+    It takes the operation, the level and the arguments of the call, as they are; where it returns
+    NotImplemented, the parts of the operation follow their rules.
     """
+    names = [name_of(operation) for operation in operations]
+
     def register(function):
-        OF_CALLS[name_of(operation)] = function
+        OF_CALLS.update(dict.fromkeys(names, function))
         return function
     return register
 
@@ -177,6 +163,16 @@ def tensor_argument(op, place, x):
     raise TypeError(f"{op.name}: {op.arguments[place]} must be a Tensor, not {type(x).__name__}")
 
 
+def called(op, args, kwargs):
+    """What an operation made of others gives by the rule of its calls, or NotImplemented."""
+    rule = OF_CALLS.get(op.name)
+    if rule is None:
+        return NotImplemented
+    level = running_level(op.name, (*args, *kwargs.values()))
+    result = rule(op, level, *args, **kwargs)
+    return result if result is NotImplemented else seen(result, level)
+
+
 class Batched:
     """Every example of a batch at once: `value` has the batch as dim 0, this has the other dims."""
 
@@ -189,14 +185,10 @@ class Batched:
     __class__ = property(lambda self: Tensor)       # isinstance(x, Tensor) holds, as in PyTorch
 
     @classmethod
-    def __tensor_function__(cls, name, args):
-        """A function of operations on examples, by its rule."""
-        level = running_level(name, args)
-        return seen(OF_CALLS[name](level, *args), level)
-
-    @classmethod
     def __tensor_call__(cls, op, args, kwargs):
-        """An operation on examples, by its rule."""
+        """An operation on examples, by its rule; NotImplemented where its parts have theirs."""
+        if op.linearity == "composite":
+            return called(op, args, kwargs)
         if kwargs and kwargs.get("out") is not None:
             raise RuntimeError(f"{op.name}: vmap takes no out=; use the returned tensor")
         level = running_level(op.name, args)

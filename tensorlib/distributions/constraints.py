@@ -7,6 +7,7 @@ tensor([ True, False])
 import numpy as np
 
 import tensorlib as tl
+from tensorlib.distributions.factors import by_numpy
 
 
 class Constraint:
@@ -262,7 +263,7 @@ class _PositiveDefinite(_PositiveSemidefinite):
 
 def eigenvalues(value):
     """The eigenvalues of symmetric matrices."""
-    return value.new_tensor(np.linalg.eigvalsh(value.detach().double().numpy()))
+    return by_numpy(np.linalg.eigvalsh, value)
 
 
 class cat(Constraint):

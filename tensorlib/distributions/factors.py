@@ -6,12 +6,14 @@ The factors are NumPy's; the rules are made of operations, so that they have gra
 import numpy as np
 
 import tensorlib as tl
+from tensorlib._core.products.blas import one_blas_thread
 from tensorlib.autograd import Function
 
 
 def by_numpy(function, *matrices):
     """What a NumPy function gives for these tensors, in their dtype."""
-    found = function(*(x.detach().double().numpy() for x in matrices))
+    with one_blas_thread():
+        found = function(*(x.detach().double().numpy() for x in matrices))
     return tl.from_numpy(np.ascontiguousarray(found)).to(matrices[0].dtype)
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tensorlib._core.interpreters.foreign import stands_in
+from tensorlib._core.interpreters.foreign import elements_known
 from tensorlib.io.operands import alike, dtype_of, tensor_of
 from tensorlib.io.table import counterpart
 from tensorlib.ops.declare import FUNCTIONS
@@ -92,7 +92,7 @@ def atleast_3d(*arys):
 def as_asked(found):
     """Arrays where nothing is in a graph: by these functions SciPy asks for that of a gradient."""
     tensors = found if isinstance(found, tuple) else (found,)
-    if any(x.requires_grad or stands_in(x) for x in tensors):
+    if not elements_known(*tensors) or any(x.requires_grad for x in tensors):
         return found
     arrays = tuple(x.numpy() for x in tensors)
     return arrays if isinstance(found, tuple) else arrays[0]

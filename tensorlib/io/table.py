@@ -13,11 +13,11 @@ def counterpart(*functions):
     """Makes a function the counterpart of NumPy's, whose names of arguments it keeps.
 
     Raises: ValueError where one has a counterpart already, as a ufunc has that an element-wise
-    operation names as its reference.
+    operation names as its reference. A module whose import failed may say it again.
     """
     def decorate(function):
         for numpys in functions:
-            if numpys in COUNTERPARTS:
+            if COUNTERPARTS.get(numpys, function).__module__ != function.__module__:
                 raise ValueError(f"counterpart: numpy.{numpys.__name__} has one already, "
                                  f"{COUNTERPARTS[numpys].__name__}")
             COUNTERPARTS[numpys] = function

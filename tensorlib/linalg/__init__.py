@@ -33,6 +33,7 @@ from tensorlib.linalg.ldl import (
     linalg_ldl_factor_ex as ldl_factor_ex,
     linalg_ldl_solve as ldl_solve,
 )
+from tensorlib.linalg import lowrank as _lowrank  # noqa: F401  (declares two functions)
 from tensorlib.linalg.norms import (
     linalg_cond as cond,
     linalg_matrix_norm as matrix_norm,

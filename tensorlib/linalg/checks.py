@@ -99,6 +99,25 @@ def with_keywords(*cases):
     return generate
 
 
+def refusing(generate, n=2):
+    """The samples, and a corner of n x n of the first as one whose errors are checked."""
+    def with_checks(rng):
+        cases = list(generate(rng))
+        yield from cases
+        yield tuple(x[..., :n, :n] for x in cases[0][0]), {"check_errors": True}
+    return with_checks
+
+
+def with_info(prepare, function):
+    """The reference of what gives a result of matrices, and that none failed."""
+    return lambda x, check_errors=False: (function(prepare(x)), np.zeros(x.shape[:-2], np.int32))
+
+
+def without_checks(reference):
+    """The reference of what may be asked to check errors."""
+    return lambda *given, check_errors=False: reference(*given)
+
+
 SQUARES = matrices((3, 3), (2, 2, 2), (1, 1), (0, 0), (0, 2, 2))
 
 

@@ -9,8 +9,8 @@ from tensorlib._core.products import small_matrices
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg import lapack
 from tensorlib.linalg.checks import (
-    DTYPES, NOT_SQUARE, SQUARES, first, matrices, regular, require_matrices, require_no_failure,
-    require_one_dtype, require_square, taken,
+    DTYPES, NOT_SQUARE, SQUARES, first, matrices, refusing, regular, require_matrices,
+    require_no_failure, require_one_dtype, require_square, taken, without_checks,
 )
 from tensorlib.linalg.inverses import linalg_solve_triangular, tensors
 from tensorlib.linalg.spectra import NO_MATRIX
@@ -35,8 +35,9 @@ def lu_reference(x):
 
 
 @op(out=True, outputs=("LU", "pivots", "info"), public=False, method=False, dtypes=DTYPES,
-    tolerance="product", prepare=first(regular), errors=NO_MATRIX, reference=lu_reference,
-    samples=matrices((3, 3), (3, 2), (2, 3), (2, 2, 2)), reads_values=True)
+    tolerance="product", prepare=first(regular), errors=NO_MATRIX,
+    reference=without_checks(lu_reference), reads_values=True, checks_values=True,
+    samples=refusing(matrices((3, 3), (3, 2), (2, 3), (2, 2, 2)), 1))
 def linalg_lu_factor_ex(A: Tensor, pivot=True, check_errors=False):
     """The LU decomposition in compact form, as a named tuple (LU, pivots, info).
 

@@ -29,6 +29,14 @@ def call(loop, *arrays):
         return loop(*arrays)
 
 
+def product(*matrices):
+    """The product of arrays, from the left, with the same bits for any number of threads."""
+    out = matrices[0]
+    for matrix in matrices[1:]:
+        out = call(np.matmul, out, matrix)
+    return out
+
+
 def of_finite(loop, a):
     """What a loop gives for matrices that are finite, and NaN for the others.
 
@@ -195,7 +203,7 @@ def cofactors_by_svd(a):
     """The same of one matrix, which may be singular: U (products of all other s) V."""
     u, s, vh = call(loops.svd_f, a)
     others = np.array([np.prod(np.delete(s, i)) for i in range(len(s))], a.dtype)
-    return call(loops.det, u) * call(loops.det, vh) * (u * others) @ vh
+    return product(call(loops.det, u) * call(loops.det, vh) * (u * others), vh)
 
 
 def regularized(x):
@@ -208,7 +216,7 @@ def regularized(x):
         if np.isfinite(a[place]).all():
             u, s, vh = call(loops.svd_f, a[place])
             least = np.sqrt(np.finfo(a.dtype).eps) * (s[0] or 1)
-            added[place] = u * (np.maximum(s, least) - s) @ vh
+            added[place] = product(u * (np.maximum(s, least) - s), vh)
     return added
 
 
@@ -306,7 +314,8 @@ def qr(a, complete):
     """Q and R of matrices that are not wide; NumPy's loops know float64 alone."""
     m, n = a.shape[-2:]
     if not LAPACK:
-        q, r = np.linalg.qr(a.astype(np.float64), "complete" if complete else "reduced")
+        with one_blas_thread():
+            q, r = np.linalg.qr(a.astype(np.float64), "complete" if complete else "reduced")
         return q.astype(a.dtype), r.astype(a.dtype)
     columns, tau = geqrf(a)
     q = columns
@@ -326,7 +335,8 @@ def geqrf(a):
         return columns, products.geqrf(columns)
     found, tau = np.empty_like(columns), []
     for place, matrix in enumerate(columns):
-        found[place], factors = np.linalg.qr(matrix.T.astype(np.float64), "raw")
+        with one_blas_thread():
+            found[place], factors = np.linalg.qr(matrix.T.astype(np.float64), "raw")
         tau.append(factors)
     tau = np.array(tau, a.dtype).reshape((len(columns), min(a.shape[-2:])))
     return found, tau

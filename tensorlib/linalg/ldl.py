@@ -8,8 +8,8 @@ from tensorlib._core.base.shape import broadcast_shapes
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg import lapack
 from tensorlib.linalg.checks import (
-    DTYPES, NOT_SQUARE, definite, first, matrices, prepared_by, require_matrices,
-    require_no_failure, require_one_dtype, require_square,
+    DTYPES, NOT_SQUARE, definite, first, matrices, prepared_by, refusing, require_matrices,
+    require_no_failure, require_one_dtype, require_square, without_checks,
 )
 from tensorlib.linalg.inverses import tensors
 from tensorlib.ops.declare import composite, op
@@ -29,9 +29,10 @@ def eliminated(x):
 
 
 @op(out=True, outputs=("LD", "pivots", "info"), public=False, method=False, differentiable=False,
-    dtypes=DTYPES, tolerance="product", prepare=first(definite), samples=matrices((2, 2), (1, 1)),
+    dtypes=DTYPES, tolerance="product", prepare=first(definite),
+    samples=refusing(matrices((2, 2), (1, 1))), checks_values=True,
     errors=NOT_SQUARE,
-    reference=prepared_by(definite, eliminated), reads_values=True)
+    reference=without_checks(prepared_by(definite, eliminated)), reads_values=True)
 def linalg_ldl_factor_ex(A: Tensor, hermitian=False, check_errors=False):
     """The LDL decomposition of symmetric matrices, as a named tuple (LD, pivots, info).
 

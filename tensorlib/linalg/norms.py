@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.create.creation import plain_number
 from tensorlib._core.tensor.tensor import Tensor
@@ -66,6 +67,7 @@ def linalg_vector_norm(x: Tensor, ord=2, dim=None, keepdim=False, *, dtype=None)
                            f"{x.dtype}")
     ord = plain_number("linalg.vector_norm", "ord", ord)
     dims = None if dim is None else as_dims("linalg.vector_norm", dim, x.ndim)
+    dims = dims if x.ndim else None
     if (ord < 0 or ord == inf) and any(
             x.shape[d] == 0 for d in (range(x.ndim) if not dims else dims)):
         raise RuntimeError(f"linalg.vector_norm: the norm of order {ord} is not defined for no "
@@ -133,7 +135,10 @@ def matrix_norm(name, A, ord, dim, keepdim, dtype):
     else:
         summed, other = dims if abs(ord) == 1 else reversed(dims)
         sums = A.abs().sum(summed, True)
-        out = (amax if ord > 0 else amin)(sums, other, True)
+        if ord > 0 and sums.shape[other] == 0:
+            out = sums.sum(other, True)
+        else:
+            out = (amax if ord > 0 else amin)(sums, other, True)
         out = out.squeeze(dims)
     if keepdim:
         for d in sorted(dims):
@@ -183,9 +188,14 @@ def linalg_norm(A: Tensor, ord=None, dim=None, keepdim=False, *, dtype=None):
 
 # ---- rank and condition --------------------------------------------------------------------------
 
+def rank_reference(x):
+    """NumPy's, which refuses empty matrices before 2.3."""
+    return np.linalg.matrix_rank(x) if x.size else np.zeros(x.shape[:-2], np.int64)
+
+
 @op(out=True, public=False, method=False, differentiable=False, dtypes=DTYPES,
     samples=matrices((3, 3), (3, 2), (2, 2, 2), (0, 2)), errors=refused_matrices(
-        (RuntimeError, (3,))), reference=lambda x: np.linalg.matrix_rank(x),
+        (RuntimeError, (3,))), reference=rank_reference,
     reads_values=True, checks_values=True)
 def linalg_matrix_rank(A: Tensor, tol=None, hermitian=False, atol=None, rtol=None):
     """How many singular values are above max(atol, rtol * the largest), as int64.
@@ -204,6 +214,8 @@ def linalg_matrix_rank(A: Tensor, tol=None, hermitian=False, atol=None, rtol=Non
         require_square("linalg.matrix_rank", A)
     if tol is not None:
         atol, rtol = tol, 0.0
+    if A.numel() == 0:
+        return A.new_zeros(A.shape[:-2], dtype=BY_NAME["int64"])
     if hermitian:
         values = np.abs(lapack.eigvalsh("linalg.matrix_rank", A, False))
     else:

@@ -15,6 +15,7 @@ from tensorlib.linalg.checks import (
 from tensorlib.linalg.inverses import linalg_inv, linalg_solve
 from tensorlib.ops.declare import Tensors, composite
 from tensorlib.ops.shape.joining import cat, stack
+from tensorlib.ops.pointwise.comparison import with_no_slope
 from tensorlib.ops.products.matmul import matmul
 from tensorlib.ops.foreign import members
 from tensorlib.ops.samples import given_pairs
@@ -54,8 +55,9 @@ def power_of(name, A, n):
 
 
 def identity_like(A):
-    """Identity matrices of the shape of A."""
-    return from_numpy(np.eye(A.shape[-1])).to(A.dtype).expand(A.shape).clone()
+    """Identity matrices of the shape of A, with a gradient of zero for it."""
+    eye = from_numpy(np.eye(A.shape[-1])).to(A.dtype).expand(A.shape)
+    return with_no_slope(eye, A)
 
 
 @composite(public=False, method=False, out=True, errors=NO_POWERS, **POWERS)
@@ -318,21 +320,20 @@ def linalg_diagonal(A: Tensor, *, offset=0, dim1=-2, dim2=-1):
 @composite(public=False, method=False,
            samples=with_keywords(((3,),), ((2, 3),), ((2,), {"N": 4}), ((2,), {"N": 2})),
            takes="floating", tolerance="product",
-           errors=refused_matrices((RuntimeError, ()), (RuntimeError, (3,), {"N": 1}),
+           errors=refused_matrices((RuntimeError, (3,), {"N": 1}),
                                    (TypeError, (3,), {"N": 1.5})),
            reference=lambda x, N=None: x[..., None] ** np.arange(x.shape[-1] if N is None else N))
 def linalg_vander(x: Tensor, *, N=None):
     """Powers of the elements from 0 to N - 1, by default as many as there are elements.
 
-    Shapes: (*, M) -> (*, M, N).
-    Raises: RuntimeError for no dims and for an N below 2, TypeError.
+    Shapes: (*, M) -> (*, M, N); what has no dims counts as a vector of one.
+    Raises: RuntimeError for an N below 2, TypeError.
 
     >>> tensorlib.linalg.vander(tensorlib.tensor([2., 3.]))
     tensor([[1., 2.],
             [1., 3.]])
     """
-    if x.ndim == 0:
-        raise RuntimeError("linalg.vander: expected at least one dim, got 0")
+    x = x if x.ndim else x.reshape(1)
     n = x.shape[-1] if N is None else whole("linalg.vander", "N", N)
     if n < 2 and N is not None:
         raise RuntimeError(f"linalg.vander: N must be at least 2, got {N}")

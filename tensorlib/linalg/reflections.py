@@ -14,6 +14,7 @@ from tensorlib.linalg.factors import unit_lower
 from tensorlib.linalg.inverses import tensors
 from tensorlib.linalg.spectra import NO_MATRIX
 from tensorlib.ops.declare import composite, op
+from tensorlib.ops.pointwise.comparison import with_no_slope
 from tensorlib.ops.shape.joining import cat
 
 Reflections = namedtuple("geqrf", "a tau")
@@ -79,7 +80,7 @@ def linalg_householder_product(A: Tensor, tau: Tensor):
         raise RuntimeError("linalg.householder_product: expected shapes (*, M, N) and (*, K) with "
                            f"K <= N <= M, got {tuple(A.shape)} and {tuple(tau.shape)}")
     vectors = unit_lower(A)
-    out = from_numpy(np.eye(m, n)).to(A.dtype).expand(A.shape)
+    out = with_no_slope(from_numpy(np.eye(m, n)).to(A.dtype).expand(A.shape), A)
     for i in reversed(range(tau.shape[-1])):
         v = vectors.narrow(-1, i, 1)
         out = out - tau.narrow(-1, i, 1).unsqueeze(-1) * (v @ (v.mT @ out))

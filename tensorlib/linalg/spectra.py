@@ -421,7 +421,8 @@ def linalg_pinv(A: Tensor, atol=None, rtol=None, hermitian=False):
     sizes = np.abs(values)
     kept = sizes > cutoff(sizes, *tolerances(atol, rtol), A.shape)
     inverse = np.where(kept, 1 / np.where(kept, values, 1), 0).astype(values.dtype)
-    return tensors(vh.swapaxes(-1, -2) @ (inverse[..., None] * u.swapaxes(-1, -2)))[0]
+    left, right = tensors(vh.swapaxes(-1, -2), inverse[..., None] * u.swapaxes(-1, -2))
+    return left @ right
 
 
 @linalg_pinv.vjp("A")

@@ -3,13 +3,6 @@
 from operator import index as as_int
 
 from tensorlib._core.apply.elementwise import UnsupportedDtype
-from tensorlib._core.interpreters.foreign import stands_in
-from tensorlib._core.tensor.tensor import Tensor
-
-
-def is_tensor(value):
-    """Whether a value is a Tensor, or goes wherever one goes, as an example of a batch does."""
-    return isinstance(value, Tensor) or stands_in(value)
 
 
 def integer(name, word, value):

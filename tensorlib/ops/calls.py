@@ -3,13 +3,14 @@
 from typing import Any
 
 from tensorlib._core.base.dtypes import dtype
+from tensorlib._core.base.settings import Held
 from tensorlib._core.base.shape import listed
 from tensorlib._core.graph.modes import _set_grad_enabled, is_grad_enabled
 from tensorlib._core.graph.op import Op, find
+from tensorlib._core.interpreters.foreign import is_tensor
 from tensorlib._core.sweep.python_nodes import linked_alias, sweep_inside
 from tensorlib._core.sweep.rules import gradients
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.ops.arguments import is_tensor
 from tensorlib.ops.compose import ARGUMENT
 from tensorlib.ops.declare import FUNCTIONS, resolved, run_resolved
 
@@ -198,7 +199,7 @@ def gradient_of(op):
         attributes, defaults = (*attributes, "likes"), (*defaults, None)
     made = Op(f"{op.name}_gradient", f"The gradients of the inputs of `{op.name}`.", needs,
               attributes, defaults, tuple(f"grad_{name}" for name in op.arguments),
-              forward=gradient, linearity="composite", registered=False, pure=op.pure,
+              forward=gradient, linearity="composite", pure=op.pure,
               family=op.family)
     made.function = gradient
     return made
@@ -229,13 +230,11 @@ def checked_likes(op, likes):
 
 def swept(op, inputs, attributes, gs, wanted=None):
     """The gradients of a function made of operations, by running it once more and sweeping."""
-    before = _set_grad_enabled(True)
-    try:
+    before = is_grad_enabled()
+    with Held((_set_grad_enabled,), (True,)):
         own = tuple(tuple(inner_input(y) for y in x) if isinstance(x, tuple) else inner_input(x)
                     if wanted is None or before or wanted[i] else x for i, x in enumerate(inputs))
         result = run_resolved(op, own, attributes)
-    finally:
-        _set_grad_enabled(before)
     roots = [(x, g) for x, g in zip(flat([result]), flat(gs))
              if g is not None and isinstance(x, Tensor) and x.requires_grad]
     inputs = tuple(x for x in flat(own) if isinstance(x, Tensor) and x.requires_grad)

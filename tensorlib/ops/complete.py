@@ -4,7 +4,7 @@ from tensorlib._core.base.error_names import nearest
 from tensorlib._core.graph.op import declared
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib._core.tiles.loops import loop_arity, loop_names
-from tensorlib.ops.publish import FUNCTIONS
+from tensorlib.ops.pending import FUNCTIONS, is_imported_here
 
 # What a declaration may say beside its own keywords, for `tensorlib.testing.check_op`.
 TESTING = ("reference", "samples", "edges", "dtypes", "errors", "prepare", "takes", "refuses",
@@ -31,10 +31,10 @@ def own_name(name, function, method=False):
 
     Raises: ValueError for a name that the library has.
     """
-    if name in declared or name in FUNCTIONS and not is_ours(function):
-        raise ValueError(f"ops: an operation named {name!r} exists already")
-    if is_ours(function):
+    if is_ours(function) or is_imported_here():
         return name
+    if name in declared or name in FUNCTIONS:
+        raise ValueError(f"ops: an operation named {name!r} exists already")
     if method and name in vars(Tensor) and name not in FROM_OUTSIDE:
         raise ValueError(f"ops: Tensors have {name!r} already")
     if method:
@@ -90,8 +90,8 @@ def missing_for_tests(op):
             yield f"it is declared without {keyword}"
 
 
-def check_registry():
+def check_registry(operations=declared):
     """Raises ValueError for an operation of the library that is not declared in full."""
-    for op in [op for name, op in declared.items() if "." not in name]:
+    for op in [op for name, op in operations.items() if "." not in name]:
         for text in (*missing(op), *missing_for_tests(op)):
             raise ValueError(f"ops: {op.name}: {text}")

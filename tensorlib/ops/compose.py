@@ -7,6 +7,7 @@ from typing import Any
 from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.graph.node import recorded_so_far
 from tensorlib._core.graph.op import Op
+from tensorlib._core.interpreters.foreign import runs_in_parts
 from tensorlib._core.interpreters.stack import offered_as
 from tensorlib._core.sweep.python_nodes import (
     captured,
@@ -14,7 +15,6 @@ from tensorlib._core.sweep.python_nodes import (
     is_retained,
     linked_alias,
     payload_of,
-    runs_in_parts,
     set_history,
     sweep_inside,
     wanted_inputs,
@@ -22,11 +22,11 @@ from tensorlib._core.sweep.python_nodes import (
 )
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.complete import own_name
+from tensorlib.ops.pending import put_operation
 from tensorlib.ops.primitive import signature_of, starred
 
 # What links the arguments inside to those outside.
-ARGUMENT = Op("argument", "The argument of a composed operation.", ("input",), linearity="linear",
-              registered=False)
+ARGUMENT = Op("argument", "The argument of a composed operation.", ("input",), linearity="linear")
 ARGUMENT.add_rule("input", lambda g: g, constant=1)
 
 
@@ -68,7 +68,9 @@ def compose(name: str, fun: Callable[..., Any]) -> Op:
         raise TypeError(f"compose: fun must be a function, not {type(fun).__name__}")
     arguments, attributes, defaults, variadic = signature_of("compose", name, fun)
     record = Op(own_name(name, fun), fun.__doc__ or "", arguments, attributes, defaults,
-                forward=fun, variadic=variadic, linearity="composite")
+                forward=fun, variadic=variadic, linearity="composite",
+                family=getattr(fun, "__module__", None) or "")
+    put_operation(record)
     record.add_rule(None, inner_gradients, names=("node", "g"))
     function = functools.partial(run, record)
     record.function = starred(

@@ -12,7 +12,7 @@ by position gives just these, unless it has a parameter annotated `Tensor`. A ho
 the call of a tensor alone may be its attribute `alone`.
 """
 
-from functools import wraps
+from functools import partial, wraps
 from inspect import CO_VARARGS
 from types import FunctionType
 
@@ -35,8 +35,8 @@ from tensorlib.ops.complete import check_keywords, check_loop, check_names, is_o
 from tensorlib.ops.facts import facts_of
 from tensorlib.ops.formulas import trace
 from tensorlib.ops.foreign import outside_graph
+from tensorlib.ops.pending import FUNCTIONS, put_operation
 from tensorlib.ops.publish import (
-    FUNCTIONS,
     alias,
     all_parameters,
     check_tensors,
@@ -96,6 +96,7 @@ def elementwise(*, reference=None, samples=None, kernel=None, ufuncs=(), edges=(
             takes_out=True, convert=convert,
             testing={"reference": reference, "samples": samples, "edges": edges,
                      "refuses": refuses, **testing}, **facts)
+        put_operation(record)
         made, inplace_made = make_elementwise(record), make_inplace(record)
         if convert is None:
             made.__signature__ = names_signature(record.arguments, "out")
@@ -218,6 +219,7 @@ def op(*, reference=None, samples=None, linear=False, multilinear=False, view=Fa
             returns=annotations.get("return", Tensor),
             linearity="linear" if linear else "multilinear" if multilinear else "",
             testing={"reference": reference, "samples": samples, **testing}, **facts)
+        put_operation(record)
         made = maker(record)
         if maker is make_sized:
             made.__signature__ = names_signature(record.arguments, variadic=attributes[0])
@@ -270,16 +272,21 @@ def _add_rules_to(made, record):
 
 def composite(*, reference=None, samples=None, differentiable=True, method=True, public=True,
               outputs=("out",), tensors=None, out=False, inplace=False, random=False, between=None,
-              view=False, **declared):
+              view=False, rounds_once=None, **declared):
     """Declares a function made of operations; its gradient is theirs.
+
+    `@NAME.formula` adds what does a call that is given values which stand for tensors, such as
+    examples of a batch, where the function does with Tensors what is no operation.
 
     Its tensors are the parameters without a default that are annotated `Tensor` or not at all, or
     one annotated `Tensors`, a sequence of them; or those that `tensors` names. The rest are
     attributes; there may be no tensors, as of functions that make new ones. out, inplace: it has
     `out=`, and a method `NAME_`, "of a copy" where its gradient needs what is overwritten. random:
     it draws numbers. view: "maybe", the result may look at the input's storage. between: the
-    keyword of a number that older scripts write after the first tensor. What returns no Tensor says
-    what by the annotation of the function.
+    keyword of a number that older scripts write after the first tensor. rounds_once: half types are
+    computed in float32, and rounded at the end: by default where there is a `tolerance`, of what
+    computes; it need not be said of one whose only operation does that by itself. What returns no
+    Tensor says what by the annotation of the function.
 
     reference: the NumPy function to equal; of what is `random` a function that gives the least and
     the greatest that each element may be.
@@ -306,16 +313,28 @@ def composite(*, reference=None, samples=None, differentiable=True, method=True,
             returns=annotations.get("return", Tensor),
             places=[names.index(a) for a in arguments], may_view=bool(view),
             testing={"reference": reference, "samples": samples, **testing}, **facts)
-        made = checked(name, function, out, record if is_seen_whole(record) else None, between)
+        put_operation(record)
+        widens = rounds_once
+        if widens is None:
+            widens = "tolerance" in testing and "dtypes" not in testing and not view
+        made = checked(name, function, out, record if is_seen_whole(record) else None, between,
+                       widens)
         publish(name, made, function.__doc__, False, public and is_ours(function))
         if method:
             publish(name, made, function.__doc__, True, public=False)
         made.op = function.op = record
+        made.formula = partial(_set_formula, record)
         record.function = made
         if inplace:
             publish_in_place(name, made, inplace == "of a copy")
         return made
     return decorate
+
+
+def _set_formula(record, function):
+    """The decorator `NAME.formula`."""
+    record.formula = function
+    return function
 
 
 def is_seen_whole(record):
@@ -327,15 +346,16 @@ def is_seen_whole(record):
         not record.random or record.whole)
 
 
-def checked(name, function, out, op=None, between=None):
+def checked(name, function, out, op=None, between=None, widens=False):
     """A function in Python behind the check that its tensors are Tensors, and with its `out=`.
 
-    op: its record, where a capture sees it as a whole. between: see `composite`.
+    op: its record, where a capture sees it as a whole. between: see `composite`. widens: it
+    computes half types in float32.
     """
     places = tensor_places(function) if type(function) is FunctionType else {}
-    if not places and not out:
+    if not places and not out and not widens:
         return function
-    made = wraps(function)(make_checked(name, places, function, out, op, between))
+    made = wraps(function)(make_checked(name, places, function, out, op, between, widens))
     if out:
         made.__signature__ = with_out(function)
     return made

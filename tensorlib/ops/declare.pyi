@@ -43,8 +43,15 @@ class _Declares:
 class _DeclaresElementwise:
     def __call__(self, function: Callable[_P, Any]) -> _Elementwise[_P]: ...
 
+class _Composite(Generic[_P, _R]):
+    """An operation made of others."""
+
+    op: Op
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R: ...
+    def formula(self, function: _F) -> _F: ...
+
 class _DeclaresComposite:
-    def __call__(self, function: Callable[_P, _R]) -> Callable[_P, _R]: ...
+    def __call__(self, function: Callable[_P, _R]) -> _Composite[_P, _R]: ...
 
 def elementwise(
     *, reference: Any = None, samples: Any = None, kernel: str | None = None,
@@ -63,5 +70,5 @@ def composite(
     *, reference: Any = None, samples: Any = None, differentiable: bool = True, method: bool = True,
     public: bool = True, outputs: Sequence[str] = ("out",), tensors: Sequence[str] | None = None,
     out: bool = False, inplace: bool = False, random: bool = False, between: str | None = None,
-    view: bool | str = False, **declared: Any
+    view: bool | str = False, rounds_once: bool | None = None, **declared: Any
 ) -> _DeclaresComposite: ...

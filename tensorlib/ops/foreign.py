@@ -6,6 +6,7 @@ import numpy as np
 
 from tensorlib._core.arrays.arrays import from_numpy
 from tensorlib._core.arrays.convert import as_tensor
+from tensorlib._core.base.settings import Held
 from tensorlib._core.base.shape import listed
 from tensorlib._core.base.storage import OutOfMemoryError, check_room
 from tensorlib._core.graph.modes import _set_grad_enabled
@@ -16,11 +17,8 @@ def outside_graph(name, fun):
     """`fun` run outside the graph, with Tensors of its own as results."""
     @functools.wraps(fun)
     def forward(*args, **kwargs):
-        before = _set_grad_enabled(False)
-        try:
+        with Held((_set_grad_enabled,), (False,)):
             result = fun(*args, **kwargs)
-        finally:
-            _set_grad_enabled(before)
         if isinstance(result, (tuple, list)):
             return tuple(own_tensor(name, x, args) for x in result)
         return own_tensor(name, result, args)

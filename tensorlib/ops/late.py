@@ -18,11 +18,12 @@ from typing import NamedTuple
 
 from tensorlib._core.base.error_names import nearest
 from tensorlib._core.graph.op import declared as records
-from tensorlib._core.graph.op import forget
+from tensorlib._core.graph.op import register
 from tensorlib._core.tensor.tensor import Tensor, attach
 from tensorlib.ops.complete import check_registry
 from tensorlib.ops.late_names import FAMILIES
-from tensorlib.ops.publish import FUNCTIONS, check_tensors
+from tensorlib.ops.pending import FUNCTIONS, PENDING
+from tensorlib.ops.publish import check_tensors
 
 
 class StandIn:
@@ -48,7 +49,7 @@ class StandIn:
 
     def replaced_in(self, names):
         """What has this one's place once its family is declared."""
-        load(self.family)
+        import_module(self.family)
         if names[self.__name__] is self:
             raise RuntimeError(f"{self.__name__}: called by {self.family}, which declares it")
         return names[self.__name__]
@@ -72,32 +73,26 @@ def put_stand_ins(family):
     """Puts stand-ins in the place of all that a family publishes."""
     both, functions, methods = map(str.split, FAMILIES[family][:3])
     for name in both + functions + methods:
-        stand_in = StandIn(name, family)
+        placeholder = StandIn(name, family)
         if name not in methods:
-            FUNCTIONS[name] = stand_in
+            FUNCTIONS[name] = placeholder
         if name not in functions:
-            attach(name, stand_in)
-
-
-def load(family):
-    """Declares a family: the whole of it or, where that fails, nothing."""
-    modules, names = set(sys.modules), set(records)
-    try:
-        import_module(family)
-    except BaseException:
-        forget(name for name in set(records) - names if "." not in name)
-        for name in set(sys.modules) - modules:
-            if name.startswith(family):
-                del sys.modules[name]
-        put_stand_ins(family)
-        raise
+            attach(name, placeholder)
 
 
 def declared(family):
-    """Ends the declaration of a family: its operations are complete, its functions in place."""
-    check_registry()
-    check_tensors()
-    for name, function in FUNCTIONS.items():
+    """Ends the declaration of a family: what is complete takes the places of the stand-ins.
+
+    An interrupt here may leave some of these, and the family is declared again by their next use.
+    """
+    made = PENDING[family]
+    check_registry(made.operations)
+    check_tensors(made.functions, made.methods)
+    register(made.operations)
+    for name, method in made.methods.items():
+        attach(name, method)
+    for name, function in made.functions.items():
+        FUNCTIONS[name] = function
         if type(public.get(name)) is StandIn:
             public[name] = function
 
@@ -180,6 +175,6 @@ def declare_all():
     """Declares the families that nobody asked for yet; whether there were any."""
     found = bool(waiting)
     for family in FAMILIES if found else ():
-        load(family)
+        import_module(family)
         waiting.discard(family)
     return found

@@ -16,11 +16,13 @@ class Names(NamedTuple):
 
 
 FAMILIES = {
-    "tensorlib._methods": Names(methods="cuda is_pinned ndimension new pin_memory type xpu"),
+    "tensorlib._methods": Names(
+        methods="cuda is_pinned ndimension new pin_memory to_dense to_sparse to_sparse_csr type "
+                "xpu"),
     "tensorlib.linalg": Names(
         both="cholesky cholesky_inverse cholesky_solve cross det geqrf inverse logdet lu lu_solve "
              "matrix_exp matrix_power orgqr ormqr pinverse qr slogdet svd triangular_solve",
-        functions="chain_matmul lu_unpack",
+        functions="chain_matmul lu_unpack pca_lowrank svd_lowrank",
         operations="cofactors ldl_systems_solved least_squares linalg_cholesky linalg_cholesky_ex "
                    "linalg_cond linalg_cross linalg_det linalg_diagonal linalg_eig linalg_eigh "
                    "linalg_eigvals linalg_eigvalsh linalg_householder_product linalg_inv "
@@ -72,6 +74,7 @@ FAMILIES = {
              "select_scatter slice_scatter",
         methods="index_put_ index_reduce_ masked_scatter_ put_ scatter_reduce_",
         operations="scatter_reduced"),
+    "tensorlib.ops.index.segments": Names(functions="segment_reduce"),
     "tensorlib.ops.index.selecting": Names(
         both="argwhere select take",
         functions="unravel_index"),
@@ -117,6 +120,7 @@ FAMILIES = {
                    "polygamma_numbers polygamma_of trigamma upper_numbers xlog1py zeta "
                    "zeta_numbers"),
     "tensorlib.ops.products.einsum": Names(functions="einsum"),
+    "tensorlib.ops.products.sparse": Names(operations="sampled_product sparse_product"),
     "tensorlib.ops.products.tensor_products": Names(
         both="addbmm addr kron",
         functions="tensordot vander",

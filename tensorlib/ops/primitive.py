@@ -10,6 +10,7 @@ from tensorlib._core.graph.op import Op, find
 from tensorlib._core.sweep.rules import WrongGradient
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.complete import own_name
+from tensorlib.ops.pending import put_operation
 from tensorlib.ops.foreign import outside_graph
 
 Rule = Callable[..., Any]
@@ -80,7 +81,9 @@ def primitive(fun: Rule) -> Rule:
     registered = own_name(name, fun)
     run = outside_graph(registered, (lambda xs, **given: fun(*xs, **given)) if variadic else fun)
     record = Op(registered, fun.__doc__ or "", arguments, attributes, defaults,
-                forward=run, variadic=variadic, testing={"takes": "floating"})
+                forward=run, variadic=variadic, testing={"takes": "floating"},
+                family=fun.__module__ or "")
+    put_operation(record)
     called = make_general(record)
     made = functools.wraps(fun)(Primitive(starred(called) if variadic else called))
     made.op = record

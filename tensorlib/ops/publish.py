@@ -8,8 +8,7 @@ from tensorlib._core.apply.converted import make_checked
 from tensorlib._core.base.error_names import name_errors, one_frame
 from tensorlib._core.create.overwrite import write_result
 from tensorlib._core.tensor.tensor import Tensor, attach
-
-FUNCTIONS = {}  # every public function by name, in the order of declaration
+from tensorlib.ops.pending import FUNCTIONS, method_named, put_function, put_method
 
 OUT = Parameter("out", Parameter.KEYWORD_ONLY, default=None)
 
@@ -22,20 +21,20 @@ def publish(name, function, doc, method=True, public=True):
     function.__module__ = "tensorlib"
     function.__doc__ = doc
     if public:
-        FUNCTIONS[name] = function
+        put_function(name, function)
     if method:
-        attach(name, function)
+        put_method(name, function)
     return function
 
 
 def alias(name, function, method=True):
     """Publishes an operation under a second name of PyTorch's."""
-    FUNCTIONS[name] = function
+    put_function(name, function)
     if method:
-        attach(name, function)
-        inplace = getattr(Tensor, function.__name__ + "_", None)
+        put_method(name, function)
+        inplace = method_named(function.__name__ + "_")
         if inplace is not None:
-            attach(name + "_", inplace)
+            put_method(name + "_", inplace)
 
 
 def publish_in_place(name, function, kept=False):
@@ -128,16 +127,19 @@ def under_name(function, name):
 
 def attach_checked(name, function):
     """Makes a function in Python the method of this name, behind the check of its `self`."""
-    attach(name, wraps(function)(make_checked(name, tensor_places(function), function)))
+    put_method(name, wraps(function)(make_checked(name, tensor_places(function), function)))
 
 
-def check_tensors():
+def check_tensors(functions=FUNCTIONS, methods=None):
     """Puts functions, methods and records in Python behind a check that tensors are Tensors.
 
-    Compiled functions check for themselves.
+    methods: a dict, by default what Tensors have. Compiled functions check for themselves.
     """
     made = {}                                    # aliases stay the same function
-    for names, put in ((FUNCTIONS, FUNCTIONS.__setitem__), (dict(vars(Tensor)), attach)):
+    put_checked = attach if methods is None else methods.__setitem__
+    if methods is None:
+        methods = dict(vars(Tensor))
+    for names, put in ((functions, functions.__setitem__), (methods, put_checked)):
         for name, function in names.items():
             places = _unchecked_places(function)
             if not places:

@@ -1,23 +1,29 @@
 """Checks of values: what an operation refuses because of the elements that it was given.
 
-They are made where there are elements to look at: not on `meta`, and not of a value that stands for
-others, as an example of a batch or a variable of a program does. A capture knows the `bool` that is
-taken here for a check, which a run makes of its own elements; so what `look` gives is to be a
-tensor, or a number that depends on no element.
+A check is a function of a tensor and plain values that raises, or does nothing. It is declared, so
+that a program can name it: the interpreters of the thread are told of each, and a capture notes it
+as an effect, which each run makes of its own elements. It is made where there are elements to look
+at: not on `meta`, and not of a variable of a program; of a batch it looks at all examples.
 """
 
-from tensorlib._core.interpreters.foreign import behind, stands_in
+from tensorlib._core.interpreters.capture import unseen
+from tensorlib._core.interpreters.foreign import behind, elements_known
+from tensorlib._core.interpreters.stack import tell
+
+CHECKS = {}              # by their names
 
 
-def violated(look, *values):
-    """Whether `look`, a function of no arguments, finds what is refused, where it can look."""
-    for value in values:
-        if stands_in(value) or value.is_meta:
-            return False
-    return bool(look())
+def value_check(function):
+    """Declares a check: makes a function that raises for some elements one that others call."""
+    name = function.__name__
+    CHECKS[name] = function
 
+    def check(values, *facts):
+        tell("checked", name, values, facts)
+        held = behind(values) if getattr(values, "has_elements", True) else None
+        if elements_known(held):
+            with unseen():
+                function(held.detach(), *facts)
 
-def all_hold(condition):
-    """Whether a condition holds for all elements, of all that a value stands for."""
-    condition = behind(condition)
-    return condition.is_meta or bool(condition.all())
+    check.__name__, check.__doc__ = name, function.__doc__
+    return check

@@ -18,13 +18,15 @@ from tensorlib.optim.radam import RAdam
 from tensorlib.optim.rmsprop import RMSprop
 from tensorlib.optim.rprop import Rprop
 from tensorlib.optim.sgd import SGD
+from tensorlib.optim.sparse_adam import SparseAdam
 
 if TYPE_CHECKING:
     from tensorlib.optim import lr_scheduler, swa_utils
 
 __all__ = [
     "ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "LBFGS", "Muon", "NAdam",
-    "Optimizer", "RAdam", "RMSprop", "Rprop", "SGD", "lr_scheduler", "swa_utils",
+    "Optimizer", "RAdam", "RMSprop", "Rprop", "SGD", "SparseAdam", "lr_scheduler",
+    "swa_utils",
 ]
 
 __getattr__, __dir__ = on_first_use(

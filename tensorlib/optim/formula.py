@@ -80,6 +80,10 @@ class FormulaOptimizer(Optimizer):
 
     def _step_of(self, place, group, prepared):
         """Takes a step with the parameters of a group, of which there was none like it before."""
+        sparse = [p for p in group["params"] if p.grad is not None and p.grad.is_sparse]
+        if sparse:
+            self._step_sparse(place, group, prepared, sparse)
+            return
         if group.get("differentiable"):
             self._step_recorded(group)
             return
@@ -98,6 +102,24 @@ class FormulaOptimizer(Optimizer):
         run_update(update, group, self.state, self._begun, noting(self.numbers, noted))
         for state, found in noted:
             self._set_scalars(state, found)
+
+    def _step_sparse(self, place, group, prepared, sparse):
+        """Takes a step with a group of which some parameters have sparse gradients."""
+        grads = [p.grad for p in sparse]
+        for p, g in zip(sparse, grads):
+            self.sparse_step(group, p, g)
+        for p in sparse:
+            p.grad = None
+        try:
+            self._step_of(place, group, prepared)
+        finally:
+            for p, g in zip(sparse, grads):
+                p.grad = g
+
+    def sparse_step(self, group, p, g):
+        """Takes a step with one parameter and a sparse gradient. Raises: RuntimeError."""
+        raise RuntimeError(f"{type(self).__name__} does not support sparse gradients, as those "
+                           "of nn.Embedding(sparse=True); SparseAdam and plain SGD do")
 
     def _update(self, group):
         """The group's formula as an `Update`, traced when first needed."""

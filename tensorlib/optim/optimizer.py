@@ -8,7 +8,7 @@ from itertools import chain, islice
 from numbers import Real
 from typing import Any
 from warnings import warn
-from weakref import WeakSet
+from weakref import WeakValueDictionary
 
 from tensorlib import Tensor, enable_grad, float32, float64, get_default_dtype, tensor
 from tensorlib._core.graph import owners
@@ -28,9 +28,17 @@ required = _Required()
 # tensors, (name, tensor) pairs, or groups: lists of dicts have no type that checkers agree on
 ParamsT = Iterable[Any]
 
-alive: WeakSet[Any] = WeakSet()          # all optimisers: a capture looks after their options
+# All optimisers, by their id: a capture looks after their options. Unlike a WeakSet, this gives
+# all that are there at one moment, whatever other threads make meanwhile.
+_alive: WeakValueDictionary[int, Any] = WeakValueDictionary()
 _every_pre_hook = OrderedDict()
 _every_post_hook = OrderedDict()
+
+
+def alive() -> list[Any]:
+    """The optimisers that are there, but for those that another thread is making."""
+    found = [ref() for ref in _alive.valuerefs()]
+    return [x for x in found if x is not None and vars(x).get("param_groups")]
 
 
 def _added(hooks, hook, first=False):
@@ -156,7 +164,7 @@ class Optimizer:
             self.add_param_group(group)
 
     def _set_hooks(self):
-        alive.add(self)
+        _alive[id(self)] = self
         self._pre_hooks, self._post_hooks = OrderedDict(), OrderedDict()
         self._state_dict_pre_hooks, self._state_dict_post_hooks = OrderedDict(), OrderedDict()
         self._load_pre_hooks, self._load_post_hooks = OrderedDict(), OrderedDict()

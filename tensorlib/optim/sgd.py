@@ -1,6 +1,6 @@
 """Stochastic gradient descent."""
 
-from tensorlib import Tensor
+from tensorlib import Tensor, no_grad
 from tensorlib.optim.formula import FormulaOptimizer
 from tensorlib.optim.optimizer import ParamsT
 
@@ -43,6 +43,14 @@ class SGD(FormulaOptimizer):
             lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay,
             nesterov=nesterov, maximize=maximize, foreach=foreach, differentiable=differentiable,
             fused=fused))
+
+    def sparse_step(self, group, p, g):
+        if group["momentum"] or group["weight_decay"]:
+            raise RuntimeError("SGD: sparse gradients take no momentum and no weight_decay")
+        g = g.coalesce()
+        with no_grad():
+            rows, step = g.indices()[0], g.values() * float(group["lr"])
+            p[rows] = p.index_select(0, rows) + (step if group["maximize"] else -step)
 
     def states(self, group):
         return ("momentum_buffer",) if group["momentum"] else ()

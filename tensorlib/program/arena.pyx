@@ -8,6 +8,7 @@ one time.
 
 from cpython.object cimport PyObject
 
+from tensorlib._core.base.dtypes cimport ITEMSIZE
 from tensorlib._core.base.storage cimport LINE
 from tensorlib._core.tensor.tensor cimport Tensor, same_shape
 from tensorlib.program.steps cimport (
@@ -175,3 +176,61 @@ cdef Py_ssize_t put_in(list placed, Root root, Py_ssize_t room) except -2:
             return place
     placed.append(root)
     return place
+
+
+# ---- where views lie -----------------------------------------------------------------------------
+
+cdef tuple place_of(Tensor x, Root root, list fed, list fed_roots, list roots):
+    """The number of what is fed whose memory an output lies in, below 0 for other memory; how many
+    bytes it lies behind that, and its strides. Asked before memory is planned."""
+    cdef list strides = [x.steps[d] for d in range(x.ndim_)]
+    cdef Py_ssize_t i
+    for i in range(len(fed)):
+        if fed_roots[i] is root:
+            return i, x.data_pointer - (<Tensor>fed[i]).data_pointer, strides
+    return -1 - <Py_ssize_t>roots.index(root), x.data_pointer - x.storage.data, strides
+
+
+cdef list reaches(list fed, list fed_roots):
+    """What is fed of which a view reaches beyond it: its number, and how many bytes the views begin
+    and end behind it."""
+    cdef Py_ssize_t i, low, high, first, last
+    cdef Tensor x, y
+    cdef list found = []
+    for i in range(len(fed)):
+        x = fed[i]
+        low, high = extent(x)
+        first, last = low, high
+        for y in (<Root>fed_roots[i]).members:
+            if y.numel_:                  # what is empty begins anywhere
+                first = min(first, extent(y)[0] + (y.data_pointer - x.data_pointer))
+                last = max(last, extent(y)[1] + (y.data_pointer - x.data_pointer))
+        if first < low or last > high:
+            found.append((i, first, last))
+    return found
+
+
+cdef bint has_room(list beyond, tuple given) except -1:
+    """Whether the memory of what is given reaches as far as the views of it."""
+    cdef Py_ssize_t i, first, last
+    cdef Tensor x
+    for i, first, last in beyond:
+        x = <Tensor>given[i]
+        if x.data_pointer + first < x.storage.data or (
+                x.data_pointer + last > x.storage.data + x.storage.nbytes):
+            return False
+    return True
+
+
+cdef tuple extent(Tensor x):
+    """How many bytes before and behind its first element the elements of a tensor reach."""
+    cdef Py_ssize_t low = 0, high = ITEMSIZE[x.type]
+    cdef int d
+    if x.numel_ == 0:
+        return 0, 0
+    for d in range(x.ndim_):
+        if x.steps[d] < 0:
+            low += (x.dims[d] - 1) * x.steps[d] * ITEMSIZE[x.type]
+        else:
+            high += (x.dims[d] - 1) * x.steps[d] * ITEMSIZE[x.type]
+    return low, high

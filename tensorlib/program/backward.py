@@ -11,7 +11,6 @@ from typing import Any
 
 from tensorlib._core.graph.op import Op
 from tensorlib.ops.calls import output_gradients
-from tensorlib.ops.late import operations
 from tensorlib.program.errors import ProgramError
 from tensorlib.program.call_types import form_of, form_of_call, is_sum_of_parts
 from tensorlib.program.model import Block, OpCall, Variable
@@ -180,7 +179,10 @@ class Backward:
     def zeros(self, x: Variable) -> Variable:
         """Zeros in the place of a gradient of `x` that is not there."""
         g = self.new_gradient(x)
-        self.append(OpCall("zeros_like", {"input": self.present(x)}, (g,)))
+        if x.stack or None in x.shape:
+            self.append(OpCall("zeros_like", {"input": self.present(x)}, (g,)))
+        else:                                    # of which nothing has to be kept
+            self.append(OpCall("placeholder", {}, (g,), {"shape": x.shape, "dtype": x.dtype}))
         return g
 
     def total_or_zeros(self, x: Variable) -> Variable:
@@ -232,8 +234,7 @@ def is_view(call: OpCall) -> bool:
     if call.in_place or call.blocks() or len(call.outputs) != 1:
         return False
     op = form_of_call(call).op
-    # a part of a base is how a view of what was written is taken anew
-    return op is not None and (op.may_view or op is operations.strided_part)
+    return op is not None and op.may_view
 
 
 def written_over(call: OpCall) -> ProgramError:

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from tensorlib._core.base.settings import AttributeSwap, Held
 from tensorlib._core.create.generator import Generator
 from tensorlib._core.graph.op import Op
 from tensorlib._core.interpreters.capture import Capture, unseen
@@ -56,14 +57,9 @@ class Builder(Capture):
         self.known: dict[int, tuple[Tensor, Variable]] = {}
         self.epoch = begin_epoch()
 
-    def __enter__(self) -> "Builder":
-        super().__enter__()
-        _open.builders.append(self)
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        _open.builders.pop()
-        super().__exit__(*error)
+    def settings(self) -> Held:
+        """This builder is the innermost one of its thread."""
+        return Held((AttributeSwap(_open, "builders"),), ([*_open.builders, self],))
 
     # ---- variables
 
@@ -119,6 +115,11 @@ class Builder(Capture):
         _, tensors, given = canonical(op, args, kwargs)
         inputs = {key: self.value(x) for key, x in zip(op.arguments, tensors)}
         return self.called(op.name, inputs, plain(op, given, self.value))
+
+    def checked(self, name: str, values: Any, facts: tuple[Any, ...]) -> None:
+        """Adds a check of elements, which each run makes of its own."""
+        self.block.ops.append(OpCall("check", {"values": self.value(values)}, (),
+                                     {"name": name, "facts": facts}, user_line()))
 
     def composed(self, op: Op, function: Any, args: tuple[Any, ...],
                  kwargs: dict[str, Any]) -> Any:

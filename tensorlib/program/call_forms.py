@@ -12,23 +12,6 @@ from tensorlib.ops.declare import resolved
 HOME = str(Path(__file__).parents[1])
 IMPORTING = "(import)"       # the line of what a module does while it is imported
 
-# Functions of the library that look at elements only to refuse them, a run looks at its own; with
-# what the condition is where there is nothing to refuse. The first is in ops/value_checks.py.
-CHECKS = {"violated": False, "_any": False, "ctc_loss": False}
-
-
-def is_checked() -> bool:
-    """Whether the function that asks for elements now only checks them."""
-    frame = sys._getframe(2)
-    while frame.f_code.co_name == "leaving":         # of recorders, one upon the other
-        frame = frame.f_back                         # type: ignore[assignment]
-    return passed_check(frame.f_code) is not None
-
-
-def passed_check(code: Any) -> bool | None:
-    """What a condition is that a function of the library checks; None in all other code."""
-    return CHECKS.get(code.co_name) if code.co_filename.startswith(HOME) else None
-
 
 def drawn(op: Op, args: tuple[Any, ...],
           kwargs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -15,6 +15,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.gradients import grad
 from tensorlib.autograd.modes import enable_grad
 from tensorlib.ops.declare import FUNCTIONS, run_resolved
+from tensorlib.ops.value_checks import CHECKS
 from tensorlib.ops.late import name_of, operations
 from tensorlib.program.stacks import Stack
 
@@ -272,6 +273,12 @@ def function_gradient(args: tuple[Any, ...], grads: tuple[Any, ...], function: A
     return tuple(next(made) if is_wanted else None for is_wanted in wanted)
 
 
+def made_check(values: Tensor, name: str, facts: tuple[Any, ...] = ()) -> tuple[()]:
+    """Raises what a check of the library raises for some elements."""
+    CHECKS[name](values.detach(), *facts)
+    return ()
+
+
 def stepped(params: tuple[Tensor, ...], grads: tuple[Tensor, ...], optimizer: Any) -> tuple[()]:
     """Has an optimiser change parameters by their gradients."""
     for param, g in zip(params, grads):
@@ -288,6 +295,7 @@ OWN = {
     "function": Form(("args",), ("function",), False, None, applied, writes=True),
     "function_gradient": Form(("args", "grads"), ("function", "wanted"), False, None,
                               function_gradient, writes=True),
+    "check": Form(("values",), ("name", "facts"), False, None, made_check, effect=True),
     "get_grad": Form(("param",), (), False, None, grad_of),
     "optimizer_step": Form(("params", "grads"), ("optimizer",), False, None, stepped,
                            effect=True, writes=True),

@@ -7,12 +7,15 @@ captured ends the capture, and not the function: its effects are those of an eag
 import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import get_ident
 from typing import Any
 
+from tensorlib._core.base.settings import Held
 from tensorlib._core.graph import owners
+from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.graph.op import Op
-from tensorlib._core.interpreters.capture import capture as innermost, unseen
-from tensorlib._core.interpreters.stack import Layer, set_stack
+from tensorlib._core.interpreters.capture import Capture, capture as innermost, unseen
+from tensorlib._core.interpreters.stack import Layer, current_layer, set_stack
 from tensorlib._core.sweep.graph_reader import begin_epoch, was_made_since
 from tensorlib._core.sweep.sweep import sweep
 from tensorlib._core.tensor.tensor import Tensor
@@ -23,8 +26,13 @@ from tensorlib.program.building import Builder
 from tensorlib.program.errors import CaptureError, ProgramError
 from tensorlib.program.model import OpCall, Variable
 from tensorlib.program.call_forms import user_line
+from tensorlib.program.passes.facts import lasting
+from tensorlib.program.reads.hooks import call
 from tensorlib.program.recorder import Recorder
 from tensorlib.program.signatures import are_without_hooks, gradient_of, memory_of
+
+
+OF_MEMORY = ("storage_offset", "data_ptr", "untyped_storage", "_version", "_base")
 
 
 class ReplayRecorder(Recorder):
@@ -34,6 +42,8 @@ class ReplayRecorder(Recorder):
     why: why nothing more is noted, or "". swept: whether a backward sweep was noted.
     """
 
+    differentiates = False
+
     def __init__(self, program: Any, names: dict[int, str], fullgraph: bool):
         super().__init__(program, program.block, names)
         self.fullgraph = fullgraph
@@ -42,25 +52,28 @@ class ReplayRecorder(Recorder):
         self.being_opened: list[Op] = []     # and those around it
         self.since: Any = None               # the epoch in which a composed operation began
         self.swept = False
-        self.modules: dict[int, tuple[Any, bool]] = {}     # that ran, with `training` by then
+        self.modules: dict[int, Any] = {}              # that ran
         self.grads: dict[Variable, None] = {}          # leaves, whose `.grad` was set
         self.put: dict[Variable, Variable | None] = {}   # and the value that was noted for it
         self.leaves: list[Tensor] = []                 # those that a sweep reached
         self.bare: list[Tensor] = []                   # of these, what must have no `.grad` before
         self.older: dict[int, Tensor] = {}             # gradients that were there before, by id
+        self.graded: list[Tensor] = []                 # what has these, which was looked at
         self.groups: dict[int, Any] = {}               # of an optimiser, its `rates_of`
         self.layers: Layer | None = None               # the stack that an optimiser's step hides
+        self.reads: Any = None                         # who is told what the function reads
+        self.thread = get_ident()
 
-    def __exit__(self, *error: Any) -> None:
-        if self.layers is not None:          # an optimiser's step that raised
-            set_stack(self.layers)
-        super().__exit__(*error)
+    def settings(self) -> Held:
+        """At the end the stack is as before, also where an optimiser's step hid it and raised."""
+        super().settings()
+        return Held((set_stack,), (current_layer(),))
 
     def fail(self, why: str) -> None:
         """Ends the capture. Raises: CaptureError if it must not end."""
+        self.why = self.why or why
         if self.fullgraph:
             raise CaptureError(why)
-        self.why = self.why or why
 
     def leaving(self, name: str, tensor: Tensor) -> None:
         try:
@@ -69,6 +82,15 @@ class ReplayRecorder(Recorder):
             if self.since is not None:
                 raise
             self.fail(str(error))
+
+    def checked(self, name: str, values: Tensor, facts: tuple[Any, ...]) -> None:
+        self.while_it_goes(super().checked, name, values, facts)
+
+    def entered(self, x: Tensor) -> Tensor:
+        return Capture.entered(self, x)       # type: ignore[no-any-return]
+
+    def left(self, x: Tensor) -> Tensor:
+        return Capture.left(self, x)          # type: ignore[no-any-return]
 
     def effect(self, name: str, x: Any) -> None:
         """Is told of what is done to `x` and is no operation: most of it ends the capture."""
@@ -79,9 +101,12 @@ class ReplayRecorder(Recorder):
             grad = gradient_of(x)
             if grad is not None and not was_made_since(grad, self.epoch):
                 self.older[id(grad)] = grad
-        elif name == "storage_offset":           # nothing says where the next argument will lie
-            if not self.is_inside(x if x._base is None else x._base):
-                self.fail("storage_offset: the place of a tensor in its memory can't be captured, "
+                self.graded.append(x)
+            elif grad is None and not inside and not any(x is y.value for y in self.grads):
+                self.bare.append(x)
+        elif name in OF_MEMORY:                  # nothing says where the next argument will lie
+            if not self.is_inside(x if x._base is None else x._base) or name == "data_ptr":
+                self.fail(f"{name}: the place of a tensor in its memory can't be captured, "
                           f"{user_line()}")
         elif name == "grad" and not inside:
             self.grads[self.variable_of(x)] = None
@@ -97,12 +122,16 @@ class ReplayRecorder(Recorder):
             y is z for z in self.program.inputs)
 
     def control(self, make: Any, args: tuple[Any, ...], eager: Any) -> Any:
+        with unseen():
+            return self.noted_control(make, args, eager)
+
+    def noted_control(self, make: Any, args: tuple[Any, ...], eager: Any) -> Any:
+        """What a call of control flow gives, after it was noted, where it can be."""
         if self.why:
-            with unseen():
-                return eager()
+            return eager()
+        length = len(self.block.ops)
         try:
-            with unseen():
-                found = make(Builder(self.block, self), *args)
+            found = make(Builder(self.block, self), *args)
             call = self.block.ops[-1]
             for block in call.blocks():
                 if writes_outside(block):
@@ -110,10 +139,10 @@ class ReplayRecorder(Recorder):
                                        f"a loop can't be captured, {user_line()}")
         except Exception as error:           # what a branch does may be for tensors alone
             at = "" if isinstance(error, CaptureError) else f", {user_line()}"
+            del self.block.ops[length:]
             self.fail(f"{error}{at}")
-            return self.control(make, args, eager)
-        with unseen():
-            result = eager()
+            return eager()
+        result = eager()
         for x, tensor in zip(flatten(found)[0], flatten(result)[0]):
             self.know(tensor, x)
         return result
@@ -123,15 +152,28 @@ class ReplayRecorder(Recorder):
             self.opening = None
             return NotImplemented
         if op.linearity == "composite" and not self.why and op not in self.being_opened and (
-                op.returns is Tensor and op.draws is None and not kwargs.get("out")):
+                op.returns is Tensor and op.draws is None and not kwargs.get("out")
+                and not op.whole
+                and not (op.reads_values and op.checks_values and not op.sized_by_values)):
             done = self.opened(op, args, kwargs)
             if done is not NotImplemented:
                 return done
+            if op.sized_by_values and not self.why:
+                self.fail(f"{op.name}: the size of what it gives depends on elements, "
+                          f"{user_line()}")
         return self.while_it_goes(super().call, op, args, kwargs)
 
     def write(self, op: Op | None, name: str, args: tuple[Any, ...],
               kwargs: dict[str, Any]) -> Any:
         return self.while_it_goes(super().write, op, name, args, kwargs)
+
+    def check_write(self, name: str, x: Tensor, given: tuple[Any, ...]) -> None:
+        """Raises: CaptureError for a write that gives what was there before another place in the
+        caller's graph, which a replay does not."""
+        values = (x, x if x._base is None else x._base, *given)
+        if is_grad_enabled() and any(y.requires_grad for y in values if isinstance(y, Tensor)):
+            raise CaptureError(f"{name}: a write that has a gradient, into what was there before, "
+                               f"can't be captured, {user_line()}")
 
     def sweep(self, roots: tuple[Tensor, ...], grads: tuple[Tensor, ...], **options: Any) -> Any:
         return self.while_it_goes(self.noted_sweep, roots, grads, **options)
@@ -157,11 +199,13 @@ class ReplayRecorder(Recorder):
         try:
             with self.resumed():
                 result = op.function(*args, **kwargs)
-                for x in result if isinstance(result, (tuple, list)) else (result,):
-                    if isinstance(x, Tensor):
-                        self.variable_of(x)
-                return result
+            for x in result if isinstance(result, (tuple, list)) else (result,):
+                if isinstance(x, Tensor) and not self.why:
+                    self.variable_of(x)
+            return result
         except CaptureError:
+            if self.why:                     # it can't be noted as a whole either
+                raise
             del self.block.ops[length:]
             return NotImplemented
         finally:
@@ -307,15 +351,15 @@ class ReplayRecorder(Recorder):
         """Is called before a module runs: what it does may depend on whether it is in training."""
         if innermost() is not self or self.why:
             return
-        if id(module) not in self.modules:
-            self.modules[id(module)] = module, module.training
+        self.modules[id(module)] = module
+        self.reads.noted(self.reads.module, module)
         if has_hooks(module):
             self.fail(f"{type(module).__name__}: a hook on a module can't be captured, "
                       f"{user_line()}")
 
     def after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        """Is called by an optimiser after its step."""
-        if self.layers is None:
+        """Is called by an optimiser after its step, on whichever thread."""
+        if self.layers is None or get_ident() != self.thread:
             return
         if not self.why:
             self.note(OpCall("optimizer_step", {"params": (), "grads": ()}, (),
@@ -326,16 +370,19 @@ class ReplayRecorder(Recorder):
 
 def capture(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
             tensors: list[Tensor], recorder: ReplayRecorder) -> Any:
-    """What `f` returns, after all that it did was noted. `tensors`: those among its arguments."""
-    for optimizer in list(owners.optimizers.alive):
+    """What `f` returns, after all that it read and did was noted.
+
+    tensors: those among its arguments.
+    """
+    for optimizer in owners.optimizers.alive():
         recorder.groups[id(optimizer)] = optimizer, rates_of(optimizer)
     for tensor in tensors:
         x = recorder.block.new_variable("input", tuple(tensor.shape), tensor.dtype)
-        recorder.program.inputs.append(recorder.know(tensor, x))
+        recorder.feed(tensor, x)
     handles = [hook(method) for hook, method in hooks(recorder)]
     try:
-        with recorder:
-            return f(*args, **kwargs)
+        with recorder, recorder.reads:
+            return call(f, *args, **kwargs)
     finally:
         for handle in handles:
             handle.remove()
@@ -360,10 +407,10 @@ def rates_of(optimizer: Any) -> list[dict[str, Any]]:
 
 
 def writes_outside(block: Any) -> bool:
-    """Whether a block, or one in it, writes over what it did not make."""
-    return any(
-        any(not x.block.is_in(block) for x in call.writes()) if call.in_place
-        else any(map(writes_outside, call.blocks())) for call in block.ops)
+    """Whether a block, or one in it, writes over what it did not make, or was given."""
+    outside = lasting(block.ops, [*block.inputs, *block.reads()])
+    return any(not outside.isdisjoint(call.writes()) if call.in_place
+               else any(map(writes_outside, call.blocks())) for call in block.ops)
 
 
 def has_hooks(module: Any) -> bool:

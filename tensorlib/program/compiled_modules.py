@@ -9,7 +9,8 @@ from tensorlib._core.graph import owners
 from tensorlib.program.compiling import Compiled
 
 # The attributes of its own. All others are those of the module.
-OWN = {"_f", "_fullgraph", "_options", "_entries", "_eager", "__wrapped__", *WRAPPER_ASSIGNMENTS}
+OWN = {"_f", "_fullgraph", "_options", "_entries", "_eager", "_changes", "__wrapped__",
+       *WRAPPER_ASSIGNMENTS}
 # Methods that return the module that they are called on.
 RETURNING = {"apply", "bfloat16", "cpu", "cuda", "double", "eval", "float", "half",
              "requires_grad_", "share_memory", "to", "to_empty", "train", "type"}

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tensorlib._core.interpreters.capture import capture
+from tensorlib._core.sweep.graph_reader import begin_epoch
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.tree import flatten, unflatten
 from tensorlib.ops.declare import FUNCTIONS
@@ -22,7 +23,7 @@ from tensorlib.program.blocks import (
 from tensorlib.program.building import Builder
 from tensorlib.program.model import Variable
 from tensorlib.program.recorder import Recorder
-from tensorlib.program.running_control import truth
+from tensorlib.program.running_control import owned, truth
 from tensorlib.program.variable_methods import builder_for
 
 
@@ -43,15 +44,17 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any],
     tensor(6.)
     """
     check_functions("cond", true_fn, false_fn)
+    began = begin_epoch()
     operands = tuple(operands) if isinstance(operands, (tuple, list)) else (operands,)
     if isinstance(pred, bool):
-        return true_fn(*operands) if pred else false_fn(*operands)
+        return with_own_memory(true_fn(*operands) if pred else false_fn(*operands), began)
     if not isinstance(pred, Tensor):
         raise TypeError(f"cond: the predicate must be a bool or a Tensor of one, got "
                         f"{type(pred).__name__}")
     home = home_of(pred, operands)
     if home is None:
-        return true_fn(*operands) if truth("cond", pred) else false_fn(*operands)
+        taken = true_fn if truth("cond", pred) else false_fn
+        return with_own_memory(taken(*operands), began)
     return captured(home, cond_call, (pred, true_fn, false_fn, operands), lambda: cond(
         pred, true_fn, false_fn, operands))
 
@@ -76,6 +79,7 @@ def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any],
     tensor(32.)
     """
     check_functions("while_loop", cond_fn, body_fn)
+    began = begin_epoch()
     if isinstance(loop_vars, Tensor) or not isinstance(loop_vars, (tuple, list)):
         raise TypeError("while_loop: loop_vars must be a tuple or a list, got "
                         f"{type(loop_vars).__name__}")
@@ -90,7 +94,8 @@ def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any],
         made = tuple(map(as_tensors, made))
         check_alike("while_loop", "loop_vars", values, "what the body returned", made)
         values = made
-    return values
+    found: tuple[Any, ...] = with_own_memory(values, began)
+    return found
 
 
 def scan(f: Callable[..., Any], init: Any, xs: Any) -> tuple[Any, Any]:
@@ -108,6 +113,7 @@ def scan(f: Callable[..., Any], init: Any, xs: Any) -> tuple[Any, Any]:
     (tensor(6.), tensor([1., 3., 6.]))
     """
     check_functions("scan", f)
+    began = begin_epoch()
     leaves, structure = flatten(xs, "scan: xs")
     steps = {x.shape[0] if isinstance(x, Tensor) and x.ndim else None for x in leaves}
     if not leaves or len(steps) != 1 or not all(
@@ -126,7 +132,7 @@ def scan(f: Callable[..., Any], init: Any, xs: Any) -> tuple[Any, Any]:
         carry, y = pair_of(made)
         check_alike("scan", "init", before, "the carry that f returned", carry)
         ys.append(y)
-    return carry, stacked(ys)
+    return with_own_memory((carry, stacked(ys)), began)
 
 
 def case(pred_fn_pairs: Sequence[tuple[Any, Callable[[], Any]]],
@@ -206,6 +212,13 @@ def check_functions(name: str, *functions: Any) -> None:
     for function in functions:
         if not callable(function):
             raise TypeError(f"{name}: takes functions, got {type(function).__name__}")
+
+
+def with_own_memory(result: Any, began: int) -> Any:
+    """A container in which tensors that were there before, views of these, and those that share
+    memory are copies: nobody knows before a run whether a branch gives what it was given."""
+    leaves, structure = flatten(result)
+    return unflatten(structure, owned(leaves, began))
 
 
 def as_tensors(value: Any) -> Any:

@@ -1,15 +1,19 @@
 """Dispatch of calls of compiled functions: a lookup in the trace cache by signature and guards."""
 
 cimport cython
+from libc.stdint cimport int64_t
+from tensorlib._core.base.storage cimport UNTRACKED, first_version
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.interpreters.stack cimport current_layer
 from tensorlib.program.executor cimport Machine
-from tensorlib.program.signatures cimport Conditions, Signature
+from tensorlib.program.signatures cimport Conditions, Overlaps, Signature
 
 from tensorlib._core.arrays.as_numbers import differentiating
 from tensorlib.autograd.tree import unflatten
 from tensorlib.batch import running_levels
+
+cdef object UNDONE = object()            # no result: the replay failed, and changed nothing
 
 
 @cython.binding(False)            # methods check their `self`
@@ -18,35 +22,46 @@ cdef class Way:
 
     machine: what the replay has run, where there is no graph to note and no control flow, else
     None. places: of each leaf of the result, its place among what is replayed; -1 for what is as in
-    `leaves`.
+    `leaves`. inference: the results were made in inference mode.
     """
 
     cdef readonly Signature kind
     cdef readonly object replay
     cdef Conditions conditions
+    cdef Overlaps overlaps
     cdef Machine machine
     cdef object structure
     cdef tuple values
     cdef list places, leaves
-    cdef bint single
+    cdef bint single, inference
 
     def __init__(self, Signature kind, Conditions conditions, replay=None, machine=None,
-                 structure=None, list places=None, list leaves=None):
+                 structure=None, list places=None, list leaves=None, Overlaps overlaps=None,
+                 bint inference=False):
         self.kind, self.conditions, self.replay = kind, conditions, replay
         self.machine = machine if isinstance(machine, Machine) else None
         self.structure, self.places, self.leaves = structure, places, leaves
+        self.overlaps, self.inference = overlaps, inference
         self.values = () if replay is None else tuple(replay.values)
         self.single = structure is not None and structure.kind is None and places == [0]
 
     cdef object run(self, list tensors):
-        """What a call gives."""
+        """What a call gives; UNDONE where it fails, as the function itself has to do then."""
         cdef list found, leaves
         cdef Py_ssize_t i
-        if self.machine is None or self.machine.busy:
-            found = self.replay.run(tensors)
-        else:
-            found = self.machine.run(tuple(tensors) + self.values if self.values
-                                     else tuple(tensors))
+        cdef int64_t before = first_version()[0]
+        if self.inference:
+            first_version()[0] = UNTRACKED
+        try:
+            if self.machine is None or self.machine.busy:
+                found = self.replay.run(tensors, True)
+            else:
+                found = self.machine.run(tuple(tensors) + self.values if self.values
+                                         else tuple(tensors), True)
+        finally:
+            first_version()[0] = before
+        if found is None:
+            return UNDONE
         if self.single:
             return found[0]
         leaves = self.leaves.copy()
@@ -71,6 +86,8 @@ cdef class Dispatcher:
             return self._f(*args, **kwargs)
         for way in self._entries:
             tensors = way.kind.tensors_of(args, kwargs)
-            if tensors is not None and way.conditions.hold():
-                return self._f(*args, **kwargs) if way.replay is None else way.run(tensors)
+            if tensors is not None and way.conditions.hold() and (
+                    way.overlaps is None or way.overlaps.hold(tensors)):
+                found = UNDONE if way.replay is None else way.run(tensors)
+                return self._f(*args, **kwargs) if found is UNDONE else found
         return self._capture(args, kwargs)

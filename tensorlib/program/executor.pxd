@@ -5,11 +5,14 @@ from tensorlib._core.tiles.program cimport TileProgram
 from tensorlib.program.steps cimport Kind, Root, Step
 
 cdef class Machine:
+    cdef list lies                   # where the outputs lie
+    cdef list beyond                 # of what is fed: how far views of it reach
     cdef list constants, steps, roots, fed, fed_roots, outputs, puts, dropped, passing
     cdef dict root_of                # by the id of the storage of the rehearsal
     cdef Storage arena
     cdef readonly Py_ssize_t arena_bytes, unshared_bytes
     cdef bint busy, before, fuses, reuses, has_effect
+    cdef Py_ssize_t unchanging       # how many steps come before the first that changes something
     cdef list active                 # the steps that are performed
     cdef Root root(self, Tensor x)
     cdef Step step(self, Kind kind, list inputs, Tensor out)
@@ -20,5 +23,5 @@ cdef class Machine:
     cdef Step performed_from(self, Py_ssize_t i)
     cdef int open_arena(self) except -1
     cpdef bint fits(self, tuple given) except -1
-    cdef list run(self, tuple given)
+    cpdef list run(self, tuple given, bint retries=*)
     cdef Tensor output(self, Tensor x, tuple given)

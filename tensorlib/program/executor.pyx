@@ -32,7 +32,7 @@ from tensorlib._core.sweep.rules cimport arguments
 from tensorlib._core.tensor.meta cimport is_meta
 from tensorlib._core.tensor.tensor cimport Tensor, alias, new_like, new_tensor
 from tensorlib._core.tiles.program cimport MAX_INPUTS, TileProgram
-from tensorlib.program.arena cimport arrange, reuse
+from tensorlib.program.arena cimport arrange, has_room, place_of, reaches, reuse
 from tensorlib.program.fusion cimport fuse
 from tensorlib.program.signatures cimport laid_out_as, like_on_meta
 from tensorlib.program.steps cimport (
@@ -290,7 +290,7 @@ cdef class Machine:
             return results
         step = Step.__new__(Step)
         step.kind, step.function, step.args, step.kwargs = CALL, function, args, kwargs
-        step.roots, step.results = roots, results
+        step.roots, step.results, step.changes = roots, results, effect
         for x in read:
             self.reads(x)
         self.steps.append(step)
@@ -312,14 +312,14 @@ cdef class Machine:
         """A function that each run calls for what it does; the rehearsal does not."""
         cdef Step step = Step.__new__(Step)
         step.kind, step.function, step.args, step.kwargs = CALL, function, args, {}
-        step.roots, step.results = [], ()
+        step.roots, step.results, step.changes = [], (), True
         self.steps.append(step)
         self.has_effect = True
 
     def put_grad(self, Tensor param, Tensor grad):
         """Makes a value of the rehearsal the `.grad` of a parameter when the machine runs."""
         cdef Step step = self.step(PUT_GRAD, [grad], None)
-        step.held, step.out = param, grad
+        step.held, step.out, step.changes = param, grad, True
         self.puts.append(len(self.steps) - 1)
         if not self.has_effect:          # nobody reads the gradient that it has before a run
             self.dropped.append(param)
@@ -346,6 +346,9 @@ cdef class Machine:
             if not step.copies:
                 root.written_over = True
                 self.give_out(root, given)
+        self.lies = [place_of(x, self.root(x), self.fed, self.fed_roots, self.roots)
+                     for x in self.outputs]
+        self.beyond = reaches(self.fed, self.fed_roots)
         if self.fuses:
             fuse(self.steps, self.root_of)
         if self.reuses:
@@ -359,6 +362,7 @@ cdef class Machine:
         for i, step in enumerate(self.steps):
             if step.kind != FUSED:
                 self.active.append(step)
+        self.unchanging = [*[step.changes for step in self.active], True].index(True)
         for root in self.roots:
             if root.source == NEW:
                 step = self.performed_from(root.opens)
@@ -391,6 +395,10 @@ cdef class Machine:
             if root.source == ARENA:
                 root.give(self.arena.data + root.place, self.arena)
         return 0
+
+    def places(self):
+        """Where each output lies: see `place_of` in arena.pyx."""
+        return list(self.lies)
 
     # ---- running
 
@@ -426,16 +434,22 @@ cdef class Machine:
         """The outputs, as a list, for the tensors that are fed. Raises: Mismatch."""
         return self.run(given)
 
-    cdef list run(self, tuple given):
+    cpdef list run(self, tuple given, bint retries=False):
+        """What a call gives; None where it fails before it has changed anything, and the caller
+        `retries` the run in another way, which fails as an eager call does."""
         cdef Root root
         cdef Step step
         cdef Tensor x, y
-        cdef Py_ssize_t i
+        cdef Py_ssize_t i, done = 0
         cdef bint grad = mode().grad
         if self.busy:
             raise RuntimeError("program: this machine is running")
         if not self.fits(given):
             raise Mismatch("program: a tensor is laid out in another way than in the rehearsal")
+        if self.beyond and not has_room(self.beyond, given):
+            if retries:
+                return None
+            raise Mismatch("program: a view reaches beyond the memory of a tensor")
         if self.arena is None:
             self.open_arena()
         self.busy = True
@@ -446,16 +460,22 @@ cdef class Machine:
                 root = <Root>self.fed_roots[i]
                 root.give(x.data_pointer - root.origin, x.storage)
             for x in self.dropped:
+                retries = retries and x.gradient is None
                 x.gradient = None
             for step in self.active:
                 if step.born is not None:
                     for root in step.born:
                         root.open()
                 perform(step)
+                done += 1
                 if step.dead is not None:
                     for root in step.dead:
                         root.take_back()
             return [self.output(y, given) for y in self.outputs]
+        except Exception:
+            if retries and done < self.unchanging:
+                return None
+            raise
         finally:
             self.busy = False
             mode().grad = grad

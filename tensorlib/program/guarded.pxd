@@ -1,11 +1,38 @@
-cdef class DictGuard:
-    cdef object now                  # a dict or a subclass
-    cdef tuple names
-    cdef list before, all
-    cdef bint whole
+from libc.stdint cimport uint64_t
+
+cdef class Guard:
+    cdef readonly object holder      # what was read
+    cdef readonly str line           # of the user's, where it was read first
     cdef bint holds(self) except -1
-    cdef bint is_untouched(self) noexcept
+
+cdef class DictGuard(Guard):
+    cdef readonly dict read          # what was under each name, or MISSING
+    cdef readonly tuple keys, values # of a whole dict: its keys and values, in order
+    cdef uint64_t version
+    cdef bint are_same(self) except -1
+
+cdef class TypeGuard(Guard):
+    cdef readonly dict read
+    cdef unsigned int tag
+    cdef bint are_same(self) except -1
+
+cdef class ListGuard(Guard):
+    cdef readonly dict read          # of single elements, by their index
+    cdef readonly tuple whole
+
+cdef class CellGuard(Guard):
+    cdef readonly object read
+
+cdef class FunctionGuard(Guard):
+    cdef readonly object code, own, defaults, named
+
+cdef class ValueGuard(Guard):
+    cdef readonly object look, key, read
 
 cdef class Guards:
-    cdef list cells, contents, dicts, lists, hooks
+    cdef readonly list all
+    cdef list hooks
     cdef bint hold(self) except -1
+
+cdef class KindGuard(Guard):
+    cdef readonly object kind

@@ -1,94 +1,326 @@
-"""Guards: the values that a captured function read by name, and whether they are as they were."""
+"""Guards: what a captured function read of what was there before it, and whether it is so still.
+
+A guard knows what was read by the object that has it: since each link from the function to that
+object is guarded too, nobody has to find the way again.
+"""
+
+from gc import get_objects
 
 cimport cython
-from cpython.dict cimport PyDict_GetItem, PyDict_Next, PyDict_Size
-from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
-from cpython.object cimport PyObject
+from cpython.dict cimport PyDict_GetItemWithError, PyDict_Next, PyDict_Size
+from cpython.list cimport PyList_GET_SIZE
+from cpython.object cimport PyObject, PyTypeObject
+from cpython.ref cimport Py_XDECREF, Py_XINCREF
 from tensorlib.program.values cimport is_same
+
+cdef extern from *:
+    """
+    /* A version that each write of a dict changes. Python 3.12 shares its bits with others: there
+       nothing is known of a dict before it is compared. */
+    #if PY_VERSION_HEX < 0x030C0000
+    #define VERSION_OF(d) (((PyDictObject *)(d))->ma_version_tag)
+    #else
+    #define VERSION_OF(d) ((uint64_t)0)
+    #endif
+    /* What a change of a class, or of one above it, takes away; 0 for none. */
+    #ifdef Py_TPFLAGS_VALID_VERSION_TAG
+    #define TAG_OF(t) (((t)->tp_flags & Py_TPFLAGS_VALID_VERSION_TAG) ? (t)->tp_version_tag : 0)
+    #else
+    #define TAG_OF(t) ((t)->tp_version_tag)
+    #endif
+    """
+    uint64_t VERSION_OF(PyObject* d)
+    unsigned int TAG_OF(PyTypeObject* t)
 
 cdef extern from "Python.h":
     PyObject* PyCell_GET(PyObject* cell)
+    PyObject* PyFunction_GET_CODE(PyObject* f)
+    PyObject* PyFunction_GET_DEFAULTS(PyObject* f)
+    PyObject* PyFunction_GET_KW_DEFAULTS(PyObject* f)
+    PyObject* _PyType_Lookup(PyTypeObject* kind, object name)
 
-cdef object MISSING = object()
+
+class Missing:
+    """What is not there."""
+
+    def __repr__(self):
+        return "nothing"
+
+
+MISSING = Missing()
+
+
+def is_written_in_python(kind):
+    """Whether a class was made by a `class` statement, and not by an extension module."""
+    return (<PyTypeObject*>kind).tp_dealloc == (<PyTypeObject*>Missing).tp_dealloc
+
+
+def in_class(kind, str name):
+    """What a class, or one above it, has under a name; MISSING for nothing."""
+    cdef PyObject* found = _PyType_Lookup(<PyTypeObject*>kind, name)
+    return MISSING if found == NULL else <object>found
+
+
+def in_cell(cell):
+    """What is in a cell of a closure; MISSING for nothing."""
+    cdef PyObject* content = PyCell_GET(<PyObject*>cell)
+    return MISSING if content == NULL else <object>content
+
+
+# A tuple that another thread is making breaks where somebody else holds it. So none is held, and
+# compiled code, in which no thread gives way to another, goes through what there is.
+
+def youngest():
+    """The objects of the youngest generation of the garbage collector, without tuples."""
+    return [x for x in get_objects(0) if type(x) is not tuple]
+
+
+def ids_of_youngest():
+    """The ids of the objects of the youngest generation."""
+    return {id(x) for x in get_objects(0)}
 
 
 @cython.binding(False)            # methods check their `self`
-cdef class DictGuard:
-    """A guard of some names of a dict: attributes of an object, or globals of a module.
-
-    all: what is under every name, in order, as it was when it was last looked at; so a small dict
-    that nobody touched takes 2 ns for each name. None for a large one.
-    whole: no other names may come to it.
-    """
-
-    def __init__(self, now, names, bint whole=False):
-        self.now, self.names, self.whole = now, tuple(names), whole
-        self.before = [now.get(name, MISSING) for name in self.names]
-        self.all = list(now.values()) if len(now) <= 2 * len(self.names) + 8 else None
+cdef class Guard:
+    """What was read of `holder`."""
 
     cdef bint holds(self) except -1:
-        """Whether what matters is as it was. One value that is the same as another will do."""
-        cdef Py_ssize_t i
-        cdef PyObject* found
-        if self.all is not None and self.is_untouched():
+        return False
+
+    def check(self):
+        """Whether all is as it was."""
+        return self.holds()
+
+
+cdef class DictGuard(Guard):
+    """Some names of a dict, or the whole dict in order.
+
+    version: of the dict as it was when it was last looked at, so that one which nobody wrote to
+    takes a nanosecond.
+    """
+
+    def __init__(self, holder, dict read, items, str line):
+        self.holder, self.read, self.line = holder, read, line
+        if items is not None:
+            self.keys, self.values = tuple([k for k, _ in items]), tuple([x for _, x in items])
+        self.version = 0
+
+    cdef bint holds(self) except -1:
+        cdef uint64_t version = VERSION_OF(<PyObject*>self.holder)
+        if version and version == self.version:
             return True
-        if self.whole and len(self.now) != len(self.names):
+        if not self.are_same():
             return False
-        for i in range(len(self.names)):
-            found = PyDict_GetItem(self.now, self.names[i])
-            if not is_same(self.before[i], MISSING if found == NULL else <object>found):
-                return False
-        if self.all is not None:
-            self.all = list(self.now.values())
+        self.version = version
         return True
 
-    cdef bint is_untouched(self) noexcept:
-        """Whether each value is the very object that it was."""
+    cdef bint are_same(self) except -1:
         cdef Py_ssize_t place = 0, i = 0
         cdef PyObject* key
         cdef PyObject* value
-        if PyDict_Size(self.now) != PyList_GET_SIZE(self.all):
+        cdef dict now = <dict>self.holder
+        for name, before in self.read.items():
+            value = PyDict_GetItemWithError(now, name)
+            if not is_same(before, MISSING if value == NULL else <object>value):
+                return False
+        if self.keys is None:
+            return True
+        if PyDict_Size(now) != len(self.keys):
             return False
-        while PyDict_Next(self.now, &place, &key, &value):
-            if value != <PyObject*>PyList_GET_ITEM(self.all, i):
+        while PyDict_Next(now, &place, &key, &value):
+            if not (is_same(self.keys[i], <object>key) and
+                    is_same(self.values[i], <object>value)):
                 return False
             i += 1
         return True
 
 
+cdef class TypeGuard(Guard):
+    """Names that were looked up in a class and those above it."""
+
+    def __init__(self, holder, dict read, str line):
+        self.holder, self.read, self.line = holder, read, line
+        self.tag = 0
+
+    cdef bint holds(self) except -1:
+        cdef PyTypeObject* kind = <PyTypeObject*>self.holder
+        if self.tag and self.tag == TAG_OF(kind):
+            return True
+        if not self.are_same():
+            return False
+        self.tag = TAG_OF(kind)
+        return True
+
+    cdef bint are_same(self) except -1:
+        for name, before in self.read.items():
+            if not is_same(before, in_class(self.holder, name)):
+                return False
+        return True
+
+
+cdef class ListGuard(Guard):
+    """Some elements of a list, or all of it."""
+
+    def __init__(self, holder, dict read, whole, str line):
+        self.holder, self.read, self.whole, self.line = holder, read, whole, line
+
+    cdef bint holds(self) except -1:
+        cdef list now = <list>self.holder
+        cdef Py_ssize_t i, n = PyList_GET_SIZE(now)
+        if self.whole is not None:
+            if n != len(self.whole):
+                return False
+            for i in range(n):
+                if not is_same(self.whole[i], now[i]):
+                    return False
+            return True
+        for place, before in self.read.items():
+            i = place
+            if i < 0:
+                i += n
+            if not (0 <= i < n and is_same(before, now[i])):
+                return False
+        return True
+
+
+cdef class CellGuard(Guard):
+    """What is in a cell of a closure."""
+
+    def __init__(self, holder, read, str line):
+        self.holder, self.read, self.line = holder, read, line
+
+    cdef bint holds(self) except -1:
+        cdef PyObject* content = PyCell_GET(<PyObject*>self.holder)
+        if content == <PyObject*>self.read:
+            return True
+        return is_same(self.read, MISSING if content == NULL else <object>content)
+
+
+cdef class FunctionGuard(Guard):
+    """The code and the defaults of a function that ran.
+
+    own: gives the code that it has where no other thread captures what it reads.
+    """
+
+    def __init__(self, holder, code, own, str line):
+        self.holder, self.line = holder, line
+        self.code, self.own = code, own
+        self.defaults, self.named = holder.__defaults__, holder.__kwdefaults__
+
+    cdef bint holds(self) except -1:
+        cdef PyObject* f = <PyObject*>self.holder
+        cdef PyObject* defaults = PyFunction_GET_DEFAULTS(f)
+        if PyFunction_GET_CODE(f) != <PyObject*>self.code and (
+                self.own(self.holder) is not self.code):
+            return False
+        if PyFunction_GET_KW_DEFAULTS(f) != (
+                NULL if self.named is None else <PyObject*>self.named):
+            return False
+        return defaults == (NULL if self.defaults is None else <PyObject*>self.defaults)
+
+
+cdef class KindGuard(Guard):
+    """The class of an object, which somebody may set."""
+
+    def __init__(self, holder, kind, str line):
+        self.holder, self.kind, self.line = holder, kind, line
+
+    cdef bint holds(self) except -1:
+        return type(self.holder) is self.kind
+
+
+cdef class ValueGuard(Guard):
+    """What a function of the library's, which looks at no more than `holder`, gives."""
+
+    def __init__(self, holder, look, key, read, str line):
+        self.holder, self.look, self.key, self.read, self.line = holder, look, key, read, line
+
+    cdef bint holds(self) except -1:
+        try:
+            now = self.look(self.holder, self.key)
+        except Exception:
+            return False
+        return is_same(self.read, now)
+
+
 @cython.binding(False)            # methods check their `self`
 cdef class Guards:
-    """All guards of a function. cells: of its closure. hooks: dicts of them by kind, of
-    the modules that ran and of all modules."""
+    """All guards of a capture. hooks: dicts of hooks by kind, of the modules that ran and of all
+    modules."""
 
-    def __init__(self, list cells, list dicts, list lists, list hooks):
-        self.cells, self.dicts = cells, dicts
-        self.lists = [(each, tuple(each)) for each in lists]
-        self.contents = [content_of(<PyObject*>cell) for cell in cells]
+    def __init__(self, list all, list hooks):
+        self.all = all
         self.hooks = [(kinds, keys_in(kinds)) for kinds in map(list, map(dict.values, hooks))]
 
     cdef bint hold(self) except -1:
-        cdef Py_ssize_t i
-        cdef DictGuard each
-        for i in range(len(self.cells)):
-            if not is_same(self.contents[i], content_of(<PyObject*>self.cells[i])):
-                return False
-        for each in self.dicts:
+        cdef Guard each
+        for each in self.all:
             if not each.holds():
-                return False
-        for pair in self.lists:
-            if not is_same(tuple(pair[0]), pair[1]):
                 return False
         for pair in self.hooks:
             if not has_keys(<list>pair[0], <tuple>pair[1]):
                 return False
         return True
 
+    def __len__(self):
+        return len(self.all)
 
-cdef object content_of(PyObject* cell):
-    """What is in a cell of a closure."""
-    cdef PyObject* content = PyCell_GET(cell)
-    return MISSING if content == NULL else <object>content
+    def broken(self):
+        """The first guard that does not hold, "hooks" where hooks differ, or None."""
+        cdef Guard each
+        for each in self.all:
+            if not each.holds():
+                return each
+        return None if self.hold() else "hooks"
+
+
+# ---- functions that run without being looked at --------------------------------------------------
+
+cdef extern from "Python.h":
+    ctypedef struct PyFrameObject
+    ctypedef struct PyThreadState:
+        int (*c_profilefunc)(PyObject*, PyFrameObject*, int, PyObject*) except -1
+        PyObject* c_profileobj
+    PyThreadState* PyThreadState_Get()
+    int PyTrace_CALL
+    object PyFrame_GetCode(PyFrameObject* frame)
+    void PyEval_SetProfile(int (*f)(PyObject*, PyFrameObject*, int, PyObject*) except -1,
+                           PyObject* arg)
+
+
+cdef int on_event(PyObject* watch, PyFrameObject* frame, int what, PyObject* arg) except -1:
+    if what == PyTrace_CALL:
+        (<Watch>watch).began(PyFrame_GetCode(frame))
+    return 0
+
+
+@cython.binding(False)            # methods check their `self`
+cdef class Watch:
+    """Tells of each function written in Python that this thread begins, under `with`, until it is
+    told that it is known well. In the meantime no profile is taken."""
+
+    cdef object tell
+    cdef dict seen
+    cdef PyObject* before
+    cdef int (*function)(PyObject*, PyFrameObject*, int, PyObject*) except -1
+
+    def __init__(self, tell):
+        self.tell, self.seen = tell, {}
+
+    cdef int began(self, code) except -1:
+        if id(code) not in self.seen and self.tell(code):
+            self.seen[id(code)] = code
+        return 0
+
+    def __enter__(self):
+        cdef PyThreadState* thread = PyThreadState_Get()
+        self.function, self.before = thread.c_profilefunc, thread.c_profileobj
+        Py_XINCREF(self.before)
+        PyEval_SetProfile(on_event, <PyObject*>self)
+
+    def __exit__(self, *error):
+        PyEval_SetProfile(self.function, self.before)
+        Py_XDECREF(self.before)
 
 
 cdef tuple keys_in(list kinds):

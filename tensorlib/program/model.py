@@ -6,7 +6,7 @@ name is used once in a program. An operation reads variables of its block or of 
 it, and writes those of its own block.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tensorlib._core.base.dtypes import dtype as DType
@@ -106,6 +106,7 @@ class Block:
 
     index: its place among the program's blocks. parent: the block around it, None for the first.
     forward: for a block of a backward part, the block whose gradients it computes, else None.
+    scope: the block whose variables it has: itself, or the one that it is a copy of.
     inputs: the variables that the operation it belongs to sets before it runs (for the first block:
     those that are fed). outputs: those that this operation takes when it has run.
     """
@@ -113,6 +114,7 @@ class Block:
     def __init__(self, program: Any, index: int, parent: "Block | None" = None,
                  forward: "Block | None" = None):
         self.program, self.index, self.parent, self.forward = program, index, parent, forward
+        self.scope: Block = self
         self.ops: list[OpCall] = []
         self.variables: dict[str, Variable] = {}
         self.inputs: list[Variable] = []
@@ -148,14 +150,34 @@ class Block:
                 yield x
 
     def is_in(self, other: "Block") -> bool:
-        """Whether this block is `other`, or lies within it."""
+        """Whether this block has the variables of `other`, or lies within it."""
         block: Block | None = self
-        while block is not None and block is not other:
+        while block is not None and block.scope is not other.scope:
             block = block.parent
-        return block is other
+        return block is not None
+
+    def copy(self) -> "Block":
+        """A block with the same variables and calls, whose lists can be changed apart."""
+        made = Block(self.program, self.index, self.parent, self.forward)
+        made.scope, made.variables = self.scope, self.variables
+        made.ops = apart(self.ops)
+        made.inputs, made.outputs = list(self.inputs), list(self.outputs)
+        return made
 
     def __repr__(self) -> str:
         return f"<block {self.index} of {len(self.ops)} operations>"
+
+
+def apart(calls: Iterable[OpCall]) -> list[OpCall]:
+    """The calls, with copies of the blocks of those that have any."""
+    found = []
+    for call in calls:
+        if call.blocks():
+            attributes = {name: x.copy() if type(x) is Block else x
+                          for name, x in call.attributes.items()}
+            call = OpCall(call.type, call.inputs, call.outputs, attributes, call.line)
+        found.append(call)
+    return found
 
 
 def typed(x: Variable) -> str:

@@ -16,10 +16,10 @@ from tensorlib.program.call_types import UnknownType, form_of
 from tensorlib.program.model import Block, OpCall, Variable
 from tensorlib.program.program import Program
 
-TOKEN = re.compile(r"""\s*(?:(?P<number>-?(?:inf|nan|\d+\.?\d*(?:e[+-]?\d+)?)(?![\w.@]))
-    |(?P<name>[^\W\d][\w.@]*)|(?P<string>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")
+# Possessive, so that what fits nothing is seen to in one pass.
+TOKEN = re.compile(r"""\s*+(?:(?P<number>-?(?:inf|nan|\d++(?:\.\d*+)?(?:e[+-]?\d++)?)(?![\w.@]))
+    |(?P<name>[^\W\d][\w.@]*+)|(?P<string>'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+")
     |(?P<sign>->|\.\.\.|[()\[\]{}:,=_<>]))""", re.VERBOSE)
-COMMENT = re.compile(r"\s+# (?P<line>[^'\"#]*)$")
 HEAD = re.compile(r"(?P<name>\w+) (?P<index>\d+)(?: backward of (?P<forward>\d+))?")
 WORDS = {"None": None, "True": True, "False": False}
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
@@ -64,12 +64,7 @@ class Reader:
     """Reads a text line by line."""
 
     def __init__(self, text: str, values: Mapping[str, Any]):
-        self.lines: list[tuple[int, str]] = []
-        for number, line in enumerate(text.splitlines(), 1):
-            if self.lines and self.lines[-1][1].endswith(","):
-                self.lines[-1] = self.lines[-1][0], f"{self.lines[-1][1]} {line.strip()}"
-            elif line.strip():
-                self.lines.append((number, line.rstrip()))
+        self.lines = [(number, " ".join(parts)) for number, parts in joined(text.splitlines())]
         self.values, self.place = values, 0
         self.made = Program()
         self.names: dict[str, Variable] = {}
@@ -118,10 +113,7 @@ class Reader:
 
     def line(self) -> tuple[int, str, str]:
         """The depth, the text and the comment of the present line."""
-        text = self.lines[self.place][1].rstrip()
-        found = COMMENT.search(text)
-        comment = found["line"] if found else ""
-        text = text[:found.start()] if found else text
+        text, comment = without_comment(self.lines[self.place][1])
         bare = text.lstrip(" ")
         depth, rest = divmod(len(text) - len(bare), 4)
         if rest:
@@ -224,6 +216,29 @@ class Reader:
         return head["name"], block
 
 
+def joined(lines: list[str]) -> list[tuple[int, list[str]]]:
+    """The lines that say something, by number, each in the parts that commas end."""
+    found: list[tuple[int, list[str]]] = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        if found and found[-1][1][-1].endswith(","):
+            found[-1][1].append(line.strip())
+        else:
+            found.append((number, [line.rstrip()]))
+    return found
+
+
+def without_comment(line: str) -> tuple[str, str]:
+    """A line without the comment at its end, and that."""
+    line = line.rstrip()
+    text, sign, comment = line.rpartition("#")
+    if not (sign and comment.startswith(" ") and text[-1:].isspace()) or (
+            "'" in comment or '"' in comment):
+        return line, ""
+    return text.rstrip(), comment[1:]
+
+
 class Tokens:
     """The tokens of a line, from the left to the right."""
 
@@ -235,7 +250,7 @@ class Tokens:
         while at < len(text):
             found = TOKEN.match(text, at)
             if found is None:
-                raise reader.error(f"cannot read {text[at:at + 20]!r}")
+                raise reader.error(f"cannot read {text[at:].lstrip()[:20]!r}")
             at = found.end()
             self.tokens.append((found.lastgroup or "", found.group(found.lastgroup or 0)))
 

@@ -18,12 +18,13 @@ from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.autograd.modes import no_grad
 from tensorlib.program.executor import Machine
 from tensorlib.program.call_types import (
-    WRITERS, Form, as_operands, form_of_call, is_draw, is_indexed, operation, parsed, registered,
+    Form, as_operands, form_of_call, is_indexed, operation, parsed, registered,
 )
 from tensorlib.program.direct_steps import result_of, step_of
 from tensorlib.program.model import OpCall, Variable
 from tensorlib.program.nested import mapped, tensors_in
 from tensorlib.program.passes import enabled
+from tensorlib.program.passes.facts import changes
 
 BASIC = (int, slice, type(None), type(...))       # parts of an index expression that gives a view
 
@@ -80,6 +81,10 @@ class Rehearsal:
             return
         form = form_of_call(call)
         value = self.value
+        if call.type == "check":             # of elements, which a rehearsal does not have
+            values = self.value(call.inputs["values"])
+            self.machine.call_unseen(form.run, (values,), call.attributes, (values,), ())
+            return
         inputs = tuple([mapped(call.inputs.get(name), value) for name in form.arguments])
         given = {}
         for name, x in call.attributes.items():
@@ -186,11 +191,11 @@ class Rehearsal:
                 inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         """The results of a function of the tensors `inputs`, which is called in each run."""
         read = tensors_in((inputs, args, kwargs))
-        effect = self.call.in_place or self.call.type in WRITERS
+        effect = changes(self.call)
         known = None if effect else result_of(self.machine, function, args, kwargs)
         if known is not None:
             return (known,)
-        if not (effect or is_draw(self.call.type)):
+        if not effect:
             found = opened(self.machine, function, args, kwargs)
             if found is not None:
                 return found
@@ -276,7 +281,7 @@ class Opening(Capture):
         function of the user runs."""
         raise Closed
 
-    write = sweep = function = composed = leaving
+    write = sweep = function = composed = checked = leaving
 
 
 def opened(machine: Machine, function: Any, args: tuple[Any, ...],

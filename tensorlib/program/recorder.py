@@ -15,6 +15,7 @@ from tensorlib._core.interpreters.capture import Capture, capture, unseen
 from tensorlib._core.sweep.graph_reader import begin_epoch, was_made_since
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.tree import flatten
+from tensorlib.ops.late import operations
 from tensorlib.program.blocks import composed_call
 from tensorlib.program.building import Builder
 from tensorlib.program.errors import CaptureError
@@ -25,7 +26,6 @@ from tensorlib.program.call_forms import (
     canonical,
     drawn,
     gives_number,
-    is_checked,
     plain,
     user_line,
 )
@@ -40,12 +40,15 @@ class Recorder(Capture):
     block: where calls are noted. names: of tensors by their id, for what is captured.
     """
 
+    differentiates = True
+
     def __init__(self, program: Any, block: Block, names: dict[int, str] | None = None):
         self.program, self.block, self.names = program, block, names or {}
         self.epoch = begin_epoch()
         self.known: dict[int, tuple[Tensor, Variable]] = {}
         self.by_memory: dict[tuple[Any, ...], Tensor] = {}
         self.by_storage: dict[int, list[Tensor]] = {}    # what is no view, by where memory begins
+        self.outside: set[int] = set()                   # memory that was there before
         self.keys: dict[int, tuple[Any, Any]] = {}       # index expressions as they were written
         self.stale: set[int] = set()                     # what was written by way of another tensor
         self.writes = Writes(self)
@@ -55,11 +58,10 @@ class Recorder(Capture):
         """Is told of a tensor that was made of numbers."""
         self.constants[id(tensor)] = tensor
 
-    def __enter__(self) -> "Recorder":
+    def settings(self) -> Any:
+        """Nothing else is set. Raises: RuntimeError under another capture."""
         if capture() is not None:
             raise RuntimeError("program: a function is being traced already on this thread")
-        super().__enter__()
-        return self
 
     # ---- tensors and their variables
 
@@ -69,7 +71,14 @@ class Recorder(Capture):
             self.by_storage.setdefault(storage_of(tensor), []).append(tensor)
         self.known[id(tensor)] = tensor, x
         self.by_memory[memory_of(tensor)] = tensor
+        if not was_made_since(tensor, self.epoch):
+            self.outside.add(storage_of(tensor))
         return x
+
+    def feed(self, tensor: Tensor, x: Variable) -> None:
+        """Makes variable `x` an input of the program, which a tensor stands for."""
+        self.program.inputs.append(self.know(tensor, x))
+        self.outside.add(storage_of(tensor))
 
     def knows(self, tensor: Tensor) -> bool:
         """Whether a tensor, or one of the same memory, has a variable."""
@@ -102,7 +111,15 @@ class Recorder(Capture):
             name, tuple(tensor.shape), tensor.dtype, persistable=True, trainable=trainable,
             stop_gradient=not tensor.requires_grad, value=tensor)
         x.fixed = inside and x.stop_gradient
+        if x.fixed:                        # as it was made: the function may write into its own
+            with unseen():
+                x.value = tensor.clone()
         return x
+
+    def checked(self, name: str, values: Tensor, facts: tuple[Any, ...]) -> None:
+        """Notes that elements are checked, which each run does anew."""
+        self.note(OpCall("check", {"values": self.variable_of(values)}, (),
+                         {"name": name, "facts": facts}, user_line()))
 
     def parsed(self, index: Any, key: Any) -> None:
         """Is told of an index expression that was parsed, and what it was parsed from."""
@@ -142,6 +159,9 @@ class Recorder(Capture):
         refuse_out(name, kwargs)
         return self.writes.write(op, name, args, kwargs)
 
+    def check_write(self, name: str, x: Tensor, given: tuple[Any, ...]) -> None:
+        """Raises: CaptureError for a write into what lasts that can't be noted."""
+
     def sweep(self, roots: tuple[Tensor, ...], grads: tuple[Tensor, ...], **options: Any) -> Any:
         """Has the library do a backward sweep, and notes it as a backward part."""
         return noted_sweep(self, roots, grads, **options)
@@ -175,6 +195,22 @@ class Recorder(Capture):
                                f"be captured, {user_line()}")
         return self.noted("function", inputs, result, {"function": cls})
 
+    def entered(self, x: Tensor) -> Tensor:
+        """A leaf for a transform, which a program can differentiate through: a run may be of what
+        has a gradient, though the example has none."""
+        with unseen():
+            leaf: Tensor = x.detach().requires_grad_()
+        self.noted(operations.view.name, {"input": self.variable_of(x)}, leaf,
+                   {"shape": tuple(x.shape)})
+        return leaf
+
+    def left(self, x: Tensor) -> Tensor:
+        """A result of a transform's function, which stands for the same value of the program."""
+        with unseen():
+            found: Tensor = x.detach()
+        self.know(found, self.variable_of(x))
+        return found
+
     def draw(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Draws numbers and notes that they are to be drawn anew by each run."""
         result = op.function(*args, **kwargs)
@@ -190,7 +226,7 @@ class Recorder(Capture):
         """Raises: CaptureError where a number is taken of a tensor that may have another one in the
         next run: the program computes it, or it was there before the function."""
         lasts = not was_made_since(tensor, self.epoch)
-        if (lasts or self.knows(tensor)) and not is_checked():
+        if lasts or self.knows(tensor):
             raise CaptureError(
                 f"{name}: the value of a tensor can't be captured as a number, {user_line()}; "
                 + ("use tensorlib.cond, while_loop or where for what depends on it"

@@ -16,7 +16,7 @@ from tensorlib.batch import outside_of_all, running_levels
 from tensorlib.program.stacks import flattened, restored
 
 cdef Op compiled = Op("compiled", "A function that is replayed.", ("inputs",), variadic=True,
-                      linearity="function", registered=False)
+                      linearity="function")
 
 
 @cython.binding(False)            # methods check their `self`
@@ -38,8 +38,8 @@ cdef class Links:
         self.n_outputs, self.roots, self.sources = n_outputs, roots, sources
         self.direct, self.again, self.passed = direct, again, passed
 
-    def run(self, replay, tuple given):
-        """The results of `replay.values_for(given)`, linked to a new node."""
+    def run(self, replay, tuple given, bint retries):
+        """The results of `replay.values_for(given, retries)`, linked to a new node."""
         cdef Node node
         cdef list found, kept, results
         cdef Kept payload
@@ -47,9 +47,11 @@ cdef class Links:
         cdef bint before = mode().grad
         mode().grad = False
         try:
-            found = replay.values_for(given)
+            found = replay.values_for(given, retries)
         finally:
             mode().grad = before
+        if found is None:
+            return None
         payload = Kept.__new__(Kept)
         payload.replay, payload.versions = replay, []
         payload.again = [given[place] for place in self.again]

@@ -11,7 +11,7 @@ from tensorlib.program.errors import ProgramError
 from tensorlib.program.call_types import is_draw, placeholder
 from tensorlib.program.schedule import Lines
 from tensorlib.program.replay_node import Links
-from tensorlib.program.model import Block, OpCall, Variable
+from tensorlib.program.model import Block, OpCall, Variable, apart
 from tensorlib.program.passes import optimized
 from tensorlib.program.passes.dead import without_dead
 from tensorlib.program.passes.facts import values_read, with_inputs
@@ -41,15 +41,16 @@ class Replay:
         self.machine = machine_for(optimized(calls, wanted, self.fed, flags),
                                    dict(zip(self.fed, [*layouts, *self.values])), wanted)
 
-    def run(self, inputs: list[Tensor]) -> list[Any]:
-        """The wanted values for these inputs."""
-        return self.values_for((*inputs, *self.values))
+    def run(self, inputs: list[Tensor], retries: bool = False) -> list[Any] | None:
+        """The wanted values for these inputs; None where the run fails before it has changed
+        anything, and the caller `retries` by a call of the function, which fails as it does."""
+        return self.values_for((*inputs, *self.values), retries)
 
-    def values_for(self, given: tuple[Any, ...]) -> list[Any]:
-        """The wanted values for these inputs and what is read from around the function."""
+    def values_for(self, given: tuple[Any, ...], retries: bool = False) -> list[Any] | None:
+        """`run` for these inputs and what is read from around the function."""
         if self.machine.is_running:            # on another thread, or further up on this one
             return run_calls(self.calls, dict(zip(self.fed, given)), self.wanted)
-        outputs: list[Any] = self.machine(given)
+        outputs: list[Any] | None = self.machine.run(given, retries)
         return outputs
 
 
@@ -66,6 +67,7 @@ class Differentiable(Replay):
                  layouts: list[Tensor], lasting: list[Variable], wanted: list[Variable],
                  flags: dict[str, bool]):
         self.flags = flags
+        calls = apart(calls)              # their blocks will give what the backward part needs
         sources = [x for x, like in zip((*given, *lasting),
                                         (*layouts, *(x.value for x in lasting)))
                    if like is not None and like.requires_grad]
@@ -101,8 +103,8 @@ class Differentiable(Replay):
                            [place[x] for x in self.again], [place.get(x, -1) for x in wanted])
         self.second: Differentiable | None = None
 
-    def run(self, inputs: list[Tensor]) -> list[Any]:
-        results: list[Any] = self.links.run(self, (*inputs, *self.values))
+    def run(self, inputs: list[Tensor], retries: bool = False) -> list[Any] | None:
+        results: list[Any] | None = self.links.run(self, (*inputs, *self.values), retries)
         return results
 
     def gradients(self, grads: list[Tensor | None], values: list[Any], kept: Any) -> list[Any]:
@@ -120,19 +122,17 @@ class Differentiable(Replay):
             list[OpCall], list[Variable | None]]:
         """The backward part of calls, and the gradients of all sources; `starts` are those of the
         roots, None for a root that has none. Raises: Unplanned."""
-        block = self.block
+        block = self.block.copy()
+        block.ops = []
         work = Backward(block, block, self.depends, visit_control)
         for x, g in zip(self.roots, starts):
             if g is not None:
                 work.add(x, g)
-        ops, block.ops = block.ops, []
         try:
             work.visit(calls)
             return block.ops, [work.total(x) for x in self.all_sources]
         except ProgramError as error:
             raise Unplanned(str(error)) from None
-        finally:
-            block.ops = ops
 
     def pullback(self, are_given: tuple[bool, ...]) -> "Pullback":
         """The backward part for those roots that have a gradient: what leads to the others is left
@@ -140,7 +140,7 @@ class Differentiable(Replay):
         found = self.pullbacks.get(are_given)
         if found is None:
             with MAKING:
-                calls, totals = self.backward_part(self.calls, [
+                calls, totals = self.backward_part(apart(self.calls), [
                     g if is_given else None for g, is_given in zip(self.starts, are_given)])
             if self.copies:                      # what is not kept is computed again at first
                 gone = {x: y for x, y in self.copies.items() if x not in set(self.saved)}
@@ -193,7 +193,9 @@ class Differentiable(Replay):
             self.second = Differentiable(
                 self.block, self.whole, [*self.starts, *self.kept, *self.drawn, *self.again],
                 inputs, [], list(dict.fromkeys(self.grads)), self.flags)
-        found = dict(zip(self.second.wanted, self.second.run(inputs)))
+        results = self.second.run(inputs)
+        assert results is not None
+        found = dict(zip(self.second.wanted, results))
         return [found[x] for x in self.grads]
 
 

@@ -28,9 +28,14 @@ def refuse_to_return(result: Any, arguments: Any) -> None:
     given = things_in(arguments)
     lists = {id(x) for x in given if isinstance(x, (list, dict))}
     others = {id(x) for x in given if not isinstance(x, (list, dict))}
+    returned: set[int] = set()
     for x in things_in(result):
         if id(x) in lists:
             raise Unplanned(f"it returns a {type(x).__name__} that is an argument")
+        if id(x) in returned:
+            raise Unplanned(f"it returns the same {type(x).__name__} twice, or one in itself")
+        if isinstance(x, (list, dict)):
+            returned.add(id(x))
         if id(x) not in others and not is_constant(x):
             raise Unplanned(f"it returns a {type(x).__name__}, which a replay can't make anew")
 
@@ -47,11 +52,11 @@ def is_constant(x: Any) -> bool:
 
 
 def things_in(value: Any) -> list[Any]:
-    """A value, and if it is a container all that is in it."""
-    found = [value]
+    """A value, and if it is a container all that is in it; a container that is there twice is
+    gone into once."""
+    found, inside = [value], set()
     for x in found:
-        if isinstance(x, dict):
-            found += x.values()
-        elif isinstance(x, (list, tuple)):
-            found += x
+        if isinstance(x, (dict, list, tuple)) and id(x) not in inside:
+            inside.add(id(x))
+            found += x.values() if isinstance(x, dict) else x
     return found

@@ -3,10 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
+from tensorlib._core.sweep.graph_reader import begin_epoch, was_made_since
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.program.stacks import Stack
 from tensorlib.program.model import OpCall, Variable
+from tensorlib.program.signatures import storage_of
 
 Lookup = Callable[[Any], Any]
 Run = Callable[[Any], None]
@@ -14,17 +16,32 @@ Run = Callable[[Any], None]
 
 def run_control(call: OpCall, values: dict[Variable, Any], value: Lookup, run: Run) -> list[Any]:
     """The results of a call with blocks. `value` looks a variable up, `run` runs a block."""
+    began = begin_epoch()
     if call.type == "cond":
-        return run_cond(call, value, run)
+        return owned(run_cond(call, value, run), began)
     if call.type == "while_loop":
-        return run_while(call, values, value, run)
+        return owned(run_while(call, values, value, run), began)
     if call.type == "scan":
-        return run_scan(call, values, value, run)
+        return owned(run_scan(call, values, value, run), began)
     block = call.attributes["sub_block"]
     given = [y for x in call.inputs.values() for y in (x if type(x) is tuple else (x,))]
     values.update(zip(block.inputs, map(value, given)))
     run(block)
     return [value(x) for x in block.outputs]
+
+
+def owned(results: list[Any], began: int) -> list[Any]:
+    """The results of control flow, with copies of tensors that were there before the epoch, and of
+    those that share memory."""
+    found: list[Any] = []
+    seen: set[int] = set()
+    for x in results:
+        if isinstance(x, Tensor) and x.numel():
+            if not was_made_since(x, began) or storage_of(x) in seen:
+                x = x.clone()
+            seen.add(storage_of(x))
+        found.append(x)
+    return found
 
 
 def truth(name: str, pred: Any) -> bool:

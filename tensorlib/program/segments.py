@@ -13,8 +13,8 @@ from tensorlib.autograd.modes import no_grad
 from tensorlib.program.building import twin_of
 from tensorlib.program.executor import Machine
 from tensorlib.program.interpreter import Values, run_call, value_of
-from tensorlib.program.model import Block, OpCall, Variable
-from tensorlib.program.passes.facts import values_read
+from tensorlib.program.model import Block, OpCall, Variable, place_of
+from tensorlib.program.passes.facts import changes, values_read
 from tensorlib.program.plan import Unplanned, plan
 from tensorlib.program.running_control import run_control
 
@@ -57,10 +57,12 @@ class Segments:
         self.fed, self.outputs = list(fed), list(outputs)
         self.bodies: dict[Block, Segments] = {}
         self.parts: list[Part | OpCall] = []
+        calls = list(calls)
+        self.changes = any(map(changes, calls))
         later = {x for x in self.outputs}
         found: list[tuple[list[OpCall], set[Variable]] | OpCall] = []
         plain: list[OpCall] = []
-        for call in reversed(list(calls)):
+        for call in reversed(calls):
             if is_plain(call):
                 if not plain:
                     found.append((plain, set(later)))
@@ -82,6 +84,11 @@ class Segments:
                         block.ops, {**fed, **{x: likeness(x) for x in block.inputs
                                               if not x.stack}}, block.outputs)
 
+    def places(self) -> list[tuple[int, int, Any]]:
+        """As of a machine. What is not fed has memory of its own, as far as is known."""
+        places = [place_of(x, self.fed) for x in self.outputs]
+        return [(place if place >= 0 else -1 - i, 0, ()) for i, place in enumerate(places)]
+
     def fits(self, given: tuple[Any, ...]) -> bool:
         """True: each machine is planned anew where its tensors are laid out in another way."""
         return True
@@ -90,10 +97,19 @@ class Segments:
         """The outputs, tensors and stacks, for what is fed."""
         values: Values = dict(zip(self.fed, given))
         with no_grad():
-            self.run(values)
+            self.perform(values)
         return [value_of(x, values) for x in self.outputs]
 
-    def run(self, values: Values) -> None:
+    def run(self, given: tuple[Any, ...], retries: bool = False) -> list[Any] | None:
+        """As a machine: the outputs, or None where the run failed and changed nothing."""
+        try:
+            return self(given)
+        except Exception:
+            if retries and not self.changes:
+                return None
+            raise
+
+    def perform(self, values: Values) -> None:
         """Runs all calls."""
         for part in self.parts:
             if type(part) is Part:
@@ -109,7 +125,7 @@ class Segments:
             return
         results = run_control(
             call, values, lambda x: value_of(x, values) if type(x) is Variable else x,
-            lambda block: self.bodies[block].run(values))
+            lambda block: self.bodies[block].perform(values))
         for x, result in zip(call.outputs, results):
             if x is not None:
                 values[x] = result

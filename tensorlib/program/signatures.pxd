@@ -24,3 +24,8 @@ cdef class Conditions:
 
 cdef bint laid_out_as(Tensor x, Tensor y) noexcept
 cdef Tensor like_on_meta(Tensor x)
+
+cdef class Overlaps:
+    cdef list values, firsts, seconds, known
+    cdef Py_ssize_t count
+    cdef bint hold(self, list tensors) except -1

@@ -3,6 +3,9 @@
 cimport cython
 import numpy as np
 
+cdef extern from "Python.h":
+    Py_ssize_t PY_SSIZE_T_MIN
+
 from tensorlib._core.base.dtypes cimport default_float
 from tensorlib._core.base.recursion cimport enter, leave
 from tensorlib._core.base.storage cimport Storage, allocate, first_version
@@ -49,7 +52,7 @@ cdef class Signature:
                     return (TENSOR, i)
             seen.append(value)
             self.examples.append(like_on_meta(value))
-            self.requires.append(requires_grad(<Tensor>value))
+            self.requires.append(place_in_graph(<Tensor>value))
             return (TENSOR, len(seen) - 1)
         if isinstance(value, np.ndarray):
             self.opaque = type(value).__name__
@@ -88,7 +91,7 @@ cdef class Signature:
             for k in range(i):
                 if args[k] is args[i]:
                     return False
-            if not is_like(<Tensor>args[i], <Tensor>self.examples[i], <bint>self.requires[i]):
+            if not is_like(<Tensor>args[i], <Tensor>self.examples[i], <int>self.requires[i]):
                 return False
         return True
 
@@ -105,7 +108,7 @@ cdef class Signature:
                 if x is value:
                     return False
             found.append(value)
-            return is_like(<Tensor>value, <Tensor>self.examples[place], <bint>self.requires[place])
+            return is_like(<Tensor>value, <Tensor>self.examples[place], <int>self.requires[place])
         if kind is OTHER:
             return is_same(shape[1], value)
         if kind is ARRAY:
@@ -142,23 +145,71 @@ cdef class Conditions:
     def __init__(self, list values, list leaves, list bare, Guards guards=None):
         self.values, self.leaves, self.bare, self.guards = values, leaves, bare, guards
         self.examples = [like_on_meta(x) for x in values]
-        self.requires = [requires_grad(<Tensor?>x) for x in values]
+        self.requires = [place_in_graph(<Tensor?>x) for x in values]
 
     cpdef bint hold(self) except -1:
         """Whether all is as it was."""
         cdef Py_ssize_t i
         for i in range(len(self.values)):
             if not is_like(<Tensor>self.values[i], <Tensor>self.examples[i],
-                           <bint>self.requires[i]):
+                           <int>self.requires[i]):
                 return False
         if not (are_without_grads(self.bare) and are_without_hooks(self.leaves)):
             return False
         return self.guards is None or self.guards.hold()
 
 
-cdef bint is_like(Tensor x, Tensor example, bint requires):
-    """Whether a tensor is laid out as another one, and requires a gradient or not."""
-    return laid_out_as(x, example) and requires_grad(x) == requires and not is_meta(x)
+@cython.binding(False)            # methods check their `self`
+cdef class Overlaps:
+    """Which arguments share memory with one another and with tensors from outside, where a call
+    writes into one of the two, or both have gradients.
+
+    written: the numbers, among arguments and then `values`, of what the call writes into.
+    """
+
+    def __init__(self, list tensors, list values, written):
+        cdef list given = [*tensors, *values]
+        cdef Py_ssize_t i, k
+        self.values, self.firsts, self.seconds, self.known = values, [], [], []
+        self.count = len(tensors)
+        for i in range(len(given)):
+            for k in range(min(i, self.count)):
+                if i in written or k in written or (
+                        requires_grad(<Tensor?>given[i]) and requires_grad(<Tensor?>given[k])):
+                    self.firsts.append(k)
+                    self.seconds.append(i)
+                    self.known.append(overlap(<Tensor>given[k], <Tensor>given[i]))
+
+    cdef bint hold(self, list tensors) except -1:
+        """Whether it is as it was for these arguments."""
+        cdef Py_ssize_t i, k, place
+        for i in range(len(self.firsts)):
+            k, place = self.firsts[i], self.seconds[i]
+            x = tensors[place] if place < self.count else self.values[place - self.count]
+            if overlap(<Tensor>tensors[k], <Tensor>x) != <Py_ssize_t>self.known[i]:
+                return False
+        return True
+
+
+cdef Py_ssize_t APART = PY_SSIZE_T_MIN       # no memory is as large
+
+cdef Py_ssize_t overlap(Tensor x, Tensor y) noexcept:
+    """How many bytes one tensor lies behind another of the same memory; APART for others."""
+    if x.storage is not y.storage and (
+            x.storage.data >= y.storage.data + y.storage.nbytes
+            or y.storage.data >= x.storage.data + x.storage.nbytes):
+        return APART
+    return x.data_pointer - y.data_pointer
+
+
+cdef bint is_like(Tensor x, Tensor example, int place) noexcept:
+    """Whether a tensor is laid out as another one, and has this place in the graph."""
+    return laid_out_as(x, example) and place_in_graph(x) == place and not is_meta(x)
+
+
+cdef inline int place_in_graph(Tensor x) noexcept:
+    """0 for what requires no gradient, 1 for a leaf, 2 for what an operation made."""
+    return 0 if not requires_grad(x) else 1 if x.grad_node is None else 2
 
 
 cpdef bint are_without_hooks(list leaves) except -1:
@@ -183,6 +234,11 @@ def memory_of(Tensor x):
 def storage_of(Tensor x):
     """Where the memory begins that a tensor looks at."""
     return <size_t>x.storage.data
+
+
+def place_in_memory(Tensor x):
+    """Where the memory begins that a tensor looks at, and where its own elements do."""
+    return <size_t>x.storage.data, <size_t>x.data_pointer
 
 
 def gradient_of(Tensor x):

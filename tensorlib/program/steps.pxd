@@ -61,6 +61,7 @@ cdef class Step:
     cdef list tensors                # the inputs
     cdef tuple args
     cdef dict kwargs
+    cdef bint changes                # of a call: it does more than to give its results
     cdef bint copies                 # of a gradient that is put: others have its memory
     cdef list roots                  # of a call: the Root of each result, None for what has none
     cdef tuple results               # of a call: the tensors of the rehearsal

@@ -26,7 +26,8 @@ from tensorlib.program.model import Block, OpCall, Variable, typed
 FEW = 16                     # elements of a value that are written out
 INDENT = "    "
 WIDTH = 96
-SEPARATOR = re.compile(r"(?<=,) (?![^\[\]]*\])(?=[^']*(?:'[^']*'[^']*)*$)")    # not in [] or ''
+# What a line is not cut in, strings and brackets, and what it may be cut at.
+UNCUT = re.compile(r"""'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+"|[\[\]]|,[ ]""")
 COLUMN = 68                  # where the lines of the user's code stand, if there is room
 
 
@@ -99,13 +100,25 @@ def inner_lines(name: str, block: Block, depth: int) -> Iterator[str]:
 def wrapped(text: str, depth: int) -> list[str]:
     """The lines of a text that may be too long for one: it is cut behind commas."""
     lines, line = [], INDENT * depth
-    for part in SEPARATOR.split(text):
+    for part in parts_of(text):
         gap = "" if line.isspace() else " "
         if gap and len(line) + len(gap) + len(part) > WIDTH:
             lines.append(line)
             line, gap = INDENT * depth + "  ", ""
         line += gap + part
     return [*lines, line]
+
+
+def parts_of(text: str) -> Iterator[str]:
+    """A text cut behind its commas that are in no string and in no brackets."""
+    begin = inside = 0
+    for found in UNCUT.finditer(text):
+        sign = found[0]
+        inside += (sign == "[") - (sign == "]")
+        if sign == ", " and not inside:
+            yield text[begin:found.end() - 1]
+            begin = found.end()
+    yield text[begin:]
 
 
 def call_text(call: OpCall) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.tree import flatten, unflatten
+from tensorlib.program.aliases import make_constants_anew
 from tensorlib.program.errors import CaptureError
 from tensorlib.program.model import Variable
 from tensorlib.program.program import Program
@@ -48,14 +49,14 @@ def trace(f: Callable[..., Any], *examples: Any) -> Program:
             leaf = leaves[i] = leaf.clone()
         seen.add(id(leaf))
         x = program.block.new_variable(names[i], tuple(leaf.shape), leaf.dtype)
-        program.inputs.append(recorder.know(leaf, x))
+        recorder.feed(leaf, x)
     program.input_leaves = [
         recorder.known[id(x)][1] if isinstance(x, Tensor) else x for x in leaves]
     with recorder:
         result = f(*unflatten(program.input_structure, leaves))
     found, structure = flatten(result, "trace: what the function returned")
-    program.outputs = unflatten(structure, [
-        recorder.variable_of(x) if isinstance(x, Tensor) else x for x in found])
+    program.outputs = unflatten(structure, make_constants_anew(program.block, [
+        recorder.variable_of(x) if isinstance(x, Tensor) else x for x in found]))
     return program
 
 

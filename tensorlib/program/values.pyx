@@ -2,24 +2,31 @@
 
 from array import array
 from collections import deque
-from types import SimpleNamespace
+from types import MethodType, SimpleNamespace
 
 import numpy as np
+
+from tensorlib._core.base.device import device
+from tensorlib._core.base.dtypes import dtype
+from tensorlib._core.base.formats import Format
 
 from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact
 from cpython.long cimport PyLong_CheckExact
 from cpython.unicode cimport PyUnicode_CheckExact
 from libc.string cimport memcmp
-from tensorlib._core.tensor.tensor cimport Tensor
 
 # What has the value of its parts, which its owner may change.
 cdef tuple CHANGEABLE = (set, bytearray, deque, array)
+# What compares by its value, all of it.
+cdef frozenset PLAIN = frozenset((bytes, bytearray, range, dtype, device, Format))
+cdef frozenset HASHED = frozenset((int, float, bool, str, bytes, type(None), dtype))
 
 
 cdef bint is_same(x, y) except -1:
     """Whether no function can tell two values apart: 0.0 is not -0.0, 1 not True, and NaN is NaN.
 
-    Tensors and arrays are the same if they are one object. All else is asked whether it is equal.
+    What has a state, and what is of a class of the user's, is the same if it is one object: nobody
+    asks a class of the user's whether two of its objects are equal.
     """
     cdef double a, b
     if x is y:
@@ -31,11 +38,19 @@ cdef bint is_same(x, y) except -1:
         return memcmp(&a, &b, sizeof(double)) == 0
     if PyLong_CheckExact(x) or PyUnicode_CheckExact(x):
         return x == y
-    if isinstance(x, (Tensor, np.ndarray)):
-        return False
     if isinstance(x, tuple):
-        return are_same(<tuple>x, <tuple>y)
+        return not vars_of(x) and are_same(<tuple>x, <tuple>y)
     return is_equal(x, y)
+
+
+cdef object vars_of(x):
+    """The attributes of a tuple beside those of its class, if any."""
+    if type(x) is tuple:
+        return None
+    try:
+        return object.__getattribute__(x, "__dict__")
+    except AttributeError:
+        return None
 
 
 cdef bint are_same(tuple x, tuple y) except -1:
@@ -50,16 +65,31 @@ cdef bint are_same(tuple x, tuple y) except -1:
 
 cdef bint is_equal(x, y) except -1:
     """Whether two values of one type, which is none of those above, are the same."""
+    kind = type(x)
+    if kind is complex:
+        return repr(x) == repr(y)                        # which has the sign of each zero
+    if kind in PLAIN:
+        return bool(x == y)
+    if kind is slice:
+        return are_same((x.start, x.stop, x.step), (y.start, y.stop, y.step))
+    if kind is set or kind is frozenset:
+        return len(x) == len(y) and all_plain(x) and types_in(x) == types_in(y)
+    if kind is deque or kind is array:
+        return (kind is array or x.maxlen == y.maxlen) and are_same(
+            (getattr(x, "typecode", 0), *x), (getattr(y, "typecode", 0), *y))
+    if kind is MethodType:
+        return x.__self__ is y.__self__ and x.__func__ is y.__func__
     if isinstance(x, np.generic):
         return x.dtype == y.dtype and x.tobytes() == y.tobytes()
-    if isinstance(x, complex):
-        return repr(x) == repr(y)                        # which has the sign of each zero
-    if isinstance(x, slice):
-        return are_same((x.start, x.stop, x.step), (y.start, y.stop, y.step))
-    try:
-        return bool(x == y) and (not isinstance(x, (set, frozenset)) or types_in(x) == types_in(y))
-    except Exception:                # of a class of the user's, that compares otherwise or not
-        return False
+    return False
+
+
+cdef bint all_plain(values) except -1:
+    """Whether all members of a set are numbers and texts, of which nobody's code is asked."""
+    for x in values:
+        if type(x) not in HASHED:
+            return False
+    return True
 
 
 cdef set types_in(values):
@@ -72,7 +102,12 @@ cdef object settled(value):
     return type(value)(value) if type(value) in CHANGEABLE else value
 
 
-cdef dict fields_of(value):
+def is_settled(value):
+    """Whether arguments of this type are compared by what is in them."""
+    return type(value) in CHANGEABLE
+
+
+cpdef dict fields_of(value):
     """The fields of an object that is there for them, by name; None for all else."""
     kind = type(value)
     if kind is SimpleNamespace or (

@@ -1,6 +1,5 @@
 """Variables where Tensors go: operators, methods and functions on them add calls to a program."""
 
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,11 +12,13 @@ from tensorlib.ops.stand_ins import attach_methods, attach_operators
 from tensorlib.program.building import Builder, builder, no_number, twin_of
 from tensorlib.program.errors import CaptureError
 from tensorlib.program.model import Variable, variables_in
-from tensorlib.program.call_forms import passed_check, user_line
+from tensorlib.program.call_forms import user_line
 
 
 def called(kind: type, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """What an operation given Variables becomes: a call in the block that is built."""
+    if op.linearity == "composite":
+        return function_called(op, args, kwargs)
     return builder_for(args, kwargs).call(op, args, dict(kwargs))
 
 
@@ -128,7 +129,7 @@ def new(name: str) -> Any:
     return method
 
 
-# ---- functions that are no operations ------------------------------------------------------------
+# ---- functions made of operations ----------------------------------------------------------------
 
 def scattered(x: Any, dim: int, index: Any, src: Any, adds: bool) -> Any:
     """`scatter` and `scatter_add`, of an index and as large a part of the source."""
@@ -146,21 +147,26 @@ def put_slices(x: Any, dim: int, index: Any, values: Any) -> Any:
     return build(operations.put_index, (x, values, key))
 
 
-def added_slices(x: Any, dim: int, index: Any, source: Any) -> Any:
+def added_slices(x: Any, dim: int, index: Any, source: Any, alpha: Any = 1) -> Any:
     """`index_add`."""
     places = index.reshape([-1 if d == dim else 1 for d in range(len(x.shape))])
+    source = source if alpha == 1 else source * alpha
     return scattered(x, dim, places.expand(tuple(source.shape)), source, True)
 
 
-def function_called(cls: type, name: str, args: tuple[Any, ...]) -> Any:
-    """What a function that is no operation gives for Variables, by operations.
+def function_called(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What a function made of operations gives for Variables, by other operations than Tensors.
 
-    Raises: CaptureError for one that has none, or is given a value without dims.
+    NotImplemented where it does the same as of Tensors. Raises: CaptureError where it would look
+    at elements, or is given a value without dims.
     """
-    x, dim, index, *rest = args
-    if name not in WITH_PLACES or not x.shape or not index.shape:
-        raise CaptureError(f"{name}: can't be part of a program in this form, {user_line()}")
-    return WITH_PLACES[name](x, wrap(name, dim, len(x.shape)), index, *rest)
+    if op.name in WITH_PLACES:
+        x, dim, index, *rest = (*args, *kwargs.values())
+        if set(kwargs) <= {"alpha", "value", op.arguments[-1]} and x.shape and index.shape:
+            return WITH_PLACES[op.name](x, wrap(op.name, dim, len(x.shape)), index, *rest)
+    elif op.name not in LOOKING:
+        return NotImplemented
+    raise CaptureError(f"{op.name}: can't be part of a program in this form, {user_line()}")
 
 
 WITH_PLACES = {
@@ -169,9 +175,9 @@ WITH_PLACES = {
     operations.scatter.name: lambda x, dim, index, src: scattered(x, dim, index, src, False),
     operations.scatter_add.name: lambda x, dim, index, src: scattered(x, dim, index, src, True),
 }
+LOOKING = {operations.scatter_reduce.name}
 FACTS = {
-    "__tensor_function__": classmethod(function_called), "behind": behind,
-    "before": lambda self, other: other,
+    "behind": behind, "has_elements": False, "before": lambda self, other: other,
     "itemsize": property(lambda self: self.dtype.itemsize),
     "element_size": lambda self: self.dtype.itemsize, "is_complex": lambda self: False,
     "is_meta": False,
@@ -191,19 +197,7 @@ for _name, _fact in FACTS.items():
     setattr(Variable, _name, _fact)
 for _name in ("copy_", "fill_", "zero_", "uniform_", "normal_", "random_", "bernoulli_"):
     setattr(Variable, _name, writing(_name))
-def truth(self: Variable) -> bool:
-    """The value of a condition that the library checks: nothing is refused before a run.
-
-    Raises: CaptureError for any other.
-    """
-    found = passed_check(sys._getframe(1).f_code)
-    if found is None:
-        no_number("bool")
-    return bool(found)
-
-
-setattr(Variable, "__bool__", truth)
-for _name, _shown in {"__int__": "int", "__float__": "float",
+for _name, _shown in {"__bool__": "bool", "__int__": "int", "__float__": "float",
                       "__index__": "int", "__array__": "numpy"}.items():
     setattr(Variable, _name, number(_shown))
 for _name in ("item", "tolist", "numpy", "backward"):

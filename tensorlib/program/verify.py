@@ -208,7 +208,7 @@ def is_untried(type: str) -> bool:
 
 
 # What only programs have, and has effects, or gives what is not among its arguments.
-UNTRIED = {"optimizer_step", "set_grad", "get_grad", "placeholder"}
+UNTRIED = {"optimizer_step", "set_grad", "get_grad", "placeholder", "check"}
 
 
 def nested(container: Any) -> Any:

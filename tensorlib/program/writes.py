@@ -24,6 +24,8 @@ class Writes:
 
     def __init__(self, recorder: Any):
         self.recorder = recorder
+        self.lasting: set[int] = set()           # memory that was there before, and was written
+        self.by_data: set[int] = set()           # of that, by way of what `data` gave
         self.based: dict[int, Variable] = {}     # of a view: its base's value when it was taken
 
     # ---- views
@@ -67,24 +69,24 @@ class Writes:
             method = getattr(Tensor, name)
             method(*args)
             return self.relaid(name[:-1], x, before, args[1:])
-        if self.is_lasting(x, before):
+        base = x if x._base is None else x._base
+        if storage_of(base) in self.recorder.outside:
+            self.recorder.check_write(name, x, args[1:])
+            self.lasting.add(storage_of(base))
+            if was_made_since(base, self.recorder.epoch):        # it has a version of its own
+                self.by_data.add(storage_of(base))
             run(op, name, args, kwargs)
             return self.as_it_is(op, name, x, before, given, kwargs)
+        if any(y is not base and y.grad_fn is not None
+               for y in self.recorder.by_storage.get(storage_of(base), ())):
+            raise CaptureError(f"{name}: a write by way of what detach() or data gave can't be "
+                               f"captured, {self.recorder.line()}; write into a clone")
         if x.requires_grad and not x.is_leaf and not is_grad_enabled():
             raise CaptureError(f"{name}: a write under no_grad into what has a gradient can't be "
                                f"captured, {self.recorder.line()}; write into a clone")
-        if x._base is None and before.persistable:
-            before.value = x.clone()             # a constant, which is written from now on
         run(op, name, args, kwargs)
         self.as_new(op, name, x, before, given, kwargs)
         return x
-
-    def is_lasting(self, x: Tensor, before: Variable) -> bool:
-        """Whether a tensor was there before the function, as its own input or from outside."""
-        base = x if x._base is None else x._base
-        whole = self.recorder.variable_of(base)
-        return (not was_made_since(base, self.recorder.epoch)
-                or any(whole is x for x in self.recorder.program.inputs))
 
     def as_it_is(self, op: Op | None, name: str, x: Tensor, before: Variable, given: list[Any],
                  kwargs: dict[str, Any]) -> Tensor:
@@ -122,7 +124,6 @@ class Writes:
             whole = self.recorder.known[id(base)][1]
             fresh = self.noted(operations.view_scatter.name, {"input": whole, "value": fresh}, base,
                                {"place": place_in(base, x)})
-            self.based[id(x)] = fresh
         self.spread_to_aliases(x if base is None else base, fresh)
 
     def spread_to_aliases(self, base: Tensor, fresh: Variable) -> None:

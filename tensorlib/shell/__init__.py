@@ -5,7 +5,4 @@ The modules of this folder are those of the package itself: `tensorlib/shell/cud
 have settings of its own; that they are files of this folder is for readers and type checkers.
 """
 
-import tensorlib
-
-tensorlib.__path__ += __path__
-__path__ = []
+FOLDER, __path__ = __path__, []

@@ -4,6 +4,7 @@ import numpy as np
 
 from tensorlib._core.base.device import NoSuchDevice, require_device
 from tensorlib._core.base.dtypes import BY_NAME
+from tensorlib._core.base.importing import deferred
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.late import declared
 from tensorlib.ops.publish import attach_checked
@@ -67,7 +68,29 @@ def xpu(self, device=None, non_blocking=False, memory_format=None):
     raise NoSuchDevice(f"xpu: {device!r} is no GPU")
 
 
-for _method in (new, ndimension, is_pinned, pin_memory, cuda, xpu):
+_from_dense = deferred("tensorlib.sparse", "from_dense")
+
+
+def to_sparse(self, sparse_dim=None, *, layout=None):
+    """The tensor without its zeros, as a sparse one: docs/sparse.md.
+
+    sparse_dim: how many of the first dims have positions, by default all. Raises: RuntimeError.
+    """
+    return _from_dense(self, sparse_dim)
+
+
+def to_sparse_csr(self):
+    """The matrix without its zeros, as a sparse one, whose entries are in order of rows."""
+    return _from_dense(self).to_sparse_csr()
+
+
+def to_dense(self, dtype=None):
+    """The tensor itself, as it is dense; in `dtype` if that is given."""
+    return self if dtype is None else self.to(dtype)
+
+
+for _method in (to_sparse, to_sparse_csr, to_dense, new, ndimension, is_pinned, pin_memory, cuda,
+                xpu):
     attach_checked(_method.__name__, _method)
 attach_checked("type", type_)
 

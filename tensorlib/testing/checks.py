@@ -39,7 +39,7 @@ def compare(op, sample, dtype, signed_zeros=False):
         require(type(given) is op.returns, op, f"the result is {type(given).__name__}")
     results, references = outputs(given), expected(op, sample)
     if op.random:
-        compare_drawn(op, sample, dtype, *results, *references)
+        compare_drawn(op, sample, dtype, results, references)
         return
     require(len(results) == len(references), op,
             f"{len(results)} results, but the reference gives {len(references)}")
@@ -60,18 +60,27 @@ def compare(op, sample, dtype, signed_zeros=False):
         np.testing.assert_array_equal(values(x), old, "an input was changed")
 
 
-def compare_drawn(op, sample, dtype, result, least, greatest):
-    """Random numbers: dtype, shape and bounds, the same from one seed, then others."""
-    wanted = result_dtype(op, sample, dtype, least)
-    require(result.dtype == wanted, op, f"the result is {result.dtype}, not {wanted}")
-    require(tuple(result.shape) == least.shape, op,
-            f"the result has shape {tuple(result.shape)}, not {least.shape}")
-    drawn = values(result)
-    require(((least <= drawn) & (drawn <= greatest)).all(), op, "a number is out of its bounds")
-    np.testing.assert_array_equal(values(call(op, sample)), drawn, "one seed gives other numbers")
-    args, kwargs = prepared(op, sample)
-    if np.sum(least < greatest) >= MANY:
-        require((values(op.function(*args, **kwargs)) != drawn).any(), op,
+def compare_drawn(op, sample, dtype, results, bounds):
+    """Random numbers: dtype, shape and bounds, the same from one seed, then others.
+
+    bounds: the least and the greatest numbers of the first result, of the second, and so on.
+    """
+    require(2 * len(results) == len(bounds), op,
+            f"{len(results)} results, but the reference gives {len(bounds)} bounds")
+    drawn = [values(result) for result in results]
+    for result, numbers, least, greatest in zip(results, drawn, bounds[::2], bounds[1::2]):
+        wanted = result_dtype(op, sample, dtype, least)
+        require(result.dtype == wanted, op, f"the result is {result.dtype}, not {wanted}")
+        require(tuple(result.shape) == least.shape, op,
+                f"the result has shape {tuple(result.shape)}, not {least.shape}")
+        require(((least <= numbers) & (numbers <= greatest)).all(), op,
+                "a number is out of its bounds")
+    for numbers, again in zip(drawn, outputs(call(op, sample))):
+        np.testing.assert_array_equal(values(again), numbers, "one seed gives other numbers")
+    if sum(np.sum(least < greatest) for least, greatest in zip(bounds[::2], bounds[1::2])) >= MANY:
+        args, kwargs = prepared(op, sample)
+        others = outputs(op.function(*args, **kwargs))
+        require(any((values(x) != numbers).any() for x, numbers in zip(others, drawn)), op,
                 "it draws the same numbers twice")
 
 
@@ -251,8 +260,8 @@ def check_differences(op, tensors, wanted, tangents, moving, outs, moved, eps=1e
         there, back = (
             outputs(function(*[x + step * t for x, t in zip(wanted, tangents)]))
             for step in (eps, -eps))
-        ahead, behind = compress(there, moving), compress(back, moving)
-    for out, tangent, after, before in zip(outs, moved, ahead, behind, strict=True):
+        ahead, below = compress(there, moving), compress(back, moving)
+    for out, tangent, after, before in zip(outs, moved, ahead, below, strict=True):
         require(tangent.shape == out.shape and tangent.dtype == out.dtype, op,
                 f"the tangent of {out.dtype}{tuple(out.shape)} is "
                 f"{tangent.dtype}{tuple(tangent.shape)}")

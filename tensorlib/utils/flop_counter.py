@@ -27,14 +27,13 @@ class FlopCounterMode(Interpreter):
         self.depth, self.display, self.custom = depth, display, custom_mapping or {}
         self.flop_counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
-    def __enter__(self) -> "FlopCounterMode":
+    def settings(self) -> None:
+        """The counts begin anew, and modules are known by name."""
         self.flop_counts.clear()
         self.modules = ModuleTracker().__enter__()
-        super().__enter__()
-        return self
 
-    def __exit__(self, *error: object) -> None:
-        super().__exit__(*error)
+    def ended(self) -> None:
+        """Prints the counts, if they are to be displayed."""
         self.modules.__exit__()
         if self.display:
             print(self.get_table(self.depth))

@@ -18,17 +18,10 @@ from tensorlib.testing.catalogue import kind_of_work
 
 from .arguments import declared, varied
 from .excuses import NEVER_RETURNS, excuse
-from .outcome import differs, outcome
+from .outcome import differs, inside, outcome
 
 OTHER_PLACES = {"unfold": ("Tensor",)}       # of which `nn.functional` has another
 PLACES = ("nn.functional", "", "linalg", "special", "Tensor")
-
-
-def inside(library, place):
-    """A namespace of a library."""
-    for name in filter(None, place.split(".")):
-        library = getattr(library, name, None)
-    return library
 
 
 def found(op):

@@ -27,6 +27,13 @@ def outcome(library, function, call):
         return "returned", found, views, derivatives(library, results, tensors)
 
 
+def inside(library, place):
+    """What a library has under a name with dots, or None."""
+    for name in filter(None, place.split(".")):
+        library = getattr(library, name, None)
+    return library
+
+
 def tensors_in(library, result):
     """The tensors of a result, in order."""
     if isinstance(result, library.Tensor):

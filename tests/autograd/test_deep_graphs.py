@@ -19,7 +19,7 @@ def small_stack():
 
     def run(function):
         result = []
-        previous = threading.stack_size(256 * 1024)
+        previous = threading.stack_size(128 * 1024)
         try:
             thread = threading.Thread(target=lambda: result.append(function()))
             thread.start()
@@ -55,6 +55,64 @@ def test_a_deep_chain_is_freed_without_a_sweep(small_stack):
         return True
 
     assert small_stack(work)
+
+
+class Twice(tl.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.kept = x              # not saved, so that it holds the graph by an attribute
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2
+
+
+def hooked(x):
+    y = x * 2
+    x.register_hook(lambda g: y.detach() and None)
+    return y
+
+
+@pytest.mark.parametrize("step", [
+    lambda x: x.tanh(),                             # saves its result
+    lambda x: x * x,                                # and its input
+    lambda x: x.view(1).expand(2)[:1],              # views
+    lambda x: tl.stack([x, x])[0],                  # nodes of several edges
+    lambda x: x.exp_(),                             # writes in place
+    Twice.apply,
+    hooked,
+], ids=["result", "input", "view", "stack", "inplace", "function", "hook"])
+def test_a_chain_of_any_kind_is_freed_on_a_small_stack(step, small_stack):
+    def work():
+        x = tl.ones(1, requires_grad=True) * 1
+        for _ in range(100_000):
+            x = step(x)
+        del x
+        gc.collect()
+        return True
+
+    assert small_stack(work)
+
+
+def test_a_chain_of_gradients_is_freed_on_a_small_stack(small_stack):
+    def work():
+        x = tl.ones(1)
+        for _ in range(100_000):
+            y = tl.ones(1)
+            y.grad = x
+            x = y
+        del x, y
+        return True
+
+    assert small_stack(work)
+
+
+def test_a_gradient_that_someone_else_holds_keeps_its_own():
+    x, g, second = tl.ones(1), tl.ones(1), tl.ones(1)
+    x.grad, g.grad = g, second
+    del x
+    assert g.grad is second
 
 
 def test_a_deep_chain_is_differentiated_twice(small_stack):

@@ -173,3 +173,27 @@ def test_threads_that_meet_in_a_graph_are_told_and_each_alone_is_right():
     x.grad = None
     z.backward()
     np.testing.assert_allclose(x.grad.tolist(), wanted)
+
+
+def test_threads_that_share_a_leaf_wait_for_each_other():
+    """The second comes while the first is in a hook; both gradients are added."""
+    x = leaf(1.0, 2.0)
+    y, z = x.exp(), x * 3
+    inside, came = threading.Event(), threading.Event()
+
+    def wait(g):
+        inside.set()
+        assert came.wait(30)
+
+    y.register_hook(wait)
+
+    def other():
+        assert inside.wait(30)
+        came.set()
+        z.sum().backward()
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    y.sum().backward()
+    thread.join()
+    np.testing.assert_allclose(x.grad.tolist(), (x.detach().exp() + 3).tolist(), rtol=1e-6)

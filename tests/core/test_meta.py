@@ -236,3 +236,33 @@ def test_how_they_look():
 def test_numbers_that_were_first_seen_on_meta_keep_their_value():
     assert (tl.zeros(3, device="meta") * 0.7251).is_meta
     assert tl.equal(tl.ones(3) * 0.7251, tl.full((3,), 0.7251))
+
+
+def test_a_tensor_like_another_is_made_on_the_device_that_is_asked_for():
+    x = tl.ones(2, 3, 4, 5).to(memory_format=tl.channels_last)
+    on_meta = tl.zeros_like(x, device="meta", dtype=tl.float64)
+    assert on_meta.is_meta and on_meta.stride() == x.stride() and on_meta.dtype is tl.float64
+    back = tl.ones_like(on_meta, device="cpu")
+    assert not back.is_meta and back.shape == x.shape and (back == 1).all()
+    for made in (on_meta.new_zeros(2), on_meta.new_full((2,), 3), on_meta.new_tensor([1.0, 2.0])):
+        assert made.is_meta and made.shape == (2,) and made.dtype is tl.float64
+    assert on_meta.new_ones(2, device="cpu").tolist() == [1, 1]
+
+
+def test_no_elements_come_from_meta_by_as_tensor():
+    assert tl.as_tensor(tl.ones(2), device="meta").is_meta
+    assert tl.asarray([1.0, 2.0], device="meta").is_meta
+    with pytest.raises(NotImplementedError, match="meta"):
+        tl.as_tensor(tl.ones(2, device="meta"), device="cpu")
+
+
+def test_a_value_on_meta_fills_what_is_on_meta():
+    x, mask = tl.ones(3, device="meta"), tl.ones(3, device="meta").bool()
+    assert x.masked_fill(mask, tl.ones((), dtype=tl.int64, device="meta")).shape == (3,)
+
+
+def test_a_mask_on_meta_picks_nothing_of_what_has_elements():
+    mask = tl.ones(2, 3, device="meta").bool()
+    for pick in (lambda: tl.ones(2, 3)[mask], lambda: tl.ones(2, 3).masked_select(mask)):
+        with pytest.raises((NotImplementedError, RuntimeError), match="meta"):
+            pick()

@@ -18,7 +18,7 @@ sys.modules["tensorlib"] = package
 from tensorlib._core.graph.op import Op
 from tensorlib._core.tensor.tensor import Tensor
 x = Tensor.__new__(Tensor)
-op = Op("identity", "", ("input",), registered=False)
+op = Op("identity", "", ("input",))
 try:
     {{call}}
 except RuntimeError as error:

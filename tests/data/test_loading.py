@@ -154,6 +154,7 @@ def test_what_does_not_make_a_batch(batch, error, words):
 @pytest.mark.parametrize("options, words", [
     ({"num_workers": -1}, "num_workers option should be non-negative"),
     ({"timeout": -1}, "timeout option should be non-negative"),
+    ({"timeout": float("nan")}, "timeout option should be non-negative, got nan"),
     ({"prefetch_factor": 2}, "prefetch_factor option could only be specified"),
     ({"prefetch_factor": 0, "num_workers": 1}, "prefetch_factor option should be positive"),
     ({"persistent_workers": True}, "persistent_workers option needs"),

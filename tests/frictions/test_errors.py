@@ -42,7 +42,7 @@ def broken(w):
 
 CALLS = {
     "operator": lambda: X @ X, "broadcast": lambda: X + tl.ones(7), "index": lambda: X[5],
-    "composite": lambda: X.norm("nuc"), "of composites": lambda: X.masked_fill(X[0, :2] > 0, 1.0),
+    "composite": lambda: X.norm("abc"), "of composites": lambda: X.masked_fill(X[0, :2] > 0, 1.0),
     "in place": lambda: X.clone().masked_fill_(tl.ones(2) > 0, 1.0),
     "cat": lambda: tl.cat([X, X[0]]), "view": lambda: X.view(7),
     "backward": lambda: X.sum().backward(),
@@ -87,7 +87,6 @@ def test_a_variable_of_the_environment_shows_all_frames(monkeypatch):
 
 @pytest.mark.parametrize("call, error, text", [
     (lambda: X.softmax(), TypeError, "softmax.* missing the argument 'dim'"),
-    (lambda: X.norm("nuc"), ValueError, "norm: the nuclear norm, .* no decomposition"),
     (lambda: X.norm("abc"), ValueError, "norm: p='abc' is not supported"),
     (lambda: X.sum().backward(), RuntimeError, r"backward: .*requires_grad_\(\) on the leaves"),
     (lambda: X[5], IndexError, r"getitem: index 5 is out of bounds .* size 2 .*\(2, 3\)"),
@@ -133,7 +132,7 @@ def test_a_rule_in_the_manner_of_autograd_is_told_how_rules_are_written_here():
 ])
 def test_an_unknown_keyword_is_refused_with_the_nearest_argument(call, function, nearest):
     with pytest.raises(TypeError, match=rf"{function}\(\) got an unexpected keyword argument "
-                                        rf"'\w+'; did you mean .*'{nearest}'"):
+                                        rf"'\w+'[;.] [dD]id you mean .*'{nearest}'"):
         call()
 
 
@@ -143,5 +142,6 @@ def test_an_error_of_the_users_own_stays_what_it_is():
 
     def other(x, dim):
         return x
-    with pytest.raises(TypeError, match=r"other\(\) got an unexpected keyword argument 'dims'$"):
+    with pytest.raises(TypeError, match=r"other\(\) got an unexpected keyword argument 'dims'"
+                                        r"(\. Did you mean 'dim'\?)?$"):      # Python's, from 3.13
         grad(lambda x: user(x, 1))(X)

@@ -141,3 +141,13 @@ def test_counts_by_shared_rates_differ_where_that_is_asked_for():
     assert found.shape == (2, 40) and (found[0] != found[1]).any()
     own = vmap(tl.poisson, randomness=IN_BATCH)(tl.full((2, 40), 50.0))
     assert (own[0] != own[1]).any() and 40 < own.mean() < 60
+
+
+def test_an_entry_outside_of_an_examples_matrix_is_refused():
+    """And not taken for one of the next example's."""
+    product = tl.ops.registry["sparse_product"].function
+    places, dense = tl.tensor([0, 1]), tl.ones(3, 2, 2)
+    for outside in (2, -1):
+        with pytest.raises(IndexError, match="sparse_product"):
+            vmap(lambda values, x, row=outside: product(values, x, tl.tensor([0, row]), places, 2))(
+                tl.ones(3, 2), dense)

@@ -20,7 +20,16 @@ def no_leaf():
 
 
 @pytest.mark.parametrize("act, error, text", [
+    (lambda: nn.Linear(5, 3)(tl.ones(2, 4)), RuntimeError,
+     r"linear: expects 5 features, got 4: an input of shape \(2, 4\) does not fit to a weight"),
     # losses
+    (lambda: nn.CrossEntropyLoss(tl.ones(2, 3), tl.ones(2)), RuntimeError,
+     r"^CrossEntropyLoss: .* then called: CrossEntropyLoss\(\)\(input, target\)$"),
+    (lambda: nn.MSELoss(tl.ones(2), tl.ones(2)), RuntimeError, "^MSELoss: got a Tensor for an"),
+    (lambda: nn.CrossEntropyLoss()(tl.ones(2, 3), tl.tensor([0.0, 1.0])), ValueError,
+     r"cross_entropy: .* numbers of classes are integers: target.long\(\)$"),
+    (lambda: nn.CrossEntropyLoss()(tl.ones(2, 3), tl.eye(3)[:2].long()), ValueError,
+     r"cross_entropy: .* an integer target is the number of a class: target.argmax\(1\)"),
     (lambda: nn.MultiMarginLoss(weight=tl.ones(2, 2)), ValueError,
      "^MultiMarginLoss: weight must be None or have 1 dim, got 2$"),
     (lambda: nn.MultiMarginLoss(weight=tl.ones(())), ValueError, "1 dim, got 0$"),

@@ -7,13 +7,13 @@ from tensorlib.ops import registry
 from tensorlib.ops.late import FAMILIES
 
 PUBLISHED = """
-import sys, tensorlib as tl
-from tensorlib.ops.late import FAMILIES, StandIn, load
+import importlib, sys, tensorlib as tl
+from tensorlib.ops.late import FAMILIES, StandIn
 from tensorlib.ops.publish import FUNCTIONS
 family = sys.argv[1]
 places = {"functions": FUNCTIONS, "methods": vars(tl.Tensor), "package": vars(tl)}
 before = {place: set(names) for place, names in places.items()}
-load(family)
+importlib.import_module(family)
 for place, names in places.items():
     left = [name for name, value in names.items()
             if type(value) is StandIn and value.family == family]

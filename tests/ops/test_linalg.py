@@ -49,7 +49,7 @@ def test_dtypes_are_promoted():
 def test_numbers_are_no_operands():
     with pytest.raises(TypeError):
         tl.tensor([[1.0]]) @ 2
-    with pytest.raises(TypeError, match="mm: expects two Tensors, got int"):
+    with pytest.raises(TypeError, match="mm: input must be a Tensor, not int"):
         tl.mm(2, tl.tensor([[1.0]]))
 
 

@@ -65,7 +65,8 @@ def test_a_signature_has_the_names_of_the_tensors(name):
     ("cumsum",
      "cumsum(input: tensorlib._core.tensor.tensor.Tensor, dim, dtype=None, *, out=None)")])
 def test_help(name, text):
-    assert text in pydoc.plain(pydoc.render_doc(FUNCTIONS[name]))
+    shown = pydoc.plain(pydoc.render_doc(FUNCTIONS[name]))
+    assert "".join(text.split()) in "".join(shown.split())      # in one line or, from 3.13, several
 
 
 def test_the_exponent_goes_by_its_name():

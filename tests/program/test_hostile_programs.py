@@ -154,3 +154,82 @@ def test_what_is_made_of_numbers_is_not_made_by_the_verifier(call):
     program.verify(program.parse(
         f"{HEAD}float32[4000000000] = {call}\n"))
     assert tl.memory.stats()["peak"] - before < 2**20
+
+
+# Each of these took minutes, or did not end, where a pass over the text took another at each place.
+LONG = 400_000
+
+
+@pytest.mark.parametrize("line", [
+    "y: float32[2] = mul(x, x)" + " " * LONG + "# a.py:3",
+    "y: float32[2] = mul(x, x)\n" + "\n" * LONG,
+], ids=["spaces before a comment", "lines without a word"])
+def test_long_texts_are_read_in_one_pass(line):
+    text = HEAD[:-len("y: ")] + line + "\n"
+    assert str(program.parse(text)).split() == text.split()
+
+
+@pytest.mark.parametrize("line, message", [
+    ("float32[2] = mul(x, x)" + " " * LONG + "# a'b", "cannot read"),
+    ("float32[2] = mul(x, " + "1" * LONG + "a)", "cannot read"),
+    ("float32[2] = mul(x, '" + r"\a" * LONG + ")", "cannot read"),
+    ("float32[2] = mul(x,\n" + "1,\n" * LONG, "mul takes 2 inputs"),
+    ("float32[2] = mul(x, " + "[" * LONG, "nested too deep"),
+    ("float32[2] = mul(x, x)" + " #" * LONG, "cannot read"),
+], ids=["spaces", "digits", "a string without an end", "parts", "brackets", "signs of comments"])
+def test_long_texts_are_refused_in_one_pass(line, message):
+    with pytest.raises(program.ProgramError, match=message):
+        program.parse(f"{HEAD}{line}\n")
+
+
+def test_a_long_index_is_written_and_read():
+    places = [int(i) for i in range(100_000)]
+    made = program.trace(lambda x: x[places], tl.ones(100_000))
+    assert str(program.parse(str(made), made.values())) == str(made)
+
+
+def test_a_line_is_cut_in_no_string():
+    text = (f"{HEAD}float32[2] = mul(x, x)\n")
+    made = program.parse(text)
+    call = made.block.ops[0]
+    call.attributes["words"] = ["a,  b" * 30, 'it\'s, "so"' * 20, "[, ]" * 30]
+    assert call.attributes["words"] == program.parse(str(made)).block.ops[0].attributes["words"]
+
+
+@pytest.mark.parametrize("container", [list, dict, tuple])
+def test_a_result_in_itself_is_an_error_or_runs_eagerly(container):
+    def deep(x):
+        value = [x]
+        if container is list:
+            value.append(value)
+            return value
+        if container is dict:
+            value = {"x": x}
+            value["self"] = value
+            return value
+        for _ in range(5000):
+            value = (value,)
+        return value
+
+    with pytest.raises(RecursionError, match="what the function returned"):
+        program.trace(deep, tl.ones(2))
+    if container is tuple:
+        return
+    compiled = tl.compile(deep)
+    with pytest.warns(RuntimeWarning, match="twice, or one in itself"):
+        compiled(tl.ones(2))
+    found = compiled(tl.ones(2))
+    assert type(found) is container and any(x is found for x in (
+        found.values() if container is dict else found))
+
+
+def test_a_list_that_is_returned_twice_is_one_list():
+    def f(x):
+        found = [x * 2]
+        return found, found
+
+    compiled = tl.compile(f)
+    with pytest.warns(RuntimeWarning, match="returns the same list twice"):
+        compiled(tl.ones(2))
+    first, second = compiled(tl.ones(2))
+    assert first is second

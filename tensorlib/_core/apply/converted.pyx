@@ -9,24 +9,29 @@ from warnings import warn
 
 from cpython.object cimport PyObject_Call
 
+from tensorlib._core.apply.halves cimport widened
 from tensorlib._core.apply.operators cimport (
     call_binary, call_inplace, check_count, store_results,
 )
+from tensorlib._core.base cimport watch
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.interpreters.door cimport interpreted
-from tensorlib._core.interpreters.foreign cimport is_taken, overridden, stands_in
+from tensorlib._core.interpreters.foreign cimport (
+    done_for_stand_in, is_taken, may_override, overridden,
+)
 from tensorlib._core.tensor.tensor cimport Tensor
 
 from tensorlib._core.base.error_names import name_errors, shown
 
 
 def make_checked(str name, dict places, function, bint takes_out=False, op=None,
-                 str between=None):
+                 str between=None, bint widens=False):
     """A plain function behind a check that the arguments at these places (by name) are Tensors.
 
     op: the record of one that a capture is offered as a whole. between: the keyword of a number
-    that may stand after the first tensor, as older versions of PyTorch took it.
+    that may stand after the first tensor, as older versions of PyTorch took it. widens: half types
+    are computed in float32.
     """
     def checked(*args, **kwargs):
         if between is not None and len(args) == len(places) + 1 and between not in kwargs and (
@@ -39,15 +44,18 @@ def make_checked(str name, dict places, function, bint takes_out=False, op=None,
             if done is not NotImplemented:
                 return done
         if not are_tensors(places, args, kwargs):
-            return instead_of_tensors(public, name, places, args, kwargs)
+            done = instead_of_tensors(public, name, places, args, kwargs)
+            if done is not NotImplemented:
+                return done
         if watched:
-            return interpreted(op, name, args, kwargs, plain_function, (name, function, takes_out))
-        return run_function(name, function, takes_out, args, kwargs)
+            return interpreted(op, name, args, kwargs, plain_function,
+                               (name, function, takes_out, widens))
+        return run_function(name, function, takes_out, widens, args, kwargs)
 
     def checked_first(first=..., /, *args, **kwargs):
         if watched:
             return checked(*(() if first is ... else (first, *args)), **kwargs)
-        if not is_taken(first):
+        if not isinstance(first, Tensor):
             done = instead_of_tensors(public, name, places,
                                       () if first is ... else (first, *args), kwargs)
             if done is not NotImplemented:
@@ -55,6 +63,8 @@ def make_checked(str name, dict places, function, bint takes_out=False, op=None,
         try:
             if first is ...:
                 return function(**kwargs)
+            if widens:
+                return widened(function, (first, *args), kwargs)
             if kwargs:
                 return function(first, *args, **kwargs)
             return function(first, *args) if args else function(first)
@@ -66,17 +76,21 @@ def make_checked(str name, dict places, function, bint takes_out=False, op=None,
 
 
 cdef object plain_function(object what, tuple args, dict kwargs):
-    name, function, takes_out = what
-    return run_function(name, function, takes_out, args, {} if kwargs is None else kwargs)
+    name, function, takes_out, widens = what
+    return run_function(name, function, takes_out, widens, args, {} if kwargs is None else kwargs)
 
 
-cdef inline object run_function(str name, object function, bint takes_out, tuple args, dict kwargs):
+cdef inline object run_function(str name, object function, bint takes_out, bint widens, tuple args,
+                                dict kwargs):
     """What a function in Python gives, or its `out` with that."""
     cdef object out = None
     if takes_out and "out" in kwargs:
         out = kwargs.pop("out")
     try:
-        result = function(*args, **kwargs) if kwargs else function(*args)
+        if widens:
+            result = widened(function, args, kwargs)
+        else:
+            result = function(*args, **kwargs) if kwargs else function(*args)
     except BaseException as error:
         raise shown(error, function, kwargs)
     if out is None:
@@ -86,28 +100,42 @@ cdef inline object run_function(str name, object function, bint takes_out, tuple
 
 
 cdef bint are_tensors(dict places, tuple args, dict kwargs) except -1:
-    """Whether the arguments at these places are Tensors, or what stands in for them."""
+    """Whether the arguments at these places are Tensors, and no other is of a class of its own."""
     cdef Py_ssize_t place
     for argument, place in places.items():
         x = args[place] if place < len(args) else kwargs.get(argument)
-        if not (is_taken(x)):
+        if not isinstance(x, Tensor):
+            return False
+    for x in args:
+        if is_unknown(x):
+            return False
+    for x in kwargs.values():
+        if is_unknown(x):
             return False
     return True
+
+
+cdef inline bint is_unknown(object x) except -1:
+    """Whether an argument is no Tensor, and may stand for some."""
+    if x is None or isinstance(x, (Tensor, int, float, str, tuple, list)):
+        return False
+    return is_taken(x)
 
 
 cdef object instead_of_tensors(function, str name, dict places, tuple args, dict kwargs):
     """What a class of its own makes of a call with other arguments than Tensors.
 
-    NotImplemented where all are Tensors after all. Raises: TypeError for one that is not.
+    NotImplemented where the function itself does it. Raises: TypeError for an argument that is to
+    be a Tensor and is none.
     """
     done = overridden(function, args, kwargs)
     if done is not NotImplemented:
         return done
     for argument, place in places.items():
         x = args[place] if place < len(args) else kwargs.get(argument)
-        if not (is_taken(x)):
+        if not is_taken(x):
             raise TypeError(f"{name}: {argument} must be a Tensor, not {type(x).__name__}")
-    return NotImplemented
+    return done_for_stand_in(function, args, kwargs)
 
 
 def make_converted(str name, dict places, convert, call, int least, int most, bint in_place,
@@ -122,6 +150,10 @@ def make_converted(str name, dict places, convert, call, int least, int most, bi
     def function(*args, **kwargs):
         cdef object out = None, given
         cdef Py_ssize_t count = len(<tuple>args)
+        if count and may_override((<tuple>args)[0]):
+            given = overridden(public, args, kwargs)
+            if given is not NotImplemented:
+                return given
         if not kwargs and count == most and not checks:
             return call(*args)
         if count > most or not kwargs and count < least:
@@ -130,7 +162,9 @@ def make_converted(str name, dict places, convert, call, int least, int most, bi
                             f"got {count}")
         if checks and not (first_alone and count and isinstance((<tuple>args)[0], Tensor)):
             if not are_tensors(places, args, kwargs):
-                return instead_of_tensors(function, name, places, args, kwargs)
+                given = instead_of_tensors(public, name, places, args, kwargs)
+                if given is not NotImplemented:
+                    return given
         if not in_place and "out" in kwargs:
             out = kwargs.pop("out")
         try:
@@ -146,9 +180,12 @@ def make_converted(str name, dict places, convert, call, int least, int most, bi
     def function_or_alone(first=..., /, *args, **kwargs):
         if first is ...:
             return function(**kwargs)
-        return function(first, *args, **kwargs) if args or kwargs else alone(first)
+        if args or kwargs or watched & watch.OVERRIDES:
+            return function(first, *args, **kwargs)
+        return alone(first)
 
-    return function if alone is None else function_or_alone
+    public = function if alone is None else function_or_alone
+    return public
 
 
 OPTIONS = ("alpha", "rounding_mode")       # what `make_optioned` knows
@@ -158,11 +195,13 @@ def make_optioned(Op op, str option, convert, bint in_place):
     """A binary operation that has an option: `convert` is asked for a call that gives it."""
     if option == "alpha":
         def function(input=..., other=..., *more, alpha=..., out=None):
-            return call_optioned(op, convert, in_place, input, other, more, out, option, alpha)
+            return call_optioned(op, public, convert, in_place, input, other, more, out, option,
+                                 alpha)
     else:
         def function(input=..., other=..., *more, rounding_mode=..., out=None):
-            return call_optioned(op, convert, in_place, input, other, more, out, option,
+            return call_optioned(op, public, convert, in_place, input, other, more, out, option,
                                  rounding_mode)
+    public = function
     return name_errors(function)
 
 
@@ -177,18 +216,23 @@ cdef int warn_of_place(str name, str option) except -1:
     return 0
 
 
-cdef inline object call_optioned(Op op, object convert, bint in_place, object a, object b,
-                                 tuple more, object out, str option, object value):
+cdef inline object call_optioned(Op op, object public, object convert, bint in_place, object a,
+                                 object b, tuple more, object out, str option, object value):
     cdef object given
     if in_place and out is not None:
         raise TypeError(f"{op.name}_: takes no out: the result goes into the tensor itself")
     if option == "alpha" and value is ... and len(more) == 1 and is_number(b) and (
-            isinstance(more[0], Tensor) or stands_in(more[0])):
+            is_taken(more[0])):
         warn_of_place(op.name + "_" * in_place, "alpha")
         value, b, more = b, more[0], ()
     if value is not ...:
         if more or b is ...:
             check_count(op.name + "_" * in_place, 2, more, b)
+        if may_override(a) or may_override(b):
+            given = overridden(public, (a, b), {option: value, **({} if out is None else {
+                "out": out})})
+            if given is not NotImplemented:
+                return given
         given = convert(a, b, **{option: value})
         if type(given) is list:
             return run_instead(op.name, <list>given, in_place, out)
@@ -201,7 +245,7 @@ cdef inline object call_optioned(Op op, object convert, bint in_place, object a,
 cdef object run_instead(str name, list given, bint in_place, object out):
     """Runs another operation on a tensor, in the form that was called: plain, in place or with
     `out`."""
-    if not (isinstance(given[1], Tensor) or stands_in(given[1])):
+    if not is_taken(given[1]):
         raise TypeError(f"{name}: input must be a Tensor, not {type(given[1]).__name__}")
     function = getattr(given[0], "inplace", None) if in_place else given[0]
     if function is None:

@@ -332,7 +332,7 @@ def refuse_stale(g, maker):
 
 
 cdef Op STALE = Op("stale_view", "A view that a Function made, after its base was written.",
-                   ("input",), ("maker",), (None,), registered=False)
+                   ("input",), ("maker",), (None,))
 STALE.add_rule("input", refuse_stale, names=("g", "maker"))
 
 

@@ -19,7 +19,7 @@ from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.interpreters.door cimport interpreted
-from tensorlib._core.interpreters.foreign cimport refuse_shared_write, stand_in
+from tensorlib._core.interpreters.foreign cimport instead_of, refuse_shared_write, stand_in
 from tensorlib._core.interpreters.recording cimport apply_general, record
 from tensorlib._core.products.product cimport bind_product, product, promoted
 from tensorlib._core.tensor.tensor cimport Tensor, requires_grad
@@ -221,11 +221,7 @@ def make_product(int a_ndim=0, int b_ndim=0, str second="other"):
             if named:
                 raise TypeError(f"{op.name}: takes input, {second} and out; got {list(named)}")
             if not (isinstance(input, Tensor) and isinstance(other, Tensor)):
-                done = stand_in(op, (input, other), None) if out is None else NotImplemented
-                if done is not NotImplemented:
-                    return done
-                wrong = other if isinstance(input, Tensor) else input
-                raise TypeError(f"{op.name}: expects two Tensors, got {type(wrong).__name__}")
+                return instead_of(op, (input, other), None if out is None else {"out": out})
             if a_ndim:
                 check_dims(op.name, input, other, a_ndim, b_ndim)
             if out is None:
@@ -275,11 +271,9 @@ def make_reduction(Op op):
         if keepdims is not None:
             keepdim = keepdims
         if not isinstance(input, Tensor):
-            named = {"dim": dim, "keepdim": keepdim, **({"dtype": dtype} if dtype else {})}
-            done = stand_in(op, (input,), named) if out is None else NotImplemented
-            if done is not NotImplemented:
-                return done
-            raise TypeError(f"{op.name}: input must be a Tensor, not {type(input).__name__}")
+            return instead_of(op, (input,), {
+                "dim": dim, "keepdim": keepdim, **({"dtype": dtype} if dtype else {}),
+                **({} if out is None else {"out": out})})
         if keepdim is not False and keepdim is not True:
             raise TypeError(f"{op.name}: keepdim must be a bool, got {keepdim!r}")
         if dtype is not None and not takes_dtype:
@@ -324,11 +318,7 @@ def make_sized(Op op):
                 return registry["view_dtype"].function(input, sizes[0])
             sizes = as_sizes(op, sizes[0])
         if not isinstance(input, Tensor):
-            done = stand_in(op, (input, sizes), None)
-            if done is NotImplemented:
-                raise TypeError(f"{op.name}: {op.arguments[0]} must be a Tensor, not "
-                                f"{type(input).__name__}")
-            return done
+            return instead_of(op, (input, sizes), None)
         if watched:
             return interpreted(op, op.name, (input, sizes), None, plain_sized, op)
         return run_sized(op, forward, input, sizes)

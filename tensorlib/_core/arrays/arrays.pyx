@@ -19,10 +19,9 @@ from tensorlib._core.base.storage cimport borrow
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.interpreters.stack cimport leaving, made
-from tensorlib._core.tensor.meta cimport is_meta
+from tensorlib._core.tensor.meta cimport refuse_reading
 from tensorlib._core.tensor.tensor cimport Export, Tensor, over_storage, requires_grad
 
-from tensorlib._core.tensor.meta import refuse_reading
 from tensorlib._core.tensor.tensor import attach
 
 cnp.import_array()
@@ -171,8 +170,7 @@ cdef object window(Tensor x):
     cdef cnp.npy_intp strides[MAX_NDIM]
     cdef Py_ssize_t itemsize = ITEMSIZE[x.type]
     cdef int d
-    if is_meta(x):
-        refuse_reading("Tensor.numpy()", x)
+    refuse_reading("Tensor.numpy()", x)
     for d in range(x.ndim_):
         strides[d] = x.steps[d] * itemsize
     array = PyArray_New(<PyTypeObject*>cnp.ndarray, x.ndim_, <cnp.npy_intp*>x.dims,
@@ -260,8 +258,7 @@ cdef int fill_buffer(Tensor x, Py_buffer* buffer, int flags) except -1:
     cdef int d
     if watched:
         leaving("memoryview", x)
-    if is_meta(x):
-        raise BufferError("memoryview: a meta tensor has no elements")
+    refuse_reading("memoryview", x, BufferError)
     if FORMATS[x.type] == NULL:
         raise BufferError(f"memoryview: the buffer protocol has no format for {x.dtype}")
     if requires_grad(x) and mode().grad:

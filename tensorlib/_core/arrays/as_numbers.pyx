@@ -9,7 +9,7 @@ from cpython.exc cimport PyErr_WarnEx
 
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.modes cimport mode
-from tensorlib._core.interpreters.foreign cimport stands_in
+from tensorlib._core.interpreters.foreign cimport is_taken
 from tensorlib._core.interpreters.stack cimport leaving
 from tensorlib._core.tensor.numbers cimport element
 from tensorlib._core.tensor.tensor cimport Tensor, requires_grad
@@ -77,6 +77,6 @@ cdef int warn_of_copy(str name) except -1:
 
 cdef object joined(list leaves, tuple shape, object dtype, object tensor_of):
     """A tensor made of numbers and tensors one after the other, recorded as made of the latter."""
-    parts = [(leaf if isinstance(leaf, Tensor) or stands_in(leaf) else tensor_of(leaf, dtype=dtype))
+    parts = [(leaf if is_taken(leaf) else tensor_of(leaf, dtype=dtype))
              .to(dtype).reshape(-1) for leaf in leaves]
     return find("cat").function(parts).reshape(shape)

@@ -24,20 +24,19 @@ from tensorlib._core.base.dtypes cimport (
     BFLOAT16, BOOL, FLOAT16, FLOAT64, INT64, ITEMSIZE, default_float, dtype_id, dtype_object,
     from_numpy_dtype, promote,
 )
-from tensorlib._core.base.region cimport computes_nothing, without_memory
 from tensorlib._core.base.shape cimport MAX_NDIM, items, parse_shape
 from tensorlib._core.base.watch cimport watched
-from tensorlib._core.interpreters.foreign cimport stands_in
+from tensorlib._core.interpreters.foreign cimport is_taken, stands_in
+from tensorlib._core.interpreters.on_meta cimport data_on
 from tensorlib._core.interpreters.stack cimport leaving, made
-from tensorlib._core.tensor.meta cimport is_meta
+from tensorlib._core.tensor.meta cimport new_in_mode
 from tensorlib._core.tensor.numbers cimport scalar_dtype, write_row
 from tensorlib._core.tensor.tensor cimport Tensor, alias, new_tensor
 from tensorlib._core.tiles.copies cimport packed_copy
 
 from tensorlib._core.arrays.dlpack import from_dlpack
-from tensorlib._core.base.device import is_meta_device, require_device
+from tensorlib._core.base.device import require_device
 from tensorlib._core.base.shape import Size
-from tensorlib._core.interpreters.on_meta import made_on_meta
 
 cnp.import_array()
 
@@ -279,19 +278,6 @@ cdef char* write_block(object block, Survey* survey, Tensor x, char* out) except
     return out + nbytes
 
 
-cdef Tensor new_with_memory(int dtype, int ndim, const Py_ssize_t* dims):
-    """A new tensor for data, which are kept though an operation on `meta` asks for it."""
-    cdef int before
-    if not computes_nothing():
-        return new_tensor(dtype, ndim, dims)
-    before = without_memory()[0]
-    without_memory()[0] = False
-    try:
-        return new_tensor(dtype, ndim, dims)
-    finally:
-        without_memory()[0] = before
-
-
 cdef object from_sequence(object data, int id):
     cdef Survey survey
     cdef list leaves
@@ -312,7 +298,7 @@ cdef object from_sequence(object data, int id):
         warn_of_number()
     # half types are rounded from float64 at once
     stored = FLOAT64 if id == FLOAT16 or id == BFLOAT16 else id
-    x = new_with_memory(stored, survey.ndim, survey.dims)
+    x = new_in_mode(False, stored, survey.ndim, survey.dims)    # data are kept on `meta` too
     if x.numel_:
         write(data, 0, &survey, x, x.data_pointer)
     return x if stored == id else packed_copy(x, id)
@@ -337,7 +323,7 @@ cdef Tensor from_scalar(object value, int id):
     else:
         scalar_dtype(value)
     stored = FLOAT64 if id == FLOAT16 or id == BFLOAT16 else id
-    x = new_with_memory(stored, 0, NULL)
+    x = new_in_mode(False, stored, 0, NULL)
     values[0] = <PyObject*>value
     write_row(x.data_pointer, stored, values, 1, True)
     return x if stored == id else packed_copy(x, id)
@@ -402,18 +388,6 @@ cdef Tensor existing(object data):
     return from_dlpack(data) if hasattr(data, "__dlpack__") else None
 
 
-cdef object on_device(object x, object device):
-    """A tensor that was made of data, on the device that was asked for."""
-    if not is_meta_device(device) or not isinstance(x, Tensor) or is_meta(<Tensor>x):
-        return x
-    return made_on_meta(like, x)
-
-
-def like(Tensor x):
-    """A tensor of the sizes and dtype of another one."""
-    return new_tensor(x.type, x.ndim_, x.dims)
-
-
 def tensor(data, *, dtype=None, device=None, bint requires_grad=False):
     """A new tensor that copies a number, nested sequence, array, buffer or tensor.
 
@@ -430,8 +404,8 @@ def tensor(data, *, dtype=None, device=None, bint requires_grad=False):
     if device is not None:
         require_device("tensor", device)
     x = from_data(data, -1 if dtype is None else dtype_id(dtype))
-    if device is not None:
-        x = on_device(x, device)
+    if device is not None and isinstance(x, Tensor):
+        x = data_on(device, <Tensor>x)
     if requires_grad:
         x.requires_grad = True
     if watched:
@@ -453,8 +427,6 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
     cdef int id = -1 if dtype is None else dtype_id(dtype)
     cdef bint shared
     require_device("asarray", device)
-    if device is not None and is_meta_device(device):
-        return tensor(obj, dtype=dtype, device=device, requires_grad=bool(requires_grad))
     if stands_in(obj):
         return obj.clone() if copy else as_tensor(obj, dtype)
     x = existing(memoryview(obj) if isinstance(obj, bytes) else obj)
@@ -466,6 +438,8 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
     if not shared or copy:
         x = (obj if id < 0 else obj.to(dtype_object(id))).clone() if in_graph(obj) else (
             from_data(obj, id, "asarray"))
+    if device is not None:
+        x = data_on(device, <Tensor>x)
     if watched:
         made(x)
     if requires_grad is False and x.requires_grad:
@@ -480,9 +454,9 @@ def as_tensor(data, dtype=None, device=None):
 
     A tensor that changes dtype stays in its graph. Raises: as `asarray`.
     """
-    if isinstance(data, Tensor) or stands_in(data):
+    if is_taken(data):
         require_device("as_tensor", device)
-        if device is not None and is_meta_device(device):
-            return data.to(device) if dtype is None else data.to(device, dtype)
+        if device is not None:
+            data = data.to(device)
         return data if dtype is None else data.to(dtype)
     return asarray(data, dtype=dtype, device=device)

@@ -20,13 +20,13 @@ from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT64, FLOAT_KIND, INT64, ITEMSIZE, KIND, UINT64, compute_dtype, default_float,
     dtype_object,
 )
-from tensorlib._core.base.region cimport computes_nothing, without_memory
 from tensorlib._core.base.shape cimport LARGEST, items
 from tensorlib._core.base.storage cimport LINE
 from tensorlib._core.graph.op cimport NEGATIVES, Op
 from tensorlib._core.interpreters.foreign cimport refuse_shared_write, stand_in
+from tensorlib._core.tensor.meta cimport new_in_mode
 from tensorlib._core.tensor.numbers cimport as_real, element, exact_number
-from tensorlib._core.tensor.tensor cimport Tensor, new_scalar
+from tensorlib._core.tensor.tensor cimport Tensor
 from tensorlib._core.tiles.loops cimport find_cast, find_gather
 
 from tensorlib._core.base.storage import OutOfMemoryError, check_room
@@ -42,22 +42,9 @@ cdef PyObject* scalars[N_SCALARS]         # Tensors, owned
 cdef uint64_t scalar_keys[N_SCALARS]
 
 
-cdef Tensor with_memory(int dtype):
-    """A new 0-d tensor that has memory though an operation on `meta` asks for it."""
-    cdef int before
-    if not computes_nothing():
-        return new_scalar(dtype)
-    before = without_memory()[0]
-    without_memory()[0] = False
-    try:
-        return new_scalar(dtype)
-    finally:
-        without_memory()[0] = before
-
-
 cdef Tensor scalar_tensor(object value, int dtype):
     """A new 0-d tensor of a Python number. Integers wrap to the range of the dtype."""
-    cdef Tensor x = with_memory(dtype)
+    cdef Tensor x = new_in_mode(False, dtype, 0, NULL)    # also where `meta` asks for it
     cdef double real
     cdef int64_t whole
     cdef int overflow = 0

@@ -17,7 +17,7 @@ class Format:
 
 
 class layout(Format):
-    """The kind of a tensor's memory: `strided` is the only one."""
+    """The kind of a tensor's memory: `strided`, or `sparse_coo` (docs/sparse.md)."""
 
     __slots__ = ()
 
@@ -29,6 +29,7 @@ class memory_format(Format):
 
 
 strided = layout("strided")
+sparse_coo = layout("sparse_coo")
 contiguous_format = memory_format("contiguous_format")
 preserve_format = memory_format("preserve_format")
 channels_last = memory_format("channels_last")

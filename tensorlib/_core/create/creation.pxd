@@ -5,14 +5,15 @@ from tensorlib._core.tensor.tensor cimport Tensor
 
 cdef int chosen_dtype(str name, object dtype, object out, int otherwise) except -1
 cdef int check_options(str name, object layout, object device, object pin_memory) except -1
-cdef Tensor sized(str name, tuple size, object size_keyword, int dtype, object device)
-cdef Tensor tensor_argument(str name, object value)
+cdef Tensor sized(str name, tuple size, object size_keyword, int dtype, object device,
+                  Tensor beside=*)
 cpdef object plain_number(str name, str argument, object value)
 cdef object finish(str name, Tensor x, object out, object requires_grad)
 cdef int fill_number(str name, Tensor x, object value) except -1
-cdef Tensor allotted(str name, int dtype, int ndim, const Py_ssize_t* dims, object device)
+cdef Tensor allotted(str name, int dtype, int ndim, const Py_ssize_t* dims, object device,
+                     Tensor beside=*)
 cdef int run_over(range_fn run, void* context, Tensor x, Py_ssize_t grain) except -1
 cdef int fill_bits(Tensor x, uint64_t bits) except -1
 cdef int number_bits(str name, object value, int dtype, uint64_t* bits) except -1
 cdef Tensor alike(str name, object input, object dtype, object layout, object device,
-                  object pin_memory, object memory_format)
+                  object pin_memory, object memory_format, bint whole=*)

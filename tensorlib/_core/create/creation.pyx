@@ -16,11 +16,11 @@ from tensorlib._core.base.shape cimport MAX_NDIM, count, parse_shape
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.base.work cimport share
 from tensorlib._core.graph.modes cimport mode
-from tensorlib._core.interpreters.foreign cimport behind, stands_in
+from tensorlib._core.interpreters.foreign cimport shown_tensor, stands_in
+from tensorlib._core.interpreters.on_meta cimport new_on, twin_on
 from tensorlib._core.interpreters.profile cimport begin_making, end_making, observing
 from tensorlib._core.interpreters.stack cimport leaving, made
 from tensorlib._core.layout.views cimport new_arranged_as
-from tensorlib._core.tensor.meta cimport device_beside, is_meta, new_on_meta
 from tensorlib._core.tensor.numbers cimport as_real, element, exact_number, write_row
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, requires_grad
 from tensorlib._core.tensor.tensor cimport new_tensor as raw_tensor
@@ -28,10 +28,9 @@ from tensorlib._core.tiles.loops cimport find_cast
 
 from tensorlib._core.apply.out_argument import store_out
 from tensorlib._core.arrays.convert import tensor
-from tensorlib._core.base.device import is_meta_device, require_device
+from tensorlib._core.base.device import require_device
 from tensorlib._core.base.formats import contiguous_format, preserve_format, strided
 from tensorlib._core.base.storage import OutOfMemoryError
-from tensorlib._core.interpreters.on_meta import made_on_meta
 from tensorlib._core.tensor.numbers import OutOfRangeError
 
 cdef enum:
@@ -65,21 +64,24 @@ cdef int check_options(str name, object layout, object device, object pin_memory
     return 0
 
 
-cdef Tensor allotted(str name, int dtype, int ndim, const Py_ssize_t* dims, object device):
-    """An uninitialised tensor. Raises RuntimeError or OutOfMemoryError for its size."""
+cdef Tensor allotted(str name, int dtype, int ndim, const Py_ssize_t* dims, object device,
+                     Tensor beside=None):
+    """An uninitialised tensor on a device, by default that of the tensor `beside`.
+
+    Raises: RuntimeError or OutOfMemoryError for its size.
+    """
     if observing:
         begin_making(name)
     count(name, ndim, dims)
-    if device is not None and is_meta_device(device):
-        return new_on_meta(dtype, ndim, dims)
     try:
-        return raw_tensor(dtype, ndim, dims)
+        return new_on(device, beside, dtype, ndim, dims)
     except OutOfMemoryError as error:
         raise OutOfMemoryError(f"{name}: {error}") from None
 
 
-cdef Tensor sized(str name, tuple size, object size_keyword, int dtype, object device):
-    """An uninitialised tensor of the sizes given as *args, or by keyword."""
+cdef Tensor sized(str name, tuple size, object size_keyword, int dtype, object device,
+                  Tensor beside=None):
+    """An uninitialised tensor of the sizes given as *args, or by keyword: see `allotted`."""
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef int ndim
     if not size:
@@ -90,13 +92,7 @@ cdef Tensor sized(str name, tuple size, object size_keyword, int dtype, object d
         raise TypeError(f"{name}: got 'size' twice")
     else:
         ndim = parse_shape(name, size, dims)
-    return allotted(name, dtype, ndim, dims, device)
-
-
-cdef Tensor tensor_argument(str name, object value):
-    if not isinstance(value, Tensor):
-        raise TypeError(f"{name}: input must be a Tensor, not {type(value).__name__}")
-    return <Tensor>value
+    return allotted(name, dtype, ndim, dims, device, beside)
 
 
 cpdef object plain_number(str name, str argument, object value):
@@ -354,19 +350,15 @@ def filling(str name, value, dtype):
 # ---- as another tensor ---------------------------------------------------------------------------
 
 cdef Tensor alike(str name, object input, object dtype, object layout, object device,
-                  object pin_memory, object memory_format):
-    cdef Tensor x
+                  object pin_memory, object memory_format, bint whole=False):
+    """An uninitialised tensor like `input`, which may stand for others: see `shown_tensor`."""
+    cdef Tensor x = shown_tensor(name, input, whole)
     cdef int id
-    if stands_in(input):
-        input = input.like()
-    x = tensor_argument(name, input)
     if observing:
         begin_making(name)
     id = chosen_dtype(name, dtype, None, x.type)
     check_options(name, layout, device, pin_memory)
-    if device is not None and is_meta_device(device) != is_meta(x):
-        return allotted(name, id, x.ndim_, x.dims, device) if is_meta(x) else (
-            made_on_meta(arranged, x, id))
+    x = twin_on(device, x)
     if memory_format is contiguous_format:
         return new_like(x, id)
     if memory_format is not None and memory_format is not preserve_format:
@@ -374,11 +366,6 @@ cdef Tensor alike(str name, object input, object dtype, object layout, object de
             f"{name}: memory_format must be preserve_format or contiguous_format, got "
             f"{memory_format!r}")
     return new_arranged_as(x, id)
-
-
-def arranged(Tensor x, int dtype):
-    """An uninitialised tensor laid out as another one is."""
-    return new_arranged_as(x, dtype)
 
 
 cdef inline object standing(object input, object x):
@@ -392,7 +379,7 @@ def empty_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
 
     Shapes: (*) -> (*). Raises: TypeError for what is no tensor, RuntimeError.
     """
-    x = alike("empty_like", behind(input), dtype, layout, device, pin_memory, memory_format)
+    x = alike("empty_like", input, dtype, layout, device, pin_memory, memory_format, True)
     return standing(input, finish("empty_like", x, None, requires_grad))
 
 
@@ -402,7 +389,7 @@ def zeros_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
 
     Shapes: (*) -> (*). Raises: TypeError for what is no tensor, RuntimeError.
     """
-    x = alike("zeros_like", behind(input), dtype, layout, device, pin_memory, memory_format)
+    x = alike("zeros_like", input, dtype, layout, device, pin_memory, memory_format, True)
     fill_bits(x, 0)
     return standing(input, finish("zeros_like", x, None, requires_grad))
 
@@ -413,7 +400,7 @@ def ones_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
 
     Shapes: (*) -> (*). Raises: TypeError for what is no tensor, RuntimeError.
     """
-    x = alike("ones_like", behind(input), dtype, layout, device, pin_memory, memory_format)
+    x = alike("ones_like", input, dtype, layout, device, pin_memory, memory_format, True)
     return standing(input, constant("ones_like", x, None, requires_grad, 1))
 
 
@@ -430,7 +417,7 @@ def full_like(input, fill_value, *, dtype=None, layout=None, device=None, pin_me
                        memory_format=memory_format)
         return spread("full_like", fill_value, x.shape, x.dtype, None) if isinstance(
             x, Tensor) else x.fill_(fill_value)
-    x = alike("full_like", behind(input), dtype, layout, device, pin_memory, memory_format)
+    x = alike("full_like", input, dtype, layout, device, pin_memory, memory_format, True)
     value = plain_number("full_like", "fill_value", fill_value)
     return standing(input, constant("full_like", x, None, requires_grad, value))
 
@@ -439,8 +426,7 @@ def new_empty(Tensor self, *sizes, size=None, dtype=None, layout=None, device=No
               pin_memory=False, requires_grad=False):
     """As `empty`, of the dtype of this tensor."""
     check_options("new_empty", layout, device, pin_memory)
-    x = sized("new_empty", sizes, size, chosen_dtype("new_empty", dtype, self, 0),
-              device_beside(self, device))
+    x = sized("new_empty", sizes, size, chosen_dtype("new_empty", dtype, self, 0), device, self)
     return finish("new_empty", x, None, requires_grad)
 
 
@@ -448,8 +434,7 @@ def new_zeros(Tensor self, *sizes, size=None, dtype=None, layout=None, device=No
               pin_memory=False, requires_grad=False):
     """As `zeros`, of the dtype of this tensor."""
     check_options("new_zeros", layout, device, pin_memory)
-    x = sized("new_zeros", sizes, size, chosen_dtype("new_zeros", dtype, self, 0),
-              device_beside(self, device))
+    x = sized("new_zeros", sizes, size, chosen_dtype("new_zeros", dtype, self, 0), device, self)
     fill_bits(x, 0)
     return finish("new_zeros", x, None, requires_grad)
 
@@ -458,8 +443,7 @@ def new_ones(Tensor self, *sizes, size=None, dtype=None, layout=None, device=Non
              pin_memory=False, requires_grad=False):
     """As `ones`, of the dtype of this tensor."""
     check_options("new_ones", layout, device, pin_memory)
-    x = sized("new_ones", sizes, size, chosen_dtype("new_ones", dtype, self, 0),
-              device_beside(self, device))
+    x = sized("new_ones", sizes, size, chosen_dtype("new_ones", dtype, self, 0), device, self)
     return constant("new_ones", x, None, requires_grad, 1)
 
 
@@ -469,8 +453,7 @@ def new_full(Tensor self, size, fill_value, *, dtype=None, layout=None, device=N
     check_options("new_full", layout, device, pin_memory)
     if is_recorded(fill_value):
         return spread("new_full", fill_value, size, self.dtype if dtype is None else dtype, None)
-    x = sized("new_full", (), size, chosen_dtype("new_full", dtype, self, 0),
-              device_beside(self, device))
+    x = sized("new_full", (), size, chosen_dtype("new_full", dtype, self, 0), device, self)
     value = plain_number("new_full", "fill_value", fill_value)
     return constant("new_full", x, None, requires_grad, value)
 
@@ -480,4 +463,4 @@ def new_tensor(Tensor self, data, *, dtype=None, layout=None, device=None, pin_m
     """As `tensor`, of the dtype of this tensor."""
     check_options("new_tensor", layout, device, pin_memory)
     return tensor(data, dtype=self.dtype if dtype is None else dtype,
-                  device=device_beside(self, device), requires_grad=requires_grad)
+                  device=self.device if device is None else device, requires_grad=requires_grad)

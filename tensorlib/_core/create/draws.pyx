@@ -23,7 +23,6 @@ from tensorlib._core.create.overwrite cimport histories_of, overwritten
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.interpreters.foreign cimport behind
 from tensorlib._core.interpreters.stack cimport offered
-from tensorlib._core.tensor.meta cimport device_beside
 from tensorlib._core.tensor.tensor cimport Tensor, new_like
 from tensorlib._core.tiles.copies cimport cast, copy_into
 from tensorlib._core.tiles.loops cimport find_cast
@@ -185,7 +184,7 @@ cdef Tensor roomy(str name, Tensor x):
     cdef tuple sizes = sizes_apart(name)
     if not sizes:
         return x
-    return sized(name, (), sizes + tuple(x.shape), x.type, device_beside(x, None))
+    return sized(name, (), sizes + tuple(x.shape), x.type, None, x)
 
 
 def rand(*sizes, size=None, generator=None, out=None, dtype=None, layout=None, device=None,

@@ -103,6 +103,8 @@ def randint(low=None, high=None, size=None, *, generator=None, out=None, dtype=N
     check_options("randint", layout, device, pin_memory)
     if size is None:
         low, high, size = 0, low, high
+    elif high is None:                              # of high and size alone
+        low, high = 0, low
     if high is None or size is None:
         raise TypeError("randint: takes (high, size) or (low, high, size)")
     low = whole("randint", "low", 0 if low is None else low)

@@ -46,8 +46,10 @@ def _set_inference(bint enabled):
     return before
 
 
-def _set_anomaly(bint enabled, bint check_nan):
+def _set_anomaly(tuple wanted):
     """Sets whether this thread detects anomalies, and NaN; returns what held before."""
+    cdef bint enabled, check_nan
+    enabled, check_nan = wanted
     before = bool(mode().node_flags & TRACED), bool(mode().node_flags & CHECKED)
     mode().node_flags &= ~(TRACED | CHECKED)
     if enabled:
@@ -60,6 +62,16 @@ def _set_forward_mode(bint enabled):
     cdef bint before = mode().forward_mode
     mode().forward_mode = enabled
     return before
+
+
+def packing():
+    """The (pack, unpack) of this thread for the values that it saves, or None."""
+    return None if mode().packing == NULL else <object>mode().packing
+
+
+def is_forward_mode():
+    """Whether nodes of this thread keep what forward mode may need as well."""
+    return mode().forward_mode
 
 
 def _set_packing(hooks):

@@ -19,6 +19,7 @@ from tensorlib._core.graph.anomalies import first_notes
 ctypedef int (*visitproc)(PyObject*, void*) noexcept
 ctypedef int (*traverseproc)(PyObject*, visitproc, void*) noexcept
 ctypedef int (*inquiry)(PyObject*) noexcept
+ctypedef void (*destructor)(PyObject*) noexcept
 
 cdef extern from "Python.h":
     void PyObject_GC_Track(object value)
@@ -28,6 +29,20 @@ cdef extern from "Python.h":
     ctypedef struct TypeSlots "PyTypeObject":
         traverseproc tp_traverse
         inquiry tp_clear
+        destructor tp_dealloc
+    void untrack "PyObject_GC_UnTrack"(PyObject* value)
+
+cdef extern from *:
+    """
+    static __thread struct Freeing { int depth; PyObject* waiting; } freeing;
+    """
+    struct Freeing:
+        int depth
+        PyObject* waiting      # the first of a linked list
+    Freeing freeing            # the nodes that this thread is about to free
+
+cdef enum:
+    DEEP = 8                   # nodes that are freed within each other, until others wait
 
 cdef int64_t next_sequence = 1
 
@@ -42,7 +57,6 @@ cpdef int64_t recorded_so_far() noexcept:
 @cython.embedsignature(True)
 @cython.embedsignature.format("clinic")
 @cython.freelist(65536)
-@cython.trashcan(True)           # a chain of ten million nodes is freed in constant stack
 cdef class Node:
     """One recorded operation: what `grad_fn` of its outputs shows."""
 
@@ -117,6 +131,7 @@ cdef void track(Node node) noexcept:
 cdef TypeSlots* type_slots = <TypeSlots*><PyObject*>Node
 cdef traverseproc traverse_fields = type_slots.tp_traverse
 cdef inquiry clear_fields = type_slots.tp_clear
+cdef destructor free_node = type_slots.tp_dealloc
 
 
 cdef int traverse(PyObject* self, visitproc visit, void* arg) noexcept:
@@ -140,8 +155,31 @@ cdef int clear(PyObject* self) noexcept:
     return clear_fields(self)
 
 
+cdef void dealloc(PyObject* self) noexcept:
+    """Frees a node, or has it wait where it is found deep among others that are being freed.
+
+    The last reference to a node may be that of another one, of a value that this saves, or of what
+    a `Function` or a hook keeps. Python has a list like this one of its own (the trashcan), but in
+    3.13 it nests thousands of objects before it makes use of it, too many for a thread's stack.
+    """
+    if freeing.depth >= DEEP:
+        untrack(self)
+        (<Node>self).sequence = <int64_t>freeing.waiting
+        freeing.waiting = self
+        return
+    freeing.depth += 1
+    free_node(self)
+    if freeing.depth == 1:
+        while freeing.waiting != NULL:
+            self = freeing.waiting
+            freeing.waiting = <PyObject*>(<Node>self).sequence
+            free_node(self)
+    freeing.depth -= 1
+
+
 type_slots.tp_traverse = traverse
 type_slots.tp_clear = clear
+type_slots.tp_dealloc = dealloc
 close_type(Node)
 quiet_type(Node)
 

@@ -93,12 +93,10 @@ cdef class Op:
                   bint to_float=False, refuses=None, bint differentiable=True, bint variadic=False,
                   bint is_view=False, bint takes_out=False, bint random=False, returns=None,
                   convert=None, places=None, str linearity="", testing=None,
-                  bint registered=True, bint pure=False, bint reads_values=True,
+                  bint pure=False, bint reads_values=True,
                   bint checks_values=True, bint sized_by_values=True, bint may_view=False,
                   bint packs=False, bint whole=False, str key="", draws=None, str family="",
                   multiplications=None):
-        if registered and name in OPS and "." not in name:
-            raise ValueError(f"ops: an operation named {name!r} exists already")
         self.name = name
         self.doc = doc
         parts = name.rpartition(".")[2].strip("<>").split("_")
@@ -140,8 +138,6 @@ cdef class Op:
             self.loop = loop_id(loop)
             self.program = TileProgram(
                 self.n_args, [(loop, tuple(range(self.n_args)))], (), boolean_inputs)
-        if registered:
-            OPS[name] = self
 
     def add_rule(self, str argument or None, function, program=None, constant=None,
                  bint spreads=False, names=None):
@@ -184,6 +180,8 @@ cdef class Op:
         if len(rule.names) > most:
             raise ValueError(f"{self.name}: a rule takes at most {most} parameters")
         rule.n_wants = len(rule.names)
+        rule.widens = "." not in self.name and "node" not in rule.names and (
+            self.linearity not in ("linear", "multilinear"))
         for i, name in enumerate(rule.names):
             self.resolve(rule, i, name)
         return rule
@@ -270,10 +268,9 @@ cdef tuple fact_named(Op op, str name):
     return owner, what
 
 
-def forget(names):
-    """Takes operations out again whose family could not be declared to its end."""
-    for name in names:
-        OPS.pop(name, None)
+def register(dict operations):
+    """Enters operations in the registry, by name."""
+    OPS.update(operations)
 
 
 def find(name):

@@ -4,7 +4,7 @@ A capture, a floor below both, has to know these objects and to hear of their ca
 and `optim` fill in their entry when they are imported; before that there are none of its objects.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 
@@ -19,7 +19,7 @@ class Owners:
         self.base: type[Any] = Absent                          # their class
         self.hooks: tuple[Callable[..., Any], ...] = ()        # each adds a hook to all of them
         self.hooks_of_all: Any = None                          # what was added
-        self.alive: Iterable[Any] = ()                         # all there are, where that is known
+        self.alive: Callable[[], list[Any]] = list     # gives all there are, if that is known
 
 
 modules, optimizers = Owners(), Owners()

@@ -1,5 +1,6 @@
 """Pack and unpack hooks on saved values: `autograd.graph.saved_tensors_hooks`."""
 
+from tensorlib._core.base.settings import Held
 from tensorlib._core.graph.modes import _set_grad_enabled
 from tensorlib._core.tensor.tensor import Tensor
 
@@ -13,11 +14,8 @@ class Packed:
         pack, self.unpack = hooks
         self.name, self.shape, self.dtype, self.unpacked = name, x.shape, x.dtype, None
         version = x._version
-        before = _set_grad_enabled(False)
-        try:
+        with Held((_set_grad_enabled,), (False,)):
             self.content = pack(x)
-        finally:
-            _set_grad_enabled(before)
         if x._version != version:
             raise RuntimeError(
                 f"{name}: a saved tensor pack hook is modifying its input in place; tensors "

@@ -12,7 +12,7 @@ import numpy as np
 
 from tensorlib._core.base.dtypes cimport INTEGER_KIND, ITEMSIZE, KIND, UINT8
 from tensorlib._core.base.shape cimport MAX_NDIM
-from tensorlib._core.interpreters.foreign cimport stands_in
+from tensorlib._core.interpreters.foreign cimport is_taken
 from tensorlib._core.tensor.tensor cimport Tensor, new_view
 
 cnp.import_array()
@@ -48,7 +48,7 @@ cdef Kind kind_of(object part):
         return INTEGER if part.ndim == 0 and part.dtype.kind in "iu" else ADVANCED
     if isinstance(part, (bool, np.bool_)):
         return ADVANCED
-    return INTEGER if PyIndex_Check(part) and not stands_in(part) else ADVANCED
+    return INTEGER if PyIndex_Check(part) and not is_taken(part) else ADVANCED
 
 
 cdef inline bint is_int_scalar(Tensor x) noexcept:

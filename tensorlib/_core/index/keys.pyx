@@ -36,11 +36,10 @@ from tensorlib._core.index.strided cimport (
     ADD, PUT, TAKE, Move, Walk, add_dim, expanded, move, require_writable, start,
 )
 from tensorlib._core.interpreters.foreign cimport stands_in
-from tensorlib._core.reduce.masks cimport count_true, fill_where, nonzero_mask, true_positions
+from tensorlib._core.reduce.masks cimport fill_where, nonzero_mask, number_true, true_positions
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport may_overlap, packed, packed_copy
 
-from tensorlib._core.tensor.meta import refuse_reading
 from tensorlib._core.index.basic import ONE_ELLIPSIS
 
 cnp.import_array()
@@ -203,13 +202,10 @@ cdef int set_positions(Index index, Tensor x, list slots, Py_ssize_t ndim) excep
     cdef int d, last = -1
     place, dim, part = slots[0]
     index.first = index.at = <int>place
-    for _, _, part in slots:
-        if part.type == BOOL:
-            refuse_reading("index (the shape of what a mask takes depends on the values)", part)
     part = slots[0][2]
     if len(slots) == 1 and part.type == BOOL and part.ndim_ > 0:
         index.mask = nonzero_mask(part)
-        index.n_true = count_true(index.mask.data_pointer, part.numel_)
+        index.n_true = number_true(index.mask)
         return 0
     for place, dim, part in slots:
         if last >= 0 and place != last:

@@ -1,21 +1,28 @@
 """Captures: interpreters that note what runs as the calls of a program."""
 
-from contextlib import contextmanager
-
-from tensorlib._core.interpreters.stack import Interpreter, current_layer, set_stack
+from tensorlib._core.base.settings import Held
+from tensorlib._core.interpreters.stack import Interpreter, current_layer, set_stack, stack_with
 
 
 class Capture(Interpreter):
-    """An interpreter that notes the calls of a function."""
+    """An interpreter that notes the calls of a function.
 
-    @contextmanager
+    differentiates: what it notes may be differentiated, though nothing has a gradient as it runs.
+    """
+
+    differentiates = False
+
+    def entered(self, x):
+        """The leaf that a transform differentiates by in the place of a tensor."""
+        return x.detach().requires_grad_()
+
+    def left(self, x):
+        """What a transform gives for a result of its function, outside of the graph."""
+        return x.detach()
+
     def resumed(self):
         """A context under which this capture is on the stack, while it does a call."""
-        Interpreter.__enter__(self)
-        try:
-            yield
-        finally:
-            Interpreter.__exit__(self)
+        return Held((set_stack,), (stack_with(self),))
 
 
 def capture():
@@ -26,11 +33,6 @@ def capture():
     return None if layer is None else layer.interpreter
 
 
-@contextmanager
 def unseen():
     """A context under which operations are executed, and no interpreter of the thread sees them."""
-    before = set_stack(None)
-    try:
-        yield
-    finally:
-        set_stack(before)
+    return Held((set_stack,), (None,))

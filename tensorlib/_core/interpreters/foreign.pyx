@@ -5,9 +5,12 @@ Such a class has `__torch_function__`, PyTorch's protocol, or within the library
 
 from tensorlib._core.base cimport watch
 from tensorlib._core.base.recursion cimport enter, leave
+from tensorlib._core.base.region cimport computes_nothing
+from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.node cimport Node
 from tensorlib._core.graph.op cimport Op
-from tensorlib._core.interpreters.stack cimport numbers_as_such
+from tensorlib._core.interpreters.stack cimport effect, numbers_as_such
+from tensorlib._core.tensor.meta cimport is_meta
 from tensorlib._core.tensor.tensor cimport Tensor, replace, track_tensor
 
 from tensorlib._core.tensor.tensor import attach
@@ -23,7 +26,8 @@ cdef extern from * nogil:
 # A class that is no Tensor, but whose instances go where Tensors go (one example of a batch, say),
 # has a class method `__tensor_call__(op, args, kwargs)` that does an operation given any of them.
 # It is looked for where an operation would otherwise refuse its arguments, so Tensors never pay.
-# `__tensor_function__(name, args)` does a function that is no operation, where that asks for it.
+# Of an operation made of others it is given the arguments of the call; where it returns
+# NotImplemented, the operation's formula or its function runs.
 # `x.like()` is a tensor of its shape and dtype, `x.behind()` the tensor of all that it stands for,
 # and `x.before(y)` stands for `y` as `x` does for that.
 
@@ -32,9 +36,46 @@ cpdef bint stands_in(object value):
     return not isinstance(value, Tensor) and hasattr(type(value), "__tensor_call__")
 
 
+def is_tensor(value):
+    """Whether a value is a Tensor, or goes wherever one goes, as an example of a batch does."""
+    return is_taken(value)
+
+
+def runs_in_parts(values):
+    """Whether a composed operation must run, on `values`, as the operations that it is made of.
+
+    These alone have the rules that forward mode and what stands in for tensors ask for.
+    """
+    return mode().forward_mode or any([stands_in(x) for x in values])
+
+
+def elements_known(*values):
+    """Whether the elements of all these tensors can be looked at: not on `meta`, nor of a value
+    that stands for others, as an example of a batch or a variable of a program."""
+    if computes_nothing():
+        return False
+    for value in values:
+        if not isinstance(value, Tensor) or is_meta(<Tensor>value):
+            return False
+    return True
+
+
 cpdef object behind(object value):
     """The tensor of all values that a value stands for; a Tensor itself."""
     return value.behind() if stands_in(value) else value
+
+
+cdef Tensor shown_tensor(str name, object value, bint whole):
+    """A Tensor itself; of a value that stands for others one like it or, `whole`, like all of them.
+
+    Raises: TypeError for what is neither.
+    """
+    if isinstance(value, Tensor):
+        return <Tensor>value
+    if not stands_in(value):
+        raise TypeError(f"{name}: input must be a Tensor, not {type(value).__name__}")
+    found = value.behind() if whole else value.like()
+    return <Tensor?>(found.like() if stands_in(found) else found)
 
 
 cdef object stand_in(Op op, tuple args, dict kwargs):
@@ -46,18 +87,29 @@ cdef object stand_in(Op op, tuple args, dict kwargs):
     return overridden(op.function, args, kwargs)
 
 
-def refuse_batch(str name, object value):
-    """Raises RuntimeError for a value that stands for many tensors: results differ in shape."""
-    if stands_in(value):
-        raise RuntimeError(f"{name}: vmap: the shape of the result would differ between the "
-                           "examples of a batch; use where and masks")
+cdef object instead_of(Op op, tuple args, dict kwargs):
+    """As `stand_in`. Raises: TypeError for the first tensor that is none, where none does it."""
+    done = stand_in(op, args, kwargs)
+    if done is not NotImplemented:
+        return done
+    for name, x in zip(op.arguments, args):
+        if not isinstance(x, Tensor):
+            raise TypeError(f"{op.name}: {name} must be a Tensor, not {type(x).__name__}")
 
 
-def in_batch(str name, tuple args):
-    """What a function of operations gives, done by a value among its arguments that stands in."""
-    for value in args:
+cdef object done_for_stand_in(object function, tuple args, dict kwargs):
+    """What a public function made of operations gives for a value that stands in: by a rule of its
+    class, else by the formula of the function. NotImplemented where there is neither."""
+    cdef Op op = getattr(function, "op", None)
+    if op is None or op.linearity != "composite":
+        return NotImplemented
+    for value in (*args, *kwargs.values()):
         if stands_in(value):
-            return type(value).__tensor_function__(name, args)
+            done = type(value).__tensor_call__(op, args, kwargs)
+            if done is NotImplemented and op.formula is not None:
+                done = op.formula(*args, **kwargs)
+            return done
+    return NotImplemented
 
 
 cdef int refuse_shared_write(str name, tuple args) except -1:
@@ -154,18 +206,29 @@ def default_override(cls, func, types, args=(), kwargs=None):
 cdef object of_class(object result, cls):
     """The tensors of a result as tensors of a class."""
     if isinstance(result, Tensor) and not isinstance(result, cls):
-        return as_subclass(<Tensor>result, cls)
-    if type(result) is not tuple and type(result) is not list:
+        return of_subclass(<Tensor>result, cls)
+    if not isinstance(result, (tuple, list)):
         return result
     enter(b" in the results of a function")
     try:
-        return type(result)([of_class(x, cls) for x in result])
+        found = [of_class(x, cls) for x in result]
+        return type(result)(*found) if hasattr(result, "_fields") else type(result)(found)
     finally:
         leave()
 
 
-cdef Tensor as_subclass(Tensor x, cls):
-    """The elements of `x`, with its place in the graph, as a tensor of a class."""
+def as_subclass(Tensor self, cls):
+    """The same elements, with their place in the graph, as a tensor of a subclass of Tensor.
+
+    Raises: TypeError for another class.
+    """
+    if not isinstance(cls, type) or not issubclass(cls, Tensor):
+        raise TypeError(f"as_subclass: cls must be Tensor or a subclass of it, got {cls!r}")
+    effect("as_subclass", self)
+    return of_subclass(self, cls)
+
+
+cdef Tensor of_subclass(Tensor x, cls):
     cdef Tensor shown = <Tensor?>Tensor.__new__(cls)
     replace(shown, x)
     shown.grad_node, shown.slot = x.grad_node, x.slot
@@ -189,5 +252,6 @@ def note_subclass(cls, **kwargs):
         watch.watched |= watch.OVERRIDES
 
 
+attach("as_subclass", as_subclass)
 attach("__torch_function__", classmethod(default_override))
 attach("__init_subclass__", classmethod(note_subclass))

@@ -5,13 +5,13 @@ nothing: it runs as always, in a mode of the thread in which all that is allocat
 (`base/region.pyx`) and no loop runs.
 """
 
-from cpython.object cimport PyObject_Call
-
 from tensorlib._core.base.region cimport region_size, reserve, without_memory
 from tensorlib._core.base.storage cimport Storage, allocate
 from tensorlib._core.interpreters.stack cimport plain_call
-from tensorlib._core.tensor.meta cimport is_meta
-from tensorlib._core.tensor.tensor cimport Tensor, over_storage
+from tensorlib._core.tensor.meta cimport is_meta, new_in_mode
+from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, over_storage
+
+from tensorlib._core.base.device import is_meta_device
 
 
 cdef bint is_for_meta(tuple args, dict kwargs, int n) except -1:
@@ -81,13 +81,39 @@ cdef Tensor emptied(Tensor x):
                         x.dims, x.steps)
 
 
-cdef object called(object function, tuple args, dict kwargs):
-    return PyObject_Call(function, args, kwargs)
+# ---- tensors that are made -----------------------------------------------------------------------
 
+cdef Tensor new_on(object device, Tensor beside, int dtype, int ndim, const Py_ssize_t* dims):
+    """A new tensor on a device, by default that of the tensor `beside`.
 
-def made_on_meta(function, *args, **kwargs):
-    """What a function that makes a tensor gives on `meta`."""
+    Raises: RuntimeError or MemoryError for its sizes.
+    """
+    if device is None:
+        if beside is None or not is_meta(beside):
+            return new_tensor(dtype, ndim, dims)
+    elif not is_meta_device(device):
+        return new_tensor(dtype, ndim, dims)
     reserve(0)                        # from here on there are addresses without memory
-    if without_memory()[0]:
-        return function(*args, **kwargs)
-    return without_elements(called, function, args, kwargs)
+    return new_in_mode(True, dtype, ndim, dims)
+
+
+cdef Tensor data_on(object device, Tensor x):
+    """A tensor that was made of data or, if `meta` was asked for, its shape and dtype alone."""
+    return x if is_meta(x) or not is_meta_device(device) else new_on(
+        device, None, x.type, x.ndim_, x.dims)
+
+
+cdef Tensor twin_on(object device, Tensor x):
+    """A tensor on a device that lies as `x` does: itself, if it is there."""
+    cdef int before
+    if device is None or is_meta_device(device) == is_meta(x):
+        return x
+    if is_meta(x):
+        return new_in_mode(False, x.type, x.ndim_, x.dims)
+    reserve(0)
+    before = without_memory()[0]
+    without_memory()[0] = True
+    try:
+        return emptied(x)
+    finally:
+        without_memory()[0] = before

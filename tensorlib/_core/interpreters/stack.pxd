@@ -2,7 +2,7 @@
 ctypedef object (*plain_call)(object what, tuple args, dict kwargs)
 
 cdef class Interpreter:
-    pass
+    cdef list held                # what holds beside, for each time that it was entered
 
 cdef class Layer:
     cdef readonly Interpreter interpreter

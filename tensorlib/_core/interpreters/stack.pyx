@@ -9,6 +9,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 
 from tensorlib._core.base cimport watch
+from tensorlib._core.base.settings cimport Setting
 from tensorlib._core.tensor.numbers cimport element
 from tensorlib._core.tensor.tensor cimport Tensor
 
@@ -52,6 +53,13 @@ cdef Layer put_stack(Layer layers):
     return before
 
 
+cpdef Layer stack_with(innermost):
+    """The stack of this thread with one interpreter more, as `set_stack` takes it."""
+    cdef Layer layer = Layer.__new__(Layer)
+    layer.interpreter, layer.below = innermost, current_layer()
+    return layer
+
+
 def set_stack(Layer layers or None):
     """Makes `layers`, which this function gave, the stack of this thread; returns those before."""
     return put_stack(layers)
@@ -66,10 +74,15 @@ cdef class Interpreter:
     operation made of others.
     """
 
+    def __cinit__(self, *args, **kwargs):
+        self.held = []
+
     def __enter__(self):
-        cdef Layer layer = Layer.__new__(Layer)
-        layer.interpreter, layer.below = self, current_layer()
-        put_stack(layer)
+        cdef Setting held = self.settings()
+        if held is not None:
+            held.__enter__()
+        self.held.append(held)
+        put_stack(stack_with(self))
         return self
 
     def __exit__(self, *error):
@@ -78,6 +91,16 @@ cdef class Interpreter:
             layer = layer.below
         if layer is not None:
             put_stack(layer.below)
+        held = self.held.pop()
+        if held is not None:
+            held.__exit__()
+        self.ended()
+
+    def settings(self):
+        """What else is to hold meanwhile: a `Setting`, or None. It may raise."""
+
+    def ended(self):
+        """Is told that it was taken from the stack."""
 
     def below(self, op, tuple args, dict kwargs, str name=None):
         """What the interpreters below this one make of a call, or execution where there is none.
@@ -126,6 +149,9 @@ cdef class Interpreter:
 
     def parsed(self, index, key):
         """An index was made of a key."""
+
+    def checked(self, name, values, facts):
+        """Elements of a tensor are checked, by the check of this name in ops/value_checks.py."""
 
 
 cpdef object performed(object op, str name, tuple args, dict kwargs):

@@ -15,10 +15,6 @@ from tensorlib._core.tensor.tensor cimport (
 )
 from tensorlib._core.tiles.copies cimport cast, copy_into, packed, packed_copy, zero
 
-from tensorlib._core.base.storage import OutOfMemoryError
-
-cdef object MAX_SPAN = 1 << 59            # elements whose bytes can be counted
-
 cdef Tensor view_of(Tensor x, int ndim, const Py_ssize_t* dims, const Py_ssize_t* steps,
                     char* data):
     """A tensor over the storage of `x` that knows what it is a view of."""
@@ -307,97 +303,6 @@ def diagonal(Tensor x, Py_ssize_t offset, int dim1, int dim2):
             ndim += 1
     dims[ndim], steps[ndim] = max(length, <Py_ssize_t>0), x.steps[dim1] + x.steps[dim2]
     return view_of(x, ndim + 1, dims, steps, data)
-
-
-# ---- a view's place in its base ------------------------------------------------------------------
-# `place` is (sizes, strides, offset of the view, strides, offset of the base), in elements of the
-# storage. The functions lay the base's values out as the storage has them, in a buffer that spans
-# all of them.
-
-cdef Tensor strided_part(Tensor buffer, Py_ssize_t first, sizes, strides, Py_ssize_t offset):
-    """The buffer's elements at these strides; `first` is the storage element it begins with.
-
-    Raises: RuntimeError where these lie outside of the buffer.
-    """
-    cdef Py_ssize_t dims[MAX_NDIM]
-    cdef Py_ssize_t steps[MAX_NDIM]
-    cdef int d, ndim = parse_shape("as_strided", items(sizes, MAX_NDIM), dims)
-    low, high = span(sizes, strides, offset)
-    if not (first <= low and high < first + buffer.numel_ or high < low):
-        raise RuntimeError(f"as_strided: sizes {tuple(sizes)}, strides {tuple(strides)} and offset "
-                           f"{offset} lie outside of the tensor")
-    for d in range(ndim):
-        steps[d] = strides[d]
-    if high < low:
-        offset = first
-    return new_view(buffer, ndim, dims, steps,
-                    buffer.data_pointer + (offset - first) * ITEMSIZE[buffer.type])
-
-
-cdef tuple span(sizes, strides, offset):
-    """The first and the last element at these strides; (offset, offset - 1) where there is none."""
-    low = high = offset
-    for size, stride in zip(sizes, strides, strict=True):
-        if size == 0:
-            return offset, offset - 1
-        if size < 0:
-            raise RuntimeError(f"as_strided: sizes must be 0 or more, got {tuple(sizes)}")
-        if stride > 0:
-            high += (size - 1) * stride
-        else:
-            low += (size - 1) * stride
-    return low, high
-
-
-cdef tuple buffer_for(Tensor like, shape, strides, Py_ssize_t offset):
-    """A zeroed buffer for a base of this shape and these strides, and its first storage element."""
-    cdef Py_ssize_t low, high, length
-    cdef Tensor buffer
-    low, high = span(shape, strides, offset)
-    if high - low >= MAX_SPAN:
-        raise OutOfMemoryError(f"as_strided: strides {tuple(strides)} span too many elements")
-    length = high - low + 1
-    buffer = new_tensor(like.type, 1, &length)
-    zero(buffer)
-    return buffer, low
-
-
-def take_view(Tensor x, place):
-    """The elements of `x`, a copy of a base, where a view lies."""
-    sizes, strides, offset, base_strides, base_offset = place
-    buffer, first = buffer_for(x, x.shape, base_strides, base_offset)
-    copy_into(strided_part(buffer, first, x.shape, base_strides, base_offset), x)
-    return packed(strided_part(buffer, first, sizes, strides, offset))
-
-
-def spread_view(Tensor g, shape, place):
-    """Zeros of a base's shape with `g` added where a view lies."""
-    cdef Py_ssize_t summed[MAX_NDIM]
-    cdef int d
-    sizes, strides, offset, base_strides, base_offset = place
-    if tuple(g.shape) != tuple(sizes):
-        raise RuntimeError(f"spread_view: a gradient of shape {tuple(g.shape)} is not that of a "
-                           f"view of {tuple(sizes)}")
-    buffer, first = buffer_for(g, shape, base_strides, base_offset)
-    for d in range(g.ndim_):                 # elements that an expanded view shows many times
-        summed[d] = 1 if strides[d] == 0 else g.dims[d]
-    g = sum_to("spread_view", g, g.ndim_, summed)
-    copy_into(strided_part(buffer, first, g.shape, strides, offset), g)
-    return packed(strided_part(buffer, first, shape, base_strides, base_offset))
-
-
-def scatter_view(Tensor x, Tensor value, place):
-    """`x`, a copy of a base, with `value` written where a view lies."""
-    sizes, strides, offset, base_strides, base_offset = place
-    buffer, first = buffer_for(x, x.shape, base_strides, base_offset)
-    whole = strided_part(buffer, first, x.shape, base_strides, base_offset)
-    copy_into(whole, x)
-    part = strided_part(buffer, first, sizes, strides, offset)
-    if not same_shape(part, value):
-        raise RuntimeError(f"view_scatter: a value of shape {tuple(value.shape)} can't be put in "
-                           f"the place of a view of {tuple(sizes)}")
-    copy_into(part, value)
-    return packed(whole)
 
 
 def sum_to_size(Tensor x, size):

@@ -4,7 +4,8 @@ from cpython.object cimport PyObject
 
 from tensorlib._core.base.dtypes cimport compute_dtype
 from tensorlib._core.products.product cimport product
-from tensorlib._core.tensor.tensor cimport Tensor, new_view
+from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_view
+from tensorlib._core.tiles.copies cimport cast
 from tensorlib._core.tiles.program cimport TileProgram
 from tensorlib._core.tiles.run cimport run_program
 
@@ -19,7 +20,8 @@ cdef Tensor transposed(Tensor x):
 
 def linear(Tensor input, Tensor weight, Tensor bias or None=None):
     cdef PyObject* inputs[2]
-    cdef Tensor out
+    cdef Tensor out, total
+    cdef int dtype = compute_dtype(input.type)
     if weight.ndim_ > 2 or weight.ndim_ == 0 or input.ndim_ == 0:
         raise RuntimeError("linear: expects an input with dims and a weight of 1 or 2 dims, got "
                            f"shapes {tuple(input.shape)} and {tuple(weight.shape)}")
@@ -28,8 +30,12 @@ def linear(Tensor input, Tensor weight, Tensor bias or None=None):
             f"linear: dtypes differ: {input.dtype}, {weight.dtype}"
             + ("" if bias is None else f", {bias.dtype}"))
     if input.dims[input.ndim_ - 1] != weight.dims[weight.ndim_ - 1]:
-        raise RuntimeError(f"linear: an input of shape {tuple(input.shape)} does not fit to a "
-                           f"weight of shape {tuple(weight.shape)}")
+        raise RuntimeError(
+            f"linear: expects {weight.dims[weight.ndim_ - 1]} features, got "
+            f"{input.dims[input.ndim_ - 1]}: an input of shape {tuple(input.shape)} does not fit "
+            f"to a weight of shape {tuple(weight.shape)}")
+    if bias is not None:                    # is added before half types are rounded
+        input, weight = cast(input, dtype), cast(weight, dtype)
     out = product("linear", input, transposed(weight) if weight.ndim_ == 2 else weight)
     if bias is None:
         return out
@@ -38,5 +44,6 @@ def linear(Tensor input, Tensor weight, Tensor bias or None=None):
         raise RuntimeError(f"linear: a bias of shape {tuple(bias.shape)} does not fit to a result "
                            f"of shape {tuple(out.shape)}")
     inputs[0], inputs[1] = <PyObject*>out, <PyObject*>bias
-    run_program(addition.at(compute_dtype(out.type)), inputs, out)
-    return out
+    total = out if bias.type == dtype else new_like(out, bias.type)
+    run_program(addition.at(dtype), inputs, total)
+    return total

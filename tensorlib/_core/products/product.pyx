@@ -169,10 +169,17 @@ cdef inline void bind(MatmulArgs* args, Tensor a, Tensor b, Tensor out, Py_ssize
     args.batch, args.m, args.k, args.n = 1, m, k, n
     args.a_batch = args.b_batch = 0
     args.y_batch, args.y_row, args.y_col = m * n * size, n * size, size
-    args.a_col = a.steps[a.ndim_ - 1] * size
-    args.a_row = a.steps[a.ndim_ - 2] * size if a.ndim_ > 1 else k * size
-    args.b_col = b.steps[b.ndim_ - 1] * size if b.ndim_ > 1 else size
-    args.b_row = b.steps[b.ndim_ - 2 if b.ndim_ > 1 else 0] * size
+    # The stride of a dim of one element says nothing, though other rows may be read by it.
+    if a.packed:
+        args.a_row, args.a_col = k * size, size
+    else:
+        args.a_row = a.steps[a.ndim_ - 2] * size if a.ndim_ > 1 else k * size
+        args.a_col = a.steps[a.ndim_ - 1] * size
+    if b.packed:
+        args.b_row, args.b_col = n * size, size
+    else:
+        args.b_row = b.steps[b.ndim_ - 2 if b.ndim_ > 1 else 0] * size
+        args.b_col = b.steps[b.ndim_ - 1] * size if b.ndim_ > 1 else size
 
 
 # Products of matrices, for each index of batch dims that are not joined.

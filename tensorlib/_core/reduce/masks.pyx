@@ -7,11 +7,11 @@ from tensorlib._core.base.dtypes cimport BOOL, FLOAT_KIND, INT64, ITEMSIZE, KIND
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.base.work cimport run_alone, run_once
-from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view
+from tensorlib._core.tensor.meta cimport refuse_reading
+from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, new_view
 from tensorlib._core.tiles.copies cimport packed
 from tensorlib._core.tiles.loops cimport find_cast
 
-from tensorlib._core.tensor.meta import refuse_reading
 
 cdef enum:
     BLOCK = 4096             # elements tested at once by `count_nonzero`
@@ -39,7 +39,7 @@ cdef Tensor nonzero_mask(Tensor x):
     job.kept = ~<uint64_t>0
     if KIND[x.type] == FLOAT_KIND:
         job.kept = ~(<uint64_t>1 << (8 * job.itemsize - 1))
-    out = new_tensor(BOOL, x.ndim_, x.dims)
+    out = new_like(x, BOOL)
     job.x, job.y = source.data_pointer, out.data_pointer
     run_alone(test_all, &job, job.y, x.numel_)
     return out
@@ -100,8 +100,7 @@ cdef int write_true_places(Tensor mask, int64_t* out, Py_ssize_t next_place,
 
 cdef list true_positions(Tensor mask):
     """For each dim of a packed mask the positions of its ones; a 0-d mask counts as 1-d."""
-    refuse_reading("nonzero (the shape of what it gives depends on the values)", mask)
-    cdef Py_ssize_t n = count_true(mask.data_pointer, mask.numel_), one = 1, step = 1
+    cdef Py_ssize_t n = number_true(mask), one = 1, step = 1
     cdef int d
     cdef Py_ssize_t dims[2]
     cdef Tensor all_places
@@ -116,14 +115,19 @@ cdef list true_positions(Tensor mask):
 
 cpdef Tensor nonzero(Tensor x):
     """The coordinates of the elements that are not zero, one row each, as int64."""
-    refuse_reading("nonzero (the shape of what it gives depends on the values)", x)
     cdef Tensor mask = nonzero_mask(x), out
     cdef Py_ssize_t dims[2]
-    dims[0], dims[1] = count_true(mask.data_pointer, mask.numel_), x.ndim_
+    dims[0], dims[1] = number_true(mask), x.ndim_
     out = new_tensor(INT64, 2, dims)
     if x.ndim_:
         write_true_places(mask, <int64_t*>out.data_pointer, x.ndim_, 1)
     return out
+
+
+cdef Py_ssize_t number_true(Tensor mask) except -1:
+    """How many elements of a packed mask are not zero. Raises: NoData where there are none."""
+    refuse_reading("a mask or nonzero (the shape of what it picks depends on the values)", mask)
+    return count_true(mask.data_pointer, mask.numel_)
 
 
 cdef Py_ssize_t count_true(const char* mask, Py_ssize_t n) noexcept nogil:

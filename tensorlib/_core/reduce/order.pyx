@@ -118,7 +118,8 @@ def order_keys(Tensor input, bint descending):
     The positions count along the last dim, which there must be. 0 bits: there are none, as they
     do not fit.
     """
-    cdef int dtype = FLOAT32 if input.type in (FLOAT16, BFLOAT16) else input.type
+    cdef int dtype = (FLOAT32 if input.type in (FLOAT16, BFLOAT16) else
+                      UINT8 if input.type == BOOL else input.type)     # 0 and 1 alone
     cdef Tensor x = packed(signed_order(cast(input, dtype)))
     cdef Tensor out = new_tensor(INT64, x.ndim_, x.dims)
     cdef Keys keys
@@ -148,7 +149,7 @@ cdef void make_keys(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
     cdef const char* data = of.x
     cdef int64_t* y = of.y
     cdef int64_t low, high
-    if of.dtype == UINT8 or of.dtype == BOOL:
+    if of.dtype == UINT8:
         pack_short(<const uint8_t*>data, y, of.rows, of.n, of.descending)
     elif of.dtype == INT8:
         pack_short(<const int8_t*>data, y, of.rows, of.n, of.descending)

@@ -19,13 +19,14 @@ from tensorlib._core.base.work cimport run_alone
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.reduce.arrange cimport (
     arrange, check_status, divide, expand_over, fold, fold_to, new_reduced, reduced_dims, rows_of,
-    squares_to, take_roots,
+    squares_to,
 )
 from tensorlib._core.reduce.masks cimport count_nonzero as count_in
 from tensorlib._core.reduce.schedule cimport (
     ALL, ANY, ARGMAX, ARGMIN, LOGSUMEXP, LOG_SOFTMAX, LOG_SOFTMAX_BACKWARD, MAX, MIN, PROD,
     RELEASE_GIL, SOFTMAX, SOFTMAX_BACKWARD, SUM, index_run, rows_run, scan_run,
 )
+from tensorlib._core.reduce.squares cimport finish_squares
 from tensorlib._core.reduce.unsigned cimport signed_order, restored
 from tensorlib._core.tensor.tensor cimport (
     Tensor, new_like, new_tensor, requires_grad, same_shape,
@@ -164,8 +165,9 @@ def cumsum(Tensor input, dim, dtype=None):
 
 # ---- variance ------------------------------------------------------------------------------------
 
-cdef Tensor variance(str name, Tensor input, object dim, double correction, bint keepdim):
-    """The variance in the dtype that is computed in, in two passes: the mean first."""
+cdef Tensor variance(str name, Tensor input, object dim, double correction, bint keepdim,
+                     bint root):
+    """The variance, or its root, in the dtype of the input, in two passes: the mean first."""
     cdef int dims[MAX_NDIM]
     cdef Py_ssize_t sizes[3]
     cdef int n = chosen_dims(name, dim, input, dims)
@@ -179,18 +181,16 @@ cdef Tensor variance(str name, Tensor input, object dim, double correction, bint
         fold_to(SUM, source, sizes, center)
         divide(center, sizes[1])
         squares_to(source, center, sizes, out)
-        divide(out, freedom if freedom > 0 else 0.0)
-    return out
+        finish_squares(source, center, sizes, freedom if freedom > 0 else 0.0, root, True, out)
+    return cast(out, input.type)
 
 
 def var(Tensor input, dim, correction, bint keepdim):
-    return cast(variance("var", input, dim, correction, keepdim), input.type)
+    return variance("var", input, dim, correction, keepdim, False)
 
 
 def std(Tensor input, dim, correction, bint keepdim):
-    cdef Tensor out = variance("std", input, dim, correction, keepdim)
-    take_roots(out)
-    return cast(out, input.type)
+    return variance("std", input, dim, correction, keepdim, True)
 
 
 def euclidean_norm(Tensor input, dim, bint keepdim):
@@ -204,7 +204,7 @@ def euclidean_norm(Tensor input, dim, bint keepdim):
     cdef Tensor center = new_like(out, dtype)
     zero(center)
     squares_to(source, center, sizes, out)
-    take_roots(out)
+    finish_squares(source, center, sizes, 1, True, False, out)
     return cast(out, input.type)
 
 
@@ -231,11 +231,13 @@ cdef tuple extreme_at(str name, int kind, Tensor input, object dim, bint keepdim
     cdef int dims[MAX_NDIM]
     cdef Py_ssize_t sizes[3]
     cdef int n = single_dim(name, dim, input, dims), status = 0
-    cdef Tensor x = signed_order(cast(input, compute_dtype(input.type))), values, places
+    cdef int dtype = UINT8 if input.type == BOOL else compute_dtype(input.type)   # 0 and 1 alone
+    cdef Tensor x = signed_order(cast(input, dtype)), values, places
     cdef const char* data
     cdef char* to
     cdef int64_t* at
-    cdef int era, dtype = x.type
+    cdef int era
+    dtype = x.type
     refuse_empty(name, input, dim, n, dims, IndexError)
     if dim is None:                        # places count in row-major order
         x = packed(x)

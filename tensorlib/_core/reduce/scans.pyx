@@ -252,7 +252,7 @@ cdef void run_recurrence(void* context, Py_ssize_t begin, Py_ssize_t end) noexce
 cdef void run_extremes(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Scan* of = <Scan*>context
     cdef int64_t* y = <int64_t*>of.y
-    if of.dtype == BOOL or of.dtype == UINT8:
+    if of.dtype == UINT8:
         all_extremes(<const uint8_t*>of.x, y, of.size, of.flag)
     elif of.dtype == INT8:
         all_extremes(<const int8_t*>of.x, y, of.size, of.flag)
@@ -326,7 +326,8 @@ def extreme_so_far(Tensor input, dim, bint largest):
     cdef int along = place_of(name, dim, input)
     cdef Sizes size = sizes_along(input, along)
     cdef Tensor x, out = new_tensor(INT64, input.ndim_, input.dims)
-    x = packed(signed_order(cast(input, compute_dtype(input.type))))
+    x = cast(input, UINT8 if input.type == BOOL else compute_dtype(input.type))
+    x = packed(signed_order(x))
     if out.numel_:
         scan(run_extremes, x.type, size, x, None, out, largest)
     return out

@@ -7,9 +7,11 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 
 from tensorlib._core.apply.elementwise cimport apply_binary
-from tensorlib._core.base.upcalls cimport ADD, registered
+from tensorlib._core.base.upcalls cimport ADD, registered, upcalls
+from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.node cimport Node
 from tensorlib._core.graph.op cimport Op
+from tensorlib._core.interpreters.foreign cimport overrides
 from tensorlib._core.tensor.tensor cimport Tensor, requires_grad, same_shape, track_tensor
 from tensorlib._core.tiles.copies cimport packed_copy
 from tensorlib._core.tiles.flat cimport run_loop
@@ -72,6 +74,8 @@ cdef int accumulate(Node node, bint create_graph) except -1:
     if leaf.gradient is None:
         leaf.gradient = <Tensor>g if create_graph or only_ours(g) else (
             packed_copy(<Tensor>g, (<Tensor>g).type))
+    elif watched and overrides(leaf.gradient):          # of a class that adds by itself
+        leaf.gradient = <Tensor?>upcalls.binary(ADD, leaf.gradient, <Tensor>g)
     elif (create_graph or requires_grad(<Tensor>leaf.gradient)
             or not add_in_place(<Tensor>leaf.gradient, <Tensor>g)):
         leaf.gradient = apply_binary(<Op>registered(ADD), leaf.gradient, <Tensor>g)

@@ -17,25 +17,23 @@ from tensorlib._core.tensor.tensor cimport Tensor
 
 # ---- where a transform runs its function ---------------------------------------------------------
 
-def enter_transform(bint forward, bint guarded=True):
-    """Has this thread record as a transform needs it; returns what `leave_transform` takes.
+def wanted_by_transform(bint forward, bint guarded=True):
+    """What `set_transform` takes for a transform that begins.
 
     forward: nodes keep what forward mode needs. guarded: tensors from before may not be written in
     place.
     """
     cdef Mode* now = mode()
-    cdef tuple before = (now.grad, now.forward_mode, now.epoch)
-    now.grad = True
-    now.forward_mode = now.forward_mode or forward
-    if guarded:
-        now.epoch = next_epoch()
-    return before
+    return True, now.forward_mode or forward, next_epoch() if guarded else now.epoch
 
 
-def leave_transform(tuple before):
-    """Sets the modes of this thread back to what `enter_transform` found."""
+def set_transform(tuple wanted):
+    """Sets whether this thread records, the forward mode and the epoch; returns what held before.
+    """
     cdef Mode* now = mode()
-    now.grad, now.forward_mode, now.epoch = before
+    cdef tuple before = (now.grad, now.forward_mode, now.epoch)
+    now.grad, now.forward_mode, now.epoch = wanted
+    return before
 
 
 def begin_epoch():
@@ -69,6 +67,22 @@ def nodes_between(list inputs, list roots, int64_t since):
     Those are left out themselves. None was recorded before `since`.
     """
     return sorted(nodes_below(roots, inputs, since, True)[0], key=age)
+
+
+def are_as_saved(list roots, int64_t since, set changed):
+    """Whether all that the nodes below `roots` have saved, since an epoch began, is as it was.
+
+    changed: where memory begins that was written, which no version tells.
+    """
+    cdef Node node
+    cdef Tensor x
+    cdef int i
+    for node in nodes_below(roots, [], since, False)[0]:
+        for i in range(0 if node.packs or node.released else node.n_saved):
+            x = <Tensor>node.saved[i].tensor
+            if x.storage.version != node.saved[i].version or <size_t>x.storage.data in changed:
+                return False
+    return True
 
 
 def age(Node node):

@@ -16,7 +16,6 @@ from tensorlib._core.graph.node cimport (
 )
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.graph.saved cimport check_not_released, keep, saved_at
-from tensorlib._core.interpreters.foreign cimport stands_in
 from tensorlib._core.interpreters.recording cimport record
 from tensorlib._core.sweep.state cimport Sweep, leads_on, nodes_below, own_sweep
 from tensorlib._core.sweep.sweep cimport run_backward
@@ -90,14 +89,6 @@ def wanted_inputs(Node node):
 
 # ---- graphs inside a node ------------------------------------------------------------------------
 
-def runs_in_parts(values):
-    """Whether a composed operation must run, on `values`, as the operations that it is made of.
-
-    These alone have the rules that forward mode and stand-ins of tensors, such as batches, ask for.
-    """
-    return mode().forward_mode or any([stands_in(x) for x in values])
-
-
 def linked_alias(Op op, Tensor x):
     """The elements of `x` as a new tensor, which is linked to `x` by the operation `op`."""
     cdef PyObject* args[1]
@@ -150,11 +141,11 @@ def captured(tuple outputs, tuple inputs, int64_t since):
             if node.edges[i].target != NULL and <object>node.edges[i].target not in inside:
                 place = <object>node.edges[i].target, node.edges[i].slot
                 if place not in found:
-                    found[place] = stand_in(&node.edges[i])
+                    found[place] = end_of(&node.edges[i])
     return tuple(found.values())
 
 
-cdef Tensor stand_in(Edge* edge):
+cdef Tensor end_of(Edge* edge):
     """What `without_values` gives for the tensor that an edge goes to."""
     cdef Node target = <Node>edge.target
     if target.is_leaf:

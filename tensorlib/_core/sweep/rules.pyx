@@ -11,7 +11,8 @@ from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 from tensorlib._core.apply.elementwise cimport apply_binary
-from tensorlib._core.base.dtypes cimport BOOL, compute_dtype, dtype_object
+from tensorlib._core.apply.halves cimport in_float32, is_half
+from tensorlib._core.base.dtypes cimport BOOL, compute_dtype, dtype_id, dtype_object
 from tensorlib._core.base.shape cimport MAX_NDIM, make_size
 from tensorlib._core.base.upcalls cimport SUM_TO_SIZE, TO, ZMUL, registered
 from tensorlib._core.graph.node cimport OUTPUT, Edge, Node, edge_dims
@@ -20,7 +21,7 @@ from tensorlib._core.graph.op cimport (
     TILES, Want, ZERO,
 )
 from tensorlib._core.graph.saved cimport saved_value
-from tensorlib._core.interpreters.foreign cimport behind, stands_in
+from tensorlib._core.interpreters.foreign cimport behind, is_taken
 from tensorlib._core.layout.views cimport new_arranged_as
 from tensorlib._core.reduce.arrange cimport expand_over, reduced_dims, sum_to
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, same_shape
@@ -97,7 +98,22 @@ cdef tuple arguments(Rule rule, Op op, object source, object g, bint recorded):
             value = fact_of(source, place, <Want>rule.wants[i])
         Py_INCREF(value)
         PyTuple_SET_ITEM(values, i, value)
-    return values
+    return in_float32(values) if rule.widens and has_half_inputs(source) else values
+
+
+cdef bint has_half_inputs(object source) except -1:
+    """Whether one of the inputs was of a half type. The rules of the library compute these in
+    float32, and `fit` rounds once; those of linear operations move elements, or add as these do."""
+    cdef int i
+    if type(source) is Node:
+        for i in range((<Node>source).n_edges):
+            if is_half((<Node>source).edges[i].dtype):
+                return True
+        return False
+    for _, dtype in source.facts:
+        if is_half(dtype_id(dtype)):
+            return True
+    return False
 
 
 # ---- running a rule ------------------------------------------------------------------------------
@@ -135,6 +151,7 @@ cpdef object run_rule(object source, Op op, int i, object g, bint recorded):
             return spread_back(<Node>source, i, <Tensor>g)
     values = arguments(rule, op, source, g, recorded)
     if rule.kind == TILES:
+        g = in_float32(g)
         values = in_dtype_of(g, values)
     result = call_rule(op, i, rule, values)
     if rule.kind != TILES or "g" in rule.names:
@@ -256,7 +273,7 @@ cdef object fit(object source, Op op, int i, object grad, bint recorded):
             return g
         if not recorded:
             return cast(g if same else sum_to(op.name, g, edge.ndim, edge_dims(edge)), edge.dtype)
-    elif not isinstance(grad, Tensor) and not stands_in(grad):
+    elif not is_taken(grad):
         raise WrongGradient(
             f"backward: the gradient rule of {op.name} returned {type(grad).__name__} for its "
             f"argument {argument_name(op, i)}, not a Tensor" + (

@@ -46,6 +46,7 @@ cdef int begin(Sweep* sweep, list targets, bint shallow) except -1:
     last_id += 1
     sweep.id = last_id
     sweep.aside = NULL
+    sweep.meets = 0
     sweep.outer = active
     active = sweep
     start(&sweep.visited)
@@ -67,9 +68,11 @@ cdef int enter(Sweep* sweep, Node node) except -1:
         return 0
     if other != NULL:
         if other.thread != sweep.thread and sweep.thread != NULL:
-            raise RuntimeError(
-                "backward: another thread is running backward through a part of this graph; let "
-                "one finish before the other begins")
+            if not node.is_leaf:
+                raise RuntimeError(
+                    "backward: another thread is running backward through a part of this graph; "
+                    "let one finish before the other begins")
+            sweep.meets = other.id
         aside = <Aside*>malloc(sizeof(Aside))
         if aside == NULL:
             raise MemoryError()

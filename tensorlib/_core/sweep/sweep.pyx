@@ -32,6 +32,13 @@ from tensorlib._core.sweep.rules import WrongGradient
 
 cdef extern from "Python.h":
     PyThreadState* PyThreadState_Get()
+    int PyErr_CheckSignals() except -1
+
+cdef extern from "<unistd.h>" nogil:
+    int usleep(unsigned int microseconds)
+
+cdef enum:
+    POLL = 20                      # microseconds between two looks at another thread's sweep
 
 
 # ---- gradients on their way ----------------------------------------------------------------------
@@ -178,12 +185,10 @@ cdef tuple run_sweep(tuple roots, tuple grads, bint retain_graph, bint create_gr
     sweep.create_graph = create_graph
     sweep.anomalies = flags_before & (TRACED | CHECKED)
     sweep.no_grad = <PyObject*>no_grad if no_grad else NULL
+    reach(&sweep, roots, targets, shallow)
     current.grad = create_graph
     current.node_flags = flags_before & ~TRACKED | (TRACKED if create_graph else 0)
     try:
-        begin(&sweep, targets, shallow)
-        for x in roots:
-            walk(&sweep, gradient_node(x))
         for k, x in enumerate(roots):
             node = gradient_node(x)
             if no_grad is None or (node, x.slot) not in no_grad:
@@ -196,6 +201,30 @@ cdef tuple run_sweep(tuple roots, tuple grads, bint retain_graph, bint create_gr
         current.grad, current.node_flags = grad_before, flags_before
         end(&sweep)
     return None if found is None else tuple(found)
+
+
+cdef int reach(Sweep* sweep, tuple roots, list targets, bint shallow) except -1:
+    """Begins a sweep and walks over what the roots lead to. Threads may share leaves: it waits for
+    the sweeps of others that lead to these."""
+    cdef Tensor x
+    while True:
+        try:
+            begin(sweep, targets, shallow)
+            for x in roots:
+                walk(sweep, gradient_node(x))
+        except BaseException:
+            end(sweep)
+            raise
+        if sweep.meets == 0:
+            return 0
+        end(sweep)
+        if own_sweep() != NULL:                # one that others may wait for must not wait itself
+            raise RuntimeError("backward: another thread is running backward to a leaf of this "
+                               "one, which runs in a hook; let one finish before the other begins")
+        while active_sweep(sweep.meets) != NULL:
+            with nogil:
+                usleep(POLL)
+            PyErr_CheckSignals()
 
 
 def sweep(tuple roots, tuple grads, *, bint retain_graph, bint create_graph, inputs,

@@ -8,5 +8,9 @@ cdef inline bint is_meta(Tensor x) noexcept:
     return in_region(x.storage.data)
 
 cdef int refuse_meta(PyObject** inputs, int n) except -1
-cdef object device_beside(Tensor x, object device)
-cdef Tensor new_on_meta(int dtype, int ndim, const Py_ssize_t* dims)
+cdef int raise_no_data(str name, Tensor x, error) except -1
+cdef Tensor new_in_mode(bint absent, int dtype, int ndim, const Py_ssize_t* dims)
+
+cdef inline int refuse_reading(str name, Tensor x, error=None) except -1:
+    """Raises NoData, or another error, for a tensor without elements to read."""
+    return raise_no_data(name, x, error) if is_meta(x) else 0

@@ -2,10 +2,8 @@
 
 from cpython.object cimport PyObject
 
-from tensorlib._core.base.region cimport reserve, without_memory
+from tensorlib._core.base.region cimport without_memory
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
-
-from tensorlib._core.base.device import META
 
 
 class NoData(NotImplementedError, TypeError):
@@ -24,25 +22,23 @@ cdef int refuse_meta(PyObject** inputs, int n) except -1:
     return 0
 
 
-cdef object device_beside(Tensor x, object device):
-    """The device asked for, else that of a tensor."""
-    return META if device is None and is_meta(x) else device
+cdef Tensor new_in_mode(bint absent, int dtype, int ndim, const Py_ssize_t* dims):
+    """A tensor without memory, or with it, whatever this thread is about to find out.
 
-
-cdef Tensor new_on_meta(int dtype, int ndim, const Py_ssize_t* dims):
-    """A tensor without memory. Raises RuntimeError or MemoryError for its sizes."""
-    cdef int before
-    reserve(0)                        # from here on there are addresses without memory
-    before = without_memory()[0]
-    without_memory()[0] = True
+    Raises: RuntimeError or MemoryError for its sizes.
+    """
+    cdef int* mode = without_memory()
+    cdef int before = mode[0]
+    if before == absent:
+        return new_tensor(dtype, ndim, dims)
+    mode[0] = absent
     try:
         return new_tensor(dtype, ndim, dims)
     finally:
-        without_memory()[0] = before
+        mode[0] = before
 
 
-def refuse_reading(str name, Tensor x):
-    """Raises NoData for a tensor without elements to read."""
-    if is_meta(x):
-        raise NoData(f"{name}: cannot be called on meta tensors: there are no elements to read "
-                     f"(shape {tuple(x.shape)})")
+cdef int raise_no_data(str name, Tensor x, error) except -1:
+    raise (NoData if error is None else error)(
+        f"{name}: cannot be called on meta tensors: there are no elements to read (shape "
+        f"{tuple(x.shape)})")

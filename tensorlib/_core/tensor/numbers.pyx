@@ -22,12 +22,11 @@ from tensorlib._core.base.dtypes cimport (
 )
 from tensorlib._core.base.upcalls cimport upcalls
 from tensorlib._core.base.watch cimport watched
-from tensorlib._core.tensor.meta cimport is_meta
+from tensorlib._core.tensor.meta cimport refuse_reading
 from tensorlib._core.tensor.tensor cimport Tensor, alias
 
 import numpy as np
 
-from tensorlib._core.tensor.meta import refuse_reading
 from tensorlib._core.tensor.tensor import attach
 
 cnp.import_array()
@@ -304,8 +303,7 @@ cdef object element(Tensor x):
     if x.numel_ != 1:
         raise RuntimeError(
             f"item: a Tensor with {x.numel_} elements cannot be converted to Scalar")
-    if is_meta(x):
-        refuse_reading("Tensor.item()", x)
+    refuse_reading("Tensor.item()", x)
     return read(x.type, x.data_pointer)
 
 
@@ -327,8 +325,7 @@ def tolist(Tensor self):
         upcalls.leaving("tolist", self)
     if self.ndim_ == 0:
         return element(self)
-    if is_meta(self):
-        refuse_reading("Tensor.tolist()", self)
+    refuse_reading("Tensor.tolist()", self)
     self = alias(self)           # where a list is made the collector may run, and with it any code
     return read_list(self, 0, self.data_pointer)
 

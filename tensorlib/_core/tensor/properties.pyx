@@ -64,6 +64,7 @@ def is_contiguous(Tensor self, memory_format=None):
 
 def data_ptr(Tensor self):
     """Address of the first element; 0 on `meta`, where there are none."""
+    effect("data_ptr", self)
     return 0 if no_memory(self) else <size_t>self.data_pointer
 
 
@@ -124,6 +125,7 @@ cdef class UntypedStorage:
 
 def untyped_storage(Tensor self):
     """The memory that this tensor and its views share."""
+    effect("untyped_storage", self)
     cdef UntypedStorage found = UntypedStorage()
     found.memory = self.storage
     found.absent = no_memory(self)
@@ -229,11 +231,13 @@ def _version(Tensor self):
     """How often the storage was written in place. Raises: RuntimeError for inference tensors."""
     if untracked(self.storage):
         raise RuntimeError("_version: inference tensors do not track version counter")
+    effect("_version", self)
     return self.storage.version
 
 
 def _base(Tensor self):
     """For a view, the tensor whose storage it looks at; else None."""
+    effect("_base", self)
     return self.base_
 
 

@@ -6,6 +6,7 @@ from tensorlib._core.base.storage cimport Storage
 cdef extern from "Python.h":
     void PyObject_GC_Track(object value)
     bint PyObject_GC_IsTracked(object value)
+    Py_ssize_t Py_REFCNT(PyObject* value)
 
 cdef enum:
     INLINE_NDIM = 5
@@ -96,6 +97,13 @@ cdef inline void forget_views(Tensor base) noexcept:
         view = (<Tensor>view).next_view
     base.first_view = NULL
 
+
+cdef inline void drop_gradients(Tensor x) noexcept:
+    """Lets go of the gradient, of its own gradient and so on, without a recursion."""
+    cdef Tensor g = x.gradient
+    x.gradient = None
+    while type(g) is Tensor and Py_REFCNT(<PyObject*>g) == 1:
+        g.gradient, g = None, g.gradient
 
 cdef inline int set_layout_room(Tensor x, int ndim) except -1:
     """Points dims and steps at room for `ndim` of each."""

@@ -242,6 +242,8 @@ class Tensor:
         self, src: Tensor, size: _Sizes, stride: _Sizes | None, storage_offset: Any = None
     ) -> Tensor:
         """A copy of `input`, row by row, with `src` at the places that `as_strided` shows."""
+    def as_subclass(self, cls: Any) -> Tensor:
+        """The same elements, with their place in the graph, as a tensor of a subclass of Tensor."""
     def asin(self, *, out: Tensor | None = None) -> Tensor:
         """The arcsine of each element, in [-pi/2, pi/2]; NaN outside [-1, 1]."""
     def asin_(self) -> Tensor:
@@ -647,8 +649,8 @@ class Tensor:
     ) -> Tensor:
         """The numbers of elements in `bins` equal parts of [min, max], in the dtype of `input`."""
     def histogram(
-        self, bins: Any, *, range: Any = None, weight: Any = None, density: _bool = False, out:
-        Tensor | None = None
+        self, bins: _int = 100, *, range: Any = None, weight: Any = None, density: _bool = False,
+        out: Tensor | None = None
     ) -> Any:
         """The numbers of elements between edges: a named tuple (hist, bin_edges)."""
     def hsplit(
@@ -1415,8 +1417,14 @@ class Tensor:
     ) -> Tensor:
         """The tensor as another dtype: `to(dtype)`, `to(other)`, `to("cpu")`, `to("meta")`,
         `to("cpu", dtype)`."""
+    def to_dense(self, dtype: _DType | None = None) -> Tensor:
+        """The tensor itself, as it is dense; in `dtype` if that is given."""
     def to_numpy(self) -> ndarray[Any, Any]:
         """`x.numpy()`, under the name that pandas gave it and that plotting libraries look for."""
+    def to_sparse(self, sparse_dim: Any = None, *, layout: Format | None = None) -> Tensor:
+        """The tensor without its zeros, as a sparse one: docs/sparse.md."""
+    def to_sparse_csr(self) -> Tensor:
+        """The matrix without its zeros, as a sparse one, whose entries are in order of rows."""
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers; a number for a 0-d tensor."""
     def topk(

@@ -66,6 +66,8 @@ cdef class Tensor:
             forget_views(self)
         if self.dims != NULL and self.dims != self.inline_dims:
             free(self.dims)
+        if self.gradient is not None:
+            drop_gradients(self)
 
     # ---- layout ---------------------------------------------------------------------------
 
@@ -474,7 +476,6 @@ cdef int replace(Tensor x, Tensor other) except -1:
 
 # `Tensor.__new__` called from Python must not show memory that is not there: the type's slot makes
 # an empty tensor. Compiled code calls the function behind the slot and sets every field itself.
-
 cdef newfunc new_uninitialised = (<ClosedType*><PyObject*>Tensor).tp_new
 
 

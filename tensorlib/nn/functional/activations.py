@@ -156,8 +156,9 @@ def selu(input):
 
 
 @selu.deriv
-def selu_deriv(input, out):
-    return (SCALE * ALPHA - (-out).relu()).where(input <= 0, SCALE)     # whose own is 0 at 0
+def selu_deriv(input):
+    """From the result it would be a difference, which keeps no digit far below 0."""
+    return ((-(-input).relu()).exp() * (SCALE * ALPHA)).where(input <= 0, SCALE)   # 0's own is 0
 
 
 @activation(reference=lambda x: -np.logaddexp(0, -x), samples=reals(-4, 4), edges=ALL,

@@ -51,6 +51,7 @@ def wanted_sizes(name, spatial, output_size):
 
 def adaptive_means(name, n, input, output_size):
     """The means of windows: of all elements, of equal windows, or of windows that differ."""
+    require_floating(name, input)
     spatial = planes_of(name, input, n)
     counts = wanted_sizes(name, spatial, output_size)
     if all(count == 1 for count in counts):
@@ -89,6 +90,7 @@ as_it_is(adaptive_pool)
 
 def adaptive_maxima(name, n, input, output_size, return_indices):
     """The maxima of windows, one after the other, and their places in the plane."""
+    require_floating(name, input)
     spatial = planes_of(name, input, n)
     sizes = wanted_sizes(name, spatial, output_size)
     shape = (*input.shape[:-n], *sizes)
@@ -136,7 +138,8 @@ def adaptive(n, function):
     shape = (1, 1, *(3, 4, 1)[:n])
     return composite(
         tensors=("input",), public=False, method=False, takes="floating", tolerance="product",
-        reference=by_bounds(function), samples=given((shape, 2), (shape, (2, 3, 1)[:n])),
+        rounds_once=False, reference=by_bounds(function),
+        samples=given((shape, 2), (shape, (2, 3, 1)[:n])),
         errors=refusals((RuntimeError, (3,) * n, 2), (RuntimeError, shape, (2,) * (n + 1)),
                         (RuntimeError, shape, -1), (RuntimeError, (1, 1, *(0,) * n), 2)))
 

@@ -39,7 +39,8 @@ def attention_samples(rng):
            samples=attention_samples,
            errors=refusals((RuntimeError, (2, 3), np.ones((2, 4)), np.ones((2, 4))),
                            (RuntimeError, (2, 3), np.ones((4, 3)), np.ones((2, 3))),
-                           (RuntimeError, (3,), np.ones((2, 3)), np.ones((2, 3)))))
+                           (RuntimeError, (3,), np.ones((2, 3)), np.ones((2, 3)))),
+           rounds_once=False)
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask=None,
                                  dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
     """softmax(scale * query @ key.mT + mask) @ value, without holding the matrix of scores.

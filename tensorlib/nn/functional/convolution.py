@@ -10,6 +10,8 @@ from tensorlib import stack
 from tensorlib._core.layers import convolution as kernels
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.checks import check_optional
+from tensorlib.nn.functional.integers import in_doubles
+from tensorlib.ops.arguments import refuse_bools
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.foreign import members
 from tensorlib.ops.samples import refusals
@@ -182,8 +184,7 @@ def with_batch(name, input, weight, bias, n, transposed=False):
     if input.dtype != weight.dtype or bias is not None and bias.dtype != input.dtype:
         raise RuntimeError(f"{name}: input ({input.dtype}), weight ({weight.dtype}) and bias "
                            "should have one dtype")
-    if not input.is_floating_point():
-        raise RuntimeError(f"{name}: takes floating-point dtypes, got {input.dtype}")
+    refuse_bools(name, input, RuntimeError)
     return input.unsqueeze(0) if input.ndim == n + 1 else input
 
 
@@ -228,7 +229,11 @@ def conv(name, n, input, weight, bias, stride, padding, dilation, groups):
     if any(o < 1 for o in out) or any(k < 1 for k in kernel):
         raise RuntimeError(f"{name}: kernel size {kernel} can't be greater than the padded input "
                            f"size, of {spatial} with padding {padding}")
-    found = convolve(input, weight, out, (stride, padding, dilation, groups))
+    options = (stride, padding, dilation, groups)
+    if input.is_floating_point():
+        found = convolve(input, weight, out, options)
+    else:
+        found = in_doubles(lambda x, w: convolve(x, w, out, options), input, weight)
     return finished(name, found, bias, weight.shape[0], single)
 
 
@@ -252,7 +257,11 @@ def conv_transpose(name, n, input, weight, bias, stride, padding, output_padding
         spatial, kernel, stride, padding, dilation, more))
     if any(o < 1 for o in out) or any(s < 1 for s in spatial):
         raise RuntimeError(f"{name}: the output of size {out} is too small")
-    found = convolve_input(input, weight, out, (stride, padding, dilation, groups))
+    options = (stride, padding, dilation, groups)
+    if input.is_floating_point():
+        found = convolve_input(input, weight, out, options)
+    else:
+        found = in_doubles(lambda x, w: convolve_input(x, w, out, options), input, weight)
     return finished(name, found, bias, weight.shape[1] * groups, single)
 
 
@@ -287,7 +296,7 @@ def bad_images(n):
 
 def convolution(n, **declared):
     """Declares a convolution over n dims."""
-    return composite(tensors=("input", "weight", "bias"), method=False, takes="floating",
+    return composite(tensors=("input", "weight", "bias"), method=False, takes="integer floating",
                      tolerance="product", samples=image_samples(n), errors=bad_images(n),
                      **declared)
 
@@ -332,7 +341,7 @@ def transpose_reference(x, w, b=None, stride=1, padding=0, output_padding=0, gro
     out = tuple((s - 1) * stride - 2 * padding + dilation * (k - 1) + output_padding + 1
                 for s, k in zip(x.shape[2:], w.shape[2:]))
     found = adjoint(lambda y: by_windows(y, w, x.shape[2:], options),
-                    (len(x), w.shape[1] * groups, *out), x)
+                    (len(x), w.shape[1] * groups, *out), x).astype(x.dtype)
     return found if b is None else found + b.reshape(-1, *(1,) * n)
 
 
@@ -342,8 +351,8 @@ def transposed(n):
         x, w = (1, 2, *(2, 1, 1)[:n]), (2, 1, *(2, 1, 1)[:n])
         yield (rng.uniform(-2, 2, x), rng.uniform(-2, 2, w), rng.uniform(-2, 2, 2), 2, 0, 1, 2), {}
     return composite(
-        tensors=("input", "weight", "bias"), method=False, takes="floating", tolerance="product",
-        reference=transpose_reference, samples=samples,
+        tensors=("input", "weight", "bias"), method=False, takes="integer floating",
+        tolerance="product", reference=transpose_reference, samples=samples,
         errors=refusals((RuntimeError, (1, 2, *(3,) * n), np.ones((3, 1, *(2,) * n))),
                         (RuntimeError, (1, 2, *(3,) * n), np.ones((2, 1, *(2,) * n)), None, 1, 0,
                          1)))

@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 
-from tensorlib import full_like
+from tensorlib import full_like, get_default_dtype
 from tensorlib._core.base.shape import broadcast_shapes
 from tensorlib._core.create.creation import plain_number
 from tensorlib._core.tensor.tensor import Tensor
@@ -13,11 +13,12 @@ from tensorlib._core.tiles.loops import add_loops
 from tensorlib.nn.functional.checks import check_optional
 from tensorlib.ops.declare import composite, elementwise
 from tensorlib.ops.samples import PAIRS, pairs, refusals
-from tensorlib.ops.value_checks import violated
+from tensorlib.ops.value_checks import value_check
 
 add_loops("losses")
 
 nan = float("nan")
+ALL = "bool integer floating"
 EDGES = (0.0, 1.0, -1.0, 30.0, nan)
 
 
@@ -66,6 +67,11 @@ def require_floating(name, input):
         raise RuntimeError(f"{name}: takes floating-point dtypes, got {input.dtype}")
 
 
+def in_floats(*tensors):
+    """The tensors, of which those of integers have the default floating dtype."""
+    return [x if x.is_floating_point() else x.to(get_default_dtype()) for x in tensors]
+
+
 def in_numpy(losses):
     """The reference of a loss: a function of arrays, reduced."""
     def reference(*args, reduction="mean", **options):
@@ -88,10 +94,9 @@ def targets(low=-2.0, high=2.0, target_low=-2.0, target_high=2.0, more=()):
     return generate
 
 
-def loss(public=False, **declared):
+def loss(public=False, takes="floating", **declared):
     """Declares a loss."""
-    return composite(public=public, method=False, takes="floating", tolerance="reduction",
-                     **declared)
+    return composite(public=public, method=False, takes=takes, tolerance="reduction", **declared)
 
 
 def part(**declared):
@@ -309,17 +314,17 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight=None, size_averag
     is not between 0 and 1.
     """
     check_same("binary_cross_entropy", input, target)
-    check_probabilities("binary_cross_entropy", input)
+    are_probabilities(input, "binary_cross_entropy")
     losses = binary_cross(input, target)
     if weight is not None:
         losses = losses * weight_of("binary_cross_entropy", weight, input)
     return reduced("binary_cross_entropy", losses, reduction, size_average, reduce)
 
 
-def check_probabilities(name, input):
+@value_check
+def are_probabilities(input, name):
     """Raises RuntimeError for an element that is not between 0 and 1."""
-    if violated(lambda: input.numel() and (
-            (input.detach().amin() >= 0) & (input.detach().amax() <= 1)).logical_not(), input):
+    if input.numel() and not (input.amin() >= 0 and input.amax() <= 1):
         raise RuntimeError(f"{name}: all elements of input should be between 0 and 1")
 
 
@@ -398,7 +403,7 @@ def poisson(x, t, log_input=True, full=False, eps=1e-8):
     return losses + np.where(t > 1, t * np.log(t) - t + 0.5 * np.log(2 * np.pi * t), 0) * full
 
 
-@loss(public=True, tensors=("input", "target"), reference=in_numpy(poisson),
+@loss(public=True, takes=ALL, tensors=("input", "target"), reference=in_numpy(poisson),
       samples=targets(0.2, 2, 1.5, 3, more=({"log_input": False}, {"full": True})))
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input=True, full=False, size_average=None,
                      eps=1e-8, reduce=None, reduction="mean"):
@@ -408,7 +413,7 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input=True, full=False, 
     log(target!), for targets above 1. Shapes: (*), (*) -> (), or (*) with "none".
     Raises: ValueError for another `reduction`.
     """
-    require_floating("poisson_nll_loss", input)
+    input, target = in_floats(input, target)
     losses = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
         safe = target.where(target > 1, 2.0)
@@ -421,6 +426,13 @@ def gaussian(x, t, var, full=False, eps=1e-6):
     """The reference of `gaussian_nll_loss`."""
     var = np.maximum(var, eps)
     return 0.5 * (np.log(var) + (x - t) ** 2 / var) + 0.5 * np.log(2 * np.pi) * full
+
+
+@value_check
+def variances_are_not_negative(var):
+    """Raises ValueError for a negative variance."""
+    if (var < 0).any():
+        raise ValueError("gaussian_nll_loss: var has negative entry/entries")
 
 
 @loss(tensors=("input", "target", "var"), reference=in_numpy(gaussian),
@@ -439,8 +451,7 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var, full=False, eps=1e-6,
     """
     if not isinstance(var, Tensor):
         var = full_like(input.detach(), plain_number("gaussian_nll_loss", "var", var))
-    if violated(lambda: (var < 0).any(), var):
-        raise ValueError("gaussian_nll_loss: var has negative entry/entries")
+    variances_are_not_negative(var)
     if var.shape != input.shape:
         if input.shape[:-1] == var.shape:
             var = var.unsqueeze(-1)

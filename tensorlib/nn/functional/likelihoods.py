@@ -13,7 +13,7 @@ from tensorlib.nn.functional.elementwise_losses import loss, older_reduction
 from tensorlib.nn.functional.checks import check_optional
 from tensorlib.ops.declare import op
 from tensorlib.ops.reduce.softmax import log_softmax, softmax, softmax_backward
-from tensorlib.ops.value_checks import violated
+from tensorlib.ops.value_checks import value_check
 
 IGNORED = -100
 
@@ -122,10 +122,13 @@ def as_rows(name, input, target):
         raise ValueError(f"{name}: expects an input with at least 1 dim")
     shape = (*input.shape[:1], *input.shape[2:]) if input.ndim > 1 else ()
     if tuple(target.shape) != tuple(shape):
+        one_hot = ("; an integer target is the number of a class: target.argmax(1) of what is 1 "
+                   "at its class and 0 elsewhere" if target.shape == input.shape else "")
         raise ValueError(f"{name}: expected a target of shape {tuple(shape)} for an input of shape "
-                         f"{tuple(input.shape)}, got {tuple(target.shape)}")
+                         f"{tuple(input.shape)}, got {tuple(target.shape)}{one_hot}")
     if target.dtype.name not in ("int64", "uint8"):
-        raise RuntimeError(f"{name}: expects a target of int64, got {target.dtype}")
+        raise RuntimeError(f"{name}: expects a target of int64, the number of a class "
+                           f"each, got {target.dtype}; target.long() may be what is meant")
     rows = input.unsqueeze(0) if input.ndim == 1 else input
     if rows.ndim > 2:
         rows = rows.movedim(1, -1).flatten(0, -2)
@@ -208,7 +211,7 @@ def bad_targets():
 
 
 @loss(tensors=("input", "target"), samples=smoothed_samples, errors=bad_targets,
-      reference=logs_reference, checks_values=True)
+      reference=logs_reference, checks_values=True, rounds_once=False)
 def cross_entropy(input: Tensor, target: Tensor, weight=None, size_average=None,
                   ignore_index=IGNORED, reduce=None, reduction="mean", label_smoothing=0.0):
     """The cross entropy of the softmax of logits with classes or probabilities: mean, sum or each.
@@ -259,7 +262,9 @@ def of_probabilities(input, target, weight, reduction, label_smoothing):
     """`cross_entropy` with a probability for each class."""
     if input.shape != target.shape:
         raise ValueError(f"cross_entropy: probabilities of shape {tuple(target.shape)} for an "
-                         f"input of shape {tuple(input.shape)}")
+                         f"input of shape {tuple(input.shape)}; a floating target is the "
+                         "probability of each class, numbers of classes are integers: "
+                         "target.long()")
     dim = 1 if input.ndim > 1 else 0
     if label_smoothing:
         target = target * (1 - label_smoothing) + label_smoothing / max(1, input.shape[dim])
@@ -274,7 +279,7 @@ def of_probabilities(input, target, weight, reduction, label_smoothing):
 
 @loss(tensors=("input", "target"), samples=class_samples, errors=bad_targets,
       reference=lambda *args, **options: logs_reference(*args, **options, logits=False),
-      checks_values=True)
+      checks_values=True, rounds_once=False)
 def nll_loss(input: Tensor, target: Tensor, weight=None, size_average=None, ignore_index=IGNORED,
              reduce=None, reduction="mean"):
     """The negative log-probability of the classes that are wanted: mean, sum or each.
@@ -293,14 +298,15 @@ def nll_loss(input: Tensor, target: Tensor, weight=None, size_average=None, igno
         raise RuntimeError(f"nll_loss: takes floating-point dtypes, got {input.dtype}")
     rows, places, shape = as_rows("nll_loss", input, target)
     ignored = as_int(ignore_index)
-    check_classes("nll_loss", places, rows.shape[1], ignored)
+    are_classes(places, "nll_loss", rows.shape[1], ignored)
     counts = weights_of_rows(places, weight, ignored, input.dtype)
     losses = -picked(rows, places, ignored)
     return over_rows("nll_loss", losses if weight is None else losses * counts, counts, shape,
                      reduction)
 
 
-def check_classes(name, places, classes, ignored):
+@value_check
+def are_classes(places, name, classes, ignored):
     """Raises IndexError for a target that is no class; the indexing itself takes negative ones."""
-    if violated(lambda: ((places != ignored) & ((places < 0) | (places >= classes))).any(), places):
+    if ((places != ignored) & ((places < 0) | (places >= classes))).any():
         raise IndexError(f"{name}: a target is out of bounds for {classes} classes")

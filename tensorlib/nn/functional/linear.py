@@ -5,19 +5,22 @@ from operator import index as as_int
 
 import numpy as np
 
-from tensorlib import where, zeros
+from tensorlib import is_grad_enabled, where, zeros
+from tensorlib._core.base.importing import deferred
 from tensorlib._core.interpreters.foreign import stands_in
 from tensorlib._core.products import linear as kernels
 from tensorlib._core.products.product import grad_of_right
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.modes import apart_from_transforms
 from tensorlib.nn.functional.batching import stands_for
-from tensorlib.nn.functional.elementwise_losses import require_floating
 from tensorlib.nn.functional.checks import check_optional
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.products.matmul import matmul, product_multiplications
 from tensorlib.ops.samples import products, refusals
-from tensorlib.ops.value_checks import violated
+from tensorlib.ops.value_checks import value_check
+
+
+rows_looked_up = deferred("tensorlib.sparse", "rows_looked_up")
 
 
 def with_bias(rng):
@@ -83,7 +86,7 @@ stands_for(linear_formula)(linear_with_bias)
 
 @composite(tensors=("input", "weight", "bias"), public=False, method=False, takes="floating",
            tolerance="product", reference=lambda x, w, b: x @ w.T + b, samples=with_bias,
-           errors=BAD_SIZES)
+           errors=BAD_SIZES, rounds_once=False)
 def linear(input: Tensor, weight: Tensor, bias=None):
     """input @ weight.mT + bias: what a fully connected layer computes.
 
@@ -97,10 +100,11 @@ def linear(input: Tensor, weight: Tensor, bias=None):
 
 def bilinear_reference(a, b, w, bias=None):
     """The reference of `bilinear`."""
-    return np.einsum("...i,kij,...j->...k", a, w, b) + (0 if bias is None else bias)
+    found = np.einsum("...i,kij,...j->...k", a, w, b)
+    return found if bias is None else found + bias
 
 
-@composite(tensors=("input1", "input2", "weight", "bias"), method=False, takes="floating",
+@composite(tensors=("input1", "input2", "weight", "bias"), method=False, takes="integer floating",
            tolerance="product", reference=bilinear_reference,
            samples=lambda rng: ((tuple(rng.uniform(-1, 1, s) for s in (a, b, (2, 3, 2), (2,))), {})
                                 for a, b in (((4, 3), (4, 2)), ((3,), (2,)))),
@@ -116,9 +120,8 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias=None):
             tuple(weight.shape[1:]) != (*input1.shape[-1:], *input2.shape[-1:])):
         raise RuntimeError(f"bilinear: sizes do not fit: {tuple(input1.shape)}, "
                            f"{tuple(input2.shape)} and a weight of {tuple(weight.shape)}")
-    require_floating("bilinear", input1)
     first = input1.unsqueeze(-2).unsqueeze(-2) @ weight
-    out = (first.squeeze(-2) * input2.unsqueeze(-2)).sum(-1)
+    out = (first.squeeze(-2) * input2.unsqueeze(-2)).sum(-1, dtype=input2.dtype)
     return out if bias is None else out + bias
 
 
@@ -131,9 +134,15 @@ def check_indices(name, indices, rows):
     """
     if indices.dtype.name not in ("int32", "int64"):
         raise RuntimeError(f"{name}: expected indices of int32 or int64, got {indices.dtype}")
-    if violated(lambda: indices.numel() and indices.amin() < 0, indices):
-        raise IndexError(f"{name}: index out of range in self: {int(indices.amin())}")
+    rows_are_not_negative(indices, name)
     return indices
+
+
+@value_check
+def rows_are_not_negative(indices, name):
+    """Raises IndexError for a negative index."""
+    if indices.numel() and indices.amin() < 0:
+        raise IndexError(f"{name}: index out of range in self: {int(indices.amin())}")
 
 
 def padding_place(name, padding_idx, rows):
@@ -168,7 +177,8 @@ def embedding(input: Tensor, weight: Tensor, padding_idx=None, max_norm=None, no
 
     padding_idx: a row that has no gradient. max_norm: rows that are looked up are first scaled, in
     place, to at most this norm of type `norm_type`. scale_grad_by_freq: gradients are divided by
-    how often their row is looked up. sparse: changes nothing, gradients are dense.
+    how often their row is looked up. sparse: `backward` gives a leaf a sparse
+    gradient, of the rows that are looked up.
     Shapes: (*), (V, D) -> (*, D).
     Raises: IndexError for an index out of range, RuntimeError for another dtype of indices.
 
@@ -184,6 +194,12 @@ def embedding(input: Tensor, weight: Tensor, padding_idx=None, max_norm=None, no
         "embedding", padding_idx, weight.shape[0])
     if max_norm is not None:
         renormalise(weight, input, float(max_norm), float(norm_type))
+    if sparse and weight.requires_grad and weight.is_leaf and is_grad_enabled() and not (
+            scale_grad_by_freq) and isinstance(input, Tensor):
+        out = rows_looked_up(weight, input)
+        if padding is None:
+            return out
+        return where((input == padding).unsqueeze(-1), out.detach(), out)
     try:
         out = weight[input] if input.ndim == 1 else weight.index_select(
             0, input.reshape(-1)).reshape((*input.shape, weight.shape[1]))

@@ -6,12 +6,23 @@ from tensorlib import arange, stack, where
 from tensorlib._core.base.shape import broadcast_shapes
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.activations import logsigmoid
-from tensorlib.nn.functional.elementwise_losses import in_numpy, loss, reduced, require_floating
+from tensorlib.nn.functional.elementwise_losses import (
+    ALL, in_floats, in_numpy, loss, reduced, require_floating,
+)
 from tensorlib.nn.functional.checks import check_optional
-from tensorlib.nn.functional.likelihoods import check_classes
+from tensorlib.nn.functional.likelihoods import are_classes
+from tensorlib.ops.arguments import refuse_bools
 from tensorlib.ops.declare import composite
 from tensorlib.ops.samples import given, given_pairs, refusals
-from tensorlib.ops.value_checks import violated
+from tensorlib.ops.value_checks import value_check
+
+def numbers_in_floats(name, *tensors):
+    """The tensors in floating dtypes, in which no difference wraps. Raises: RuntimeError for bools,
+    which have none."""
+    for x in tensors:
+        refuse_bools(name, x, RuntimeError)
+    return in_floats(*tensors)
+
 
 # ---- distances -----------------------------------------------------------------------------------
 
@@ -22,10 +33,9 @@ def cosine(a, b, dim=1, eps=1e-8):
     return (a * b).sum(dim) / (lengths[0] * lengths[1])
 
 
-def distance_function(public=False, **declared):
+def distance_function(public=False, takes="floating", **declared):
     """Declares a distance."""
-    return composite(public=public, method=False, takes="floating", tolerance="reduction",
-                     **declared)
+    return composite(public=public, method=False, takes=takes, tolerance="reduction", **declared)
 
 
 @distance_function(public=True, reference=cosine,
@@ -41,8 +51,8 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8):
     require_floating("cosine_similarity", x1)
     shape = broadcast_shapes("cosine_similarity", x1.shape, x2.shape)
     x1, x2 = x1.expand(shape), x2.expand(shape)
-    lengths = [clipped((x * x).sum(dim).sqrt(), eps) for x in (x1, x2)]
-    return (x1 * x2).sum(dim) / (lengths[0] * lengths[1])
+    x1, x2 = (x / clipped(x.norm(2, dim, True), eps) for x in (x1, x2))
+    return (x1 * x2).sum(dim)
 
 
 def clipped(x, least):
@@ -57,7 +67,7 @@ def between_pairs(a, b, p=2.0, eps=1e-6, keepdim=False):
     return found[..., None] if keepdim else found
 
 
-@distance_function(public=True, reference=between_pairs,
+@distance_function(public=True, takes="integer floating", reference=between_pairs,
                    samples=given_pairs(((2, 3), (2, 3)), ((3,), (2, 3), 1.0),
                                        ((2, 3), (2, 3), 3.0, 1e-3, True)),
                    errors=refusals((RuntimeError, (2, 3), np.ones((2, 4)))))
@@ -65,9 +75,9 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p=2.0, eps=1e-6, keepdim=False):
     """The norms |x1 - x2 + eps| of type `p` along the last dim.
 
     Shapes: (*, N), (*, N) -> (*), or (*, 1) with `keepdim`, with broadcasting.
-    Raises: RuntimeError for shapes that do not broadcast and for integers.
+    Raises: RuntimeError for shapes that do not broadcast.
     """
-    require_floating("pairwise_distance", x1)
+    x1, x2 = numbers_in_floats("pairwise_distance", x1, x2)
     return (x1 - x2 + eps).norm(p, -1, keepdim)
 
 
@@ -118,7 +128,7 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin=1.0, size_average
     return named("hinge_embedding_loss", apart + where(target != -1, input, 0), locals())
 
 
-@loss(public=True, tensors=("input1", "input2", "target"),
+@loss(public=True, takes="integer floating", tensors=("input1", "input2", "target"),
       samples=signs((2, 3), (2, 3), (2, 3), margin=0.3),
       reference=in_numpy(lambda a, b, t, margin=0.0: np.maximum(-t * (a - b) + margin, 0)),
       errors=refusals((RuntimeError, (2, 3), np.ones(3), np.ones(3))))
@@ -129,16 +139,17 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin=0
     Shapes: (*), (*), (*) -> (), or (*) with "none".
     Raises: RuntimeError for different numbers of dims, ValueError for another `reduction`.
     """
-    require_floating("margin_ranking_loss", input1)
     if not input1.ndim == input2.ndim == target.ndim:
         raise RuntimeError("margin_ranking_loss: all input tensors should have the same number of "
                            f"dims, got shapes {tuple(input1.shape)}, {tuple(input2.shape)} and "
                            f"{tuple(target.shape)}")
+    input1, input2 = numbers_in_floats("margin_ranking_loss", input1, input2)
     losses = (-target * (input1 - input2) + margin).relu()
     return named("margin_ranking_loss", losses, locals())
 
 
-@loss(public=True, tensors=("input1", "input2", "target"), samples=signs((2, 3), (2, 3), (2,)),
+@loss(public=True, takes=ALL, tensors=("input1", "input2", "target"),
+      samples=signs((2, 3), (2, 3), (2,)),
       reference=in_numpy(lambda a, b, t, margin=0.0: np.where(
           t == 1, 1 - cosine(a, b, -1), np.maximum(cosine(a, b, -1) - margin, 0))),
       errors=refusals((RuntimeError, (2, 3), np.ones((2, 3)), np.ones(()))))
@@ -149,7 +160,7 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
     Shapes: (B, N), (B, N), (B,) -> (), or (B,) with "none"; without B, too.
     Raises: RuntimeError for other shapes, ValueError for another `reduction`.
     """
-    require_floating("cosine_embedding_loss", input1)
+    input1, input2 = in_floats(input1, input2)
     if target.ndim not in (0, 1) or input1.ndim != target.ndim + 1 or input2.ndim != input1.ndim:
         raise RuntimeError("cosine_embedding_loss: expects (B, N), (B, N) and (B,), or (N,), (N,) "
                            f"and (), got shapes {tuple(input1.shape)}, {tuple(input2.shape)} and "
@@ -174,7 +185,7 @@ def triplet(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-6, swap=False)
     return np.maximum(between_pairs(anchor, positive, p, eps) - far + margin, 0)
 
 
-@loss(public=True, samples=three_points, reference=in_numpy(triplet),
+@loss(public=True, takes="integer floating", samples=three_points, reference=in_numpy(triplet),
       errors=refusals((RuntimeError, (2, 3), np.ones(3), np.ones((2, 3)))))
 def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin=1.0, p=2,
                         eps=1e-6, swap=False, size_average=None, reduce=None, reduction="mean"):
@@ -185,11 +196,12 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, marg
     Raises: RuntimeError for different numbers of dims, ValueError for another `reduction`.
     Source: Balntas et al., "Learning local feature descriptors with triplets", BMVC 2016.
     """
-    require_floating("triplet_margin_loss", anchor)
     if not anchor.ndim == positive.ndim == negative.ndim:
         raise RuntimeError("triplet_margin_loss: anchor, positive and negative should have the "
                            "same number of dims, got shapes " + ", ".join(
                                str(tuple(x.shape)) for x in (anchor, positive, negative)))
+    anchor, positive, negative = numbers_in_floats("triplet_margin_loss", anchor, positive,
+                                                   negative)
     losses = of_triplets(anchor, positive, negative, margin, swap,
                          lambda a, b: pairwise_distance(a, b, p, eps))
     return named("triplet_margin_loss", losses, locals())
@@ -211,7 +223,6 @@ def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative
 
     Raises: ValueError for another `reduction` or a margin that is not positive.
     """
-    require_floating("triplet_margin_with_distance_loss", anchor)
     if not margin > 0:
         raise ValueError("triplet_margin_with_distance_loss: margin must be greater than 0, got "
                          f"{margin}")
@@ -256,6 +267,10 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight=None, size
 def with_batch(name, input, target, target_ndim):
     """The input as (B, C) and the target with a batch. Raises: RuntimeError."""
     require_floating(name, input)
+    if input.ndim == 0 and target.ndim == 0:
+        input, target = input.reshape(1), target.reshape((1,) * target_ndim)
+    elif input.ndim == 1 and target_ndim == 0 and target.numel() == 1:
+        target = target.reshape(())
     if input.ndim not in (1, 2) or target.ndim != input.ndim - 1 + target_ndim or (
             input.ndim == 2 and target.shape[0] != input.shape[0]):
         raise RuntimeError(f"{name}: inconsistent target size {tuple(target.shape)} for an input "
@@ -292,7 +307,7 @@ def multi_margin_loss(input: Tensor, target: Tensor, p=1, margin=1.0, weight=Non
         raise ValueError(f"multi_margin_loss: only p == 1 and p == 2 supported, got {p}")
     check_optional("multi_margin_loss", weight=weight)
     rows, places = with_batch("multi_margin_loss", input, target, 0)
-    check_classes("multi_margin_loss", places, rows.shape[1], None)
+    are_classes(places, "multi_margin_loss", rows.shape[1], None)
     own = rows.gather(1, places.unsqueeze(1))
     terms = (margin - own + rows).relu()
     if weight is not None:
@@ -311,6 +326,13 @@ def multilabel(x, t):
         others = [j for j in range(len(row)) if j not in wanted]
         found.append(sum(max(0, 1 - row[c] + row[j]) for c in wanted for j in others) / len(row))
     return np.array(found)
+
+
+@value_check
+def are_classes_or_ends(classes, count):
+    """Raises RuntimeError for a target that is no class, nor -1."""
+    if ((classes < -1) | (classes >= count)).any():
+        raise RuntimeError(f"multilabel_margin_loss: a target is out of range for {count} classes")
 
 
 @loss(tensors=("input", "target"), reference=in_numpy(multilabel),
@@ -332,8 +354,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average=None, red
     if classes.shape != rows.shape:
         raise RuntimeError(f"multilabel_margin_loss: inconsistent target size "
                            f"{tuple(target.shape)} for an input of shape {tuple(input.shape)}")
-    if violated(lambda: ((classes < -1) | (classes >= count)).any(), classes):
-        raise RuntimeError(f"multilabel_margin_loss: a target is out of range for {count} classes")
+    are_classes_or_ends(classes, count)
     listed = (classes < 0).long().cumsum(1) == 0
     here = where(listed, classes, 0)
     wanted = stack([(where(listed, here == j, False)).any(1) for j in range(count)], 1)

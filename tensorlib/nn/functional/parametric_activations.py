@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tensorlib import clamp
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.activations import INPLACE, activation, made, take_in_place
 from tensorlib.nn.functional.samples import with_numbers
@@ -171,15 +172,27 @@ def softplus_deriv_threshold():
     return 0
 
 
+def of_integers(input):
+    """Whether a tensor has integers, which keep their dtype beside numbers that are none."""
+    return not input.is_floating_point() and input.dtype.name != "bool"
+
+
+def in_dtype(number):
+    """A number as one that integers take."""
+    return number if isinstance(number, Tensor) else int(number)
+
+
 def threshold_given(input: Tensor, threshold, value, inplace=False):
     """The `convert` of `threshold`."""
+    if of_integers(input):
+        threshold, value = in_dtype(threshold), in_dtype(value)
     return ([INPLACE["threshold"], input, threshold, value] if inplace
             else (input, threshold, value))
 
 
 @activation(reference=lambda x, threshold, value: np.where(x <= threshold, value, x),
             samples=with_numbers(0.1, 3, 0.0, 0.6), edges=(0.0, 1.0, -2.0, nan),
-            convert=threshold_given, public=True, method=True)
+            takes="integer floating", convert=threshold_given, public=True, method=True)
 def threshold(input, threshold, value):
     """Each element above `threshold`, and `value` in the place of the others."""
 
@@ -203,13 +216,15 @@ def bounds_given(input: Tensor, min_val=-1.0, max_val=1.0, inplace=False):
     """The `convert` of `hardtanh`."""
     if not (isinstance(min_val, Tensor) or isinstance(max_val, Tensor)) and min_val > max_val:
         raise ValueError(f"hardtanh: min_val must not be above max_val, got {min_val}, {max_val}")
+    if of_integers(input):
+        return [Tensor.clamp_ if inplace else clamp, input, in_dtype(min_val), in_dtype(max_val)]
     return ([INPLACE["hardtanh"], input, min_val, max_val] if inplace
             else (input, min_val, max_val))
 
 
 @activation(reference=lambda x, low, high: np.minimum(np.where(x < low, low, x), high),
             samples=with_numbers(0.1, 3, -1.0, 2.0, clear=2.0), edges=(0.0, 1.0, -2.0),
-            convert=bounds_given)
+            takes="integer floating", convert=bounds_given)
 def hardtanh(input, min_val, max_val):
     """Each element between two bounds.
 

@@ -6,14 +6,17 @@ from operator import index as as_int
 
 import numpy as np
 
-from tensorlib import zeros
+from tensorlib import arange, cat, zeros
+from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.layers import windows as kernels
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.convolution import adjoint, out_size, sizes_of
 from tensorlib.nn.functional.elementwise_losses import require_floating
+from tensorlib.nn.functional.integers import in_doubles
+from tensorlib.ops.arguments import refuse_bools
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.samples import given, refusals
-from tensorlib.ops.value_checks import violated
+from tensorlib.ops.value_checks import value_check
 
 Pooled = namedtuple("max_pool", ("values", "indices"))
 
@@ -183,7 +186,6 @@ put_places.batching = for_all_examples
 
 def planes_of(name, input, n):
     """The sizes of the planes. Raises: RuntimeError."""
-    require_floating(name, input)
     if input.ndim not in (n + 1, n + 2):
         raise RuntimeError(f"{name}: expected {n + 1}D or {n + 2}D input, got shape "
                            f"{tuple(input.shape)}")
@@ -220,31 +222,46 @@ def rounded_up(size, kernel, stride, padding, dilation):
 def max_pooled(name, n, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices):
     """The maxima of windows over n dims."""
     spatial = planes_of(name, input, n)
-    pooled = max_pool(input, *pool_sizes(name, spatial, kernel_size, stride, padding, dilation,
-                                         ceil_mode))
+    refuse_bools(name, input, RuntimeError)
+    sizes = pool_sizes(name, spatial, kernel_size, stride, padding, dilation, ceil_mode)
+    if input.is_floating_point():
+        pooled = max_pool(input, *sizes)
+    else:
+        indices = max_pool(input.to(BY_NAME["float64"]), *sizes)[1]
+        pooled = taken(input, indices, n), indices
     return tuple(pooled) if return_indices else pooled[0]
 
 
 def mean_pooled(name, n, input, kernel_size, stride, padding, ceil_mode, counts, divisor=None):
     """The means of windows over n dims."""
     spatial = planes_of(name, input, n)
+    refuse_bools(name, input, RuntimeError)
     kernel, stride, padding, _, planes = pool_sizes(name, spatial, kernel_size, stride, padding, 1,
                                                     ceil_mode)
-    if divisor is not None and not 0 < as_int(divisor) < 2 ** 60:
-        raise RuntimeError(f"{name}: divisor must be positive, got {divisor}")
-    return avg_pool(input, spatial, kernel, stride, padding, planes, bool(counts),
-                    0 if divisor is None else as_int(divisor), False)
+    if divisor is not None and not 0 < abs(as_int(divisor)) < 2 ** 60:
+        raise RuntimeError(f"{name}: divisor must not be 0, got {divisor}")
+    divisor = 0 if divisor is None else as_int(divisor)
+
+    def means(x):
+        found = avg_pool(x, spatial, kernel, stride, padding, planes, bool(counts), abs(divisor),
+                         False)
+        return found if divisor >= 0 else -found
+    if input.is_floating_point():
+        return means(input)
+    # a quotient is 1 / count from the next integer, and a rounded one nearer than half of that
+    nearest = 0.5 / (abs(divisor) or math.prod(kernel))
+    return in_doubles(lambda x: (found := means(x)) + found.sign() * nearest, input)
 
 
 def pooled_reference(function):
     """The reference of the pools: windows of 2 elements, one after the other, along each dim."""
     def reference(x, kernel):
-        n = x.ndim - 2
+        n, dtype = x.ndim - 2, x.dtype
         for d in range(2, 2 + n):
             size = x.shape[d] // kernel
             x = function(np.stack(np.split(x.take(range(size * kernel), d), size, d)), d + 1)
             x = np.moveaxis(x, 0, d)
-        return x
+        return x if dtype.kind == "f" else np.trunc(x + np.sign(x) * 1e-9).astype(dtype)
     return reference
 
 
@@ -252,8 +269,9 @@ def pool(n, function, public=False):
     """Declares a pool over n dims."""
     shape = (1, 1, *(4, 2, 1)[:n]) if n < 3 else (1, 1, 2, 2, 2)
     return composite(
-        tensors=("input",), public=public, method=False, takes="floating", tolerance="reduction",
-        reference=pooled_reference(function), samples=given((shape, 2)),
+        tensors=("input",), public=public, method=False, takes="integer floating",
+        tolerance="reduction", rounds_once=False, reference=pooled_reference(function),
+        samples=given((shape, 2)),
         errors=refusals((RuntimeError, (3,) * n, 2), (RuntimeError, shape, 5),
                         (RuntimeError, shape, 0), (RuntimeError, shape, 2, 0),
                         (RuntimeError, shape, 2, 1, 2), (TypeError, shape, 1.5)))
@@ -347,10 +365,10 @@ def column_sizes(name, spatial, kernel_size, dilation, padding, stride):
     return spatial, kernel, stride, padding, dilation, planes
 
 
-@composite(tensors=("input",), public=False, method=False, takes="floating",
+@composite(tensors=("input",), public=False, method=False,
            reference=lambda x, kernel: column_reference(
                x, x.shape[2:], (kernel,) * 2, (1, 1), (0, 0), (1, 1),
-               tuple(s - kernel + 1 for s in x.shape[2:])),
+               tuple(s - kernel + 1 for s in x.shape[2:])).astype(x.dtype),
            samples=given(((1, 2, 3, 2), 2)),
            errors=refusals((RuntimeError, (2, 3), 2), (RuntimeError, (1, 1, 3, 3), 4)))
 def im2col(input: Tensor, kernel_size, dilation=1, padding=0, stride=1):
@@ -360,8 +378,14 @@ def im2col(input: Tensor, kernel_size, dilation=1, padding=0, stride=1):
     Raises: RuntimeError for sizes that do not fit, TypeError.
     """
     spatial = planes_of("unfold", input, 2)
-    return columns(input, *column_sizes("unfold", spatial, kernel_size, dilation, padding, stride),
-                   False)
+    sizes = column_sizes("unfold", spatial, kernel_size, dilation, padding, stride)
+    if input.is_floating_point():
+        return columns(input, *sizes, False)
+    count = math.prod(spatial)              # which element stands where; 0 is the padding
+    numbers = arange(1.0, count + 1, dtype=BY_NAME["float64"]).reshape((1, *spatial))
+    places = columns(numbers, *sizes, False).to(BY_NAME["int64"])
+    found = cat([input.new_zeros((*input.shape[:-2], 1)), input.flatten(-2)], -1)[..., places]
+    return found.flatten(-3, -2)
 
 
 @composite(tensors=("input",), public=False, method=False, takes="floating", tolerance="reduction",
@@ -370,7 +394,7 @@ def im2col(input: Tensor, kernel_size, dilation=1, padding=0, stride=1):
                tuple(s - k + 1 for s, k in zip(size, kernel)), True),
            samples=given(((1, 4, 2), (3, 2), (2, 2))),
            errors=refusals((RuntimeError, (1, 4, 3), (3, 2), (2, 2)),
-                           (RuntimeError, (1, 3, 2), (3, 2), (2, 2))))
+                           (RuntimeError, (1, 3, 2), (3, 2), (2, 2))), rounds_once=False)
 def col2im(input: Tensor, output_size, kernel_size, dilation=1, padding=0, stride=1):
     """The sums of windows given as columns, `nn.functional.fold`: the adjoint of `unfold`.
 
@@ -393,6 +417,7 @@ def col2im(input: Tensor, output_size, kernel_size, dilation=1, padding=0, strid
 
 def unpooled(name, n, input, indices, kernel_size, stride, padding, output_size):
     """Planes of zeros with the elements at their places."""
+    require_floating(name, input)
     planes = planes_of(name, input, n)
     kernel = sizes_of(name, "kernel_size", kernel_size, n, 1)
     stride = kernel if stride is None else sizes_of(name, "stride", stride, n, 1)
@@ -409,11 +434,17 @@ def unpooled(name, n, input, indices, kernel_size, stride, padding, output_size)
         raise RuntimeError(f"{name}: indices should be int64 and of the input's shape, got "
                            f"{indices.dtype} of shape {tuple(indices.shape)}")
     flat = indices.flatten(-n)
-    if violated(lambda: ((flat < 0) | (flat >= math.prod(spatial))).any(), flat):
-        raise RuntimeError(f"{name}: found an invalid index in a plane of {spatial}")
+    places_are_in_planes(flat, name, spatial)
     lead = tuple(input.shape[:-n])
     empty = zeros((*lead, math.prod(spatial)), dtype=input.dtype)
     return empty.scatter(-1, flat, input.flatten(-n)).reshape((*lead, *spatial))
+
+
+@value_check
+def places_are_in_planes(places, name, spatial):
+    """Raises RuntimeError for a place outside of a plane of these sizes."""
+    if ((places < 0) | (places >= math.prod(spatial))).any():
+        raise RuntimeError(f"{name}: found an invalid index in a plane of {spatial}")
 
 
 def unpool(n):

@@ -4,11 +4,11 @@ import numpy as np
 
 from tensorlib import cat, stack, zeros
 from tensorlib._core.base.shape import listed
+from tensorlib._core.interpreters.foreign import is_tensor
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.dropout import dropout as dropped
 from tensorlib.nn.functional.linear import linear
 from tensorlib.nn.functional.recurrent_steps import GATES, in_numpy, recurrent, recurrent_formula
-from tensorlib.ops.arguments import is_tensor
 from tensorlib.ops.declare import composite
 from tensorlib.ops.late import declared
 from tensorlib.ops.publish import publish

@@ -7,6 +7,7 @@ import numpy as np
 from tensorlib import arange, cat, full, logsumexp, stack, tensor, where, zeros
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.elementwise_losses import loss, reduced, require_floating
+from tensorlib.ops.value_checks import value_check
 
 NEVER = -1e30           # the logarithm of a probability of 0, which stays a number
 
@@ -61,7 +62,7 @@ def lengths_of(name, given, count, most):
 
 
 @loss(public=True, tensors=("log_probs",), reference=all_alignments, samples=short_sequences,
-      errors=bad_sequences, reads_values=True, checks_values=True)
+      errors=bad_sequences, checks_values=True)
 def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths, target_lengths, blank=0,
              reduction="mean", zero_infinity=False):
     """-log of the probability of all alignments that give the targets: mean, sum or each.
@@ -84,8 +85,7 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths, target_lengths, 
     inputs = lengths_of("input_lengths", input_lengths, count, steps)
     labels, sizes = padded(targets, target_lengths, count, log_probs.ndim == 2)
     labels = labels.long()
-    if labels.numel() and bool(((labels < 0) | (labels >= classes)).any()):
-        raise RuntimeError(f"ctc_loss: a target is no label, of {classes}")
+    are_labels(labels, classes)
     losses = -log_likelihood(logs, labels, inputs, sizes, blank)
     losses = losses * where(losses.detach() > -NEVER / 2,
                             0.0 if zero_infinity else float("inf"), 1.0)
@@ -93,6 +93,13 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths, target_lengths, 
         losses = losses / tensor(sizes, dtype=losses.dtype).clamp(min=1)
     losses = losses.to(log_probs.dtype)
     return reduced("ctc_loss", losses if log_probs.ndim == 3 else losses.squeeze(0), reduction)
+
+
+@value_check
+def are_labels(labels, classes):
+    """Raises RuntimeError for a target that is no label."""
+    if ((labels < 0) | (labels >= classes)).any():
+        raise RuntimeError(f"ctc_loss: a target is no label, of {classes}")
 
 
 def padded(targets, lengths, count, single):

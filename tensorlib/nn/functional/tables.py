@@ -6,7 +6,7 @@ import numpy as np
 
 from tensorlib import arange, cat, repeat_interleave, stack, tensor, where, zeros
 from tensorlib._core.base.dtypes import BY_NAME
-from tensorlib._core.interpreters.foreign import refuse_batch, stands_in
+from tensorlib._core.interpreters.foreign import elements_known
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.checks import check_optional
 from tensorlib.nn.functional.linear import by_frequency, check_indices, padding_place, renormalise
@@ -33,7 +33,7 @@ def bag_samples(rng):
            errors=lambda: (((np.array(i), np.ones((4, 3))), {}, error)
                            for i, error in (([[4]], IndexError), ([[-1]], IndexError),
                                             ([0], ValueError), ([[[0]]], ValueError))),
-           checks_values=True)
+           checks_values=True, rounds_once=False)
 def embedding_bag(input: Tensor, weight: Tensor, offsets=None, max_norm=None, norm_type=2,
                   scale_grad_by_freq=False, mode="mean", sparse=False, per_sample_weights=None,
                   include_last_offset=False, padding_idx=None):
@@ -146,14 +146,8 @@ def one_hot(tensor: Tensor, num_classes=-1):
     tensor([[0, 1, 0],
             [1, 0, 0]])
     """
-    count = integer("one_hot", "num_classes", num_classes)
-    if tensor.dtype is not BY_NAME["int64"]:
-        raise RuntimeError(f"one_hot: takes classes of int64, got {tensor.dtype}")
-    if stands_in(tensor):
-        if count < 0:
-            refuse_batch("one_hot", tensor)
-        return (tensor.unsqueeze(-1) == arange(count)).long()
-    if tensor.is_meta and count > 0:
+    count = number_of_classes(tensor, num_classes)
+    if count > 0 and not elements_known(tensor):
         return tensor.new_empty((*tensor.shape, count)).long()
     if tensor.numel() == 0 and count <= 0:
         raise RuntimeError("one_hot: can't infer the number of classes from an empty tensor")
@@ -168,3 +162,20 @@ def one_hot(tensor: Tensor, num_classes=-1):
     if found.numel():
         found.view(-1)[arange(tensor.numel()) * count + tensor.reshape(-1)] = 1
     return found
+
+
+def number_of_classes(tensor, num_classes):
+    """The number of classes, or -1. Raises: TypeError, RuntimeError for another dtype."""
+    if tensor.dtype is not BY_NAME["int64"]:
+        raise RuntimeError(f"one_hot: takes classes of int64, got {tensor.dtype}")
+    return integer("one_hot", "num_classes", num_classes)
+
+
+@one_hot.formula
+def one_hot_formula(tensor, num_classes=-1):
+    """By comparison, so that each example may have classes of its own."""
+    count = number_of_classes(tensor, num_classes)
+    if count < 0:
+        raise RuntimeError("one_hot: vmap: the shape of the result would differ between the "
+                           "examples of a batch; give num_classes")
+    return (tensor.unsqueeze(-1) == arange(count)).long()

@@ -32,6 +32,10 @@ class Loss(Module):
     def __init__(self, size_average: bool | None = None, reduce: bool | None = None,
                  reduction: str = "mean") -> None:
         super().__init__()
+        if isinstance(size_average, Tensor) or isinstance(reduce, Tensor):
+            name = type(self).__name__
+            raise RuntimeError(f"{name}: got a Tensor for an option; the module is made first and "
+                               f"then called: {name}()(input, target)")
         if size_average is not None or reduce is not None:
             reduction = older_reduction(size_average, reduce)
         self.reduction = reduction

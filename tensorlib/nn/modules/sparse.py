@@ -69,7 +69,8 @@ class Embedding(Table):
     Shapes: (*) -> (*, embedding_dim); weight (num_embeddings, embedding_dim).
 
     The row at `padding_idx` gets no gradient, and is zero at first. Rows that are used and have a
-    larger norm than `max_norm` are made as small as that. Gradients are dense, with `sparse` too.
+    larger norm than `max_norm` are made as small as that. With `sparse`, `backward` makes sparse
+    gradients: docs/sparse.md.
 
     >>> words = Embedding(10, 3)
     >>> words(tensorlib.tensor([[1, 2], [3, 4]])).shape

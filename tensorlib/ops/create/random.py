@@ -8,6 +8,7 @@ from tensorlib._core.apply.out_argument import store_out
 from tensorlib._core.arrays.as_numbers import differentiating
 from tensorlib._core.arrays.convert import asarray
 from tensorlib._core.base.dtypes import BY_NAME
+from tensorlib._core.base.settings import Held
 from tensorlib._core.base.shape import broadcast_shapes
 from tensorlib._core.create import draws, random_integers, randperm
 from tensorlib._core.create.generator import default_generator, seen_apart, set_plan, sizes_apart
@@ -17,6 +18,7 @@ from tensorlib.ops.create.creation import as_numpy, sized
 from tensorlib.ops.declare import composite, publish
 from tensorlib.ops.foreign import within_memory
 from tensorlib.ops.samples import calls, given, refusals, refused_calls
+from tensorlib.ops.value_checks import value_check
 
 INT32, INT64, FLOAT64 = (BY_NAME[name] for name in ("int32", "int64", "float64"))
 inf = float("inf")
@@ -120,8 +122,7 @@ def parameters(rng):
            takes="floating", reference=anything, samples=parameters, result_dtype=dtype_of_normal,
            errors=refusals((RuntimeError, (3,), np.ones(2)), (RuntimeError, (3,), -1.0),
                            (TypeError, (3,), 1.0, (3,)),
-                           (RuntimeError, (3,), np.ones(3, np.int64))),
-           reads_values=True, checks_values=True)
+                           (RuntimeError, (3,), np.ones(3, np.int64))), checks_values=True)
 def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None, layout=None,
            device=None, pin_memory=False, requires_grad=False):
     """Random numbers, normal with this mean and standard deviation.
@@ -145,16 +146,21 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
     if not all(x.is_floating_point() for x in tensors):
         raise RuntimeError("normal: mean and std must have floating dtypes")
     mean, std = (x.detach() if isinstance(x, Tensor) else x for x in (mean, std))
-    if _any(std < 0):
+    if isinstance(std, Tensor):
+        deviations_are_not_negative(std)
+    elif std < 0:
         raise RuntimeError("normal: all elements of std must be 0 or more")
     shape = broadcast_shapes("normal", tensors[0].shape, tensors[-1].shape)
-    drawn = draws.randn(shape, generator=generator, dtype=tensors[0].dtype) * std + mean
+    drawn = draws.randn(shape, generator=generator, dtype=tensors[0].dtype,
+                        device=tensors[0].device) * std + mean
     return drawn if out is None else store_out("normal", (), drawn, out)
 
 
-def _any(condition):
-    """Whether a condition on a number, or on some element of a tensor, holds."""
-    return behind(condition).numpy().any() if isinstance(condition, Tensor) else condition
+@value_check
+def deviations_are_not_negative(std):
+    """Raises RuntimeError for a negative deviation."""
+    if (std < 0).any():
+        raise RuntimeError("normal: all elements of std must be 0 or more")
 
 
 def chances(*cases):
@@ -198,7 +204,7 @@ def multinomial(input: Tensor, num_samples, replacement=False, *, generator=None
         num_samples = as_int(num_samples)
     except TypeError:
         raise TypeError(f"multinomial: num_samples must be an int, got {num_samples!r}") from None
-    chances = _of_each_example(input)
+    chances = of_each_example("multinomial", "probabilities", input)
     drawn = within_memory("multinomial", lambda: _places(
         chances.reshape(-1, chances.shape[-1]), num_samples, replacement, generator))
     shape = (*chances.shape[:-1], num_samples)
@@ -235,22 +241,22 @@ def _places(chances, num_samples, replacement, generator):
     return np.argsort(arrivals, axis=1, kind="stable")[:, :num_samples]
 
 
-def _of_each_example(input):
-    """`input`, or in a batch whose examples draw apart one for each of them."""
-    sizes, chances = sizes_apart("multinomial"), behind(input.detach())
-    if chances.ndim - input.ndim not in (0, len(sizes)):
-        raise RuntimeError("multinomial: vmap: probabilities that differ between the examples of a "
-                           "batch take randomness='different' in each")
-    return chances.expand((*sizes, *input.shape)) if sizes else chances
+def of_each_example(name, what, x):
+    """A parameter of a draw, or in a batch whose examples draw apart one for each of them.
+
+    Raises: RuntimeError for one that differs between examples which draw the same.
+    """
+    sizes, held = sizes_apart(name), behind(x.detach())
+    if held.ndim - x.ndim not in (0, len(sizes)):
+        raise RuntimeError(f"{name}: vmap: {what} that differ between the examples of a batch take "
+                           "randomness='different' in each")
+    return held.expand((*sizes, *x.shape)) if sizes else held
 
 
 def _uniform(shape, generator):
     """An array of random numbers in [0, 1)."""
-    before = set_plan(None)
-    try:
+    with Held((set_plan,), (None,)):
         return draws.rand(shape, generator=generator, dtype=float).numpy()
-    finally:
-        set_plan(before)
 
 
 # ---- the generator that is used where none is given ----------------------------------------------

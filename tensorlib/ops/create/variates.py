@@ -9,12 +9,12 @@ from tensorlib._core.base.shape import broadcast_shapes
 from tensorlib._core.create.generator import seen_apart, sizes_apart
 from tensorlib._core.create.overwrite import write_result
 from tensorlib._core.create.variates import drawn as drawn_numbers
-from tensorlib._core.interpreters.foreign import behind
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.create.random import of_each_example
 from tensorlib.ops.declare import composite, publish
 from tensorlib.ops.late import declared
 from tensorlib.ops.samples import refused_calls
-from tensorlib.ops.value_checks import all_hold
+from tensorlib.ops.value_checks import value_check
 
 FLOAT32, FLOAT64 = BY_NAME["float32"], BY_NAME["float64"]
 inf = math.inf
@@ -24,16 +24,7 @@ inf = math.inf
 
 def numbers(name, kind, *parameters, generator=None):
     """Numbers of a kind for parameters of one shape, in float64."""
-    sizes = sizes_apart(name)
-    found = []
-    for x in parameters:
-        held = behind(x.detach())
-        if held.ndim - x.ndim not in (0, len(sizes)):
-            raise RuntimeError(f"{name}: vmap: parameters that differ between the examples of a "
-                               "batch take randomness='different' in each")
-        if sizes:
-            held = held.expand((*sizes, *x.shape))
-        found.append(held.to(FLOAT64).contiguous())
+    found = [of_each_example(name, "parameters", x).to(FLOAT64).contiguous() for x in parameters]
     return seen_apart(drawn_numbers(kind, *found, generator=generator))
 
 
@@ -66,9 +57,32 @@ def poisson(input, generator=None):
     tensor([0., 0., 0.])
     """
     floating("poisson", input)
-    if not all_hold(input.detach() >= 0):
-        raise RuntimeError("poisson: all rates must be 0 or more")
+    rates_are_not_negative(input)
     return numbers("poisson", "poisson", input, generator=generator).to(input.dtype)
+
+
+@value_check
+def rates_are_not_negative(rates):
+    """Raises RuntimeError for a rate below 0, or NaN."""
+    if not (rates >= 0).all():
+        raise RuntimeError("poisson: all rates must be 0 or more")
+
+
+@value_check
+def counts_are_not_negative(count):
+    """Raises RuntimeError for a count below 0."""
+    if not (count >= 0).all():
+        raise RuntimeError(OUTSIDE)
+
+
+@value_check
+def are_chances(prob):
+    """Raises RuntimeError for what is no probability."""
+    if not (prob >= 0).logical_and(prob <= 1).all():
+        raise RuntimeError(OUTSIDE)
+
+
+OUTSIDE = "binomial: counts must be 0 or more, chances in [0, 1]"
 
 
 def trials(rng):
@@ -98,8 +112,8 @@ def binomial(count: Tensor, prob: Tensor, generator=None):
         raise RuntimeError(f"binomial: count is {count.dtype} and prob {prob.dtype}")
     shape = broadcast_shapes("binomial", count.shape, prob.shape)
     count, prob = count.detach().expand(shape), prob.detach().expand(shape)
-    if not all_hold(count >= 0) or not all_hold((prob >= 0).logical_and(prob <= 1)):
-        raise RuntimeError("binomial: counts must be 0 or more, chances in [0, 1]")
+    counts_are_not_negative(count)
+    are_chances(prob)
     return numbers("binomial", "binomial", count.floor(), prob, generator=generator).to(count.dtype)
 
 

@@ -11,7 +11,7 @@ from tensorlib._core.index.gather import add_along, check_positions, positions, 
 from tensorlib._core.index.keys import parse, put, take
 from tensorlib._core.index.slices import take_slices
 from tensorlib._core.interpreters.capture import capture
-from tensorlib._core.interpreters.foreign import refuse_batch, stands_in
+from tensorlib._core.interpreters.foreign import elements_known, stands_in
 from tensorlib._core.interpreters.stack import tell
 from tensorlib._core.layout import views
 from tensorlib._core.reduce.masks import nonzero as true_places
@@ -19,7 +19,6 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.pointwise.comparison import where
 from tensorlib.ops.samples import given, given_pairs, refusals
-from tensorlib.ops.value_checks import violated
 
 BOOL, INT64, WHOLE = BY_NAME["bool"], BY_NAME["int64"], slice(None)
 
@@ -105,15 +104,14 @@ def put_index_vjp_values(g, index):
 
 
 def picks_twice(index):
-    """Whether an index expression is known to pick an element more than once."""
-    def most():
-        place = 0
-        for one in index.places:
-            array = one.numpy().reshape(-1)
-            place = place * (array.max(initial=0) + 1) + array
-        return np.bincount(place).max(initial=0)
-
-    return bool(index.places) and violated(lambda: most() > 1, *index.places)
+    """Whether an index expression may pick an element more than once."""
+    place = 0
+    for one in index.places:
+        if not elements_known(one):
+            return True
+        array = one.numpy().reshape(-1)
+        place = place * (array.max(initial=0) + 1) + array
+    return bool(index.places) and np.bincount(place).max(initial=0) > 1
 
 
 # ---- by a mask -----------------------------------------------------------------------------------
@@ -145,7 +143,6 @@ def nonzero(input: Tensor, *, as_tuple=False):
     tensor([[0, 1],
             [1, 0]])
     """
-    refuse_batch("nonzero", input)
     input = input.detach()
     if as_tuple:
         return true_places(input if input.ndim else input.reshape(1)).unbind(1)
@@ -223,7 +220,7 @@ def fill_value(name, value, input):
         raise RuntimeError(f"{name}: value must be a number or a 0-d tensor, got {value.ndim} dims")
     if value.dtype is input.dtype:
         return value
-    if not stands_in(value):
+    if elements_known(value):
         filling(name, value.item(), input.dtype)        # refuses what the dtype can't hold
     return value.to(input.dtype)
 
@@ -255,14 +252,23 @@ def index_select(input: Tensor, dim, index: Tensor):
     dim, index = wrap("index_select", dim, ndim), vector("index_select", index)
     if ndim == 0 and index.numel() != 1:
         raise RuntimeError(f"index_select: a 0-d tensor takes one position, got {index.numel()}")
-    if not (stands_in(input) or stands_in(index)):
-        if input.requires_grad and is_grad_enabled():
-            index = index.clone()                # which nobody else can write to
-        taken = slices_taken(input, dim, index)
-        return taken if ndim else taken.reshape(())
+    if input.requires_grad and is_grad_enabled():
+        index = index.clone()                    # which nobody else can write to
+    taken = slices_taken(input, dim, index)
+    return taken if ndim else taken.reshape(())
+
+
+@index_select.formula
+def index_select_formula(input, dim, index):
+    """By an index expression, which knows examples that have positions of their own."""
+    dim, index = wrap("index_select", dim, input.ndim), vector("index_select", index)
     try:
-        return (input[(WHOLE,) * dim + (index,)] if ndim else
-                input.reshape(1)[index].reshape(()))
+        if input.ndim:
+            return input[(WHOLE,) * dim + (index,)]
+        if index.numel() != 1:
+            raise RuntimeError("index_select: a 0-d tensor takes one position, got "
+                               f"{index.numel()}")
+        return input.reshape(1)[index].reshape(())
     except IndexError as error:
         raise IndexError(f"index_select: {str(error).removeprefix('getitem: ')}") from None
 
@@ -466,7 +472,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim=None):
 
 def checked_gather(name, input, dim, index):
     """`gather`, whose errors name another function."""
-    if not (stands_in(input) or stands_in(index)):
+    if elements_known(input, index):
         index = counted(name, input, wrap(name, dim, input.ndim), index, input.requires_grad)
     try:
         return gather(input, dim, index)

@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.shape import broadcast_shapes, wrap
 from tensorlib._core.graph.modes import is_grad_enabled
-from tensorlib._core.interpreters.foreign import in_batch, stands_in
+from tensorlib._core.interpreters.foreign import elements_known, stands_in
 from tensorlib._core.layout import views
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer, refuse_bools
@@ -164,7 +165,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor):
                            f"{input.dtype} and {source.dtype}")
     shape = broadcast_shapes("masked_scatter", input.shape, mask.shape)
     input, mask, source = input.expand(shape), mask.expand(shape), source.reshape(-1)
-    if input.is_meta or any(map(stands_in, (input, mask, source))):
+    if not elements_known(input, mask, source):
         places = mask.reshape(-1).cumsum(0).sub(1).clamp(min=0).reshape(shape)
         return where(mask, source[places], input)
     number = int(mask.sum())
@@ -250,7 +251,7 @@ def factors_of_others(input, src, out, result, dim, index):
     other would be lost.
     """
     zeros = (input == 0).to(input.dtype).scatter_add(dim, index, (src == 0).to(input.dtype))
-    if is_grad_enabled() and not stands_in(zeros) and bool((zeros > 1).any()):
+    if is_grad_enabled() and elements_known(zeros) and bool((zeros > 1).any()):
         raise RuntimeError("scatter_reduce: a product of several zeros has no second derivative "
                            "here; multiply along a dim by prod, or leave create_graph out")
     apart = scatter_reduced(input.where(input != 0, 1), src.where(src != 0, 1), dim, index, "prod")
@@ -276,7 +277,8 @@ def scatter_reduced_jvp(d_input, d_src, input, src, out, dim, index, reduce):
 
 
 WITH_SOURCES = tried(
-    *[(("x", 3, 4), 0, MEETING, ("x", 2, 3), reduce) for reduce in UFUNCS],
+    *[(("x", 3, 4), 0, MEETING, ("x", 2, 3), reduce)      # bools have no mean, but the rest
+      for reduce in sorted(UFUNCS, key="mean".__ne__)],
     *[(("x", 3, 4), 1, ROWS, ("x", 3, 4), reduce, {"include_self": False}) for reduce in UFUNCS],
     (("x",), 0, np.array([0]), ("x", 1), "prod"))
 
@@ -291,7 +293,8 @@ def scatter_reduce(input: Tensor, dim, index: Tensor, src: Tensor, reduce, *, in
     """A copy of `input` with src[i][j] combined with out[index[i][j]][j] for dim 0, and so on.
 
     reduce: "sum", "prod", "mean", "amax" or "amin". include_self: whether the elements of `input`
-    are among those that are combined; where no position leads they stay.
+    are among those that are combined; where no position leads they stay. Of bools sums are "or",
+    products "and".
     Shapes: as `scatter`. Gradient: of extremes evenly among equal ones; of products exact where
     factors are zero, and of second order where no two of them meet.
     Raises: RuntimeError for other shapes, dtypes or reductions, IndexError, TypeError.
@@ -303,9 +306,12 @@ def scatter_reduce(input: Tensor, dim, index: Tensor, src: Tensor, reduce, *, in
     if reduce not in UFUNCS:
         raise RuntimeError("scatter_reduce: reduce must be either sum, prod, mean, amax or amin, "
                            f"got {reduce!r}")
+    if input.dtype.name == src.dtype.name == "bool" and reduce != "mean":
+        counted_as = "amax" if reduce == "sum" else "amin" if reduce == "prod" else reduce
+        bits = [x.to(BY_NAME["uint8"]) for x in (input, src)]
+        return scatter_reduce(bits[0], dim, index, bits[1], counted_as,
+                              include_self=include_self).to(input.dtype)
     refuse_bools("scatter_reduce", input, RuntimeError)
-    if any(map(stands_in, (input, index, src))):
-        return in_batch("scatter_reduce", (input, dim, index, src, reduce, include_self))
     src = elements_at("scatter_reduce", input, dim, index, src)
     src = src if src.ndim else src.reshape(1)
     dim, base = wrap("scatter_reduce", dim, input.ndim), input if input.ndim else input.reshape(1)
@@ -355,6 +361,7 @@ def index_reduce(input: Tensor, dim, index: Tensor, source: Tensor, reduce, *, i
     index = vector("index_reduce", index)
     shape = (*input.shape[:place], index.numel(), *input.shape[place + 1:]) if input.ndim else (
         index.numel(),)
+    source = source if source.ndim else source.reshape(1)
     if tuple(source.shape) != shape:
         raise RuntimeError(f"index_reduce: source must have the shape {shape} of the slices that "
                            f"index picks, got {tuple(source.shape)}")
@@ -368,20 +375,13 @@ def index_reduce(input: Tensor, dim, index: Tensor, source: Tensor, reduce, *, i
 
 def replaced(name, input, part, src):
     """A copy of `input` with `src` where a view of it lies, which `part` gives."""
-    out = batched_like(input, src).clone()
+    out = input.clone()
     view = part(out)
     if tuple(view.shape) != tuple(src.shape):
         raise RuntimeError(f"{name}: expected src to have a size equal to the slice of self, got "
                            f"{list(src.shape)} and {list(view.shape)}")
     view.copy_(src)
     return out
-
-
-def batched_like(input, src):
-    """`input`, as an example of a batch where `src` is one: what differs is to be written there."""
-    if stands_in(src) and not stands_in(input):
-        return input + src.new_zeros(src.shape).sum().to(input.dtype)
-    return input
 
 
 def put_in_view(view):
@@ -441,6 +441,17 @@ def slice_scatter(input: Tensor, src: Tensor, dim=0, start=None, end=None, step=
         raise RuntimeError(f"slice_scatter: slice step must be positive, got {step}")
     key = (WHOLE,) * dim + (slice(start, end, step),)
     return replaced("slice_scatter", input, lambda x: x[key], src)
+
+
+def for_examples(operation):
+    """Gives an operation a formula: where `src` differs between examples, so does the copy."""
+    replace = operation.op.forward
+    operation.formula(lambda input, src, *args, **options: replace(
+        input + src.new_zeros(src.shape).sum().to(input.dtype), src, *args, **options))
+
+
+for operation in (diagonal_scatter, select_scatter, slice_scatter):
+    for_examples(operation)
 
 
 declared(__name__)

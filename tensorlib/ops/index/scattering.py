@@ -7,7 +7,6 @@ from tensorlib._core.base.shape import wrap
 from tensorlib._core.create.ranges import arange
 from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.index.gather import written_along
-from tensorlib._core.interpreters.foreign import in_batch, stands_in
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.index.indexing import fill_value, gather, parsed, put_index, spread_index, vector
@@ -138,8 +137,6 @@ def index_copy(input: Tensor, dim, index: Tensor, source: Tensor):
     >>> tensorlib.zeros(3).index_copy(0, tensorlib.tensor([2, 0]), tensorlib.tensor([5., 6.]))
     tensor([6., 0., 5.])
     """
-    if any(map(stands_in, (input, index, source))):
-        return in_batch("index_copy", (input, dim, index, source))
     key, shape = slices_at("index_copy", input, dim, index)
     return put_at(input, key, checked_source("index_copy", input, shape, source))
 
@@ -147,7 +144,7 @@ def index_copy(input: Tensor, dim, index: Tensor, source: Tensor):
 @composite(tensors=("input", "index", "source"), inplace=True,
            reference=added_slices, errors=refusals(*BAD_SLICES), tolerance="reduction",
            samples=with_sources(*SLICES, ((4, 5), 1, np.array([1, 1, 1]), (4, 3))),
-           checks_values=True)
+           checks_values=True, rounds_once=False)
 def index_add(input: Tensor, dim, index: Tensor, source: Tensor, *, alpha=1):
     """A copy of `input` with alpha * `source` added at the positions of `index`, a vector.
 
@@ -157,8 +154,6 @@ def index_add(input: Tensor, dim, index: Tensor, source: Tensor, *, alpha=1):
     >>> tensorlib.zeros(3).index_add(0, tensorlib.tensor([2, 2]), tensorlib.tensor([5., 6.]))
     tensor([ 0.,  0., 11.])
     """
-    if any(map(stands_in, (input, index, source))):
-        return in_batch("index_add", (input, dim, index, source * alpha if alpha != 1 else source))
     key, shape = slices_at("index_add", input, dim, index)
     source = checked_source("index_add", input, shape, source)
     if alpha != 1:
@@ -190,8 +185,6 @@ def index_fill(input: Tensor, dim, index: Tensor, value):
     tensor([[5., 0., 5.],
             [5., 0., 5.]])
     """
-    if any(map(stands_in, (input, index, value))):
-        return in_batch("index_fill", (input, dim, index, value))
     value = fill_value("index_fill", value, input)
     key, _ = slices_at("index_fill", input, dim, index)
     return put_at(input, key, value)
@@ -279,8 +272,6 @@ def scatter(input: Tensor, dim, index: Tensor, src=None, *, value=None, reduce=N
     src = value if src is None else src
     if reduce is not None:
         return combined(input, dim, index, src, reduce)
-    if any(map(stands_in, (input, index, src))):
-        return in_batch("scatter", (input, dim, index, src))
     return written_at("scatter", input, dim, index, src, False)
 
 
@@ -292,9 +283,8 @@ def combined(input, dim, index, src, reduce):
         src = fill_value("scatter", src, input).expand(index.shape)
     if reduce == "add":
         return scatter_add(input, dim, index, src)
-    if any(map(stands_in, (input, index, src))) or (
-            is_grad_enabled() and (input.requires_grad or src.requires_grad)):
-        raise RuntimeError("scatter: reduce='multiply' has no gradient and no batching rule")
+    if is_grad_enabled() and (input.requires_grad or src.requires_grad):
+        raise RuntimeError("scatter: reduce='multiply' has no gradient")
     scatter(input, dim, index, src)                                      # raises
     wide = (lambda x: x.float()) if input.dtype.name == "bfloat16" else (lambda x: x)
     base, key, source = at_elements(
@@ -305,7 +295,8 @@ def combined(input, dim, index, src, reduce):
 
 @composite(tensors=("input", "index", "src"), inplace=True,
            reference=added_elements, errors=refusals(*BAD_ELEMENTS), tolerance="reduction",
-           samples=with_sources(*ELEMENTS, ((4, 5), 0, MEETING, (2, 3))), checks_values=True)
+           samples=with_sources(*ELEMENTS, ((4, 5), 0, MEETING, (2, 3))), checks_values=True,
+           rounds_once=False)
 def scatter_add(input: Tensor, dim, index: Tensor, src: Tensor):
     """A copy of `input` with src[i][j] added to out[index[i][j]][j] for dim 0, and so on.
 
@@ -314,6 +305,4 @@ def scatter_add(input: Tensor, dim, index: Tensor, src: Tensor):
     >>> tensorlib.zeros(3).scatter_add(0, tensorlib.tensor([2, 2]), tensorlib.tensor([5., 6.]))
     tensor([ 0.,  0., 11.])
     """
-    if any(map(stands_in, (input, index, src))):
-        return in_batch("scatter_add", (input, dim, index, src))
     return written_at("scatter_add", input, dim, index, src, True)

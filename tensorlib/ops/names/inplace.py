@@ -3,8 +3,9 @@
 from inspect import Signature, signature
 
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.ops.declare import FUNCTIONS, alias, publish
+from tensorlib.ops.declare import alias, publish
 from tensorlib.ops.late import declared
+from tensorlib.ops.pending import function_named
 
 NAMES = (
     "abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ asin_ asinh_ "
@@ -29,6 +30,6 @@ for _name, _method in _names.items():
         publish(_name, function_of(_name), _method.__doc__, method=False)
 for _name, _method in _names.items():
     if _method.__name__ != _name:
-        alias(_name, FUNCTIONS[_method.__name__], method=False)
+        alias(_name, function_named(_method.__name__), method=False)
 
 declared(__name__)

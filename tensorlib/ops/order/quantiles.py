@@ -8,10 +8,10 @@ from tensorlib._core.arrays.convert import asarray
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.index.gather import take_along
-from tensorlib._core.interpreters.foreign import stands_in
+from tensorlib._core.interpreters.foreign import elements_known, is_tensor
 from tensorlib._core.layout import views
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.ops.arguments import is_tensor, refuse_bools
+from tensorlib.ops.arguments import refuse_bools
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.foreign import by_numpy, within_memory
 from tensorlib.ops.index.indexing import gather
@@ -22,7 +22,7 @@ from tensorlib.ops.order.ordering import (
 from tensorlib.ops.order.sorting import at_places, in_order, sort
 from tensorlib.ops.reduce.extremes import along_jvp, along_vjp
 from tensorlib.ops.samples import given, refusals
-from tensorlib.ops.value_checks import violated
+from tensorlib.ops.value_checks import value_check
 
 Median = namedtuple("median", ("values", "indices"))
 NanMedian = namedtuple("nanmedian", ("values", "indices"))
@@ -293,10 +293,15 @@ def check_quantiles(name, input, q, interpolation):
                            f"{q.dtype} and {input.dtype}")
     if q.ndim > 1:
         raise RuntimeError(f"{name}: q must be a scalar or 1D tensor, got {q.ndim} dims")
-    inside = (q >= 0).logical_and(q <= 1)
-    if violated(lambda: inside.all().logical_not(), inside):
-        raise RuntimeError(f"{name}: q values must be in the range [0, 1]")
+    are_fractions(q, name)
     return input, q
+
+
+@value_check
+def are_fractions(q, name):
+    """Raises RuntimeError for what is not between 0 and 1."""
+    if not (q >= 0).logical_and(q <= 1).all():
+        raise RuntimeError(f"{name}: q values must be in the range [0, 1]")
 
 
 def interpolated(rows, q, interpolation, skip_nan):
@@ -325,7 +330,7 @@ def interpolated(rows, q, interpolation, skip_nan):
 
 def ascending(rows):
     """Each row sorted; where no gradient is wanted the values alone, which takes half the time."""
-    if stands_in(rows) or rows.requires_grad and is_grad_enabled():
+    if rows.requires_grad and is_grad_enabled() or not elements_known(rows):
         return sort(rows)[0]
     return by_numpy("quantile", lambda: np.sort(rows.detach().numpy()), rows.shape, rows.dtype,
                     rows)

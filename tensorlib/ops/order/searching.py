@@ -7,10 +7,10 @@ from tensorlib._core.arrays.convert import asarray
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.base.storage import check_room
 from tensorlib._core.index.gather import check_positions
-from tensorlib._core.interpreters.foreign import refuse_batch, stands_in
+from tensorlib._core.interpreters.foreign import is_tensor, stands_in
 from tensorlib._core.reduce.search import insertion_places
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.ops.arguments import is_tensor, refuse_bools
+from tensorlib.ops.arguments import refuse_bools
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.foreign import within_memory
 from tensorlib.ops.late import declared
@@ -53,7 +53,6 @@ def unique(input: Tensor, sorted=True, return_inverse=False, return_counts=False
     >>> tensorlib.tensor([3, 1, 3]).unique(return_counts=True)
     (tensor([1, 3]), tensor([1, 2]))
     """
-    refuse_batch("unique", input)
     array = numbers(input)
     check_room("unique", input.numel(), input.itemsize)
     if dim is None:
@@ -154,7 +153,6 @@ def unique_consecutive(input: Tensor, return_inverse=False, return_counts=False,
     >>> tensorlib.tensor([3, 3, 1, 3]).unique_consecutive()
     tensor([3, 1, 3])
     """
-    refuse_batch("unique_consecutive", input)
     array = numbers(input)
     rows, back = array.reshape(-1), lambda values: values
     if dim is not None:

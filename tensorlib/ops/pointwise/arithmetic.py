@@ -3,6 +3,7 @@
 import numpy as np
 
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.arguments import refuse_bools
 from tensorlib.ops.declare import alias, composite, elementwise
 from tensorlib.ops.samples import pairs
 
@@ -407,18 +408,21 @@ def no_integers(name, input):
         raise RuntimeError(f"{name}: expects floating-point tensors, got {input.dtype}")
 
 
-@composite(out=True, reference=lambda x, a, b, value=1: x + value * a * b, takes="floating",
-           between="value", tolerance="product", inplace=True, samples=triples(value=2))
+@composite(out=True, reference=lambda x, a, b, value=1: x + value * a * b,
+           takes="integer floating", between="value", tolerance="product", inplace=True,
+           samples=triples(value=2))
 def addcmul(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
     """input + value * tensor1 * tensor2, with broadcasting.
 
-    Raises: RuntimeError for integers and for shapes that do not broadcast.
+    Raises: RuntimeError for bools, for shapes that do not broadcast, and for a float as a `value`
+    of integers.
 
     >>> one = tensorlib.ones(2)
     >>> tensorlib.addcmul(one, tensorlib.tensor([1., 2.]), one, value=10)
     tensor([11., 21.])
     """
-    no_integers("addcmul", input)
+    refuse_bools("addcmul", input, RuntimeError)
+    check_factors("addcmul", (input, tensor1, tensor2), value=value)
     product = mul(tensor1, tensor2)
     return add(input, product if value == 1 else mul(product, value))
 

@@ -148,7 +148,7 @@ def type_as(self, other: Tensor):
 
 def cpu(self):
     """The tensor itself, which is on the CPU. Raises: NotImplementedError for one on `meta`."""
-    return self.to("cpu") if self.is_meta else self
+    return self.to("cpu")
 
 
 for _function in (type_as, cpu):

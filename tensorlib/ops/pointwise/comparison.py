@@ -170,6 +170,14 @@ where_method.checks = True
 publish("where", where_method, where.__doc__, public=False)
 
 
+def with_no_slope(value, *of):
+    """`value`, a function of tensors that is constant between its steps: linked to them, with a
+    gradient of zero."""
+    for x in of:
+        value = where(x.new_zeros((), dtype=BY_NAME["bool"]), x, value)
+    return value
+
+
 LIMITS = {dtype: (np.iinfo(name).min, np.iinfo(name).max) for name, dtype in BY_NAME.items()
           if name != "bool" and not dtype.is_floating_point}
 

@@ -10,6 +10,7 @@ from math import prod
 
 import numpy as np
 
+from tensorlib._core.apply.halves import rounded_once
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import Tensors, composite
 from tensorlib.ops.late import declared
@@ -179,7 +180,7 @@ def runner(calls, finish):
             a, b = operands
             out = call(a if left is None else left(a), b if right is None else right(b))
             return out if finish is None else finish(out)
-        return pair
+        return rounded_once(pair)
 
     def chain(operands):
         held = list(operands)
@@ -187,7 +188,7 @@ def runner(calls, finish):
             y, x = held.pop(b), held.pop(a)
             held.append(call(x if left is None else left(x), y if right is None else right(y)))
         return held[0] if finish is None else finish(held[0])
-    return chain
+    return rounded_once(chain)
 
 
 class Held:

@@ -22,8 +22,6 @@ def vectors(name, a, b):
     for what, x in (("vec1", a), ("vec2", b)):
         if x.ndim != 1:
             raise RuntimeError(f"{name}: {what} must have one dim, got {x.ndim}")
-        if x.dtype.name == "bool":
-            raise RuntimeError(f"{name}: {what} must be of numbers, got {x.dtype}")
     return outer(a, b)
 
 
@@ -31,13 +29,19 @@ _addr = added_product("addr", lambda a, b: vectors("addr", a, b))
 _addbmm = added_product("addbmm", lambda a, b: bmm(a, b).sum(0, dtype=a.dtype))
 
 
-@composite(reference=lambda x, a, b, beta=1, alpha=1: beta * x + alpha * (a[:, None] * b),
-           out=True, inplace=True, tolerance="product", takes="integer floating",
+def outer_added(x, a, b, beta=1, alpha=1):
+    """The reference of `addr`."""
+    found = beta * x + alpha * (a[:, None] * b)
+    return found.astype(bool) if x.dtype == a.dtype == b.dtype == bool else found
+
+
+@composite(reference=outer_added,
+           out=True, inplace=True, tolerance="product",
            samples=with_matrix(((2, 3), (2,), (3,)), ((3,), (2,), (3,)), ((2, 0), (2,), (0,))))
 def addr(input, vec1: Tensor, vec2: Tensor, *, beta=1, alpha=1):
     """beta * input + alpha * outer(vec1, vec2), with `input` expanded; ignored if beta is 0.
 
-    Shapes: (M, N), (M,), (N,) -> (M, N).
+    Of bools it is `beta and input or alpha and outer`. Shapes: (M, N), (M,), (N,) -> (M, N).
 
     Raises: RuntimeError for factors of other dims, an input that does not expand, and for a float
     as a factor of integers.
@@ -45,6 +49,8 @@ def addr(input, vec1: Tensor, vec2: Tensor, *, beta=1, alpha=1):
     half = input.is_floating_point() and input.itemsize == 2
     if half and input.dtype == vec1.dtype == vec2.dtype:     # one rounding, as PyTorch's
         return _addr(input.float(), vec1.float(), vec2.float(), beta, alpha).to(input.dtype)
+    if {x.dtype.name for x in (input, vec1, vec2)} == {"bool"}:
+        beta, alpha = bool(beta), bool(alpha)
     return _addr(input, vec1, vec2, beta, alpha)
 
 
@@ -105,7 +111,8 @@ def summed_over(a, b, dims=2):
 def tensordot(a: Tensor, b: Tensor, dims=2):
     """Products of the elements of two tensors, summed over some dims of both.
 
-    dims: how many, the last of `a` and the first of `b`; or two lists that say which.
+    dims: how many, the last of `a` and the first of `b`; or two lists that say which. A size of 1
+    beside another one broadcasts.
 
     Shapes: the dims of `a` that are left, then those of `b`.
     Raises: RuntimeError for dims that differ in size or number, IndexError.
@@ -121,6 +128,7 @@ def tensordot(a: Tensor, b: Tensor, dims=2):
     over_a, over_b = ([wrap("tensordot", d, x.ndim) for d in
                        ((given,) if isinstance(given, int) else given)]
                       for x, given in zip((a, b), dims))
+    a, b = one_for_all(a, over_a, b, over_b), one_for_all(b, over_b, a, over_a)
     if [a.shape[d] for d in over_a] != [b.shape[d] for d in over_b]:
         raise RuntimeError(f"tensordot: dims {over_a} of shape {tuple(a.shape)} and {over_b} of "
                            f"{tuple(b.shape)} differ in size or number")
@@ -131,6 +139,14 @@ def tensordot(a: Tensor, b: Tensor, dims=2):
     left = a.permute(rows + over_a).reshape(math.prod(row_sizes), inner)
     right = b.permute(over_b + columns).reshape(inner, math.prod(column_sizes))
     return matmul(left, right).reshape(row_sizes + column_sizes)
+
+
+def one_for_all(x, dims, other, other_dims):
+    """`x` summed along each dim beside which `other` has one element."""
+    for d, e in zip(dims, other_dims):
+        if other.shape[e] == 1 != x.shape[d]:
+            x = x.sum(d, True, dtype=x.dtype)
+    return x
 
 
 @composite(tensors=("x",), method=False, takes="integer floating", tolerance="reduction",

@@ -4,8 +4,9 @@ import numpy as np
 
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.create.creation import plain_number
+from tensorlib._core.interpreters.foreign import is_tensor
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.ops.arguments import is_tensor, refuse_bools, require_dims
+from tensorlib.ops.arguments import refuse_bools, require_dims
 from tensorlib.ops.declare import alias, composite
 from tensorlib.ops.late import declared
 from tensorlib.ops.publish import FUNCTIONS
@@ -26,7 +27,7 @@ def differences(x, n=1, dim=-1):
 def diff(input: Tensor, n=1, dim=-1, prepend=None, append=None):
     """Differences of neighbours along a dim, taken `n` times; of bools where neighbours differ.
 
-    prepend, append: tensors to join before and after `input` first.
+    prepend, append: tensors to join before and after `input` first, unless `n` is 0.
 
     Shapes: (*, N, *) -> (*, N - n, *), at least 0.
     Raises: RuntimeError for a tensor without dims or a negative `n`, IndexError.
@@ -38,6 +39,8 @@ def diff(input: Tensor, n=1, dim=-1, prepend=None, append=None):
     if n < 0:
         raise RuntimeError(f"diff: n must be 0 or more, got {n}")
     dim = wrap("diff", dim, input.ndim)
+    if n == 0:                                   # nothing is joined either, as in PyTorch
+        return input.clone()
     x = cat([part for part in (prepend, input, append) if part is not None], dim)
     for _ in range(min(n, x.shape[dim])):
         size = x.shape[dim] - 1
@@ -174,6 +177,7 @@ def gradient(input: Tensor, spacing=1, dim=None, edge_order=1):
         raise RuntimeError(f"gradient: a dim appears multiple times in {dims}")
     if isinstance(spacing, Tensor):
         raise TypeError("gradient: spacing must be a number or a sequence, got a Tensor")
+    spacing = 1 if spacing is None else spacing
     steps = list(spacing) if isinstance(spacing, (tuple, list)) else [spacing] * len(dims)
     if len(steps) != len(dims):
         raise RuntimeError("gradient: expected spacing to be a number or one for each of "

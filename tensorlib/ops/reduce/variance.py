@@ -3,11 +3,13 @@
 import numpy as np
 
 from tensorlib._core.create.creation import plain_number
+from tensorlib._core.graph.op import find
 from tensorlib._core.reduce import reductions
 from tensorlib._core.reduce.reductions import expand_reduced
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.pointwise.arithmetic import zmul
+from tensorlib.ops.pointwise.comparison import with_no_slope
 from tensorlib.ops.reduce.extremes import amax, amin
 from tensorlib.ops.reduce.reductions import mean
 from tensorlib.ops.samples import given
@@ -187,19 +189,22 @@ def euclidean_norm_jvp(d_input, input, out, dim, keepdim):
 def norm(input, p="fro", dim=None, keepdim=False, *, dtype=None):
     """The p-norm of all elements, or over `dim` (an int or several), as of vectors.
 
-    p is 2 by default (also "fro"), a number, inf or -inf; 0 counts what is not zero.
+    p is 2 by default (also "fro"), a number, inf or -inf; 0 counts what is not zero. "nuc" is the
+    nuclear norm of matrices, `linalg.matrix_norm`.
 
     Shapes: as `sum`.
 
     Gradient: 0 where the norm is 0, and where an element is 0 if p is below 1.
 
     Raises: RuntimeError for integers and for a `p` that would have a gradient, IndexError for a dim
-    that is not there, ValueError for the norms of matrices, TypeError.
+    that is not there, ValueError for another name of a norm, TypeError.
 
     >>> tensorlib.norm(tensorlib.tensor([3., 4.]))
     tensor(5.)
     """
     x = input if dtype is None else input.to(dtype)
+    if isinstance(p, str) and p == "nuc":
+        return find("linalg_matrix_norm").function(x, "nuc", dim or (-2, -1), keepdim)
     p = exponent_of(p)
     if not x.is_floating_point():
         raise RuntimeError(f"norm: takes floating-point dtypes, got {x.dtype}")
@@ -209,7 +214,7 @@ def norm(input, p="fro", dim=None, keepdim=False, *, dtype=None):
     if p in (inf, -inf):
         result = (amax if p > 0 else amin)(x, dim, keepdim)
     elif p == 0:
-        result = (x != 0).sum(dim, keepdim).to(x.dtype)
+        result = with_no_slope((x != 0).to(x.dtype), x).sum(dim, keepdim)
     else:
         powers = x ** p
         if 0 < p < 1:                        # whose slope is infinite at 0
@@ -225,7 +230,6 @@ def exponent_of(p):
     if p is None or isinstance(p, str) and p == "fro":
         return 2
     if isinstance(p, str):
-        known = "the nuclear norm, a sum of singular values," if p == "nuc" else f"p={p!r}"
-        raise ValueError(f"norm: {known} is not supported, as there is no decomposition of "
-                         "matrices; p is a number, inf, -inf or 'fro'")
+        raise ValueError(f"norm: p={p!r} is not supported; p is a number, inf, -inf, 'fro' or "
+                         "'nuc'")
     return plain_number("norm", "p", p)

@@ -7,7 +7,7 @@ of the base, in elements of the storage.
 
 import numpy as np
 
-from tensorlib._core.layout import views
+from tensorlib._core.layout import rebasing
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import op
 from tensorlib.ops.samples import given, given_pairs
@@ -51,11 +51,11 @@ def positions_of(sizes, strides, offset):
     return offset + sum(np.indices(sizes)[d] * stride for d, stride in enumerate(strides))
 
 
-@op(linear=True, public=False, method=False, reference=viewed,
+@op(linear=True, view="maybe", public=False, method=False, reference=viewed,
     samples=given(*((base, place) for base, _, place in PLACES)))
 def strided_part(input: Tensor, place):
     """The elements of `input`, a base or a copy of one, where a view of the base lies."""
-    return views.take_view(input, place)
+    return rebasing.take_view(input, place)
 
 
 @strided_part.vjp("input")
@@ -67,7 +67,7 @@ def strided_part_vjp(g, input_shape, place):
     samples=given(*((view, base, place) for base, view, place in PLACES)))
 def spread_view(input: Tensor, shape, place):
     """Zeros of a base's shape with `input` added where a view lies: `strided_part` transposed."""
-    return views.spread_view(input, shape, place)
+    return rebasing.spread_view(input, shape, place)
 
 
 @spread_view.vjp("input")
@@ -78,7 +78,7 @@ def spread_view_vjp(g, place):
 @op(linear=True, public=False, method=False, reference=scattered, samples=given_pairs(*PLACES))
 def view_scatter(input: Tensor, value: Tensor, place):
     """`input`, a base or a copy of one, with `value` put where a view lies."""
-    return views.scatter_view(input, value, place)
+    return rebasing.scatter_view(input, value, place)
 
 
 @view_scatter.vjp("input")

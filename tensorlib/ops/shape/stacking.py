@@ -1,5 +1,6 @@
 """Tensors stacked and split by the names of their dims, broadcast to one shape, and as grids."""
 
+from itertools import chain
 from itertools import combinations as combinations_of
 from itertools import combinations_with_replacement
 from operator import index as as_int
@@ -301,9 +302,10 @@ def combinations(input: Tensor, r=2, with_replacement=False):
     for i in range(min(r, n)):               # how many there are, without numbers without end
         rows = min(rows * (n + (i if with_replacement else -i)), 1 << 62)
         rows = rows // (i + 1)
-    check_room("combinations", rows if n >= r or with_replacement else 0, 8 * r)
-    places = within_memory("combinations", lambda: np.array(
-        list(make(range(n), r)), np.int64).reshape(-1, r))
+    rows = rows if n >= r or with_replacement else 0
+    check_room("combinations", rows, 8 * r)
+    places = within_memory("combinations", lambda: np.fromiter(
+        chain.from_iterable(make(range(n), r)), np.int64, rows * r).reshape(-1, r))
     return input[from_numpy(places)]
 
 

@@ -5,7 +5,6 @@ import numpy as np
 from tensorlib._core.arrays.arrays import from_numpy
 from tensorlib._core.base.shape import listed, wrap
 from tensorlib._core.create.ranges import arange
-from tensorlib._core.interpreters.foreign import stands_in
 from tensorlib._core.layout import overlapping
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer
@@ -64,18 +63,27 @@ def as_strided(input: Tensor, size, stride, storage_offset=None):
     tensor([[0, 1, 2],
             [1, 2, 3]])
     """
-    sizes = tuple(integer("as_strided", "each size", n) for n in listed(size))
-    strides = tuple(integer("as_strided", "each stride", n) for n in listed(stride))
-    offset = storage_offset if storage_offset is None else integer(
-        "as_strided", "storage_offset", storage_offset)
-    if not stands_in(input):
-        further = 0 if offset is None else offset - input.storage_offset()
-        return strided_view(input, (sizes, strides, further, tuple(input.stride())))
+    sizes, strides, offset = place_of(size, stride, storage_offset)
+    further = 0 if offset is None else offset - input.storage_offset()
+    return strided_view(input, (sizes, strides, further, tuple(input.stride())))
+
+
+def place_of(size, stride, storage_offset):
+    """Sizes, strides and the offset, or None, as ints. Raises: TypeError."""
+    return (tuple(integer("as_strided", "each size", n) for n in listed(size)),
+            tuple(integer("as_strided", "each stride", n) for n in listed(stride)),
+            storage_offset if storage_offset is None else integer(
+                "as_strided", "storage_offset", storage_offset))
+
+
+@as_strided.formula
+def as_strided_formula(input, size, stride, storage_offset=None):
+    """As if each example lay row by row."""
+    sizes, strides, offset = place_of(size, stride, storage_offset)
     if len(sizes) != len(strides):
         raise RuntimeError("as_strided: sizes and strides must be of one length, got "
                            f"{sizes} and {strides}")
-    places = positions_at(sizes, strides, offset or 0)       # as if each example lay row by row
-    return input.reshape(-1)[from_numpy(places)]
+    return input.reshape(-1)[from_numpy(positions_at(sizes, strides, offset or 0))]
 
 
 def both_positions(shape, place):

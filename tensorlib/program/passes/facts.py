@@ -8,9 +8,14 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
-from tensorlib.program.call_types import WRITERS, form_of, form_of_call, record_of, registered
+from tensorlib.program.call_types import (
+    WRITERS, form_of, form_of_call, is_sum_of_parts, record_of, registered,
+)
 from tensorlib.program.model import Block, OpCall, Variable, variables_in
 from tensorlib.program.nested import mapped
+
+
+CONTROL = ("cond", "while_loop", "scan")        # what they give has memory of its own
 
 
 class Traits(NamedTuple):
@@ -55,6 +60,13 @@ def has_effect(call: OpCall) -> bool:
         return any(map(block_has_effect, blocks))
     traits = traits_of(call.type)
     return traits.effect or traits.checks and may_refuse(call)
+
+
+def changes(call: OpCall) -> bool:
+    """Whether a call changes what was there before it, or draws numbers."""
+    if blocks := call.blocks():
+        return any(changes(inner) for block in blocks for inner in block.ops)
+    return call.type != "check" and traits_of(call.type).effect
 
 
 def may_refuse(call: OpCall) -> bool:
@@ -114,15 +126,17 @@ def pinned(calls: Iterable[OpCall], wanted: Iterable[Variable]) -> set[Variable]
     return found
 
 
-def lasting(calls: Iterable[OpCall], given: Iterable[Variable]) -> set[Variable]:
-    """The variables that last."""
+def lasting(calls: Iterable[OpCall], given: Iterable[Variable],
+            others: bool = True) -> set[Variable]:
+    """The variables that last: what is given, `others` that have a value, and views of these."""
     found = set(given)
     for call in calls:
         traits = traits_of(call.type)
-        if traits.elementwise or traits.packs:
+        if traits.elementwise or traits.packs or call.type in CONTROL or (
+                is_sum_of_parts(call) and len(call.inputs["parts"]) > 1):
             continue
         for x in call.reads():
-            if x in found or x.persistable:
+            if x in found or others and x.persistable:
                 found.update(call.writes())
                 break
     return found

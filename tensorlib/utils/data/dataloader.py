@@ -201,7 +201,7 @@ def check_workers(
     if num_workers < 0:
         raise ValueError("DataLoader: num_workers option should be non-negative; use num_workers=0 "
                          f"to disable multiprocessing, got {num_workers}")
-    if timeout < 0:
+    if not timeout >= 0:                  # also of NaN
         raise ValueError(f"DataLoader: timeout option should be non-negative, got {timeout}")
     if prefetch_factor is not None and not num_workers:
         raise ValueError("DataLoader: prefetch_factor option could only be specified with workers; "

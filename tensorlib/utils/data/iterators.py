@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 import warnings
 from collections import deque
 from collections.abc import Iterator
@@ -55,7 +56,17 @@ def own_generators(loader: Any) -> list[Generator]:
 
 
 class Epoch(Iterator[Any]):
-    """What both kinds of iterators share: the keys, and the count of batches."""
+    """What both kinds of iterators share: the keys, and the count of batches.
+
+    Several threads may take batches from one: each batch is given to one of them.
+    """
+
+    lock: threading.RLock                     # held while a batch is fetched
+
+    def __new__(cls, loader: Any) -> Epoch:
+        made = super().__new__(cls)
+        made.lock = threading.RLock()
+        return made
 
     def begin(self, loader: Any) -> None:
         """Starts an epoch, or goes on with one whose state the loader was given."""
@@ -93,12 +104,13 @@ class Epoch(Iterator[Any]):
         raise NotImplementedError
 
     def __next__(self) -> Any:
-        try:
-            batch = self.fetch()
-        except StopIteration:
-            self.position.under_way = False
-            raise
-        self.position.delivered += 1
+        with self.lock:
+            try:
+                batch = self.fetch()
+            except StopIteration:
+                self.position.under_way = False
+                raise
+            self.position.delivered += 1
         if self.limit is not None and self.position.delivered > self.limit:
             warnings.warn(
                 f"Length of IterableDataset {self.name} was reported to be {self.limit} batches, "

@@ -1,0 +1,4 @@
+cdef class Setting:
+    cdef public tuple earlier
+    cdef public object given
+    cdef list left

@@ -1,0 +1,87 @@
+"""Products of a sparse matrix, given by its entries, and dense ones: one pass over the entries."""
+
+from libc.stdint cimport int64_t
+
+from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT64, INT64
+from tensorlib._core.base.work cimport run_once
+from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
+from tensorlib._core.tiles.copies cimport packed, zero
+from tensorlib._kernels.entries cimport Entries
+
+from tensorlib import _kernels
+
+ctypedef void (*entries_fn)(Entries* of, const char* a, const char* x, char* y) noexcept nogil
+
+cdef struct Job:
+    Entries of
+    void* loop
+    const char* left
+    const char* right
+    char* out
+
+cdef void* loops[2][2]          # of sums and of dots, by whether they are of doubles
+
+
+cdef void find_loops() except *:
+    cdef size_t address
+    for name, _, dtype, address in _kernels.load("entries").table():
+        loops[name == "entry_dots"][dtype == "float64"] = <void*>address
+
+find_loops()
+
+
+cdef void run(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Job* job = <Job*>context
+    (<entries_fn>job.loop)(&job.of, job.left, job.right, job.out)
+
+
+cdef Py_ssize_t check(str name, Tensor x, Tensor y, Tensor rows, Tensor columns) except -1:
+    """The number of entries. Raises: RuntimeError for what does not fit together."""
+    if x.type != y.type or x.type != FLOAT32 and x.type != FLOAT64:
+        raise RuntimeError(f"{name}: takes tensors of one dtype, float32 or float64, got "
+                           f"{x.dtype} and {y.dtype}")
+    if (rows.type != INT64 or columns.type != INT64 or rows.ndim_ != 1 or columns.ndim_ != 1
+            or rows.numel_ != columns.numel_):
+        raise RuntimeError(f"{name}: takes two vectors of int64 positions of one size, got shapes "
+                           f"{tuple(rows.shape)} and {tuple(columns.shape)}")
+    return rows.numel_
+
+
+cdef Tensor made(str name, Tensor x, Tensor y, Tensor rows, Tensor columns, Tensor out,
+                 Py_ssize_t n, bint of_dots):
+    """`out`, written by a pass over the entries. Raises: IndexError."""
+    cdef Tensor r = packed(rows), c = packed(columns)
+    cdef Job job
+    x, y = packed(x), packed(y)
+    zero(out)
+    job.left, job.right, job.out = x.data_pointer, y.data_pointer, out.data_pointer
+    job.of.rows, job.of.columns = <const int64_t*>r.data_pointer, <const int64_t*>c.data_pointer
+    job.of.count, job.of.width, job.of.n, job.of.m = r.numel_, y.dims[1], n, y.dims[0]
+    job.of.refused, job.loop = 0, loops[of_dots][x.type == FLOAT64]
+    run_once(run, &job, job.out, job.of.count * job.of.width < 16384)
+    if job.of.refused:
+        raise IndexError(f"{name}: a position is outside of ({n}, {y.dims[0]})")
+    return out
+
+
+def sparse_product(Tensor values, Tensor dense, Tensor rows, Tensor columns, Py_ssize_t size):
+    """(size, K): row i is the sum of values[e] * dense[columns[e]] over the e with rows[e] = i."""
+    cdef Py_ssize_t dims[2]
+    if check("sparse_product", values, dense, rows, columns) != values.numel_ or (
+            values.ndim_ != 1 or dense.ndim_ != 2 or size < 0):
+        raise RuntimeError(f"sparse_product: expected a value for each of {rows.numel_} entries "
+                           f"and a matrix, got shapes {tuple(values.shape)} and "
+                           f"{tuple(dense.shape)}")
+    dims[0], dims[1] = size, dense.dims[1]
+    return made("sparse_product", values, dense, rows, columns,
+                new_tensor(values.type, 2, dims), size, False)
+
+
+def sampled_product(Tensor left, Tensor right, Tensor rows, Tensor columns):
+    """A value for each entry e: left[rows[e]] . right[columns[e]]."""
+    cdef Py_ssize_t count = check("sampled_product", left, right, rows, columns)
+    if left.ndim_ != 2 or right.ndim_ != 2 or left.dims[1] != right.dims[1]:
+        raise RuntimeError("sampled_product: expected two matrices with as many columns, got "
+                           f"shapes {tuple(left.shape)} and {tuple(right.shape)}")
+    return made("sampled_product", left, right, rows, columns,
+                new_tensor(left.type, 1, &count), left.dims[0], True)

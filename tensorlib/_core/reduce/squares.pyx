@@ -1,0 +1,158 @@
+"""Sums of squares that came out too coarse, again.
+
+The fast loops square in the dtype of the elements, and take distances from a mean that is rounded
+to it. Where squares overflow or underflow, or the mean is so large that its rounding counts beside
+the deviations, the sum is taken again: in double, of distances from the first element, scaled by a
+power of 2 to be near 1. So equal elements have a variance of exactly 0, whatever they are.
+"""
+
+from libc.math cimport fabs, frexp, isfinite, ldexp, sqrt
+
+from tensorlib._core.base.dtypes cimport FLOAT32
+from tensorlib._core.base.work cimport run_once
+from tensorlib._core.reduce.arrange cimport divide, take_roots
+from tensorlib._core.tensor.tensor cimport Tensor
+
+ctypedef fused floating:
+    float
+    double
+
+cdef enum:
+    LANES = 8
+
+# Means are exact enough up to 1 / (2**13 steps of the dtype) times the deviation: their rounding,
+# some steps, changes the variance by less than a step.
+cdef extern from * nogil:
+    """
+    #define FLOAT_RATIO 0x1p-20f
+    #define DOUBLE_RATIO 0x1p-78
+    """
+    const float FLOAT_RATIO
+    const double DOUBLE_RATIO
+
+cdef struct Squares:
+    const char* x
+    const char* center
+    char* y
+    Py_ssize_t outer, n, inner
+    double over                  # what the sums are divided by
+    int dtype
+    bint root, centered, coarse
+
+
+cdef inline bint is_coarse(floating value, floating mean) noexcept nogil:
+    """Whether a mean square may be wrong: NaN counts too."""
+    cdef floating least, most, ratio
+    if floating is float:
+        least, most, ratio = 1e-30, 3e38, FLOAT_RATIO
+    else:
+        least, most, ratio = 1e-280, 1e308, DOUBLE_RATIO
+    return (value < least) | (value > most) | (value < mean * mean * ratio) | (value != value)
+
+
+cdef bint any_coarse(const floating* values, const floating* means, Py_ssize_t n) noexcept nogil:
+    cdef bint found = False
+    cdef Py_ssize_t i
+    for i in range(n):
+        found |= is_coarse(values[i], means[i])
+    return found
+
+
+cdef double reach(const floating* x, Py_ssize_t n, Py_ssize_t step, double first) noexcept nogil:
+    """The largest distance from `first`; NaN does not count, and shows in the sum."""
+    cdef double most = 0, distance
+    cdef Py_ssize_t i
+    for i in range(n):
+        distance = fabs(x[i * step] - first)
+        most = distance if distance > most else most
+    return most
+
+
+cdef double total(const floating* x, Py_ssize_t n, Py_ssize_t step, double first, double scale,
+                  double mean, bint squared) noexcept nogil:
+    """The sum of (x - first) * scale - mean, or of its squares."""
+    cdef double[LANES] sums
+    cdef double value, found = 0
+    cdef Py_ssize_t i, lane
+    for lane in range(<Py_ssize_t>LANES):
+        sums[lane] = 0
+    for i in range(n // <Py_ssize_t>LANES):
+        for lane in range(<Py_ssize_t>LANES):
+            value = (x[(i * LANES + lane) * step] - first) * scale - mean
+            sums[lane] += value * value if squared else value
+    for i in range(n // <Py_ssize_t>LANES * LANES, n):
+        value = (x[i * step] - first) * scale - mean
+        sums[0] += value * value if squared else value
+    for lane in range(<Py_ssize_t>LANES):
+        found += sums[lane]
+    return found
+
+
+cdef double mean_square(const floating* x, Py_ssize_t n, Py_ssize_t step, double over, bint root,
+                        bint centered) noexcept nogil:
+    """The sum of squared distances from the mean (or from 0) over `over`, or its root."""
+    cdef double first = x[0] if centered else 0, most = reach(x, n, step, first), mean = 0, rest
+    cdef double scale, found
+    cdef int exponent
+    if not isfinite(most) or not isfinite(first):
+        most = 1                                 # the sum says what comes out
+    frexp(most, &exponent)
+    scale = ldexp(1.0, -exponent if exponent > -1000 else 1000)
+    if centered:
+        mean = total(x, n, step, first, scale, 0, False) / n
+    found = total(x, n, step, first, scale, mean, True)
+    if centered:
+        rest = total(x, n, step, first, scale, mean, False)
+        found -= rest * rest / n
+    found = (found if found > 0 or found != found else 0) / over
+    return sqrt(found) / scale if root else found / scale / scale
+
+
+cdef void mend(Squares* of, const floating* x, const floating* means, floating* y) noexcept nogil:
+    cdef Py_ssize_t k
+    for k in range(of.outer * of.inner):
+        if is_coarse(y[k], means[k]):
+            y[k] = <floating>mean_square(x + k // of.inner * of.n * of.inner + k % of.inner, of.n,
+                                         of.inner, of.over, of.root, of.centered)
+        elif of.root:
+            y[k] = <floating>sqrt(y[k])
+
+
+cdef void look(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Squares* of = <Squares*>context
+    cdef Py_ssize_t n = of.outer * of.inner
+    if of.dtype == FLOAT32:
+        of.coarse = any_coarse(<const float*>of.y, <const float*>of.center, n)
+    else:
+        of.coarse = any_coarse(<const double*>of.y, <const double*>of.center, n)
+
+
+cdef void mend_all(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Squares* of = <Squares*>context
+    if of.dtype == FLOAT32:
+        mend(of, <const float*>of.x, <const float*>of.center, <float*>of.y)
+    else:
+        mend(of, <const double*>of.x, <const double*>of.center, <double*>of.y)
+
+
+cdef int finish_squares(Tensor x, Tensor center, const Py_ssize_t* sizes, double over, bint root,
+                        bint centered, Tensor out) except -1:
+    """out := sums of squared distances from `center` over `over`, or their roots, of such sums.
+
+    x: the elements, contiguous of `sizes` (outer, n, inner). centered: the center is their mean,
+    else 0.
+    """
+    cdef Squares of
+    if over != 1:
+        divide(out, over)
+    of.x, of.center, of.y = x.data_pointer, center.data_pointer, out.data_pointer
+    of.outer, of.n, of.inner = sizes[0], sizes[1], sizes[2]
+    of.over, of.root, of.dtype, of.coarse = over, root, x.type, False
+    of.centered = centered
+    if over > 0 and of.n:
+        run_once(look, &of, of.y, True)
+    if of.coarse:
+        run_once(mend_all, &of, of.y, x.numel_ < 16384)
+    elif root:
+        take_roots(out)
+    return 0

@@ -1,0 +1,100 @@
+"""The largest singular values of matrices, by products with few random vectors."""
+
+import numpy as np
+
+from tensorlib._core.create import draws
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.linalg.checks import (
+    DTYPES, first, refused_matrices, regular, require_matrices, whole, with_keywords,
+)
+from tensorlib.linalg.spectra import linalg_qr, linalg_svd
+from tensorlib.ops.declare import composite
+
+SHAPES = (((3, 3), {"q": 2}), ((5, 3), {"q": 3}), ((2, 3, 5), {"q": 2}))
+
+
+def bounds(x, q, **options):
+    """The reference of both: vectors have the length 1, and no value is beyond the norm."""
+    x = regular(x)
+    *batch, m, n = x.shape
+    norm = np.sqrt((x * x).sum())
+    sizes = ((*batch, m, q), (*batch, q), (*batch, n, q))
+    limits = (np.full(size, limit) for size, limit in zip(sizes, (1.001, norm * 1.001, 1.001)))
+    return tuple(bound for limit in limits for bound in (-limit, limit))
+
+
+def counts(name, q, niter, shape):
+    """How many vectors and how many steps. Raises: TypeError, ValueError."""
+    q, niter = whole(name, "q", q), whole(name, "niter", niter)
+    if not 0 <= q <= min(shape[-2:]):
+        raise ValueError(f"{name}: q must be from 0 to the smaller size {min(shape[-2:])} of the "
+                         f"matrix, got {q}")
+    if niter < 0:
+        raise ValueError(f"{name}: niter must not be negative, got {niter}")
+    return q, niter
+
+
+def largest(A, q, niter):
+    """U, S and V of the q largest singular values of matrices."""
+    wide = A.shape[-2] < A.shape[-1]
+    tall = A.mT if wide else A
+    basis = linalg_qr(tall @ draws.randn(tall.shape[-1], q, dtype=A.dtype))[0]
+    for _ in range(niter):
+        basis = linalg_qr(tall.mT @ basis)[0]
+        basis = linalg_qr(tall @ basis)[0]
+    u, s, vh = linalg_svd(basis.mT @ tall, False)
+    u, v = basis @ u, vh.mT
+    return (v, s, u) if wide else (u, s, v)
+
+
+@composite(random=True, tensors=("A",), method=False, outputs=("U", "S", "V"),
+           dtypes=DTYPES, prepare=first(regular), reference=bounds,
+           samples=with_keywords(*SHAPES), reads_values=True, checks_values=True,
+           errors=refused_matrices((RuntimeError, (3,)), (ValueError, (3, 2), {"q": -1}),
+                                   (ValueError, (3, 2), {"q": 1, "niter": -1})))
+def svd_lowrank(A: Tensor, q=6, niter=2, M=None):
+    """The q largest singular values, with their vectors: (U, S, V), A is about U @ diag(S) @ V.mT.
+
+    More than the smaller size of the matrix there are not. niter: how often A and A.mT are applied
+    to the random vectors; each time what is small counts for less. M: is subtracted from A first,
+    and broadcast to it.
+
+    Shapes: (*, M, N) -> (*, M, q), (*, q), (*, N, q).
+    Raises: RuntimeError for less than two dims, ValueError for a negative number of vectors or
+    steps, TypeError.
+    Source: Halko, Martinsson and Tropp, "Finding structure with randomness", algorithm 5.1,
+    arXiv:0909.4061 (2009).
+
+    >>> u, s, v = tensorlib.svd_lowrank(tensorlib.diag(tensorlib.tensor([5., 0., 3.])), q=2)
+    >>> s.round()
+    tensor([5., 3.])
+    """
+    require_matrices("svd_lowrank", A)
+    q = 6 if q is None else whole("svd_lowrank", "q", q)
+    q, niter = counts("svd_lowrank", min(q, *A.shape[-2:]), 2 if niter is None else niter, A.shape)
+    return largest(A if M is None else A - M.broadcast_to(A.shape), q, niter)
+
+
+@composite(random=True, tensors=("A",), method=False, outputs=("U", "S", "V"),
+           dtypes=DTYPES, prepare=first(regular), reference=bounds,
+           samples=with_keywords(*SHAPES), reads_values=True, checks_values=True,
+           errors=refused_matrices((RuntimeError, (3,)), (ValueError, (3, 2), {"q": 3}),
+                                   (ValueError, (3, 2), {"q": 1, "niter": -1})))
+def pca_lowrank(A: Tensor, q=None, center=True, niter=2):
+    """The q main components of rows of data, as (U, S, V): V has their directions as columns.
+
+    q: at first 6, or the smaller size of the matrix. center: the mean of the rows is subtracted.
+    The variances along the directions are S ** 2 / (M - 1); niter is as in `svd_lowrank`.
+
+    Shapes: (*, M, N) -> (*, M, q), (*, q), (*, N, q).
+    Raises: RuntimeError for less than two dims, ValueError for more vectors than the smaller size
+    and for negative numbers, TypeError.
+
+    >>> x = tensorlib.tensor([[1., 2.], [2., 4.], [3., 6.]])
+    >>> u, s, v = tensorlib.pca_lowrank(x, q=1)
+    >>> (s ** 2 / 2).round()
+    tensor([5.])
+    """
+    require_matrices("pca_lowrank", A)
+    q, niter = counts("pca_lowrank", min(6, *A.shape[-2:]) if q is None else q, niter, A.shape)
+    return largest(A - A.mean(-2, keepdim=True) if center else A, q, niter)

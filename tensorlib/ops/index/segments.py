@@ -1,0 +1,141 @@
+"""`segment_reduce`: sums, products, means and extremes of pieces of a dim."""
+
+import numpy as np
+
+from tensorlib._core.apply.elementwise import UnsupportedDtype
+from tensorlib._core.arrays.convert import as_tensor
+from tensorlib._core.base.shape import wrap
+from tensorlib._core.create.ranges import arange
+from tensorlib._core.interpreters.capture import capture
+from tensorlib._core.interpreters.foreign import elements_known
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.declare import composite
+from tensorlib.ops.index.replacing import neutral, refused, scatter_reduce, tried
+from tensorlib.ops.late import declared
+from tensorlib.ops.order.searching import searchsorted
+from tensorlib.ops.shape.joining import cat
+
+REDUCTIONS = {"sum": "sum", "mean": "sum", "prod": "prod", "max": "amax", "amax": "amax",
+              "min": "amin", "amin": "amin"}
+UFUNCS = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum,
+          "amin": np.minimum}
+
+
+def reduced_pieces(x, reduce, *, lengths=None, offsets=None, axis=0, initial=None):
+    """The reference of `segment_reduce`."""
+    ufunc = UFUNCS[REDUCTIONS[reduce]]
+    first = neutral(x.dtype, REDUCTIONS[reduce]) if initial is None else initial
+    ends = np.cumsum(lengths, -1) if offsets is None else offsets[..., 1:]
+    starts = ends - lengths if offsets is None else offsets[..., :-1]
+    out = np.empty((*ends.shape, *x.shape[axis + 1:]), x.dtype)
+    for place in np.ndindex(*ends.shape):
+        piece = x[place[:-1]][starts[place]:ends[place]]
+        out[place] = ufunc.reduce(piece, 0, initial=first)
+        if reduce == "mean":
+            out[place] /= len(piece) if initial is None else max(len(piece), 1)
+    return out
+
+
+def borders(lengths, offsets, size, unsafe):
+    """Where pieces begin and end, as offsets. Raises: RuntimeError, TypeError."""
+    given = lengths if offsets is None else offsets
+    name = "lengths" if offsets is None else "offsets"
+    given = given if isinstance(given, Tensor) else as_tensor(given)
+    if given.dtype.name not in ("int32", "int64") or given.ndim == 0:
+        raise RuntimeError(f"segment_reduce: {name} must be int32 or int64 and have a dim, got "
+                           f"{given.dtype} with the shape {tuple(given.shape)}")
+    if offsets is None:
+        found = cat([given.new_zeros((*given.shape[:-1], 1)), given.cumsum(-1)], -1).long()
+    else:
+        found = given.long()
+    if found.shape[-1] == 0:
+        raise RuntimeError("segment_reduce: offsets must have an element more than there are "
+                           "pieces, got none")
+    if not unsafe and capture() is None and elements_known(given):
+        check_borders(given.detach().numpy(), offsets is None, size)
+    return found
+
+
+def check_borders(given, as_lengths, size):
+    """Raises RuntimeError for lengths or offsets that do not fit the size of the axis."""
+    if ((given if as_lengths else np.diff(given)) < 0).any():
+        raise RuntimeError("segment_reduce: lengths must not be negative" if as_lengths else
+                           "segment_reduce: offsets must not descend")
+    if as_lengths and (given.sum(-1) != size).any():
+        raise RuntimeError(f"segment_reduce: the sum of lengths must be the size {size} of the "
+                           "axis")
+    if not as_lengths and ((given < 0) | (given > size)).any():
+        raise RuntimeError(f"segment_reduce: offsets must be from 0 to the size {size} of the axis")
+
+
+PAIRS, ENDS = np.array([[2, 0, 2], [1, 3, 0]]), np.array([0, 1, 1, 3])
+
+
+@composite(tensors=("data",), method=False, takes="floating", tolerance="reduction",
+           reference=reduced_pieces, checks_values=True,
+           samples=tried(
+               *[(("x", 4, 2), reduce, {"lengths": np.array([1, 3])})
+                 for reduce in ("sum", "mean", "prod", "max", "min")],
+               (("x", 2, 4), "sum", {"lengths": PAIRS, "axis": 1}),
+               (("x", 2, 4, 2), "mean", {"lengths": PAIRS, "axis": 1, "initial": 1}),
+               (("x", 4), "max", {"offsets": ENDS, "initial": -9}),
+               (("x", 0), "sum", {"lengths": np.array([0, 0])})),
+           errors=refused((RuntimeError, ("x", 4), "sum"),
+                          (RuntimeError, ("x", 4), "median", {"lengths": np.array([4])}),
+                          (RuntimeError, ("x", 4), "sum", {"lengths": np.array([1, 2])}),
+                          (RuntimeError, ("x", 4), "sum", {"lengths": np.array([-1, 5])}),
+                          (RuntimeError, ("x", 4), "sum", {"lengths": np.array([4.0])}),
+                          (RuntimeError, ("x", 4), "sum", {"offsets": np.array([0, 5])}),
+                          (RuntimeError, ("x", 4), "sum", {"lengths": np.array([[4]])}),
+                          (IndexError, ("x", 4), "sum", {"lengths": np.array([4]), "axis": 1})))
+def segment_reduce(data: Tensor, reduce, *, lengths=None, indices=None, offsets=None, axis=0,
+                   unsafe=False, initial=None):
+    """The sum, mean, product or extreme of each piece of a dim, whose pieces lie one after another.
+
+    reduce: "sum", "mean", "prod", "max" or "min". lengths: how many elements each piece has; or
+    offsets: where each begins, and last where the last one ends. Their last dim belongs to `axis`,
+    those before it to the dims of `data` before the axis. initial: what each reduction begins with;
+    without it an empty piece has the sum 0, the product 1, the mean NaN and the maximum -inf.
+    unsafe: lengths that do not add up to the size are not looked for. `indices` must be None, as in
+    PyTorch.
+
+    Shapes: (*B, N, *), (*B, K) -> (*B, K, *), with K + 1 offsets. Gradient: of extremes evenly
+    among equal ones; of products as in `scatter_reduce`.
+    Raises: RuntimeError for other reductions, lengths or offsets, IndexError for the axis,
+    UnsupportedDtype for integers.
+
+    >>> x, lengths = tensorlib.tensor([1., 5., 2.]), tensorlib.tensor([2, 1])
+    >>> tensorlib.segment_reduce(x, "max", lengths=lengths)
+    tensor([5., 2.])
+    """
+    if reduce not in REDUCTIONS:
+        raise RuntimeError("segment_reduce: reduce must be either sum, mean, prod, max or min, got "
+                           f"{reduce!r}")
+    if indices is not None or lengths is None and offsets is None:
+        raise RuntimeError("segment_reduce: takes lengths or offsets")
+    if not data.is_floating_point():
+        raise UnsupportedDtype(f"segment_reduce: not implemented for {data.dtype}")
+    if data.ndim == 0:
+        raise RuntimeError("segment_reduce: data must have a dim")
+    axis = wrap("segment_reduce", axis, data.ndim)
+    size, outer = data.shape[axis], tuple(data.shape[:axis])
+    offsets = borders(lengths, offsets, size, unsafe)
+    if tuple(offsets.shape[:-1]) != outer:
+        raise RuntimeError(
+            "segment_reduce: lengths and offsets must have the dims of data up to the axis "
+            f"{axis}, {(*outer, '*')}, got the shape {tuple(offsets.shape)} of offsets")
+    pieces, rest = offsets.shape[-1] - 1, tuple(data.shape[axis + 1:])
+    kind, places = REDUCTIONS[reduce], arange(size).expand(*outer, size).contiguous()
+    index = searchsorted(offsets[..., 1:].contiguous(), places, right=True)
+    index = index.where(places >= offsets[..., :1], pieces)    # one piece more, of what is in none
+    first = neutral(np.dtype("float32"), kind) if initial is None else initial
+    base = data.new_full((*outer, pieces + 1, *rest), first)
+    index = index.reshape(*outer, size, *[1] * len(rest)).expand(data.shape)
+    out = scatter_reduce(base, axis, index, data, kind).narrow(axis, 0, pieces)
+    if reduce == "mean":
+        counted = offsets.diff().reshape(*outer, pieces, *[1] * len(rest)).to(out.dtype)
+        out = out / (counted if initial is None else counted.clamp(min=1))
+    return out
+
+
+declared(__name__)

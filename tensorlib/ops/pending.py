@@ -1,0 +1,90 @@
+"""What late families declare, which nobody sees before they are declared to their end.
+
+So an import that an interrupt or a lack of memory ends leaves everything as it was: the stand-ins
+of the family stay in their places, and their next use declares it again.
+"""
+
+import sys
+
+from tensorlib._core.graph.op import register
+from tensorlib._core.tensor.tensor import Tensor, attach
+from tensorlib.ops.late_names import FAMILIES
+
+FUNCTIONS = {}  # every public function by name, in the order of declaration
+HOMES = {}      # the module that declares each of the library's operations
+
+
+class Declarations:
+    """What one family declares, by name. What fails and is declared again replaces the earlier."""
+
+    def __init__(self):
+        self.operations, self.functions, self.methods = {}, {}, {}
+
+
+PENDING = {family: Declarations() for family in FAMILIES}
+
+
+def importing():
+    """The names of the modules that this thread is importing, the innermost first."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_name == "<module>":
+            yield frame.f_globals.get("__name__") or ""
+        frame = frame.f_back
+
+
+def is_imported_here():
+    """Whether a module of the library is being imported: what it declares is the library's."""
+    return next(importing(), "").startswith("tensorlib.")
+
+
+def pending():
+    """The declarations of the family that is being imported; None for what is seen at once."""
+    for module in importing():
+        if module in PENDING:
+            return PENDING[module]
+        if not module.startswith("tensorlib."):
+            break
+    return None
+
+
+def put_operation(record):
+    """Registers an operation, or has it wait for the end of its family.
+
+    Raises: ValueError where another module declares one of that name.
+    """
+    home = next(importing(), "")
+    if "." not in record.name and HOMES.setdefault(record.name, home) != home:
+        raise ValueError(f"ops: an operation named {record.name!r} exists already")
+    late = pending()
+    if late is None:
+        register({record.name: record})
+    else:
+        late.operations[record.name] = record
+
+
+def put_function(name, function):
+    """Makes `function` the public function of this name."""
+    late = pending()
+    (FUNCTIONS if late is None else late.functions)[name] = function
+
+
+def put_method(name, function):
+    """Makes `function` the method of this name."""
+    late = pending()
+    if late is None:
+        attach(name, function)
+    else:
+        late.methods[name] = function
+
+
+def function_named(name):
+    """The public function of this name, also where its family is being declared."""
+    late = pending()
+    return late.functions[name] if late and name in late.functions else FUNCTIONS[name]
+
+
+def method_named(name):
+    """The method of this name or None, also where its family is being declared."""
+    late = pending()
+    return late.methods[name] if late and name in late.methods else getattr(Tensor, name, None)

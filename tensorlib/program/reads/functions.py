@@ -1,0 +1,244 @@
+"""Functions and classes that a captured function runs, which are made to tell what they read."""
+
+import sys
+import weakref
+from functools import cached_property, partial
+from threading import get_ident
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+from tensorlib.program.call_forms import user_line
+from tensorlib.program.dispatch import Dispatcher
+from tensorlib.program.guarded import MISSING, Watch, in_cell, in_class
+from tensorlib.program.reads import sources
+from tensorlib.program.reads.known import STANDARD, is_foreign, is_trusted
+from tensorlib.program.reads.notes import Notes
+
+# Methods that Python looks up by itself, in the class of an object.
+SPECIAL = tuple(f"__{name}__" for name in """
+    add radd iadd sub rsub isub mul rmul imul matmul rmatmul imatmul truediv rtruediv itruediv
+    floordiv rfloordiv ifloordiv mod rmod imod divmod rdivmod pow rpow ipow lshift rlshift ilshift
+    rshift rrshift irshift and rand iand xor rxor ixor or ror ior neg pos abs invert lt le eq ne gt
+    ge bool len contains iter next reversed getitem setitem delitem missing call enter exit format
+    str repr hash index int float complex round trunc floor ceil getattribute getattr setattr
+    delattr get set delete new init length_hint fspath bytes instancecheck subclasscheck
+    torch_function array""".split())
+
+recorders: dict[int, Any] = {}         # of this moment, by thread
+telling: dict[int, Any] = {}           # the codes that tell what they read
+told: dict[str, Any] = {}              # the functions that they tell it (hooks.py)
+
+
+class Observer(Notes):
+    """Has the functions of this thread tell what they read, under `with`."""
+
+    def __init__(self, is_inside: Any, covered: dict[int, Any]):
+        super().__init__(is_inside, covered)
+        self.replaced: list[FunctionType] = []
+        self.met: dict[Any, Any] = {}               # classes, functions and what was passed
+        self.unread: dict[CodeType, str] = {}       # of functions that can't be looked at: why
+        self.taken: set[CodeType] = set()           # of those that are taken as they are
+        self.watch = Watch(self.began)
+
+    def __enter__(self) -> "Observer":
+        self.begin()
+        recorders[get_ident()] = self
+        self.watch.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.watch.__exit__()
+        del recorders[get_ident()]
+        for f in self.replaced:
+            sources.restore(f)
+        self.end()
+
+    def began(self, code: CodeType) -> bool:
+        """Is told of the code of each function that begins, whoever calls it; whether it may run
+        without being told of again."""
+        path = code.co_filename
+        if id(code) in telling or is_trusted(path) or code in self.taken or (
+                path == "<string>" and code.co_varnames[:1] == ("_cls",)):    # of a namedtuple
+            return True
+        frame: Any = sys._getframe(2)
+        if id(frame.f_code) not in telling and (
+                path.startswith(STANDARD) and "site-packages" not in path
+                or code.co_qualname.startswith("__create_fn__")):      # of a dataclass
+            return False                     # for the library's own purposes
+        while frame is not None and id(frame.f_code) not in telling:
+            if frame.f_code.co_filename.startswith("<frozen importlib"):
+                return False                 # what imports find (see `import_noted`)
+            frame = frame.f_back
+        why = self.unread.get(code, "it is called by code that nobody looks into")
+        self.fail(f"what {code.co_qualname} reads is not known, since {why}, {user_line()}")
+        return True
+
+    def forget(self) -> None:
+        super().forget()
+        for found in (self.met, self.unread, self.taken, self.replaced):
+            found.clear()
+
+    def noted(self, note: Any, *args: Any) -> Any:
+        """What a way to note gives. What goes wrong in it, such as code of the user's that it came
+        upon, ends the capture, and not the function."""
+        try:
+            return note(*args)
+        except Exception as error:
+            self.fail(f"what it reads can't be noted ({type(error).__name__}: {error}), "
+                      f"{user_line()}")
+            return False
+
+    def observe(self, f: Any) -> None:
+        """Has a function tell what it reads, in whatever it is wrapped."""
+        if isinstance(f, (staticmethod, classmethod, MethodType)):
+            return self.observe(f.__func__)
+        if isinstance(f, property):
+            for part in (f.fget, f.fset, f.fdel):
+                self.observe(part)
+            return None
+        if isinstance(f, partial):
+            return self.passed((f.func, *f.args, *f.keywords.values()))
+        if isinstance(f, Dispatcher):
+            return self.observe(f._f)
+        if isinstance(f, cached_property):
+            return self.observe(f.func)
+        if type(f) is not FunctionType or id(f) in self.met:
+            return None
+        self.met[id(f)] = f
+        code = sources.own_code(f)
+        if id(f.__code__) in telling and code is f.__code__ or is_trusted(code.co_filename):
+            return None
+        self.note(f, "function", None, code)
+        named = f.__kwdefaults__ or {}
+        for name, x in named.items():
+            self.note(named, "key", name, x)
+        for cell in f.__closure__ or ():
+            if in_cell(cell) is MISSING:               # whose load raises before it is told of
+                self.note(cell, "cell", None, MISSING)
+        try:
+            sources.replace(f, lambda found: filled(found, f))
+        except sources.NoSource as error:
+            self.unread[code] = str(error)
+            return None
+        self.replaced.append(f)
+        return None
+
+    def meet(self, kind: type, all: bool = False) -> None:
+        """Has the special methods of a class tell what they read, or all methods."""
+        key = id(kind), all
+        if key in self.met or is_foreign(kind):
+            return
+        self.met[key] = kind
+        for name in SPECIAL:
+            self.note(kind, "class", name, in_class(kind, name))
+        for cls in kind.__mro__:
+            if not is_foreign(cls):
+                self.take_generated(cls)
+                for name, x in vars(cls).items():
+                    if all or name in SPECIAL:
+                        self.observe(x)
+        self.meet(type(kind))
+
+    def take_generated(self, cls: type) -> None:
+        """Takes those methods of a class as they are that Python wrote for it."""
+        own = vars(cls)
+        if "__dataclass_fields__" in own or issubclass(cls, tuple) and "_fields" in own:
+            for x in own.values():
+                x = getattr(x, "__func__", getattr(x, "__wrapped__", x))
+                if type(x) is FunctionType and x.__code__.co_filename == "<string>":
+                    self.taken.add(x.__code__)
+            for field in own.get("__dataclass_fields__", {}).values():
+                self.passed((field.default_factory,))
+
+    def passed(self, things: Any) -> None:
+        """Notes all that code may read of what it is given (recorder.py)."""
+        raise NotImplementedError
+
+
+class Globals:
+    """Functions that read and write global variables, for the code of one module."""
+
+    def __init__(self, holder: dict[str, Any]):
+        self.holder = holder
+
+    def read_global(self, name: str) -> Any:
+        """A global variable, or what Python has under its name."""
+        recorder = recorders.get(get_ident())
+        holder = self.holder
+        built = holder.get("__builtins__")
+        built = vars(built) if isinstance(built, ModuleType) else built or {}
+        if recorder is not None:
+            recorder.note(holder, "key", name, holder.get(name, MISSING))
+            if name not in holder:
+                recorder.note(built, "key", name, built.get(name, MISSING))
+        found = holder.get(name, MISSING)
+        if found is MISSING:
+            found = built.get(name, MISSING)
+        if found is MISSING:
+            raise NameError(f"name '{name}' is not defined", name=name)
+        return found
+
+    def written_global(self, name: str) -> None:
+        """Tells of a global variable that the function may write to."""
+        recorder = recorders.get(get_ident())
+        if recorder is not None:
+            recorder.note(self.holder, "key", name, self.holder.get(name, MISSING))
+
+    def imported(self, module: str, level: int = 0, *names: str) -> None:
+        """Tells of an import."""
+        recorder = recorders.get(get_ident())
+        if recorder is not None:
+            import_noted(recorder, self.holder, module, level, names)
+
+
+class Cell:
+    """Functions that read and write a variable of a function around the one that runs."""
+
+    def __init__(self, holder: Any):
+        self.holder = holder
+
+    def read_cell(self, value: Any) -> Any:
+        """The variable's value, which was read just now."""
+        recorder = recorders.get(get_ident())
+        if recorder is not None:
+            recorder.note(self.holder, "cell", None, value)
+        return value
+
+    def written_cell(self) -> None:
+        """Tells of a variable that the function may write to."""
+        recorder = recorders.get(get_ident())
+        if recorder is not None:
+            recorder.note(self.holder, "cell", None, in_cell(self.holder))
+
+
+def filled(code: CodeType, f: FunctionType) -> CodeType:
+    """The code of a function that tells what it reads, for this function."""
+    readers = dict(zip(f.__code__.co_freevars, map(Cell, f.__closure__ or ())))
+    around = Globals(f.__globals__)
+    found = sources.filled(code, readers, lambda what, name: (
+        getattr(around, what) if name == "*" else told[what]))
+    waiting = [found]
+    for x in waiting:
+        telling[id(x)] = weakref.ref(x, lambda _, key=id(x): telling.pop(key, None))
+        waiting += [y for y in x.co_consts if isinstance(y, CodeType)]
+    return found
+
+
+def import_noted(recorder: Any, around: dict[str, Any], module: str, level: int,
+                 names: tuple[str, ...]) -> None:
+    """Notes the modules that an import finds, and what it takes of them."""
+    if level:
+        package = around.get("__package__") or around.get("__name__", "").rpartition(".")[0]
+        parts = package.split(".")
+        base = ".".join(parts[:len(parts) - level + 1])
+        module = f"{base}.{module}" if module else base
+    recorder.note(sys.modules, "key", module, sys.modules.get(module, MISSING))
+    found = sys.modules.get(module)
+    if found is not None:
+        for name in names:
+            recorder.attribute(found, name)
+
+
+def is_library_function(f: Any) -> bool:
+    """Whether a function's source is the library's, or another that is taken as it is."""
+    return type(f) is not FunctionType or is_trusted(sources.own_code(f).co_filename)

@@ -1,0 +1,226 @@
+"""The functions that a re-written function tells what it reads. Each does what stands there."""
+
+import sys
+from threading import get_ident
+from types import BuiltinFunctionType
+from typing import Any
+
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.program.guarded import MISSING, in_class
+from tensorlib.program.reads.calls import called
+from tensorlib.program.reads.notes import vars_of
+from tensorlib.program.reads.functions import recorders, told
+from tensorlib.program.reads.recorder import is_module
+
+
+def attribute(x: Any, name: str) -> Any:
+    """`x.name`"""
+    reads = recorders.get(get_ident())
+    noted = reads is not None and reads.noted(reads.attribute, x, name)
+    found = getattr(x, name)
+    if reads is not None and noted:
+        if not callable(found):
+            reads.noted(reads.value, x, getattr, name, found)
+        elif issubclass(type(x), Tensor):
+            reads.noted(reads.value, x, layout_of, None)
+    return found
+
+
+def element(x: Any, key: Any) -> Any:
+    """`x[key]`"""
+    reads = recorders.get(get_ident())
+    if reads is not None:
+        reads.noted(reads.element, x, key)
+    return x[key]
+
+
+def call(f: Any, /, *args: Any, **kwargs: Any) -> Any:
+    """`f(*args, **kwargs)`"""
+    reads = recorders.get(get_ident())
+    if reads is None:
+        return in_frame(f, sys._getframe(1), args, kwargs)
+    reads.noted(called, reads, f, args, kwargs)
+    found = in_frame(f, sys._getframe(1), args, kwargs)
+    if type(found) is dict and makes_dict(f):
+        reads.made[id(found)] = found
+    return found
+
+
+def in_frame(f: Any, frame: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`f(*args, **kwargs)`, as if the frame had called it."""
+    if f is globals:
+        return frame.f_globals
+    if f is locals or f is vars and not args:
+        return frame.f_locals
+    if f is dir and not args:
+        return sorted(frame.f_locals)
+    if (f is eval or f is exec) and len(args) == 1 and not kwargs:
+        return f(args[0], frame.f_globals, frame.f_locals)
+    if f is sys._getframe:
+        for _ in range(args[0] if args else 0):
+            frame = frame.f_back
+            while frame.f_globals is globals():
+                frame = frame.f_back
+        return frame
+    return f(*args, **kwargs)
+
+
+def makes_dict(f: Any) -> bool:
+    """Whether a function gives a dict that is new."""
+    return f is dict or type(f) is BuiltinFunctionType and (
+        f == dict.fromkeys or type(f.__self__) is dict and f == f.__self__.copy)
+
+
+def contains(x: Any, container: Any) -> bool:
+    """`x in container`"""
+    reads = recorders.get(get_ident())
+    if reads is not None:
+        reads.noted(reads.operand, x, False)
+        if type(container) is dict:
+            reads.noted(reads.key, container, x)
+        elif not issubclass(type(container), Tensor):
+            reads.noted(reads.operand, container)
+            if is_module(container):
+                reads.noted(reads.passed, (container,))
+    return x in container
+
+
+def operand(x: Any) -> Any:
+    """`x`, where C code looks into it."""
+    reads = recorders.get(get_ident())
+    if reads is not None:
+        reads.noted(reads.operand, x)
+    return x
+
+
+def tested(x: Any) -> Any:
+    """`x`, where it is asked whether it is true."""
+    reads = recorders.get(get_ident())
+    if reads is not None:
+        reads.noted(reads.tested, x)
+    return x
+
+
+def iterated(x: Any) -> Any:
+    """`x`, where it is iterated over."""
+    reads = recorders.get(get_ident())
+    if reads is not None:
+        reads.noted(reads.iterated, x, False)
+    return x
+
+
+def unpacked(x: Any) -> Any:
+    """`x`, where it is iterated over and its elements are taken apart."""
+    reads = recorders.get(get_ident())
+    if reads is None:
+        return x
+    reads.noted(reads.iterated, x, True)
+    return parts_told(x) if hasattr(type(x), "__next__") else x
+
+
+def parts_told(x: Any) -> Any:
+    """The elements of an iterator, each told of before it is taken apart."""
+    for part in x:
+        operand(part)
+        yield part
+
+
+def keywords(x: Any) -> Any:
+    """`x` in `**x`"""
+    reads = recorders.get(get_ident())
+    if reads is not None:
+        reads.noted(reads.iterated, x, False)
+    return x
+
+
+def made(x: Any) -> Any:
+    """A container that was made just now."""
+    reads = recorders.get(get_ident())
+    if reads is not None:
+        reads.made[id(x)] = x
+    return x
+
+
+def entered(x: Any) -> Any:
+    """`x` in `with x:`"""
+    reads = recorders.get(get_ident())
+    if reads is not None:
+        reads.noted(reads.operand, x)
+        for name in ("__enter__", "__exit__"):
+            if in_class(type(x), name) is not MISSING:
+                reads.in_class(type(x), name)
+    return x
+
+
+def matched(x: Any) -> Any:
+    """`x` in `match x:`"""
+    reads = recorders.get(get_ident())
+    if reads is not None:
+        reads.noted(reads.passed, (x,))
+    return x
+
+
+class decorator:
+    """A decorator, which is called as other functions are."""
+
+    def __init__(self, function: Any):
+        self.function = function
+
+    def __call__(self, f: Any) -> Any:
+        return call(self.function, f)
+
+
+def written_attribute(x: Any, name: str) -> Any:
+    """`x` in `x.name = ...`"""
+    reads = recorders.get(get_ident())
+    if reads is not None:
+        reads.noted(reads.written, x, name)
+    return x
+
+
+def written_part(x: Any) -> Any:
+    """`x` in `x[...] = ...`"""
+    reads = recorders.get(get_ident())
+    if reads is not None:
+        reads.noted(reads.written, x, None)
+    return x
+
+
+def augmented_attribute(x: Any, name: str) -> Any:
+    """`x` in `x.name += ...`"""
+    reads = recorders.get(get_ident())
+    if reads is not None:
+        reads.noted(reads.attribute, x, name)
+        reads.noted(reads.written, x, name)
+        found = vars_of(x).get(name) if not issubclass(type(x), Tensor) else None
+        reads.noted(reads.operand, found)
+    return x
+
+
+def augmented_part(x: Any) -> Any:
+    """`x` in `x[...] += ...`"""
+    reads = recorders.get(get_ident())
+    if reads is not None:
+        reads.noted(reads.written, x, None)
+        reads.noted(reads.operand, x)
+    return x
+
+
+def read_cell(x: Any) -> Any:
+    """A variable of a function around this one, which the call made."""
+    return x
+
+
+def written_cell() -> None:
+    """Tells of a write to such a variable."""
+
+
+def layout_of(x: Tensor, _: Any) -> Any:
+    """How a tensor is laid out, as its methods tell."""
+    return tuple(x.shape), x.stride(), x.dtype, x.requires_grad, x.is_leaf
+
+
+told.update((f.__name__, f) for f in (
+    attribute, element, call, contains, operand, tested, iterated, unpacked, keywords, made,
+    entered, matched, decorator, written_attribute, written_part, augmented_attribute,
+    augmented_part, read_cell, written_cell, slice))

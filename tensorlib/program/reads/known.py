@@ -1,0 +1,124 @@
+"""Foreign code that is known: what it gives follows from what it is given, and it changes no more.
+
+All else that is not written in Python ends a capture where it is called.
+"""
+
+import _abc
+import _operator
+import array
+import builtins
+import cmath
+import collections
+import copy
+import datetime
+import decimal
+import enum
+import fractions
+import functools
+import itertools
+import math
+import operator
+import os.path
+import re
+import types
+import typing
+import weakref
+from typing import Any
+
+import numpy as np
+
+from tensorlib._core.base.device import device
+from tensorlib._core.base.dtypes import dtype
+from tensorlib._core.base.formats import Format
+from tensorlib.program.call_forms import HOME
+from tensorlib.program.guarded import is_written_in_python
+
+# Classes are told apart by their ids: those of the user's may have no hash.
+# What nobody can change, and what has nothing in it that changes.
+ATOMS = frozenset(map(id, (
+    int, float, complex, bool, str, bytes, type(None), type(...), type(NotImplemented), range,
+    dtype, device, Format, type(np.dtype), *(type(np.dtype(x)) for x in "?bBhHiIlLqQefdgFDGmMSUVO"),
+    re.Pattern, re.Match, datetime.datetime, datetime.date, datetime.time, datetime.timedelta,
+    datetime.timezone, decimal.Decimal, types.CodeType, types.TracebackType, property, staticmethod,
+    classmethod, types.GetSetDescriptorType, types.MemberDescriptorType, types.GenericAlias,
+    types.UnionType, types.WrapperDescriptorType,
+    types.MethodDescriptorType, types.ClassMethodDescriptorType, types.MethodWrapperType)))
+# What has a state of elements, and how they are seen all at once.
+CONTENTS: dict[int, Any] = {
+    id(bytearray): bytes, id(array.array): lambda x: (x.typecode, x.tobytes()),
+    id(collections.deque): lambda x: (x.maxlen, *x),
+    id(types.MappingProxyType): lambda x: tuple(x.items()),
+    id(np.ndarray): lambda x: (
+        x.dtype, x.shape, x.strides, x.flags.writeable, contents_of_array(x)),
+}
+LARGEST = 1 << 12             # bytes of an array whose contents are compared
+
+COMPILED = type(is_written_in_python)      # what Cython makes of a function
+
+CLASSES = {id(x) for x in (
+    bool, bytearray, bytes, complex, dict, enumerate, filter, float, frozenset, int, list, map,
+    memoryview, object, property, range, reversed, set, slice, staticmethod, classmethod, str,
+    super, tuple, zip, functools.partial, functools.partialmethod, types.SimpleNamespace,
+    types.MethodType,
+    types.MappingProxyType, types.FunctionType, collections.deque, collections.OrderedDict,
+    collections.defaultdict, array.array, decimal.Decimal, fractions.Fraction, datetime.timedelta,
+    datetime.datetime, datetime.date, operator.itemgetter, operator.attrgetter,
+    operator.methodcaller, weakref.ref, *(x for x in vars(itertools).values()
+                                          if isinstance(x, type)),
+    *(x for x in vars(builtins).values() if isinstance(x, type) and issubclass(x, BaseException)),
+)}
+NAMES = """abs all any ascii bin callable chr divmod format hash hex isinstance issubclass iter len
+max min oct ord pow repr reversed round sorted sum __build_class__""".split()
+FUNCTIONS = {
+    *(getattr(builtins, name) for name in NAMES), functools.reduce, functools.cmp_to_key,
+    *(x for module in (math, cmath, operator, _operator, _abc) for x in vars(module).values()
+      if isinstance(x, types.BuiltinFunctionType)),
+    typing.cast, os.fspath,
+}
+# Python's own modules whose functions are taken as they are.
+MODULES = (abc_files := ("<frozen abc>", "<frozen _collections_abc>"),
+           *(getattr(x, "__file__", "") for x in (copy, enum, fractions, re, types, typing)))
+TRUSTED = {*abc_files, *(x for x in MODULES if isinstance(x, str))}
+TRUSTED_FOLDERS = (HOME, f"{os.path.dirname(np.__file__)}{os.sep}",
+                   f"{os.path.dirname(re.__file__)}{os.sep}", "<frozen importlib")
+# Where Python's own modules lie, without those that were installed.
+STANDARD = (f"{os.path.dirname(os.path.__file__)}{os.sep}", "<frozen ")
+RANDOM = f"{os.path.dirname(np.random.__file__)}{os.sep}"
+
+
+def contents_of_array(x: Any) -> Any:
+    """The bytes of a small array; no two of what is large, or holds objects, are the same."""
+    return x.tobytes() if x.nbytes <= LARGEST and not x.dtype.hasobject else object()
+
+
+def is_trusted(path: str) -> bool:
+    """Whether functions of a file are taken as they are: those of the library, of NumPy, and a few
+    of Python's."""
+    return path in TRUSTED or path.startswith(TRUSTED_FOLDERS) and not path.startswith(RANDOM)
+
+
+def is_of_library(x: Any) -> bool:
+    """Whether a class or a compiled function is the library's."""
+    module = getattr(x, "__module__", None)
+    return type(module) is str and (module == "tensorlib" or module.startswith("tensorlib."))
+
+
+def is_of_numpy(x: Any) -> bool:
+    """Whether a class or a function is NumPy's, and draws no numbers."""
+    module = getattr(x, "__module__", None)
+    return type(module) is str and module.partition(".")[0] == "numpy" and (
+        not module.startswith("numpy.random"))
+
+
+def is_known(f: Any) -> bool:
+    """Whether a function that is not written in Python is known."""
+    if type(f) is COMPILED:                    # which may have the name of what it wraps
+        name = f.__globals__.get("__name__", "")
+        return name.startswith(("tensorlib.", "numpy.")) and not name.startswith("numpy.random")
+    return is_of_library(f) or is_of_numpy(f) or type(f) is np.ufunc or (
+        type(f) is types.BuiltinFunctionType and f in FUNCTIONS)
+
+
+def is_foreign(kind: type) -> bool:
+    """Whether a class is not written in Python, or trusted: its methods are not looked at."""
+    return not is_written_in_python(kind) or is_of_library(kind) or is_of_numpy(kind)

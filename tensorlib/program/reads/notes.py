@@ -1,0 +1,194 @@
+"""Notes of what is read, by the object that has it, and the guards that are made of them.
+
+Only what was there before the call needs a guard. What the call makes is told apart by its age:
+while a function is captured nothing is collected, so all that it makes is of the youngest
+generation of Python's garbage collector.
+"""
+
+import gc
+from typing import Any
+
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.program.call_forms import user_line
+from tensorlib.program.guarded import (
+    MISSING,
+    CellGuard,
+    DictGuard,
+    FunctionGuard,
+    Guard,
+    KindGuard,
+    ListGuard,
+    TypeGuard,
+    ValueGuard,
+    ids_of_youngest,
+    youngest,
+)
+from tensorlib.program.plan import Unplanned
+from tensorlib.program.reads.known import ATOMS
+from tensorlib.program.reads.sources import own_code
+
+# The attributes of a tensor that a signature compares, and what is the same for all tensors.
+OF_SIGNATURES = frozenset("""shape dtype ndim requires_grad device layout itemsize nbytes names
+    is_cuda is_sparse is_quantized is_nested is_meta is_mps is_xpu""".split())
+MOST = 1_000_000               # notes of one capture
+
+
+class Notes:
+    """What was read, each with what was there when it was read first.
+
+    is_inside: whether the call made a tensor. covered: by their ids the arguments, and what is in
+    them, of which a signature compares the contents.
+    """
+
+    def __init__(self, is_inside: Any, covered: dict[int, Any]):
+        self.is_inside, self.covered = is_inside, covered
+        self.notes: dict[tuple[int, str, Any], tuple[Any, str, Any, Any, str]] = {}
+        self.made: dict[int, Any] = {}            # by the call, by their ids
+        self.old: dict[int, Any] = {}             # and what is known to be older
+        self.dicts: dict[int, tuple[Any, Any]] = {}      # of attributes: each with its object
+        self.only_young: dict[int, tuple[Any, str]] = {}
+        self.collects = False
+        self.why = ""                             # why the capture is no good
+
+    def fail(self, why: str) -> None:
+        """Notes why the capture is no good, which is the first reason that there is."""
+        self.why = self.why or why
+
+    def begin(self) -> None:
+        """Is called before the function runs."""
+        self.collects = gc.isenabled()
+        gc.collect(1)
+        gc.disable()
+        self.old.update((id(x), x) for x in youngest())
+        self.old.pop(id(self.old), None)
+
+    def end(self) -> None:
+        """Is called after it ran."""
+        self.young = ids_of_youngest()
+        if self.collects:
+            gc.enable()
+
+    def note(self, holder: Any, kind: str, key: Any, value: Any) -> None:
+        """Notes what was read, unless that was noted before."""
+        place = id(holder), kind, key
+        if place in self.notes or id(holder) in self.made:
+            return
+        if len(self.notes) > MOST:
+            self.fail(f"its code reads more than {MOST} things, {user_line()}")
+            return
+        if type(holder) is dict and not gc.is_tracked(holder) and id(holder) not in self.dicts:
+            self.old[id(holder)] = holder
+        self.notes[place] = holder, kind, key, value, user_line()
+
+    def is_noted(self, holder: Any, kind: str, key: Any = None) -> bool:
+        """Whether something was noted before, or need not be."""
+        return (id(holder), kind, key) in self.notes or id(holder) in self.made
+
+    def must_be_young(self, x: Any, why: str) -> None:
+        """Notes that an object whose state nobody knows has to be made by the call."""
+        if id(x) not in self.made and id(x) not in self.only_young:
+            self.only_young[id(x)] = x, f"{why}, {user_line()}"
+
+    def is_old(self, x: Any) -> bool:
+        """Whether an object was there before the call."""
+        if id(x) in self.old:
+            return True
+        if id(x) in self.made:
+            return False
+        if id(x) in self.dicts:
+            return self.is_old(self.dicts[id(x)][1])
+        if issubclass(type(x), Tensor):
+            return not self.is_inside(x)
+        return not gc.is_tracked(x) or id(x) not in self.young
+
+    def guards(self, arguments: list[Any]) -> list[Guard]:
+        """The guards of what was there before the call.
+
+        arguments: the tensors among them. Raises: Unplanned for what has no guard.
+        """
+        passed = {id(x) for x in arguments}
+        dicts: dict[int, list[Any]] = {}
+        lists: dict[int, list[Any]] = {}
+        types: dict[int, list[Any]] = {}
+        found: list[Guard] = []
+        for holder, kind, key, value, line in self.notes.values():
+            if not self.is_old(holder):
+                continue
+            self.outdate(holder, kind, value, passed, line)
+            if id(holder) in self.covered:
+                if id(holder) in passed:
+                    check_argument(kind, key, line)
+                continue
+            if kind in ("attr", "attrs"):
+                holder, kind = vars_of(holder), "dict" if kind == "attrs" else "key"
+            if kind in ("key", "dict"):
+                add(dicts, holder, key, value, kind == "dict", line)
+            elif kind in ("item", "list"):
+                add(lists, holder, key, value, kind == "list", line)
+            elif kind == "class":
+                add(types, holder, key, value, False, line)
+            elif kind == "cell":
+                found.append(CellGuard(holder, value, line))
+            elif kind == "function":
+                found.append(FunctionGuard(holder, value, own_code, line))
+            elif kind == "kind":
+                found.append(KindGuard(holder, value, line))
+            else:
+                found.append(ValueGuard(holder, key[0], key[1], value, line))
+        for x, why in self.only_young.values():
+            if self.is_old(x):
+                raise Unplanned(why)
+        found += [DictGuard(*x) for x in dicts.values()]
+        found += [ListGuard(*x) for x in lists.values()]
+        found += [TypeGuard(holder, read, line) for holder, read, _, line in types.values()]
+        return found
+
+    def forget(self) -> None:
+        """Lets go of all that was read."""
+        for found in (self.notes, self.made, self.old, self.only_young, self.covered,
+                      self.dicts):
+            found.clear()
+
+    def outdate(self, holder: Any, kind: str, value: Any, passed: set[int], line: str) -> None:
+        """Notes that what was found in something old is old."""
+        if kind == "attrs":
+            self.old[id(vars_of(holder))] = holder
+        several = kind in ("dict", "attrs", "list")
+        for x in (v for _, v in value) if kind in ("dict", "attrs") else value if several else (
+                value,):
+            if id(type(x)) in ATOMS or x is MISSING:
+                continue
+            if id(holder) not in self.covered:
+                if id(x) in passed:
+                    raise Unplanned("a tensor is an argument, and is read from outside as well, "
+                                    f"{line}")
+                if id(x) in self.covered and id(x) not in self.old:
+                    raise Unplanned(f"a {type(x).__name__} is an argument, and is read from "
+                                    f"outside as well, {line}")
+            self.old[id(x)] = x
+
+
+def check_argument(kind: str, key: Any, line: str) -> None:
+    """Raises: Unplanned for an attribute of an argument of which a signature does not know."""
+    name = key[1] if kind == "value" else key
+    if name is not None and name not in OF_SIGNATURES:
+        raise Unplanned(f"{name} of an argument is read, {line}; pass it as an argument")
+
+
+def add(found: dict[int, list[Any]], holder: Any, key: Any, value: Any, whole: bool,
+        line: str) -> None:
+    """Adds what was read of a container to what else was read of it."""
+    each = found.setdefault(id(holder), [holder, {}, None, line])
+    if whole:
+        each[2] = value
+    else:
+        each[1][key] = value
+
+
+def vars_of(x: Any) -> dict[str, Any]:
+    """The dict of an object's attributes, whatever the object says of itself; {} for none."""
+    try:
+        found: dict[str, Any] = object.__getattribute__(x, "__dict__")
+        return found
+    except AttributeError:
+        return {}

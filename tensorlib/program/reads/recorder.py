@@ -1,0 +1,401 @@
+"""The recorder of reads: what each way to read looks at."""
+
+from collections import OrderedDict, defaultdict, deque
+from functools import partial
+from types import BuiltinFunctionType, FunctionType, GeneratorType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from tensorlib._core.graph import owners
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.program.call_forms import user_line
+from tensorlib.program.dispatch import Dispatcher
+from tensorlib.program.guarded import MISSING, in_class
+from tensorlib.program.model import Variable
+from tensorlib.program.reads.functions import Observer, is_library_function
+from tensorlib.program.reads.known import (
+    ATOMS,
+    COMPILED,
+    CONTENTS,
+    is_foreign,
+    is_known,
+    is_of_library,
+    is_of_numpy,
+)
+from tensorlib.program.reads.notes import vars_of
+
+# What a module has of its own, apart from what a user's class adds to it.
+PARTS = "_parameters", "_buffers", "_modules"
+OF_MODULES = (*PARTS, "training", "_hooks", "_compiled_call", "_non_persistent_buffers_set",
+              "forward")
+SAFE_KEYS = (int, float, bool, str, bytes, type(None), type, FunctionType)
+
+
+class Reads(Observer):
+    """Notes what this thread reads, under `with`."""
+
+    # ---- what has parts
+
+    def whole(self, x: Any) -> bool:
+        """Notes all that a container of Python's has in it; whether it is one."""
+        kind = type(x)
+        if issubclass(kind, dict):
+            if not self.is_noted(x, "dict"):
+                self.note(x, "dict", None, list(dict.items(x)))
+                if issubclass(kind, OrderedDict):
+                    self.value(x, order_of, None)
+        elif issubclass(kind, list):
+            if not self.is_noted(x, "list"):
+                self.note(x, "list", None, tuple(list.__iter__(x)))
+        elif issubclass(kind, (set, frozenset)):
+            self.value(x, members_of, None)
+        elif id(kind) in CONTENTS:
+            self.value(x, contents_of, None)
+        else:
+            return issubclass(kind, tuple)
+        if kind is not dict and kind is not list:
+            self.meet(kind)
+        return True
+
+    def parts(self, x: Any) -> list[Any]:
+        """What is in a container of Python's."""
+        kind = type(x)
+        if issubclass(kind, dict):
+            return [*dict.keys(x), *dict.values(x)]
+        if id(kind) in CONTENTS and kind is not deque:
+            return []
+        base = next((k for k in (list, tuple, set, frozenset) if issubclass(kind, k)), None)
+        return list(base.__iter__(x) if base else x)
+
+    def passed(self, things: Any) -> None:
+        """Notes all that code may read of what it is given, however deep."""
+        waiting = list(things)
+        while waiting:
+            x = waiting.pop()
+            kind = type(x)
+            if id(kind) in ATOMS or kind is Tensor or kind is Variable or (
+                    (id(x), "passed") in self.met):
+                continue
+            self.met[id(x), "passed"] = x
+            if issubclass(kind, type):
+                self.meet(x, all=True)
+            elif kind is BuiltinFunctionType or kind is COMPILED:
+                owner = getattr(x, "__self__", None)
+                if owner is not None and type(owner) is not ModuleType:
+                    waiting.append(owner)
+                elif not is_known(x):
+                    self.fail(f"what {x.__qualname__}() reads or changes is not known, "
+                              f"{user_line()}")
+            elif issubclass(kind, (FunctionType, MethodType, partial, Dispatcher)):
+                if kind is MethodType:
+                    waiting.append(x.__self__)
+                self.observe(x)
+            elif issubclass(kind, Tensor):
+                self.meet(kind)
+            elif self.whole(x):
+                waiting += self.parts(x)
+            elif kind is slice:
+                waiting += x.start, x.stop, x.step
+            elif is_module(x):
+                self.module(x)
+                waiting += [y for y in vars_of(x).get("_modules", {}).values() if y is not None]
+            elif isinstance(x, owners.optimizers.base):
+                self.optimizer(x)
+            else:
+                waiting += self.parts_of_object(x)
+
+    def parts_of_object(self, x: Any) -> list[Any]:
+        """Notes what an object has that is no container; the parts to be looked at."""
+        kind = type(x)
+        if not is_foreign(kind) or is_of_library(kind):
+            self.meet(kind, all=True)
+            self.note(x, "kind", None, kind)
+            found = vars_of(x)
+            if found:
+                self.note(x, "attrs", None, list(found.items()))
+            values = list(found.values())
+            for cls in kind.__mro__:
+                slots = vars(cls).get("__slots__", ()) if not is_of_library(cls) else ()
+                for name in (slots,) if isinstance(slots, str) else slots:
+                    if hasattr(x, name):
+                        self.value(x, getattr, name)
+                        values.append(getattr(x, name))
+            return values
+        if not issubclass(kind, (ModuleType, np.generic)) and not is_of_numpy(kind):
+            self.must_be_young(x, f"the state of a {kind.__name__} is not known")
+        return []
+
+    def module(self, x: Any) -> None:
+        """Notes what the library's code reads of a module of `nn`."""
+        if (id(x), "module") in self.met or "_modules" not in vars_of(x):
+            return
+        self.met[id(x), "module"] = x
+        kind, own = type(x), vars_of(x)
+        self.note(x, "kind", None, kind)
+        self.note(kind, "class", "forward", in_class(kind, "forward"))
+        base = owners.modules.base
+        if any(issubclass(cls, base) and cls is not base and is_of_library(cls)
+               for cls in kind.__mro__):
+            self.note(x, "attrs", None, list(own.items()))
+        else:
+            for name in (*OF_MODULES, *(key for part in PARTS for key in own.get(part, ()))):
+                self.note(x, "attr", name, own.get(name, MISSING))
+        self.observe(own.get("forward"))
+        for part in PARTS:
+            self.note(own[part], "dict", None, list(dict.items(own[part])))
+        self.passed(y for y in own.values() if isinstance(y, (list, dict, tuple)))
+        self.meet(kind, all=True)
+
+    def optimizer(self, x: Any) -> None:
+        """Notes which parameters an optimiser has: what else it reads is read at each step."""
+        groups = vars_of(x).get("param_groups", [])
+        self.note(x, "attr", "param_groups", groups)
+        self.whole(groups)
+        for group in groups:
+            self.note(group, "key", "params", group["params"])
+            self.whole(group["params"])
+
+    def value(self, holder: Any, look: Any, key: Any, found: Any = MISSING) -> None:
+        """Notes what a function that looks at no more than the holder gives."""
+        if not self.is_noted(holder, "value", (look, key)):
+            self.note(holder, "value", (look, key),
+                      look(holder, key) if found is MISSING else found)
+
+    # ---- attributes
+
+    def attribute(self, x: Any, name: str) -> bool:
+        """Notes where an attribute is found; whether its value is to be noted when it is there."""
+        kind = type(x)
+        if id(kind) in ATOMS or kind is Variable or kind is BuiltinFunctionType or kind is COMPILED:
+            return False
+        if issubclass(kind, Dispatcher):
+            return self.attribute(x._f, name)
+        if issubclass(kind, Tensor):
+            if kind is not Tensor:
+                self.in_class(kind, name)
+                own = vars_of(x)
+                if name in own or in_class(kind, name) is MISSING:
+                    self.note(x, "attr", name, own.get(name, MISSING))
+            return name not in MADE_OF_TENSORS
+        if issubclass(kind, ModuleType):
+            self.key(vars(x), name)
+            if name not in vars(x):
+                self.key(vars(x), "__getattr__")
+                self.observe(vars(x).get("__getattr__"))
+            return False
+        if issubclass(kind, type):
+            return self.class_attribute(x, name)
+        if kind is super:
+            return self.super_attribute(x, name)
+        return self.object_attribute(x, kind, name)
+
+    def in_class(self, kind: type, name: str) -> Any:
+        """What a class has under a name, which is noted."""
+        found = in_class(kind, name)
+        self.note(kind, "class", name, found)
+        self.observe(found)
+        if found is not MISSING and not is_foreign(type(found)):
+            self.meet(type(found))                     # a descriptor of the user's
+        return found
+
+    def class_attribute(self, cls: type, name: str) -> bool:
+        """Notes where a class finds an attribute."""
+        meta = type(cls)
+        self.in_class(meta, name)
+        if self.in_class(cls, name) is MISSING and meta is not type:
+            self.in_class(meta, "__getattr__")
+        self.meet(meta)
+        if name == "__dict__":
+            self.must_be_young(cls, "the dict of a class is not looked into")
+        return name in ("__bases__", "__name__", "__qualname__", "__doc__", "__module__", "__mro__")
+
+    def super_attribute(self, x: Any, name: str) -> bool:
+        """Notes where `super()` finds an attribute."""
+        kind = x.__self_class__ or object
+        own = kind if type(x.__self__) is kind else type(x.__self__)
+        for cls in {*kind.__mro__, *own.__mro__}:
+            self.in_class(cls, name)
+        return False
+
+    def object_attribute(self, x: Any, kind: type, name: str) -> bool:
+        """Notes where an object finds an attribute."""
+        if not is_foreign(kind):
+            if id(x) not in self.met:
+                self.met[id(x)] = x
+                self.note(x, "kind", None, kind)
+            self.in_class(kind, "__getattribute__")
+        found = self.in_class(kind, name)
+        setter = in_class(type(found), "__set__") if found is not MISSING else MISSING
+        if setter is not MISSING:
+            if isinstance(found, property) and is_library_function(found.fget):
+                self.passed((x,))
+            if name == "__dict__":
+                self.dicts[id(vars_of(x))] = vars_of(x), x
+                self.note(x, "attrs", None, list(vars_of(x).items()))
+            return not isinstance(found, property) and name not in ("__dict__", "__class__")
+        own = vars_of(x)
+        self.note(x, "attr", name, own.get(name, MISSING))
+        if name not in own and found is MISSING:
+            getter = self.in_class(kind, "__getattr__")
+            if getter is not MISSING and is_library_function(getter) and not is_module(x):
+                self.passed((x,))
+        return False
+
+    def key(self, holder: dict[Any, Any], key: Any) -> None:
+        """Notes what is under a key of a dict."""
+        if isinstance(key, SAFE_KEYS) and type(key).__hash__ in HASHES or type(key) is tuple and (
+                all(type(x) in SAFE_KEYS for x in key)):
+            self.note(holder, "key", key, dict.get(holder, key, MISSING))
+        else:
+            self.whole(holder)
+
+    def element(self, x: Any, key: Any) -> None:
+        """Notes an element that is read."""
+        kind = type(x)
+        if id(kind) in ATOMS or kind is Variable or issubclass(kind, Tensor):
+            self.positions(key)
+        elif issubclass(kind, tuple):
+            self.operand(x, False)
+        elif issubclass(kind, dict):
+            self.key(x, key)
+            if kind is not dict:
+                self.meet(kind)
+                if kind is defaultdict:
+                    self.value(x, getattr, "default_factory")
+                    self.passed((x.default_factory,))
+        elif issubclass(kind, list) and type(key) is int and -len(x) <= key < len(x):
+            self.note(x, "item", key, list.__getitem__(x, key))
+            if kind is not list:
+                self.meet(kind)
+        elif not self.whole(x):
+            if issubclass(kind, type):
+                self.in_class(kind, "__getitem__")
+                self.in_class(x, "__class_getitem__")
+            self.operand(x)
+            if is_module(x) or is_of_library(kind):
+                self.passed((x,))
+
+    def positions(self, key: Any) -> None:
+        """Notes what an index of a tensor is made of."""
+        if type(key) in (list, tuple, slice, np.ndarray):
+            self.passed((key,))
+
+    def operand(self, x: Any, deep: bool = True) -> None:
+        """Notes what C code reads of an operand, a condition or a part of a text."""
+        kind = type(x)
+        if id(kind) in ATOMS or kind is Tensor or kind is Variable:
+            return
+        if deep and self.whole(x):
+            self.passed((x,))
+        elif issubclass(kind, Tensor):
+            self.meet(kind)
+        elif not is_foreign(kind):
+            self.meet(kind)
+            if hasattr(kind, "__dataclass_fields__"):
+                self.passed((x,))
+        elif issubclass(kind, type):
+            self.meet(type(x))
+        elif id(kind) not in CALLABLE and not issubclass(kind, (ModuleType, np.generic)) and not (
+                is_of_library(kind) or issubclass(kind, (tuple, slice)) or id(kind) in VIEWS
+                or issubclass(kind, BaseException)):
+            self.must_be_young(x, f"what a {kind.__name__} does is not known")
+
+    def tested(self, x: Any) -> None:
+        """Notes whether a container is empty, or what else C code asks of a condition."""
+        if type(x) in (list, dict, set, frozenset):
+            self.value(x, is_true, None)
+        else:
+            self.operand(x, False)
+
+    def iterated(self, x: Any, unpacks: bool) -> None:
+        """Notes what is iterated over."""
+        kind = type(x)
+        if id(kind) in ATOMS or kind is Variable or issubclass(kind, Tensor):
+            return
+        if self.whole(x):
+            if unpacks:
+                self.passed((x,))
+        elif is_module(x) or is_of_library(kind):
+            self.passed((x,))
+        elif is_foreign(kind) and not issubclass(kind, type):
+            self.must_be_young(x, f"a {kind.__name__} from outside is iterated over")
+        else:
+            self.meet(kind)
+
+    def written(self, x: Any, name: str | None) -> None:
+        """Notes what is there before it is written to: an attribute, or any element for None."""
+        kind = type(x)
+        if issubclass(kind, Dispatcher):
+            return self.written(x._f, name)
+        if name is None:
+            if not (id(kind) in ATOMS or kind is Variable or issubclass(kind, Tensor)):
+                if not self.whole(x):
+                    self.operand(x)
+                    if is_module(x) or is_of_library(kind):
+                        self.passed((x,))
+            return None
+        if issubclass(kind, Tensor):
+            if kind is not Tensor and in_class(kind, name) is MISSING:
+                self.note(x, "attr", name, vars_of(x).get(name, MISSING))
+            return None
+        if issubclass(kind, ModuleType):
+            return self.key(vars(x), name)
+        if issubclass(kind, type):
+            self.in_class(x, name)
+            return self.meet(type(x))
+        self.in_class(kind, "__setattr__")
+        found = self.in_class(kind, name)
+        if is_module(x):
+            self.module(x)
+        if found is not MISSING and in_class(type(found), "__set__") is not MISSING:
+            if not isinstance(found, property) and hasattr(x, name):
+                self.value(x, getattr, name)
+            elif not isinstance(found, property):
+                self.value(x, has, name)
+        else:
+            self.note(x, "attr", name, vars_of(x).get(name, MISSING))
+        return None
+
+
+def is_module(x: Any) -> bool:
+    """Whether an object is a module of `nn`."""
+    return issubclass(type(x), owners.modules.base)
+
+
+def members_of(x: Any, _: Any) -> Any:
+    """The members of a set, in the order that it has."""
+    return tuple(frozenset.__iter__(x) if isinstance(x, frozenset) else set.__iter__(x))
+
+
+def contents_of(x: Any, _: Any) -> Any:
+    """The contents of an array or a deque."""
+    return CONTENTS[id(type(x))](x)
+
+
+def order_of(x: Any, _: Any) -> Any:
+    """The keys of an ordered dict."""
+    return tuple(x)
+
+
+def is_true(x: Any, _: Any) -> bool:
+    """Whether a container has anything in it."""
+    return bool(x)
+
+
+def length_of(x: Any, _: Any) -> int:
+    """How much a container has in it."""
+    return len(x)
+
+
+def has(x: Any, name: str) -> bool:
+    """Whether an object has an attribute."""
+    return hasattr(x, name)
+
+
+HASHES = {x.__hash__ for x in SAFE_KEYS}
+CALLABLE = set(map(id, (
+    FunctionType, MethodType, BuiltinFunctionType, COMPILED, partial, type, GeneratorType)))
+VIEWS = {id(type(x)) for x in ({}.keys(), {}.values(), {}.items())}
+# Attributes of a tensor that are made of its elements, or are told of in another way.
+MADE_OF_TENSORS = {"T", "mT", "H", "mH", "data", "real", "imag", "grad", "grad_fn"}

@@ -1,0 +1,407 @@
+"""A syntax tree that tells what it reads: each read goes through a function, called by a mark.
+
+The marks stand where constants do, so that no name of the user's is in the way; sources.py puts the
+functions of hooks.py in their place. The meaning stays: each part is evaluated once, in the same
+order, and the names are those that they were.
+"""
+
+import ast
+from typing import Any
+
+from tensorlib.program.reads.scopes import Scope
+
+START = "\0read "              # what a mark begins with
+PLAIN = {"super", "__class__", "__debug__"}      # names that the compiler looks for
+
+
+def mark(what: str, name: str = "") -> str:
+    """The constant that stands for a function of hooks.py; with a name, for one made for that."""
+    return f"{START}{what} {name}"
+
+
+def mangled(name: str, kind: str | None) -> str:
+    """A name as Python has it in the body of a class."""
+    if kind is None or not name.startswith("__") or name.endswith("__") or "." in name:
+        return name
+    stripped = kind.lstrip("_")
+    return f"_{stripped}{name}" if stripped else name
+
+
+class Rewriter(ast.NodeTransformer):
+    """Rewrites a statement of a module."""
+
+    def __init__(self) -> None:
+        self.scope: Scope | None = None
+        self.kind: str | None = None           # the class around, for mangled names
+        self.at: Any = None                    # the node whose place new nodes have
+
+    def visit(self, node: ast.AST) -> Any:
+        before, self.at = self.at, node if hasattr(node, "lineno") else self.at
+        try:
+            return super().visit(node)
+        finally:
+            self.at = before
+
+    def told(self, what: str, *args: Any, name: str = "", keywords: Any = ()) -> ast.Call:
+        """A call of a function of hooks.py."""
+        call = ast.Call(ast.Constant(mark(what, name)), list(args), list(keywords))
+        ast.copy_location(call, self.at)
+        ast.copy_location(call.func, self.at)
+        for x in args:
+            if not hasattr(x, "lineno"):
+                ast.copy_location(x, self.at)
+        return call
+
+    def operand(self, node: ast.expr) -> Any:
+        """An expression whose value C code looks into: an operand, a condition, a text's part."""
+        found = self.visit(node)
+        if isinstance(node, (ast.Constant, ast.JoinedStr)) or self.scope is None:
+            return found
+        return self.told("operand", found)
+
+    def tested(self, node: ast.expr) -> Any:
+        """An expression that is asked whether it is true."""
+        found = self.visit(node)
+        if isinstance(node, (ast.Constant, ast.Compare)) or self.scope is None:
+            return found
+        return self.told("tested", found)
+
+    def iterated(self, node: ast.expr, unpacks: bool = False) -> Any:
+        """An expression that is iterated over."""
+        found = self.visit(node)
+        if self.scope is None or isinstance(node, ast.Constant):
+            return found
+        return self.told("unpacked" if unpacks else "iterated", found)
+
+    # ---- scopes
+
+    def within(self, node: ast.AST) -> "Within":
+        return Within(self, node)
+
+    def visit_FunctionDef(self, node: Any) -> Any:
+        node.decorator_list = list(map(self.decorator, node.decorator_list))
+        self.visit_defaults(node.args)
+        with self.within(node):
+            first = isinstance(node.body[0], ast.Expr) and isinstance(
+                node.body[0].value, ast.Constant) and isinstance(node.body[0].value.value, str)
+            body = self.block(node.body[first:])
+            node.body = [*node.body[:first], *self.beginning(node), *body] or node.body
+        return node
+
+    visit_AsyncFunctionDef = visit_FunctionDef
+
+    def visit_Lambda(self, node: ast.Lambda) -> Any:
+        self.visit_defaults(node.args)
+        with self.within(node):
+            node.body = self.visit(node.body)
+        return node
+
+    def decorator(self, node: ast.expr) -> Any:
+        """A decorator, in its place: the code of what it decorates begins there."""
+        found = self.visit(node)
+        if self.scope is None:
+            return found
+        return ast.copy_location(self.told("decorator", found), node)
+
+    def visit_defaults(self, args: ast.arguments) -> None:
+        args.defaults = [self.visit(x) for x in args.defaults]
+        args.kw_defaults = [x and self.visit(x) for x in args.kw_defaults]
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> Any:
+        node.bases = [self.visit(x) for x in node.bases]
+        node.keywords = [self.visit(x) for x in node.keywords]
+        node.decorator_list = list(map(self.decorator, node.decorator_list))
+        kind, self.kind = self.kind, node.name
+        with self.within(node):
+            node.body = self.block(node.body)
+        self.kind = kind
+        return node
+
+    def visit_comprehension_of(self, node: Any) -> Any:
+        first = node.generators[0]
+        iterable = self.iterated(first.iter, has_parts(first.target))
+        with self.within(node):
+            for k, x in enumerate(node.generators):
+                x.iter = iterable if k == 0 else self.iterated(x.iter, has_parts(x.target))
+                x.target = self.visit(x.target)
+                x.ifs = [self.tested(test) for test in x.ifs]
+            for part in ("elt", "key", "value"):
+                if hasattr(node, part):
+                    setattr(node, part, self.visit(getattr(node, part)))
+        made = self.scope is not None and not isinstance(node, ast.GeneratorExp)
+        return self.told("made", node) if made else node
+
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = visit_comprehension_of
+
+    def beginning(self, node: Any) -> list[ast.stmt]:
+        """What a function does first: it tells of the names around it that it writes to."""
+        found: list[Any] = []
+        for x in ast.walk(node):
+            if isinstance(x, ast.Global):
+                found += [self.told("written_global", ast.Constant(mangled(name, self.kind)),
+                                    name="*") for name in x.names]
+            elif isinstance(x, ast.Nonlocal):
+                found += [self.told("written_cell", name=mangled(name, self.kind))
+                          for name in x.names]
+        if node.args.kwarg is not None:
+            found.append(self.told("made", ast.Name(node.args.kwarg.arg, ast.Load())))
+        return [ast.copy_location(ast.Expr(x), node.body[0]) for x in found]
+
+    def block(self, body: list[Any]) -> list[Any]:
+        """Statements, with those that have to come before them."""
+        found: list[Any] = []
+        for x in body:
+            if self.scope is not None:
+                found += self.before(x)
+            found.append(self.visit(x))
+        return found
+
+    def generic_visit(self, node: Any) -> Any:
+        for field, old in ast.iter_fields(node):
+            if isinstance(old, list) and old and isinstance(old[0], ast.stmt):
+                setattr(node, field, self.block(old))
+            elif isinstance(old, list):
+                setattr(node, field, [
+                    self.visit(x) if isinstance(x, ast.AST) else x for x in old])
+            elif isinstance(old, ast.AST):
+                setattr(node, field, self.visit(old))
+        return node
+
+    def before(self, node: ast.stmt) -> list[ast.stmt]:
+        """What is told before a statement, since there is no place for it within."""
+        before, self.at = self.at, node
+        found: list[Any] = []
+        if isinstance(node, ast.Import):
+            found = [self.told("imported", ast.Constant(x.name), name="*") for x in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [ast.Constant(x.name) for x in node.names]
+            found = [self.told("imported", ast.Constant(node.module or ""),
+                               ast.Constant(node.level), *names, name="*")]
+        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            found = [self.told("operand", self.visit(ast.copy_location(
+                ast.Name(node.target.id, ast.Load()), node.target)))]
+        elif isinstance(node, ast.Match):
+            for x in ast.walk(node):
+                if isinstance(x, (ast.MatchClass, ast.MatchValue)):
+                    name = x.cls if isinstance(x, ast.MatchClass) else x.value
+                    if not isinstance(name, ast.Constant):
+                        found.append(self.visit(clone(name)))
+        self.at = before
+        return [ast.fix_missing_locations(ast.copy_location(ast.Expr(x), node)) for x in found]
+
+    # ---- names
+
+    def visit_Name(self, node: ast.Name) -> Any:
+        if not isinstance(node.ctx, ast.Load) or self.scope is None or node.id in PLAIN:
+            return node
+        name = mangled(node.id, self.kind)
+        kind = self.scope.kind_of(node.id)
+        if kind == "global":
+            return self.told("read_global", ast.Constant(name), name="*")
+        if kind == "free":
+            return self.told("read_cell", node, name=name)
+        return node
+
+    # ---- expressions
+
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
+        node.value = self.visit(node.value)
+        if self.scope is None:
+            return node
+        name = ast.Constant(mangled(node.attr, self.kind))
+        if isinstance(node.ctx, ast.Load):
+            return self.told("attribute", node.value, name)
+        node.value = self.told("written_attribute", node.value, name)
+        return node
+
+    def visit_Subscript(self, node: ast.Subscript) -> Any:
+        node.value = self.visit(node.value)
+        if self.scope is None:
+            node.slice = self.visit(node.slice)
+            return node
+        if not isinstance(node.ctx, ast.Load):
+            node.value = self.told("written_part", node.value)
+            node.slice = self.visit(node.slice)
+            return node
+        return self.told("element", node.value, self.position(node.slice))
+
+    def position(self, node: ast.expr) -> Any:
+        """What stands in square brackets, as a value."""
+        if isinstance(node, ast.Slice):
+            parts = [self.visit(x) if x else ast.copy_location(ast.Constant(None), node)
+                     for x in (node.lower, node.upper, node.step)]
+            return self.told("slice", *parts)
+        if isinstance(node, ast.Tuple):
+            node.elts = [self.position(x) for x in node.elts]
+            return node
+        return self.visit(node)
+
+    def visit_Call(self, node: ast.Call) -> Any:
+        if self.scope is None:
+            return self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args:
+            return node
+        args = [self.visit(x) for x in node.args]
+        for x in node.keywords:
+            x.value = self.visit(x.value)
+            if x.arg is None:
+                x.value = self.told("keywords", x.value)
+        return self.told("call", self.visit(node.func), *args, keywords=node.keywords)
+
+    def visit_Starred(self, node: ast.Starred) -> Any:
+        if isinstance(node.ctx, ast.Load) and self.scope is not None:
+            node.value = self.iterated(node.value)
+            return node
+        return self.generic_visit(node)
+
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
+        node.left, node.right = self.operand(node.left), self.operand(node.right)
+        return node
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
+        is_not = isinstance(node.op, ast.Not)
+        node.operand = (self.tested if is_not else self.operand)(node.operand)
+        return node
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> Any:
+        node.values = [self.tested(x) for x in node.values]
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        if all(isinstance(x, (ast.Is, ast.IsNot)) for x in node.ops):
+            return self.generic_visit(node)
+        if self.scope is not None and isinstance(node.ops[0], (ast.In, ast.NotIn)) and (
+                len(node.ops) == 1):
+            found = self.told("contains", self.visit(node.left), self.visit(node.comparators[0]))
+            if isinstance(node.ops[0], ast.In):
+                return found
+            return ast.copy_location(ast.UnaryOp(ast.Not(), found), node)
+        node.left = self.operand(node.left)
+        node.comparators = [self.operand(x) for x in node.comparators]
+        return node
+
+    def visit_IfExp(self, node: ast.IfExp) -> Any:
+        node.test = self.tested(node.test)
+        node.body, node.orelse = self.visit(node.body), self.visit(node.orelse)
+        return node
+
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> Any:
+        node.value = self.operand(node.value)
+        if node.format_spec is not None:
+            node.format_spec = self.visit(node.format_spec)
+        return node
+
+    def visit_Dict(self, node: ast.Dict) -> Any:
+        node.keys = [x and self.visit(x) for x in node.keys]
+        node.values = [
+            self.told("keywords", self.visit(x)) if key is None and self.scope else self.visit(x)
+            for key, x in zip(node.keys, node.values)]
+        return self.told("made", node) if self.scope else node
+
+    def visit_List(self, node: ast.List) -> Any:
+        node.elts = [self.visit(x) for x in node.elts]
+        return self.told("made", node) if self.scope and isinstance(node.ctx, ast.Load) else node
+
+    def visit_YieldFrom(self, node: ast.YieldFrom) -> Any:
+        node.value = self.iterated(node.value)
+        return node
+
+    # ---- statements
+
+    def visit_test(self, node: Any) -> Any:
+        node.test = self.tested(node.test)
+        node.body = self.block(node.body)
+        node.orelse = self.block(node.orelse)
+        return node
+
+    visit_If = visit_While = visit_test
+
+    def visit_Assert(self, node: ast.Assert) -> Any:
+        node.test = self.tested(node.test)
+        node.msg = node.msg and self.visit(node.msg)
+        return node
+
+    def visit_For(self, node: ast.For) -> Any:
+        node.iter = self.iterated(node.iter, has_parts(node.target))
+        node.target = self.visit(node.target)
+        node.body, node.orelse = self.block(node.body), self.block(node.orelse)
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        unpacked = any(map(has_parts, node.targets))
+        node.value = self.iterated(node.value, True) if unpacked else self.visit(node.value)
+        node.targets = [self.visit(x) for x in node.targets]
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
+        node.value = node.value and self.visit(node.value)
+        node.target = self.visit(node.target)
+        return node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        if self.scope is None:
+            return self.generic_visit(node)
+        if isinstance(node.target, ast.Attribute):
+            node.target.value = self.told(
+                "augmented_attribute", self.visit(node.target.value),
+                ast.Constant(mangled(node.target.attr, self.kind)))
+        elif isinstance(node.target, ast.Subscript):
+            node.target.value = self.told("augmented_part", self.visit(node.target.value))
+            node.target.slice = self.visit(node.target.slice)
+        node.value = self.operand(node.value)
+        return node
+
+    def visit_withitem(self, node: ast.withitem) -> Any:
+        node.context_expr = self.visit(node.context_expr)
+        if self.scope is not None:
+            node.context_expr = self.told("entered", node.context_expr)
+        if node.optional_vars is not None:
+            node.optional_vars = self.visit(node.optional_vars)
+        return node
+
+    def visit_Match(self, node: ast.Match) -> Any:
+        node.subject = self.visit(node.subject)
+        if self.scope is not None:
+            node.subject = self.told("matched", node.subject)
+        for case in node.cases:
+            if case.guard is not None:
+                case.guard = self.tested(case.guard)
+            case.body = self.block(case.body)
+        return node
+
+    def visit_TypeAlias(self, node: Any) -> Any:
+        return node
+
+
+class Within:
+    """The scope of a node, under `with`."""
+
+    def __init__(self, rewriter: Rewriter, node: ast.AST):
+        self.rewriter, self.node = rewriter, node
+
+    def __enter__(self) -> None:
+        rewriter, self.before = self.rewriter, self.rewriter.scope
+        around = self.before
+        if isinstance(self.node, ast.ClassDef) and around is None:
+            return                       # the body of a class of a module is never run anew
+        rewriter.scope = Scope(self.node, around)
+
+    def __exit__(self, *error: Any) -> None:
+        self.rewriter.scope = self.before
+
+
+def has_parts(target: ast.AST) -> bool:
+    """Whether what is assigned to is taken apart."""
+    return isinstance(target, (ast.Tuple, ast.List))
+
+
+def clone(node: Any) -> Any:
+    """A tree like another one, whose names are read."""
+    fields = {name: clone(x) if isinstance(x, ast.AST) else x for name, x in ast.iter_fields(node)}
+    return ast.copy_location(type(node)(**fields), node)
+
+
+def rewritten(statement: ast.stmt) -> ast.stmt:
+    """A statement of a module, whose functions tell what they read. Changes the statement."""
+    made: ast.stmt = ast.fix_missing_locations(Rewriter().visit(statement))
+    return made

@@ -1,0 +1,107 @@
+"""Scopes of a syntax tree: whether a name is a function's own, of one around it, or global."""
+
+import ast
+from collections.abc import Iterator
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+NEW_SCOPES = (*FUNCTIONS, *COMPREHENSIONS, ast.ClassDef)
+
+
+class Scope:
+    """The names that a function, a comprehension or the body of a class binds.
+
+    around: the scope that it lies in; None for a module. is_class: names of classes are not seen by
+    the functions in them.
+    """
+
+    def __init__(self, node: ast.AST, around: "Scope | None"):
+        self.around = around
+        self.is_class = isinstance(node, ast.ClassDef)
+        self.is_comprehension = isinstance(node, COMPREHENSIONS)
+        self.bound: set[str] = set()
+        self.globals: set[str] = set()
+        self.nonlocals: set[str] = set()
+        if isinstance(node, FUNCTIONS):
+            self.bound |= {x.arg for x in arguments(node.args)}
+        for x in inside(node):
+            self.add(x)
+        self.bound -= self.globals | self.nonlocals
+
+    def add(self, x: ast.AST) -> None:
+        """Notes the names that a node binds or declares."""
+        if isinstance(x, ast.Name) and not isinstance(x.ctx, ast.Load):
+            self.bound.add(x.id)
+        elif isinstance(x, ast.Global):
+            self.globals.update(x.names)
+        elif isinstance(x, ast.Nonlocal):
+            self.nonlocals.update(x.names)
+        elif isinstance(x, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            self.bound.add(x.name)
+        elif isinstance(x, ast.alias):
+            self.bound.add(x.asname or x.name.split(".")[0])
+        elif isinstance(x, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)):
+            self.bound.add(x.name or "")
+        elif isinstance(x, ast.MatchMapping):
+            self.bound.add(x.rest or "")
+
+    def kind_of(self, name: str) -> str:
+        """What a name is that is read here: "local", "free" or "global"."""
+        if name in self.bound:
+            return "local"
+        if name in self.globals:
+            return "global"
+        scope = self.around
+        while scope is not None:
+            if name in scope.globals and not scope.is_class:
+                return "global"
+            if name in scope.bound and not scope.is_class:
+                return "free"
+            scope = scope.around
+        return "global"
+
+
+def arguments(args: ast.arguments) -> Iterator[ast.arg]:
+    """All parameters of a function."""
+    yield from (*args.posonlyargs, *args.args, *args.kwonlyargs)
+    for x in (args.vararg, args.kwarg):
+        if x is not None:
+            yield x
+
+
+def inside(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a scope, without those of the scopes in it; with what these bind in it."""
+    waiting = list(parts_inside(node))
+    while waiting:
+        x = waiting.pop()
+        yield x
+        if isinstance(x, NEW_SCOPES):
+            waiting += parts_around(x)
+        else:
+            waiting += ast.iter_child_nodes(x)
+
+
+def parts_inside(node: ast.AST) -> list[ast.AST]:
+    """The parts of a node that lie in its own scope."""
+    if isinstance(node, ast.Lambda):
+        return [node.body]
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)):
+        return list(node.body)
+    found = [x for x in ast.iter_child_nodes(node) if not isinstance(x, ast.comprehension)]
+    for k, x in enumerate(node.generators):           # type: ignore[attr-defined]
+        found += [x.target, *x.ifs, *([x.iter] if k else [])]
+    return found
+
+
+def parts_around(node: ast.AST) -> list[ast.AST]:
+    """The parts of a node with a scope that lie in the scope around it."""
+    if isinstance(node, ast.ClassDef):
+        return [*node.bases, *node.keywords, *node.decorator_list]
+    if isinstance(node, COMPREHENSIONS):
+        # a walrus in a comprehension binds in the function around it
+        return [node.generators[0].iter, *(
+            x.target for x in ast.walk(node) if isinstance(x, ast.NamedExpr))]
+    found: list[ast.AST] = [*node.args.defaults, *filter(None, node.args.kw_defaults)]
+    if not isinstance(node, ast.Lambda):
+        found += node.decorator_list
+    return found

@@ -1,0 +1,42 @@
+"""Sparse tensors: as far as graphs of nodes and tables of embeddings need them.
+
+>>> adjacency = tensorlib.sparse_coo_tensor([[0, 1, 1], [1, 0, 2]], [1.0, 1.0, 1.0], (3, 3))
+>>> adjacency @ tensorlib.tensor([[1.0], [2.0], [3.0]])
+tensor([[2.],
+        [4.],
+        [0.]])
+"""
+
+from typing import Any
+
+from tensorlib import Tensor
+from tensorlib import matmul as _matmul
+from tensorlib.sparse import functions
+from tensorlib.sparse.functions import addmm, log_softmax, softmax, sum
+from tensorlib.sparse.gradients import rows_looked_up
+from tensorlib.sparse.making import (
+    from_dense,
+    from_scipy,
+    sparse_coo_tensor,
+    sparse_csr_tensor,
+    to_scipy,
+)
+from tensorlib.sparse.tensor import SparseTensor
+
+__all__ = ["SparseTensor", "addmm", "from_dense", "from_scipy", "log_softmax", "mm",
+           "rows_looked_up", "softmax",
+           "sparse_coo_tensor", "sparse_csr_tensor", "sum", "to_scipy"]
+
+
+def mm(mat1: Tensor, mat2: Tensor, reduce: str = "sum") -> Any:
+    """The product of two matrices, sparse or dense: sparse if both are.
+
+    Gradient: to dense matrices, and to the values of sparse ones.
+    Raises: RuntimeError for shapes that do not fit, TypeError for another `reduce`.
+    """
+    if isinstance(mat1, SparseTensor) or isinstance(mat2, SparseTensor):
+        return functions.matmul(mat1, mat2, reduce=reduce)
+    if reduce != "sum" or mat1.ndim != 2 or mat2.ndim != 2:
+        raise TypeError(f"sparse.mm: takes two matrices and reduce='sum', got {mat1.ndim} and "
+                        f"{mat2.ndim} dims and {reduce!r}")
+    return _matmul(mat1, mat2)

@@ -1,0 +1,233 @@
+"""The operations of sparse tensors, by the names of the functions that are called with them."""
+
+from typing import Any
+
+from tensorlib import Tensor, arange, cat, repeat_interleave, zeros
+from tensorlib.ops import registry
+from tensorlib.ops.late import name_of, operations
+from tensorlib.sparse.tensor import SparseTensor
+
+FLOATS = ("float32", "float64")
+
+
+DONE: dict[str, Any] = {}           # functions by the names of the operations that they do
+
+
+def does(*names: Any) -> Any:
+    """The decorator of a function that does these operations for sparse tensors."""
+    def decorate(function: Any) -> Any:
+        DONE.update((name_of(operation), function) for operation in names)
+        return function
+    return decorate
+
+
+def call(function: Any, args: Any, kwargs: Any) -> Any:
+    """What a function gives for arguments of which some are sparse. Raises: TypeError."""
+    name = function.__name__
+    name = name.strip("_") if name.startswith("__") else name
+    found = DONE.get(name)
+    if found is None:
+        raise TypeError(f"{name} is not there for sparse tensors; to_dense() gives a dense one "
+                        "(docs/sparse.md lists what is)")
+    return found(*args, **kwargs)
+
+
+def refuse(name: str, *args: Any) -> TypeError:
+    """The error for arguments that an operation of sparse tensors does not take."""
+    kinds = " and ".join("sparse" if isinstance(x, SparseTensor) else "dense"
+                         if isinstance(x, Tensor) else type(x).__name__ for x in args)
+    return TypeError(f"{name} is not there for {kinds} arguments; to_dense() gives a dense tensor")
+
+
+# ---- products ------------------------------------------------------------------------------------
+
+def product(a: SparseTensor, x: Tensor) -> Tensor:
+    """A sparse matrix times a dense one."""
+    rows, columns = a._indices_
+    values = a._values_
+    if values.dtype.name in FLOATS and x.dtype == values.dtype:
+        return registry["sparse_product"].function(values, x, rows, columns, a.shape[0])
+    terms = values.unsqueeze(1) * x.index_select(0, columns)
+    return terms.new_zeros((a.shape[0], x.shape[1])).index_add(0, rows, terms)
+
+
+def between_sparse(a: SparseTensor, b: SparseTensor) -> SparseTensor:
+    """The product of two sparse matrices: each entry of `a` meets a row of `b`."""
+    b = b.coalesce()
+    rows, columns = a._indices_
+    begins = b.crow_indices()
+    counts = (begins[1:] - begins[:-1])[columns]
+    entries = repeat_interleave(arange(a._nnz()), counts)
+    ends = counts.cumsum(0)
+    places = begins[columns[entries]] + arange(entries.shape[0]) - (ends - counts)[entries]
+    values = a._values_[entries] * b._values_[places]
+    indices = cat([rows[entries].unsqueeze(0), b._indices_[1][places].unsqueeze(0)])
+    return SparseTensor.of(indices, values, (a.shape[0], b.shape[1])).coalesce()
+
+
+@does(operations.matmul, operations.mm, operations.mv)
+def matmul(input: Any, other: Any, *, reduce: str = "sum") -> Any:
+    """input @ other, where one or both are sparse matrices: dense, unless both are sparse.
+
+    Shapes: (M, K), (K, N) -> (M, N); a dense factor may be a vector.
+    Raises: RuntimeError for other shapes, TypeError for other kinds and another `reduce`.
+    """
+    if reduce != "sum":
+        raise TypeError(f"sparse.mm: takes reduce='sum' for sparse tensors, got {reduce!r}")
+    for x in (input, other):
+        if not isinstance(x, Tensor):
+            raise refuse("matmul", input, other)
+        if isinstance(x, SparseTensor):
+            x.matrix("matmul")
+    if not 1 <= input.ndim <= 2 or not 1 <= other.ndim <= 2 or input.shape[-1] != other.shape[0]:
+        raise RuntimeError(f"matmul: sizes do not fit: {tuple(input.shape)} @ "
+                           f"{tuple(other.shape)}")
+    if not isinstance(input, SparseTensor):
+        return matmul(other.t(), input.mT if input.ndim == 2 else input).mT if (
+            input.ndim == 2) else matmul(other.t(), input)
+    if isinstance(other, SparseTensor):
+        return between_sparse(input, other)
+    return product(input, other) if other.ndim == 2 else (
+        product(input, other.unsqueeze(1)).squeeze(1))
+
+
+@does(operations.addmm)
+def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """beta * input + alpha * (mat1 @ mat2), with one sparse factor and a dense input."""
+    if isinstance(input, SparseTensor) or isinstance(mat1, SparseTensor) == isinstance(
+            mat2, SparseTensor):
+        raise refuse("addmm", input, mat1, mat2)
+    return beta * input + alpha * matmul(mat1, mat2)
+
+
+# ---- sums and multiples --------------------------------------------------------------------------
+
+@does(operations.add)
+def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """input + alpha * other: sparse if both are, else dense. Raises: RuntimeError, TypeError."""
+    if not (isinstance(input, Tensor) and isinstance(other, Tensor)):
+        raise refuse("add", input, other)
+    if input.shape != other.shape:
+        raise RuntimeError(f"add: sparse tensors have one shape, got {tuple(input.shape)} and "
+                           f"{tuple(other.shape)}")
+    if not isinstance(input, SparseTensor):
+        return input + other.to_dense() * alpha
+    if not isinstance(other, SparseTensor):
+        return input.to_dense() + other * alpha
+    if input.sparse_dim() != other.sparse_dim():
+        raise refuse("add", input, other)
+    return SparseTensor.of(cat([input._indices_, other._indices_], 1),
+                           cat([input._values_, other._values_ * alpha]), input.shape).coalesce()
+
+
+@does(operations.sub)
+def sub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """input - alpha * other: see `add`."""
+    return add(input, other, alpha=-alpha)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a number, or a dense tensor of one."""
+    return not isinstance(value, (SparseTensor, Tensor)) or (
+        not isinstance(value, SparseTensor) and value.ndim == 0)
+
+
+@does(operations.mul)
+def mul(input: Any, other: Any) -> Any:
+    """A sparse tensor times a number or a dense tensor of its shape: at its positions.
+
+    Raises: TypeError for two sparse tensors, RuntimeError for another shape.
+    """
+    if not isinstance(input, SparseTensor):
+        input, other = other, input
+    if is_number(other):
+        return input.with_values(input._values_ * other)
+    if isinstance(other, SparseTensor):
+        raise refuse("mul", input, other)
+    if other.shape != input.shape:
+        raise RuntimeError(f"mul: expected a number or a dense tensor of shape "
+                           f"{tuple(input.shape)}, got {tuple(other.shape)}")
+    input = input.coalesce()
+    return input.with_values(input._values_ * other[tuple(input._indices_)])
+
+
+@does(operations.div)
+def div(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
+    """A sparse tensor divided by a number."""
+    if not isinstance(input, SparseTensor) or not is_number(other) or rounding_mode is not None:
+        raise refuse("div", input, other)
+    return input.with_values(input._values_ / other)
+
+
+def on_values(name: str) -> Any:
+    """An operation that leaves zeros as they are, on the values."""
+    def function(input: SparseTensor) -> SparseTensor:
+        input = input.coalesce()
+        return input.with_values(getattr(input._values_, name)())
+    return function
+
+
+@does(operations.sum)
+def sum(input: SparseTensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    """The sum of all elements, or the sums over some sparse dims, as a sparse tensor.
+
+    Raises: TypeError for keepdim and dims that are not sparse, IndexError.
+    """
+    values = input._values_ if dtype is None else input._values_.to(dtype)
+    dims = range(input.ndim) if dim is None else [dim] if isinstance(dim, int) else dim
+    if any(not -input.ndim <= d < input.ndim for d in dims):
+        raise IndexError(f"sum: a dim of {list(dims)} is out of range for {input.ndim} dims")
+    gone = {d % input.ndim for d in dims}
+    if dim is None or len(gone) == input.ndim:
+        return values.sum()
+    kept = [d for d in range(input.sparse_dim()) if d not in gone]
+    if keepdim or any(d >= input.sparse_dim() for d in gone) or not kept:
+        raise TypeError("sum of a sparse tensor takes sparse dims, not all of them, and no "
+                        "keepdim; to_dense() gives a dense tensor")
+    shape = [size for d, size in enumerate(input.shape) if d not in gone]
+    return SparseTensor.of(input._indices_[kept], values, shape).coalesce()
+
+
+# ---- softmax -------------------------------------------------------------------------------------
+
+def lines_of(input: SparseTensor, dim: int) -> Any:
+    """For each entry, which line along a sparse dim it lies in; and how many lines have entries."""
+    if not -input.ndim <= dim < input.ndim or dim % input.ndim >= input.sparse_dim() or (
+            input.dense_dim()):
+        raise TypeError("softmax of a sparse tensor of numbers takes one of its sparse dims, got "
+                        f"dim {dim}")
+    others = [d for d in range(input.ndim) if d != dim % input.ndim]
+    flat = zeros(input._nnz(), dtype=input._indices_.dtype)
+    for d in others:
+        flat = flat * input.shape[d] + input._indices_[d]
+    kept, places = flat.unique(return_inverse=True)
+    return places, kept.shape[0]
+
+
+@does(operations.log_softmax)
+def log_softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor:
+    """The logarithm of `softmax`."""
+    input = (input if dtype is None else input.to(dtype)).coalesce()
+    values = input._values_
+    places, count = lines_of(input, dim)
+    most = values.detach().new_zeros((count,)).scatter_reduce(
+        0, places, values.detach(), "amax", include_self=False)
+    shifted = values - most[places]
+    totals = values.new_zeros((count,)).index_add(0, places, shifted.exp())
+    return input.with_values(shifted - totals.log()[places])
+
+
+@does(operations.softmax)
+def softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor:
+    """The softmax along a sparse dim over the elements that have a position; others stay zero."""
+    found = log_softmax(input, dim, dtype=dtype)
+    return found.with_values(found._values_.exp())
+
+
+for _operation in (operations.neg, operations.abs, operations.sqrt, operations.square,
+                   operations.sin, operations.tanh, operations.relu, operations.sign,
+                   operations.asin, operations.expm1, operations.log1p):
+    does(_operation)(on_values(name_of(_operation)))
+does(operations.t)(SparseTensor.t)
+does(operations.transpose)(SparseTensor.transpose)
+does(operations.clone)(SparseTensor.clone)

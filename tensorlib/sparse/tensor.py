@@ -1,0 +1,247 @@
+"""`SparseTensor`: the positions and the values of the elements that are not left out as zero."""
+
+from typing import Any
+
+import numpy as np
+
+import tensorlib
+from tensorlib import Tensor, empty, no_grad, sparse_coo
+
+
+class SparseTensor(Tensor):
+    """A tensor of which the elements at `indices` have `values`, and all others are zero.
+
+    It is made by `sparse_coo_tensor`, `sparse_csr_tensor` and `Tensor.to_sparse`. Its values are a
+    Tensor, whose place in the graph is that of the sparse tensor. It has the operations in
+    `tensorlib/sparse/functions.py`; others raise TypeError, and `to_dense()` is the way to them.
+    """
+
+    _indices_: Tensor
+    _values_: Tensor
+    _coalesced_: bool
+
+    @classmethod
+    def of(cls, indices: Tensor, values: Tensor, shape: Any, coalesced: bool = False):
+        """The tensor with these entries, which are not checked."""
+        made = Tensor.__new__(cls)
+        # what looks past the class finds a tensor without memory, and no wrong numbers
+        Tensor.data.__set__(made, empty(tuple(shape), dtype=values.dtype, device="meta"))
+        made._indices_, made._values_, made._coalesced_ = indices, values, coalesced
+        return made
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return tensorlib.sparse.functions.call(func, args, kwargs or {})
+
+    # ---- what it is ------------------------------------------------------------------------------
+
+    data = property(lambda self: self.detach())
+    is_sparse = property(lambda self: True)
+    is_cpu = property(lambda self: True)
+    layout = property(lambda self: sparse_coo)
+    device = property(lambda self: self._values_.device)
+    is_leaf = property(lambda self: self._values_.is_leaf)
+    grad_fn = property(lambda self: self._values_.grad_fn)
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients are computed for the values."""
+        return self._values_.requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self._values_.requires_grad = value
+
+    def requires_grad_(self, requires_grad: bool = True):
+        """The tensor itself, whose values require gradients from now on."""
+        self._values_.requires_grad_(requires_grad)
+        return self
+
+    @property
+    def grad(self):
+        """The gradient of the values, as a sparse tensor with the same positions; or None."""
+        g = self._values_.grad
+        return None if g is None else self.with_values(g)
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        self._values_.grad = value if value is None else value._values_
+
+    def sparse_dim(self) -> int:
+        """How many dims have positions."""
+        return self._indices_.shape[0]
+
+    def dense_dim(self) -> int:
+        """How many dims the value of a position has."""
+        return self._values_.ndim - 1
+
+    def _nnz(self) -> int:
+        return self._values_.shape[0]
+
+    nnz = _nnz
+
+    # ---- its entries -----------------------------------------------------------------------------
+
+    def is_coalesced(self) -> bool:
+        """Whether the positions are known to be in order and to differ."""
+        return self._coalesced_
+
+    def _indices(self) -> Tensor:
+        return self._indices_
+
+    def _values(self) -> Tensor:
+        return self._values_
+
+    def indices(self) -> Tensor:
+        """The positions, (dims, entries). Raises: RuntimeError if they are not coalesced."""
+        return self._entries("indices")._indices_
+
+    def values(self) -> Tensor:
+        """The values, (entries, *). Raises: RuntimeError if they are not coalesced."""
+        return self._entries("values")._values_
+
+    def _entries(self, name):
+        if not self._coalesced_:
+            raise RuntimeError(f"{name}: of an uncoalesced tensor, whose positions may be there "
+                               "twice; call .coalesce() first")
+        return self
+
+    def flat(self) -> Tensor:
+        """The positions as numbers in the order of elements."""
+        flat = self._indices_.new_zeros((self._nnz(),))
+        for index, size in zip(self._indices_, self.shape):
+            flat = flat * size + index
+        return flat
+
+    def coalesce(self):
+        """The tensor with its positions in order, and values in one position added up."""
+        if self._coalesced_:
+            return self
+        kept, places = self.flat().unique(return_inverse=True)
+        values = self._values_
+        sums = values.new_zeros((kept.shape[0], *values.shape[1:])).index_add(0, places, values)
+        rows = np.unravel_index(kept.numpy(), tuple(self.shape)[:self.sparse_dim()])
+        indices = tensorlib.from_numpy(np.stack(rows).astype(np.int64).reshape(
+            self.sparse_dim(), -1))
+        return SparseTensor.of(indices, sums, self.shape, True)
+
+    def with_values(self, values: Tensor):
+        """A tensor with the same positions and other values."""
+        return SparseTensor.of(self._indices_, values, self.shape, self._coalesced_)
+
+    def crow_indices(self) -> Tensor:
+        """Where the entries of each row begin, and the end of the last, in order of rows."""
+        rows = self.matrix("crow_indices").coalesce()._indices_[0]
+        return tensorlib.searchsorted(rows, tensorlib.arange(self.shape[0] + 1))
+
+    def col_indices(self) -> Tensor:
+        """The columns of the entries, in order of rows."""
+        return self.matrix("col_indices").coalesce()._indices_[1]
+
+    def matrix(self, name: str):
+        """The tensor itself. Raises: RuntimeError unless it is a matrix of numbers."""
+        if self.sparse_dim() != 2 or self.ndim != 2:
+            raise RuntimeError(f"{name}: expected a sparse matrix, got a tensor of shape "
+                               f"{tuple(self.shape)} with {self.sparse_dim()} sparse dims")
+        return self
+
+    # ---- other forms -----------------------------------------------------------------------------
+
+    def to_dense(self, dtype: Any = None) -> Tensor:
+        """The tensor with its zeros."""
+        values = self._values_ if dtype is None else self._values_.to(dtype)
+        sizes, sparse = tuple(self.shape), self.sparse_dim()
+        count = int(np.prod(sizes[:sparse], dtype=np.int64))
+        flat = values.new_zeros((count, *sizes[sparse:]))
+        return flat.index_add(0, self.flat(), values).reshape(sizes)
+
+    def to_sparse(self, *args: Any, **kwargs: Any):
+        """The tensor itself."""
+        return self
+
+    to_sparse_coo = to_sparse
+
+    def to_sparse_csr(self):
+        """The tensor with its entries in order of rows: `crow_indices` and `col_indices`."""
+        return self.matrix("to_sparse_csr").coalesce()
+
+    def detach(self):
+        """The tensor outside of the graph."""
+        return self.with_values(self._values_.detach())
+
+    def clone(self, **kwargs: Any):
+        """A copy, which is part of the graph."""
+        return self.with_values(self._values_.clone())
+
+    def to(self, *args: Any, **kwargs: Any):
+        """The tensor with its values in another dtype."""
+        values = self._values_.to(*args, **kwargs)
+        return self if values is self._values_ else self.with_values(values)
+
+    def cpu(self):
+        """The tensor itself."""
+        return self
+
+    contiguous = cpu
+
+    def float(self):
+        """The tensor with float32 values."""
+        return self.to(tensorlib.float32)
+
+    def double(self):
+        """The tensor with float64 values."""
+        return self.to(tensorlib.float64)
+
+    def t(self):
+        """The matrix with rows for columns."""
+        self.matrix("t")
+        return SparseTensor.of(self._indices_.flip(0), self._values_,
+                               (self.shape[1], self.shape[0]))
+
+    T = property(t)
+    mT = property(t)
+
+    def transpose(self, dim0: int, dim1: int):
+        """The matrix with rows for columns. Raises: RuntimeError for other dims."""
+        self.matrix("transpose")
+        if {dim0 % 2, dim1 % 2} != {0, 1}:
+            return self
+        return self.t()
+
+    def new_zeros(self, *size: Any, **options: Any) -> Tensor:
+        """Dense zeros of the values' dtype."""
+        return self._values_.new_zeros(*size, **options)
+
+    def zero_(self):
+        """The tensor itself, without entries from now on."""
+        self._indices_, self._values_ = self._indices_[:, :0], self._values_.detach()[:0]
+        self._coalesced_ = True
+        return self
+
+    # ---- for Python ------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        values = self._values_
+        last = ", requires_grad=True" if values.requires_grad and values.is_leaf else ""
+        return (f"tensor(indices={self._indices_},\n       values={values.detach()},\n       "
+                f"size={tuple(self.shape)}, nnz={self._nnz()}, layout=tensorlib.sparse_coo{last})")
+
+    def numpy(self, *args: Any, **kwargs: Any):
+        """Raises TypeError: `to_dense().numpy()` and `sparse.to_scipy` give arrays."""
+        raise TypeError("numpy is not there for sparse tensors; to_dense().numpy() gives an array, "
+                        "sparse.to_scipy a sparse matrix")
+
+    __array__ = numpy
+
+    def tolist(self):
+        """Raises TypeError: `to_dense().tolist()` gives lists."""
+        raise TypeError("tolist is not there for sparse tensors; to_dense().tolist() gives lists")
+
+    def __deepcopy__(self, memo: dict[int, Any]):
+        with no_grad():
+            values = self._values_.detach().clone()
+        return self.with_values(values.requires_grad_(self.requires_grad))
+
+    def __reduce_ex__(self, protocol: Any):
+        return SparseTensor.of, (self._indices_, self._values_.detach(), tuple(self.shape),
+                                 self._coalesced_)

@@ -1,0 +1,80 @@
+"""Where samples of PyTorch's test catalogue differ on purpose, each with its reason.
+
+A row says: names of entries, the beginning of what differs, dtypes, the reason; all but the reason
+are patterns.
+"""
+
+import re
+
+NO_COUNTERPART = {
+    "max_pool2d_with_indices_backward",     # PyTorch's own function for its graph
+    "empty_strided", "new_empty_strided", "resize_", "resize_as_", "to_sparse",
+}
+
+ANY, FLOATS, INTEGERS = "", "float", "u?int"
+FIXED = [
+    (r"(addmv|addbmm|baddbmm)$", "error", INTEGERS,
+     "a float as a factor of integers is refused; PyTorch refuses it for some sums, and rounds it "
+     "toward 0 for others"),
+    (r"(arange|full_like|scalar_tensor)$", "error: tensorlib raised OutOfRange", "uint8",
+     "a number that the dtype cannot hold is refused; in PyTorch it wraps"),
+    (r"(kthvalue|topk|mode|sort|argsort)$", "values", ANY,
+     "which one of equal elements is named"),
+    (r"__rpow__$", "error", INTEGERS, "integers to negative powers are refused; PyTorch gives 0"),
+    (r"(svd|linalg\.(svd|eigh))$", "values", FLOATS,
+     "vectors of decompositions are determined up to signs"),
+    (r"linalg\.eig(vals)?$", "error: .*complex", FLOATS, "there are no complex dtypes"),
+    (r"(cholesky_inverse|cholesky_solve)$", "gradient", "float64",
+     "only one triangle is read, and has a gradient"),
+    (r"as_strided_scatter$|nn\.functional\.max_unpool\dd$", "gradient", "float64",
+     "of values that are written to one place only the one that stays has a gradient"),
+    (r"as_strided \(partial_views\)", "", ANY,
+     "the sample is a part of a larger storage; its counterpart has one of its own"),
+    (r"sum_to_size$", "dtype", ANY, "what has the size already stays as it is, and so its dtype"),
+    (r"cov$", "dtype", "float16", "weights of another dtype take on that of the data"),
+    (r"cov$", "values", "float64",
+     "PyTorch takes one product of weights for another where there are few observations"),
+    (r"nn\.functional\.ctc_loss$", "gradient", "float64",
+     "PyTorch's gradient of ctc_loss is that of log_softmax before it"),
+    (r"nn\.functional\.batch_norm$", "error", FLOATS, "a batch without a dim of channels"),
+    (r"(normal|bernoulli)", "graph", "float64", "a random draw has no gradient"),
+    (r"linalg\.lstsq", "graph", "float64", "residuals that are not computed are in no graph"),
+    (r"histc$", "values", "float16", "bounds are not rounded to float16 first"),
+    (r"matrix_exp$", "error", "float16",
+     "decompositions and what is made of them take float32 and float64"),
+    (r"nn\.functional\.soft_margin_loss$", "values", "float16",
+     "exp overflows in PyTorch's, and does not here"),
+    (r"nn\.functional\.(margin_ranking_loss|triplet_margin_loss|pairwise_distance)$", "values",
+     "uint8", "differences of unsigned integers are computed in float32, and do not wrap"),
+    (r"nn\.functional\.(triplet_margin_loss|pairwise_distance)$", "error", ANY, "bools"),
+    (r"linalg\.eig(vals)?$", "dtype", FLOATS, "eigenvalues are real where they are real"),
+    (r"nn\.functional\.local_response_norm$", "values", "int64",
+     "squares of integers are exact until they are divided"),
+    (r"nn\.functional\.fractional_max_pool3d$", "error", FLOATS, "no images, of no channels"),
+    (r"nn\.functional\.multi_head_attention_forward$", "values", FLOATS,
+     "dropout draws other numbers"),
+    (r"nn\.functional\.feature_alpha_dropout", "error", "u?int|bool",
+     "dropout takes floating dtypes"),
+    (r"gather$", "error", ANY, "an empty index of another number of dims"),
+    (r"logspace", "values", INTEGERS,
+     "powers are computed in floats; PyTorch rounds each base and exponent first"),
+    (r"nextafter$", "error", "float16", "takes float32 and float64"),
+    (r"(dist|linalg\.vector_norm)$", "values", "float16",
+     "powers of float16 overflow where their root would not"),
+    (r"nn\.functional\.(interpolate|upsample)", "error", "uint8",
+     "images of bytes are converted first; PyTorch rounds between its passes"),
+    (r"nn\.functional\.grid_sample$", "error: .*bicubic", FLOATS, "not written yet"),
+    (r"nextafter$", "graph", "float64", "PyTorch links it, and refuses its gradient"),
+    (r"square$", "error", "bool", "bools have no square; PyTorch gives int64"),
+    (r"linspace", "values", INTEGERS,
+     "the numbers are computed from the bounds as they are given; PyTorch rounds these first"),
+    (r"chalf$", "kind of error", ANY, "there are no complex dtypes"),
+]
+
+
+def reason_for(name, dtype, text):
+    """The reason why a sample may differ, or None."""
+    for names, beginning, dtypes, reason in FIXED:
+        if re.match(names, name) and re.match(beginning, text) and re.match(dtypes, dtype):
+            return reason
+    return None

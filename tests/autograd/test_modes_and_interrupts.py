@@ -1,0 +1,127 @@
+"""Ctrl-C inside of a mode, or where one begins or ends: afterwards all modes are as before."""
+
+import signal
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+import tensorlib as tl
+from tensorlib._core.create.generator import set_plan
+from tensorlib._core.graph.modes import is_forward_mode, packing
+from tensorlib._core.interpreters.stack import current_layer
+from tensorlib.autograd import anomaly, forward_ad, graph
+from tensorlib.batch import outside_of_all, running_levels
+
+
+def state():
+    """All that modes set on this thread."""
+    set_plan(plan := set_plan(None))
+    return (tl.is_grad_enabled(), tl.is_inference_mode_enabled(), is_forward_mode(), packing(),
+            plan, running_levels(), current_layer(), forward_ad._current.level,
+            graph._refusal.message)
+
+
+def under(make):
+    def use():
+        with make():
+            tl.ones(2).sin()
+    return use
+
+
+@tl.no_grad()
+def decorated(x):
+    return x.sin()
+
+
+@tl.enable_grad()
+def generated():
+    yield tl.is_grad_enabled()
+    yield tl.is_grad_enabled()
+
+
+ONES = tl.ones(3)
+PACKAGE = str(Path(tl.__file__).parent)
+USES = {
+    "no_grad": under(tl.no_grad),
+    "enable_grad": under(tl.enable_grad),
+    "inference_mode": under(tl.inference_mode),
+    "detect_anomaly": under(anomaly.detect_anomaly),
+    "dual_level": under(forward_ad.dual_level),
+    "saved_tensors_hooks": under(lambda: graph.saved_tensors_hooks(str, str)),
+    "disable_saved_tensors_hooks": under(lambda: graph.disable_saved_tensors_hooks("no")),
+    "outside_of_all": under(outside_of_all),
+    "decorator": lambda: decorated(ONES),
+    "generator": lambda: list(generated()),
+    "vmap": lambda: tl.vmap(tl.rand_like, randomness="different")(ONES),
+    "grad": lambda: tl.func.grad(lambda x: x.sin().sum())(ONES),
+    "jvp": lambda: tl.func.jvp(tl.sin, (ONES,), (ONES,)),
+    "jacrev of vmap": lambda: tl.func.jacrev(tl.vmap(lambda x: x * x))(ONES),
+    "checkpoint": lambda: tl.utils.checkpoint.checkpoint(
+        tl.sin, ONES.clone().requires_grad_(), use_reentrant=False).sum().backward(),
+    "compile": lambda: tl.compile(lambda x: x.sin() + 1)(ONES),
+}
+
+
+def ended(use, place):
+    """Ends it at the `place`th point where the handler of a signal could; whether there is one.
+
+    Handlers run where a function of Python's begins, and after a call of a compiled one.
+    """
+    points = 0
+
+    def profiler(frame, event, argument):
+        nonlocal points
+        code = frame.f_code
+        if (event in ("call", "c_return") and code is not ended.__code__
+                and code.co_filename.startswith((PACKAGE, __file__))):
+            points += 1
+            if points == place:
+                sys.setprofile(None)
+                raise KeyboardInterrupt
+
+    sys.setprofile(profiler)
+    try:
+        use()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.setprofile(None)
+    return False
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("name", USES)
+def test_no_interrupt_leaves_a_mode_on(name):
+    use = USES[name]
+    use()                                     # what is imported by the first use is there
+    before, place = state(), 1
+    while ended(use, place):
+        assert state() == before, place
+        place += 1
+    assert state() == before and place > 1
+
+
+def test_signals_in_a_tight_loop_leave_the_grad_mode_on():
+    """Settings are entered and left in compiled code, where no handler of a signal runs."""
+    if threading.current_thread() is not threading.main_thread():
+        pytest.skip("signals reach the main thread alone")
+
+    def handler(*_):
+        raise KeyboardInterrupt
+
+    left_off, before = 0, signal.signal(signal.SIGALRM, handler)
+    try:
+        for _ in range(200):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 3e-4)
+                while True:
+                    with tl.no_grad():
+                        pass
+            except KeyboardInterrupt:
+                left_off += not tl.is_grad_enabled()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert left_off == 0

@@ -1,0 +1,45 @@
+"""What a compiled function reads, and how: a replay is the eager call to the bit."""
+
+import os
+from dataclasses import replace
+
+import pytest
+
+from . import __main__ as drawn
+from . import layouts, running, states, ways, ways_of_code, ways_of_libraries, ways_of_objects
+
+COUNT = int(os.environ.get("TENSORLIB_DRAWN", "300"))     # programs; 20,000 by hand
+WAYS = {**ways_of_objects.WAYS, **ways_of_code.WAYS, **ways_of_libraries.WAYS}
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_a_change_of_what_is_read_is_noticed(name):
+    assert not running.difference(ways.text_of(WAYS[name]))
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_what_is_read_and_does_not_change_is_as_it_was(name):
+    assert not running.difference(ways.text_of(WAYS[name], changed=False))
+
+
+def test_functions_of_a_state_that_stays_give_what_eager_ones_give():
+    """The names of what is held and read are drawn; nothing changes between the calls."""
+    for number in range(COUNT):
+        program = states.drawn(1, number)
+        units = tuple(unit for unit in program.units if unit.leaf[0] != "consumed")
+        still = replace(program, units=units, order=((),) * len(program.order))
+        assert not units or not drawn.wrong(states, still), states.text_of(still)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_operations_on_memory_that_is_shared_or_laid_out_oddly(seed):
+    for number in range(COUNT // 4):
+        program = layouts.drawn(seed, number)
+        assert not drawn.wrong(layouts, program), layouts.text_of(program)
+
+
+def test_a_failing_program_is_made_smaller():
+    program = states.drawn(0, 8)
+    small = states.shrunk(states, program, lambda less: any(unit.holders for unit in less.units))
+    assert len(small.units) == 1 and len(small.units[0].holders) == 1
+    assert len(states.text_of(small)) < len(states.text_of(program))

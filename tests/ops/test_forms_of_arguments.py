@@ -1,0 +1,111 @@
+"""Forms of arguments that PyTorch takes: integers, bools, no elements, sizes of 1."""
+
+import numpy as np
+import pytest
+
+import tensorlib as tl
+from tensorlib.nn import functional as F
+
+INTS = tl.tensor([[1, -5, 3, 7, 2, 2]])
+
+
+def test_pools_of_integers_keep_their_dtype():
+    values, places = F.max_pool1d(INTS, 2, return_indices=True)
+    assert (values.tolist(), values.dtype, places.tolist()) == ([[1, 7, 2]], tl.int64, [[0, 3, 4]])
+    assert F.avg_pool1d(INTS, 2).tolist() == [[-2, 5, 2]]      # quotients are cut off
+    exact = tl.tensor([[2**60 + 1, 3]])
+    assert F.max_pool1d(exact, 2).tolist() == [[2**60 + 1]]
+
+
+def test_a_mean_pool_divides_by_any_number_but_0():
+    image = tl.tensor([[[1.0, 2.0], [3.0, 4.0]]])
+    assert F.avg_pool2d(image, 2, divisor_override=-2).tolist() == [[[-5.0]]]
+    with pytest.raises(RuntimeError, match="divisor must not be 0"):
+        F.avg_pool2d(image, 2, divisor_override=0)
+
+
+def test_convolutions_of_integers_wrap_in_their_dtype():
+    x, w = tl.tensor([[[100, 100, 3]]], dtype=tl.int8), tl.tensor([[[1, 1]]], dtype=tl.int8)
+    assert F.conv1d(x, w).tolist() == [[[-56, 103]]]
+    assert F.conv_transpose1d(x.long(), w.long()).tolist() == [[[100, 200, 103, 3]]]
+
+
+def test_unfold_moves_elements_of_any_dtype():
+    image = tl.tensor([[[[True, False], [True, True]]]])
+    assert F.unfold(image, 1, padding=0).tolist() == [[[True, False, True, True]]]
+    assert F.unfold(tl.tensor([[[[2**60 + 1]]]]), 2, padding=1)[0, 0].tolist() == [
+        0, 0, 0, 2**60 + 1]
+
+
+def test_thresholds_and_bounds_keep_integers():
+    assert F.threshold(INTS, 2, 9).tolist() == [[9, 9, 3, 7, 9, 9]]
+    bounded = F.hardtanh(INTS, -1.0, 3.0)
+    assert (bounded.tolist(), bounded.dtype) == ([[1, -1, 3, 3, 2, 2]], tl.int64)
+
+
+@pytest.mark.parametrize("reduce, wanted", [("sum", [True, False]), ("prod", [False, False]),
+                                            ("amax", [True, False]), ("amin", [False, False])])
+def test_bools_are_reduced_as_and_and_or(reduce, wanted):
+    src, index = tl.tensor([True, False, False]), tl.tensor([0, 0, 1])
+    out = tl.zeros(2, dtype=tl.bool).scatter_reduce(0, index, src, reduce, include_self=False)
+    assert out.tolist() == wanted and out.dtype == tl.bool
+
+
+def test_losses_and_norms_compute_integers_in_floats():
+    a, b = tl.tensor([[1, 5]], dtype=tl.uint8), tl.tensor([[4, 1]], dtype=tl.uint8)
+    assert F.pairwise_distance(a, b, eps=0).tolist() == [5.0]
+    assert F.margin_ranking_loss(a, b, tl.tensor([[1, 1]])).tolist() == 1.5
+    lines = tl.arange(12).reshape(1, 4, 3)
+    assert tl.equal(F.local_response_norm(lines, 2), F.local_response_norm(lines.float(), 2))
+
+
+def test_addr_of_bools_is_or_and_and():
+    x, v = tl.tensor([[True, False]]), tl.tensor([False, True])
+    assert tl.addr(x, tl.tensor([True]), v).tolist() == [[True, True]]
+    assert tl.addr(x, tl.tensor([True]), v, beta=0).tolist() == [[False, True]]
+
+
+def test_tensordot_sums_beside_a_size_of_1():
+    a, b = tl.ones(1, 1, 1), tl.arange(4.0).reshape(2, 1, 2)
+    assert tl.tensordot(a, b, [[0, 1], [2, 0]]).tolist() == [[6.0]]
+
+
+def test_what_is_empty_has_rank_0_and_norm_0():
+    assert tl.linalg.matrix_rank(tl.ones(0, 3)).item() == 0
+    assert tl.linalg.matrix_rank(tl.ones(2, 3, 0)).tolist() == [0, 0]
+    assert tl.linalg.norm(tl.ones(0, 0), float("inf")).item() == 0
+
+
+def test_no_differences_are_taken_of_what_is_joined():
+    assert tl.diff(tl.ones(3), 0, prepend=tl.ones(2)).shape == (3,)
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: tl.norm(x, 0), lambda x: tl.linalg.norm(x, 0, 1), lambda x: tl.cdist(x, x, 0),
+    lambda x: tl.pdist(x, 0.0), lambda x: tl.matrix_power(x, 0),
+    lambda x: tl.linalg.householder_product(x, tl.ones(0, dtype=tl.float64))])
+def test_what_is_constant_between_its_steps_has_a_gradient_of_zero(function):
+    x = tl.tensor([[1.0, 2.0], [0.0, 4.0]], dtype=tl.float64, requires_grad=True)
+    out = function(x)
+    assert out.requires_grad
+    out.sum().backward()
+    assert x.grad.tolist() == [[0.0, 0.0], [0.0, 0.0]]
+
+
+def test_random_integers_take_their_bounds_in_every_order():
+    for args, kwargs in (((5, (9,)), {}), ((5,), {"size": (9,)}), ((0, 5), {"size": (9,)}),
+                         ((0,), {"high": 5, "size": (9,)}), ((), {"size": (9,), "high": 5}),
+                         ((), {"size": (9,), "high": 5, "low": 0})):
+        x = tl.randint(*args, **kwargs)
+        assert x.shape == (9,) and 0 <= x.min() <= x.max() < 5
+
+
+def test_a_histogram_has_100_bins_by_default():
+    found = tl.histogram(tl.arange(10.0), density=True)
+    assert found.hist.shape == (100,)
+    assert np.isclose((found.hist * found.bin_edges.diff()).sum().item(), 1)
+
+
+def test_the_nuclear_norm_is_a_norm():
+    x = np.random.default_rng(0).uniform(-1, 1, (3, 4))
+    np.testing.assert_allclose(tl.norm(tl.tensor(x), "nuc").item(), np.linalg.norm(x, "nuc"))

@@ -1,0 +1,46 @@
+"""Sums and other reductions of pieces, and singular values by random vectors."""
+
+import pytest
+
+import tensorlib as tl
+
+
+def test_empty_pieces_give_what_a_reduction_begins_with():
+    x, lengths = tl.tensor([1., 2., 3., 4.]), tl.tensor([1, 0, 3])
+    for reduce, plain, begun in [
+            ("sum", [1, 0, 9], [10, 9, 18]), ("prod", [1, 1, 24], [9, 9, 216]),
+            ("max", [1, -tl.inf, 4], [9, 9, 9]), ("min", [1, tl.inf, 2], [1, 9, 2])]:
+        assert tl.segment_reduce(x, reduce, lengths=lengths).tolist() == plain
+        assert tl.segment_reduce(x, reduce, lengths=lengths, initial=9).tolist() == begun
+    assert tl.segment_reduce(x, "mean", lengths=lengths)[1].isnan()
+    assert tl.segment_reduce(x, "mean", lengths=lengths, initial=9).tolist() == [10, 9, 6]
+
+
+def test_elements_outside_of_offsets_are_in_no_piece():
+    x = tl.tensor([1., 2., 3., 4.], requires_grad=True)
+    tl.segment_reduce(x, "sum", offsets=tl.tensor([1, 3])).sum().backward()
+    assert x.grad.tolist() == [0, 1, 1, 0]
+    assert tl.segment_reduce(x, "sum", lengths=tl.tensor([1, 1]), unsafe=True).tolist() == [1, 2]
+
+
+def test_equal_extremes_of_a_piece_share_the_gradient():
+    x = tl.tensor([1., 2., 2., 0.], requires_grad=True)
+    tl.segment_reduce(x, "max", lengths=tl.tensor([1, 3])).sum().backward()
+    assert x.grad.tolist() == [1, 0.5, 0.5, 0]
+
+
+@pytest.mark.parametrize("shape", [(9, 7), (7, 9), (2, 9, 7)])
+def test_few_vectors_give_a_matrix_of_low_rank(shape):
+    *batch, m, n = shape
+    generator = tl.Generator().manual_seed(0)
+    a, b = (tl.randn(*batch, *sizes, generator=generator, dtype=tl.float64)
+            for sizes in ((m, 3), (3, n)))
+    x = (a @ b).requires_grad_()
+    u, s, v = tl.svd_lowrank(x, q=3)
+    tl.testing.assert_close((u * s.unsqueeze(-2)) @ v.mT, x)
+    tl.testing.assert_close(s, tl.linalg.svdvals(x)[..., :3])
+    grad, = tl.autograd.grad(s.sum(), x)
+    tl.testing.assert_close(grad, u @ v.mT)
+    without = tl.svd_lowrank(x, q=3, M=x.mean(-2, keepdim=True))[1]
+    tl.testing.assert_close(without, tl.pca_lowrank(x, q=3)[1])
+    assert tl.svd_lowrank(x, q=99)[1].shape[-1] == 7

@@ -1,0 +1,140 @@
+"""Compiled functions that check elements, or whose sizes follow from them: as eager ones."""
+
+import pytest
+from beside_eager import agrees
+
+import tensorlib as tl
+from tensorlib import nn, program
+
+F = nn.functional
+PLACES = [tl.tensor([0, 1]), tl.tensor([0, 2]), tl.tensor([0, 7]), tl.tensor([2, 1])]
+CHANCES = [tl.tensor(x) for x in ([0.2, 0.3], [0.5, 0.0], [1.5, 0.2], [0.1, 0.2])]
+SCALES = [tl.tensor(x) for x in ([1.0, 1.0], [0.5, 2.0], [-1.0, 2.0], [3.0, 4.0])]
+MATRICES = [tl.eye(2), tl.eye(2) * 2, -tl.zeros(2, 2), tl.eye(2) * 3]
+
+# Each looks at elements of its one argument, and refuses those of the third call.
+CHECKING = {
+    "embedding": (lambda i: F.embedding(i, tl.ones(3, 2)), PLACES),
+    "embedding_of_a_negative_row": (
+        lambda i: F.embedding(i, tl.ones(9, 2)),
+        [*PLACES[:2], tl.tensor([-1, 0]), tl.tensor([0, 0])]),
+    "embedding_bag": (lambda i: F.embedding_bag(i[None], tl.ones(3, 2)), PLACES),
+    "nll_loss": (lambda i: F.nll_loss(tl.ones(2, 3), i), PLACES),
+    "cross_entropy": (lambda i: F.cross_entropy(tl.ones(2, 3), i), PLACES),
+    "multi_margin_loss": (lambda i: F.multi_margin_loss(tl.ones(2, 3), i), PLACES),
+    "multilabel_margin_loss": (
+        lambda i: F.multilabel_margin_loss(tl.ones(1, 3), F.pad(i, (0, 1), value=-1)[None]),
+        PLACES),
+    "binary_cross_entropy": (lambda p: F.binary_cross_entropy(p, tl.ones(2)), CHANCES),
+    "normal": (lambda s: tl.normal(tl.zeros(2), s), SCALES),
+    "poisson": (lambda s: tl.poisson(s), SCALES),
+    "bernoulli": (lambda p: tl.bernoulli(p), CHANCES),
+    "binomial": (lambda p: tl.binomial(tl.ones(2), p), CHANCES),
+    "gaussian_nll_loss": (lambda v: F.gaussian_nll_loss(tl.ones(2), tl.zeros(2), v), SCALES),
+    "quantile": (lambda q: tl.quantile(tl.arange(4.0), q), CHANCES),
+    "index": (lambda i: tl.ones(3)[i], PLACES),
+    "gather": (lambda i: tl.ones(3).gather(0, i), PLACES),
+    "take": (lambda i: tl.ones(3).take(i), PLACES),
+    "index_select": (lambda i: tl.ones(3).index_select(0, i), PLACES),
+    "index_add": (lambda i: tl.ones(3).index_add(0, i, tl.ones(2)), PLACES),
+    "scatter": (lambda i: tl.ones(3).scatter(0, i, 1.0), PLACES),
+    "integer_division": (lambda i: tl.ones(2, dtype=tl.int64) // i,
+                         [tl.tensor([1, 2]), tl.tensor([2, 2]), tl.tensor([0, 1]),
+                          tl.tensor([3, 3])]),
+    "integer_power": (lambda i: tl.full((2,), 2) ** i,
+                      [tl.tensor([1, 2]), tl.tensor([2, 2]), tl.tensor([-1, 1]),
+                       tl.tensor([3, 3])]),
+    "inverse": (tl.linalg.inv, MATRICES),
+    "cholesky": (tl.linalg.cholesky, MATRICES),
+    "solve": (lambda a: tl.linalg.solve(a, tl.ones(2)), MATRICES),
+    "factors": (lambda a: tl.linalg.lu_factor(a)[0], MATRICES),
+}
+
+
+@pytest.mark.parametrize("name", CHECKING)
+def test_a_replay_refuses_the_elements_that_a_call_refuses(name):
+    function, given = CHECKING[name]
+    agrees(lambda: (lambda x: (function(x), x + 1), [x.clone() for x in given]))
+
+
+@pytest.mark.parametrize("name", CHECKING)
+def test_a_check_stays_where_nobody_reads_what_it_guards(name):
+    function, given = CHECKING[name]
+
+    def unread(x):
+        function(x)
+        return x + 1
+
+    agrees(lambda: (unread, [x.clone() for x in given]))
+
+
+@pytest.mark.parametrize("name", CHECKING)
+def test_a_check_comes_after_the_writes_that_come_before_it(name):
+    function, given = CHECKING[name]
+
+    def build():
+        count = tl.zeros(1)
+
+        def counted(x):
+            count.add_(1)
+            function(x)
+            return x + 1
+
+        return counted, [x.clone() for x in given], count
+
+    agrees(build, in_other_words=name in ("index", "embedding", "take", "index_add"))
+
+
+# Each has a size that follows from elements.
+SIZED = {
+    "mask": lambda x: len(x[x > 2]),
+    "masked_select": lambda x: x.masked_select(x > 2).shape[0],
+    "nonzero": lambda x: (x > 2).nonzero().shape[0],
+    "argwhere": lambda x: tl.argwhere(x > 2).shape[0],
+    "where": lambda x: tl.where(x > 2)[0].numel(),
+    "unique": lambda x: tl.unique((x / 3).floor()).numel(),
+    "unique_consecutive": lambda x: tl.unique_consecutive((x / 3).floor()).numel(),
+    "bincount": lambda x: tl.bincount(x.long()).numel(),
+    "repeat_interleave": lambda x: x.repeat_interleave(x.long()).numel(),
+    "one_hot": lambda x: F.one_hot(x.long()).shape[-1],
+}
+
+
+@pytest.mark.parametrize("name", SIZED)
+def test_a_size_that_follows_from_elements_ends_the_capture(name):
+    function = SIZED[name]
+    told = agrees(lambda: (lambda x: x * function(x), [tl.arange(4.0) + i for i in range(3)]))
+    assert len(told) == 1 and "runs eagerly" in told[0]
+
+
+def test_it_ends_the_capture_where_nobody_reads_the_result():
+    def unread(x):
+        (x > 2).nonzero()
+        return x * 2
+
+    with pytest.raises(program.CaptureError, match="depends on elements"):
+        tl.compile(unread, fullgraph=True)(tl.ones(3))
+
+
+def test_repetitions_by_a_number_are_captured():
+    assert not agrees(lambda: (lambda x: x.repeat_interleave(2), [tl.ones(3), tl.zeros(3)]))
+
+
+def test_the_gradient_of_values_put_at_one_place_is_that_of_the_last():
+    def put(values, places):
+        base = tl.zeros(4)
+        base[places] = values * 2
+        return base
+
+    def calls():
+        return [(tl.ones(2, requires_grad=True), tl.tensor(x)) for x in ([0, 1], [1, 1], [3, 0])]
+
+    assert not agrees(lambda: (put, calls()))
+
+
+def test_a_program_checks_the_elements_of_each_run_also_when_it_was_read_again():
+    traced = program.trace(lambda p: F.binary_cross_entropy(p, tl.ones(2)), tl.ones(2))
+    for p in (traced, program.parse(str(traced), traced.values())):
+        assert p(tl.ones(2)).item() == 0
+        with pytest.raises(RuntimeError, match="between 0 and 1"):
+            p(tl.full((2,), 2.0))

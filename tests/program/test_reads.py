@@ -1,0 +1,138 @@
+"""Each way to read something in Python: its change is seen, and that of what is not read is not."""
+
+import os
+import random
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import read_parts
+import tensorlib as tl
+from read_cases import CASES, Thing
+from test_compile_agrees import kept
+from test_compile_agrees import same as same_elements
+
+assert read_parts.Lists is CASES["Lists"]
+GLOBAL = 2.0
+
+
+def changes_of(cls):
+    return [name for name in vars(cls) if name.startswith("change")]
+
+
+@pytest.mark.parametrize("name, change", [
+    (name, change) for name, cls in CASES.items() for change in (*changes_of(cls), "other", None)
+    if change is None or hasattr(cls, change)])
+def test_what_is_read_is_seen_when_it_changes(name, change):
+    cls, x = CASES[name], tl.arange(1.0, 3.0)
+    around = vars(sys.modules[cls.__module__])
+    before = dict(around)
+    try:
+        holder = cls()
+        compiled = tl.compile(holder.read, fullgraph=True)
+        for k in range(6):
+            with tl.no_grad():
+                wanted = holder.read(x)
+                assert same_elements(kept(compiled(x)), kept(wanted)), (k, wanted)
+            if change == "other" or change is not None and k == 2:
+                getattr(holder, change)()
+        assert len(compiled._entries) == 1 or change is not None
+        if change == "other":
+            assert len(compiled._entries) <= 2
+    finally:
+        for key in set(around) - set(before):
+            del around[key]
+        around.update(before)
+
+
+# ---- what can't be guarded ----------------------------------------------------------------------
+
+ITERATOR = iter([1.0] * 100)
+
+UNKNOWN = {
+    "random.random": lambda x: x * random.random(),
+    "np.random.rand": lambda x: x * float(np.random.rand()),
+    "time.time": lambda x: x * time.time(),
+    "print": lambda x: (print("told"), x)[1],
+    "id": lambda x: x * id(x),
+    "next": lambda x: x * next(ITERATOR),
+    "os.getpid": lambda x: x * os.getpid(),
+    "eval": lambda x: eval("x * 2"),
+    "globals": lambda x: x * globals()["GLOBAL"],
+}
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_what_nobody_knows_runs_eagerly_and_says_so_once(name):
+    compiled = tl.compile(UNKNOWN[name])
+    with pytest.warns(RuntimeWarning, match=r"runs eagerly: .*test_reads.py:\d+") as caught:
+        for _ in range(3):
+            compiled(tl.ones(2))
+    assert len(caught) == 1 and compiled._entries[0].replay is None
+
+
+def test_a_function_without_a_source_runs_eagerly():
+    scope = {}
+    exec("def f(x):\n    return x * 2", scope)
+    with pytest.warns(RuntimeWarning, match="its source can't be had"):
+        assert tl.compile(scope["f"])(tl.ones(1)).item() == 2
+
+
+def test_functions_have_their_own_code_after_a_call():
+    def inner(x):
+        return x * 2
+
+    def outer(x):
+        return inner(x) + 1
+
+    codes = inner.__code__, outer.__code__
+    tl.compile(outer, fullgraph=True)(tl.ones(1))
+    assert (inner.__code__, outer.__code__) == codes
+    assert inner.__code__ is codes[0] and outer.__code__ is codes[1]
+
+
+def test_errors_of_a_captured_function_show_its_lines():
+    def broken(x):
+        y = x * 2
+        return y.no_such_thing
+
+    with pytest.raises(AttributeError) as eager:
+        broken(tl.ones(1))
+    with pytest.raises(AttributeError) as found:
+        tl.compile(broken)(tl.ones(1))
+    assert str(found.value) == str(eager.value)
+    lines = {entry.lineno + 1 for entry in found.traceback}
+    assert eager.traceback[-1].lineno + 1 in lines
+
+
+def test_an_object_of_an_equal_value_is_another_object():
+    class Equal:
+        def __init__(self, v):
+            self.v = v
+
+        def __eq__(self, other):
+            return True
+
+        __hash__ = None
+
+    f = tl.compile(lambda x, a: x * a.v, fullgraph=True)
+    for v in (1.0, 2.0, 1.0):
+        assert f(tl.ones(1), Equal(v)).item() == v
+
+
+def test_what_is_made_inside_may_be_written_to():
+    def f(x):
+        state, found = {"n": 0}, []
+        made = Thing(v=1.0)
+        for k in range(3):
+            state["n"] += k
+            found.append(x * k)
+            made.v += state["n"]
+        return sum(found) * made.v
+
+    compiled = tl.compile(f, fullgraph=True)
+    for _ in range(3):
+        assert tl.equal(compiled(tl.ones(2)), f(tl.ones(2)))
+    assert len(compiled._entries) == 1

@@ -1,0 +1,207 @@
+"""Sparse tensors: entries, products, softmax, gradients, and what is refused."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+import tensorlib as tl
+from tensorlib.sparse import SparseTensor
+
+RNG = np.random.default_rng(0)
+INDICES = RNG.integers(0, [[5], [7]], (2, 12))          # some of them twice
+VALUES = RNG.normal(size=12)
+DENSE = np.zeros((5, 7))
+np.add.at(DENSE, tuple(INDICES), VALUES)
+RIGHT = RNG.normal(size=(7, 3))
+
+
+@pytest.fixture
+def a():
+    return tl.sparse_coo_tensor(INDICES, VALUES, (5, 7))
+
+
+def same(x, wanted):
+    assert np.allclose((x.to_dense() if x.is_sparse else x).detach().numpy(), wanted)
+
+
+def test_entries_are_in_order_and_added_up_once_coalesced(a):
+    with pytest.raises(RuntimeError, match="uncoalesced"):
+        a.indices()
+    b = a.coalesce()
+    flat = (b.indices()[0] * 7 + b.indices()[1]).tolist()
+    assert flat == sorted(set(flat)) and b.is_coalesced() and b.coalesce() is b
+    same(a, DENSE)
+    same(b, DENSE)
+    assert (a._nnz(), a.sparse_dim(), a.dense_dim(), a.shape) == (12, 2, 0, (5, 7))
+    assert a.is_sparse and a.layout is tl.sparse_coo and a.device == tl.device("cpu")
+
+
+def test_forms_of_a_dense_tensor():
+    x = tl.tensor(DENSE)
+    b = x.to_sparse()
+    same(b, DENSE)
+    assert tl.equal(b.to_sparse_csr().to_dense(), x)
+    rows = tl.tensor([[0.0, 0.0], [1.0, 2.0]]).to_sparse(1)
+    assert rows.indices().tolist() == [[1]] and rows.values().tolist() == [[1.0, 2.0]]
+    csr = tl.sparse_csr_tensor(b.crow_indices(), b.col_indices(), b.values(), (5, 7))
+    same(csr, DENSE)
+    assert x.to_dense() is x
+
+
+def test_sums_and_multiples(a):
+    same(a + a, 2 * DENSE)
+    same(a - a, 0 * DENSE)
+    same(3 * a / 2, 1.5 * DENSE)
+    same(-a, -DENSE)
+    same(tl.tensor(DENSE) + a, 2 * DENSE)
+    same(a * tl.tensor(DENSE), DENSE * DENSE)
+    same(a.abs(), np.abs(DENSE))
+    same(tl.sparse.sum(a, 1), DENSE.sum(1))
+    assert np.isclose(a.sum().item(), DENSE.sum())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int64"])
+def test_products_in_every_dtype(dtype):
+    of = tl.sparse_coo_tensor([[0, 1, 1], [2, 0, 2]], [1, 2, 3], (2, 3), dtype=getattr(tl, dtype))
+    x = tl.tensor([[1, 2], [3, 4], [5, 6]], dtype=getattr(tl, dtype))
+    wanted = [[5, 6], [17, 22]]
+    for found in (of @ x, tl.mm(of, x), tl.sparse.mm(of, x), tl.spmm(of, x), (x.t() @ of.t()).t()):
+        assert found.tolist() == wanted and found.dtype == x.dtype
+    assert (of @ x[:, 0]).tolist() == [5, 17]
+    assert (of @ of.t()).to_dense().tolist() == [[1, 3], [3, 13]]
+    assert tl.addmm(tl.ones(2, 2, dtype=x.dtype), of, x, alpha=2).tolist() == [[11, 13], [35, 45]]
+
+
+def test_dense_matrices_have_the_sparse_product_too():
+    x = tl.ones(2, 2)
+    assert tl.spmm(x, x).tolist() == tl.sparse.mm(x, x).tolist() == [[2.0, 2.0], [2.0, 2.0]]
+
+
+def test_gradients_of_products():
+    from tensorlib.testing import gradcheck, gradgradcheck
+    values = tl.tensor(VALUES, requires_grad=True)
+    x = tl.tensor(RIGHT, requires_grad=True)
+
+    def function(values, x):
+        return tl.sparse_coo_tensor(INDICES, values, (5, 7)) @ x
+    assert gradcheck(function, (values, x)) and gradgradcheck(function, (values, x))
+    a = tl.sparse_coo_tensor(INDICES, VALUES, (5, 7), requires_grad=True)
+    (a @ x).sum().backward()
+    assert isinstance(a.grad, SparseTensor)
+    assert np.allclose(a.grad._values().numpy(), RIGHT.sum(1)[INDICES[1]])
+
+
+def test_softmax_is_over_entries():
+    a = tl.sparse_coo_tensor([[0, 0, 1], [0, 2, 1]], [1.0, 1.0, 5.0], (2, 3))
+    assert tl.sparse.softmax(a, 1).to_dense().tolist() == [[0.5, 0, 0.5], [0, 1, 0]]
+    logs = tl.sparse.log_softmax(a, -1)
+    assert np.allclose(logs.values().numpy(), [np.log(0.5), np.log(0.5), 0])
+
+
+def test_positions_are_checked():
+    for indices, values, size in (([[-1], [0]], [1.0], None), ([[5], [0]], [1.0], (5, 7)),
+                                  ([[0, 1]], [1.0], None), ([[0]], [1.0], (2, 2))):
+        with pytest.raises(RuntimeError, match="sparse_coo_tensor"):
+            tl.sparse_coo_tensor(indices, values, size)
+    with pytest.raises(RuntimeError, match="ascend"):
+        tl.sparse_csr_tensor([0, 3, 2], [0, 1], [1.0, 2.0])
+    with pytest.raises(TypeError, match="integers"):
+        tl.sparse_coo_tensor([[0.5]], [1.0])
+    from tensorlib.ops import registry
+    with pytest.raises(IndexError, match="outside"):
+        registry["sparse_product"].function(
+            tl.ones(1), tl.ones(2, 2), tl.tensor([7]), tl.tensor([0]), 2)
+
+
+@pytest.mark.parametrize("call", [
+    lambda a: a.exp(), lambda a: a[0], lambda a: a.reshape(-1), lambda a: tl.cat([a, a]),
+    lambda a: a + 1, lambda a: a * a, lambda a: a.numpy(), lambda a: a.tolist(),
+    lambda a: np.asarray(a), lambda a: a.add_(a), lambda a: tl.nn.functional.linear(a, a)])
+def test_what_is_not_there_says_so_and_names_to_dense(a, call):
+    with pytest.raises(TypeError, match="not there for sparse"):
+        call(a)
+
+
+def test_copies_and_pickles(a):
+    for b in (copy.deepcopy(a), pickle.loads(pickle.dumps(a)), a.clone(), a.detach()):
+        assert isinstance(b, SparseTensor)
+        same(b, DENSE)
+    assert "nnz=12, layout=tensorlib.sparse_coo" in repr(a)
+
+
+def test_scipys_matrices():
+    scipy_sparse = pytest.importorskip("scipy.sparse")
+    matrix = scipy_sparse.csr_matrix(DENSE)
+    a = tl.sparse.from_scipy(matrix)
+    same(a, DENSE)
+    assert np.allclose(tl.sparse.to_scipy(a).tocsr().toarray(), DENSE)
+
+
+def test_a_module_keeps_sparse_buffers():
+    module = tl.nn.Linear(2, 2)
+    module.register_buffer("adjacency", tl.eye(2).to_sparse())
+    assert module.double().adjacency.dtype == tl.float64
+    assert module.adjacency.is_sparse
+
+
+# ---- embeddings ----------------------------------------------------------------------------------
+
+def table(**options):
+    return tl.nn.Embedding.from_pretrained(tl.arange(12.0).reshape(4, 3), freeze=False, **options)
+
+
+def test_a_sparse_embedding_has_the_gradient_of_a_dense_one():
+    indices = tl.tensor([[1, 1], [3, 0]])
+    for options in ({}, {"padding_idx": 3}):
+        grads = []
+        for sparse in (False, True):
+            layer = table(sparse=sparse, **options)
+            for _ in range(2):
+                (layer(indices) ** 2).sum().backward()
+            grads.append(layer.weight.grad)
+        assert grads[1].is_sparse and not grads[0].is_sparse
+        assert tl.equal(grads[0], grads[1].to_dense())
+
+
+def test_sparse_and_dense_gradients_of_one_table_are_added():
+    for first in (True, False):
+        layer = table(sparse=True)
+        for sparse in (first, not first):
+            (layer(tl.tensor([1])) if sparse else layer.weight).sum().backward()
+        assert layer.weight.grad.tolist() == [[1] * 3, [2] * 3, [1] * 3, [1] * 3]
+
+
+def test_sparse_adam_leaves_other_rows_alone():
+    layer = table(sparse=True)
+    before = layer.weight.detach().clone()
+    optimizer = tl.optim.SparseAdam(layer.parameters(), lr=0.1)
+    for _ in range(2):
+        optimizer.zero_grad()
+        layer(tl.tensor([1, 1])).sum().backward()
+        optimizer.step()
+    changed = (layer.weight != before).any(1)
+    assert changed.tolist() == [False, True, False, False]
+    assert np.allclose(layer.weight[1].tolist(), (before[1] - 0.2).tolist(), atol=1e-4)
+
+
+def test_optimisers_of_dense_gradients_name_sparse_adam():
+    layer = table(sparse=True)
+    layer(tl.tensor([1])).sum().backward()
+    for kind in (tl.optim.Adam, tl.optim.RMSprop, tl.optim.Adagrad):
+        with pytest.raises(RuntimeError, match="SparseAdam"):
+            kind(layer.parameters()).step()
+    dense = table()
+    dense(tl.tensor([1])).sum().backward()
+    with pytest.raises(RuntimeError, match="dense gradients"):
+        tl.optim.SparseAdam(dense.parameters()).step()
+
+
+def test_plain_descent_takes_sparse_gradients():
+    layer, dense = table(sparse=True), table()
+    for each in (layer, dense):
+        optimizer = tl.optim.SGD(each.parameters(), lr=0.5)
+        each(tl.tensor([0, 0, 2])).sum().backward()
+        optimizer.step()
+    assert tl.equal(layer.weight, dense.weight)

@@ -1,0 +1,63 @@
+"""`python -m tensorlib.as_torch script.py`: a script written for PyTorch, as it stands."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import tensorlib as tl
+
+SCRIPT = """
+import sys
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+import torch.optim as optim
+import torch.linalg
+from torch import Tensor, nn as again
+from torch.autograd import Function
+from torch.optim.lr_scheduler import StepLR
+from torch.utils.data import DataLoader, TensorDataset
+import beside
+
+assert again is nn is torch.nn and F is nn.functional and isinstance(torch.ones(1), Tensor)
+torch.manual_seed(0)
+x = torch.randn(16, 3)
+model = nn.Sequential(nn.Linear(3, 8), nn.ReLU(), nn.Linear(8, 1))
+optimizer = optim.SGD(model.parameters(), lr=0.1)
+for a, b in DataLoader(TensorDataset(x, x.sum(1, keepdim=True)), batch_size=8):
+    optimizer.zero_grad()
+    F.mse_loss(model(a), b).backward()
+    optimizer.step()
+StepLR(optimizer, 1).step()
+torch.linalg.inv(torch.eye(2))
+try:
+    import torch.nothing
+except ModuleNotFoundError as error:
+    print(error)
+print(torch.__name__, nn.__spec__.name, sys.argv[1:], __name__, beside.NAME)
+"""
+
+
+def run(folder, *arguments):
+    path = os.pathsep.join([str(Path(tl.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    return subprocess.run([sys.executable, "-m", "tensorlib.as_torch", *arguments], cwd=folder,
+                          env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True)
+
+
+def test_a_script_that_imports_torch_runs(tmp_path):
+    folder = tmp_path / "scripts"
+    folder.mkdir()
+    (folder / "train.py").write_text(SCRIPT)
+    (folder / "beside.py").write_text("import torch\nNAME = torch.nn.Linear.__name__\n")
+    said = ["No module named 'torch.nothing'",
+            "tensorlib tensorlib.nn ['--lr', '1'] __main__ Linear"]
+    for where, arguments in ((tmp_path, ["scripts/train.py"]), (folder, ["-m", "train"])):
+        done = run(where, *arguments, "--lr", "1")
+        assert done.stdout.splitlines() == said, done.stderr
+
+
+def test_without_a_script_it_says_how_it_is_called(tmp_path):
+    for arguments in ([], ["-x"], ["-m"]):
+        done = run(tmp_path, *arguments)
+        assert done.returncode == 1 and done.stderr.startswith("usage: python -m tensorlib")
