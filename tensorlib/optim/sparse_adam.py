@@ -45,15 +45,15 @@ class SparseAdam(Optimizer):
         return loss
 
     def _step_of_rows(self, group, p, g):
-        state = self.state[p]
-        if not state:
-            state.update(step=0, exp_avg=zeros_like(p), exp_avg_sq=zeros_like(p))
-        state["step"] += 1
         if g.sparse_dim() != 1:
             raise RuntimeError("SparseAdam: takes gradients of rows, whose positions have one dim, "
                                f"got {g.sparse_dim()}")
+        state = self.state[p]
+        if not state:
+            state.update(step=0, exp_avg=zeros_like(p), exp_avg_sq=zeros_like(p))
+        step = state["step"] = int(state["step"]) + 1    # a tensor, where a state was loaded
         rows, values = g.indices()[0], -g.values() if group["maximize"] else g.values()
-        (beta1, beta2), step = group["betas"], state["step"]
+        beta1, beta2 = group["betas"]
         averages = []
         for name, beta, new in (("exp_avg", beta1, values),
                                 ("exp_avg_sq", beta2, values * values)):

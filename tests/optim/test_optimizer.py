@@ -397,6 +397,7 @@ def test_training_gets_somewhere(kind):
         optimizer.zero_grad()
         loss = (p - 0.6).square().sum() * 10
         loss.backward()
+        give_rows(optimizer)
         return loss
 
     with warnings.catch_warnings():

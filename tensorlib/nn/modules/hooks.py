@@ -180,7 +180,8 @@ def call_eagerly(module, /, *args, **kwargs):
 
 def hooks_of(sets, kind):
     """The hooks of one kind, those of all modules first."""
-    return [hook for each in sets for hook in getattr(each, kind).values()]
+    # Copied at once: another thread may register one.
+    return [hook for each in sets for hook in tuple(getattr(each, kind).values())]
 
 
 def before_forward(sets, module, args, kwargs):
