@@ -3,12 +3,14 @@
 Most follow from the operation's samples: `lib.tanh(x)`, `lib.addmm(a, x, y)`. ROWS has those that
 are timed in another form or in several. Questions, whose answer is no tensor, have no row. What
 only gradient rules call has none either: it is timed by the backward direction of others.
+Element-wise operations on several operands have rows in which these are broadcast.
 """
 
-from itertools import repeat
+from itertools import islice, repeat
 
 import numpy as np
 
+from benchmarks.settings import names_of
 from tensorlib import Tensor
 from tensorlib.ops import registry
 from tensorlib.ops.declare import FUNCTIONS
@@ -18,6 +20,7 @@ from tensorlib.testing.catalogue import public, samples
 #   x y z    matrices        a b    their first rows        c    a column of x
 #   p q      bools           o      a bool for each row     u    the rows of x in groups of four
 #   i j      positions of rows, (n,) and (n, n)             n    the number of rows
+#   v        x as 16 matrices of 16 columns: what is between is the dim in the middle
 ROWS = """
 add x + y
 add x + a
@@ -111,6 +114,10 @@ randint lib.randint(9, (n, n)) < 9
 randint_like lib.randint_like(x, 9) < 9
 randperm lib.randperm(n) < n
 bernoulli lib.bernoulli(x) < 2
+searchsorted lib.searchsorted(a.sort()[0], x)
+bucketize lib.bucketize(x, a.sort()[0])
+triangular_solve lib.triangular_solve(y, x.triu() + n * lib.eye(n))
+cholesky_solve lib.cholesky_solve(y, x.tril() + n * lib.eye(n))
 normal lib.normal(0.0, 1.0, (n, n)) < 99
 multinomial lib.multinomial(a, 1) < n
 index_copy x.index_copy(0, i, y)
@@ -196,16 +203,60 @@ rnn_tanh_cell lib.rnn_tanh_cell(x, y, x, z)
 rnn_relu_cell lib.rnn_relu_cell(x, y, x, z)
 layer_norm (x - x.mean(1, keepdim=True)) * (x.var(1, keepdim=True) + 1e-5).rsqrt() * a + b
 gelu 0.5 * x * (1 + (x * 0.70710678).erf())
+sum v.sum(1)
+sum v.sum((0, 2))
+mean v.mean((0, 2))
+mean v.mean((1, 2))
+amax v.amax(1)
+argmax v.argmax(1)
+var v.var((0, 2))
+logsumexp v.logsumexp(1)
+softmax v.softmax(1)
+cumsum v.cumsum(1)
+cat lib.cat([v, v], 1)
+flip v.flip(1)
+roll x.roll((1, 1), (0, 1))
+roll v.roll(3, 1)
+contiguous v.permute(1, 0, 2).contiguous()
+contiguous v.permute(2, 1, 0).contiguous()
+contiguous x.unfold(1, 4, 1).contiguous()
+add x.t() + y
+add x[:, ::2] + 1
+mul a[:, None] * b
+outer lib.outer(a, b)
+sub a - c
+addcmul lib.addcmul(x, y, z, value=0.5)
+nan_to_num x.nan_to_num()
+in_place z.mul_(0.99)
+in_place z.add_(x, alpha=1e-9)
+in_place z.copy_(x)
+in_place z.zero_()
 silu x * x.sigmoid()
 """
+
+
+MOST = 3                    # expressions of one operation that follow from its samples
 
 
 def rows():
     """(operation, expression) of each row."""
     found = [tuple(line.split(" ", 1)) for line in ROWS.strip().splitlines()]
     by_hand = {name for name, _ in found}
-    return [(name, derived(op)) for name, op in registry.items()
-            if name not in by_hand and has_row(op)] + found
+    return [(name, code) for name, op in registry.items()
+            if name not in by_hand and has_row(op) for code in derived(op)] + found
+
+
+def broadcast_rows():
+    """(operation, expression) of element-wise operations whose operands are broadcast."""
+    for name, op in registry.items():
+        if op.elementwise and public(op) and len(op.arguments) > 1:
+            rest = "".join(f", {name}" for name in "yz"[:len(op.arguments) - 2])
+            called = f"lib.{name}" if name in FUNCTIONS else f"lib.Tensor.{name}"
+            first = "p" if 0 in op.boolean_inputs else None
+            for one, other in (("x", "a"), ("x", "c"), ("c", "a"), ("x.t()", "y")):
+                given = f"{first}, x, {other}" if first else f"{one}, {other}{rest}"
+                if first is None or one == "x":
+                    yield name, f"{called}({given})"
 
 
 def has_row(op):
@@ -214,28 +265,42 @@ def has_row(op):
 
 
 def derived(op):
-    """A call of the operation with the arguments of its first sample, at the sizes of a benchmark.
+    """Calls of the operation with the arguments of its samples, at the sizes of a benchmark.
 
-    Raises: ValueError where none of its samples can be written so.
+    Calls on vectors are left out where there are others. Raises: ValueError where none of its
+    samples can be written so.
     """
-    for sample in samples(op):
-        names = {"bool": iter("pq"), 1: iter("ab"), 2: iter("xyz"), 3: repeat("u")}
-        try:
-            arguments = [written(op, value, names) for value in sample.args]
-            arguments += [f"{key}={written(op, x, names)}" for key, x in sample.kwargs.items()]
-        except (KeyError, StopIteration):
-            continue
-        called = "lib" if op.name in FUNCTIONS else arguments.pop(0)
-        return f"{called}.{op.name}({', '.join(arguments)})"
-    raise ValueError(f"benchmarks.rows: {op.name} has no sample that becomes a row; write a row")
+    found = dict.fromkeys(code for sample in samples(op) if (code := call_of(op, sample)))
+    if not found:
+        raise ValueError(f"benchmarks.rows: {op.name} has no sample that becomes a row; write one")
+    large = [code for code in found if set("xu") & names_of(code)]
+    return list(islice(large or found, MOST))
+
+
+def call_of(op, sample):
+    """A call with the arguments of a sample, or None where they cannot be written."""
+    names = {"bool": iter("pq"), 1: iter("ab"), 2: iter("xyz"), 3: repeat("u")}
+    try:
+        arguments = [written(op, value, names) for value in sample.args]
+        arguments += [f"{key}={written(op, x, names)}" for key, x in sample.kwargs.items()]
+    except KeyError:
+        return None
+    called = "lib" if op.name in FUNCTIONS else arguments.pop(0)
+    nothing = "[:0]" if op.random else ""      # the libraries draw different numbers
+    return f"{called}.{op.name}({', '.join(arguments)}){nothing}"
 
 
 def written(op, value, names):
-    """An argument of a sample as it stands in an expression: an array by the next of its names."""
+    """An argument of a sample as it stands in an expression: an array by the next of its names.
+
+    Raises: KeyError where there is no name for it.
+    """
     if isinstance(value, tuple) and any(isinstance(x, np.ndarray) for x in value):
-        return f"[{', '.join(written(op, x, names) for x in value)}]"
+        return f"[{', '.join([written(op, x, names) for x in value])}]"
     if not isinstance(value, np.ndarray):
-        return repr(value)
-    if value.dtype.kind == "b":
-        return next(names["bool"])
-    return next(names[2 if op.elementwise else value.ndim])
+        return repr(value).replace("tensorlib.", "lib.")
+    kind = "bool" if value.dtype.kind == "b" else 2 if op.elementwise else value.ndim
+    name = next(names[kind], None)
+    if name is None:
+        raise KeyError(kind)
+    return name

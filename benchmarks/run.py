@@ -8,6 +8,7 @@ machine meets both. A figure is the median over the rounds of the fastest batch 
 import argparse
 import json
 import os
+import select
 import statistics
 import subprocess
 import sys
@@ -49,6 +50,7 @@ class Worker:
     python: str
     threads: int
     folder: Path = HERE.parent
+    patience: float | None = None           # seconds to wait for an answer; None: for ever
     versions: dict = field(init=False)
 
     def __post_init__(self):
@@ -66,6 +68,10 @@ class Worker:
         self.versions = self._receive()
 
     def _receive(self):
+        answered = select.select([self._process.stdout], [], [], self.patience)[0]
+        if not answered:
+            self.close()
+            raise WorkerError(f"{self.library}: no answer in {self.patience} s")
         line = self._process.stdout.readline()
         if not line:
             raise WorkerError(f"{self.library}: its process ended with {self._process.wait()}")
@@ -81,7 +87,7 @@ class Worker:
         return self._receive()
 
     def fresh(self) -> "Worker":
-        return Worker(self.library, self.python, self.threads, self.folder)
+        return Worker(self.library, self.python, self.threads, self.folder, self.patience)
 
     def close(self) -> None:
         self._process.kill()

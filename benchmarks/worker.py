@@ -3,7 +3,8 @@
     python -m benchmarks.worker LIBRARY THREADS
 
 The first line it writes gives versions. A request is ["prepare", name of a case],
-["calibrate", nanoseconds of a batch] or ["measure", batches]; the last two are for that case.
+["calibrate", nanoseconds of a batch], ["measure", batches] or ["work", null]; the last three are
+for that case.
 """
 
 import importlib
@@ -26,7 +27,7 @@ def summary(result) -> dict:
     return {
         "shape": list(array.shape),
         "dtype": str(array.dtype),
-        "mean": float(flat.mean(dtype=np.float64)),
+        "mean": float(flat.mean(dtype=np.float64)) if flat.size else 0.0,
         "elements": flat[:: max(1, flat.size // 64)].astype(float).tolist(),
     }
 
@@ -48,6 +49,10 @@ class Session:
 
     def measure(self, batches: int) -> dict[str, float]:
         return self._probe.measure(batches)
+
+    def work(self, _) -> tuple[int, int]:
+        """How many bytes the case touches, and how many operations its products take."""
+        return self._probe.work()
 
     def answer(self, request: list) -> dict:
         action, argument = request
