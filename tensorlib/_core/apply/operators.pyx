@@ -287,9 +287,8 @@ def make_reduction(Op op):
         if dtype is not None and not takes_dtype:
             raise TypeError(f"{op.name}: takes no dtype")
         if watched:
-            return interpreted(op, op.name, (input, dim, keepdim), {
-                key: x for key, x in (("dtype", dtype), ("out", out)) if x is not None},
-                plain_general, op)
+            return bind(op, (input, dim, keepdim), {
+                key: x for key, x in (("dtype", dtype), ("out", out)) if x is not None})
         return run_reduction(op, forward, takes_dtype, input, dim, keepdim, dtype, out)
     return name_errors(function)
 
@@ -328,13 +327,9 @@ def make_sized(Op op):
         if not isinstance(input, Tensor):
             return refused(op, (input, sizes), None)
         if watched:
-            return interpreted(op, op.name, (input, sizes), None, plain_sized, op)
+            return bind(op, (input, sizes), None)
         return run_sized(op, forward, input, sizes)
     return function
-
-
-cdef object plain_sized(object what, tuple args, dict kwargs):
-    return run_sized(<Op>what, (<Op>what).forward, args[0], args[1])
 
 
 cdef inline object run_sized(Op op, object forward, object input, object sizes):
