@@ -67,6 +67,19 @@ def test_a_class_that_is_no_tensor_does_operations(key):
         assert out.value.tolist() == CALLS[key](t, x.value, y).tolist()
 
 
+@pytest.mark.parametrize("write, name", [
+    (lambda t, x, y: t.add(x, y, out=t.empty(2, 2)), "add"),
+    (lambda t, x, y: t.zeros(2, 2).add_(y), "add_"),
+    (lambda t, x, y: t.zeros(2, 2).lerp_(x, y), "lerp_")], ids=["out", "add_", "lerp_"])
+def test_a_class_that_is_no_tensor_may_be_what_is_written(write, name):
+    for t in LIBRARIES:
+        seen = []
+        kind = wrapper(t, seen)
+        out = write(t, t.ones(2, 2), kind(t.full((2, 2), 3.0)))
+        assert type(out) is kind and seen == [(name.strip("_"), (kind,))]
+        assert out.value.tolist() == write(t, t.ones(2, 2), t.full((2, 2), 3.0)).tolist()
+
+
 @pytest.mark.parametrize("key", CALLS)
 def test_a_subclass_that_overrides_keeps_its_class(key):
     for t in LIBRARIES:

@@ -7,7 +7,7 @@ import numpy as np
 from tensorlib._core.arrays.arrays import from_numpy
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.shape import broadcast_shapes
-from tensorlib._core.interpreters.foreign import behind, stands_in
+from tensorlib._core.interpreters.foreign import behind, standing
 from tensorlib._core.layout.views import zeros
 from tensorlib._core.products import small_matrices
 from tensorlib._core.tensor.tensor import Tensor
@@ -426,8 +426,7 @@ def away_from_singular(A):
     moved = lapack.regularized(behind(A))
     if moved is None:
         return A
-    moved = from_numpy(moved)
-    return A + (A.before(moved) if stands_in(A) else moved)
+    return A + standing(A, from_numpy(moved))
 
 
 def cofactors_moved(d_A, A):

@@ -10,6 +10,7 @@ from tensorlib._core.base.settings import Held
 from tensorlib._core.base.shape import listed
 from tensorlib._core.base.storage import OutOfMemoryError, check_room
 from tensorlib._core.graph.modes import _set_grad_enabled
+from tensorlib._core.interpreters.foreign import elements_known
 from tensorlib._core.tensor.tensor import Tensor
 
 
@@ -50,7 +51,7 @@ def by_numpy(name, make, shape, dtype, *inputs):
 
     Where one of these has none, on `meta`, it is a tensor of that shape and dtype.
     """
-    if any(x.is_meta for x in inputs):
+    if not elements_known(*inputs):
         return inputs[0].new_empty(shape, dtype=dtype)
     return from_numpy(within_memory(name, make))
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from tensorlib._core.base.device import CPU
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.graph.op import Op
 from tensorlib._core.tensor.tensor import Tensor
@@ -189,7 +190,7 @@ FACTS = {
     "ndim": property(lambda self: len(self.shape)), "dim": lambda self: len(self.shape),
     "requires_grad": property(lambda self: not self.stop_gradient and self.trainable),
     "is_floating_point": lambda self: self.dtype.is_floating_point,
-    "device": property(lambda self: like(self).device),
+    "device": CPU,
     "contiguous": lambda self: self, "is_contiguous": lambda self: True,
     "grad": property(lambda self: None),
 }

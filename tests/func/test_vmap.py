@@ -194,6 +194,14 @@ def test_dtypes_promote_as_they_do_for_one_example():
 
 # ---- dims and containers -------------------------------------------------------------------------
 
+def test_asarray_of_an_example_takes_a_dtype_and_copies():
+    x = tl.arange(3.0)
+    out = func.vmap(lambda e: tl.asarray(e, dtype=tl.float64, copy=True).add_(1))(x)
+    assert out.dtype is tl.float64 and out.tolist() == [1, 2, 3] and x.tolist() == [0, 1, 2]
+    shared = func.vmap(lambda e: tl.asarray(e))(x)
+    assert shared.tolist() == [0, 1, 2]
+
+
 def test_in_dims_and_out_dims():
     x, y = random(3, 4), random(5, 3)
     check(lambda a, b: a * b.sum(), x, y, in_dims=(1, None))

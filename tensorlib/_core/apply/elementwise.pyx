@@ -5,7 +5,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 from libc.string cimport memchr
 
-from tensorlib._core.arrays.operands cimport number, operand
+from tensorlib._core.arrays.operands cimport number, operand, refused
 from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT_KIND, INT64, ITEMSIZE, KIND, compute_dtype, default_float, dtype_object,
     is_unsigned, promote,
@@ -16,7 +16,7 @@ from tensorlib._core.base.storage cimport LINE
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.op cimport NEGATIVES, NOTHING, Op, ZEROS
 from tensorlib._core.interpreters.door cimport interpreted
-from tensorlib._core.interpreters.foreign cimport overridden, stand_in
+from tensorlib._core.interpreters.foreign cimport overridden
 from tensorlib._core.interpreters.recording cimport record
 from tensorlib._core.layout.views cimport new_arranged_as
 from tensorlib._core.tensor.meta cimport is_meta
@@ -302,10 +302,7 @@ cdef bint run_in_runs(Op op, PyObject** args, Tensor out) except -1:
 cdef object apply_unary(Op op, object x):
     cdef PyObject* args[1]
     if not isinstance(x, Tensor):
-        done = stand_in(op, (x,), None)
-        if done is not NotImplemented:
-            return done
-        raise TypeError(f"{op.name}: input must be a Tensor, not {type(x).__name__}")
+        return refused(op, (x,), None)
     args[0] = <PyObject*>x
     return bind_elementwise(op, args)
 

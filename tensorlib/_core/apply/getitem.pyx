@@ -13,7 +13,7 @@ from tensorlib._core.graph.op cimport Op
 from tensorlib._core.index.basic cimport basic_view
 from tensorlib._core.index.keys cimport Index, of_view, parse, put, take
 from tensorlib._core.interpreters.door cimport interpreted
-from tensorlib._core.interpreters.foreign cimport stand_in, stands_in
+from tensorlib._core.interpreters.foreign cimport stand_in, to_write
 from tensorlib._core.interpreters.recording cimport record
 from tensorlib._core.tensor.tensor cimport Tensor, UNRECORDED, alias, requires_grad, set_base
 from tensorlib._core.tiles.copies cimport cast
@@ -105,10 +105,7 @@ cdef int write(Tensor x, object key, object value) except -1:
             if type(error) is not RuntimeError:
                 raise
             raise TypeError(str(error)) from None
-    if stands_in(value):
-        raise RuntimeError("setitem: a tensor that all examples of a batch share can't be written "
-                           "with a value that differs between them")
-    values = <Tensor?>value
+    values = to_write("setitem", "value must be a Tensor", value)
     index = parse(x, key)                # what it converts may run code: `x` is looked at after it
     if is_expanded(x):                   # what is written may not be: as by `x[key].fill_(value)`
         x, index = looked_up(x, index.basic), of_view(index)

@@ -7,7 +7,7 @@ lies between may overflow where the result does not.
 from tensorlib._core.base.dtypes cimport FLOAT32, dtype_id, dtype_object
 from tensorlib._core.base.recursion cimport enter, leave
 from tensorlib._core.base.upcalls cimport TO, registered
-from tensorlib._core.interpreters.foreign cimport is_taken, stands_in
+from tensorlib._core.interpreters.foreign cimport is_taken
 from tensorlib._core.tensor.tensor cimport Tensor
 
 cdef object SINGLE = dtype_object(FLOAT32)
@@ -42,7 +42,7 @@ cdef bint has_half(object x) except -1:
         return is_half((<Tensor>x).type)
     if isinstance(x, (tuple, list)):
         return any_half(x)
-    return stands_in(x) and is_half(dtype_id(x.dtype))
+    return is_taken(x) and is_half(dtype_id(x.dtype))
 
 
 cdef bint any_half(object parts) except -1:

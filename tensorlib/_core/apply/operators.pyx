@@ -10,8 +10,7 @@ from tensorlib._core.apply.elementwise cimport apply_binary, bind_elementwise, a
 from tensorlib._core.apply.inplace cimport bind_inplace
 from tensorlib._core.apply.out_argument cimport apply_out
 from tensorlib._core.arrays.operands cimport (
-    all_tensors, as_tensors, check_sequence, convert_arguments, operand, operands_of, refused,
-    tuple_of,
+    all_tensors, as_tensors, convert_arguments, operand, operands_of, refused, tuple_of,
 )
 from tensorlib._core.base.shape cimport MAX_NDIM, items
 from tensorlib._core.base.upcalls cimport MATMUL, OpSlot, upcalls
@@ -19,7 +18,9 @@ from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.interpreters.door cimport interpreted
-from tensorlib._core.interpreters.foreign cimport instead_of, refuse_shared_write, stand_in
+from tensorlib._core.interpreters.foreign cimport (
+    is_taken, may_override, overridden, stand_in, to_write,
+)
 from tensorlib._core.interpreters.recording cimport apply_general, record
 from tensorlib._core.products.product cimport bind_product, product, promoted
 from tensorlib._core.tensor.tensor cimport Tensor, requires_grad
@@ -49,7 +50,8 @@ cdef object inplace_operator(OpSlot which, object a, object b):
     cdef PyObject* args[2]
     cdef Tensor x = operand(op, b, a)
     if x is None:
-        refuse_shared_write(op.name, (b,))
+        if is_taken(b):
+            to_write(op.name, "", b)      # refuses
         return NotImplemented
     args[0], args[1] = <PyObject*>a, <PyObject*>x
     return bind_inplace(op, args)
@@ -69,6 +71,11 @@ cdef int check_count(str name, int wanted, tuple more, object last) except -1:
 
 cdef object call_out(Op op, tuple args, object out):
     """An element-wise operation into `out`."""
+    for x in args:
+        if may_override(x):
+            done = overridden(op.function, args, {"out": out})
+            if done is not NotImplemented:
+                return done
     if watched:
         as_tensors(op, args)                   # refuses what no form that writes takes
         return interpreted(op, op.name, args, {"out": out}, plain_out, op)
@@ -114,11 +121,7 @@ cdef object call_binary(Op op, object a, object b, tuple more, object out):
     if out is not None:
         return call_out(op, (a, b), out)
     result = apply_binary(op, a, b)
-    if result is NotImplemented:
-        result = stand_in(op, (a, b), None)
-    if result is NotImplemented:
-        as_tensors(op, (a, b))                 # raises the error that names the argument
-    return result
+    return refused(op, (a, b), None) if result is NotImplemented else result
 
 
 def make_nary(Op op):
@@ -139,7 +142,7 @@ def make_nary(Op op):
             return bind_elementwise(op, given)
         tensors = operands_of(op, args)
         if tensors is None:
-            return refused(op, args)
+            return refused(op, args, None)
         for i in range(op.n_args):
             given[i] = <PyObject*><object>tensors[i]
         return bind_elementwise(op, given)
@@ -196,6 +199,11 @@ cdef object write_in_place(Op op, tuple given):
     cdef int i
     if not isinstance(given[0], Tensor):
         raise TypeError(f"{op.name}_: input must be a Tensor, not {type(given[0]).__name__}")
+    for x in given:
+        if may_override(x):
+            done = overridden(getattr(Tensor, op.name + "_"), given, None)
+            if done is not NotImplemented:
+                return done
     tensors = as_tensors(op, given)
     for i in range(op.n_args):
         args[i] = <PyObject*><object>tensors[i]
@@ -221,7 +229,7 @@ def make_product(int a_ndim=0, int b_ndim=0, str second="other"):
             if named:
                 raise TypeError(f"{op.name}: takes input, {second} and out; got {list(named)}")
             if not (isinstance(input, Tensor) and isinstance(other, Tensor)):
-                return instead_of(op, (input, other), None if out is None else {"out": out})
+                return refused(op, (input, other), None if out is None else {"out": out})
             if a_ndim:
                 check_dims(op.name, input, other, a_ndim, b_ndim)
             if out is None:
@@ -271,7 +279,7 @@ def make_reduction(Op op):
         if keepdims is not None:
             keepdim = keepdims
         if not isinstance(input, Tensor):
-            return instead_of(op, (input,), {
+            return refused(op, (input,), {
                 "dim": dim, "keepdim": keepdim, **({"dtype": dtype} if dtype else {}),
                 **({} if out is None else {"out": out})})
         if keepdim is not False and keepdim is not True:
@@ -279,9 +287,8 @@ def make_reduction(Op op):
         if dtype is not None and not takes_dtype:
             raise TypeError(f"{op.name}: takes no dtype")
         if watched:
-            return interpreted(op, op.name, (input, dim, keepdim), {
-                key: x for key, x in (("dtype", dtype), ("out", out)) if x is not None},
-                plain_general, op)
+            return bind(op, (input, dim, keepdim), {
+                key: x for key, x in (("dtype", dtype), ("out", out)) if x is not None})
         return run_reduction(op, forward, takes_dtype, input, dim, keepdim, dtype, out)
     return name_errors(function)
 
@@ -318,15 +325,11 @@ def make_sized(Op op):
                 return registry["view_dtype"].function(input, sizes[0])
             sizes = as_sizes(op, sizes[0])
         if not isinstance(input, Tensor):
-            return instead_of(op, (input, sizes), None)
+            return refused(op, (input, sizes), None)
         if watched:
-            return interpreted(op, op.name, (input, sizes), None, plain_sized, op)
+            return bind(op, (input, sizes), None)
         return run_sized(op, forward, input, sizes)
     return function
-
-
-cdef object plain_sized(object what, tuple args, dict kwargs):
-    return run_sized(<Op>what, (<Op>what).forward, args[0], args[1])
 
 
 cdef inline object run_sized(Op op, object forward, object input, object sizes):
@@ -355,10 +358,7 @@ def make_general(Op op):
             tensors = tuple_of(op, first)
             args = (tensors, *args) if args else (tensors,)
             if not all_tensors(<tuple>tensors):
-                done = stand_in(op, args, kwargs)
-                if done is not NotImplemented:
-                    return done
-                check_sequence(op, <tuple>tensors)
+                return refused(op, args, kwargs)
             return bind(op, args, kwargs)
     else:
         def function(*args, **kwargs):
@@ -367,13 +367,15 @@ def make_general(Op op):
                 args = by_position(op, args, kwargs)
             for i in range(op.n_args):
                 if not isinstance(args[i], Tensor):
-                    done = stand_in(op, args, kwargs)
-                    if done is not NotImplemented:
-                        return done
-                    args = convert_arguments(op, args)
-                    break
+                    return bind_others(op, args, kwargs)
             return bind(op, args, kwargs)
     return function
+
+
+cdef object bind_others(Op op, tuple args, dict kwargs):
+    """As `bind`, where not all are tensors: numbers and arrays become some."""
+    done = stand_in(op, args, kwargs)
+    return bind(op, convert_arguments(op, args), kwargs) if done is NotImplemented else done
 
 
 cdef object bind(Op op, tuple args, dict kwargs):

@@ -387,7 +387,7 @@ cdef class Prepared:
             if x.gradient is None:
                 return False
             g = <Tensor>x.gradient
-            if not is_like(g, x) or is_meta(g):
+            if not is_like(g, x):
                 return False
             for k in range(n + 1):
                 other = <Tensor>row[k]
@@ -465,13 +465,13 @@ def prepare(Update update, dict group, states):
 
 
 cdef inline bint is_like(Tensor x, Tensor like) noexcept:
-    """Whether a tensor is one run of elements, as many as `like` has, and of its dtype."""
-    return x.packed and x.type == like.type and same_shape(x, like)
+    """Whether a tensor is one run of elements in memory, as many as `like` has, of its dtype."""
+    return x.packed and x.type == like.type and same_shape(x, like) and not is_meta(x)
 
 
 cdef bint is_run(Tensor x, Tensor like) noexcept:
-    """The same, of a dtype that is computed in, and in memory."""
-    return is_like(x, like) and (x.type == FLOAT32 or x.type == FLOAT64) and not is_meta(x)
+    """The same, of a dtype that is computed in."""
+    return is_like(x, like) and (x.type == FLOAT32 or x.type == FLOAT64)
 
 
 cdef list fixed_options(dict group):

@@ -19,7 +19,7 @@ from tensorlib._core.base.storage cimport borrow
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.interpreters.stack cimport leaving, made
-from tensorlib._core.tensor.meta cimport refuse_reading
+from tensorlib._core.tensor.meta cimport elements
 from tensorlib._core.tensor.tensor cimport Export, Tensor, over_storage, requires_grad
 
 from tensorlib._core.tensor.tensor import attach
@@ -170,11 +170,11 @@ cdef object window(Tensor x):
     cdef cnp.npy_intp strides[MAX_NDIM]
     cdef Py_ssize_t itemsize = ITEMSIZE[x.type]
     cdef int d
-    refuse_reading("Tensor.numpy()", x)
+    cdef char* data = elements("Tensor.numpy()", x)
     for d in range(x.ndim_):
         strides[d] = x.steps[d] * itemsize
     array = PyArray_New(<PyTypeObject*>cnp.ndarray, x.ndim_, <cnp.npy_intp*>x.dims,
-                        type_nums[x.type], strides, x.data_pointer, <int>itemsize,
+                        type_nums[x.type], strides, data, <int>itemsize,
                         cnp.NPY_ARRAY_WRITEABLE if x.storage.writable else 0, NULL)
     cnp.set_array_base(array, x.storage)
     return array
@@ -255,10 +255,11 @@ cdef int fill_buffer(Tensor x, Py_buffer* buffer, int flags) except -1:
     cdef Py_ssize_t itemsize = ITEMSIZE[x.type]
     cdef Export* export
     cdef Py_ssize_t* layout
+    cdef char* data
     cdef int d
     if watched:
         leaving("memoryview", x)
-    refuse_reading("memoryview", x, BufferError)
+    data = elements("memoryview", x, BufferError)
     if FORMATS[x.type] == NULL:
         raise BufferError(f"memoryview: the buffer protocol has no format for {x.dtype}")
     if requires_grad(x) and mode().grad:
@@ -278,7 +279,7 @@ cdef int fill_buffer(Tensor x, Py_buffer* buffer, int flags) except -1:
         layout[d] = x.dims[d]
         layout[x.ndim_ + d] = x.steps[d] * itemsize
     buffer.obj = x
-    buffer.buf = x.data_pointer
+    buffer.buf = data
     buffer.len = x.numel_ * itemsize
     buffer.itemsize = itemsize
     buffer.readonly = not x.storage.writable

@@ -9,7 +9,7 @@ from cpython.exc cimport PyErr_WarnEx
 
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.modes cimport mode
-from tensorlib._core.interpreters.foreign cimport is_taken
+from tensorlib._core.interpreters.foreign cimport is_taken, stands_in
 from tensorlib._core.interpreters.stack cimport leaving
 from tensorlib._core.tensor.numbers cimport element
 from tensorlib._core.tensor.tensor cimport Tensor, requires_grad
@@ -25,6 +25,12 @@ cdef int STORE_SUBSCR = opcode.opmap["STORE_SUBSCR"]
 cpdef bint in_graph(object value) noexcept:
     """Whether a value is a tensor whose gradient would be recorded now."""
     return isinstance(value, Tensor) and mode().grad and requires_grad(<Tensor>value)
+
+
+cdef bint is_linked(object value):
+    """Whether a value is in a graph, or stands for tensors: what is made of it by operations is
+    linked to it, and what is made of its numbers is not."""
+    return in_graph(value) or stands_in(value)
 
 
 cpdef bint differentiating() noexcept:

@@ -18,7 +18,7 @@ import numpy as np
 
 from tensorlib._core.arrays.arrays cimport from_ndarray, numpy_id
 from tensorlib._core.arrays.as_numbers cimport (
-    differentiating, in_graph, joined, warn_of_copy, warn_of_number,
+    differentiating, in_graph, is_linked, joined, warn_of_copy, warn_of_number,
 )
 from tensorlib._core.base.dtypes cimport (
     BFLOAT16, BOOL, FLOAT16, FLOAT64, INT64, ITEMSIZE, default_float, dtype_id, dtype_object,
@@ -26,7 +26,7 @@ from tensorlib._core.base.dtypes cimport (
 )
 from tensorlib._core.base.shape cimport MAX_NDIM, items, parse_shape
 from tensorlib._core.base.watch cimport watched
-from tensorlib._core.interpreters.foreign cimport is_taken, stands_in
+from tensorlib._core.interpreters.foreign cimport is_taken
 from tensorlib._core.interpreters.on_meta cimport data_on
 from tensorlib._core.interpreters.stack cimport leaving, made
 from tensorlib._core.tensor.meta cimport new_in_mode
@@ -64,8 +64,8 @@ cdef inline bint is_sequence(object value):
     if PyFloat_CheckExact(value) or PyLong_CheckExact(value):
         return False
     return (PySequence_Check(value)
-            and not isinstance(value, (str, bytes, Tensor, cnp.ndarray))
-            and not cnp.PyArray_CheckScalar(value) and not stands_in(value))
+            and not isinstance(value, (str, bytes, cnp.ndarray))
+            and not cnp.PyArray_CheckScalar(value) and not is_taken(value))
 
 
 cdef inline bint is_block(object value):
@@ -79,7 +79,7 @@ cdef inline bint is_block(object value):
         return (<Tensor>value).ndim_ > 0 and (<Tensor>value).numel_ != 1
     if isinstance(value, cnp.ndarray):
         return cnp.PyArray_NDIM(value) > 0
-    return stands_in(value) and value.ndim > 0 and value.numel() != 1
+    return is_taken(value) and value.ndim > 0 and value.numel() != 1
 
 
 cdef Tensor block_tensor(object block):
@@ -131,7 +131,7 @@ cdef int meet(Survey* survey, int dtype) except -1:
 
 cdef int leaf_dtype(object leaf, Survey* survey) except -1:
     """The dtype id of a number, an array or a tensor; notes what kind of tensor it is."""
-    if stands_in(leaf):
+    if not isinstance(leaf, Tensor) and is_linked(leaf):
         survey.batched = True
         return dtype_id(leaf.dtype)
     if watched and isinstance(leaf, Tensor):
@@ -341,7 +341,7 @@ cdef object from_data(object data, int dtype_or_minus1, str name="tensor"):
         return from_scalar(data, dtype_or_minus1)
     if type(data) is list or type(data) is tuple:
         return from_sequence(data, dtype_or_minus1)
-    if stands_in(data) or in_graph(data) and differentiating():
+    if is_linked(data) and (differentiating() or not isinstance(data, Tensor)):
         return (data if dtype_or_minus1 < 0 else data.to(dtype_object(dtype_or_minus1))).clone()
     if watched and isinstance(data, Tensor):
         leaving(name, data)
@@ -369,7 +369,7 @@ cdef object constructed(object data, int dtype_or_minus1):
         raise TypeError(f"Tensor: takes sizes, or a sequence, an array or a tensor, got {x!r}; "
                         "tensorlib.tensor makes a tensor of one number")
     x = from_data(x, dtype, "Tensor")
-    if in_graph(x) or stands_in(x):
+    if is_linked(x):
         raise RuntimeError("Tensor: made of tensors of the function that is differentiated, it "
                            "would lose their gradient; call tensorlib.tensor instead")
     return x
@@ -427,8 +427,9 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
     cdef int id = -1 if dtype is None else dtype_id(dtype)
     cdef bint shared
     require_device("asarray", device)
-    if stands_in(obj):
-        return obj.clone() if copy else as_tensor(obj, dtype)
+    if is_linked(obj) and not isinstance(obj, Tensor):
+        x = as_tensor(obj, dtype)
+        return x.clone() if copy and x is obj else x
     x = existing(memoryview(obj) if isinstance(obj, bytes) else obj)
     shared = x is not None and (id < 0 or (<Tensor>x).type == id)
     if copy is False and not shared:

@@ -21,7 +21,7 @@ from tensorlib._core.base.dtypes cimport (
 )
 from tensorlib._core.base.shape cimport LARGEST, MAX_NDIM, reach, row_major, widen
 from tensorlib._core.base.storage cimport borrow
-from tensorlib._core.tensor.meta cimport refuse_reading
+from tensorlib._core.tensor.meta cimport elements
 from tensorlib._core.tensor.tensor cimport Tensor, over_storage, requires_grad
 
 from tensorlib._core.base.device import require_cpu
@@ -201,7 +201,7 @@ def __dlpack__(Tensor self, *, stream=-1, max_version=None, dl_device=None, copy
     copied = bool(copy)
     if elsewhere:
         raise BufferError(f"__dlpack__: the tensor is on the CPU, (1, 0), not on {dl_device!r}")
-    refuse_reading("__dlpack__", self, BufferError)
+    elements("__dlpack__", self, BufferError)
     if requires_grad(self):
         raise BufferError("__dlpack__: Can't export tensors that require gradient, use "
                           "tensor.detach()")
@@ -216,7 +216,7 @@ def __dlpack__(Tensor self, *, stream=-1, max_version=None, dl_device=None, copy
 
 def __dlpack_device__(Tensor self):
     """Where the elements are, as DLPack says it: (1, 0), the CPU. Raises: BufferError."""
-    refuse_reading("__dlpack_device__", self, BufferError)
+    elements("__dlpack_device__", self, BufferError)
     return ON_CPU, 0
 
 

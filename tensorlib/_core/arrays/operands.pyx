@@ -23,7 +23,7 @@ from tensorlib._core.base.dtypes cimport (
 from tensorlib._core.base.shape cimport LARGEST, items
 from tensorlib._core.base.storage cimport LINE
 from tensorlib._core.graph.op cimport NEGATIVES, Op
-from tensorlib._core.interpreters.foreign cimport refuse_shared_write, stand_in
+from tensorlib._core.interpreters.foreign cimport stand_in, to_write
 from tensorlib._core.tensor.meta cimport new_in_mode
 from tensorlib._core.tensor.numbers cimport as_real, element, exact_number
 from tensorlib._core.tensor.tensor cimport Tensor
@@ -159,12 +159,29 @@ cdef bint all_tensors(tuple tensors):
     return True
 
 
-cdef int check_sequence(Op op, tuple tensors) except -1:
-    for i, x in enumerate(tensors):
-        if not isinstance(x, Tensor):
-            raise TypeError(f"{op.name}: expected a Tensor at {op.arguments[0]}[{i}], got "
-                            f"{type(x).__name__}")
-    return 0
+cdef object refused(Op op, tuple args, dict kwargs):
+    """What a value among the arguments, of which not all are tensors, makes of a call.
+
+    Raises: TypeError for the first that can be no tensor, where none does it.
+    """
+    cdef list wrong
+    done = stand_in(op, args, kwargs)
+    if done is not NotImplemented:
+        return done
+    if op.variadic:
+        wrong = [i for i, x in enumerate(args[0]) if not isinstance(x, Tensor)]
+        raise TypeError(f"{op.name}: expected a Tensor at {op.arguments[0]}[{wrong[0]}], got "
+                        f"{type(args[0][wrong[0]]).__name__}")
+    wrong = [pair for pair in zip(op.arguments, args) if not isinstance(pair[1], Tensor)]
+    wrong = [pair for pair in wrong if operand(op, pair[1], None) is None] or wrong
+    name, value = wrong[0]
+    raise TypeError(f"{op.name}: {name} must be a Tensor{or_number(op)}, not "
+                    f"{type(value).__name__}")
+
+
+cdef str or_number(Op op):
+    """Beside another tensor, an element-wise operation takes a number."""
+    return " or a number" if op.elementwise and op.n_args > 1 else ""
 
 
 cdef tuple convert_arguments(Op op, tuple args):
@@ -184,21 +201,11 @@ cdef tuple convert_arguments(Op op, tuple args):
 cdef list as_tensors(Op op, tuple args):
     """The arguments of an operation that writes to a tensor, as tensors."""
     cdef list tensors = operands_of(op, args)
-    if tensors is not None:
-        return tensors
-    refuse_shared_write(op.name, args)
-    return refused(op, args)
-
-
-cdef object refused(Op op, tuple args):
-    """What a value among the arguments makes of the operation. Raises: TypeError if none does."""
-    done = stand_in(op, args, None)
-    if done is not NotImplemented:
-        return done
-    for i, value in enumerate(args):
-        if operand(op, value, None) is None:
-            raise TypeError(f"{op.name}: {op.arguments[i]} must be a Tensor or a number, not "
-                            f"{type(value).__name__}")
+    if tensors is None:
+        for name, value in zip(op.arguments, args):
+            if operand(op, value, None) is None:
+                to_write(op.name, f"{name} must be a Tensor{or_number(op)}", value)
+    return tensors
 
 
 cdef list operands_of(Op op, tuple args):

@@ -7,7 +7,7 @@ from libc.math cimport isfinite
 from libc.stdint cimport uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from tensorlib._core.arrays.as_numbers cimport in_graph
+from tensorlib._core.arrays.as_numbers cimport in_graph, is_linked
 from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT64, FLOAT_KIND, INT64, ITEMSIZE, KIND, default_float, dtype_id, dtype_object,
 )
@@ -16,7 +16,7 @@ from tensorlib._core.base.shape cimport MAX_NDIM, count, parse_shape
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.base.work cimport share
 from tensorlib._core.graph.modes cimport mode
-from tensorlib._core.interpreters.foreign cimport shown_tensor, stands_in
+from tensorlib._core.interpreters.foreign cimport shown_tensor, standing
 from tensorlib._core.interpreters.on_meta cimport new_on, twin_on
 from tensorlib._core.interpreters.profile cimport begin_making, end_making, observing
 from tensorlib._core.interpreters.stack cimport leaving, made
@@ -112,7 +112,7 @@ cpdef object plain_number(str name, str argument, object value):
     found = exact_number(value)
     if found is not None:
         return found
-    if stands_in(value):
+    if not isinstance(value, Tensor) and is_linked(value):
         return value.item()                  # refuses: it differs between examples
     raise TypeError(f"{name}: {argument} must be a number, not {type(value).__name__}")
 
@@ -121,8 +121,7 @@ cdef bint is_recorded(object value):
     """Whether what is filled with a value is to be made of it by operations."""
     if PyFloat_CheckExact(value) or PyLong_CheckExact(value):
         return False
-    return (in_graph(value) and (<Tensor>value).ndim_ == 0) or (
-        stands_in(value) and value.ndim == 0)
+    return is_linked(value) and value.ndim == 0
 
 
 cdef object spread(str name, object value, shape, dtype, object out):
@@ -366,11 +365,6 @@ cdef Tensor alike(str name, object input, object dtype, object layout, object de
             f"{name}: memory_format must be preserve_format or contiguous_format, got "
             f"{memory_format!r}")
     return new_arranged_as(x, id)
-
-
-cdef inline object standing(object input, object x):
-    """The result for `input`: `x`, which stands for as many tensors as `input` does."""
-    return x if isinstance(input, Tensor) else input.before(x)
 
 
 def empty_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,

@@ -10,7 +10,7 @@ from tensorlib._core.base.storage cimport untracked
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.create.creation cimport fill_number, plain_number
 from tensorlib._core.graph.modes cimport mode
-from tensorlib._core.interpreters.foreign cimport refuse_shared_write
+from tensorlib._core.interpreters.foreign cimport is_taken, to_write
 from tensorlib._core.interpreters.stack cimport offered
 from tensorlib._core.tensor.tensor cimport (
     Tensor, new_scalar, replace, requires_grad, same_shape,
@@ -62,8 +62,7 @@ def copy_(Tensor self, src, non_blocking=False):
     """
     cdef Tensor source = operand(None, src, None)
     if source is None:
-        refuse_shared_write("copy_", (src,))
-        raise TypeError(f"copy_: src must be a Tensor or a number, not {type(src).__name__}")
+        source = to_write("copy_", "src must be a Tensor or a number", src)
     if watched and offered(None, "copy_", (self, src), None) is not NotImplemented:
         return self
     write("copy_", self, source)
@@ -76,15 +75,16 @@ def fill_(Tensor self, value):
     Gradient: to a tensor `value` the sum; the old elements get zero.
     Raises: RuntimeError, TypeError, OutOfRangeError for a value that the dtype can't hold.
     """
+    cdef Tensor source
     if watched and offered(None, "fill_", (self, value), None) is not NotImplemented:
         return self
-    if isinstance(value, Tensor):
-        if (<Tensor>value).ndim_:
+    if is_taken(value):
+        source = to_write("fill_", "value must be a Tensor or a number", value)
+        if source.ndim_:
             raise RuntimeError(
-                f"fill_: value must be a number or a 0-d tensor, got {(<Tensor>value).ndim_} dims")
-        write("fill_", self, <Tensor>value)
+                f"fill_: value must be a number or a 0-d tensor, got {source.ndim_} dims")
+        write("fill_", self, source)
         return self
-    refuse_shared_write("fill_", (value,))
     write_number("fill_", self, plain_number("fill_", "value", value))
     return self
 
@@ -118,9 +118,7 @@ def write_result(str name, Tensor x, given):
 
     Raises: RuntimeError for a result of another shape, or of a dtype that can't be cast.
     """
-    cdef Tensor result
-    refuse_shared_write(name, (given,))
-    result = given
+    cdef Tensor result = to_write(name, "its result must be a Tensor", given)
     if not same_shape(x, result):
         raise RuntimeError(f"{name}: output with shape {tuple(x.shape)} doesn't match the result's "
                            f"{tuple(result.shape)}")

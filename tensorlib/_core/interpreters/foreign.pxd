@@ -23,10 +23,10 @@ cdef inline bint may_override(object value):
 
 
 cdef object stand_in(Op op, tuple args, dict kwargs)
-cdef object instead_of(Op op, tuple args, dict kwargs)
 cdef object done_for_stand_in(object function, tuple args, dict kwargs)
-cdef int refuse_shared_write(str name, tuple args) except -1
+cdef Tensor to_write(str name, str argument, object value)
 cpdef object behind(object value)
+cpdef object standing(object like, object whole)
 cdef Tensor shown_tensor(str name, object value, bint whole)
 cpdef bint overrides(object value)
 cpdef object overridden(object function, tuple args, dict kwargs)

@@ -65,6 +65,11 @@ cpdef object behind(object value):
     return value.behind() if stands_in(value) else value
 
 
+cpdef object standing(object like, object whole):
+    """A tensor of all that `like` stands for, as what stands for it too; itself beside a Tensor."""
+    return whole if isinstance(like, Tensor) else like.before(whole)
+
+
 cdef Tensor shown_tensor(str name, object value, bint whole):
     """A Tensor itself; of a value that stands for others one like it or, `whole`, like all of them.
 
@@ -87,16 +92,6 @@ cdef object stand_in(Op op, tuple args, dict kwargs):
     return overridden(op.function, args, kwargs)
 
 
-cdef object instead_of(Op op, tuple args, dict kwargs):
-    """As `stand_in`. Raises: TypeError for the first tensor that is none, where none does it."""
-    done = stand_in(op, args, kwargs)
-    if done is not NotImplemented:
-        return done
-    for name, x in zip(op.arguments, args):
-        if not isinstance(x, Tensor):
-            raise TypeError(f"{op.name}: {name} must be a Tensor, not {type(x).__name__}")
-
-
 cdef object done_for_stand_in(object function, tuple args, dict kwargs):
     """What a public function made of operations gives for a value that stands in: by a rule of its
     class, else by the formula of the function. NotImplemented where there is neither."""
@@ -112,15 +107,18 @@ cdef object done_for_stand_in(object function, tuple args, dict kwargs):
     return NotImplemented
 
 
-cdef int refuse_shared_write(str name, tuple args) except -1:
-    """Raises RuntimeError if a value that stands for others is to be written to a tensor."""
-    for value in args:
-        if stands_in(value):
-            why = getattr(type(value), "no_write", "vmap: a tensor that all examples of a batch "
-                          "share can't be written in place or by out= with a value that differs "
-                          "between them")
-            raise RuntimeError(f"{name}: {why}; use the form that returns a new tensor")
-    return 0
+cdef Tensor to_write(str name, str argument, object value):
+    """The tensor that a value is, whose elements are to be written to another one.
+
+    Raises: RuntimeError for a value that stands for others, TypeError for what is no tensor.
+    """
+    if isinstance(value, Tensor):
+        return <Tensor>value
+    if not stands_in(value):
+        raise TypeError(f"{name}: {argument}, not {type(value).__name__}")
+    why = getattr(type(value), "no_write", "vmap: a tensor that all examples of a batch share "
+                  "can't be written in place or by out= with a value that differs between them")
+    raise RuntimeError(f"{name}: {why}; use the form that returns a new tensor")
 
 
 # ---- PyTorch's protocol --------------------------------------------------------------------------

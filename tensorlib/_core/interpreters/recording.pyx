@@ -1,7 +1,7 @@
 """How an operation leaves its trace in the graph.
 
-Every operation passes `record` when it has run: the choke point. There the grad mode is checked and
-the node is built; where nothing requires a gradient it costs a branch.
+Every operation that ran while the grad mode is on passes `record`: the choke point. Where an input
+requires a gradient the node is built; where none does, it costs a branch for each.
 """
 
 from cpython.object cimport PyObject
@@ -24,20 +24,18 @@ cdef extern from * nogil:
     int __builtin_popcount(unsigned int bits)
 
 
-cdef int record(Op op, PyObject** args, int n, object outputs, object attributes) except -1:
-    """Links the outputs of an operation that ran to a new node, if an input requires a gradient."""
+cdef int link_outputs(Op op, PyObject** args, int n, object outputs, object attributes) except -1:
+    """`record` for inputs of which one requires a gradient."""
     cdef unsigned int mask = 0
-    cdef bint wanted = False
     cdef Rule rule
     cdef int i
+    if not op.differentiable:
+        return 0
     for i in range(n):
         if requires_grad(<Tensor>args[i]):
-            wanted = True
             rule = <Rule>(op.rules[0] if op.variadic else op.rules[i])
             if rule is not None:
                 mask |= rule.mask
-    if not wanted or not op.differentiable:
-        return 0
     if mode().forward_mode:
         mask |= forward_mask(op, n, 1 if isinstance(outputs, Tensor) else len(outputs))
     return link(op, args, n, mask, outputs, attributes)

@@ -389,14 +389,15 @@ def grad_of_left(object g, Tensor other, int input_ndim):
     return g @ transposed(other)
 
 
-def grad_of_right(object g, Tensor input, int other_ndim):
+def grad_of_right(object g, object input, int other_ndim):
     """input.mT @ g"""
-    if input.ndim_ == 1:
+    cdef int ndim = dims_of(input)
+    if ndim == 1:
         return g * input if other_ndim == 1 else input.unsqueeze(-1) * g.unsqueeze(-2)
-    if input.ndim_ > 2 and other_ndim <= 2:     # one product, where a batch of them would be summed
+    if ndim > 2 and other_ndim <= 2:     # one product, where a batch of them would be summed
         input = rows_of(input)
         g = g.flatten() if other_ndim == 1 else rows_of(g)
-    return transposed(input) @ g
+    return (transposed(<Tensor>input) if isinstance(input, Tensor) else input.mT) @ g
 
 
 cdef inline int dims_of(object g) except -1:

@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t, uint64_t
 from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT64, INT64, is_unsigned
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.base.work cimport run_once
-from tensorlib._core.tensor.meta cimport refuse_reading
+from tensorlib._core.tensor.meta cimport elements
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport cast, packed, zero
 
@@ -76,9 +76,9 @@ def bincount(Tensor input, Py_ssize_t least, weights=None):
     cdef int64_t* counted
     cdef Py_ssize_t n
     x = packed(cast(input, INT64))
-    refuse_reading("bincount (the size of what it gives depends on the values)", x)
+    places = <const int64_t*>elements(
+        "bincount (the size of what it gives depends on the values)", x)
     n = x.numel_
-    places = <const int64_t*>x.data_pointer
     bounds(places, x.numel_, &low, &high)
     if low < 0 and is_unsigned(input.type):
         raise RuntimeError(f"bincount: {<uint64_t>low} is too large")

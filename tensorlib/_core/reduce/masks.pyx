@@ -7,7 +7,7 @@ from tensorlib._core.base.dtypes cimport BOOL, FLOAT_KIND, INT64, ITEMSIZE, KIND
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.base.work cimport run_alone, run_once
-from tensorlib._core.tensor.meta cimport refuse_reading
+from tensorlib._core.tensor.meta cimport elements
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, new_view
 from tensorlib._core.tiles.copies cimport packed
 from tensorlib._core.tiles.loops cimport find_cast
@@ -126,8 +126,8 @@ cpdef Tensor nonzero(Tensor x):
 
 cdef Py_ssize_t number_true(Tensor mask) except -1:
     """How many elements of a packed mask are not zero. Raises: NoData where there are none."""
-    refuse_reading("a mask or nonzero (the shape of what it picks depends on the values)", mask)
-    return count_true(mask.data_pointer, mask.numel_)
+    cdef str name = "a mask or nonzero (the shape of what it picks depends on the values)"
+    return count_true(elements(name, mask), mask.numel_)
 
 
 cdef Py_ssize_t count_true(const char* mask, Py_ssize_t n) noexcept nogil:

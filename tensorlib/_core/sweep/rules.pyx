@@ -21,7 +21,7 @@ from tensorlib._core.graph.op cimport (
     TILES, Want, ZERO,
 )
 from tensorlib._core.graph.saved cimport saved_value
-from tensorlib._core.interpreters.foreign cimport behind, is_taken
+from tensorlib._core.interpreters.foreign cimport is_taken, shown_tensor, standing
 from tensorlib._core.layout.views cimport new_arranged_as
 from tensorlib._core.reduce.arrange cimport expand_over, reduced_dims, sum_to
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, same_shape
@@ -146,7 +146,7 @@ cpdef object run_rule(object source, Op op, int i, object g, bint recorded):
         if rule.kind == TILES and isinstance(g, Tensor):
             return run_tiles(source, rule, <Tensor>g)
         if rule.kind == TILES and type(source) is Node:
-            return g.before(run_tiles(source, rule, <Tensor?>behind(g)))
+            return standing(g, run_tiles(source, rule, shown_tensor("backward", g, True)))
         if rule.kind == SPREAD and isinstance(g, Tensor) and type(source) is Node:
             return spread_back(<Node>source, i, <Tensor>g)
     values = arguments(rule, op, source, g, recorded)

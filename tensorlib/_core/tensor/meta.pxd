@@ -11,6 +11,11 @@ cdef int refuse_meta(PyObject** inputs, int n) except -1
 cdef int raise_no_data(str name, Tensor x, error) except -1
 cdef Tensor new_in_mode(bint absent, int dtype, int ndim, const Py_ssize_t* dims)
 
-cdef inline int refuse_reading(str name, Tensor x, error=None) except -1:
-    """Raises NoData, or another error, for a tensor without elements to read."""
-    return raise_no_data(name, x, error) if is_meta(x) else 0
+cdef inline char* elements(str name, Tensor x, error=None) except? NULL:
+    """Where the elements are that are to be read outside of a loop, by the function of this name.
+
+    Raises: NoData, or another error, for a tensor without any.
+    """
+    if is_meta(x):
+        raise_no_data(name, x, error)
+    return x.data_pointer

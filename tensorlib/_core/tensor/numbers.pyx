@@ -22,7 +22,7 @@ from tensorlib._core.base.dtypes cimport (
 )
 from tensorlib._core.base.upcalls cimport upcalls
 from tensorlib._core.base.watch cimport watched
-from tensorlib._core.tensor.meta cimport refuse_reading
+from tensorlib._core.tensor.meta cimport elements
 from tensorlib._core.tensor.tensor cimport Tensor, alias
 
 import numpy as np
@@ -303,8 +303,7 @@ cdef object element(Tensor x):
     if x.numel_ != 1:
         raise RuntimeError(
             f"item: a Tensor with {x.numel_} elements cannot be converted to Scalar")
-    refuse_reading("Tensor.item()", x)
-    return read(x.type, x.data_pointer)
+    return read(x.type, elements("Tensor.item()", x))
 
 
 cdef object item_of(Tensor x):
@@ -325,9 +324,8 @@ def tolist(Tensor self):
         upcalls.leaving("tolist", self)
     if self.ndim_ == 0:
         return element(self)
-    refuse_reading("Tensor.tolist()", self)
     self = alias(self)           # where a list is made the collector may run, and with it any code
-    return read_list(self, 0, self.data_pointer)
+    return read_list(self, 0, elements("Tensor.tolist()", self))
 
 
 def __complex__(Tensor self):

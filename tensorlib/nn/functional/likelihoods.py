@@ -5,7 +5,7 @@ from operator import index as as_int
 import numpy as np
 
 from tensorlib import arange, where
-from tensorlib._core.interpreters.foreign import stands_in
+from tensorlib._core.interpreters.foreign import runs_in_parts
 from tensorlib._core.layers import nll
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.batching import stands_for
@@ -239,8 +239,8 @@ def cross_entropy(input: Tensor, target: Tensor, weight=None, size_average=None,
         return of_probabilities(input, target, weight, reduction, label_smoothing)
     rows, places, shape = as_rows("cross_entropy", input, target)
     ignored = as_int(ignore_index)
-    shared = not (stands_in(rows) or stands_in(places))
-    losses = (nll_of_logits if shared else nll_formula)(rows, places, ignored)
+    rule = nll_formula if runs_in_parts((rows, places)) else nll_of_logits
+    losses = rule(rows, places, ignored)
     if weight is None and not label_smoothing and reduction == "sum":
         return losses.sum()
     counts = weights_of_rows(places, weight, ignored, losses.dtype)

@@ -5,7 +5,7 @@ import numpy as np
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.shape import broadcast_shapes, wrap
 from tensorlib._core.graph.modes import is_grad_enabled
-from tensorlib._core.interpreters.foreign import elements_known, stands_in
+from tensorlib._core.interpreters.foreign import elements_known
 from tensorlib._core.layout import views
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer, refuse_bools
@@ -70,7 +70,7 @@ def key_of(name, input, indices):
                             f"{type(index).__name__}")
     if not indices:
         raise IndexError(f"{name}: indices must have at least one tensor")
-    like = views.zeros(input.shape, input.dtype) if stands_in(input) else input
+    like = views.expand(views.zeros((), input.dtype), input.shape)    # of a batch: of one example
     return parsed(name, like, tuple(indices))
 
 

@@ -1,6 +1,6 @@
 """Conversions between dtypes and the methods named after them."""
 
-from tensorlib._core.base.device import device as device_type, is_meta_device, require_device
+from tensorlib._core.base.device import META, device as device_type, require_device
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.formats import RANKS, contiguous_format, preserve_format
 from tensorlib._core.layout import reinterpret, views
@@ -31,13 +31,8 @@ def target_dtype(self: Tensor, *args, dtype=None, device=None, copy=False, non_b
             dtype = arg
     require_device("to", device)
     dtype = self.dtype if dtype is None else dtype
-    if device is not None:
-        meta = is_meta_device(device)
-        if meta and not self.is_meta:
-            return [without_elements, self, dtype]
-        if self.is_meta and not meta:
-            raise NoData("to: cannot copy out of meta tensor: it has no elements; "
-                         "empty_like(x, device='cpu') makes one with memory")
+    if device is not None and device_type(device).type != self.device.type:
+        return [to_device, self, dtype, device]
     return self, dtype, copy
 
 
@@ -62,9 +57,12 @@ def check_format(name, memory_format):
                            f"{memory_format!r}")
 
 
-def without_elements(self, dtype):
-    """What `to("meta")` gives: a tensor laid out as this one, outside of the graph."""
-    return FUNCTIONS["empty_like"](self, dtype=dtype, device="meta")
+def to_device(self, dtype, device):
+    """What `to` gives on another device: a tensor laid out as this one, outside of the graph."""
+    if self.device == META:
+        raise NoData("to: cannot copy out of meta tensor: it has no elements; "
+                     "empty_like(x, device='cpu') makes one with memory")
+    return FUNCTIONS["empty_like"](self, dtype=dtype, device=device)
 
 
 def to_format(self, args, memory_format, dtype, device, copy, other):
