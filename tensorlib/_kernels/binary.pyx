@@ -8,7 +8,9 @@ from libc.stdint cimport (
 )
 
 from tensorlib._kernels.products cimport strong_product
-from tensorlib._kernels.vecmath cimport floating, infinity, sqrt
+from tensorlib._kernels.vecmath cimport (
+    bits32, bits64, floating, from_bits32, from_bits64, infinity, magnitude, product_error, sqrt,
+    with_sign)
 from tensorlib._kernels.vecmath_exp cimport exp2
 from tensorlib._kernels.vecmath_pow cimport is_ordinary, pow, pow_ordinary
 
@@ -220,6 +222,72 @@ cdef inline bint all_ordinary_to(const floating* a, floating e, Py_ssize_t start
     return found
 
 
+# ---- of signs and magnitudes ---------------------------------------------------------------------
+
+cdef inline double hypotenuse(double a, double b) noexcept nogil:
+    """sqrt(a**2 + b**2), corrected by the error of its square
+
+    Source: Borges, "An Improved Algorithm for hypot(a,b)", arXiv:1904.09481 (2019).
+    """
+    cdef double x = magnitude(a), y = magnitude(b), one = 1, inf = infinity(one), scale = 1, rest
+    cdef double most = x if x >= y else y, least = y if x >= y else x, root
+    scale = 2.409919865102884e-181 if most > 1e150 else scale          # 2**-600
+    scale = 4.149515568880993e+180 if most < 1e-150 else scale         # 2**600
+    most, least = most * scale, least * scale
+    root = sqrt(most * most + least * least)
+    rest = (most - root) * (most + root) + least * least
+    rest = rest + product_error(least, least, least * least)
+    root = root + rest / (root + root) if root > 0 else root
+    root = root / scale
+    return inf if (x == inf) | (y == inf) else root
+
+
+cdef void hypot_run(const floating* a, const floating* b, floating* y,
+                    Py_ssize_t n) noexcept nogil:
+    """y := sqrt(a**2 + b**2); of float32 the squares are in range as doubles"""
+    cdef Py_ssize_t i
+    cdef float inf = infinity[float](0)
+    cdef double square
+    for i in range(n):
+        if floating is float:
+            square = <double>a[i] * a[i] + <double>b[i] * b[i]
+            y[i] = inf if (magnitude(a[i]) == inf) | (magnitude(b[i]) == inf) else (
+                <float>sqrt(square))
+        else:
+            y[i] = hypotenuse(a[i], b[i])
+
+
+cdef void copysign_run(const floating* a, const floating* b, floating* y,
+                       Py_ssize_t n) noexcept nogil:
+    """y := |a| with the sign of b"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = with_sign(magnitude(a[i]), b[i])
+
+
+cdef inline floating next_number(floating a, floating b) noexcept nogil:
+    """the number after a on the way to b, by the bits: their order is that of magnitudes"""
+    cdef floating next, least
+    cdef bint away = (a < b) == (a > 0)
+    if floating is float:
+        next = from_bits32(bits32(a) + (1 if away else <uint32_t>-1))
+        least = from_bits32(1)
+    else:
+        next = from_bits64(bits64(a) + (1 if away else <uint64_t>-1))
+        least = from_bits64(1)
+    next = with_sign(least, b) if a == 0 else next
+    next = b if a == b else next
+    return a + b if (a != a) | (b != b) else next
+
+
+cdef void nextafter_run(const floating* a, const floating* b, floating* y,
+                          Py_ssize_t n) noexcept nogil:
+    """y := the number after a on the way to b"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = next_number(a[i], b[i])
+
+
 # ---- comparisons and logic -----------------------------------------------------------------------
 
 cdef void eq_run(const floating* a, const floating* b, uint8_t* y,
@@ -325,6 +393,9 @@ def table():
         ("heaviside", <size_t>&heaviside_run[float], <size_t>&heaviside_run[double]),
         ("ldexp", <size_t>&ldexp_run[float], <size_t>&ldexp_run[double]),
         ("pow", <size_t>&pow_run[float], <size_t>&pow_run[double]),
+        ("hypot", <size_t>&hypot_run[float], <size_t>&hypot_run[double]),
+        ("copysign", <size_t>&copysign_run[float], <size_t>&copysign_run[double]),
+        ("nextafter", <size_t>&nextafter_run[float], <size_t>&nextafter_run[double]),
         ("add_number", <size_t>&add_number_run[float], <size_t>&add_number_run[double]),
         ("sub_number", <size_t>&sub_number_run[float], <size_t>&sub_number_run[double]),
         ("mul_number", <size_t>&mul_number_run[float], <size_t>&mul_number_run[double]),

@@ -1,4 +1,4 @@
-"""Loops of clamp, relu and threshold, and of linear interpolation, lerp.
+"""Loops of clamp, relu and threshold, and of others that take three: lerp, addcmul, addcdiv.
 
 Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.py`).
 """
@@ -63,6 +63,35 @@ cdef void lerp_run(const floating* a, const floating* b, const floating* w, floa
         y[i] = a[i] + w[i] * way if magnitude(w[i]) < half else b[i] - way * (one - w[i])
 
 
+# ---- of three ------------------------------------------------------------------------------------
+
+cdef void addcmul_run(const real* x, const real* a, const real* b, real* y,
+                      Py_ssize_t n) noexcept nogil:
+    """y := x + a * b"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = x[i] + a[i] * b[i]
+
+
+cdef void addcdiv_run(const floating* x, const floating* a, const floating* b, floating* y,
+                      Py_ssize_t n) noexcept nogil:
+    """y := x + a / b"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = x[i] + a[i] / b[i]
+
+
+cdef void finite_run(const floating* x, const floating* number, const floating* most, floating* y,
+                     Py_ssize_t n) noexcept nogil:
+    """y := x between -most and most, number for NaN"""
+    cdef Py_ssize_t i
+    cdef floating bounded
+    for i in range(n):
+        bounded = most[i] if x[i] > most[i] else x[i]
+        bounded = -most[i] if bounded < -most[i] else bounded
+        y[i] = number[i] if x[i] != x[i] else bounded
+
+
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
     dtypes = ("uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64",
@@ -83,9 +112,20 @@ def table():
         <size_t>&threshold_run[int64_t], <size_t>&threshold_run[uint16_t],
         <size_t>&threshold_run[uint32_t], <size_t>&threshold_run[uint64_t],
         <size_t>&threshold_run[float], <size_t>&threshold_run[double])
+    products = (
+        <size_t>&addcmul_run[uint8_t], <size_t>&addcmul_run[int8_t],
+        <size_t>&addcmul_run[int16_t], <size_t>&addcmul_run[int32_t],
+        <size_t>&addcmul_run[int64_t], <size_t>&addcmul_run[uint16_t],
+        <size_t>&addcmul_run[uint32_t], <size_t>&addcmul_run[uint64_t],
+        <size_t>&addcmul_run[float], <size_t>&addcmul_run[double])
     return [("clamp", (dtype,) * 3, dtype, address) for dtype, address in zip(dtypes, clamps)] + [
         ("threshold", (dtype,) * 3, dtype, address)
         for dtype, address in zip(dtypes, thresholds)] + [
+        ("addcmul", (dtype,) * 3, dtype, address) for dtype, address in zip(dtypes, products)] + [
         ("relu", (dtype,), dtype, address) for dtype, address in zip(dtypes, relus)] + [
         ("lerp", ("float32",) * 3, "float32", <size_t>&lerp_run[float]),
-        ("lerp", ("float64",) * 3, "float64", <size_t>&lerp_run[double])]
+        ("lerp", ("float64",) * 3, "float64", <size_t>&lerp_run[double]),
+        ("addcdiv", ("float32",) * 3, "float32", <size_t>&addcdiv_run[float]),
+        ("addcdiv", ("float64",) * 3, "float64", <size_t>&addcdiv_run[double]),
+        ("finite", ("float32",) * 3, "float32", <size_t>&finite_run[float]),
+        ("finite", ("float64",) * 3, "float64", <size_t>&finite_run[double])]

@@ -7,7 +7,7 @@ from tensorlib._kernels.vecmath cimport floating, magnitude
 from tensorlib._kernels.vecmath_erf cimport erf, erfc
 from tensorlib._kernels.vecmath_exp cimport cosh, exp, exp2, expm1, sigmoid, sinh, tanh
 from tensorlib._kernels.vecmath_log cimport (
-    acosh, asinh, atanh, entr, least_normal, log, log1p, log2, log10, logit, xlog1py,
+    acosh, asinh, atanh, entr, least_normal, log, log1p, log1p_unit, log2, log10, logit, xlog1py,
     xlogy)
 
 cdef void exp_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
@@ -168,6 +168,35 @@ cdef void xlog1py_run(const floating* a, const floating* b, floating* y,
         y[i] = xlog1py(a[i], b[i])
 
 
+cdef inline floating distance(floating a, floating b) noexcept nogil:
+    """|a - b|, 0 for equal infinities"""
+    cdef floating zero = 0
+    return zero if a == b else magnitude(a - b)
+
+
+cdef inline floating larger(floating a, floating b) noexcept nogil:
+    """the larger of both; NaN if either is"""
+    cdef floating most = a if a >= b else b
+    return a if a != a else most
+
+
+cdef void logaddexp_run(const floating* a, const floating* b, floating* y,
+                        Py_ssize_t n) noexcept nogil:
+    """y := log(exp(a) + exp(b)) = max(a, b) + log(1 + exp(-|a - b|))"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = larger(a[i], b[i]) + log1p_unit(exp(-distance(a[i], b[i])))
+
+
+cdef void logaddexp2_run(const floating* a, const floating* b, floating* y,
+                         Py_ssize_t n) noexcept nogil:
+    """y := log2(2**a + 2**b) = max(a, b) + log2(1 + 2**-|a - b|)"""
+    cdef Py_ssize_t i
+    cdef floating log2e = 1.4426950408889634
+    for i in range(n):
+        y[i] = larger(a[i], b[i]) + log2e * log1p_unit(exp2(-distance(a[i], b[i])))
+
+
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
     loops = [
@@ -191,6 +220,8 @@ def table():
         ("erfc", <size_t>&erfc_run[float], <size_t>&erfc_run[double]),
     ]
     pairs = [
+        ("logaddexp", <size_t>&logaddexp_run[float], <size_t>&logaddexp_run[double]),
+        ("logaddexp2", <size_t>&logaddexp2_run[float], <size_t>&logaddexp2_run[double]),
         ("xlogy", <size_t>&xlogy_run[float], <size_t>&xlogy_run[double]),
         ("xlog1py", <size_t>&xlog1py_run[float], <size_t>&xlog1py_run[double]),
     ]

@@ -4,10 +4,11 @@ Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.p
 """
 
 from libc.math cimport ceil as libm_ceil, ceilf, floor as libm_floor, floorf
-from libc.math cimport frexp, trunc as libm_trunc, truncf
-from libc.stdint cimport uint8_t, uint16_t
+from libc.math cimport trunc as libm_trunc, truncf
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t
 
-from tensorlib._kernels.vecmath cimport floating, infinity, magnitude, round_even, sqrt
+from tensorlib._kernels.vecmath cimport (
+    bits32, bits64, floating, from_bits32, from_bits64, infinity, magnitude, round_even, sqrt)
 
 cdef inline floating floor(floating x) noexcept nogil:
     if floating is float:
@@ -116,23 +117,41 @@ cdef void frac_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
         y[i] = x[i] - trunc(x[i])
 
 
+cdef inline floating split_exponent(floating x, floating* e) noexcept nogil:
+    """m in (-1, -0.5] or [0.5, 1) and e with x = m * 2**e; x and 0 where it is 0 or not finite"""
+    cdef floating lift, lifted, zero = 0, half
+    cdef bint subnormal, plain = (x != 0) & (magnitude(x) < infinity(x))
+    if floating is float:
+        subnormal = magnitude(x) < <float>1.17549435e-38
+        lift = 16777216.0
+        lifted = x * lift if subnormal else x
+        half = from_bits32((bits32(lifted) & 0x807FFFFFu) | 0x3F000000u)
+        e[0] = <float>(<int32_t>((bits32(lifted) >> 23) & 0xFFu) - (150 if subnormal else 126))
+    else:
+        subnormal = magnitude(x) < 2.2250738585072014e-308
+        lift = 18014398509481984.0
+        lifted = x * lift if subnormal else x
+        half = from_bits64((bits64(lifted) & 0x800FFFFFFFFFFFFFu) | 0x3FE0000000000000u)
+        e[0] = <double>(<int64_t>((bits64(lifted) >> 52) & 0x7FFu) - (1076 if subnormal else 1022))
+    e[0] = e[0] if plain else zero
+    return half if plain else x
+
+
 cdef void mantissa_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
     """y := m for x = m * 2**e, m in (-1, -0.5], 0 or [0.5, 1)"""
     cdef Py_ssize_t i
-    cdef int e = 0
+    cdef floating e
     for i in range(n):
-        y[i] = <floating>frexp(x[i], &e)
+        y[i] = split_exponent(x[i], &e)
 
 
 cdef void exponent_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
     """y := e, as in `mantissa`; 0 where x is not finite"""
     cdef Py_ssize_t i
-    cdef int e
+    cdef floating e
     for i in range(n):
-        e = 0
-        if magnitude(x[i]) < infinity(x[i]):
-            frexp(x[i], &e)
-        y[i] = <floating>e
+        split_exponent(x[i], &e)
+        y[i] = e
 
 
 cdef void logical_not_run(const floating* x, uint8_t* y, Py_ssize_t n) noexcept nogil:

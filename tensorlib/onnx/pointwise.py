@@ -231,6 +231,8 @@ FORMULAS: dict[Any, Any] = {
     operations.squared_error: lambda t, x, y: t.Mul(t.Sub(x, y), t.Sub(x, y)),
     operations.logaddexp: logaddexp,
     operations.xlogy: lambda t, x, y: t.Where(t.Equal(x, 0.0), 0.0, t.Mul(x, t.Log(y))),
+    operations.add_product: lambda t, x, y, z: t.Add(x, t.Mul(y, z)),
+    operations.add_quotient: lambda t, x, y, z: t.Add(x, t.Div(y, z)),
     operations.lerp: lambda t, x, y, weight: t.Add(x, t.Mul(t.Sub(y, x), weight)),
     operations.hypot: lambda t, x, y: t.Sqrt(t.Add(t.Mul(x, x), t.Mul(y, y))),
     operations.logit: lambda t, x: t.Log(t.Div(x, t.Sub(1.0, x))),

@@ -1,7 +1,7 @@
 """What Tensors can do: every operation declared once, in one visible block of its family."""
 
 from tensorlib._core.graph.op import Op, registry
-from tensorlib.ops.pointwise import unary, arithmetic, comparison, casting
+from tensorlib.ops.pointwise import unary, arithmetic, combined, comparison, casting
 from tensorlib.ops.shape import views, joining, rebasing
 from tensorlib.ops.create import creation, random
 from tensorlib.ops.products import matmul

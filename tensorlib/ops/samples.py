@@ -125,3 +125,13 @@ def split_keywords(case):
     """The arguments by position, and those by keyword."""
     *args, last = case or ({},)
     return (tuple(args), last) if isinstance(last, dict) else ((*args, last), {})
+
+
+def three_reals(low=-3.0, **keywords):
+    """Samples of three real tensors that broadcast, without and with keywords."""
+    def generate(rng):
+        for shapes in (((3, 4), (3, 4), (3, 4)), ((3, 4), (4,), ()), ((2, 3), (2, 1), (3,)),
+                       ((2,), (), (2,))):
+            yield tuple(rng.uniform(low, 3, shape) for shape in shapes), {}
+            yield tuple(rng.uniform(low, 3, shape) for shape in shapes), keywords
+    return generate

@@ -140,3 +140,22 @@ def test_a_short_row_meets_many(row, n_threads):
                 np.testing.assert_array_equal((ours[1] - ours[0]).numpy(), b - a)
     finally:
         tl.set_num_threads(before)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int16", "float32", "float64"])
+@pytest.mark.parametrize("shape", [(300, 2, 2, 2, 2), (7, 3, 5, 3, 4), (2, 700, 3, 2, 1),
+                                   (5, 2, 17, 16, 3), (40, 1, 6, 40, 2)])
+def test_short_rows_in_any_order_of_dims(shape, dtype, two_threads):
+    values = np.arange(np.prod(shape)).reshape(shape) % (2 if dtype == "bool" else 9999)
+    values = values.astype(dtype)
+    for order in ((0, 1, 3, 2, 4), (0, 3, 1, 4, 2), (4, 3, 2, 1, 0), (2, 4, 0, 3, 1)):
+        for key in ((...,), (slice(1, None), ..., slice(1)), (..., slice(None, None, 2))):
+            moved = values.transpose(order)[key]
+            x = tl.from_numpy(values).permute(order)[key]
+            np.testing.assert_array_equal(x.contiguous().numpy(), moved)
+            np.testing.assert_array_equal(x.flip(-1).numpy(), moved[..., ::-1])
+            target = tl.from_numpy(np.zeros_like(values)).permute(order)[key]
+            target.copy_(tl.from_numpy(np.ascontiguousarray(moved)))
+            np.testing.assert_array_equal(target.numpy(), moved)
+            doubled = (x + x).numpy()                  # gathered to tiles, and not to the result
+            np.testing.assert_array_equal(doubled, moved + moved)

@@ -12,12 +12,14 @@ UNARY = {
     "neg": np.negative, "abs": np.abs, "square": np.square, "reciprocal": lambda x: 1 / x,
     "floor": np.floor, "ceil": np.ceil, "round": np.rint, "trunc": np.trunc, "sqrt": np.sqrt,
     "sign": lambda x: np.where(np.isnan(x), 0, np.sign(x)),
-    "relu": lambda x: np.where(x < 0, 0, x),
+    "relu": lambda x: np.where(x < 0, 0, x), "mantissa": lambda x: np.frexp(x)[0],
+    "exponent": lambda x: np.where(np.isfinite(x), np.frexp(x)[1], 0),
 }
 PREDICATES = {"isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite}
 BINARY = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide,
     "maximum": np.maximum, "minimum": np.minimum, "fmod": np.fmod,
+    "copysign": np.copysign, "nextafter": np.nextafter,
     "div_trunc": lambda a, b: np.trunc(a / b),
     "zmul": lambda a, b: np.where(a == 0, 0, a * b),
     "sigmoid_backward": lambda g, y: np.where(g == 0, 0, g * (y * (1 - y))),

@@ -139,6 +139,10 @@ cdef Py_ssize_t cost(const Plan* plan) noexcept nogil:
 
 # ---- transpositions ------------------------------------------------------------------------------
 
+cdef enum:
+    LEAST_SIDE = 8           # of a matrix worth a call; smaller ones are moved as slabs
+
+
 cdef bint as_transpositions(Plan* plan) noexcept:
     """Whether a copy turns matrices whose columns are contiguous into such whose rows are.
 
@@ -154,7 +158,7 @@ cdef bint as_transpositions(Plan* plan) noexcept:
         return False
     while d < inner and x.steps[d] != size:
         d += 1
-    if d == inner:
+    if d == inner or max(plan.dims[d], plan.dims[inner]) < LEAST_SIDE:
         return False
     while d < inner - 1:
         plan.dims[d], plan.dims[d + 1] = plan.dims[d + 1], plan.dims[d]

@@ -11,6 +11,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
+from tensorlib._core.base.blocks cimport copy_blocks
 from tensorlib._core.base.dtypes cimport FLOAT64, INT64, ITEMSIZE
 from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.region cimport region_size
@@ -38,6 +39,8 @@ cdef enum:
     CACHED = 1 << 15         # bytes that the tiles of all values take at most
     MOST = 8                 # times as long as in that an element may take, as far as it counts
     LEAST_ROWS = 16          # of a transposition in one chunk, at least
+    MANY = 16                # places of a dim that are gone through together, at least
+    AREA = 2048              # elements of the slabs that are
 
 
 # ---- programs ------------------------------------------------------------------------------------
@@ -97,6 +100,7 @@ cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
     cdef char* pointers[MAX_INPUTS + 1]
     cdef Py_ssize_t steps[MAX_INPUTS + 1]
     cdef Py_ssize_t index[MAX_NDIM]
+    cdef Py_ssize_t at[MAX_NDIM]
     cdef int ndim = plan.ndim, inner = plan.ndim - 1, n = plan.program.n_inputs, d, i
     cdef Py_ssize_t row = plan.dims[inner], left, count, rest
     scratch += LINE - <size_t>scratch % LINE
@@ -125,6 +129,11 @@ cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
                 steps[i] = plan.operands[i].steps[inner]
             run_tile(plan, pointers, steps, filled, scratch, count)
             advance(plan, index, count)
+        elif is_gathered(plan):
+            count = end - begin
+            move_rows(plan, &plan.operands[0], index, at,
+                      plan.operands[1].data + begin * ITEMSIZE[plan.operands[1].dtype], count,
+                      False)
         else:
             count = min(plan.tile, end - begin)
             if index[inner] == 0:
@@ -200,24 +209,103 @@ cdef void run_short_rows(Plan* plan, Py_ssize_t* index, Py_ssize_t begin, Py_ssi
         count -= size
 
 
+cdef bint is_gathered(const Plan* plan) noexcept nogil:
+    """Whether the plan is a copy into contiguous memory, to which elements can be gathered."""
+    return (plan.program.n_steps == 0 and plan.operands[1].linear
+            and plan.operands[0].dtype == plan.operands[1].dtype == plan.program.dtypes[0])
+
+
 cdef void move_rows(const Plan* plan, const Operand* operand, const Py_ssize_t* index,
                     Py_ssize_t* at, char* pieces, Py_ssize_t count, bint back) noexcept nogil:
     """Gathers `count` elements from `index` on into `pieces`, or scatters them back."""
     cdef int inner = plan.ndim - 1, d
-    cdef Py_ssize_t size = ITEMSIZE[operand.dtype], length
+    cdef Py_ssize_t size = ITEMSIZE[operand.dtype], length, slab
+    cdef int outer = slab_dim(plan, &slab)
     for d in range(plan.ndim):
         at[d] = index[d]
     while count:
-        length = min(count, plan.dims[inner] - at[inner])
-        if back:
-            find_scatter(operand.dtype)(
-                pieces, place(operand, plan.ndim, at), operand.steps[inner], length)
+        if count >= slab and begins_slab(plan, at, outer):
+            length = min(plan.dims[outer] - at[outer], min(count, AREA) // slab)
+            move_slabs(plan, operand, at, outer, slab, length, pieces, back)
+            carry(plan, at, outer, length)
+            length *= slab
         else:
-            find_gather(operand.dtype)(
-                place(operand, plan.ndim, at), operand.steps[inner], pieces, length)
+            length = min(count, plan.dims[inner] - at[inner])
+            if back:
+                find_scatter(operand.dtype)(
+                    pieces, place(operand, plan.ndim, at), operand.steps[inner], length)
+            else:
+                find_gather(operand.dtype)(
+                    place(operand, plan.ndim, at), operand.steps[inner], pieces, length)
+            carry(plan, at, inner, length)
         pieces += length * size
         count -= length
-        advance(plan, at, length)
+
+
+cdef int slab_dim(const Plan* plan, Py_ssize_t* slab) noexcept nogil:
+    """A dim with many places, as far inside as there is one; `slab` := the elements of each place.
+
+    Of short rows, what a row costs beside its elements is most of the time. So slabs are gone
+    through together: for each place in a slab, one loop along this dim.
+    """
+    cdef int d = plan.ndim - 2
+    slab[0] = plan.dims[plan.ndim - 1]
+    while d > 0 and plan.dims[d] < MANY and slab[0] * plan.dims[d] * MANY <= AREA:
+        slab[0] *= plan.dims[d]
+        d -= 1
+    if d < 0 or slab[0] * MANY > AREA:
+        slab[0] = AREA + 1                   # rows are long enough
+    return d
+
+
+cdef inline bint begins_slab(const Plan* plan, const Py_ssize_t* at, int outer) noexcept nogil:
+    cdef int d
+    if outer < 0:
+        return False
+    for d in range(outer + 1, plan.ndim):
+        if at[d]:
+            return False
+    return True
+
+
+cdef inline void carry(const Plan* plan, Py_ssize_t* at, int d, Py_ssize_t count) noexcept nogil:
+    """Moves on by `count` places of the dim d, at most to the start of the next row of them."""
+    at[d] += count
+    while d > 0 and at[d] == plan.dims[d]:
+        at[d] = 0
+        d -= 1
+        at[d] += 1
+
+
+cdef void move_slabs(const Plan* plan, const Operand* operand, const Py_ssize_t* index, int outer,
+                     Py_ssize_t slab, Py_ssize_t count, char* pieces, bint back) noexcept nogil:
+    """Gathers `count` slabs from `index` on into `pieces`, or scatters them back."""
+    cdef Py_ssize_t at[MAX_NDIM]
+    cdef Py_ssize_t size = ITEMSIZE[operand.dtype], step = operand.steps[outer]
+    cdef Py_ssize_t slab_bytes = slab * size
+    cdef char* x = place(operand, plan.ndim, index)
+    cdef char* end = pieces + slab_bytes
+    cdef int last = plan.ndim - 1, d
+    if operand.steps[last] == size and plan.dims[last] * size >= 16 and last > outer:
+        size *= plan.dims[last]              # whole runs are moved
+        last -= 1
+    for d in range(plan.ndim):
+        at[d] = 0
+    while pieces < end:
+        if back:
+            copy_blocks(pieces, slab_bytes, x, step, count, size)
+        else:
+            copy_blocks(x, step, pieces, slab_bytes, count, size)
+        pieces += size
+        d = last
+        while d > outer:
+            at[d] += 1
+            x += operand.steps[d]
+            if at[d] < plan.dims[d]:
+                break
+            x -= at[d] * operand.steps[d]
+            at[d] = 0
+            d -= 1
 
 
 cdef void repeat_row(const Operand* operand, Py_ssize_t first, Py_ssize_t row, char* pieces,

@@ -12,6 +12,9 @@ from tensorlib._core.tiles.loops cimport (
 from tensorlib._core.tiles.plan cimport BUFFER_BYTES, Operand, Plan, SHORT_ROW, WIDE_TILE, place
 from tensorlib._core.tiles.program cimport Program, Step, result_dtype
 
+cdef enum:
+    FEW_ROWS = 16            # short ones, of which a call for each few would take most of the time
+
 
 cdef bint goes_by_rows(const Plan* plan) noexcept nogil:
     """One loop over rows that each operand has in one run, or as one element for a row; or a copy
@@ -22,8 +25,11 @@ cdef bint goes_by_rows(const Plan* plan) noexcept nogil:
     cdef const Operand* operand
     if program.n_steps > 1 or program.n_constants or inner == 0:
         return False
-    if plan.dims[inner] < SHORT_ROW and not copies and not repeats_rows(plan):
-        return False
+    if plan.dims[inner] < SHORT_ROW:
+        if copies and inner > 1 and plan.dims[inner - 1] < FEW_ROWS:
+            return False
+        if not copies and not repeats_rows(plan):
+            return False
     for i in range(n + 1):
         operand = &plan.operands[i]
         if operand.dtype != (program.dtypes[i] if i < n else result_dtype(program)):

@@ -2,10 +2,8 @@
 
 import numpy as np
 
-from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.ops.arguments import refuse_bools
-from tensorlib.ops.declare import alias, composite, elementwise
-from tensorlib.ops.samples import pairs
+from tensorlib.ops.declare import alias, elementwise
+from tensorlib.ops.samples import pairs, three_reals
 
 inf, nan = float("inf"), float("nan")
 EDGES = (0.0, -0.0, 1.0, -2.5, inf, -inf, nan)
@@ -14,10 +12,24 @@ EDGES = (0.0, -0.0, 1.0, -2.5, inf, -inf, nan)
 # ---- the four operations -------------------------------------------------------------------------
 
 def scaled(input, other, *, alpha=1):
-    """The `convert` of `add` and `sub`: `other` times `alpha`."""
+    """The `convert` of `add`: `other` times `alpha`."""
+    return sum_with("add", input, other, alpha, alpha)
+
+
+def scaled_down(input, other, *, alpha=1):
+    """The `convert` of `sub`: `other` times `alpha`."""
+    return sum_with("sub", input, other, alpha, -alpha if type(alpha) is float else alpha)
+
+
+def sum_with(name, input, other, alpha, factor):
+    """The operands, `other` times alpha, or input + factor * other in one pass for a float."""
     if not isinstance(alpha, int):
-        check_factors("add", (input, other), alpha=alpha)
-    return input, other if alpha == 1 else mul(other, alpha)
+        check_factors(name, (input, other), alpha=alpha)
+    if alpha == 1:
+        return input, other
+    if type(alpha) is float and getattr(input, "is_floating_point", bool)():
+        return [add_product, input, other, factor]
+    return input, mul(other, alpha)
 
 
 def check_factors(name, terms, **factors):
@@ -48,7 +60,7 @@ def add_deriv_other():
 
 
 @elementwise(reference=np.subtract, samples=pairs(), edges=EDGES, takes="integer floating",
-             convert=scaled)
+             convert=scaled_down)
 def sub(input, other):
     """Difference of the elements of both, with broadcasting.
 
@@ -372,117 +384,48 @@ def zmul_deriv_other(input):
     return input
 
 
-# ---- made of these -------------------------------------------------------------------------------
+# ---- sums with a product or a quotient -----------------------------------------------------------
 
-def with_alpha(rng):
-    """Samples of two real tensors, without and with `alpha`."""
-    for tensors, _ in pairs()(rng):
-        yield tensors, {}
-        yield tensors, {"alpha": 3}
-
-
-@composite(reference=lambda x, y, alpha=1: y - alpha * x, takes="integer floating",
-           tolerance="product", samples=with_alpha)
-def rsub(input, other, *, alpha=1):
-    """other - alpha * input, with broadcasting: `sub` with its tensors exchanged.
-
-    >>> tensorlib.rsub(tensorlib.tensor([1., 2.]), 10, alpha=3)
-    tensor([7., 4.])
-    """
-    return sub(other, input, alpha=alpha)
+@elementwise(kernel="addcmul", reference=lambda x, a, b: x + a * b, samples=three_reals(),
+             edges=EDGES, takes="integer floating", tolerance="product", public=False, method=False)
+def add_product(input, factor, other):
+    """input + factor * other in one pass, with broadcasting: see `add` and `addcmul`."""
 
 
-def triples(low=-3.0, **keywords):
-    """Samples of three real tensors that broadcast, without and with keywords."""
-    def generate(rng):
-        for shapes in (((3, 4), (3, 4), (3, 4)), ((3, 4), (4,), ()), ((2, 3), (2, 1), (3,)),
-                       ((2,), (), (2,))):
-            yield tuple(rng.uniform(low, 3, shape) for shape in shapes), {}
-            yield tuple(rng.uniform(low, 3, shape) for shape in shapes), keywords
-    return generate
+@add_product.deriv("input")
+def add_product_deriv_input():
+    return 1
 
 
-def no_integers(name, input):
-    """Raises RuntimeError for a tensor that is not floating."""
-    if not input.is_floating_point():
-        raise RuntimeError(f"{name}: expects floating-point tensors, got {input.dtype}")
+@add_product.deriv("factor")
+def add_product_deriv_factor(other):
+    return other
 
 
-@composite(out=True, reference=lambda x, a, b, value=1: x + value * a * b,
-           takes="integer floating", between="value", tolerance="product", inplace=True,
-           samples=triples(value=2))
-def addcmul(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
-    """input + value * tensor1 * tensor2, with broadcasting.
-
-    Raises: RuntimeError for bools, for shapes that do not broadcast, and for a float as a `value`
-    of integers.
-
-    >>> one = tensorlib.ones(2)
-    >>> tensorlib.addcmul(one, tensorlib.tensor([1., 2.]), one, value=10)
-    tensor([11., 21.])
-    """
-    refuse_bools("addcmul", input, RuntimeError)
-    check_factors("addcmul", (input, tensor1, tensor2), value=value)
-    product = mul(tensor1, tensor2)
-    return add(input, product if value == 1 else mul(product, value))
+@add_product.deriv("other")
+def add_product_deriv_other(factor):
+    return factor
 
 
-@composite(out=True, reference=lambda x, a, b, value=1: x + value * a / b, takes="floating",
-           between="value", tolerance="product", inplace=True,
-           samples=triples(low=0.5, value=2))
-def addcdiv(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
-    """input + value * tensor1 / tensor2, with broadcasting.
-
-    Raises: RuntimeError for integers and for shapes that do not broadcast.
-    """
-    no_integers("addcdiv", input)
-    quotient = div(tensor1, tensor2)
-    return add(input, quotient if value == 1 else mul(quotient, value))
+@elementwise(kernel="addcdiv", reference=lambda x, a, b: x + a / b, samples=three_reals(low=0.5),
+             edges=EDGES, takes="floating", tolerance="product", public=False, method=False)
+def add_quotient(input, dividend, other):
+    """input + dividend / other in one pass, with broadcasting: see `addcdiv`."""
 
 
-def between(input: Tensor, end: Tensor, weight):
-    """The `convert` of `lerp`: three of one dtype, but for a weight without dimensions."""
-    no_integers("lerp", input)
-    if end.dtype != input.dtype:
-        raise RuntimeError(f"lerp: expected dtype {input.dtype} for end, got {end.dtype}")
-    if isinstance(weight, Tensor) and weight.ndim and weight.dtype != input.dtype:
-        raise RuntimeError(f"lerp: expected dtype {input.dtype} for weight, got {weight.dtype}")
-    return input, end, weight
+@add_quotient.deriv("input")
+def add_quotient_deriv_input():
+    return 1
 
 
-def nearer_end(input, end, weight):
-    """The reference of `lerp`."""
-    way = end - input
-    return np.where(np.abs(weight) < 0.5, input + weight * way, end - way * (1 - weight))
+@add_quotient.deriv("dividend")
+def add_quotient_deriv_dividend(other):
+    return 1 / other
 
 
-@elementwise(reference=nearer_end, samples=triples(), edges=EDGES, takes="floating",
-             signed_zeros=False, tolerance="product", convert=between)
-def lerp(input, end, weight):
-    """input + weight * (end - input), for a number or a tensor `weight`, with broadcasting.
-
-    It is computed from the nearer end, so that weights of 0 and 1 give `input` and `end` exactly.
-
-    Raises: RuntimeError for integers or tensors of different dtypes.
-
-    >>> tensorlib.lerp(tensorlib.tensor([1e8, 0.]), tensorlib.tensor([1., 8.]), 1)
-    tensor([1., 8.])
-    """
-
-
-@lerp.deriv("input")
-def lerp_deriv_input(weight):
-    return 1 - weight
-
-
-@lerp.deriv("end")
-def lerp_deriv_end(weight):
-    return weight
-
-
-@lerp.deriv("weight")
-def lerp_deriv_weight(input, end):
-    return end - input
+@add_quotient.deriv("other")
+def add_quotient_deriv_other(dividend, other):
+    return -(dividend / other) / other
 
 
 for _name, _function in {

@@ -13,7 +13,7 @@ from tensorlib.ops.late import declared
 from tensorlib.ops.pointwise.arithmetic import EDGES, pow
 from tensorlib.ops.pointwise.comparison import clamp, lt, where
 from tensorlib.ops.pointwise.unary import sign
-from tensorlib.ops.samples import given, integers, pairs, reals
+from tensorlib.ops.samples import given, integers, pairs, reals, three_reals
 
 inf, nan = float("inf"), float("nan")
 FLOAT64, INT32, BOOL = (BY_NAME[name] for name in ("float64", "int32", "bool"))
@@ -120,7 +120,7 @@ def signbit(input):
     """Whether each element has a minus sign, as bool; -0 has one."""
 
 
-@elementwise(reference=lambda x, y: np.nextafter(x, y), ufuncs=[np.nextafter], samples=pairs(),
+@elementwise(kernel="nextafter", reference=lambda x, y: np.nextafter(x, y), samples=pairs(),
              edges=(0.0, -0.0, 1.0, -2.5, nan), differentiable=False, takes="floating",
              public=False, method=False)
 def next_number(input, other):
@@ -403,6 +403,17 @@ def numbers_for(x, nan=0.0, posinf=None, neginf=None):
     return np.nan_to_num(x, nan=nan, posinf=posinf, neginf=neginf)
 
 
+def within(x, number, most):
+    """The reference of `finite`."""
+    return np.select([np.isnan(x), x > most, x < -most], [number, most, -most], x)
+
+
+@elementwise(reference=within, samples=three_reals(low=1.0), edges=(0.0, -0.0, 1.0, nan),
+             takes="floating", differentiable=False, public=False, method=False)
+def finite(input, number, most):
+    """Each element between -most and most, and `number` for NaN: see `nan_to_num`."""
+
+
 @composite(tensors=("input",), out=True, inplace=True, reference=numbers_for,
            samples=given(((2, 3),), ((4,), 1.0, 2.0, 3.0), ((0,),)))
 def nan_to_num(input: Tensor, nan=0.0, posinf=None, neginf=None):
@@ -417,6 +428,8 @@ def nan_to_num(input: Tensor, nan=0.0, posinf=None, neginf=None):
     if not input.is_floating_point():
         return input.clone()
     largest = LARGEST[input.dtype.name]
+    if posinf is neginf is None and not input.requires_grad:
+        return finite(input, 0.0 if nan is None else nan, largest)
     x = where(input == inf, largest if posinf is None else posinf, input)
     x = where(input == -inf, -largest if neginf is None else neginf, x)
     return where(input != input, 0.0 if nan is None else nan, x)
