@@ -266,7 +266,7 @@ REFUSED = [
      "precision_matrix must be at least two-dimensional"),
     (lambda: d.MultivariateNormal(PAIR, -tl.eye(2)), ValueError, "constraint PositiveDefinite"),
     (lambda: d.MultivariateNormal(PAIR, -tl.eye(2), validate_args=False), RuntimeError,
-     "cholesky: the input is not positive definite"),
+     "the input is not positive-definite"),
     (lambda: d.MultivariateNormal(PAIR, tl.eye(2)).log_prob(tl.ones(3)), ValueError,
      r"must match event_shape: \(3,\) vs \(2,\)"),
     (lambda: d.Independent(3, 1), TypeError, "base_distribution must be a Distribution, not int"),
@@ -305,3 +305,13 @@ def test_what_is_not_refused_where_nothing_is_checked():
     assert d.Uniform(1.0, 1.0, validate_args=False).mean == 1
     assert d.Geometric(tl.zeros(1), validate_args=False).mean == inf
     assert d.Geometric(logits=tl.tensor(-200.0)).probs == 0          # whose chances are not given
+
+
+def test_densities_of_many_covariances_by_vmap():
+    x, scales = tl.randn(4, 3), tl.arange(1.0, 5.0)
+
+    def density(scale, value):
+        covariance = tl.eye(3) * scale
+        return d.MultivariateNormal(tl.zeros(3), covariance, validate_args=False).log_prob(value)
+    assert_close(tl.func.vmap(density)(scales, x),
+                 tl.stack([density(scale, value) for scale, value in zip(scales, x)]))

@@ -344,6 +344,34 @@ def test_few_ask_what_interpreters_know():
     assert sum(left.values()) <= 20
 
 
+# What makes the functions of operations: each parses the arguments of one kind of call.
+PARSERS = {
+    "make_elementwise": "tensors and numbers: plain, in place, into `out`, with an option",
+    "make_product": "two tensors, the second under PyTorch's name",
+    "make_reduction": "a tensor, dims and a dtype, also under NumPy's names",
+    "make_sized": "a tensor and sizes, one by one or together",
+    "make_general": "tensors, then attributes",
+    "make_checked": "a function in Python",
+    "make_converted": "more than the operation takes, as its `convert` says",
+}
+# Where calls that something looks at go on to the interpreters.
+DOORS = {
+    "_core/apply/elementwise.pyx": 1, "_core/apply/inplace.pyx": 1, "_core/apply/getitem.pyx": 2,
+    "_core/apply/operators.pyx": 3, "_core/apply/converted.pyx": 1, "_core/products/product.pyx": 1,
+    "_core/sweep/sweep.pyx": 1,
+}
+
+
+def test_functions_of_operations_are_made_by_few_parsers():
+    """The number may only fall."""
+    texts = [path.read_text() for path in (PACKAGE / "_core" / "apply").glob("*.pyx")]
+    assert {name for text in texts for name in re.findall(r"^def (make_\w+)", text, re.M)} == set(
+        PARSERS)
+    found = {str(path.relative_to(PACKAGE)): len(re.findall(r"\binterpreted\(", path.read_text()))
+             for path in PACKAGE.rglob("*.pyx") if "interpreters" not in path.parts}
+    assert {path: count for path, count in found.items() if count} == DOORS
+
+
 def modules_after(statement):
     return set(run_python(f"{statement}\nimport sys\nprint(*sorted(sys.modules))").split())
 

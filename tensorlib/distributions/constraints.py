@@ -4,10 +4,9 @@
 tensor([ True, False])
 """
 
-import numpy as np
 
 import tensorlib as tl
-from tensorlib.distributions.factors import by_numpy
+from tensorlib import linalg
 
 
 class Constraint:
@@ -250,7 +249,7 @@ class _Symmetric(_Square):
 class _PositiveSemidefinite(_Symmetric):
     def check(self, value):
         symmetric = super().check(value)
-        return self._takes(eigenvalues(value)).all(-1) if symmetric.all() else symmetric
+        return self._takes(linalg.eigvalsh(value)).all(-1) if symmetric.all() else symmetric
 
     def _takes(self, values):
         return values >= 0
@@ -259,11 +258,6 @@ class _PositiveSemidefinite(_Symmetric):
 class _PositiveDefinite(_PositiveSemidefinite):
     def _takes(self, values):
         return values > 0
-
-
-def eigenvalues(value):
-    """The eigenvalues of symmetric matrices."""
-    return by_numpy(np.linalg.eigvalsh, value)
 
 
 class cat(Constraint):

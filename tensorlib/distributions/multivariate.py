@@ -4,7 +4,7 @@ import tensorlib as tl
 from tensorlib.distributions import constraints
 from tensorlib.distributions.arguments import derived, require
 from tensorlib.distributions.distribution import HALF_LOG_TWO_PI, Distribution
-from tensorlib.distributions.factors import cholesky, solve_triangular
+from tensorlib.linalg import cholesky, solve_triangular
 
 
 class MultivariateNormal(Distribution):

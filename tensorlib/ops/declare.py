@@ -16,18 +16,8 @@ from functools import partial, wraps
 from inspect import CO_VARARGS
 from types import FunctionType
 
-from tensorlib._core.apply.converted import (
-    OPTIONS,
-    make_checked,
-    make_converted,
-    make_optioned,
-)
-from tensorlib._core.apply.operators import (
-    make_elementwise,
-    make_general,
-    make_inplace,
-    make_sized,
-)
+from tensorlib._core.apply.converted import make_checked, make_converted
+from tensorlib._core.apply.operators import OPTIONS, make_elementwise, make_general, make_sized
 from tensorlib._core.graph.op import Op, find
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib._core.tiles.loops import fill_from_ufuncs
@@ -97,7 +87,7 @@ def elementwise(*, reference=None, samples=None, kernel=None, ufuncs=(), edges=(
             testing={"reference": reference, "samples": samples, "edges": edges,
                      "refuses": refuses, **testing}, **facts)
         put_operation(record)
-        made, inplace_made = make_elementwise(record), make_inplace(record)
+        made, inplace_made = make_elementwise(record), make_elementwise(record, True)
         if convert is None:
             made.__signature__ = names_signature(record.arguments, "out")
             inplace_made.__signature__ = names_signature(record.arguments)
@@ -144,7 +134,7 @@ def converted(name, call, convert, takes_out=False, in_place=False, binary=None)
     places = tensor_places(convert, by_name=False)
     option = option_of(binary, convert)
     if option is not None and not places:
-        made = make_optioned(binary, option, under_name(convert, name), in_place)
+        made = make_elementwise(binary, in_place, option, under_name(convert, name))
     else:
         made = make_converted(name, places, under_name(convert, name), call,
                               code.co_argcount - len(given), most, in_place,

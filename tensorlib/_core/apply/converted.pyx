@@ -4,25 +4,21 @@ take.
 As in operators.pyx each is made here once, closed over what it calls.
 """
 
-from numbers import Number
-from warnings import warn
-
 from cpython.object cimport PyObject_Call
 
 from tensorlib._core.apply.halves cimport widened
 from tensorlib._core.apply.operators cimport (
-    call_binary, call_inplace, check_count, store_results,
+    is_number, run_instead, store_results, warn_of_place,
 )
 from tensorlib._core.base cimport watch
 from tensorlib._core.base.watch cimport watched
-from tensorlib._core.graph.op cimport Op
 from tensorlib._core.interpreters.door cimport interpreted
 from tensorlib._core.interpreters.foreign cimport (
     done_for_stand_in, is_taken, may_override, overridden,
 )
 from tensorlib._core.tensor.tensor cimport Tensor
 
-from tensorlib._core.base.error_names import name_errors, shown
+from tensorlib._core.base.error_names import shown
 
 
 def make_checked(str name, dict places, function, bint takes_out=False, op=None,
@@ -186,70 +182,3 @@ def make_converted(str name, dict places, convert, call, int least, int most, bi
 
     public = function if alone is None else function_or_alone
     return public
-
-
-OPTIONS = ("alpha", "rounding_mode")       # what `make_optioned` knows
-
-
-def make_optioned(Op op, str option, convert, bint in_place):
-    """A binary operation that has an option: `convert` is asked for a call that gives it."""
-    if option == "alpha":
-        def function(input=..., other=..., *more, alpha=..., out=None):
-            return call_optioned(op, public, convert, in_place, input, other, more, out, option,
-                                 alpha)
-    else:
-        def function(input=..., other=..., *more, rounding_mode=..., out=None):
-            return call_optioned(op, public, convert, in_place, input, other, more, out, option,
-                                 rounding_mode)
-    public = function
-    return name_errors(function)
-
-
-cdef bint is_number(object x) except -1:
-    """Whether something can be a factor: a number, or a tensor without dims."""
-    return (<Tensor>x).ndim_ == 0 if isinstance(x, Tensor) else isinstance(x, Number)
-
-
-cdef int warn_of_place(str name, str option) except -1:
-    """Warns that a number stood between the tensors, where older versions of PyTorch took it."""
-    warn(f"{name}: a number between the tensors is deprecated, give it as {option}=")
-    return 0
-
-
-cdef inline object call_optioned(Op op, object public, object convert, bint in_place, object a,
-                                 object b, tuple more, object out, str option, object value):
-    cdef object given
-    if in_place and out is not None:
-        raise TypeError(f"{op.name}_: takes no out: the result goes into the tensor itself")
-    if option == "alpha" and value is ... and len(more) == 1 and is_number(b) and (
-            is_taken(more[0])):
-        warn_of_place(op.name + "_" * in_place, "alpha")
-        value, b, more = b, more[0], ()
-    if value is not ...:
-        if more or b is ...:
-            check_count(op.name + "_" * in_place, 2, more, b)
-        if may_override(a) or may_override(b):
-            given = overridden(public, (a, b), {option: value, **({} if out is None else {
-                "out": out})})
-            if given is not NotImplemented:
-                return given
-        given = convert(a, b, **{option: value})
-        if type(given) is list:
-            return run_instead(op.name, <list>given, in_place, out)
-        a, b = <tuple>given
-    if in_place:
-        return call_inplace(op, a, b, more)
-    return call_binary(op, a, b, more, out)
-
-
-cdef object run_instead(str name, list given, bint in_place, object out):
-    """Runs another operation on a tensor, in the form that was called: plain, in place or with
-    `out`."""
-    if not is_taken(given[1]):
-        raise TypeError(f"{name}: input must be a Tensor, not {type(given[1]).__name__}")
-    function = getattr(given[0], "inplace", None) if in_place else given[0]
-    if function is None:
-        raise TypeError(f"{name}_: takes no arguments that ask for another operation")
-    if out is None:
-        return function(*given[1:])
-    return function(*given[1:], out=out)

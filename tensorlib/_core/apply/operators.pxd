@@ -4,7 +4,7 @@ from tensorlib._core.graph.op cimport Op
 cdef object binary_operator(OpSlot which, object a, object b)
 cdef object unary_operator(OpSlot which, object a)
 cdef object inplace_operator(OpSlot which, object a, object b)
-cdef int check_count(str name, int wanted, tuple more, object last) except -1
-cdef object call_binary(Op op, object a, object b, tuple more, object out)
-cdef object call_inplace(Op op, object x, object other, tuple more)
+cdef bint is_number(object x) except -1
+cdef int warn_of_place(str name, str option) except -1
+cdef object run_instead(str name, list given, bint in_place, object out)
 cdef object store_results(str name, tuple inputs, object result, object out)

@@ -3,6 +3,9 @@
 The function of each is made once, closed over its record: a hot operation runs no Python frame.
 """
 
+from numbers import Number
+from warnings import warn
+
 from cpython.number cimport PyIndex_Check
 from cpython.object cimport PyObject
 
@@ -86,67 +89,86 @@ cdef object plain_out(object what, tuple args, dict kwargs):
     return apply_out(<Op>what, args, kwargs["out"])
 
 
-def make_elementwise(Op op):
-    """The function of an element-wise operation, whose arguments go by the names of its record."""
+def make_elementwise(Op op, bint in_place=False, str option=None, convert=None):
+    """The function of an element-wise operation or, `in_place`, its method `NAME_`.
+
+    Its arguments go by the names of its record. option: a keyword of a binary operation, one of
+    `OPTIONS`; `convert` is asked for a call that gives it, see `call_optioned`.
+    """
     if op.arguments == ("input",):
-        return make_unary(op)
-    if op.arguments in (("input", "other"), ("input", "exponent")):
-        return make_binary(op)
-    return make_nary(op)
-
-
-def make_unary(Op op):
-    def function(input=..., *more, out=None):
-        if more or input is ...:
-            check_count(op.name, 1, more, input)
-        if out is None:
-            return apply_unary(op, input)
-        return call_out(op, (input,), out)
-    return name_errors(function)
-
-
-def make_binary(Op op):
-    if op.arguments[1] == "exponent":
+        def function(input=..., *more, out=None):
+            if more or input is ...:
+                check_count(form_name(op, in_place), 1, more, input)
+            if in_place:
+                return write_in_place(op, (input,), out)
+            return apply_unary(op, input) if out is None else call_out(op, (input,), out)
+    elif op.arguments == ("input", "exponent"):
         def function(input=..., exponent=..., *more, out=None):
-            return call_binary(op, input, exponent, more, out)
+            return call_binary(op, in_place, input, exponent, more, out)
+    elif op.arguments != ("input", "other"):
+        def function(*args, out=None, **kwargs):
+            return call_nary(op, in_place, args, kwargs, out)
+        return function
+    elif option == "alpha":
+        def function(input=..., other=..., *more, alpha=..., out=None):
+            return call_optioned(op, public, convert, in_place, input, other, more, out, option,
+                                 alpha)
+    elif option == "rounding_mode":
+        def function(input=..., other=..., *more, rounding_mode=..., out=None):
+            return call_optioned(op, public, convert, in_place, input, other, more, out, option,
+                                 rounding_mode)
     else:
         def function(input=..., other=..., *more, out=None):
-            return call_binary(op, input, other, more, out)
-    return name_errors(function)
+            return call_binary(op, in_place, input, other, more, out)
+    public = name_errors(function)
+    return public
 
 
-cdef object call_binary(Op op, object a, object b, tuple more, object out):
+OPTIONS = ("alpha", "rounding_mode")
+
+
+cdef str form_name(Op op, bint in_place):
+    return op.name + "_" if in_place else op.name
+
+
+cdef object call_binary(Op op, bint in_place, object a, object b, tuple more, object out):
+    cdef PyObject* args[2]
     if more or b is ...:
-        check_count(op.name, 2, more, b)
+        check_count(form_name(op, in_place), 2, more, b)
+    if in_place:
+        if out is not None or not (isinstance(a, Tensor) and isinstance(b, Tensor)):
+            return write_in_place(op, (a, b), out)
+        args[0], args[1] = <PyObject*>a, <PyObject*>b
+        return bind_inplace(op, args)
     if out is not None:
         return call_out(op, (a, b), out)
     result = apply_binary(op, a, b)
     return refused(op, (a, b), None) if result is NotImplemented else result
 
 
-def make_nary(Op op):
-    """For element-wise operations of three and more tensors, or with names of their own."""
-    def function(*args, out=None, **kwargs):
-        cdef PyObject* given[MAX_INPUTS]
-        cdef list tensors
-        cdef int i
-        if len(args) < op.n_args:
-            args = by_position(op, args, kwargs)
-        if len(args) != op.n_args or kwargs:
-            raise TypeError(wrong_arguments(op.name, op, args, kwargs))
-        if out is not None:
-            return call_out(op, args, out)
-        if all_tensors(args):
-            for i in range(op.n_args):
-                given[i] = <PyObject*>args[i]
-            return bind_elementwise(op, given)
-        tensors = operands_of(op, args)
-        if tensors is None:
-            return refused(op, args, None)
+cdef object call_nary(Op op, bint in_place, tuple args, dict kwargs, object out):
+    """A call with three and more tensors, or with names of their own."""
+    cdef PyObject* given[MAX_INPUTS]
+    cdef list tensors
+    cdef int i
+    if kwargs and len(args) < op.n_args:
+        args = by_position(op, args, kwargs)
+    if len(args) != op.n_args or kwargs:
+        raise TypeError(wrong_arguments(form_name(op, in_place), op, args, kwargs))
+    if in_place:
+        return write_in_place(op, args, out)
+    if out is not None:
+        return call_out(op, args, out)
+    if all_tensors(args):
         for i in range(op.n_args):
-            given[i] = <PyObject*><object>tensors[i]
+            given[i] = <PyObject*>args[i]
         return bind_elementwise(op, given)
-    return function
+    tensors = operands_of(op, args)
+    if tensors is None:
+        return refused(op, args, None)
+    for i in range(op.n_args):
+        given[i] = <PyObject*><object>tensors[i]
+    return bind_elementwise(op, given)
 
 
 cdef tuple by_position(Op op, tuple args, dict kwargs):
@@ -159,44 +181,60 @@ cdef tuple by_position(Op op, tuple args, dict kwargs):
     return tuple(placed)
 
 
-def make_inplace(Op op):
-    """The method `NAME_` of an element-wise operation."""
-    if op.arguments == ("input",):
-        def function(input=..., *more):
-            if more or input is ...:
-                check_count(op.name + "_", 1, more, input)
-            return write_in_place(op, (input,))
-    elif op.arguments == ("input", "exponent"):
-        def function(input=..., exponent=..., *more):
-            return call_inplace(op, input, exponent, more)
-    elif op.arguments == ("input", "other"):
-        def function(input=..., other=..., *more):
-            return call_inplace(op, input, other, more)
-    else:
-        def function(*args, **kwargs):
-            if kwargs and len(args) < op.n_args:
-                args = by_position(op, args, kwargs)
-            if len(args) != op.n_args or kwargs:
-                raise TypeError(wrong_arguments(op.name + "_", op, args, kwargs))
-            return write_in_place(op, args)
-    return name_errors(function)
+cdef object call_optioned(Op op, object public, object convert, bint in_place, object a, object b,
+                          tuple more, object out, str option, object value):
+    """A call of a binary operation: where the option is given, as `convert` says."""
+    cdef object given
+    if option == "alpha" and value is ... and len(more) == 1 and is_number(b) and (
+            is_taken(more[0])):
+        warn_of_place(form_name(op, in_place), "alpha")
+        value, b, more = b, more[0], ()
+    if value is not ...:
+        if more or b is ...:
+            check_count(form_name(op, in_place), 2, more, b)
+        if may_override(a) or may_override(b):
+            given = overridden(public, (a, b), {option: value, **({} if out is None else {
+                "out": out})})
+            if given is not NotImplemented:
+                return given
+        given = convert(a, b, **{option: value})
+        if type(given) is list:
+            return run_instead(op.name, <list>given, in_place, out)
+        a, b = <tuple>given
+    return call_binary(op, in_place, a, b, more, out)
 
 
-cdef object call_inplace(Op op, object x, object other, tuple more):
-    cdef PyObject* args[2]
-    if more or other is ...:
-        check_count(op.name + "_", 2, more, other)
-    if not (isinstance(x, Tensor) and isinstance(other, Tensor)):
-        return write_in_place(op, (x, other))
-    args[0], args[1] = <PyObject*>x, <PyObject*>other
-    return bind_inplace(op, args)
+cdef bint is_number(object x) except -1:
+    """Whether something can be a factor: a number, or a tensor without dims."""
+    return (<Tensor>x).ndim_ == 0 if isinstance(x, Tensor) else isinstance(x, Number)
 
 
-cdef object write_in_place(Op op, tuple given):
+cdef int warn_of_place(str name, str option) except -1:
+    """Warns that a number stood between the tensors, where older versions of PyTorch took it."""
+    warn(f"{name}: a number between the tensors is deprecated, give it as {option}=")
+    return 0
+
+
+cdef object run_instead(str name, list given, bint in_place, object out):
+    """Runs another operation on a tensor, in the form that was called: plain, in place or with
+    `out`."""
+    if not is_taken(given[1]):
+        raise TypeError(f"{name}: input must be a Tensor, not {type(given[1]).__name__}")
+    function = getattr(given[0], "inplace", None) if in_place else given[0]
+    if function is None:
+        raise TypeError(f"{name}_: takes no arguments that ask for another operation")
+    if out is None:
+        return function(*given[1:])
+    return function(*given[1:], out=out)
+
+
+cdef object write_in_place(Op op, tuple given, object out):
     """The tensor that is first, after the operation on it and the other arguments is in it."""
     cdef PyObject* args[MAX_INPUTS]
     cdef list tensors
     cdef int i
+    if out is not None:
+        raise TypeError(f"{op.name}_: takes no out: the result goes into the tensor itself")
     if not isinstance(given[0], Tensor):
         raise TypeError(f"{op.name}_: input must be a Tensor, not {type(given[0]).__name__}")
     for x in given:
