@@ -161,6 +161,15 @@ cdef void logical_not_run(const floating* x, uint8_t* y, Py_ssize_t n) noexcept 
         y[i] = x[i] == 0
 
 
+cdef void angle_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := pi where x is negative, else 0; NaN stays"""
+    cdef Py_ssize_t i
+    cdef floating pi = 3.141592653589793, zero = 0, found
+    for i in range(n):
+        found = pi if x[i] < 0 else zero
+        y[i] = x[i] if x[i] != x[i] else found
+
+
 cdef void isnan_run(const floating* x, uint8_t* y, Py_ssize_t n) noexcept nogil:
     """y := x is NaN"""
     cdef Py_ssize_t i
@@ -214,6 +223,7 @@ def table():
         ("mantissa", <size_t>&mantissa_run[float], <size_t>&mantissa_run[double]),
         ("exponent", <size_t>&exponent_run[float], <size_t>&exponent_run[double]),
         ("frac", <size_t>&frac_run[float], <size_t>&frac_run[double]),
+        ("angle", <size_t>&angle_run[float], <size_t>&angle_run[double]),
         ("trunc", <size_t>&trunc_run[float], <size_t>&trunc_run[double]),
     ]
     predicates = [

@@ -117,3 +117,17 @@ def test_in_place_and_into_out():
     y = x.clone()
     y.cumsum_(1)
     assert bits(y) == bits(expected) and bits(x) == before
+
+
+@pytest.mark.parametrize("shape, dim", [((300, 90), 1), ((300, 90), 0), ((7, 60, 600), 1)])
+def test_two_threads_scan_blocks_of_columns_as_one_does(shape, dim, two_threads):
+    x = tl.rand(shape) + 0.5
+    scans = (lambda: x.cumprod(dim), lambda: x.logcumsumexp(dim), lambda: x.cummax(dim).indices,
+             lambda: x.cummin(dim).values)
+    shared = [scan() for scan in scans]
+    tl.set_num_threads(1)
+    alone = [scan() for scan in scans]
+    tl.set_num_threads(2)
+    assert all(tl.equal(x, y) for x, y in zip(shared, alone))
+    np.testing.assert_allclose(shared[0].numpy(), np.cumprod(x.double().numpy(), dim), 1e-5)
+    np.testing.assert_array_equal(shared[3].numpy(), np.minimum.accumulate(x.numpy(), dim))

@@ -29,6 +29,10 @@ from tensorlib._core.tiles.run cimport run_program
 
 from tensorlib._core.base.storage import OutOfMemoryError
 
+cdef enum:
+    LEAST_REPEATS = 8        # of an operand that is cast before
+
+
 cdef extern from "Python.h":
     ctypedef struct TupleItems "PyTupleObject":
         PyObject** ob_item
@@ -134,8 +138,24 @@ cdef Tensor apply_mixed(Op op, PyObject** args):
         out = new_arranged(op, args, dtype, ndim, dims)
     except OutOfMemoryError as error:
         raise OutOfMemoryError(f"{op.name}: {error}") from None
-    run_program(program, args, out)
+    run_cast(program, args, out)
     return out
+
+
+cdef int run_cast(const Program* program, PyObject** args, Tensor out) except -1:
+    """out := program(args). Operands that are broadcast are cast before: once, and not for each
+    tile."""
+    cdef PyObject* given[MAX_INPUTS]
+    cdef list kept = None
+    cdef Tensor x
+    cdef int i
+    for i in range(program.n_inputs):
+        x = <Tensor>args[i]
+        if x.type != program.dtypes[i] and x.ndim_ and x.numel_ * LEAST_REPEATS <= out.numel_:
+            x = packed_copy(x, program.dtypes[i])
+            kept = [x] if kept is None else [x, *kept]
+        given[i] = <PyObject*>x
+    return run_program(program, given, out)
 
 
 cdef const Program* program_for(Op op, PyObject** args, int promoted) except NULL:
@@ -273,7 +293,7 @@ cdef int apply_into(Op op, PyObject** args, Tensor out) except -1:
             x = packed_copy(x, x.type)
             copies.append(x)
         safe[i] = <PyObject*>x
-    run_program(program, safe, out)
+    run_cast(program, safe, out)
     out.storage.version += 1
     return 0
 

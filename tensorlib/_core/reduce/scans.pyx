@@ -1,7 +1,8 @@
 """Running products, sums of exponentials, extremes and linear recurrences along a dim.
 
 A tensor is seen as (outer, n, inner), and the columns of inner are taken WIDTH at a time, so that
-what is running stays in the first-level cache. float32 is computed in float64.
+what is running stays in the first-level cache. Threads share the blocks. float32 is computed in
+float64.
 """
 
 from libc.math cimport INFINITY, exp, log1p
@@ -12,13 +13,14 @@ from tensorlib._core.base.dtypes cimport (
 )
 from tensorlib._core.base.pool cimport range_fn
 from tensorlib._core.base.shape cimport settled, wrap_dim
-from tensorlib._core.base.work cimport run_once
+from tensorlib._core.base.work cimport share
 from tensorlib._core.reduce.unsigned cimport signed_order
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, same_shape
 from tensorlib._core.tiles.copies cimport cast, packed
 
 cdef enum:
     WIDTH = 256
+    GRAIN = 1 << 13              # elements that a thread takes at least
 
 ctypedef fused floating:
     float
@@ -135,8 +137,8 @@ cdef void recur(const floating* x, const floating* factors, floating* y, Py_ssiz
             y[at + j] = <floating>state[j]
 
 
-cdef void extremes(const ordered* x, int64_t* y, Py_ssize_t n, Py_ssize_t step, Py_ssize_t width,
-                   bint largest) noexcept nogil:
+cdef inline void extremes(const ordered* x, int64_t* y, Py_ssize_t n, Py_ssize_t step,
+                          Py_ssize_t width, bint largest) noexcept nogil:
     """y[i] := the last place of the extreme of x[0] ... x[i]; a NaN is one"""
     cdef ordered best[WIDTH]
     cdef int64_t places[WIDTH]
@@ -166,41 +168,54 @@ cdef void extremes(const ordered* x, int64_t* y, Py_ssize_t n, Py_ssize_t step, 
         y += step
 
 
-# ---- all columns ---------------------------------------------------------------------------------
+# ---- blocks of columns ---------------------------------------------------------------------------
 
-cdef void all_products(const factor* x, factor* y, Sizes size) noexcept nogil:
-    cdef Py_ssize_t o, j, at
-    for o in range(size.outer):
-        for j in range(0, size.inner, 256):              # WIDTH; Cython wants the sign of a step
-            at = o * size.n * size.inner + j
-            products(x + at, y + at, size.n, size.inner, min(<Py_ssize_t>WIDTH, size.inner - j))
+cdef inline Py_ssize_t blocks_of(const Sizes* size) noexcept nogil:
+    """How many blocks of WIDTH columns the inner sizes have."""
+    return (size.inner + WIDTH - 1) // WIDTH
 
 
-cdef void all_log_sums(const floating* x, floating* y, Sizes size) noexcept nogil:
-    cdef Py_ssize_t o, j, at
-    for o in range(size.outer):
-        for j in range(0, size.inner, 256):
-            at = o * size.n * size.inner + j
-            log_sums(x + at, y + at, size.n, size.inner, min(<Py_ssize_t>WIDTH, size.inner - j))
+cdef inline Py_ssize_t place_of_block(const Sizes* size, Py_ssize_t block,
+                                      Py_ssize_t* width) noexcept nogil:
+    """Where a block begins; `width` := its columns."""
+    cdef Py_ssize_t blocks = blocks_of(size), j = block % blocks * WIDTH
+    width[0] = min(<Py_ssize_t>WIDTH, size.inner - j)
+    return block // blocks * size.n * size.inner + j
 
 
-cdef void recur_all(const floating* x, const floating* factors, floating* y, Sizes size,
-                    bint backwards) noexcept nogil:
-    cdef Py_ssize_t o, j, at
-    for o in range(size.outer):
-        for j in range(0, size.inner, 256):
-            at = o * size.n * size.inner + j
-            recur(x + at, factors + at, y + at, size.n, size.inner,
-                  min(<Py_ssize_t>WIDTH, size.inner - j), backwards)
+cdef void all_products(const factor* x, factor* y, const Sizes* size, Py_ssize_t begin,
+                       Py_ssize_t end) noexcept nogil:
+    cdef Py_ssize_t block, width = 0, at
+    for block in range(begin, end):
+        at = place_of_block(size, block, &width)
+        products(x + at, y + at, size.n, size.inner, width)
 
 
-cdef void all_extremes(const ordered* x, int64_t* y, Sizes size, bint largest) noexcept nogil:
-    cdef Py_ssize_t o, j, at
-    for o in range(size.outer):
-        for j in range(0, size.inner, 256):
-            at = o * size.n * size.inner + j
-            extremes(x + at, y + at, size.n, size.inner, min(<Py_ssize_t>WIDTH, size.inner - j),
-                     largest)
+cdef void all_log_sums(const floating* x, floating* y, const Sizes* size, Py_ssize_t begin,
+                       Py_ssize_t end) noexcept nogil:
+    cdef Py_ssize_t block, width = 0, at
+    for block in range(begin, end):
+        at = place_of_block(size, block, &width)
+        log_sums(x + at, y + at, size.n, size.inner, width)
+
+
+cdef void recur_all(const floating* x, const floating* factors, floating* y, const Sizes* size,
+                    bint backwards, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Py_ssize_t block, width = 0, at
+    for block in range(begin, end):
+        at = place_of_block(size, block, &width)
+        recur(x + at, factors + at, y + at, size.n, size.inner, width, backwards)
+
+
+cdef void all_extremes(const ordered* x, int64_t* y, const Sizes* size, bint largest,
+                       Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Py_ssize_t block, width = 0, at
+    for block in range(begin, end):
+        at = place_of_block(size, block, &width)
+        if largest:                          # which the loops are made for
+            extremes(x + at, y + at, size.n, size.inner, width, True)
+        else:
+            extremes(x + at, y + at, size.n, size.inner, width, False)
 
 
 # ---- of any dtype --------------------------------------------------------------------------------
@@ -220,52 +235,55 @@ cdef int scan(range_fn which, int dtype, Sizes size, Tensor x, Tensor by, Tensor
     of.dtype, of.size, of.flag = dtype, size, flag
     of.x, of.y = x.data_pointer, out.data_pointer
     of.by = NULL if by is None else by.data_pointer
-    return run_once(which, &of, of.y, False)
+    return share(which, &of, of.y, size.outer * blocks_of(&size),
+                 max(GRAIN // (size.n * min(size.inner, <Py_ssize_t>WIDTH)), 1), x.numel_ < GRAIN)
 
 
 cdef void run_products(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Scan* of = <Scan*>context
     if of.dtype == INT64:
-        all_products(<const uint64_t*>of.x, <uint64_t*>of.y, of.size)
+        all_products(<const uint64_t*>of.x, <uint64_t*>of.y, &of.size, begin, end)
     elif of.dtype == FLOAT32:
-        all_products(<const float*>of.x, <float*>of.y, of.size)
+        all_products(<const float*>of.x, <float*>of.y, &of.size, begin, end)
     else:
-        all_products(<const double*>of.x, <double*>of.y, of.size)
+        all_products(<const double*>of.x, <double*>of.y, &of.size, begin, end)
 
 
 cdef void run_log_sums(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Scan* of = <Scan*>context
     if of.dtype == FLOAT32:
-        all_log_sums(<const float*>of.x, <float*>of.y, of.size)
+        all_log_sums(<const float*>of.x, <float*>of.y, &of.size, begin, end)
     else:
-        all_log_sums(<const double*>of.x, <double*>of.y, of.size)
+        all_log_sums(<const double*>of.x, <double*>of.y, &of.size, begin, end)
 
 
 cdef void run_recurrence(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Scan* of = <Scan*>context
     if of.dtype == FLOAT32:
-        recur_all(<const float*>of.x, <const float*>of.by, <float*>of.y, of.size, of.flag)
+        recur_all(<const float*>of.x, <const float*>of.by, <float*>of.y, &of.size, of.flag, begin,
+                  end)
     else:
-        recur_all(<const double*>of.x, <const double*>of.by, <double*>of.y, of.size, of.flag)
+        recur_all(<const double*>of.x, <const double*>of.by, <double*>of.y, &of.size, of.flag,
+                  begin, end)
 
 
 cdef void run_extremes(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Scan* of = <Scan*>context
     cdef int64_t* y = <int64_t*>of.y
     if of.dtype == UINT8:
-        all_extremes(<const uint8_t*>of.x, y, of.size, of.flag)
+        all_extremes(<const uint8_t*>of.x, y, &of.size, of.flag, begin, end)
     elif of.dtype == INT8:
-        all_extremes(<const int8_t*>of.x, y, of.size, of.flag)
+        all_extremes(<const int8_t*>of.x, y, &of.size, of.flag, begin, end)
     elif of.dtype == INT16:
-        all_extremes(<const int16_t*>of.x, y, of.size, of.flag)
+        all_extremes(<const int16_t*>of.x, y, &of.size, of.flag, begin, end)
     elif of.dtype == INT32:
-        all_extremes(<const int32_t*>of.x, y, of.size, of.flag)
+        all_extremes(<const int32_t*>of.x, y, &of.size, of.flag, begin, end)
     elif of.dtype == INT64:
-        all_extremes(<const int64_t*>of.x, y, of.size, of.flag)
+        all_extremes(<const int64_t*>of.x, y, &of.size, of.flag, begin, end)
     elif of.dtype == FLOAT32:
-        all_extremes(<const float*>of.x, y, of.size, of.flag)
+        all_extremes(<const float*>of.x, y, &of.size, of.flag, begin, end)
     else:
-        all_extremes(<const double*>of.x, y, of.size, of.flag)
+        all_extremes(<const double*>of.x, y, &of.size, of.flag, begin, end)
 
 
 # ---- of tensors ----------------------------------------------------------------------------------

@@ -161,15 +161,16 @@ cdef bint needs_no_tiles(const Plan* plan) noexcept nogil:
 
 
 cdef bint goes_by_several_rows(const Plan* plan) noexcept nogil:
-    """Several loops over rows of which two fit in a tile, where an operand is one row over and over
-    (a bias) and the others go on from row to row."""
+    """Loops, or one and casts, over rows of which two fit in a tile, where an operand is one row
+    over and over (a bias) or a column, and the others go on from row to row."""
     cdef const Operand* operand
     cdef int i
-    if plan.ndim != 2 or plan.program.n_steps < 2 or 2 * plan.dims[1] > plan.tile:
+    if plan.ndim != 2 or plan.program.n_steps == 0 or 2 * plan.dims[1] > plan.tile:
         return False
     for i in range(plan.program.n_inputs + 1):
         operand = &plan.operands[i]
-        if not (operand.linear or operand.scalar or operand.steps[0] == 0):
+        if not (operand.linear or operand.scalar or operand.steps[0] == 0
+                or operand.steps[1] == 0):
             return False
     return True
 

@@ -8,6 +8,8 @@ from tensorlib.ops.late import declared
 from tensorlib.ops.publish import attach_checked
 from tensorlib.ops.samples import given, refusals
 
+empty_like = FUNCTIONS["empty_like"]
+
 
 # ---- filled --------------------------------------------------------------------------------------
 
@@ -22,7 +24,9 @@ def fill(input: Tensor, value):
     >>> tensorlib.fill(tensorlib.ones(2), 3)
     tensor([3., 3.])
     """
-    return input.clone().fill_(value)
+    if input.requires_grad or isinstance(value, Tensor):
+        return input.clone().fill_(value)
+    return empty_like(input).fill_(value)
 
 
 # ---- element by element in Python ----------------------------------------------------------------

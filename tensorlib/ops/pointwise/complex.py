@@ -1,16 +1,13 @@
 """The functions of complex numbers for real ones, whose imaginary part is 0."""
 
-import math
-
 import numpy as np
 
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.ops.declare import FUNCTIONS, composite
+from tensorlib.ops.declare import composite, elementwise
 from tensorlib.ops.late import declared
-from tensorlib.ops.pointwise.comparison import where
 from tensorlib.ops.samples import given, reals, refusals
 
-add, zeros_like = FUNCTIONS["add"], FUNCTIONS["zeros_like"]
+inf, nan = float("inf"), float("nan")
 
 
 @composite(reference=np.real, samples=reals(-2, 2), method=False, view="maybe")
@@ -43,7 +40,8 @@ def resolve_neg(input: Tensor):
     return input
 
 
-@composite(reference=np.angle, samples=reals(-2, 2), out=True)
+@elementwise(reference=np.angle, samples=reals(-2, 2), edges=(0.0, 1.0, -2.5, inf, -inf, nan),
+             to_float=True, inplace=False)
 def angle(input):
     """The angle in the plane of complex numbers: 0 or, for negative numbers, pi; NaN for NaN.
 
@@ -52,9 +50,11 @@ def angle(input):
     >>> tensorlib.angle(tensorlib.tensor([2.0, -2.0]))
     tensor([0.0000, 3.1416])
     """
-    x = input if input.is_floating_point() else input.to(add(input[..., :0] if input.ndim else
-                                                             input, 1.0).dtype)
-    return where(x.isnan(), x, zeros_like(x).masked_fill(x < 0, math.pi))
+
+
+@angle.deriv
+def angle_deriv():
+    return 0
 
 
 @composite(reference=lambda x: np.swapaxes(x, -1, -2), samples=given(((2, 3),), ((2, 1, 3),)),

@@ -359,13 +359,19 @@ def heaviside(input, values):
 @composite(out=True, differentiable=False, samples=reals(-1, 1), reference=np.isposinf)
 def isposinf(input):
     """Whether each element is infinity, as bool."""
-    return input.detach() == inf
+    return infinite(input, inf)
 
 
 @composite(out=True, differentiable=False, samples=reals(-1, 1), reference=np.isneginf)
 def isneginf(input):
     """Whether each element is minus infinity, as bool."""
-    return input.detach() == -inf
+    return infinite(input, -inf)
+
+
+def infinite(input, which):
+    """Whether each element is this infinity; no integer is."""
+    x = input.detach()
+    return x == which if x.is_floating_point() else x.new_zeros(x.shape, dtype=BOOL)
 
 
 @composite(differentiable=False, samples=reals(-1, 1), reference=np.isreal)

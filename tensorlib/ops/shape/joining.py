@@ -164,9 +164,10 @@ def split(tensor: Tensor, split_size_or_sections=None, dim=0, *, split_size=None
 
 def cut(x, dim, sizes):
     """Views of `x` of these sizes along a dim, one after the other."""
-    parts, start = [], 0
+    parts, start, before = [], 0, (slice(None),) * dim
     for size in sizes:
-        parts.append(narrow(x, dim, start, size))
+        part = slice(start, start + size)
+        parts.append(x[(*before, part)] if dim else x[part])
         start += size
     return views.among_others(tuple(parts))
 
@@ -240,5 +241,6 @@ def unbind(input: Tensor, dim=0):
     if input.ndim == 0:
         raise IndexError("unbind: expects at least a 1-dimensional tensor")
     check_room("unbind", input.size(dim), Tensor.__basicsize__)
+    before = (slice(None),) * dim
     return within_memory("unbind", lambda: views.among_others(
-        tuple(narrow(input, dim, i, 1).squeeze(dim) for i in range(input.size(dim)))))
+        tuple([input[(*before, i)] if dim else input[i] for i in range(input.size(dim))])))
