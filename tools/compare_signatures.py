@@ -25,6 +25,8 @@ UNDOCUMENTED = "PyTorch does not document it"
 # Why an argument of PyTorch's is not taken, by name or by function and name.
 REASONS = {
     "out_dtype": "PyTorch has it for CUDA alone",
+    "blocksize": "there are no layouts of blocks", "dense_dim": "it follows from sparse_dim",
+    "masked_grad": "it concerns sparse tensors, which are a class of their own",
     "from": "a keyword of Python's; it is called from_ here",
     "tensor_indices_or_sections": "indices_or_sections takes tensors",
     "train": "it is training here, as in nn.functional", "cudnn_enabled": "it chooses a back end",
