@@ -256,3 +256,47 @@ def test_interpreters_end_in_any_order_and_after_errors():
         tl.ones(2, 3) @ tl.ones(2, 3)
     tl.ones(2).sin()
     assert seen == [("inner", "tanh"), ("outer", "tanh"), ("inner", "matmul"), ("outer", "matmul")]
+
+
+class PassesOn(Interpreter):
+    """Changes nothing."""
+
+    def call(self, op, args, kwargs):
+        return self.below(op, args, kwargs)
+
+
+@pytest.mark.parametrize("draw", [
+    lambda x, **options: tl.rand(3, **options), lambda x, **options: tl.randn((3,), **options),
+    lambda x, **options: tl.normal(0.0, 1.0, (3,), **options),
+    lambda x, **options: tl.randint(5, (3,), dtype=tl.float32, **options),
+    lambda x, **options: tl.randperm(3, dtype=tl.float32, **options),
+    lambda x, **options: tl.rand_like(x, **options),
+    lambda x, **options: tl.randn_like(x, **options),
+    lambda x, **options: tl.randint_like(x, 5, **options)], ids=[
+        "rand", "randn", "normal", "randint", "randperm", "rand_like", "randn_like",
+        "randint_like"])
+def test_draws_keep_their_options_under_an_interpreter(draw):
+    x = tl.ones(3)
+    tl.manual_seed(0)
+    plain = draw(x)
+    tl.manual_seed(0)
+    with PassesOn():
+        leaf, absent = draw(x, requires_grad=True, device="cpu"), draw(x, device="meta")
+        with pytest.raises(RuntimeError, match="pin_memory=True needs an accelerator"):
+            draw(x, pin_memory=True)
+    assert leaf.requires_grad and leaf.is_leaf and leaf.tolist() == plain.tolist()
+    assert absent.is_meta and absent.shape == (3,)
+
+
+def test_a_compiled_function_differentiates_by_what_it_draws():
+    def slope(x):
+        w = tl.randn(3, requires_grad=True)
+        (w * w * x).sum().backward()
+        return w.grad
+
+    x, compiled = tl.ones(3), tl.compile(slope)
+    for _ in range(3):
+        tl.manual_seed(0)
+        expected = slope(x)
+        tl.manual_seed(0)
+        assert compiled(x).tolist() == expected.tolist()

@@ -5,6 +5,9 @@ from tensorlib._core.tensor.tensor cimport Tensor
 
 cdef int chosen_dtype(str name, object dtype, object out, int otherwise) except -1
 cdef int check_options(str name, object layout, object device, object pin_memory) except -1
+cdef object offered_new(str name, tuple args, dict options, object layout, object device,
+                        object pin_memory, object requires_grad, object like=*,
+                        object memory_format=*)
 cdef Tensor sized(str name, tuple size, object size_keyword, int dtype, object device,
                   Tensor beside=*)
 cpdef object plain_number(str name, str argument, object value)

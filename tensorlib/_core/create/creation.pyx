@@ -19,7 +19,7 @@ from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.interpreters.foreign cimport shown_tensor, standing
 from tensorlib._core.interpreters.on_meta cimport new_on, twin_on
 from tensorlib._core.interpreters.profile cimport begin_making, end_making, observing
-from tensorlib._core.interpreters.stack cimport leaving, made
+from tensorlib._core.interpreters.stack cimport leaving, made, offered
 from tensorlib._core.layout.views cimport new_arranged_as
 from tensorlib._core.tensor.numbers cimport as_real, element, exact_number, write_row
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, requires_grad
@@ -28,7 +28,7 @@ from tensorlib._core.tiles.loops cimport find_cast
 
 from tensorlib._core.apply.out_argument import store_out
 from tensorlib._core.arrays.convert import tensor
-from tensorlib._core.base.device import require_device
+from tensorlib._core.base.device import CPU, device as device_type, require_device
 from tensorlib._core.base.formats import contiguous_format, preserve_format, strided
 from tensorlib._core.base.storage import OutOfMemoryError
 from tensorlib._core.tensor.numbers import OutOfRangeError
@@ -52,6 +52,24 @@ cdef int chosen_dtype(str name, object dtype, object out, int otherwise) except 
         return dtype_id(dtype)
     except TypeError as error:
         raise TypeError(f"{name}: {error}") from None
+
+
+cdef object offered_new(str name, tuple args, dict options, object layout, object device,
+                        object pin_memory, object requires_grad, object like=None,
+                        object memory_format=None):
+    """What an interpreter makes of a call for a new tensor; NotImplemented: nothing does it.
+
+    It is given `options`, and of the others those that change something. Raises: as
+    `check_options`.
+    """
+    check_options(name, layout, device, pin_memory)
+    if device is not None and device_type(device).type != getattr(like, "device", CPU).type:
+        options["device"] = device
+    if requires_grad:
+        options["requires_grad"] = True
+    if memory_format is not None:
+        options["memory_format"] = memory_format
+    return offered(None, name, args, options)
 
 
 cdef int check_options(str name, object layout, object device, object pin_memory) except -1:

@@ -14,7 +14,8 @@ from tensorlib._core.base.dtypes cimport (
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.create.creation cimport (
-    alike, check_options, chosen_dtype, finish, number_bits, plain_number, run_over, sized,
+    alike, check_options, chosen_dtype, finish, number_bits, offered_new, plain_number, run_over,
+    sized,
 )
 from tensorlib._core.create.generator cimport (
     Generator, chosen, next_draw, refuse_apart, seen_apart, sizes_apart,
@@ -196,8 +197,9 @@ def rand(*sizes, size=None, generator=None, out=None, dtype=None, layout=None, d
     Source: Salmon, Moraes, Dror & Shaw, Parallel Random Numbers: As Easy as 1, 2, 3 (SC 2011).
     """
     if watched:
-        done = offered(None, "rand", sizes if size is None else (size,), {
-            "generator": generator, "dtype": dtype, "out": out})
+        done = offered_new("rand", sizes if size is None else (size,), {
+            "generator": generator, "dtype": dtype, "out": out}, layout, device,
+            pin_memory, requires_grad)
         if done is not NotImplemented:
             return done
     check_options("rand", layout, device, pin_memory)
@@ -217,8 +219,9 @@ def randn(*sizes, size=None, generator=None, out=None, dtype=None, layout=None, 
     of `rand`.
     """
     if watched:
-        done = offered(None, "randn", sizes if size is None else (size,), {
-            "generator": generator, "dtype": dtype, "out": out})
+        done = offered_new("randn", sizes if size is None else (size,), {
+            "generator": generator, "dtype": dtype, "out": out}, layout, device,
+            pin_memory, requires_grad)
         if done is not NotImplemented:
             return done
     check_options("randn", layout, device, pin_memory)
@@ -232,8 +235,9 @@ def normal_numbers(mean, std, size, *, generator=None, out=None, dtype=None, lay
                    device=None, pin_memory=False, requires_grad=False):
     """As `randn`, with this mean and standard deviation: what `normal` does for numbers."""
     if watched:
-        done = offered(None, "normal", (mean, std, size), {
-            "generator": generator, "dtype": dtype, "out": out})
+        done = offered_new("normal", (mean, std, size), {
+            "generator": generator, "dtype": dtype, "out": out}, layout, device,
+            pin_memory, requires_grad)
         if done is not NotImplemented:
             return done
     check_options("normal", layout, device, pin_memory)
@@ -251,7 +255,8 @@ def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, pi
     Shapes: (*) -> (*). Raises: RuntimeError for integer dtypes, TypeError for what is no tensor.
     """
     if watched:
-        done = offered(None, "rand_like", (input,), {"generator": generator, "dtype": dtype})
+        done = offered_new("rand_like", (input,), {"generator": generator, "dtype": dtype},
+                           layout, device, pin_memory, requires_grad, input, memory_format)
         if done is not NotImplemented:
             return done
     x = alike("rand_like", input, dtype, layout, device, pin_memory, memory_format)
@@ -267,7 +272,8 @@ def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, p
     Shapes: (*) -> (*). Raises: RuntimeError for integer dtypes, TypeError for what is no tensor.
     """
     if watched:
-        done = offered(None, "randn_like", (input,), {"generator": generator, "dtype": dtype})
+        done = offered_new("randn_like", (input,), {"generator": generator, "dtype": dtype},
+                           layout, device, pin_memory, requires_grad, input, memory_format)
         if done is not NotImplemented:
             return done
     x = alike("randn_like", input, dtype, layout, device, pin_memory, memory_format)

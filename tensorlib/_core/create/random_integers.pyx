@@ -10,7 +10,7 @@ from tensorlib._core.base.dtypes cimport (
 )
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.create.creation cimport (
-    alike, check_options, chosen_dtype, finish, number_bits, run_over, sized,
+    alike, check_options, chosen_dtype, finish, number_bits, offered_new, run_over, sized,
 )
 from tensorlib._core.create.draws cimport DRAW_GRAIN, roomy
 from tensorlib._core.create.generator cimport Generator, chosen, next_draw, refuse_apart, seen_apart
@@ -96,8 +96,9 @@ def randint(low=None, high=None, size=None, *, generator=None, out=None, dtype=N
     and Computer Simulation 29(1), 2019: the product of 64 random bits, without the rejection.
     """
     if watched:
-        done = offered(None, "randint", (low, high, size), {
-            "generator": generator, "dtype": dtype, "out": out})
+        done = offered_new("randint", (low, high, size), {
+            "generator": generator, "dtype": dtype, "out": out}, layout, device,
+            pin_memory, requires_grad)
         if done is not NotImplemented:
             return done
     check_options("randint", layout, device, pin_memory)
@@ -123,8 +124,9 @@ def randint_like(input, low=None, high=None, *, generator=None, dtype=None, layo
     Raises: RuntimeError unless low < high, TypeError, OutOfRangeError.
     """
     if watched:
-        done = offered(None, "randint_like", (input, low, high), {
-            "generator": generator, "dtype": dtype})
+        done = offered_new("randint_like", (input, low, high), {
+            "generator": generator, "dtype": dtype}, layout, device, pin_memory, requires_grad,
+            input, memory_format)
         if done is not NotImplemented:
             return done
     if high is None:

@@ -5,12 +5,13 @@ from libc.stdint cimport int64_t, uint64_t
 from tensorlib._core.base.dtypes cimport BOOL, INT64, dtype_object
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.base.work cimport run_once
-from tensorlib._core.create.creation cimport check_options, chosen_dtype, finish, run_over, sized
+from tensorlib._core.create.creation cimport (
+    check_options, chosen_dtype, finish, offered_new, run_over, sized,
+)
 from tensorlib._core.create.draws cimport DRAW_GRAIN
 from tensorlib._core.create.generator cimport Generator, chosen, next_draw, seen_apart, sizes_apart
 from tensorlib._core.create.random_integers cimport largest
 from tensorlib._core.create.ranges cimport plain_size
-from tensorlib._core.interpreters.stack cimport offered
 from tensorlib._core.tensor.tensor cimport Tensor
 from tensorlib._core.tiles.copies cimport cast
 
@@ -89,7 +90,8 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
     cdef BitsDraw draw
     cdef Shuffles shuffles
     if watched:
-        done = offered(None, "randperm", (n,), {"generator": generator, "dtype": dtype, "out": out})
+        done = offered_new("randperm", (n,), {"generator": generator, "dtype": dtype, "out": out},
+                           layout, device, pin_memory, requires_grad)
         if done is not NotImplemented:
             return done
     length = plain_size("randperm", "n", n)

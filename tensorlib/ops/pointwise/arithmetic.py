@@ -13,11 +13,15 @@ EDGES = (0.0, -0.0, 1.0, -2.5, inf, -inf, nan)
 
 def scaled(input, other, *, alpha=1):
     """The `convert` of `add`: `other` times `alpha`."""
+    if type(alpha) is int and alpha != 1:
+        return input, mul(other, alpha)
     return sum_with("add", input, other, alpha, alpha)
 
 
 def scaled_down(input, other, *, alpha=1):
     """The `convert` of `sub`: `other` times `alpha`."""
+    if type(alpha) is int and alpha != 1:
+        return input, mul(other, alpha)
     return sum_with("sub", input, other, alpha, -alpha if type(alpha) is float else alpha)
 
 
