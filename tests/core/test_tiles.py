@@ -159,3 +159,12 @@ def test_short_rows_in_any_order_of_dims(shape, dtype, two_threads):
             np.testing.assert_array_equal(target.numpy(), moved)
             doubled = (x + x).numpy()                  # gathered to tiles, and not to the result
             np.testing.assert_array_equal(doubled, moved + moved)
+
+
+@pytest.mark.parametrize("row", [20, 100, 200, 700])
+def test_columns_of_narrow_dtypes_among_casts(row):
+    x = np.arange(64 * row).reshape(64, row).astype(np.uint8)
+    column = np.arange(-32, 32, dtype=np.int8)[:, None]
+    found = tl.from_numpy(x) + tl.from_numpy(column)
+    np.testing.assert_array_equal(found.numpy(), x.astype(np.int16) + column)
+    np.testing.assert_array_equal(tl.from_numpy(x).flip(1).numpy(), x[:, ::-1])

@@ -91,7 +91,7 @@ cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
     """Runs the elements [begin, end) of the plan's order."""
     cdef Plan* plan = <Plan*>context
     cdef bint direct = needs_no_tiles(plan), by_rows = goes_by_rows(plan)
-    cdef bint several = not by_rows and goes_by_several_rows(plan)
+    cdef bint several = not by_rows and goes_by_several_rows(plan), gathered = is_gathered(plan)
     # buffers: of inputs and constants, by their slots; of results; of what is cast on its way; of
     # operands whose rows are gathered
     cdef char* scratch = <char*>alloca(LINE + BUFFER_BYTES * max(
@@ -119,6 +119,11 @@ cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
             index[inner - 1] += count - 1
             advance(plan, index, row)
             count *= row
+        elif gathered and not by_rows:
+            count = end - begin
+            move_rows(plan, &plan.operands[0], index, at,
+                      plan.operands[1].data + begin * ITEMSIZE[plan.operands[1].dtype], count,
+                      False)
         elif (row >= SHORT_ROW or ndim == 1) and not several:
             left = row - index[inner]
             count = min(left, end - begin)
@@ -129,11 +134,6 @@ cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
                 steps[i] = plan.operands[i].steps[inner]
             run_tile(plan, pointers, steps, filled, scratch, count)
             advance(plan, index, count)
-        elif is_gathered(plan):
-            count = end - begin
-            move_rows(plan, &plan.operands[0], index, at,
-                      plan.operands[1].data + begin * ITEMSIZE[plan.operands[1].dtype], count,
-                      False)
         else:
             count = min(plan.tile, end - begin)
             if index[inner] == 0:
@@ -225,7 +225,7 @@ cdef void move_rows(const Plan* plan, const Operand* operand, const Py_ssize_t* 
     for d in range(plan.ndim):
         at[d] = index[d]
     while count:
-        if count >= slab and begins_slab(plan, at, outer):
+        if outer >= 0 and count >= slab and begins_slab(plan, at, outer):
             length = min(plan.dims[outer] - at[outer], min(count, AREA) // slab)
             move_slabs(plan, operand, at, outer, slab, length, pieces, back)
             carry(plan, at, outer, length)
@@ -245,6 +245,7 @@ cdef void move_rows(const Plan* plan, const Operand* operand, const Py_ssize_t* 
 
 cdef int slab_dim(const Plan* plan, Py_ssize_t* slab) noexcept nogil:
     """A dim with many places, as far inside as there is one; `slab` := the elements of each place.
+    -1 where rows are long enough without.
 
     Of short rows, what a row costs beside its elements is most of the time. So slabs are gone
     through together: for each place in a slab, one loop along this dim.
@@ -254,15 +255,11 @@ cdef int slab_dim(const Plan* plan, Py_ssize_t* slab) noexcept nogil:
     while d > 0 and plan.dims[d] < MANY and slab[0] * plan.dims[d] * MANY <= AREA:
         slab[0] *= plan.dims[d]
         d -= 1
-    if d < 0 or slab[0] * MANY > AREA:
-        slab[0] = AREA + 1                   # rows are long enough
-    return d
+    return d if slab[0] * MANY <= AREA else -1
 
 
 cdef inline bint begins_slab(const Plan* plan, const Py_ssize_t* at, int outer) noexcept nogil:
     cdef int d
-    if outer < 0:
-        return False
     for d in range(outer + 1, plan.ndim):
         if at[d]:
             return False

@@ -12,6 +12,7 @@ import numpy as np
 from tensorlib.ops.create.creation import made
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.ops.late import declared
+from tensorlib.ops.pointwise.special import i0
 from tensorlib.ops.samples import calls, refused_calls
 
 from_numpy = FUNCTIONS["from_numpy"]
@@ -39,10 +40,17 @@ def weights(name, length, periodic, formula, dtype, layout, device, pin_memory, 
     out = zeros(n, dtype=dtype, **{k: v for k, v in options.items() if v is not None})
     if not out.is_floating_point():
         raise RuntimeError(f"{name}: dtype must be a floating one, got {out.dtype}")
-    last = n if periodic else n - 1
-    places = 2 * np.arange(n) / last - 1 if n > 1 else np.zeros(n)
-    out.data = from_numpy(formula(places)).to(out.dtype)
+    if n == 1:
+        out.data = out.data.fill_(1)                   # as every window has in its middle
+    elif n > 1:
+        places = 2 * np.arange(n) / (n if periodic else n - 1) - 1
+        out.data = from_numpy(formula(places)).to(out.dtype)
     return out
+
+
+def bessel(x):
+    """Bessel's function I0 of an array."""
+    return i0(from_numpy(x)).numpy()
 
 
 def without_last(make):
@@ -92,7 +100,7 @@ def hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype
     """
     alpha, beta = float(alpha), float(beta)
     return weights("hamming_window", window_length, periodic,
-                   lambda x: alpha + beta * np.cos(math.pi * x) if len(x) > 1 else np.ones_like(x),
+                   lambda x: alpha + beta * np.cos(math.pi * x),
                    dtype, layout, device, pin_memory, requires_grad)
 
 
@@ -132,7 +140,7 @@ def kaiser_window(window_length, periodic=True, beta=12.0, *, dtype=None, layout
     """
     beta = float(beta)
     return weights("kaiser_window", window_length, periodic,
-                   lambda x: np.i0(beta * np.sqrt(1 - x * x)) / np.i0(beta),
+                   lambda x: bessel(beta * np.sqrt(1 - x * x)) / bessel(np.array(beta)),
                    dtype, layout, device, pin_memory, requires_grad)
 
 

@@ -17,7 +17,7 @@ from tensorlib.ops.declare import Tensors, alias, composite, publish
 from tensorlib.ops.foreign import members, within_memory
 from tensorlib.ops.late import declared
 from tensorlib.ops.samples import given, refusals
-from tensorlib.ops.shape.joining import cat, narrow, stack
+from tensorlib.ops.shape.joining import cat, stack
 
 
 def sequences(*cases):
@@ -362,8 +362,9 @@ def parts(name, x, cuts, dim, even=False):
                                + (" of one size" if even else ""))
         check_room(name, count, Tensor.__basicsize__)
         bounds = [i * (size // count) + min(i, size % count) for i in range(count + 1)]
-    return tuple(narrow(x, dim, begin, max(0, end - begin))
-                 for begin, end in zip(bounds, bounds[1:]))
+    before = (slice(None),) * dim
+    return tuple([x[(*before, slice(begin, max(begin, end)))]
+                  for begin, end in zip(bounds, bounds[1:])])
 
 
 @composite(tensors=("input",), reference=split_by(np.hsplit),
