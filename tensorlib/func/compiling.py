@@ -11,7 +11,7 @@ _compiled = deferred("tensorlib.program.compiled_modules", "compiled")
 def compile(model: Callable[..., Any] | None = None, *, fullgraph: bool = False,
             dynamic: bool | None = None, backend: Any = None, mode: str | None = None,
             options: dict[str, Any] | None = None, name: str | None = None,
-            disable: bool = False) -> Any:
+            disable: bool = False, check: bool | int = False) -> Any:
     """`model`, a function or a module, captured once for each kind of arguments and replayed.
 
     A kind is told by the structure of the arguments, the shapes, strides and dtypes of tensors and
@@ -27,9 +27,14 @@ def compile(model: Callable[..., Any] | None = None, *, fullgraph: bool = False,
     options: `{"recompute": True}` takes time for memory: element-wise results that the backward
     part needs are computed again there, where they would be kept. Of the other passes (see
     `program.optimize`), too, each runs or not as an option of its name says.
+    check: with True each replay is followed by the eager call, from the same state, and all that can
+    be seen of the two is compared to the bit; with a number, each so manieth replay is.
+    `compile(f).explain(*args)` says in words what is guarded and why; `TENSORLIB_LOGS=recompiles`
+    has each capture after the first say on standard error what made it necessary.
     dynamic, backend, mode, name and all other options are taken for PyTorch's sake and change
     nothing: every kind of shapes is captured for itself, and there is one way to run it.
-    Raises: TypeError for what can't be called and options that are no dict, program.CaptureError.
+    Raises: TypeError for what can't be called and options that are no dict, program.CaptureError, also
+        where a checked replay is not the eager call.
 
     >>> @tensorlib.compile
     ... def f(x):
@@ -37,4 +42,4 @@ def compile(model: Callable[..., Any] | None = None, *, fullgraph: bool = False,
     >>> f(tensorlib.zeros(3)), f(tensorlib.zeros(3))
     (tensor(0.), tensor(0.))
     """
-    return _compiled(model, fullgraph, options, disable)
+    return _compiled(model, fullgraph, options, disable, check)

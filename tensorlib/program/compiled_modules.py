@@ -9,7 +9,8 @@ from tensorlib._core.graph import owners
 from tensorlib.program.compiling import Compiled
 
 # The attributes of its own. All others are those of the module.
-OWN = {"_f", "_fullgraph", "_options", "_entries", "_eager", "_changes", "__wrapped__",
+OWN = {"_f", "_fullgraph", "_options", "_entries", "_eager", "_changes", "_check", "_replays",
+       "_told", "__wrapped__",
        *WRAPPER_ASSIGNMENTS}
 # Methods that return the module that they are called on.
 RETURNING = {"apply", "bfloat16", "cpu", "cuda", "double", "eval", "float", "half",
@@ -87,12 +88,16 @@ def kind_for(f: Any) -> type[Compiled]:
     return CompiledModule if isinstance(f, owners.modules.base) else Compiled
 
 
-def compiled(model: Any, fullgraph: bool, options: dict[str, Any] | None, disable: bool) -> Any:
+def compiled(model: Any, fullgraph: bool, options: dict[str, Any] | None, disable: bool,
+             check: bool | int) -> Any:
     """What `tensorlib.compile` gives."""
+    if not isinstance(check, int) or check < 0:
+        raise TypeError(f"compile: check is a bool or a number of calls, got {check!r}")
     if options is not None and not isinstance(options, dict):
         raise TypeError(f"compile: options are a dict, got {type(options).__name__}")
     if model is None:
-        return lambda f: compiled(f, fullgraph, options, disable)
+        return lambda f: compiled(f, fullgraph, options, disable, check)
     if not callable(model):
         raise TypeError(f"compile: takes a function or a module, got {type(model).__name__}")
-    return model if disable else kind_for(model)(model, bool(fullgraph), options)
+    return model if disable else kind_for(model)(model, bool(fullgraph), options,
+                                                       int(check))

@@ -1,6 +1,8 @@
 """`compile`: the trace cache, which captures a function once for each kind of arguments."""
 
+import os
 import re
+import sys
 import warnings
 from collections.abc import Callable
 from functools import partial, update_wrapper
@@ -14,7 +16,8 @@ from tensorlib.autograd.tree import flatten
 from tensorlib.program.aliases import check_results, make_constants_anew
 from tensorlib.program.backward import dependents
 from tensorlib.program.capturing import ReplayRecorder, capture, without_collections
-from tensorlib.program.dispatch import Dispatcher, Way
+from tensorlib.program.checking import compared
+from tensorlib.program.dispatch import UNDONE, Dispatcher, Way
 from tensorlib.program.errors import CaptureError, ProgramError
 from tensorlib.program.escapes import escaped
 from tensorlib.program.model import Variable
@@ -24,7 +27,7 @@ from tensorlib.program.plan import Unplanned
 from tensorlib.program.program import Program
 from tensorlib.program.replaying import Differentiable, Replay
 from tensorlib.program.reads.recorder import Reads
-from tensorlib.program.reads.reports import described, guard_of_gradient
+from tensorlib.program.reads.reports import described, guard_of_gradient, lines_of, why_not
 from tensorlib.program.results import refuse_to_return
 from tensorlib.program.signatures import Conditions, Overlaps, Signature, storage_of
 from tensorlib.program.trace import captured_names
@@ -39,9 +42,10 @@ class Compiled(Dispatcher):
     """What `compile` gives: a function that replays what it did before."""
 
     def __init__(self, f: Callable[..., Any], fullgraph: bool,
-                 options: dict[str, Any] | None = None):
-        self._f, self._fullgraph, self._options = f, fullgraph, options
+                 options: dict[str, Any] | None = None, check: int = 0):
+        self._f, self._fullgraph, self._options, self._check = f, fullgraph, options, check
         self._entries: list[Way] = []
+        self._told: list[str] = []           # what each capture after the first was for
         self._eager, self._changes = False, 0
         update_wrapper(self, f if hasattr(f, "__name__") else type(f), updated=())
 
@@ -52,13 +56,15 @@ class Compiled(Dispatcher):
         return self if instance is None else partial(self, instance)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self._f, self._fullgraph, self._options)     # a copy captures anew
+        return type(self), (self._f, self._fullgraph, self._options, self._check)   # captures anew
 
     def __repr__(self) -> str:
         return f"compile({self._f!r})"
 
     def _capture(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What the function returns, after there is an entry for calls of this kind."""
+        if self._entries or self._changes:
+            self._tell(args, kwargs)
         if len(self._entries) >= MOST_TRACES:
             self._eager = True
             warn(f"compile: {name_of(self._f)} was captured for {MOST_TRACES} kinds of arguments; "
@@ -94,12 +100,47 @@ class Compiled(Dispatcher):
                 guards.all.extend(guard_of_gradient(x) for x in recorder.graded)
                 self._changes = 0
         except (Unplanned, CaptureError, ProgramError) as error:
+            recorder.reads.forget()
             if self._fullgraph:
                 raise CaptureError(f"compile: {name_of(self._f)}: {error}") from None
             warn(f"compile: {name_of(self._f)} runs eagerly: {error}{line_of(self._f, str(error))}")
             way = Way(kind, Conditions([], [], []))       # all calls of this kind run eagerly
+            way.why = str(error)
         self._entries.insert(0, way)
         return result[0]
+
+
+    def _tell(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Notes why a call is captured that is not the first."""
+        why = "; ".join(dict.fromkeys(why_not(way, args, kwargs) for way in self._entries)) or (
+            "the call before it changed what it read")
+        self._told.append(why)
+        del self._told[:-MOST_TRACES]
+        if "recompiles" in os.environ.get("TENSORLIB_LOGS", "").split(","):
+            sys.stderr.write(f"compile: {name_of(self._f)} is captured again: {why}\n")
+
+    def _checked(self, way: Way, tensors: list[Tensor], args: tuple[Any, ...],
+                 kwargs: dict[str, Any]) -> Any:
+        """What the eager call gives, compared with the replay."""
+        def replayed() -> Any:
+            found = way.run(tensors)
+            return self._f(*args, **kwargs) if found is UNDONE else found
+        return compared(name_of(self._f), replayed, lambda: self._f(*args, **kwargs),
+                        [*tensors, *(x.value for x in way.replay.lasting if not x.fixed)],
+                        way.replay.calls)
+
+    def explain(self, *args: Any, **kwargs: Any) -> None:
+        """Calls the function, and prints how: what is guarded, each with the line that read it, what
+        refuses, and why it was captured again, if it was.
+
+        >>> scale = 2
+        >>> tensorlib.compile(lambda x: x * scale).explain(tensorlib.ones(2))
+        <lambda>: replayed; 1 kind of calls is captured
+        guarded beside the arguments:
+          'scale' of a dict, <doctest...>:1
+        """
+        self(*args, **kwargs)
+        print("\n".join(lines_of(name_of(self._f), self._entries, self._told, args, kwargs)))
 
 
 def guards_of(recorder: ReplayRecorder, tensors: list[Tensor]) -> Guards:

@@ -13,7 +13,7 @@ from tensorlib._core.arrays.as_numbers import differentiating
 from tensorlib.autograd.tree import unflatten
 from tensorlib.batch import running_levels
 
-cdef object UNDONE = object()            # no result: the replay failed, and changed nothing
+UNDONE = object()            # no result: the replay failed, and changed nothing
 
 
 @cython.binding(False)            # methods check their `self`
@@ -22,13 +22,14 @@ cdef class Way:
 
     machine: what the replay has run, where there is no graph to note and no control flow, else
     None. places: of each leaf of the result, its place among what is replayed; -1 for what is as in
-    `leaves`. inference: the results were made in inference mode.
+    `leaves`. inference: the results were made in inference mode. why: why it has no replay.
     """
 
     cdef readonly Signature kind
     cdef readonly object replay
-    cdef Conditions conditions
-    cdef Overlaps overlaps
+    cdef public str why
+    cdef readonly Conditions conditions
+    cdef readonly Overlaps overlaps
     cdef Machine machine
     cdef object structure
     cdef tuple values
@@ -45,7 +46,7 @@ cdef class Way:
         self.values = () if replay is None else tuple(replay.values)
         self.single = structure is not None and structure.kind is None and places == [0]
 
-    cdef object run(self, list tensors):
+    cpdef object run(self, list tensors):
         """What a call gives; UNDONE where it fails, as the function itself has to do then."""
         cdef list found, leaves
         cdef Py_ssize_t i
@@ -72,11 +73,14 @@ cdef class Way:
 
 
 cdef class Dispatcher:
-    """A function that replays what it did. Its class adds `_capture`, for calls of a new kind."""
+    """A function that replays what it did. Its class adds `_capture`, for calls of a new kind,
+    and `_checked`, which compares."""
 
     cdef public object _f
     cdef public list _entries             # the last way first
     cdef public bint _eager
+    cdef public Py_ssize_t _check         # each how many replays the function runs too; 0 for none
+    cdef public Py_ssize_t _replays       # since it last did
 
     def __call__(self, *args, **kwargs):
         cdef Way way
@@ -88,6 +92,11 @@ cdef class Dispatcher:
             tensors = way.kind.tensors_of(args, kwargs)
             if tensors is not None and way.conditions.hold() and (
                     way.overlaps is None or way.overlaps.hold(tensors)):
+                if self._check and way.replay is not None:
+                    self._replays += 1
+                    if self._replays >= self._check:
+                        self._replays = 0
+                        return self._checked(way, tensors, args, kwargs)
                 found = UNDONE if way.replay is None else way.run(tensors)
                 return self._f(*args, **kwargs) if found is UNDONE else found
         return self._capture(args, kwargs)

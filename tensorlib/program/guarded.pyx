@@ -28,9 +28,11 @@ cdef extern from *:
     #else
     #define TAG_OF(t) ((t)->tp_version_tag)
     #endif
+    #define LOOKS_UP_AS_USUAL(t) ((t)->tp_getattro == PyObject_GenericGetAttr)
     """
     uint64_t VERSION_OF(PyObject* d)
     unsigned int TAG_OF(PyTypeObject* t)
+    bint LOOKS_UP_AS_USUAL(PyTypeObject* t)
 
 cdef extern from "Python.h":
     PyObject* PyCell_GET(PyObject* cell)
@@ -53,6 +55,11 @@ MISSING = Missing()
 def is_written_in_python(kind):
     """Whether a class was made by a `class` statement, and not by an extension module."""
     return (<PyTypeObject*>kind).tp_dealloc == (<PyTypeObject*>Missing).tp_dealloc
+
+
+def is_generic(kind):
+    """Whether a class has Python's own way to look an attribute up."""
+    return LOOKS_UP_AS_USUAL(<PyTypeObject*>kind)
 
 
 def in_class(kind, str name):

@@ -18,8 +18,8 @@ cdef class Signature:
     cdef bint look_at_parts(self, list names, list parts, value, list found) except -1
 
 cdef class Conditions:
-    cdef list values, examples, requires, leaves, bare
-    cdef Guards guards
+    cdef readonly list values, examples, requires, leaves, bare
+    cdef readonly Guards guards
     cpdef bint hold(self) except -1
 
 cdef bint laid_out_as(Tensor x, Tensor y) noexcept
@@ -28,4 +28,4 @@ cdef Tensor like_on_meta(Tensor x)
 cdef class Overlaps:
     cdef list values, firsts, seconds, known
     cdef Py_ssize_t count
-    cdef bint hold(self, list tensors) except -1
+    cpdef bint hold(self, list tensors) except -1

@@ -80,6 +80,25 @@ cdef class Signature:
             return list(args) if self.has_tensors(args) else None
         return found if self.look(self.shape, (args, kwargs), found) else None
 
+    def why(self, args, kwargs):
+        """Why a call is of another kind, in words."""
+        cdef Signature other = Signature(args, kwargs)
+        if self.grad != other.grad or self.inference != other.inference:
+            return "the grad mode is another"
+        if self.default_dtype != other.default_dtype:
+            return "the default dtype is another"
+        for i, (x, y) in enumerate(zip(self.examples, other.examples)):
+            if not laid_out_as(<Tensor>x, <Tensor>y):
+                return (f"tensor {i} of the arguments is {y.dtype} of shape {tuple(y.shape)} and "
+                        f"strides {y.stride()}, and was {x.dtype} of shape {tuple(x.shape)} and "
+                        f"strides {x.stride()}")
+            if self.requires[i] != other.requires[i]:
+                return f"tensor {i} of the arguments has another place in a graph"
+        for x, y in zip(self.others, other.others):
+            if not is_same(x, y):
+                return f"an argument is another {type(y).__name__}"
+        return "the arguments have another structure"
+
     cdef bint has_tensors(self, tuple args) except -1:
         """Whether a call has as many arguments, each another tensor, laid out as these were."""
         cdef Py_ssize_t i, k, n = len(args)
@@ -147,6 +166,19 @@ cdef class Conditions:
         self.examples = [like_on_meta(x) for x in values]
         self.requires = [place_in_graph(<Tensor?>x) for x in values]
 
+    def why(self):
+        """What is not as it was, in words, or the guard that does not hold; None where all is."""
+        for i, x in enumerate(self.values):
+            if not is_like(<Tensor>x, <Tensor>self.examples[i], <int>self.requires[i]):
+                return (f"a tensor from outside of shape {tuple(self.examples[i].shape)} is now of "
+                        f"shape {tuple(x.shape)}, or has other strides, another dtype or another "
+                        "place in a graph")
+        if not are_without_grads(self.bare):
+            return "a gradient was there before"
+        if not are_without_hooks(self.leaves):
+            return "a leaf has a hook"
+        return None if self.guards is None else self.guards.broken()
+
     cpdef bint hold(self) except -1:
         """Whether all is as it was."""
         cdef Py_ssize_t i
@@ -180,7 +212,7 @@ cdef class Overlaps:
                     self.seconds.append(i)
                     self.known.append(overlap(<Tensor>given[k], <Tensor>given[i]))
 
-    cdef bint hold(self, list tensors) except -1:
+    cpdef bint hold(self, list tensors) except -1:
         """Whether it is as it was for these arguments."""
         cdef Py_ssize_t i, k, place
         for i in range(len(self.firsts)):

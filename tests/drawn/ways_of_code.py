@@ -118,6 +118,8 @@ WAYS = {
     "8.6 match or": Way("match o:\n    case 1 | 2: y = y * 2\n    case _: y = y * 3",
         "global o; o = 3", "o = 2"),
     "8.6 match capture": Way("match o:\n    case [*r]: y = y * len(r)", "o.append(1)", "o = [1]"),
+    "8.6 match arguments": Way("match o:\n    case S(k): y = y * k", "S.__match_args__ = ('b',)",
+        "class S:\n    __match_args__ = ('a',)\n    a, b = 2, 3\no = S()"),
     "8.7 function definition default": Way("def g(k=o): return k\ny = y * g()", "global o; o = 3",
         "o = 2"),
     "8.7 decorator": Way("@G\ndef g(): return 2\ny = y * g()", "global G; G = lambda f: lambda: 7",

@@ -1,5 +1,6 @@
 """What a call of a function reads, by what kind of function it is."""
 
+from abc import ABCMeta
 from functools import partial
 from types import (
     BuiltinFunctionType,
@@ -19,9 +20,9 @@ import numpy as np
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.call_forms import user_line
 from tensorlib.program.dispatch import Dispatcher
-from tensorlib.program.guarded import MISSING
+from tensorlib.program.guarded import MISSING, in_class
 from tensorlib.program.model import Variable
-from tensorlib.program.reads import sources
+from tensorlib.program.reads import settings, sources
 from tensorlib.program.reads.known import (
     ATOMS,
     CLASSES,
@@ -47,6 +48,10 @@ def called(reads: Reads, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     special = SPECIAL_CALLS.get(id(f))
     if special is not None:
         special(reads, *args, **kwargs)
+    elif settings.is_changing(f):
+        unknown(reads, name_of(f))
+    elif settings.is_giving(f):
+        settings.note(reads, f, args)
     elif kind is FunctionType:
         if is_trusted(sources.own_code(f).co_filename):
             reads.passed((*args, *kwargs.values()))
@@ -55,6 +60,8 @@ def called(reads: Reads, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     elif kind is MethodType:
         called(reads, f.__func__, (f.__self__, *args), kwargs)
     elif kind is partial:
+        for name in ("func", "args", "keywords"):
+            reads.value(f, getattr, name)
         reads.note(f.keywords, "dict", None, list(f.keywords.items()))
         called(reads, f.func, (*f.args, *args), {**f.keywords, **kwargs})
     elif issubclass(kind, Dispatcher):
@@ -99,6 +106,9 @@ def foreign_called(reads: Reads, f: Any, kind: type, args: tuple[Any, ...],
                    kwargs: dict[str, Any]) -> None:
     """Notes what a call of an object that is not written in Python reads."""
     if kind.__module__ in ("operator", "_operator"):       # itemgetter and the like
+        for x in args:
+            if issubclass(type(x), type) and kind.__name__ == "attrgetter":
+                unknown(reads, "an attribute of a class by operator.attrgetter")
         reads.passed((*args, *kwargs.values()))
     elif kind.__module__ == "typing" or kind.__name__ == "GenericAlias":
         reads.passed((*args, *kwargs.values()))
@@ -112,6 +122,10 @@ def class_called(reads: Reads, cls: type, args: tuple[Any, ...], kwargs: dict[st
         if len(args) == 1:
             reads.note(args[0], "kind", None, type(args[0]))
         return
+    if in_class(cls, "__del__") is not MISSING:
+        unknown(reads, f"{name_of(cls)}.__del__")
+    if id(cls) in settings.WRITING and not all(id(type(x)) in ATOMS for x in args):
+        settings.note_writing(reads)
     if cls is super or id(cls) in CLASSES or is_of_library(cls) or (
             is_of_numpy(cls) and (issubclass(cls, np.generic) or cls is np.dtype)):
         if cls is not super:
@@ -131,6 +145,10 @@ def class_called(reads: Reads, cls: type, args: tuple[Any, ...], kwargs: dict[st
 def function_called(reads: Reads, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Notes what a call of a function reads that is not written in Python."""
     if is_known(f):
+        if id(f) in settings.WRITING and id(type(args[0])) not in ATOMS:
+            settings.note_writing(reads)
+        if is_of_numpy(f) or type(f) is np.ufunc:
+            settings.note(reads, np.geterr)
         reads.passed((getattr(f, "__wrapped__", None), *args, *kwargs.values()))
     else:
         unknown(reads, name_of(f))
@@ -164,6 +182,8 @@ def method_called(reads: Reads, owner: Any, name: str, f: Any, args: tuple[Any, 
             reads.must_be_young(owner, f"{name} of a {kind.__name__} from outside")
         reads.passed((*args, *kwargs.values()))
     elif issubclass(kind, (Tensor, Variable)) or is_of_library(kind):
+        if name == "initial_seed":
+            reads.value(owner, asked, name)
         reads.passed((owner, *args, *kwargs.values()))
     elif not is_foreign(kind) and name in vars(object):
         reads.passed(args)
@@ -249,6 +269,8 @@ def kinds_read(reads: Reads, x: Any, kinds: Any) -> None:
             waiting += each
         else:
             reads.meet(type(each))
+            if issubclass(type(each), ABCMeta):
+                settings.note_kinds(reads)
 
 
 def vars_read(reads: Reads, *x: Any) -> None:
@@ -262,6 +284,11 @@ def vars_read(reads: Reads, *x: Any) -> None:
 def called_back(reads: Reads, f: Any, *args: Any, **kwargs: Any) -> None:
     """Notes what is called by `callable` and the like: nothing but the class."""
     reads.operand(f, False)
+
+
+def asked(x: Any, name: str) -> Any:
+    """What a method without arguments gives."""
+    return getattr(x, name)()
 
 
 def bases_of(x: Any, _: Any) -> Any:

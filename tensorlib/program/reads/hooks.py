@@ -160,6 +160,14 @@ def matched(x: Any) -> Any:
     return x
 
 
+def matching(cls: Any) -> None:
+    """Tells of a class in a pattern of `match`."""
+    reads = recorders.get(get_ident())
+    if reads is not None and isinstance(cls, type):
+        reads.noted(reads.in_class, cls, "__match_args__")
+        reads.noted(called, reads, isinstance, (None, cls), {})
+
+
 class decorator:
     """A decorator, which is called as other functions are."""
 
@@ -222,5 +230,5 @@ def layout_of(x: Tensor, _: Any) -> Any:
 
 told.update((f.__name__, f) for f in (
     attribute, element, call, contains, operand, tested, iterated, unpacked, keywords, made,
-    entered, matched, decorator, written_attribute, written_part, augmented_attribute,
+    entered, matched, matching, decorator, written_attribute, written_part, augmented_attribute,
     augmented_part, read_cell, written_cell, slice))

@@ -11,7 +11,6 @@ import cmath
 import collections
 import copy
 import datetime
-import decimal
 import enum
 import fractions
 import functools
@@ -39,8 +38,8 @@ ATOMS = frozenset(map(id, (
     int, float, complex, bool, str, bytes, type(None), type(...), type(NotImplemented), range,
     dtype, device, Format, type(np.dtype), *(type(np.dtype(x)) for x in "?bBhHiIlLqQefdgFDGmMSUVO"),
     re.Pattern, re.Match, datetime.datetime, datetime.date, datetime.time, datetime.timedelta,
-    datetime.timezone, decimal.Decimal, types.CodeType, types.TracebackType, property, staticmethod,
-    classmethod, types.GetSetDescriptorType, types.MemberDescriptorType, types.GenericAlias,
+    datetime.timezone, types.CodeType, types.TracebackType, property, staticmethod, classmethod,
+    types.GetSetDescriptorType, types.MemberDescriptorType, types.GenericAlias,
     types.UnionType, types.WrapperDescriptorType,
     types.MethodDescriptorType, types.ClassMethodDescriptorType, types.MethodWrapperType)))
 # What has a state of elements, and how they are seen all at once.
@@ -61,7 +60,7 @@ CLASSES = {id(x) for x in (
     super, tuple, zip, functools.partial, functools.partialmethod, types.SimpleNamespace,
     types.MethodType,
     types.MappingProxyType, types.FunctionType, collections.deque, collections.OrderedDict,
-    collections.defaultdict, array.array, decimal.Decimal, fractions.Fraction, datetime.timedelta,
+    collections.defaultdict, array.array, fractions.Fraction, datetime.timedelta,
     datetime.datetime, datetime.date, operator.itemgetter, operator.attrgetter,
     operator.methodcaller, weakref.ref, *(x for x in vars(itertools).values()
                                           if isinstance(x, type)),

@@ -6,6 +6,7 @@ generation of Python's garbage collector.
 """
 
 import gc
+from types import GeneratorType
 from typing import Any
 
 from tensorlib._core.tensor.tensor import Tensor
@@ -24,7 +25,7 @@ from tensorlib.program.guarded import (
     youngest,
 )
 from tensorlib.program.plan import Unplanned
-from tensorlib.program.reads.known import ATOMS
+from tensorlib.program.reads.known import ATOMS, is_trusted
 from tensorlib.program.reads.sources import own_code
 
 # The attributes of a tensor that a signature compares, and what is the same for all tensors.
@@ -65,6 +66,9 @@ class Notes:
     def end(self) -> None:
         """Is called after it ran."""
         self.young = ids_of_youngest()
+        if any(map(has_an_end_to_come, (*self.made.values(), *(
+                x for x, _ in self.only_young.values())))):
+            self.fail("a generator has not come to its end, and what it does then is not known")
         if self.collects:
             gc.enable()
 
@@ -166,6 +170,12 @@ class Notes:
                     raise Unplanned(f"a {type(x).__name__} is an argument, and is read from "
                                     f"outside as well, {line}")
             self.old[id(x)] = x
+
+
+def has_an_end_to_come(x: Any) -> bool:
+    """Whether code of the user's may run where a generator is let go of."""
+    return type(x) is GeneratorType and x.gi_frame is not None and (
+        x.gi_code.co_name != "<genexpr>" and not is_trusted(x.gi_code.co_filename))
 
 
 def check_argument(kind: str, key: Any, line: str) -> None:

@@ -2,7 +2,14 @@
 
 from collections import OrderedDict, defaultdict, deque
 from functools import partial
-from types import BuiltinFunctionType, FunctionType, GeneratorType, MethodType, ModuleType
+from types import (
+    BuiltinFunctionType,
+    FunctionType,
+    GeneratorType,
+    MethodType,
+    ModuleType,
+    WrapperDescriptorType,
+)
 from typing import Any
 
 import numpy as np
@@ -11,7 +18,7 @@ from tensorlib._core.graph import owners
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.call_forms import user_line
 from tensorlib.program.dispatch import Dispatcher
-from tensorlib.program.guarded import MISSING, in_class
+from tensorlib.program.guarded import MISSING, in_class, is_generic
 from tensorlib.program.model import Variable
 from tensorlib.program.reads.functions import Observer, is_library_function
 from tensorlib.program.reads.known import (
@@ -90,6 +97,11 @@ class Reads(Observer):
             elif issubclass(kind, (FunctionType, MethodType, partial, Dispatcher)):
                 if kind is MethodType:
                     waiting.append(x.__self__)
+                elif kind is partial:
+                    self.value(x, getattr, "func")
+                    self.value(x, getattr, "args")
+                    self.value(x, getattr, "keywords")
+                    self.note(x.keywords, "dict", None, list(x.keywords.items()))
                 self.observe(x)
             elif issubclass(kind, Tensor):
                 self.meet(kind)
@@ -225,6 +237,9 @@ class Reads(Observer):
                 self.met[id(x)] = x
                 self.note(x, "kind", None, kind)
             self.in_class(kind, "__getattribute__")
+        if kind is not MethodType and not is_usual(kind) and not (
+                is_of_library(kind) or is_of_numpy(kind)):       # threads' own, weak references
+            self.fail(f"what an attribute of a {kind.__name__} reads is not known, {user_line()}")
         found = self.in_class(kind, name)
         setter = in_class(type(found), "__set__") if found is not MISSING else MISSING
         if setter is not MISSING:
@@ -297,7 +312,7 @@ class Reads(Observer):
         elif issubclass(kind, type):
             self.meet(type(x))
         elif id(kind) not in CALLABLE and not issubclass(kind, (ModuleType, np.generic)) and not (
-                is_of_library(kind) or issubclass(kind, (tuple, slice)) or id(kind) in VIEWS
+                is_of_library(kind) or issubclass(kind, (tuple, slice))
                 or issubclass(kind, BaseException)):
             self.must_be_young(x, f"what a {kind.__name__} does is not known")
 
@@ -358,6 +373,12 @@ class Reads(Observer):
         return None
 
 
+def is_usual(kind: type) -> bool:
+    """Whether objects of a class look attributes up as most do, or in Python."""
+    getter = in_class(kind, "__getattribute__")
+    return type(getter) is not WrapperDescriptorType or is_generic(getter.__objclass__)
+
+
 def is_module(x: Any) -> bool:
     """Whether an object is a module of `nn`."""
     return issubclass(type(x), owners.modules.base)
@@ -396,6 +417,5 @@ def has(x: Any, name: str) -> bool:
 HASHES = {x.__hash__ for x in SAFE_KEYS}
 CALLABLE = set(map(id, (
     FunctionType, MethodType, BuiltinFunctionType, COMPILED, partial, type, GeneratorType)))
-VIEWS = {id(type(x)) for x in ({}.keys(), {}.values(), {}.items())}
 # Attributes of a tensor that are made of its elements, or are told of in another way.
 MADE_OF_TENSORS = {"T", "mT", "H", "mH", "data", "real", "imag", "grad", "grad_fn"}

@@ -35,7 +35,9 @@ def what(guard: Guard) -> str:
         return f"{names} of a {kind}" if names else f"a {kind} of {len(x)} entries"
     if isinstance(guard, TypeGuard):
         changed = [name for name, before in guard.read.items() if in_class(x, name) is not before]
-        return f"{', '.join(changed or guard.read)} of the class {x.__qualname__}"
+        names = changed or [*[x for x in guard.read if not x.startswith("__")],
+                            *["special methods"] * any(x.startswith("__") for x in guard.read)]
+        return f"{', '.join(names)} of the class {x.__qualname__}"
     if isinstance(guard, ListGuard):
         places = ", ".join(map(str, guard.read))
         return f"a {kind}" + (f" at {places}" if guard.whole is None else "")
@@ -48,6 +50,38 @@ def what(guard: Guard) -> str:
     if isinstance(guard, ValueGuard) and isinstance(guard.key, str):
         return f"{guard.key} of a {kind}"
     return f"a {kind}"
+
+
+def why_not(way: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    """Why a call is not of the kind that a way was captured for, in words."""
+    tensors = way.kind.tensors_of(args, kwargs)
+    if tensors is None:
+        return way.kind.why(args, kwargs)
+    broken = way.conditions.why()
+    if broken is not None:
+        return broken if isinstance(broken, str) else f"changed: {described(broken)}"
+    if way.overlaps is not None and not way.overlaps.hold(tensors):
+        return "arguments share memory in another way"
+    return "nothing differs any more"
+
+
+def lines_of(name: str, ways: list[Any], told: list[str], args: tuple[Any, ...],
+             kwargs: dict[str, Any]) -> list[str]:
+    """What there is to say of a compiled function and of one of its calls."""
+    way = next((x for x in ways if x.kind.tensors_of(args, kwargs) is not None
+                and not x.conditions.why()), None)
+    count = f"{len(ways)} kind{'s' * (len(ways) != 1)} of calls {'is' if len(ways) == 1 else 'are'}"
+    if way is None:
+        lines = [f"{name}: captured in each call; {count} captured"]
+    elif way.replay is None:
+        lines = [f"{name}: runs eagerly: {way.why}"]
+    else:
+        lines = [f"{name}: replayed; {count} captured", "guarded beside the arguments:",
+                 *(f"  {x}" for x in dict.fromkeys(map(described, way.conditions.guards.all)))]
+        if way.conditions.values:
+            lines.append("read in each call: " + ", ".join(
+                f"a tensor of shape {tuple(x.shape)}" for x in way.conditions.values))
+    return lines + [f"captured again, since {x}" for x in told]
 
 
 def guard_of_gradient(x: Tensor) -> Guard:

@@ -184,7 +184,9 @@ class Rewriter(ast.NodeTransformer):
             for x in ast.walk(node):
                 if isinstance(x, (ast.MatchClass, ast.MatchValue)):
                     name = x.cls if isinstance(x, ast.MatchClass) else x.value
-                    if not isinstance(name, ast.Constant):
+                    if isinstance(x, ast.MatchClass):
+                        found.append(self.told("matching", self.visit(clone(name))))
+                    elif not isinstance(name, ast.Constant):
                         found.append(self.visit(clone(name)))
         self.at = before
         return [ast.fix_missing_locations(ast.copy_location(ast.Expr(x), node)) for x in found]

@@ -1,0 +1,71 @@
+"""Settings: functions that give or change what holds for all code, and what reads or writes files.
+
+What a setting gives is asked for again before each replay. What changes one ends the capture, since
+a replay would not do it again.
+"""
+
+from abc import get_cache_token
+from typing import Any
+
+import numpy as np
+
+from tensorlib._core.arrays.printing import get_printoptions
+from tensorlib.program.reads.known import ATOMS, is_of_library
+
+# Functions of the library, by their names: some of them lie on floors above this one.
+GIVING = frozenset("""are_deterministic_algorithms_enabled get_autocast_dtype get_default_device
+    get_default_dtype get_default_load_endianness get_deterministic_debug_mode
+    get_float32_matmul_precision get_num_interop_threads get_num_threads get_printoptions
+    initial_seed is_anomaly_enabled is_autocast_enabled is_autocast_available
+    is_deterministic_algorithms_warn_only_enabled is_grad_enabled is_inference_mode_enabled
+    is_warn_always_enabled get_worker_info""".split())
+CHANGING = frozenset("""add_safe_globals clear_safe_globals empty_cache get_rng_state load
+    load_state_dict_from_url printoptions reset_peak save set_cache_limit set_default_device
+    set_default_dtype set_default_load_endianness set_default_tensor_type
+    set_default_validate_args set_deterministic_debug_mode set_detect_anomaly
+    set_float32_matmul_precision set_flush_denormal set_num_interop_threads set_num_threads
+    set_printoptions set_rng_state set_sharing_strategy set_warn_always show_config stats summary
+    use_deterministic_algorithms""".split())
+OF_NUMPY = {id(x) for x in (np.geterr, np.get_printoptions)}
+CHANGING_NUMPY = {id(x) for x in (
+    np.seterr, np.set_printoptions, np.errstate, np.printoptions, np.seterrcall, np.geterrcall,
+    np.setbufsize, np.getbufsize, np.load, np.save, np.savez, np.savez_compressed, np.loadtxt,
+    np.savetxt, np.genfromtxt, np.fromfile, np.memmap, np.show_config, np.lib.format.open_memmap)}
+WRITING = {id(x) for x in (str, repr, format, ascii, np.array2string, np.array_repr, np.array_str)}
+
+
+def is_changing(f: Any) -> bool:
+    """Whether a function, or a class, changes a setting, or reads or writes a file."""
+    return id(f) in CHANGING_NUMPY or is_of_library(f) and name_of(f) in CHANGING
+
+
+def is_giving(f: Any) -> bool:
+    """Whether a function gives a setting."""
+    return id(f) in OF_NUMPY or is_of_library(f) and name_of(f) in GIVING
+
+
+def name_of(f: Any) -> Any:
+    """What a function is called."""
+    return getattr(f, "__name__", None)
+
+
+def given_now(f: Any, args: tuple[Any, ...]) -> Any:
+    """What a setting is, such that it can be compared."""
+    found = f(*args)
+    return found if id(type(found)) in ATOMS else repr(found)
+
+
+def note(reads: Any, f: Any, args: tuple[Any, ...] = ()) -> None:
+    """Notes what a setting is."""
+    reads.value(f, given_now, args)
+
+
+def note_writing(reads: Any) -> None:
+    """Notes how arrays and tensors are written."""
+    note(reads, get_printoptions)
+    note(reads, np.get_printoptions)
+
+
+def note_kinds(reads: Any) -> None:
+    """Notes which classes are registered with abstract ones."""
+    note(reads, get_cache_token)

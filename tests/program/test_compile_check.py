@@ -1,0 +1,94 @@
+"""`compile(check=)`, `explain` and the log of captures: a user can ask what is replayed and why."""
+
+import pytest
+
+import tensorlib as tl
+from tensorlib import nn
+from tensorlib.program import CaptureError
+from tensorlib.program.reads import settings
+from tensorlib.program.replaying import Replay
+
+SCALE = 2.0
+
+
+def trained(check):
+    """Everything that training a small model leaves behind."""
+    tl.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 3), nn.Dropout(), nn.BatchNorm1d(3))
+    optimizer = tl.optim.Adam(model.parameters())
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = (model(x) * SCALE).square().mean()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    compiled = tl.compile(step, fullgraph=True, check=check)
+    losses = [compiled(tl.randn(4, 3)).item() for _ in range(6)]
+    state = [x.tolist() for x in model.state_dict().values()]
+    return losses, state, tl.rand(2).tolist()
+
+
+@pytest.mark.parametrize("check", [True, 2])
+def test_a_checked_step_trains_as_one_that_is_not(check):
+    assert trained(check) == trained(False)
+
+
+@pytest.mark.parametrize("check, first", [(True, 1), (3, 3)])
+def test_a_replay_that_differs_is_told_of(monkeypatch, check, first):
+    f = tl.compile(lambda x: (x * 2).tanh(), check=check, fullgraph=True)
+    x = tl.ones(3, requires_grad=True)
+    f(x)
+    run = Replay.values_for
+    for wrong in (lambda found: [x + 1e-3 for x in found], lambda found: [x[:2] for x in found]):
+        f._replays = 0
+        monkeypatch.setattr(Replay, "values_for", lambda *args: wrong(run(*args)))
+        for _ in range(first - 1):
+            f(x)
+        with pytest.raises(CaptureError, match="result 0 of the replay is not that of the eager"):
+            f(x)
+        monkeypatch.undo()
+        f(x)
+
+
+def test_what_a_checked_call_raises_is_what_the_function_raises():
+    f = tl.compile(nn.functional.nll_loss, check=True, fullgraph=True)
+    assert f(tl.zeros(2, 3), tl.tensor([0, 1])).item() == f(tl.zeros(2, 3), tl.tensor([0, 1])).item()
+    with pytest.raises(IndexError):
+        f(tl.zeros(2, 3), tl.tensor([0, 7]))
+
+
+def test_check_takes_a_number_of_calls():
+    for check in (-1, 0.5, "all"):
+        with pytest.raises(TypeError, match="check is a bool or a number of calls"):
+            tl.compile(lambda x: x, check=check)
+
+
+def test_explain_names_what_is_guarded_and_where_it_was_read(capsys, monkeypatch):
+    f = tl.compile(lambda x: x * SCALE)
+    f.explain(tl.ones(2))
+    told = capsys.readouterr().out
+    assert "<lambda>: replayed; 1 kind of calls is captured" in told
+    assert "'SCALE' of a dict, test_compile_check.py:" in told
+    monkeypatch.setenv("TENSORLIB_LOGS", "recompiles")
+    f(tl.ones(3))
+    assert "tensor 0 of the arguments is" in capsys.readouterr().err
+    monkeypatch.setitem(globals(), "SCALE", 3.0)
+    f.explain(tl.ones(3))
+    told = capsys.readouterr()
+    assert "changed: 'SCALE' of a dict" in told.err and told.err.count("captured again") == 1
+    assert "captured again, since" in told.out and "3 kinds of calls are captured" in told.out
+
+
+def test_explain_says_what_refuses(capsys):
+    with pytest.warns(RuntimeWarning, match="runs eagerly"):
+        tl.compile(lambda x: x * x.sum().item()).explain(tl.ones(2))
+    assert "<lambda>: runs eagerly: item: the value of a tensor" in capsys.readouterr().out
+
+
+def test_each_public_setting_is_known_to_captures():
+    """A function that sets or gives what holds for all code has a place in one of the two lists."""
+    named = {name for name in dir(tl) if name.startswith(("get_", "set_", "is_", "are_", "use_"))
+             and not isinstance(getattr(tl, name), type) and not hasattr(tl.Tensor, name)}
+    assert named - {"is_tensor", "is_storage"} <= settings.GIVING | settings.CHANGING
