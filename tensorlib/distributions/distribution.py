@@ -8,6 +8,14 @@ import tensorlib as tl
 from tensorlib.distributions import constraints
 from tensorlib.distributions.arguments import require, sum_rightmost
 from tensorlib.ops.foreign import members
+from tensorlib.ops.value_checks import value_check
+
+
+@value_check
+def lies_within(valid):
+    """Raises ValueError where a constraint does not hold."""
+    if not valid.all():
+        raise ValueError("a value is not where its constraint says")
 
 
 class Distribution:
@@ -43,11 +51,15 @@ class Distribution:
             if constraints.is_dependent(constraint) or name not in vars(self):
                 continue
             value = vars(self)[name]
-            if isinstance(value, tl.Tensor) and not constraint.check(value.detach()).all():
+            if not isinstance(value, tl.Tensor):
+                continue
+            try:
+                lies_within(constraint.check(value.detach()))
+            except ValueError:
                 raise ValueError(
                     f"Expected parameter {name} ({type(value).__name__} of shape "
                     f"{tuple(value.shape)}) of distribution {self!r} to satisfy the constraint "
-                    f"{constraint!r}, but found invalid values:\n{value}")
+                    f"{constraint!r}, but found invalid values:\n{value}") from None
 
     def expand(self, batch_shape, _instance=None):
         """This distribution for a larger batch, into which its own shape broadcasts."""
@@ -167,11 +179,13 @@ class Distribution:
         support = self.support
         if constraints.is_dependent(support):
             return
-        if not support.check(value.detach()).all():
+        try:
+            lies_within(support.check(value.detach()))
+        except ValueError:
             raise ValueError(
                 f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) "
                 f"to be within the support ({support!r}) of the distribution {self!r}, but found "
-                f"invalid values:\n{value}")
+                f"invalid values:\n{value}") from None
 
     def __repr__(self):
         given = [f"{name}: {text_of(vars(self)[name])}" for name in self.arg_constraints

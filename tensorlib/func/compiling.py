@@ -21,20 +21,20 @@ def compile(model: Callable[..., Any] | None = None, *, fullgraph: bool = False,
     random numbers drawn, at each call. What the function does in Python, beside tensors, happens in
     the first call of each kind alone.
 
-    What can't be captured (`x.item()`, `if x > 0`) runs eagerly, with one warning that says where;
-    with `fullgraph=True` it is an error. Use `cond`, `while_loop` and `scan` for what depends on
-    elements. Without a function, this is a decorator with options.
+    What can't be captured (`x.item()`, `if x > 0`) runs eagerly, and what lies around it in parts,
+    with one warning that says where; with `fullgraph=True` it is an error. Use `cond`, `while_loop`
+    and `scan` for what depends on elements. Without a function, this is a decorator with options.
     options: `{"recompute": True}` takes time for memory: element-wise results that the backward
     part needs are computed again there, where they would be kept. Of the other passes (see
     `program.optimize`), too, each runs or not as an option of its name says.
-    check: with True each replay is followed by the eager call, from the same state, and all that can
-    be seen of the two is compared to the bit; with a number, each so manieth replay is.
-    `compile(f).explain(*args)` says in words what is guarded and why; `TENSORLIB_LOGS=recompiles`
-    has each capture after the first say on standard error what made it necessary.
+    check: True for both, in each call: a replay, and from the same state the function, whose result
+    is given; all that can be seen of the two is compared to the bit. With `n`, each n-th replay is.
+    `compile(f).explain(*args)` says in words what is guarded and why; with the environment variable
+    `TENSORLIB_LOGS=recompiles` each capture after the first says what made it necessary.
     dynamic, backend, mode, name and all other options are taken for PyTorch's sake and change
     nothing: every kind of shapes is captured for itself, and there is one way to run it.
-    Raises: TypeError for what can't be called and options that are no dict, program.CaptureError, also
-        where a checked replay is not the eager call.
+    Raises: TypeError for what can't be called and options that are no dict, program.CaptureError,
+        also where a checked replay is not the eager call.
 
     >>> @tensorlib.compile
     ... def f(x):

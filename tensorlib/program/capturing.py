@@ -28,6 +28,7 @@ from tensorlib.program.model import OpCall, Variable
 from tensorlib.program.call_forms import user_line
 from tensorlib.program.passes.facts import lasting
 from tensorlib.program.reads.hooks import call
+from tensorlib.program.reads.notes import line_in
 from tensorlib.program.recorder import Recorder
 from tensorlib.program.signatures import are_without_hooks, gradient_of, memory_of
 
@@ -71,6 +72,7 @@ class ReplayRecorder(Recorder):
 
     def fail(self, why: str) -> None:
         """Ends the capture. Raises: CaptureError if it must not end."""
+        self.reads.at = self.reads.at or line_in(self.reads.root)
         self.why = self.why or why
         if self.fullgraph:
             raise CaptureError(why)

@@ -95,8 +95,8 @@ def compared(name: str, replayed: Callable[[], Any], eager: Callable[[], Any],
 
     tensors: those that either may write to. Raises: CaptureError where they differ.
     """
-    generators = list({id(x): x for x in (default_generator, *(
-        x for call in calls for x in call.attributes.values() if isinstance(x, Generator)))}.values())
+    given = [x for call in calls for x in call.attributes.values() if isinstance(x, Generator)]
+    generators = list({id(x): x for x in (default_generator, *given)}.values())
     state = State(tensors, generators)
     results, raised, states = [], [], []
     for run in (replayed, eager):

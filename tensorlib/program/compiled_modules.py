@@ -10,7 +10,9 @@ from tensorlib.program.compiling import Compiled
 
 # The attributes of its own. All others are those of the module.
 OWN = {"_f", "_fullgraph", "_options", "_entries", "_eager", "_changes", "_check", "_replays",
-       "_told", "__wrapped__",
+       "_told", "_parts", "_quiet", "_apart", "_refused", "_definition",
+       "_said",
+       "__wrapped__",
        *WRAPPER_ASSIGNMENTS}
 # Methods that return the module that they are called on.
 RETURNING = {"apply", "bfloat16", "cpu", "cuda", "double", "eval", "float", "half",

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable
 from functools import partial, update_wrapper
 from pathlib import Path
+from types import FunctionType, MethodType
 from typing import Any
 
 from tensorlib._core.graph import owners
@@ -26,15 +27,20 @@ from tensorlib.program.passes import enabled
 from tensorlib.program.plan import Unplanned
 from tensorlib.program.program import Program
 from tensorlib.program.replaying import Differentiable, Replay
+from tensorlib.program.reads.names import Unfit
+from tensorlib.program.reads.parting import Parted
 from tensorlib.program.reads.recorder import Reads
 from tensorlib.program.reads.reports import described, guard_of_gradient, lines_of, why_not
+from tensorlib.program.reads.sources import NoSource
 from tensorlib.program.results import refuse_to_return
 from tensorlib.program.signatures import Conditions, Overlaps, Signature, storage_of
 from tensorlib.program.trace import captured_names
-from tensorlib.program.guarded import Guards
+from tensorlib.program.guarded import Guards, in_class
 from tensorlib.program.values import fields_of, is_settled
 
 MOST_TRACES = 16         # of one compiled function; beyond these it runs eagerly
+MOST_REFUSED = 3         # kinds of calls, after which others are not tried as a whole
+MOST_FAILURES = 3        # of a part of a function, none of which is replayed
 MOST_CHANGES = 3         # captures in a row that were not kept, since the call changed what it read
 
 
@@ -46,6 +52,11 @@ class Compiled(Dispatcher):
         self._f, self._fullgraph, self._options, self._check = f, fullgraph, options, check
         self._entries: list[Way] = []
         self._told: list[str] = []           # what each capture after the first was for
+        self._parts: dict[int, Any] = {}     # the function in parts, by the line that is in none
+        self._quiet = False                  # it is a part itself: who has it said why
+        self._definition: Any = None         # of a part: where it is defined
+        self._said: set[str] = set()         # why it is not replayed, as far as it was told
+        self._refused = 0                    # how many kinds of calls run in parts
         self._eager, self._changes = False, 0
         update_wrapper(self, f if hasattr(f, "__name__") else type(f), updated=())
 
@@ -65,8 +76,12 @@ class Compiled(Dispatcher):
         """What the function returns, after there is an entry for calls of this kind."""
         if self._entries or self._changes:
             self._tell(args, kwargs)
-        if len(self._entries) >= MOST_TRACES:
+        most = MOST_FAILURES if self._quiet and not any(
+            x.replay or x.parts for x in self._entries) else MOST_TRACES
+        if len(self._entries) >= most:
             self._eager = True
+            if self._quiet:
+                return self._f(*args, **kwargs)
             warn(f"compile: {name_of(self._f)} was captured for {MOST_TRACES} kinds of arguments; "
                  "it runs eagerly from now on")
             return self._f(*args, **kwargs)
@@ -75,10 +90,11 @@ class Compiled(Dispatcher):
         tensors = kind.tensors_of(args, kwargs)
         if tensors is None or any(type(x) is Variable for x in kind.others):
             return self._f(*args, **kwargs)     # what differs from itself, or is of another program
+        recorder.reads = Reads(recorder.is_inside, contained(args, kwargs))
+        recorder.reads.root = root_of(self._f)
         if kind.opaque:
             recorder.fail(f"an argument is an {kind.opaque}, whose elements a capture would keep; "
                           "pass a tensor of it")
-        recorder.reads = Reads(recorder.is_inside, contained(args, kwargs))
         result = [capture(self._f, args, kwargs, tensors, recorder)]
         try:
             with without_collections():
@@ -103,12 +119,41 @@ class Compiled(Dispatcher):
             recorder.reads.forget()
             if self._fullgraph:
                 raise CaptureError(f"compile: {name_of(self._f)}: {error}") from None
-            warn(f"compile: {name_of(self._f)} runs eagerly: {error}{line_of(self._f, str(error))}")
-            way = Way(kind, Conditions([], [], []))       # all calls of this kind run eagerly
-            way.why = str(error)
+            way = Way(kind, Conditions([], [], []))       # no call of this kind is replayed whole
+            way.why, way.parts = str(error), self._in_parts(recorder.reads.at, str(error))
+            how = "eagerly" if way.parts is None else "in parts"
+            self._refused += way.parts is not None
+            if self._quiet or self._refused == MOST_REFUSED:
+                self._apart = way.parts
+            text = f"{how}: {error}{line_of(self._f, str(error))}"
+            if not self._quiet and text not in self._said:
+                self._said.add(text)
+                warn(f"compile: {name_of(self._f)} runs {text}")
         self._entries.insert(0, way)
         return result[0]
 
+
+    def _in_parts(self, line: int, why: str) -> Any:
+        """What runs the function in parts around a line; None where it can't be taken apart."""
+        f = root_of(self._f)
+        if type(f) is not FunctionType:
+            return None
+        line = line or line_named(f, why)
+        if line not in self._parts:
+            try:
+                self._parts[line] = Parted(f, line, self._part, self._definition)
+            except (NoSource, Unfit, SyntaxError):
+                self._parts[line] = None
+        parted = self._parts[line]
+        if parted is None or f is self._f:
+            return parted
+        return InParts(self._f, f, parted)
+
+    def _part(self, f: Callable[..., Any], definition: Any) -> "Compiled":
+        """A part of the function."""
+        made = Compiled(f, False, self._options, self._check)
+        made._quiet, made._definition = True, definition
+        return made
 
     def _tell(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Notes why a call is captured that is not the first."""
@@ -130,8 +175,8 @@ class Compiled(Dispatcher):
                         way.replay.calls)
 
     def explain(self, *args: Any, **kwargs: Any) -> None:
-        """Calls the function, and prints how: what is guarded, each with the line that read it, what
-        refuses, and why it was captured again, if it was.
+        """Calls the function, and prints how that ran: what is guarded and the line that read
+        it, what refuses, and why it was captured again, if it was.
 
         >>> scale = 2
         >>> tensorlib.compile(lambda x: x * scale).explain(tensorlib.ones(2))
@@ -141,6 +186,39 @@ class Compiled(Dispatcher):
         """
         self(*args, **kwargs)
         print("\n".join(lines_of(name_of(self._f), self._entries, self._told, args, kwargs)))
+
+
+class InParts:
+    """A module, or a method of an object, whose function runs in parts, as long as it is that."""
+
+    def __init__(self, whole: Any, f: FunctionType, parted: Parted):
+        self.whole, self.f, self.parted = whole, f, parted
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        whole = self.whole
+        if type(whole) is MethodType:
+            return self.parted(whole.__self__, *args, **kwargs)
+        if root_of(whole) is not self.f or vars(whole).get("_hooks") or (
+                owners.modules.hooks_of_all):
+            return whole(*args, **kwargs)
+        return self.parted(whole, *args, **kwargs)
+
+
+def root_of(f: Any) -> Any:
+    """The function that a call runs: of a module its `forward`, of a method that of its class."""
+    if isinstance(f, owners.modules.base):
+        usual = in_class(type(f), "__call__") is in_class(owners.modules.base, "__call__")
+        return in_class(type(f), "forward") if usual and "forward" not in vars(f) else None
+    return f.__func__ if type(f) is MethodType else f
+
+
+def line_named(f: FunctionType, why: str) -> int:
+    """The line of the file of a function that a message names; else that of its end."""
+    found = re.findall(r"([^ /]+\.py):(\d+)", why)
+    path = Path(f.__code__.co_filename).name
+    lines = [int(line) for name, line in found if name == path]
+    return lines[-1] if lines else max(
+        (line for _, _, line in f.__code__.co_lines() if line is not None), default=0)
 
 
 def guards_of(recorder: ReplayRecorder, tensors: list[Tensor]) -> Guards:

@@ -23,11 +23,13 @@ cdef class Way:
     machine: what the replay has run, where there is no graph to note and no control flow, else
     None. places: of each leaf of the result, its place among what is replayed; -1 for what is as in
     `leaves`. inference: the results were made in inference mode. why: why it has no replay.
+    parts: what runs the function in parts then, if it can be taken apart.
     """
 
     cdef readonly Signature kind
     cdef readonly object replay
     cdef public str why
+    cdef public object parts
     cdef readonly Conditions conditions
     cdef readonly Overlaps overlaps
     cdef Machine machine
@@ -79,6 +81,7 @@ cdef class Dispatcher:
     cdef public object _f
     cdef public list _entries             # the last way first
     cdef public bint _eager
+    cdef public object _apart             # what runs in parts whatever is of no kind yet, or None
     cdef public Py_ssize_t _check         # each how many replays the function runs too; 0 for none
     cdef public Py_ssize_t _replays       # since it last did
 
@@ -98,5 +101,9 @@ cdef class Dispatcher:
                         self._replays = 0
                         return self._checked(way, tensors, args, kwargs)
                 found = UNDONE if way.replay is None else way.run(tensors)
-                return self._f(*args, **kwargs) if found is UNDONE else found
+                if found is not UNDONE:
+                    return found
+                return (self._f if way.parts is None else way.parts)(*args, **kwargs)
+        if self._apart is not None:
+            return self._apart(*args, **kwargs)
         return self._capture(args, kwargs)

@@ -7,6 +7,7 @@ cdef class Guard:
 
 cdef class DictGuard(Guard):
     cdef readonly dict read          # what was under each name, or MISSING
+    cdef readonly object owner
     cdef readonly tuple keys, values # of a whole dict: its keys and values, in order
     cdef uint64_t version
     cdef bint are_same(self) except -1

@@ -28,11 +28,25 @@ cdef extern from *:
     #else
     #define TAG_OF(t) ((t)->tp_version_tag)
     #endif
+    #if PY_VERSION_HEX < 0x030D0000
+    static int HAS_DICT(PyObject* x, PyObject* d) {
+        PyObject** found = _PyObject_GetDictPtr(x);
+        return found != NULL && *found == d;
+    }
+    #else
+    static int HAS_DICT(PyObject* x, PyObject* d) {
+        PyObject* found = PyObject_GenericGetDict(x, NULL);
+        if (found == NULL) { PyErr_Clear(); return 0; }
+        Py_DECREF(found);
+        return found == d;
+    }
+    #endif
     #define LOOKS_UP_AS_USUAL(t) ((t)->tp_getattro == PyObject_GenericGetAttr)
     """
     uint64_t VERSION_OF(PyObject* d)
     unsigned int TAG_OF(PyTypeObject* t)
     bint LOOKS_UP_AS_USUAL(PyTypeObject* t)
+    bint HAS_DICT(object x, object d)
 
 cdef extern from "Python.h":
     PyObject* PyCell_GET(PyObject* cell)
@@ -102,18 +116,21 @@ cdef class Guard:
 cdef class DictGuard(Guard):
     """Some names of a dict, or the whole dict in order.
 
+    owner: the object whose attributes they are, if they are that: somebody may give it another dict.
     version: of the dict as it was when it was last looked at, so that one which nobody wrote to
     takes a nanosecond.
     """
 
-    def __init__(self, holder, dict read, items, str line):
-        self.holder, self.read, self.line = holder, read, line
+    def __init__(self, holder, dict read, items, str line, owner=None):
+        self.holder, self.read, self.line, self.owner = holder, read, line, owner
         if items is not None:
             self.keys, self.values = tuple([k for k, _ in items]), tuple([x for _, x in items])
         self.version = 0
 
     cdef bint holds(self) except -1:
         cdef uint64_t version = VERSION_OF(<PyObject*>self.holder)
+        if self.owner is not None and not HAS_DICT(self.owner, self.holder):
+            return False
         if version and version == self.version:
             return True
         if not self.are_same():

@@ -53,6 +53,7 @@ def history(text, wrap):
     """All that can be seen of the steps, the function wrapped."""
     module = loaded(text)
     try:
+        os.environ.pop("DRAWN", None)
         random.seed(3)
         np.random.seed(3)
         tl.manual_seed(3)

@@ -2,6 +2,7 @@
 
 from abc import ABCMeta
 from functools import partial
+from string import Formatter
 from types import (
     BuiltinFunctionType,
     ClassMethodDescriptorType,
@@ -105,12 +106,7 @@ def object_called(reads: Reads, f: Any, kind: type, args: tuple[Any, ...],
 def foreign_called(reads: Reads, f: Any, kind: type, args: tuple[Any, ...],
                    kwargs: dict[str, Any]) -> None:
     """Notes what a call of an object that is not written in Python reads."""
-    if kind.__module__ in ("operator", "_operator"):       # itemgetter and the like
-        for x in args:
-            if issubclass(type(x), type) and kind.__name__ == "attrgetter":
-                unknown(reads, "an attribute of a class by operator.attrgetter")
-        reads.passed((*args, *kwargs.values()))
-    elif kind.__module__ == "typing" or kind.__name__ == "GenericAlias":
+    if kind.__module__ == "typing" or kind.__name__ == "GenericAlias":
         reads.passed((*args, *kwargs.values()))
     else:
         unknown(reads, f"an object of {kind.__module__}.{kind.__qualname__}")
@@ -132,6 +128,8 @@ def class_called(reads: Reads, cls: type, args: tuple[Any, ...], kwargs: dict[st
             reads.passed((*args, *kwargs.values()))
         return
     if is_foreign(cls):
+        if in_class(cls, "_validate_args") is not MISSING:      # of distributions
+            reads.in_class(cls, "_validate_args")
         trusted = is_of_library(type(cls)) or type(cls).__module__ == "enum"
         if not trusted:
             unknown(reads, name_of(cls))
@@ -172,6 +170,9 @@ def method_called(reads: Reads, owner: Any, name: str, f: Any, args: tuple[Any, 
     elif name in ("__init__", "__new__", "__init_subclass__"):
         reads.passed((*args, *kwargs.values()))
     elif issubclass(kind, IMMUTABLE) and not issubclass(kind, np.generic):
+        if issubclass(kind, str) and name in ("format", "format_map") and (
+                reads_attributes(owner)):
+            unknown(reads, "str.format with an attribute in it")
         reads.passed((*args, *kwargs.values()))
     elif reads.whole(owner):
         if name not in KEEPING:
@@ -191,6 +192,15 @@ def method_called(reads: Reads, owner: Any, name: str, f: Any, args: tuple[Any, 
         reads.must_be_young(owner, f"a {kind.__name__} from outside is iterated over")
     else:
         unknown(reads, f"{kind.__module__}.{kind.__qualname__}.{name}")
+
+
+def reads_attributes(text: str) -> bool:
+    """Whether a text for `format` names attributes of what is put in."""
+    try:
+        return any("." in (field or "") or "." in (how or "") and "{" in (how or "")
+                   for _, field, how, _ in Formatter().parse(text))
+    except ValueError:                       # which the call raises too
+        return False
 
 
 def static_called(reads: Reads, owner: type, name: str, f: Any, args: tuple[Any, ...],

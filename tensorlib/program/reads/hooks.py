@@ -1,8 +1,10 @@
 """The functions that a re-written function tells what it reads. Each does what stands there."""
 
 import sys
+from functools import partial
+from operator import attrgetter, methodcaller
 from threading import get_ident
-from types import BuiltinFunctionType
+from types import BuiltinFunctionType, MemberDescriptorType
 from typing import Any
 
 from tensorlib._core.tensor.tensor import Tensor
@@ -10,7 +12,7 @@ from tensorlib.program.guarded import MISSING, in_class
 from tensorlib.program.reads.calls import called
 from tensorlib.program.reads.notes import vars_of
 from tensorlib.program.reads.functions import recorders, told
-from tensorlib.program.reads.recorder import is_module
+from tensorlib.program.reads.recorder import GETTERS, is_module
 
 
 def attribute(x: Any, name: str) -> Any:
@@ -19,7 +21,7 @@ def attribute(x: Any, name: str) -> Any:
     noted = reads is not None and reads.noted(reads.attribute, x, name)
     found = getattr(x, name)
     if reads is not None and noted:
-        if not callable(found):
+        if not callable(found) or type(in_class(type(x), name)) is MemberDescriptorType:
             reads.noted(reads.value, x, getattr, name, found)
         elif issubclass(type(x), Tensor):
             reads.noted(reads.value, x, layout_of, None)
@@ -39,11 +41,29 @@ def call(f: Any, /, *args: Any, **kwargs: Any) -> Any:
     reads = recorders.get(get_ident())
     if reads is None:
         return in_frame(f, sys._getframe(1), args, kwargs)
+    if type(f) in GETTERS and len(args) == 1 and not kwargs:
+        return got(f, args[0])
     reads.noted(called, reads, f, args, kwargs)
     found = in_frame(f, sys._getframe(1), args, kwargs)
     if type(found) is dict and makes_dict(f):
         reads.made[id(found)] = found
     return found
+
+
+def got(f: Any, x: Any) -> Any:
+    """What one of the getters of `operator` gives of an object."""
+    made, given = f.__reduce__()
+    if type(f) is methodcaller:
+        named = made.keywords if type(made) is partial else {}
+        name, *rest = (*made.args, *given) if type(made) is partial else given
+        return call(attribute(x, name), *rest, **named)
+    found = []
+    for key in given:
+        part = x
+        for name in key.split(".") if type(f) is attrgetter else ():
+            part = attribute(part, name)
+        found.append(part if type(f) is attrgetter else element(x, key))
+    return tuple(found) if len(found) > 1 else found[0]
 
 
 def in_frame(f: Any, frame: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -6,6 +6,7 @@ generation of Python's garbage collector.
 """
 
 import gc
+import sys
 from types import GeneratorType
 from typing import Any
 
@@ -50,9 +51,12 @@ class Notes:
         self.only_young: dict[int, tuple[Any, str]] = {}
         self.collects = False
         self.why = ""                             # why the capture is no good
+        self.root: Any = None                     # the function that is captured
+        self.at = 0                               # the line of it that is to blame
 
     def fail(self, why: str) -> None:
         """Notes why the capture is no good, which is the first reason that there is."""
+        self.at = self.at or line_in(self.root)
         self.why = self.why or why
 
     def begin(self) -> None:
@@ -112,6 +116,7 @@ class Notes:
         """
         passed = {id(x) for x in arguments}
         dicts: dict[int, list[Any]] = {}
+        owners: dict[int, Any] = {}
         lists: dict[int, list[Any]] = {}
         types: dict[int, list[Any]] = {}
         found: list[Guard] = []
@@ -124,7 +129,10 @@ class Notes:
                     check_argument(kind, key, line)
                 continue
             if kind in ("attr", "attrs"):
-                holder, kind = vars_of(holder), "dict" if kind == "attrs" else "key"
+                owner, holder = holder, vars_of(holder)
+                if holder is vars_of(owner):             # it has a dict of its own
+                    owners[id(holder)] = owner
+                kind = "dict" if kind == "attrs" else "key"
             if kind in ("key", "dict"):
                 add(dicts, holder, key, value, kind == "dict", line)
             elif kind in ("item", "list"):
@@ -142,7 +150,7 @@ class Notes:
         for x, why in self.only_young.values():
             if self.is_old(x):
                 raise Unplanned(why)
-        found += [DictGuard(*x) for x in dicts.values()]
+        found += [DictGuard(*x, owners.get(key)) for key, x in dicts.items()]
         found += [ListGuard(*x) for x in lists.values()]
         found += [TypeGuard(holder, read, line) for holder, read, _, line in types.values()]
         return found
@@ -170,6 +178,18 @@ class Notes:
                     raise Unplanned(f"a {type(x).__name__} is an argument, and is read from "
                                     f"outside as well, {line}")
             self.old[id(x)] = x
+
+
+def line_in(f: Any) -> int:
+    """The line of a function that runs now, for the call that was first; 0 for none."""
+    frame: Any = sys._getframe(2)
+    found = 0
+    code = getattr(f, "__code__", None)
+    while frame is not None:
+        if frame.f_code is code:
+            found = frame.f_lineno
+        frame = frame.f_back
+    return found
 
 
 def has_an_end_to_come(x: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from collections import OrderedDict, defaultdict, deque
 from functools import partial
+from operator import attrgetter, itemgetter, methodcaller
 from types import (
     BuiltinFunctionType,
     FunctionType,
@@ -103,6 +104,9 @@ class Reads(Observer):
                     self.value(x, getattr, "keywords")
                     self.note(x.keywords, "dict", None, list(x.keywords.items()))
                 self.observe(x)
+            elif kind in GETTERS:
+                self.fail(f"what {kind.__name__} reads is not known where others call it, "
+                          f"{user_line()}")
             elif issubclass(kind, Tensor):
                 self.meet(kind)
             elif self.whole(x):
@@ -414,6 +418,7 @@ def has(x: Any, name: str) -> bool:
     return hasattr(x, name)
 
 
+GETTERS = attrgetter, itemgetter, methodcaller
 HASHES = {x.__hash__ for x in SAFE_KEYS}
 CALLABLE = set(map(id, (
     FunctionType, MethodType, BuiltinFunctionType, COMPILED, partial, type, GeneratorType)))

@@ -96,6 +96,42 @@ def file_of(f: FunctionType) -> File:
     return found
 
 
+def definition_of(f: FunctionType) -> tuple[str, str | None, Any]:
+    """Where a function is defined: the path, the class around, and the statement, newly parsed.
+
+    Raises: NoSource.
+    """
+    code = own_code(f)
+    file = file_of(f)
+    for first, last in file.spans:
+        if first <= code.co_firstlineno <= last:
+            tree = ast.parse("\n" * (first - 1) + "".join(file.lines[first - 1:last]))
+            waiting: list[tuple[Any, str | None]] = [(tree, None)]
+            for x, kind in waiting:
+                if isinstance(x, ast.FunctionDef) and x.name == code.co_name and (
+                        first_line(x) == code.co_firstlineno):
+                    return code.co_filename, kind, x
+                kind = x.name if isinstance(x, ast.ClassDef) else kind
+                waiting += [(y, kind) for y in ast.iter_child_nodes(x)]
+    raise NoSource("it is no function of statements")
+
+
+def compiled_alone(statement: Any, tells: bool, path: str, flags: int) -> CodeType:
+    """The code of a statement, or of one that tells what it reads. Changes the statement."""
+    tree = ast.Module([rewritten(statement) if tells else statement], [])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return compile(tree, path, "exec", flags & FUTURES, dont_inherit=True)
+
+
+def register(plain: CodeType, telling: CodeType) -> None:
+    """Has a code without a file, and those in it, be known with those that tell what they read."""
+    found = {plain: telling}
+    add_pairs(plain, telling, found)
+    for code, other in found.items():
+        made[id(code)] = weakref.ref(code, lambda _, key=id(code): made.pop(key, None)), other
+
+
 def command_lines() -> list[str]:
     """The source that Python was given as `python -c source`."""
     given = sys.orig_argv
@@ -151,7 +187,7 @@ def filled(code: CodeType, readers: dict[str, Any], function: Callable[[str, str
                      for name in x.co_freevars}
             x = filled(x, inner, function)
         elif isinstance(x, str) and x.startswith(START):
-            what, name = x[len(START):].split(" ")
+            what, name = x[len(START):].split(" ", 1)
             cell = readers.get(name) if what.endswith("_cell") else None
             x = function(what, name) if cell is None else getattr(cell, what)
         consts.append(x)

@@ -1,0 +1,200 @@
+"""The local variables of a function: which statements read them, bind them, and may be moved."""
+
+import ast
+from collections.abc import Iterator
+from types import CodeType
+from typing import Any
+
+from tensorlib.program.reads.scopes import (
+    COMPREHENSIONS,
+    FUNCTIONS,
+    Scope,
+    arguments,
+    parts_around,
+    parts_inside,
+)
+
+# What looks at the frame that calls it.
+OF_FRAMES = {"locals", "vars", "dir", "eval", "exec", "super", "__class__"}
+OF_FRAME_MODULES = {"_getframe", "currentframe", "stack"}
+LEAVING = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith, ast.Global,
+           ast.Nonlocal, ast.Delete, ast.Import, ast.ImportFrom)
+
+
+class Unfit(Exception):
+    """A function can't be taken apart."""
+
+
+class Names:
+    """The variables of a function. local: its own; free: those of functions around it.
+
+    parameters: those that have a value from the start. Raises: Unfit.
+    """
+
+    def __init__(self, node: Any, code: CodeType):
+        self.node = node
+        if isinstance(node, ast.AsyncFunctionDef) or code.co_flags & 0x2A0:     # generators
+            raise Unfit("it is a generator")
+        scope = Scope(node, None)
+        self.parameters = {x.arg for x in arguments(node.args)}
+        self.local, self.free = scope.bound, list(code.co_freevars)
+        for x in ast.walk(node):
+            if isinstance(x, (ast.Delete, ast.Nonlocal)):
+                raise Unfit("it unbinds variables, or binds those of others")
+        self.uses = list(uses_of(node.body))
+        counts: dict[str, int] = dict.fromkeys(self.parameters, 1)
+        for statement in node.body:
+            for name in reads_of(statement, stores=True):
+                counts[name] = counts.get(name, 0) + 1
+        self.counts = counts
+        self.handled = {x.name for x in ast.walk(node) if isinstance(x, ast.ExceptHandler)} - {None}
+        if any(counts.get(name, 0) > 1 for name in self.handled):
+            raise Unfit("it binds a variable that an exception is bound to, too")
+
+    def refuses(self, body: list[Any], returns: bool = False) -> bool:
+        """Whether statements can be no part. returns: they are the end of the function."""
+        return any(map(self.leaves, body)) or any(
+            leaves_by(x, returns, False) for x in body)
+
+    def leaves(self, statement: ast.stmt) -> bool:
+        """Whether a statement looks at its frame, or does what only the function itself can."""
+        for x in ast.walk(statement):
+            if isinstance(x, LEAVING) or isinstance(x, ast.Name) and x.id in OF_FRAMES or (
+                    isinstance(x, ast.Attribute) and x.attr in OF_FRAME_MODULES):
+                return True
+            if isinstance(x, ast.Name) and not isinstance(x.ctx, ast.Load) and (
+                    x.id in self.free):
+                return True
+        return False
+
+    def read_after(self, body: list[Any], loops: tuple[Any, ...]) -> set[str]:
+        """The variables that are read after statements have run."""
+        first, last = body[0].lineno, body[-1].end_lineno
+        found = set(exposed(body)) if loops else set()
+        for x, _ in self.uses:
+            if x.lineno > last or loops and x.lineno < first:
+                found.add(x.id)
+        return found & self.local
+
+    def uses_outside(self, name: str, body: list[Any]) -> Iterator[tuple[ast.Name, list[ast.AST]]]:
+        """The uses of a variable in other statements, with what is around each."""
+        first, last = body[0].lineno, body[-1].end_lineno
+        for x, around in self.uses:
+            if x.id == name and not first <= x.lineno <= last:
+                yield x, around
+
+    def may_be_set_elsewhere(self, body: list[Any]) -> bool:
+        """Whether a function in statements has a variable of this one that is bound more than
+        once: then it has to be the very variable."""
+        kept: set[str] = set()
+        for statement in body:
+            for x in ast.walk(statement):
+                if isinstance(x, (*FUNCTIONS, ast.GeneratorExp, ast.ClassDef)):
+                    kept |= set(reads_of(x))
+        return any(self.counts.get(name, 0) > 1 for name in kept & self.local)
+
+
+def uses_of(body: list[Any]) -> Iterator[tuple[ast.Name, list[ast.AST]]]:
+    """The names that are read in statements, each with the nodes around it."""
+    waiting: list[tuple[Any, list[ast.AST]]] = [(x, []) for x in body]
+    while waiting:
+        x, around = waiting.pop()
+        if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Load):
+            yield x, around
+        elif isinstance(x, ast.AugAssign) and isinstance(x.target, ast.Name):
+            yield x.target, [*around, x]
+        waiting += [(y, [*around, x]) for y in ast.iter_child_nodes(x)]
+
+
+def leaves_by(x: Any, returns: bool, in_loop: bool) -> bool:
+    """Whether a statement may end what it stands in: the function, or a loop around it."""
+    if isinstance(x, ast.Return):
+        return not returns
+    if isinstance(x, (ast.Break, ast.Continue)):
+        return not in_loop
+    if isinstance(x, (*FUNCTIONS, ast.ClassDef)):
+        return False
+    loops = in_loop or isinstance(x, (ast.For, ast.While))
+    return any(leaves_by(y, returns, loops and y not in getattr(x, "orelse", ()) or in_loop)
+               for y in ast.iter_child_nodes(x) if isinstance(
+                   y, (ast.stmt, ast.ExceptHandler, ast.match_case)))
+
+
+def reads_of(node: Any, stores: bool = False) -> Iterator[str]:
+    """The names of the scope around that a node reads, or binds."""
+    waiting = [node]
+    while waiting:
+        x = waiting.pop()
+        if isinstance(x, ast.Name):
+            if isinstance(x.ctx, ast.Load) != stores:
+                yield x.id
+        elif isinstance(x, (*FUNCTIONS, *COMPREHENSIONS, ast.ClassDef)):
+            inner = Scope(x, None)
+            if not stores:
+                for y in parts_inside(x):
+                    yield from (name for name in reads_of(y) if name not in inner.bound)
+            elif isinstance(x, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                yield x.name
+            waiting += parts_around(x)
+            continue
+        elif stores and isinstance(x, ast.alias):
+            yield x.asname or x.name.split(".")[0]
+        elif stores and isinstance(x, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and x.name:
+            yield x.name
+        elif stores and isinstance(x, ast.MatchMapping) and x.rest:
+            yield x.rest
+        elif not stores and isinstance(x, ast.AugAssign) and isinstance(x.target, ast.Name):
+            yield x.target.id
+        waiting += ast.iter_child_nodes(x)
+
+
+def names_in(target: Any) -> set[str]:
+    """The names that are bound in what is assigned to."""
+    return {x.id for x in ast.walk(target)
+            if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
+
+
+def assigned(x: Any) -> set[str]:
+    """The names that a statement binds whenever it comes to its end."""
+    if isinstance(x, ast.Assign):
+        return set().union(*map(names_in, x.targets))
+    if isinstance(x, ast.AugAssign) or isinstance(x, ast.AnnAssign) and x.value is not None:
+        return names_in(x.target)
+    if isinstance(x, (ast.FunctionDef, ast.ClassDef)):
+        return {x.name}
+    if isinstance(x, ast.If):
+        both = [set().union(*map(assigned, body)) for body in (x.body, x.orelse)]
+        return both[0] & both[1]
+    return set()
+
+
+def exposed(body: list[Any]) -> set[str]:
+    """The names that statements may read before they have bound them."""
+    found: set[str] = set()
+    bound: set[str] = set()
+    for x in body:
+        found |= exposed_in(x) - bound
+        bound |= assigned(x)
+    return found
+
+
+def exposed_in(x: Any) -> set[str]:
+    """The names that one statement may read before it has bound them."""
+    found: set[str] = set()
+    inner = ("body", "orelse", "finalbody")
+    own = names_in(x.target) if isinstance(x, ast.For) else set().union(*(
+        names_in(y.optional_vars) for y in x.items if y.optional_vars)) if (
+            isinstance(x, ast.With)) else set()
+    if not isinstance(x, (ast.For, ast.While, ast.If, ast.With, ast.Try)):
+        return set(reads_of(x))
+    for field, part in ast.iter_fields(x):
+        if field in inner:
+            found |= exposed(part) - (own if field == "body" else set())
+        elif field == "handlers":
+            for handler in part:
+                found |= exposed(handler.body) - {handler.name}
+                found |= set(reads_of(handler.type)) if handler.type else set()
+        else:
+            for y in part if isinstance(part, list) else [part]:
+                found |= set(reads_of(y)) if isinstance(y, ast.AST) else set()
+    return found

@@ -1,0 +1,227 @@
+"""A function in parts: what lies around a statement that can't be captured becomes functions.
+
+The statements of a function before and after the one that refuses, and those in the bodies of one
+that has bodies, are compiled as functions of their own: of the variables that they read, giving
+those that are read later. What is left calls them, and does the statement itself in Python.
+"""
+
+import ast
+from collections.abc import Callable, Iterator
+from copy import copy, deepcopy
+from types import CellType, CodeType, FunctionType
+from typing import Any
+
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.program.reads import sources
+from tensorlib.program.reads.names import Names, Unfit, assigned, exposed, names_in, reads_of
+
+DETACHED, LEFT = "detached ", "left "         # no names that a user can write
+
+
+def detached(x: Any) -> Any:
+    """A tensor without its graph; anything else as it is."""
+    return x.detach() if type(x) is Tensor else x
+
+
+class Parted:
+    """A function in parts. parts: what is captured of it, with its first and its last line.
+
+    definition: where it is defined, as of `sources.definition_of`, which is not asked then.
+    Raises: Unfit, NoSource.
+    """
+
+    def __init__(self, f: FunctionType, line: int, compiled: Callable[[Any, Any], Any],
+                 definition: tuple[str, str | None, Any] | None = None):
+        self.f, self.code = f, sources.own_code(f)
+        self.defaults, self.named = f.__defaults__, f.__kwdefaults__
+        self.parts: list[Any] = []
+        self.spans: list[tuple[int, int]] = []
+        path, kind, node = definition or sources.definition_of(f)
+        cutter = Cutter(node, self.code)
+        body = cutter.cut(node.body, line, cutter.names.parameters, ())
+        if not cutter.made:
+            raise Unfit("no statement is left that could be captured")
+        left = function_like(node, LEFT, node.args, body)
+        made = codes_of([*cutter.made, left], cutter.names.free, kind, path, self.code.co_flags)
+        cells = dict(zip(self.code.co_freevars, f.__closure__ or ()))
+        cells[DETACHED] = CellType(detached)
+        for part in cutter.made:
+            plain, telling = made[part.name]
+            sources.register(plain, telling)
+            g = FunctionType(plain, f.__globals__, f.__name__, None, closure(plain, cells))
+            self.parts.append(compiled(g, (path, kind, part)))
+            self.spans.append((part.body[0].lineno, part.end_lineno or 0))
+            cells[part.name] = CellType(self.parts[-1])
+        plain, _ = made[LEFT]
+        self.g = FunctionType(plain, f.__globals__, f.__name__, f.__defaults__,
+                              closure(plain, cells))
+        self.g.__kwdefaults__ = f.__kwdefaults__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        f = self.f
+        if f.__code__ is not self.code or f.__defaults__ is not self.defaults or (
+                f.__kwdefaults__ is not self.named):
+            return f(*args, **kwargs)            # it was given other code
+        return self.g(*args, **kwargs)
+
+
+def closure(code: CodeType, cells: dict[str, Any]) -> tuple[Any, ...]:
+    """The cells that a code has around it."""
+    return tuple(cells[name] for name in code.co_freevars)
+
+
+def codes_of(functions: list[Any], free: list[str], kind: str | None, path: str,
+             flags: int) -> dict[str, tuple[CodeType, CodeType]]:
+    """The codes of functions by name, as they stand and such that they tell what they read."""
+    names = [*free, DETACHED, *(x.name for x in functions)]
+    around = function_like(functions[0], "around", parameters(names), functions)
+    found: list[dict[str, CodeType]] = []
+    for tells in (False, True):
+        statement: Any = deepcopy(around)
+        if kind is not None:
+            statement = ast.parse(f"class {kind}: 0").body[0]
+            statement.body = [deepcopy(around)]
+        ast.fix_missing_locations(statement)
+        code = sources.compiled_alone(statement, tells, path, flags)
+        while code.co_name != "around":
+            code = next(x for x in code.co_consts if isinstance(x, CodeType))
+        found.append({x.co_name: x for x in code.co_consts if isinstance(x, CodeType)})
+    return {name: (code, found[1][name]) for name, code in found[0].items()}
+
+
+def function_like(node: Any, name: str, args: ast.arguments, body: list[Any]) -> Any:
+    """A function that stands where another one does."""
+    made = copy(node)
+    made.name, made.args, made.body, made.decorator_list, made.returns = name, args, body, [], None
+    return made
+
+
+def parameters(names: list[str]) -> ast.arguments:
+    """Parameters of these names."""
+    return ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
+
+
+class Cutter:
+    """Cuts the body of a function. made: the functions that its parts have become."""
+
+    def __init__(self, node: Any, code: CodeType):
+        self.names = Names(node, code)
+        self.made: list[Any] = []
+
+    def cut(self, body: list[Any], line: int, bound: set[str], loops: tuple[Any, ...],
+            inner: bool = False) -> list[Any]:
+        """Statements with parts in their place, around the one that the line is in.
+
+        bound: the variables that have a value before. loops: the statements around that repeat
+        these. inner: all statements are to be parts.
+        """
+        at = next((i for i, x in enumerate(body) if x.lineno <= line <= x.end_lineno), -1)
+        if at < 0 and not inner:
+            raise Unfit("the line is not the function's own")
+        if at < 0:
+            return self.parts(body, bound, loops)
+        first = self.parts(body[:at], bound, loops)
+        bound = bound.union(*map(assigned, body[:at]))
+        middle = self.opened(body[at], line, bound, loops)
+        rest = self.parts(body[at + 1:], bound | assigned(body[at]), loops,
+                          not loops and not inner and body is self.names.node.body)
+        return [*first, middle, *rest]
+
+    def opened(self, x: Any, line: int, bound: set[str], loops: tuple[Any, ...]) -> Any:
+        """A statement with parts in the place of its bodies."""
+        if isinstance(x, (ast.For, ast.While)):
+            loops = (*loops, x)
+        if isinstance(x, ast.For):
+            bound = bound | names_in(x.target)
+        if isinstance(x, ast.With):
+            bound = bound.union(*(names_in(y.optional_vars) for y in x.items if y.optional_vars))
+        if isinstance(x, (ast.If, ast.For, ast.While, ast.With)):
+            fields = {name: self.cut(getattr(x, name), line, bound, loops, inner=True)
+                      for name in ("body", "orelse") if getattr(x, name, None)}
+            made = type(x)(**{**dict(ast.iter_fields(x)), **fields})
+            return ast.copy_location(made, x)
+        return x
+
+    def parts(self, body: list[Any], bound: set[str], loops: tuple[Any, ...],
+              ends: bool = False) -> list[Any]:
+        """Statements with calls of parts in the place of those that can be one."""
+        found: list[Any] = []
+        run: list[Any] = []
+        for k, x in enumerate(body):
+            if ends and not self.names.refuses(body[k:], returns=True):
+                rest = [*run, *body[k:]]
+                return [*found, *self.part(rest, bound, loops, True)]
+            if self.names.refuses([x]):
+                found += self.part(run, bound, loops)
+                bound = bound.union(*map(assigned, run), assigned(x))
+                run = []
+                found.append(x)
+            else:
+                run.append(x)
+        return [*found, *self.part(run, bound, loops)]
+
+    def part(self, body: list[Any], bound: set[str], loops: tuple[Any, ...],
+             ends: bool = False) -> list[Any]:
+        """Statements as the call of a part, or as they are where they can be none."""
+        if not body or not does_work(body):
+            return body
+        names = self.names
+        own = exposed(body) & names.local
+        after = names.read_after(body, loops)
+        given = sorted(after & set().union(*map(names_in_stores, body)))
+        certain = set().union(*map(assigned, body))
+        own |= {name for name in given if name not in certain}
+        if not own <= bound or names.may_be_set_elsewhere(body) or names.handled & {*own, *given}:
+            return body
+        name = f"part {len(self.made)}"
+        statements = [*body]
+        if not ends:
+            values = [self.given(x, body, loops) for x in given]
+            statements.append(ast.Return(ast.Tuple(values, ast.Load())))
+        made = function_like(names.node, name, parameters(sorted(own)), statements)
+        ast.copy_location(made, body[0])
+        made.end_lineno = body[-1].end_lineno
+        for x in statements[len(body):]:
+            ast.fix_missing_locations(ast.copy_location(x, body[-1]))
+        self.made.append(made)
+        call = ast.Call(ast.Name(name, ast.Load()),
+                        [ast.Name(x, ast.Load()) for x in sorted(own)], [])
+        if ends:
+            statement: Any = ast.Return(call)
+        elif given:
+            statement = ast.Assign([ast.Tuple([ast.Name(x, ast.Store()) for x in given],
+                                              ast.Store())], call)
+        else:
+            statement = ast.Expr(call)
+        return [ast.fix_missing_locations(ast.copy_location(statement, body[0]))]
+
+    def given(self, name: str, body: list[Any], loops: tuple[Any, ...]) -> Any:
+        """What a part gives of a variable: where its elements alone are read, no graph."""
+        value: Any = ast.Name(name, ast.Load())
+        if not (loops and name in exposed(body)) and all(
+                is_looked_at(around) for _, around in self.names.uses_outside(name, body)):
+            value = ast.Call(ast.Name(DETACHED, ast.Load()), [value], [])
+        return value
+
+
+def is_looked_at(around: list[ast.AST]) -> bool:
+    """Whether a tensor's element is read, and nothing else is done with it."""
+    attribute, call = around[-1], around[-2] if len(around) > 1 else None
+    return isinstance(attribute, ast.Attribute) and attribute.attr in ("item", "detach") and (
+        isinstance(call, ast.Call) and call.func is attribute)
+
+
+def names_in_stores(x: Any) -> set[str]:
+    """The names that a statement may bind."""
+    return set(stores_of(x))
+
+
+def stores_of(x: Any) -> Iterator[str]:
+    """The names that a statement may bind, each as often as it does."""
+    yield from reads_of(x, stores=True)
+
+
+def does_work(body: list[Any]) -> bool:
+    """Whether statements do anything that is worth a part."""
+    return any(isinstance(x, (ast.Call, ast.BinOp, ast.UnaryOp)) for statement in body
+               for x in ast.walk(statement))

@@ -1,0 +1,81 @@
+"""Each kind of guard is needed: where one is left out, a change of what is read goes unnoticed."""
+
+import pytest
+
+from tensorlib.program import compiling
+from tensorlib.program.reads import recorder, settings
+from tensorlib.program.reads.notes import Notes
+
+from . import running, ways, ways_of_code, ways_of_libraries, ways_of_objects
+
+WAYS = {**ways_of_objects.WAYS, **ways_of_code.WAYS, **ways_of_libraries.WAYS}
+MODULE = "m = nn.Sequential(nn.ReLU())"
+# of each kind of note, a read that has no other guard
+NOTES = {
+    "attr": ways.Way("y = y * o.k", "o.k = 3", ways.CLASS + "o.k = 2"),
+    "attrs": ways.Way("y = y * (2 if o == S(2) else 3)", "o.k = 3",
+        "@dataclasses.dataclass\nclass S:\n    k: int = 2\no = S()"),
+    "key": ways.Way("y = y * o", "global o; o = 3", "o = 2"),
+    "dict": ways.Way("y = y * len(list(o.values()))", "o['b'] = 3", "o = dict(a=2)"),
+    "item": ways.Way("y = y * o[0]", "o[0] = 3", "o = [2]"),
+    "list": ways.Way("for k in o: y = y * k", "o.append(3)", "o = [2]"),
+    "class": ways.Way("y = y * o.m()", "C.m = lambda self: 7", ways.CLASS),
+    "cell": ways.Way("y = y * o", "nonlocal o; o = 3", inner="o = 2"),
+    "function": ways.Way("y = y * g()", "g.__code__ = (lambda: 3).__code__", "def g(): return 2"),
+    "kind": ways.Way("y = y * o.m()", "o.__class__ = type('E', (), dict(m=lambda self: 5))",
+        "class D:\n    def m(self): return 2\no = D()"),
+}
+# and of each function that looks at no more than a holder
+LOOKS = {
+    recorder.members_of: ways.Way("y = y * sum(o)", "o.add(5)", "o = {2}"),
+    recorder.contents_of: ways.Way("y = y * float(o.sum())", "o[0] = 3", "o = np.ones(2)"),
+    recorder.order_of: ways.Way("y = y * next(iter(o.values()))", "o.move_to_end('a')",
+        "o = collections.OrderedDict(a=2, b=3)"),
+    recorder.is_true: ways.Way("y = y * (2 if o else 3)", "o.clear()", "o = [2]"),
+    recorder.length_of: ways.Way("y = y * len(o)", "o.append(3)", "o = [2]"),
+    settings.given_now: ways.Way("y = y * tl.get_num_threads()",
+        "tl.set_num_threads(3 - tl.get_num_threads())", "tl.set_num_threads(1)"),
+    getattr: ways.Way("y = y * p()", "p.__setstate__((len, ((1, 2, 3),), {}, {}))",
+        "p = functools.partial(len, (1, 2))"),
+}
+
+
+def unseen(f):
+    """A function that passes for one of the library: a capture ends at others."""
+    f.__code__ = f.__code__.replace(co_filename=recorder.__file__)
+    return f
+
+
+@pytest.mark.parametrize("kind", NOTES)
+def test_each_kind_of_note(monkeypatch, kind):
+    text = ways.text_of(NOTES[kind])
+    assert not running.difference(text)
+    note = Notes.note
+
+    def kept(self, holder, what, key, value):
+        if what == kind:
+            self.old[id(value)] = value          # its age is known by the note, too
+        else:
+            note(self, holder, what, key, value)
+
+    monkeypatch.setattr(Notes, "note", unseen(kept))
+    assert running.difference(text)
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=lambda look: look.__name__)
+def test_each_kind_of_value(monkeypatch, look):
+    text = ways.text_of(LOOKS[look])
+    assert not running.difference(text)
+    value = recorder.Reads.value
+    monkeypatch.setattr(recorder.Reads, "value", unseen(lambda self, holder, how, *rest: (
+        None if how is look else value(self, holder, how, *rest))))
+    assert running.difference(text)
+
+
+def test_hooks_of_modules(monkeypatch):
+    text = ways.text_of(ways.Way("y = m(y)", "m[0].register_forward_hook(lambda m, a, r: r * 2)",
+                                 MODULE + "\nm[0].register_forward_hook(len).remove()"))
+    assert not running.difference(text)
+    guards = compiling.Guards
+    monkeypatch.setattr(compiling, "Guards", lambda all, hooks: guards(all, []))
+    assert running.difference(text)

@@ -1,0 +1,278 @@
+"""Functions in parts: what lies around a statement that can't be captured is replayed."""
+
+import linecache
+import warnings
+
+import pytest
+
+import tensorlib as tl
+from benchmarks import ordinary
+from tensorlib import nn
+
+LOG = []
+
+
+def plain(x):
+    """A result as data, to the bit."""
+    return x.detach().numpy().tobytes() if isinstance(x, tl.Tensor) else repr(x)
+
+
+@pytest.mark.parametrize("name", ordinary.KINDS)
+def test_ordinary_functions_are_captured_whole_or_in_parts(name):
+    logs = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for wrap in (lambda f: f, tl.compile):
+            f, args = ordinary.made(name)
+            wrapped = wrap(f)
+            logs.append([plain(wrapped(*args)) for _ in range(4)])
+    assert logs[0] == logs[1]
+    assert ordinary.captured(wrapped) != "none"
+
+
+def in_parts(f):
+    """A function compiled, which is expected to run in parts."""
+    compiled = tl.compile(f)
+    calls = []
+
+    def call(*args):
+        if calls:
+            return compiled(*args)
+        calls.append(1)
+        with pytest.warns(RuntimeWarning, match="runs in parts: ") as told:
+            found = compiled(*args)
+        assert len(told) == 1
+        return found
+
+    call.compiled = compiled
+    return call
+
+
+def agree(f, *given):
+    """A function in parts gives what it gives eagerly, for each of some arguments, twice."""
+    compiled = in_parts(f)
+    for args in [*given, *given]:
+        args = args if isinstance(args, tuple) else (args,)
+        wanted = f(*args)
+        assert repr(compiled(*args)) == repr(wanted)
+    return compiled.compiled
+
+
+def early(x, flag):
+    y = x * 2
+    if y.sum() > 100:
+        return y, "large"
+    if flag:
+        z = y + 1
+        float(z.sum())
+        return z * 2, flag
+    try:
+        z = y.reshape(5)
+    except RuntimeError as error:
+        z = y - len(str(error)[:3])
+    return z.tanh()
+
+
+def test_returns_and_branches_before_and_after():
+    x = tl.ones(3)
+    agree(early, (x, False), (x, True), (x * 100, False), (tl.ones(5), False))
+
+
+def loops(x, n):
+    total, last = 0.0, None
+    for i in range(n):
+        if i == 2:
+            continue
+        x = (x * 2).tanh()
+        last = x + i
+        total += last.sum().item()
+        if total > 6:
+            break
+    else:
+        x = x - 1
+    while total > 1:
+        total = total / 2
+        x = x + 1
+        int(x.sum())
+    return x, total, last
+
+
+def test_variables_that_loops_carry_on():
+    agree(loops, (tl.ones(3), 1), (tl.ones(3), 5), (tl.zeros(3), 4), (tl.ones(2), 0))
+
+
+def with_functions(x):
+    scale = 2.0
+    y = x * scale
+
+    def scaled(z):
+        return z * scale
+
+    float(y.sum())
+    scale = 3.0
+    parts = [scaled(v) for v in (x, y)]
+    weighted = sum(v * scale for v in parts)
+    return weighted + (lambda v: v - scale)(y)
+
+
+def test_variables_that_functions_inside_share():
+    """Nobody takes a function apart in which a variable of an inner function is set anew."""
+    f = tl.compile(with_functions)
+    with pytest.warns(RuntimeWarning, match="with_functions runs eagerly: float"):
+        f(tl.ones(3))
+    assert f(tl.ones(3)).tolist() == with_functions(tl.ones(3)).tolist()
+
+
+def unbound(x):
+    if x.shape[0] > 2:
+        y = x + 1
+    float(x.sum())
+    return y * 2
+
+
+def test_a_variable_without_a_value_raises_as_it_does():
+    f = tl.compile(unbound)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert f(tl.ones(3)).tolist() == f(tl.ones(3)).tolist() == [4.0] * 3
+        for _ in range(3):
+            with pytest.raises(UnboundLocalError, match="y"):
+                f(tl.ones(2))
+
+
+class Base:
+    def shifted(self, x):
+        return x + self.__shift
+
+    __shift = 1.0
+
+
+class Model(Base):
+    __scale = 3.0
+
+    def call(self, x, *more, by=1, **named):
+        y = x * self.__scale * by
+        LOG.append(y.sum().item())
+        y = super().shifted(y) + sum(more) + len(named)
+        return y.tanh() * self.__scale
+
+
+def test_methods_private_names_super_and_all_kinds_of_parameters():
+    model = Model()
+    f = tl.compile(model.call)
+    with pytest.warns(RuntimeWarning, match="call runs in parts"):
+        f(tl.ones(2))
+    for args, named in (((), {}), ((1, 2), {}), ((1,), {"by": 3}), ((), {"other": 4})):
+        x, length = tl.arange(2.0), len(LOG)
+        wanted = model.call(x, *args, **named)
+        for _ in range(2):
+            assert f(x, *args, **named).tolist() == wanted.tolist()
+        assert len(LOG) == length + 3
+    Model._Model__scale = 5.0
+    try:
+        assert f(tl.ones(2)).tolist() == model.call(tl.ones(2)).tolist()
+    finally:
+        Model._Model__scale = 3.0
+
+
+def recursive(x, depth=3):
+    x = x * 2
+    if float(x.sum()) < 0 or depth == 0:
+        return x
+    return recursive(x, depth - 1) + 1
+
+
+def test_a_function_that_calls_itself():
+    agree(recursive, tl.ones(2))
+
+
+def test_another_code_and_other_defaults():
+    def f(x, by=2):
+        y = x * by
+        float(y.sum())
+        return y + 1
+
+    def g(x, by=2):
+        return x - by
+
+    compiled = in_parts(f)
+    assert compiled(tl.ones(1)).item() == compiled(tl.ones(1)).item() == 3
+    f.__defaults__ = (5,)
+    assert compiled(tl.ones(1)).item() == 6
+    f.__code__ = g.__code__
+    assert compiled(tl.ones(1)).item() == -4
+
+
+class Doubling(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(2, 2)
+
+    def forward(self, x):
+        y = self.inner(x) * 2
+        LOG.append(float(y.sum()))
+        return y.tanh()
+
+
+def test_hooks_and_a_new_forward_of_a_module_in_parts():
+    model = Doubling()
+    compiled, x = tl.compile(model), tl.ones(1, 2)
+    with pytest.warns(RuntimeWarning, match="Doubling runs in parts"):
+        compiled(x)
+    assert compiled(x).tolist() == model(x).tolist()
+    handle = model.register_forward_hook(lambda module, args, out: out * 3)
+    assert compiled(x).tolist() == model(x).tolist()
+    handle.remove()
+    assert compiled(x).tolist() == model(x).tolist()
+    model.forward = lambda x: x - 1
+    assert compiled(x).tolist() == [[0.0, 0.0]]
+
+
+def test_gradients_pass_through_the_parts():
+    w = tl.tensor([2.0, 3.0], requires_grad=True)
+
+    def f(x):
+        y = x * w
+        size = y.sum().item()
+        z = (y * size).sin()
+        return z, y
+
+    compiled = in_parts(f)
+    for _ in range(3):
+        found = []
+        for g in (f, compiled):
+            x = tl.tensor([0.5, 1.5], requires_grad=True)
+            z, y = g(x)
+            slopes = tl.autograd.grad(z.sum() + (y * y).sum(), (x, w), create_graph=True)
+            curves = tl.autograd.grad(sum(s.sum() for s in slopes), (x, w))
+            found.append([v.tolist() for v in (z, y, *slopes)] + [
+                [round(c, 4) for c in v.tolist()] for v in curves])
+        assert found[0] == found[1]
+
+
+def test_lines_of_a_traceback_are_those_of_the_function():
+    def f(x):
+        y = x * 2
+        float(y.sum())
+        return y.reshape(7)
+
+    compiled = tl.compile(f)
+    line = f.__code__.co_firstlineno + 3
+    assert "reshape(7)" in linecache.getline(__file__, line)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        compiled(tl.ones(7))
+        for _ in range(2):
+            with pytest.raises(RuntimeError) as raised:
+                compiled(tl.ones(3))
+            lines = [x.lineno for x in raised.traceback if str(x.path) == __file__]
+            assert line - 1 in lines
+
+
+def test_what_is_in_no_part_is_an_error_where_all_has_to_be_captured():
+    def f(x):
+        y = x * 2
+        float(y.sum())
+        return y
+    with pytest.raises(tl.program.CaptureError, match="float: the value of a tensor"):
+        tl.compile(f, fullgraph=True)(tl.ones(2))
