@@ -1,5 +1,6 @@
 """`__torch_function__`, modes and counters of operations, beside PyTorch where it is there."""
 
+import numpy as np
 import pytest
 
 import tensorlib as tl
