@@ -10,6 +10,7 @@ import sys
 from types import GeneratorType
 from typing import Any
 
+from tensorlib._core.base.garbage import pause, resume
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.call_forms import user_line
 from tensorlib.program.guarded import (
@@ -49,7 +50,6 @@ class Notes:
         self.old: dict[int, Any] = {}             # and what is known to be older
         self.dicts: dict[int, tuple[Any, Any]] = {}      # of attributes: each with its object
         self.only_young: dict[int, tuple[Any, str]] = {}
-        self.collects = False
         self.why = ""                             # why the capture is no good
         self.root: Any = None                     # the function that is captured
         self.at = 0                               # the line of it that is to blame
@@ -61,9 +61,8 @@ class Notes:
 
     def begin(self) -> None:
         """Is called before the function runs."""
-        self.collects = gc.isenabled()
         gc.collect(1)
-        gc.disable()
+        pause()
         self.old.update((id(x), x) for x in youngest())
         self.old.pop(id(self.old), None)
 
@@ -73,8 +72,7 @@ class Notes:
         if any(map(has_an_end_to_come, (*self.made.values(), *(
                 x for x, _ in self.only_young.values())))):
             self.fail("a generator has not come to its end, and what it does then is not known")
-        if self.collects:
-            gc.enable()
+        resume()
 
     def note(self, holder: Any, kind: str, key: Any, value: Any) -> None:
         """Notes what was read, unless that was noted before."""
