@@ -222,7 +222,7 @@ def branch_on_a_value():
 
 @kind
 def break_on_a_value():
-    model = perceptron()
+    model = perceptron().requires_grad_(False)
 
     def f(x):
         for _ in range(10):

@@ -12,11 +12,12 @@ from typing import Any
 
 from tensorlib._core.base.garbage import without_collections
 from tensorlib._core.graph import owners
-from tensorlib._core.sweep.graph_reader import are_as_saved
+from tensorlib._core.sweep.graph_reader import are_as_saved, was_made_since
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.tree import flatten
 from tensorlib.program.aliases import check_results, make_constants_anew
 from tensorlib.program.backward import dependents
+from tensorlib.program.call_types import registered
 from tensorlib.program.capturing import ReplayRecorder, capture
 from tensorlib.program.checking import compared
 from tensorlib.program.dispatch import UNDONE, Dispatcher, Way
@@ -107,7 +108,8 @@ class Compiled(Dispatcher):
                 refuse_to_return(result[0], (args, kwargs))
                 guards = guards_of(recorder, tensors)
                 recorder.reads.forget()
-                way = way_for(kind, recorder, tensors, result, guards, flags_of(self._options))
+                way = way_for(kind, recorder, tensors, result, guards, flags_of(self._options),
+                              self._quiet)
                 broken = guards.broken()
                 if broken is not None:
                     self._changes += 1
@@ -250,8 +252,10 @@ def contained(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int, Any]:
 
 
 def way_for(kind: Signature, recorder: ReplayRecorder, tensors: list[Tensor],
-            result: list[Any], guards: Guards, flags: dict[str, bool]) -> Way:
+            result: list[Any], guards: Guards, flags: dict[str, bool], is_part: bool) -> Way:
     """How calls of a kind are replayed, after one was captured that gave `result[0]`.
+
+    is_part: other parts of the function may use what this one uses.
 
     Raises: Unplanned, CaptureError, ProgramError where they can't be.
     """
@@ -261,6 +265,12 @@ def way_for(kind: Signature, recorder: ReplayRecorder, tensors: list[Tensor],
     slots = make_constants_anew(recorder.block, [
         recorder.variable_of(x) if isinstance(x, Tensor) else x for x in found])
     linked = is_linked(recorder, tensors, slots, found)
+    for x in found:
+        if isinstance(x, Tensor) and x.requires_grad and x.is_leaf and (
+                was_made_since(x, recorder.epoch)):
+            raise Unplanned("it returns a leaf that it makes, of which each call makes another")
+    if linked and is_part:
+        check_uses(recorder)
     kept = escaped(recorder, result, found)
     if kept is not None:
         raise Unplanned("a tensor is kept outside of it that was made by " + next(
@@ -285,6 +295,23 @@ def way_for(kind: Signature, recorder: ReplayRecorder, tensors: list[Tensor],
                  {i for i, x in enumerate((*tensors, *replay.values))
                   if storage_of(x) in recorder.writes.lasting}),
         inference)
+
+
+def check_uses(recorder: ReplayRecorder) -> None:
+    """Raises: Unplanned where two uses of one tensor have gradients: they are summed before those of
+    uses elsewhere are added, which the eager sweep adds one by one."""
+    counts: dict[Variable, int] = {}
+    for call in recorder.block.ops:
+        op = registered(call.type)
+        whole = call.blocks() or op is not None and op.linearity == "composite"
+        if any(x is not None and not x.stop_gradient for x in call.outputs):
+            for x in call.reads():
+                counts[x] = counts.get(x, 0) + 1 + bool(whole)
+    for x in (*recorder.program.inputs, *recorder.program.persistables()):
+        like = x.value if x.persistable else next(
+            tensor for tensor, y in recorder.known.values() if y is x)
+        if like.requires_grad and counts.get(x, 0) > 1:
+            raise Unplanned("gradients of several uses of a tensor would be summed in another order")
 
 
 def is_linked(recorder: ReplayRecorder, tensors: list[Tensor], slots: list[Any],

@@ -109,7 +109,7 @@ def called(f, given, look):
 def rounded(x, like):
     """The elements of a gradient: zeros where there is none."""
     x = tl.zeros_like(like) if x is None else x
-    return [round(v, 5) + 0.0 for v in x.double().flatten().tolist()]
+    return [repr(round(v, 5) + 0.0) for v in x.double().flatten().tolist()]     # NaN is NaN
 
 
 def gradients(total, leaves):

@@ -43,6 +43,7 @@ WARNED = {
     "write into what is outside": "cond_writes cond_writes_made",
     "out=": "out_argument",
     "tensor: the value": "tensor_of_tensors",
+    "set_default_dtype": "default_dtype",
     "data:": "set_data_made module_made_inside",
     "detach_": "detach_",
     "numpy": "decompositions multinomial by_way_of_numpy",

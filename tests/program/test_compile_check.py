@@ -55,7 +55,7 @@ def test_a_replay_that_differs_is_told_of(monkeypatch, check, first):
 def test_what_a_checked_call_raises_is_what_the_function_raises():
     f = tl.compile(nn.functional.nll_loss, check=True, fullgraph=True)
     for _ in range(2):
-        assert f(tl.zeros(2, 3), tl.tensor([0, 1])).item() == pytest.approx(1.0986, abs=1e-4)
+        assert f(tl.zeros(2, 3), tl.tensor([0, 1])).item() == 0
     with pytest.raises(IndexError):
         f(tl.zeros(2, 3), tl.tensor([0, 7]))
 
