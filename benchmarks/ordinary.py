@@ -37,21 +37,6 @@ def training():
     return model, optim.SGD(model.parameters(), lr=0.01), (tl.randn(32, 64), tl.randn(32, 1))
 
 
-def stepping(after=lambda loss: loss.detach(), before=lambda: None):
-    """A training step, with something else at its end."""
-    model, updates, batch = training()
-
-    def step(x, y):
-        before()
-        updates.zero_grad()
-        loss = F.mse_loss(model(x), y)
-        loss.backward()
-        updates.step()
-        return after(loss)
-
-    return step, batch
-
-
 # ---- captured whole -----------------------------------------------------------------------------
 
 @kind
@@ -61,7 +46,16 @@ def forward_of_a_model():
 
 @kind
 def training_step():
-    return stepping()
+    model, updates, batch = training()
+
+    def step(x, y):
+        updates.zero_grad()
+        loss = F.mse_loss(model(x), y)
+        loss.backward()
+        updates.step()
+        return loss.detach()
+
+    return step, batch
 
 
 @kind
@@ -163,17 +157,13 @@ def loss_item_at_the_end():
 
 @kind
 def losses_in_a_list():
-    losses = []
-    model, updates, batch = training()
+    model, losses = perceptron(), []
 
-    def step(x, y):
-        updates.zero_grad()
-        loss = F.mse_loss(model(x), y)
-        loss.backward()
-        updates.step()
+    def f(x, y):
+        loss = F.mse_loss(model(x), y).detach()
         losses.append(loss.item())
 
-    return step, batch
+    return f, (tl.randn(32, 64), tl.randn(32, 1))
 
 
 @kind

@@ -298,8 +298,8 @@ def way_for(kind: Signature, recorder: ReplayRecorder, tensors: list[Tensor],
 
 
 def check_uses(recorder: ReplayRecorder) -> None:
-    """Raises: Unplanned where two uses of one tensor have gradients: they are summed before those of
-    uses elsewhere are added, which the eager sweep adds one by one."""
+    """Raises: Unplanned where two uses of one tensor have gradients: they are summed before those
+    of uses elsewhere are added, which the eager sweep adds one by one."""
     counts: dict[Variable, int] = {}
     for call in recorder.block.ops:
         op = registered(call.type)
@@ -311,7 +311,7 @@ def check_uses(recorder: ReplayRecorder) -> None:
         like = x.value if x.persistable else next(
             tensor for tensor, y in recorder.known.values() if y is x)
         if like.requires_grad and counts.get(x, 0) > 1:
-            raise Unplanned("gradients of several uses of a tensor would be summed in another order")
+            raise Unplanned("gradients of several uses of a tensor are summed in another order")
 
 
 def is_linked(recorder: ReplayRecorder, tensors: list[Tensor], slots: list[Any],

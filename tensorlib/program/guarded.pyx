@@ -116,7 +116,7 @@ cdef class Guard:
 cdef class DictGuard(Guard):
     """Some names of a dict, or the whole dict in order.
 
-    owner: the object whose attributes they are, if they are that: somebody may give it another dict.
+    owner: the object whose attributes they are, if they are that: it may be given another dict.
     version: of the dict as it was when it was last looked at, so that one which nobody wrote to
     takes a nanosecond.
     """
