@@ -21,6 +21,7 @@ import tensorlib as tl
 ROOT = Path(__file__).parents[1]
 PACKAGE = Path(tl.__file__).parent
 TYPING = ROOT / "tests" / "typing"
+PAGES = ("README.md", "docs/first_steps.md", "docs/gradients.md", "docs/transforms.md")
 PYTHON_BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -47,9 +48,10 @@ def program_of(block):
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory):
-    """A folder with the README's blocks, the examples and typical calls, as programs."""
+    """A folder with the blocks of the first pages, the examples and typical calls, as programs."""
     folder = tmp_path_factory.mktemp("typed")
-    blocks = (match[1] for match in PYTHON_BLOCK.finditer((ROOT / "README.md").read_text()))
+    texts = ((ROOT / name).read_text() for name in PAGES)
+    blocks = (match[1] for text in texts for match in PYTHON_BLOCK.finditer(text))
     found = [block for block in blocks if ">>>" in block]
     assert len(found) > 5
     for i, block in enumerate(found):
