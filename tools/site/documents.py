@@ -62,7 +62,8 @@ def relinked(text, path, known, source):
         if file.is_dir():
             return label.lstrip("!")[1:-1]
         return raw_link(label[1:-1], place, source)
-    return FENCED.sub(lambda part: part[0] if part[1] else LINK.sub(link, part[0]), text)
+    return FENCED.sub(lambda part: re.sub(r"\n+( *```)$", r"\n\1", part[0]) if part[1] else
+                      LINK.sub(link, part[0]), text)
 
 
 def raw_link(label, place, source, up=""):

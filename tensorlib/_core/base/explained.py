@@ -14,11 +14,13 @@ def explained(doc, name, parameters):
 
     name: that of the function or class, for which a word may say something else.
     """
-    known, lines = heads(doc), []
+    lines = []
     for parameter in parameters:
         words = WORDS.get(f"{name}.{parameter}") or WORDS.get(parameter)
-        if words and parameter not in known and (
-                f"`{parameter}`" not in doc and f"`{parameter}=" not in doc):
+        if words and not (
+                f"`{parameter}`" in doc or f"`{parameter}=" in doc
+                or (f"{parameter}: " in doc or f"{parameter}, " in doc)
+                and parameter in heads(doc)):
             lines.append(f"        {parameter}: {words}.")
     if not lines:
         return doc
