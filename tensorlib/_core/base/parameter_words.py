@@ -402,8 +402,8 @@ max_dims min_dims max_side min_side | bounds of the numbers of dims and of sizes
 milestones | the epochs at which something changes, in rising order
 min_lr | the lowest rate
 model models | a module, or several
-module modules | a module, or several
-mod m | a module
+module modules mod m | a module, or several
+process_group | the group of processes, by default all of them
 momentum_decay | by how much the momentum falls
 multiprocessing_context | how workers are started: "fork", "spawn" or "forkserver"
 name | a name
