@@ -37,8 +37,6 @@ def training():
     return model, optim.SGD(model.parameters(), lr=0.01), (tl.randn(32, 64), tl.randn(32, 1))
 
 
-# ---- captured whole -----------------------------------------------------------------------------
-
 @kind
 def forward_of_a_model():
     return perceptron(), (tl.randn(32, 64),)
@@ -138,8 +136,6 @@ def distributions():
 
     return f, (tl.randn(32, 64),)
 
-
-# ---- numbers of tensors in Python ---------------------------------------------------------------
 
 @kind
 def loss_item_at_the_end():
@@ -293,8 +289,6 @@ def numpy_in_the_middle():
     return f, (tl.randn(32, 64),)
 
 
-# ---- what training keeps ------------------------------------------------------------------------
-
 @kind
 def scheduler_inside():
     model, updates, batch = training()
@@ -394,8 +388,6 @@ def clock_around_a_step():
 
     return step, batch
 
-
-# ---- state in Python ----------------------------------------------------------------------------
 
 class Cached(nn.Module):
     def __init__(self):
