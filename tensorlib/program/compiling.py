@@ -34,7 +34,7 @@ from tensorlib.program.reads.parting import Parted
 from tensorlib.program.reads.recorder import Reads
 from tensorlib.program.reads.reports import described, guard_of_gradient, lines_of, why_not
 from tensorlib.program.reads.sources import NoSource
-from tensorlib.program.results import refuse_to_return
+from tensorlib.program.results import refuse_containers, refuse_to_return
 from tensorlib.program.signatures import Conditions, Overlaps, Signature, storage_of
 from tensorlib.program.trace import captured_names
 from tensorlib.program.guarded import Guards, in_class
@@ -107,6 +107,7 @@ class Compiled(Dispatcher):
                     raise Unplanned("it changes its arguments in Python")
                 refuse_to_return(result[0], (args, kwargs))
                 guards = guards_of(recorder, tensors)
+                refuse_containers(result[0], recorder.reads)
                 recorder.reads.forget()
                 way = way_for(kind, recorder, tensors, result, guards, flags_of(self._options),
                               self._quiet)

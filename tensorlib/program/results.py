@@ -60,3 +60,11 @@ def things_in(value: Any) -> list[Any]:
             inside.add(id(x))
             found += x.values() if isinstance(x, dict) else x
     return found
+
+
+def refuse_containers(result: Any, reads: Any) -> None:
+    """Raises: Unplanned for a list or a dict in a result that was there before the call: a replay
+    would give another one."""
+    for x in things_in(result):
+        if isinstance(x, (list, dict)) and reads.was_there(x):
+            raise Unplanned(f"it returns a {type(x).__name__} that was there before")

@@ -128,3 +128,16 @@ def test_a_pruned_backward_part_forgets_the_loop_it_went_with():
     x = tl.full((2,), 2.0)
     assert forward(x).tolist() == p.run({p.inputs[0].name: x}, p.outputs).tolist() == [16, 16]
     assert p.run({p.inputs[0].name: x}, g).tolist() == [32, 32]
+
+
+KEPT = [1.0], {"a": 1}
+
+
+@pytest.mark.parametrize("f", [lambda x: KEPT[0], lambda x: (x, KEPT[1]), lambda x: {"a": KEPT[0]}])
+def test_a_container_that_was_there_is_returned_itself(f):
+    f = tl.compile(f)
+    with pytest.warns(RuntimeWarning, match="runs eagerly: it returns a .* that was there before"):
+        f(tl.ones(2))
+    found = f(tl.ones(2))
+    inside = [found, *(found.values() if isinstance(found, dict) else found)]
+    assert any(x is y for x in inside for y in KEPT)

@@ -107,6 +107,11 @@ class Notes:
             return not self.is_inside(x)
         return not gc.is_tracked(x) or id(x) not in self.young
 
+    def was_there(self, x: Any) -> bool:
+        """Whether a container was there before the call, as all may have been that the garbage
+        collector does not look after and no statement made."""
+        return self.is_old(x)
+
     def guards(self, arguments: list[Any]) -> list[Guard]:
         """The guards of what was there before the call.
 
