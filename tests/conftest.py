@@ -15,8 +15,8 @@ for name, count in (("tensorlib", 40), ("thorough", 500)):
                               suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tensorlib")      # or what `--hypothesis-profile` names
 
-# To rewrite the asserts of all tests takes twice as long as to collect them, in each process of each
-# run. So it is done once; where nothing is to be written beside the sources, into `build`.
+# To rewrite the asserts of all tests takes twice as long as to collect them, in each process. So it
+# is done once; where nothing is to be written beside the sources, what it gives lies in `build`.
 if sys.dont_write_bytecode:
     sys.dont_write_bytecode = False
     sys.pycache_prefix = str(Path(__file__).parents[1] / "build" / "bytecode")

@@ -13,7 +13,7 @@ import tensorlib as tl
 SECONDS = 40
 
 
-def run_python(source, *arguments):
+def run_python(source, *arguments, seconds=SECONDS):
     """What a Python process that imports this same tensorlib prints; it may not crash or hang."""
     path = os.pathsep.join([str(Path(tl.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
     process = subprocess.Popen(
@@ -22,11 +22,11 @@ def run_python(source, *arguments):
         start_new_session=True,
     )
     try:
-        output, errors = process.communicate(timeout=SECONDS)
+        output, errors = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)  # with the children that it forked
         process.communicate()
-        pytest.fail(f"still running after {SECONDS} seconds")
+        pytest.fail(f"still running after {seconds} seconds")
     assert process.returncode == 0, f"exit status {process.returncode}\n{errors}"
     return output
 
@@ -58,7 +58,8 @@ def run_each(before, sources):
 
     The time of a process that is started is nearly all that of its imports.
     """
-    return run_python(before + FORKED, *sources).split("\0")[:-1]
+    said = run_python(before + FORKED, *sources, seconds=SECONDS * len(sources))
+    return said.split("\0")[:-1]
 
 
 def resident_bytes():
