@@ -1,5 +1,6 @@
 """What one rank measures for `python -m benchmarks.collectives`; started by `mpiexec`."""
 
+import gc
 import json
 import sys
 import time
@@ -10,7 +11,7 @@ import numpy as np
 from mpi4py import MPI
 
 import tensorlib as tl
-from tensorlib import distributed as dist
+import tensorlib.distributed as dist
 from tensorlib import nn
 from tensorlib.distributed.fsdp import fully_shard
 from tensorlib.distributed.optim import ZeroRedundancyOptimizer
@@ -154,6 +155,7 @@ def memory(quick: bool) -> list[dict[str, Any]]:
     rows = []
     for way in ("data parallel", "ZeRO-1", "ZeRO-3"):
         tl.manual_seed(0)
+        gc.collect()
         before = tl.memory.stats()["in_use"]
         model: Any = GPT(2 if quick else 4, 32 if quick else 256)
         if way == "ZeRO-3":
@@ -169,9 +171,10 @@ def memory(quick: bool) -> list[dict[str, Any]]:
             F.cross_entropy(model(x), y).backward()
             optimizer.step()
             optimizer.zero_grad(set_to_none=False)
+        gc.collect()
         held = tl.memory.stats()["in_use"] - before
         rows.append({"name": way, "bytes": WORLD.allreduce(held, MPI.MAX)})
-        del model, optimizer
+        del model, optimizer, x, y
     return rows
 
 
