@@ -27,7 +27,8 @@ def measured(what: str, count: int, quick: bool) -> Rows:
     one = {name: "1" for name in ("TENSORLIB_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
     done = subprocess.run(
         [launcher, "-n", str(count), sys.executable, "-m", "benchmarks.ranks", what,
-         "quick" if quick else "whole"], env={**os.environ, **one, "TENSORLIB_DISTRIBUTED_CHECK": "0"},
+         "quick" if quick else "whole"],
+        env={**os.environ, **one, "TENSORLIB_DISTRIBUTED_CHECK": "0"},
         stdout=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL, check=True, timeout=1200)
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("rows ")]
     found: Rows = json.loads(line.removeprefix("rows "))

@@ -21,9 +21,17 @@ from tensorlib.nn.parallel import DistributedDataParallel
 WORLD = MPI.COMM_WORLD
 
 
-def fastest(calls: list[Callable[[], Any]], repeats: int, inner: int) -> list[float]:
-    """The least mean time of each call, in seconds, on the slowest rank; taken in turn."""
+def fastest(calls: list[Callable[[], Any]], repeats: int, seconds: float = 0.0) -> list[float]:
+    """The least mean time of each call, in seconds, on the slowest rank; taken in turn.
+
+    A repeat makes as many calls as fit into so many seconds, 1 to 200.
+    """
     best = [float("inf")] * len(calls)
+    start = time.perf_counter()
+    for call in calls:
+        call()
+    once = (time.perf_counter() - start) / len(calls)
+    inner = WORLD.bcast(max(1, min(200, int(seconds / once))))
     for _ in range(repeats):
         for i, call in enumerate(calls):
             WORLD.Barrier()
@@ -78,9 +86,8 @@ def plain_message(a: np.ndarray[Any, Any]) -> None:
 def collectives(quick: bool) -> list[dict[str, Any]]:
     rows = []
     for count in (1, 1 << 10) if quick else (1, 1 << 10, 1 << 14, 1 << 18, 1 << 22):
-        inner = 2 if quick else max(3, min(100, (1 << 20) // count))
         for name, calls in pairs(count).items():
-            ours, plain = fastest(list(calls), 2 if quick else 7, inner)
+            ours, plain = fastest(list(calls), 2 if quick else 9, 0.0 if quick else 0.02)
             rows.append({"name": name, "bytes": 4 * count, "ours": ours, "plain": plain})
     return rows
 
@@ -144,7 +151,7 @@ def scaling(quick: bool) -> list[dict[str, Any]]:
 
         for _ in range(2):
             step()
-        both, computed, sent = fastest([step, alone, communicate], 2 if quick else 15, 1)
+        both, computed, sent = fastest([step, alone, communicate], 2 if quick else 12)
         rows.append({"name": name, "step": both, "alone": computed, "communication": sent,
                      "bytes": 4 * sum(p.numel() for p in model.parameters())})
     return rows
