@@ -16,7 +16,7 @@ from importlib import import_module
 from inspect import isfunction, signature
 from typing import NamedTuple
 
-from tensorlib._core.base.error_names import nearest
+from tensorlib._core.base.error_names import nearest, print_as
 from tensorlib._core.graph.op import declared as records
 from tensorlib._core.graph.op import register
 from tensorlib._core.tensor.tensor import Tensor, attach
@@ -24,6 +24,9 @@ from tensorlib.ops.complete import check_registry
 from tensorlib.ops.late_names import FAMILIES
 from tensorlib.ops.pending import FUNCTIONS, PENDING
 from tensorlib.ops.publish import check_tensors
+
+
+HEAP_TYPE = 1 << 9          # Py_TPFLAGS_HEAPTYPE: a class that is written in Python
 
 
 class StandIn:
@@ -98,9 +101,16 @@ def declared(family):
 
 
 def publish_in(namespace):
-    """Puts all functions into the namespace of the package, and later those that come late."""
+    """Puts all functions into the namespace of the package, and later those that come late.
+
+    The compiled classes that are there print as the package's own.
+    """
     global public
     namespace.update(FUNCTIONS)
+    for name, value in namespace.items():
+        if isinstance(value, type) and value.__name__ == name and not name.startswith("_") and (
+                value.__module__.startswith("tensorlib._core") and not value.__flags__ & HEAP_TYPE):
+            print_as(value, f"tensorlib.{name}")
     public = namespace
 
 

@@ -23,6 +23,8 @@ from tensorlib._core.tensor.tensor cimport (
     IN_FUNCTION, Tensor, alias, new_scalar, over_storage, set_base, track_tensor,
 )
 
+from tensorlib._core.base.error_names import type_name
+
 
 cpdef Node custom_node(Op op, tuple inputs, tuple saved, int n_outputs, payload):
     """A node with an edge for each of the tensors `inputs`, which keeps the tensors `saved`."""
@@ -105,7 +107,7 @@ def sweep_inside(tuple roots, tuple grads, tuple inputs, bint retained=False):
     """
     for x in (*roots, *grads, *inputs):
         if not isinstance(x, Tensor):
-            raise TypeError(f"sweep_inside: expected Tensors, got {type(x).__name__}")
+            raise TypeError(f"sweep_inside: expected Tensors, got {type_name(x)}")
     return run_backward(roots, grads, retained, mode().grad, inputs, False, None, True)
 
 

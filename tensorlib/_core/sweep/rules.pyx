@@ -15,16 +15,19 @@ from tensorlib._core.apply.halves cimport in_float32, is_half
 from tensorlib._core.base.dtypes cimport BOOL, compute_dtype, dtype_id, dtype_object
 from tensorlib._core.base.shape cimport MAX_NDIM, make_size
 from tensorlib._core.base.upcalls cimport SUM_TO_SIZE, TO, ZMUL, registered
-from tensorlib._core.graph.node cimport OUTPUT, Edge, Node, edge_dims
+from tensorlib._core.graph.modes cimport mode
+from tensorlib._core.graph.node cimport OUTPUT, Edge, Node, edge_dims, new_node, set_edge
 from tensorlib._core.graph.op cimport (
-    ATTRIBUTE, DTYPE, GRADIENT, INPUTS, NDIM, NODE, Op, PASS, Rule, SAVED, SHAPE, SPREAD, TANGENT,
+    ATTRIBUTE, DTYPE, FUNCTION, GRADIENT, INPUTS, NDIM, NODE, Op, PASS, Rule, SAVED, SHAPE, SPREAD, TANGENT,
     TILES, Want, ZERO,
 )
 from tensorlib._core.graph.saved cimport saved_value
 from tensorlib._core.interpreters.foreign cimport is_taken, shown_tensor, standing
 from tensorlib._core.layout.views cimport new_arranged_as
 from tensorlib._core.reduce.arrange cimport expand_over, reduced_dims, sum_to
-from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, same_shape
+from tensorlib._core.tensor.tensor cimport (
+    Tensor, alias, new_like, new_tensor, requires_grad, same_shape, track_tensor,
+)
 from tensorlib._core.tiles.copies cimport cast, zero
 from tensorlib._core.tiles.flat cimport run_loop
 from tensorlib._core.tiles.program cimport MAX_INPUTS, Program
@@ -301,3 +304,50 @@ cdef bint is_alike(Op op, int i, Edge* edge, Tensor g) except -1:
                 f"its argument {argument_name(op, i)}, which does not reduce to the argument's "
                 f"{tuple(make_size(edge.ndim, dims))}")
     return same
+
+
+# ---- functions made of linear pieces -------------------------------------------------------------
+
+# What links a gradient to an input that it depends on in steps: its own derivative is zero.
+cdef Op PIECES = Op("linear_pieces", "The gradient of what is linear between its kinks.", ("input",),
+                    linearity="linear")
+PIECES.add_rule("input", lambda g: g * 0, constant=0)
+
+
+cdef object with_zero_slope(object source, Op op, int i, object grad):
+    """A recorded gradient that belongs to the graph wherever it depends on an input that does.
+
+    Where an operation has kinks and is linear between them (relu, a max pool), the gradient is
+    another one from piece to piece, and has no slope on any: a second derivative is then zero, as
+    that of PyTorch's is, and not an error of an input that is not used.
+    """
+    cdef Rule rule = <Rule>op.rules[i]
+    cdef Node node
+    cdef Tensor out
+    cdef int k, place
+    if type(source) is not Node or not isinstance(grad, Tensor) or not mode().grad or (
+            rule is None or rule.kind != TILES and rule.kind != FUNCTION or
+            op.linearity == "linear" or op.linearity == "multilinear" or
+            op.linearity == "function" or requires_grad(<Tensor>grad)):
+        return grad
+    for k in range(rule.n_wants):
+        place = rule.places[k]
+        if rule.wants[k] == SAVED and (
+                place >= OUTPUT or (<Node>source).edges[place].target != NULL):
+            out = alias(<Tensor>grad)
+            node = new_node(PIECES, 1, 0, 1)
+            link(node, &(<Node>source).edges[i], out)
+            out.grad_node, out.slot = node, 0
+            track_tensor(out)
+            return out
+    return grad
+
+
+cdef int link(Node node, Edge* edge, Tensor like) except -1:
+    """Makes the node's one edge lead where another one does, to a tensor of the shape of `like`."""
+    set_edge(node, 0, like)
+    Py_INCREF(<object>edge.target)
+    node.edges[0].target = edge.target
+    node.edges[0].slot = edge.slot
+    node.tracked |= (<Node>edge.target).tracked
+    return 0

@@ -3,6 +3,7 @@
 import numpy as np
 
 from tensorlib._core.base.dtypes import BY_NAME
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.shape import broadcast_shapes, wrap
 from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.interpreters.foreign import elements_known
@@ -67,7 +68,7 @@ def key_of(name, input, indices):
     for i, index in enumerate(indices):
         if not isinstance(index, (Tensor, np.ndarray)):
             raise TypeError(f"{name}: expected a Tensor as element {i} of indices, got "
-                            f"{type(index).__name__}")
+                            f"{type_name(index)}")
     if not indices:
         raise IndexError(f"{name}: indices must have at least one tensor")
     like = views.expand(views.zeros((), input.dtype), input.shape)    # of a batch: of one example
@@ -121,7 +122,7 @@ def put(input: Tensor, index, source: Tensor, accumulate=False):
     Raises: RuntimeError for another number of elements or another dtype, IndexError, TypeError.
     """
     if not isinstance(index, (Tensor, np.ndarray)):
-        raise TypeError(f"put: index must be a Tensor, got {type(index).__name__}")
+        raise TypeError(f"put: index must be a Tensor, got {type_name(index)}")
     index = index.reshape(-1)
     if source.numel() != index.shape[0]:
         raise RuntimeError(f"put: index and source must have as many elements, got "
@@ -222,7 +223,7 @@ def scatter_reduced(input: Tensor, src: Tensor, dim, index, reduce):
     """The product or an extreme of elements and those of `src` at positions along a dim, which
     were checked: see `scatter_reduce`."""
     if not isinstance(index, Tensor):
-        raise TypeError(f"scatter_reduced: index must be a Tensor, not {type(index).__name__}")
+        raise TypeError(f"scatter_reduced: index must be a Tensor, not {type_name(index)}")
     def combined():
         base = np.atleast_1d(numbers(input)).copy()
         places, others = np.atleast_1d(index.detach().numpy()), np.atleast_1d(numbers(src))
