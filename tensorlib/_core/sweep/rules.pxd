@@ -1,9 +1,12 @@
+from tensorlib._core.graph.node cimport Edge, Node
 from tensorlib._core.graph.op cimport Op, Rule
+from tensorlib._core.tensor.tensor cimport Tensor
 
 cdef object joint_gradients(object source, Op op, object g, bint recorded)
 cpdef object run_rule(object source, Op op, int i, object g, bint recorded)
 cdef object fit(object source, Op op, int i, object grad, bint recorded)
-cdef object with_zero_slope(object source, Op op, int i, object grad)
+cdef Tensor end_of(Edge* edge)
+cdef Tensor valueless(int dtype, int ndim, const Py_ssize_t* dims, Node node, int slot)
 cdef object value_of(object source, int place, bint recorded)
 cdef tuple facts_of(object source, int i)
 
@@ -15,8 +18,5 @@ cdef inline object gradient(object source, Op op, int i, object g, object joint,
     `joint_gradients` gave. With `recorded` the result can be differentiated.
     """
     cdef object grad = run_rule(source, op, i, g, recorded) if joint is None else joint[i]
-    if grad is None:
-        return None
-    grad = fit(source, op, i, grad, recorded)
-    return with_zero_slope(source, op, i, grad) if recorded else grad
+    return grad if grad is None else fit(source, op, i, grad, recorded)
 cdef tuple arguments(Rule rule, Op op, object source, object g, bint recorded)

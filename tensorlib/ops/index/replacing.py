@@ -6,7 +6,7 @@ from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.shape import broadcast_shapes, wrap
 from tensorlib._core.graph.modes import is_grad_enabled
-from tensorlib._core.interpreters.foreign import elements_known
+from tensorlib._core.interpreters.foreign import elements_known, stands_in
 from tensorlib._core.layout import views
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer, refuse_bools
@@ -15,6 +15,7 @@ from tensorlib.ops.foreign import by_numpy
 from tensorlib.ops.index.indexing import (
     check_mask, counted, gather, parsed, put_index, spread_index, vector,
 )
+from tensorlib.ops.index.rows import put_in_rows
 from tensorlib.ops.index.scattering import elements_at
 from tensorlib.ops.late import declared
 from tensorlib.ops.order.ordering import numbers
@@ -97,6 +98,8 @@ def index_put(input: Tensor, indices, values: Tensor, accumulate=False):
     if values.dtype is not input.dtype:
         raise RuntimeError("index_put: source and destination dtypes must match, got "
                            f"{values.dtype} and {input.dtype}")
+    if isinstance(indices, (tuple, list)) and any(map(stands_in, indices)):
+        return put_in_rows(input, indices, values, accumulate)
     key = key_of("index_put", input, indices)
     if not accumulate:
         return put_index(input, values, key)
