@@ -11,7 +11,7 @@ from math import e, inf, nan, pi
 
 from tensorlib._core.base.importing import deferred as _deferred
 from tensorlib._core.base.importing import later as _later
-from tensorlib._core.base.importing import without_collections as _without_collections
+from tensorlib._core.base.garbage import without_collections as _without_collections
 
 with _without_collections():
     from tensorlib import shell as _shell    # the home of `tensorlib.cuda` and its kin

@@ -18,6 +18,7 @@ _DType: TypeAlias = _dtype | _numpy_dtype[Any] | type[Any]
 _Device: TypeAlias = _device | _str
 
 from tensorlib import autograd as autograd
+from tensorlib import distributed as distributed
 from tensorlib import distributions as distributions
 from tensorlib import func as func
 from tensorlib import graph as graph
@@ -73,7 +74,6 @@ from tensorlib.shell import amp as amp
 from tensorlib.shell import backends as backends
 from tensorlib.shell import compiler as compiler
 from tensorlib.shell import cuda as cuda
-from tensorlib.shell import distributed as distributed
 from tensorlib.shell import jit as jit
 from tensorlib.shell import memory as memory
 from tensorlib.shell import mps as mps

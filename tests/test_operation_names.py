@@ -12,7 +12,8 @@ PACKAGE = Path(tensorlib.__file__).parent
 
 # Where operations are declared, a name is that of the block; there, and on the public floors, most
 # strings are options that have the names of operations ("mean", "zeros").
-BLOCKS = ("linalg", "nn", "distributions", "optim", "data", "serialization", "testing", "shell")
+BLOCKS = ("linalg", "distributed", "nn", "distributions", "optim", "data", "serialization",
+          "testing", "shell")
 # What holds the name of an operation in a comparison.
 OPERATION = re.compile(r"(\.|^|_)(name|type|type_|base|operation|stem|called|__name__|co_name)$")
 

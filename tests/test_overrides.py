@@ -1,5 +1,6 @@
 """`__torch_function__`, modes and counters of operations, beside PyTorch where it is there."""
 
+import numpy as np
 import pytest
 
 import tensorlib as tl
@@ -300,3 +301,12 @@ def test_a_compiled_function_differentiates_by_what_it_draws():
         expected = slope(x)
         tl.manual_seed(0)
         assert compiled(x).tolist() == expected.tolist()
+
+
+def test_a_factor_that_is_no_tensor_and_no_number_of_pythons():
+    """The call with an option was offered to its arguments before; what it stands for is not."""
+    x = nn.Parameter(tl.ones(2))
+    with tl.no_grad():
+        x.add_(tl.ones(2), alpha=tl.tensor(2.0))
+        x.sub_(tl.ones(2), alpha=np.float32(0.5))
+    assert x.tolist() == [2.5, 2.5]

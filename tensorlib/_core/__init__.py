@@ -4,7 +4,7 @@ Importing it completes the types: these modules attach methods to them.
 """
 
 from tensorlib import _kernels    # which finds the compiled modules
-from tensorlib._core.base.importing import without_collections
+from tensorlib._core.base.garbage import without_collections
 
 with without_collections():
     from tensorlib._core.arrays import pickling, printing

@@ -169,7 +169,7 @@ from tensorlib.nn.modules.transformer import TransformerEncoderLayer as Transfor
 from tensorlib.nn.modules.upsampling import Upsample as Upsample
 from tensorlib.nn.modules.upsampling import UpsamplingBilinear2d as UpsamplingBilinear2d
 from tensorlib.nn.modules.upsampling import UpsamplingNearest2d as UpsamplingNearest2d
-from tensorlib.nn.parallel import DataParallel as DataParallel
+from tensorlib.nn.parallel.data_parallel import DataParallel as DataParallel
 from tensorlib.nn.parameter import Buffer as Buffer
 from tensorlib.nn.parameter import Parameter as Parameter
 from tensorlib.nn.parameter import UninitializedBuffer as UninitializedBuffer

@@ -19,6 +19,8 @@ FAMILIES = {
     "tensorlib._methods": Names(
         methods="cuda is_pinned ndimension new pin_memory to_dense to_sparse to_sparse_csr type "
                 "xpu"),
+    "tensorlib.distributed.operations": Names(
+        operations="all_gather all_reduce all_to_all broadcast_from reduce_scatter reduce_to"),
     "tensorlib.linalg": Names(
         both="cholesky cholesky_inverse cholesky_solve cross det geqrf inverse logdet lu lu_solve "
              "matrix_exp matrix_power orgqr ormqr pinverse qr slogdet svd triangular_solve",

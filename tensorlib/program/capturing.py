@@ -4,12 +4,11 @@ Beside what `trace` captures, `loss.backward()` and an optimiser's `step()` are.
 captured ends the capture, and not the function: its effects are those of an eager run either way.
 """
 
-import gc
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from threading import get_ident
 from typing import Any
 
+from tensorlib._core.base.garbage import without_collections
 from tensorlib._core.base.settings import Held
 from tensorlib._core.graph import owners
 from tensorlib._core.graph.modes import is_grad_enabled
@@ -386,18 +385,6 @@ def capture(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     finally:
         for handle in handles:
             handle.remove()
-
-
-@contextmanager
-def without_collections() -> Iterator[None]:
-    """Nobody looks for garbage while notes are taken, of which nearly all stay."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()
 
 
 def rates_of(optimizer: Any) -> list[dict[str, Any]]:

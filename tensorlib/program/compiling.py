@@ -7,13 +7,14 @@ from functools import partial, update_wrapper
 from pathlib import Path
 from typing import Any
 
+from tensorlib._core.base.garbage import without_collections
 from tensorlib._core.graph import owners
 from tensorlib._core.sweep.graph_reader import are_as_saved
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.tree import flatten
 from tensorlib.program.aliases import check_results, make_constants_anew
 from tensorlib.program.backward import dependents
-from tensorlib.program.capturing import ReplayRecorder, capture, without_collections
+from tensorlib.program.capturing import ReplayRecorder, capture
 from tensorlib.program.dispatch import Dispatcher, Way
 from tensorlib.program.errors import CaptureError, ProgramError
 from tensorlib.program.escapes import escaped

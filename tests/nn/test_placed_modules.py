@@ -146,7 +146,7 @@ def test_data_parallel_calls_its_module():
 @pytest.mark.parametrize("act, text", [
     (lambda: nn.DataParallel(nn.ReLU(), device_ids=[0, 1]), r"no GPUs, got device_ids=\[0, 1\]"),
     (lambda: nn.parallel.data_parallel(nn.ReLU(), tl.ones(2), [0]), "data_parallel: there are no"),
-    (lambda: nn.parallel.DistributedDataParallel(nn.ReLU()), "there are no process groups"),
+    (lambda: nn.parallel.DistributedDataParallel(nn.ReLU()), "there is no process group"),
 ])
 def test_devices_that_are_not_there(act, text):
     with pytest.raises(RuntimeError, match=text):

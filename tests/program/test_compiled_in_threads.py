@@ -1,5 +1,6 @@
 """Compiled functions that several threads call at once, capture and replay alike."""
 
+import gc
 import sys
 import threading
 
@@ -117,3 +118,9 @@ def test_a_new_function_while_others_are_called():
         assert made[0](tl.ones(2)).tolist() == [2.0, 2.0]
 
     together(call)
+
+
+def test_garbage_is_collected_after_captures_that_overlapped():
+    assert gc.isenabled()
+    together(lambda k, i: tl.compile(lambda x: x * 2 + i)(tl.ones(2)))
+    assert gc.isenabled()

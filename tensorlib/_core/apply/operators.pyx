@@ -239,7 +239,10 @@ cdef object write_in_place(Op op, tuple given, object out):
         raise TypeError(f"{op.name}_: input must be a Tensor, not {type_name(given[0])}")
     for x in given:
         if may_override(x):
-            done = overridden(getattr(Tensor, op.name + "_"), given, None)
+            public = getattr(Tensor, op.name + "_", None)
+            if public is None:      # what stands for a call with an option, which was offered
+                break
+            done = overridden(public, given, None)
             if done is not NotImplemented:
                 return done
     tensors = as_tensors(op, given)

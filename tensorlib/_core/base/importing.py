@@ -1,8 +1,6 @@
 """Lazy imports: modules that many programs do without are imported when first used."""
 
-import gc
 import sys
-from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
 
@@ -42,21 +40,6 @@ def deferred(module, name):
     call.__module__ = module
     call.__doc__ = f"`{module}.{name}`, which has the description."
     return call
-
-
-@contextmanager
-def without_collections():
-    """Under it the garbage collector rests: it would look at what an import makes for 4 ms.
-
-    Nearly all of that stays. It is switched on again only where it was on, also after an error.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 class LateModule(ModuleType):

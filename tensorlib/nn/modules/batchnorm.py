@@ -2,7 +2,18 @@
 
 from typing import Any
 
-from tensorlib import Tensor, empty, int64, ones, tensor, zeros
+from tensorlib import (
+    Tensor,
+    cat,
+    distributed,
+    empty,
+    full,
+    int64,
+    no_grad,
+    ones,
+    tensor,
+    zeros,
+)
 from tensorlib.autograd.modes import apart_from_transforms
 from tensorlib.nn import functional as F
 from tensorlib.nn import init
@@ -125,9 +136,10 @@ _NormBase, _BatchNorm = Normalizing, BatchNorm       # what scripts for PyTorch 
 
 
 class SyncBatchNorm(BatchNorm):
-    """A batch normalisation of what has 2 or more dims: of this process alone, which is all.
+    """A batch normalisation of what has 2 or more dims, over the batches of all ranks of a group.
 
-    `process_group` is taken for PyTorch's sake.
+    In training the ranks share sums of the elements and of their squares, forward and in the sweep,
+    so that all of them have to make both. Without a process group it is that of this process alone.
     """
 
     def __init__(self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1,
@@ -141,6 +153,42 @@ class SyncBatchNorm(BatchNorm):
         if input.ndim < 2:
             raise ValueError("SyncBatchNorm: expected an input of 2 or more dims, got "
                              f"{input.ndim}D input")
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The normalised input, with the statistics of all ranks in training."""
+        batch_statistics = self.training or self.running_mean is None
+        if not batch_statistics or not distributed.is_initialized() or (
+                distributed.get_world_size(self.process_group) == 1):
+            return super().forward(input)
+        self._check_input_dim(input)
+        dims = [0, *range(2, input.ndim)]
+        shape = [1, -1, *[1] * (input.ndim - 2)]
+        own = full((1,), input.numel() / max(input.shape[1], 1), dtype=input.dtype)
+        reduce = distributed.nn.functional.all_reduce
+        sums = reduce(cat([input.sum(dims), own]), group=self.process_group)
+        count = sums[-1]
+        mean = sums[:-1] / count
+        centered = input - mean.reshape(shape)
+        # the squares are taken around the mean of all: one more message, and no cancellation
+        var = reduce((centered * centered).sum(dims), group=self.process_group) / count
+        if self.running_mean is not None and self.running_var is not None:
+            self.track(mean.detach(), var.detach(), count.detach())
+        out = centered * (var + self.eps).rsqrt().reshape(shape)
+        if self.weight is not None:
+            out = out * self.weight.reshape(shape)
+        return out if self.bias is None else out + self.bias.reshape(shape)
+
+    def track(self, mean: Tensor, var: Tensor, count: Tensor) -> None:
+        """Moves the running statistics, with the unbiased variance."""
+        assert self.running_mean is not None and self.running_var is not None
+        with no_grad():
+            momentum = self.momentum
+            if self.num_batches_tracked is not None:
+                self.num_batches_tracked.add_(1)
+                if momentum is None:
+                    momentum = 1.0 / float(self.num_batches_tracked)
+            self.running_mean.lerp_(mean, momentum or 0.0)
+            self.running_var.lerp_(var * (count / (count - 1)), momentum or 0.0)
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:

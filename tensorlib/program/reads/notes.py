@@ -8,6 +8,7 @@ generation of Python's garbage collector.
 import gc
 from typing import Any
 
+from tensorlib._core.base.garbage import pause, resume
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.call_forms import user_line
 from tensorlib.program.guarded import (
@@ -47,7 +48,6 @@ class Notes:
         self.old: dict[int, Any] = {}             # and what is known to be older
         self.dicts: dict[int, tuple[Any, Any]] = {}      # of attributes: each with its object
         self.only_young: dict[int, tuple[Any, str]] = {}
-        self.collects = False
         self.why = ""                             # why the capture is no good
 
     def fail(self, why: str) -> None:
@@ -56,17 +56,15 @@ class Notes:
 
     def begin(self) -> None:
         """Is called before the function runs."""
-        self.collects = gc.isenabled()
         gc.collect(1)
-        gc.disable()
+        pause()
         self.old.update((id(x), x) for x in youngest())
         self.old.pop(id(self.old), None)
 
     def end(self) -> None:
         """Is called after it ran."""
         self.young = ids_of_youngest()
-        if self.collects:
-            gc.enable()
+        resume()
 
     def note(self, holder: Any, kind: str, key: Any, value: Any) -> None:
         """Notes what was read, unless that was noted before."""

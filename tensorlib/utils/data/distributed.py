@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sized
 from itertools import islice
 
-from tensorlib import Generator
+from tensorlib import Generator, distributed
 from tensorlib.utils.data.permutation import permuted
 from tensorlib.utils.data.sampler import Sampler
 
@@ -20,8 +20,8 @@ class DistributedSampler(Sampler[int]):
     are left out, else the first few come again. The order is a permutation drawn from `seed` and
     the epoch, which `set_epoch` sets before each epoch; the processes agree on it without a word.
 
-    This is arithmetic only: num_replicas and rank have to be given. Raises: RuntimeError without
-    them, ValueError for a rank outside [0, num_replicas).
+    num_replicas and rank are those of the process group, unless they are given. Raises:
+    RuntimeError where there is none, ValueError for a rank outside [0, num_replicas).
 
     >>> from tensorlib.utils.data import DistributedSampler
     >>> [list(DistributedSampler(range(5), 2, rank, shuffle=False)) for rank in (0, 1)]
@@ -33,8 +33,11 @@ class DistributedSampler(Sampler[int]):
         shuffle: bool = True, seed: int = 0, drop_last: bool = False,
     ) -> None:
         if num_replicas is None or rank is None:
-            raise RuntimeError("DistributedSampler: there are no process groups to ask; give "
-                               "num_replicas and rank")
+            if not distributed.is_initialized():
+                raise RuntimeError("DistributedSampler: there is no process group to ask; call "
+                                   "init_process_group(), or give num_replicas and rank")
+            num_replicas = distributed.get_world_size() if num_replicas is None else num_replicas
+            rank = distributed.get_rank() if rank is None else rank
         if not 0 <= rank < num_replicas:
             raise ValueError(f"DistributedSampler: rank {rank} is not in [0, {num_replicas})")
         self.dataset = dataset

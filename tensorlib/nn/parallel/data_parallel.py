@@ -5,7 +5,7 @@ from typing import Any
 
 from tensorlib.nn.modules.module import Module
 
-__all__ = ["DataParallel", "DistributedDataParallel", "data_parallel"]
+__all__ = ["DataParallel", "data_parallel"]
 
 
 class DataParallel(Module):
@@ -37,15 +37,6 @@ def data_parallel(module: Module, inputs: Any, device_ids: Sequence[Any] | None 
     refuse_devices("data_parallel", device_ids)
     inputs = inputs if isinstance(inputs, tuple) else () if inputs is None else (inputs,)
     return module(*inputs, **(module_kwargs or {}))
-
-
-class DistributedDataParallel(Module):
-    """Raises RuntimeError: there are no groups of processes that exchange gradients."""
-
-    def __init__(self, module: Module, *args: Any, **kwargs: Any) -> None:
-        raise RuntimeError(
-            "DistributedDataParallel: there are no process groups (tensorlib.distributed is not "
-            "available); use the module itself, in one process, whose threads share the work")
 
 
 def refuse_devices(name, device_ids):

@@ -1,0 +1,87 @@
+"""Processes that compute together, over MPI, under the names of `torch.distributed`.
+
+    mpiexec -n 2 python train.py
+    python -m tensorlib.distributed.run -n 2 train.py
+
+`pip install "tensorlib[mpi]"` brings what is needed. Nothing of MPI is imported before
+`init_process_group()`; docs/distributed.md has the description.
+
+>>> tensorlib.distributed.is_initialized()
+False
+"""
+
+from tensorlib._core.base.importing import on_first_use as _on_first_use
+from tensorlib.distributed.collectives import (
+    ReduceOp,
+    all_gather,
+    all_gather_into_tensor,
+    all_reduce,
+    all_to_all,
+    all_to_all_single,
+    broadcast,
+    gather,
+    reduce,
+    reduce_scatter,
+    reduce_scatter_tensor,
+    scatter,
+)
+from tensorlib.distributed.errors import (
+    DistBackendError,
+    DistError,
+    DistTimeoutError,
+    NoGroupError,
+)
+from tensorlib.distributed.group import (
+    Backend,
+    GroupMember,
+    ProcessGroup,
+    destroy_process_group,
+    get_backend,
+    get_global_rank,
+    get_group_rank,
+    get_process_group_ranks,
+    get_rank,
+    get_world_size,
+    init_process_group,
+    is_backend_available,
+    is_gloo_available,
+    is_initialized,
+    is_mpi_available,
+    is_nccl_available,
+)
+from tensorlib.distributed.mpi import is_available, is_launched
+from tensorlib.distributed.objects import (
+    all_gather_object,
+    broadcast_object_list,
+    gather_object,
+    scatter_object_list,
+)
+from tensorlib.distributed.point_to_point import (
+    P2POp,
+    barrier,
+    batch_isend_irecv,
+    irecv,
+    isend,
+    monitored_barrier,
+    recv,
+    send,
+)
+from tensorlib.distributed.subgroups import new_group, new_subgroups
+from tensorlib.distributed.work import Future, Work
+
+_LATE = {name: name for name in ("nn",)}
+
+__all__ = [
+    "Backend", "DistBackendError", "DistError", "DistTimeoutError", "Future", "GroupMember",
+    "NoGroupError", "P2POp", "ProcessGroup", "ReduceOp", "Work", "all_gather",
+    "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all", "all_to_all_single",
+    "barrier", "batch_isend_irecv", "broadcast", "broadcast_object_list", "destroy_process_group",
+    "gather", "gather_object", "get_backend", "get_global_rank", "get_group_rank",
+    "get_process_group_ranks", "get_rank", "get_world_size", "init_process_group", "irecv",
+    "is_available", "is_backend_available", "is_gloo_available", "is_initialized", "is_launched",
+    "is_mpi_available", "is_nccl_available", "isend", "monitored_barrier", "new_group",
+    "new_subgroups", "nn", "recv", "reduce", "reduce_scatter", "reduce_scatter_tensor", "scatter",
+    "scatter_object_list", "send",
+]
+
+__getattr__, __dir__ = _on_first_use(__name__, _LATE)

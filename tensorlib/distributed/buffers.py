@@ -1,0 +1,103 @@
+"""Memory that MPI reads and writes: that of the tensors themselves where they are contiguous."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorlib
+from tensorlib import Tensor
+from tensorlib.autograd.graph import increment_version
+from tensorlib.distributed.group import ProcessGroup
+from tensorlib.distributed.mpi import mpi
+from tensorlib.distributed.work import Work
+
+
+def packed(x: Tensor) -> Tensor:
+    """The elements of x one after the other: x itself where they lie so."""
+    return x if x.is_contiguous() else x.detach().contiguous()
+
+
+class Target:
+    """What a result is written to: the tensor itself, or memory that `unpack` copies to it."""
+
+    def __init__(self, x: Tensor, filled: bool = False) -> None:
+        self.x = x
+        if x.is_contiguous():
+            self.memory = x
+        elif filled:
+            self.memory = x.detach().contiguous()
+        else:
+            self.memory = tensorlib.empty(x.shape, dtype=x.dtype)
+
+    def unpack(self) -> None:
+        """Puts what came into its place."""
+        if self.memory is self.x:
+            increment_version(self.x)
+        else:
+            with tensorlib.no_grad():
+                self.x.copy_(self.memory)
+
+
+class Joined:
+    """Several tensors as one stretch of memory, part after part.
+
+    Views that lie so already, as those of a tensor cut into pieces do, are that memory themselves.
+    """
+
+    def __init__(self, xs: Sequence[Tensor], filled: bool = False) -> None:
+        self.xs = list(xs)
+        self.counts = [x.numel() for x in xs]
+        self.whole = adjacent(self.xs)
+        if self.whole is None:
+            self.memory = tensorlib.empty(sum(self.counts), dtype=xs[0].dtype)
+            if filled:
+                with tensorlib.no_grad():
+                    for part, x in zip(self.memory.split(self.counts), self.xs):
+                        part.copy_(x.reshape(-1))
+        else:
+            self.memory = self.whole
+
+    def unpack(self) -> None:
+        """Puts what came into the tensors."""
+        if self.whole is not None:
+            for x in self.xs:
+                increment_version(x)
+            return
+        with tensorlib.no_grad():
+            for part, x in zip(self.memory.split(self.counts), self.xs):
+                x.copy_(part.view(x.shape))
+
+
+def adjacent(xs: Sequence[Tensor]) -> Tensor | None:
+    """A view of contiguous tensors that follow each other in one storage, or None."""
+    first = xs[0]
+    place = first.data_ptr()
+    for x in xs:
+        if not x.is_contiguous() or x.data_ptr() != place:
+            return None
+        place += x.numel() * x.element_size()
+    total = sum(x.numel() for x in xs)
+    if len(xs) == 1:
+        return first.detach().view(-1)
+    storage = first.untyped_storage()
+    if any(x.untyped_storage().data_ptr() != storage.data_ptr() for x in xs):
+        return None
+    return first.detach().as_strided((total,), (1,))
+
+
+def started(group: ProcessGroup, name: str, begin: Callable[[], Any], async_op: bool,
+            result: Any = None, finish: Callable[[], None] | None = None, nbytes: int = 0,
+            keep: Any = None) -> Work | None:
+    """Begins communication; waits for it unless it is asynchronous."""
+    try:
+        request = begin()
+    except mpi().Exception as error:
+        raise RuntimeError(f"{name}: MPI on rank {group.global_rank}: {error.Get_error_string()}"
+                           ) from error
+    work = Work(group, name, request if isinstance(request, list) else [request], result, finish,
+                nbytes, keep)
+    if async_op:
+        return work
+    work.wait()
+    return None

@@ -1,0 +1,160 @@
+"""Ranks compare their calls before elements move, so that what differs is an error on all of them.
+
+`TENSORLIB_DISTRIBUTED_CHECK=1` switches it on. Each call then costs one small exchange more.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator
+from functools import wraps
+from typing import Any, TypeVar
+
+import tensorlib
+from tensorlib import Tensor
+from tensorlib.distributed.errors import DistError
+from tensorlib.distributed.group import ProcessGroup, group_of
+from tensorlib.distributed.mpi import mpi
+from tensorlib.distributed.work import Work
+
+RECORD = 256                    # bytes in which a rank describes its call; what is longer is cut
+SWITCH = "TENSORLIB_DISTRIBUTED_CHECK"
+ANYTHING = "*"                  # what a rank says of what it leaves to others
+
+T = TypeVar("T")
+
+
+def checks() -> bool:
+    """Whether calls are compared between ranks."""
+    return os.environ.get(SWITCH, "0") not in ("", "0")
+
+
+def collective(function: Callable[..., Generator[Any, None, T]]) -> Callable[..., T]:
+    """A call that all members of a group make.
+
+    The function checks its arguments, yields what all ranks have to agree on, as a tuple, and then
+    communicates. Its last parameters are `group` and perhaps `async_op`.
+    """
+    name = function.__name__
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> T:
+        steps = function(*args, **kwargs)
+        try:
+            group, *facts = next(steps)
+        except Refused as refusal:
+            if checks() and refusal.group is not None:
+                compare(refusal.group, name, ["refused: " + str(refusal.error)], False)
+            raise refusal.error from None
+        if checks():
+            compare(group, name, facts)
+        try:
+            next(steps)
+        except StopIteration as ended:
+            return ended.value
+        raise AssertionError(f"{name} goes on after it communicated")
+
+    return call
+
+
+class Refused(Exception):
+    """Arguments of one rank that it refuses, which the others have to hear of."""
+
+    def __init__(self, group: ProcessGroup | None, error: Exception) -> None:
+        self.group, self.error = group, error
+
+
+class usable:
+    """A context in which the arguments of a call are checked: gives the group.
+
+    A group that can't be used at all raises as it is; other errors are told to the other ranks.
+    """
+
+    def __init__(self, group: Any, name: str) -> None:
+        self.group = group_of(group, name)
+        self.group.check(name)
+
+    def __enter__(self) -> ProcessGroup:
+        return self.group
+
+    def __exit__(self, kind: Any, error: Any, where: Any) -> None:
+        if isinstance(error, Exception):
+            raise Refused(self.group, error) from None
+
+
+def compare(group: ProcessGroup, name: str, facts: list[Any], complain: bool = True) -> None:
+    """Raises DistError unless all ranks make the same call with the same facts.
+
+    complain: this rank has no error of its own to raise.
+    """
+    size = group.size()
+    if size == 1:
+        return
+    group.calls += 1
+    text = " ".join([f"#{group.calls}", name, *map(told, facts)])
+    mine = text.encode()[:RECORD].ljust(RECORD)
+    all_of = bytearray(RECORD * size)
+    request = group.control.Iallgather([mine, mpi().BYTE], [all_of, mpi().BYTE])
+    Work(group, name, [request], keep=(mine, all_of)).wait()
+    texts = [all_of[i * RECORD:(i + 1) * RECORD].decode(errors="replace").strip()
+             for i in range(size)]
+    if complain and not same(texts):
+        lines = "".join(f"\n  rank {rank}: {text}" for rank, text in zip(group.ranks, texts))
+        raise DistError(f"{name}: the ranks of {group.described()} do not make the same call, with "
+                        f"the same shapes and dtypes:{lines}")
+
+
+def same(texts: list[str]) -> bool:
+    """Whether descriptions agree, word by word, where none is left open; and nobody refused."""
+    if all(text == texts[0] for text in texts):
+        return " refused: " not in texts[0]
+    rows = [text.split(" ") for text in texts]
+    return all(len(row) == len(rows[0]) for row in rows) and "refused:" not in rows[0] and all(
+        len({*column} - {ANYTHING}) <= 1 for column in zip(*rows))
+
+
+def told(fact: Any) -> str:
+    """One fact of a call as a word, or several."""
+    if isinstance(fact, Tensor):
+        return f"{str(fact.dtype).removeprefix('tensorlib.')}[{','.join(map(str, fact.shape))}]"
+    return str(fact).replace(", ", ",")
+
+
+def check_tensor(name: str, what: str, x: Any, form: str = "", writes: bool = True,
+                 differentiable: bool = False) -> None:
+    """Raises TypeError or RuntimeError for what has no elements to send.
+
+    form: the differentiable call for tensors whose gradient this one would lose, unless it is
+    differentiable itself.
+    """
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name}: {what} is a Tensor, got {type(x).__name__}")
+    if x.device.type != "cpu":
+        raise RuntimeError(f"{name}: {what} is on {x.device.type!r}, where tensors have no "
+                           "elements; materialise it first")
+    if x.layout is not tensorlib.strided:
+        raise RuntimeError(f"{name}: {what} has the layout {x.layout}; make it dense first")
+    if x.requires_grad and not differentiable and tensorlib.is_grad_enabled():
+        way = (f"tensorlib.distributed.nn.functional.{form} has a gradient; " if form else "")
+        raise RuntimeError(f"{name}: {what} requires a gradient, which this call would lose; {way}"
+                           "detach() it, or call this under no_grad(), where none is wanted")
+    if writes and any(not stride and size > 1 for stride, size in zip(x.stride(), x.shape)):
+        raise RuntimeError(f"{name}: {what} has elements that share memory (expanded); clone() it")
+
+
+def check_tensors(name: str, what: str, xs: Any, count: int, form: str = "",
+                  writes: bool = True, differentiable: bool = False) -> None:
+    """The same for a list with one tensor for each rank."""
+    if not isinstance(xs, (list, tuple)):
+        raise TypeError(f"{name}: {what} is a list of Tensors, got {type(xs).__name__}")
+    if len(xs) != count:
+        raise ValueError(f"{name}: {what} has {len(xs)} tensors for a group of {count} ranks")
+    for i, x in enumerate(xs):
+        check_tensor(name, f"{what}[{i}]", x, form, writes, differentiable)
+
+
+def check_dtypes(name: str, first: Tensor, others: Any) -> None:
+    """Raises TypeError for tensors of other dtypes."""
+    for x in others:
+        if x.dtype != first.dtype:
+            raise TypeError(f"{name}: dtypes differ: {first.dtype} and {x.dtype}")

@@ -1,0 +1,19 @@
+"""What goes wrong among processes."""
+
+__all__ = ["DistBackendError", "DistError", "DistTimeoutError", "NoGroupError"]
+
+
+class DistError(RuntimeError):
+    """A call of `tensorlib.distributed` that could not be done."""
+
+
+class DistBackendError(DistError):
+    """MPI reported an error."""
+
+
+class DistTimeoutError(DistBackendError, TimeoutError):
+    """Other processes did not take part within the timeout of the group."""
+
+
+class NoGroupError(DistError, ValueError):
+    """A call before `init_process_group`, or after `destroy_process_group`."""
