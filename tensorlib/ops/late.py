@@ -26,9 +26,6 @@ from tensorlib.ops.pending import FUNCTIONS, PENDING
 from tensorlib.ops.publish import check_tensors
 
 
-HEAP_TYPE = 1 << 9          # Py_TPFLAGS_HEAPTYPE: a class that is written in Python
-
-
 class StandIn:
     """Stands for a function, and for the method of its name, until the family is declared.
 
@@ -101,16 +98,10 @@ def declared(family):
 
 
 def publish_in(namespace):
-    """Puts all functions into the namespace of the package, and later those that come late.
-
-    The compiled classes that are there print as the package's own.
-    """
+    """Puts all functions into the namespace of the package, and later those that come late."""
     global public
     namespace.update(FUNCTIONS)
-    for name, value in namespace.items():
-        if isinstance(value, type) and value.__name__ == name and not name.startswith("_") and (
-                value.__module__.startswith("tensorlib._core") and not value.__flags__ & HEAP_TYPE):
-            print_as(value, f"tensorlib.{name}")
+    print_as(Tensor, "tensorlib.Tensor")
     public = namespace
 
 

@@ -107,9 +107,11 @@ class ProcessContext:
 
     def _error(self, i: int) -> ProcessException:
         process, code = self.processes[i], self.processes[i].exitcode
-        if self.errors[i].poll():
-            text = (f"process {i} terminated with the following error:\n{self.errors[i].recv()}")
+        try:
+            text = f"process {i} terminated with the following error:\n{self.errors[i].recv()}"
             return ProcessRaisedException(text, i, process.pid)
+        except EOFError:                     # it had no time to say why
+            pass
         name = signal.Signals(-code).name if -code in set(signal.Signals) else None
         how = f"signal {name}" if name else f"exit code {code}"
         return ProcessExitedException(f"process {i} terminated with {how}", i, process.pid, code,

@@ -25,9 +25,7 @@ from tensorlib._core.tensor.tensor cimport Tensor, same_shape
 from tensorlib._core.tiles.copies cimport may_overlap, packed_copy
 from tensorlib._core.tiles.plan cimport make_plan
 from tensorlib._core.tiles.program cimport MAX_INPUTS
-from tensorlib._core.tiles.update cimport (
-    MAX_NUMBERS, Job, Update, Whole, run_jobs, run_whole,
-)
+from tensorlib._core.tiles.update cimport MAX_NUMBERS, Job, Update, Whole, run_jobs, run_whole
 
 from tensorlib._core.base.error_names import type_name
 

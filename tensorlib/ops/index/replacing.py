@@ -6,7 +6,8 @@ from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.shape import broadcast_shapes, wrap
 from tensorlib._core.graph.modes import is_grad_enabled
-from tensorlib._core.interpreters.foreign import elements_known, stands_in
+from tensorlib._core.index.keys import SharedIndex
+from tensorlib._core.interpreters.foreign import elements_known
 from tensorlib._core.layout import views
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer, refuse_bools
@@ -98,9 +99,10 @@ def index_put(input: Tensor, indices, values: Tensor, accumulate=False):
     if values.dtype is not input.dtype:
         raise RuntimeError("index_put: source and destination dtypes must match, got "
                            f"{values.dtype} and {input.dtype}")
-    if isinstance(indices, (tuple, list)) and any(map(stands_in, indices)):
+    try:
+        key = key_of("index_put", input, indices)
+    except SharedIndex:                          # each example of a batch has positions of its own
         return put_in_rows(input, indices, values, accumulate)
-    key = key_of("index_put", input, indices)
     if not accumulate:
         return put_index(input, values, key)
     return input + spread_index(values, input.shape, key)

@@ -102,7 +102,7 @@ class autocast(Interpreter):
         if _state.innermost is not self or not self._enabled or kwargs.get("out") is not None:
             return args
         dtypes = {x.dtype for x in flattened(args) if is_tensor(x) and x.is_floating_point()}
-        if FLOAT64 in dtypes or not dtypes or op.name == "to":
+        if FLOAT64 in dtypes or not dtypes:
             return args
         if op.multiplications is not None:
             target = self.fast_dtype
