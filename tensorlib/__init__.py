@@ -133,8 +133,11 @@ version = _later("tensorlib.version")
 xpu = _later("tensorlib.xpu")
 
 # control flow, which is declared in tensorlib.program
-for _name in ("cond", "while_loop", "scan", "case", "switch_case"):
-    globals()[_name] = _deferred("tensorlib.program.control", _name)
+for _name, _parameters in (
+        ("cond", ("pred", "true_fn", "false_fn", "operands")), ("scan", ("f", "init", "xs")),
+        ("while_loop", ("cond_fn", "body_fn", "loop_vars")), ("case", ("pred_fn_pairs", "default")),
+        ("switch_case", ("branch_index", "branch_fns", "default"))):
+    globals()[_name] = _deferred("tensorlib.program.control", _name, _parameters)
 
 # sparse tensors, which few programs have
 for _name in ("sparse_coo_tensor", "sparse_csr_tensor"):

@@ -21,6 +21,7 @@ import tensorlib as tl
 ROOT = Path(__file__).parents[1]
 PACKAGE = Path(tl.__file__).parent
 TYPING = ROOT / "tests" / "typing"
+PAGES = ("README.md", "docs/first_steps.md", "docs/gradients.md", "docs/transforms.md")
 PYTHON_BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -35,7 +36,8 @@ def program_of(block):
             last.value = ast.Call(ast.Name("print"), [last.value], [])
     for node in ast.walk(module := ast.Module(body, [])):
         if isinstance(node, ast.FunctionDef):
-            node.returns = node.returns or ast.Name("Any")
+            none = node.name == "__init__"
+            node.returns = node.returns or ast.Name("None" if none else "Any")
             for parameter in node.args.args:
                 parameter.annotation = parameter.annotation or ast.Name("Any")
     text = ast.unparse(ast.fix_missing_locations(module))
@@ -47,13 +49,11 @@ def program_of(block):
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory):
-    """A folder with the README's blocks, the examples and typical calls, as programs."""
+    """A folder with the blocks of the first pages, the examples and typical calls, as programs."""
     folder = tmp_path_factory.mktemp("typed")
-    blocks = (match[1] for match in PYTHON_BLOCK.finditer((ROOT / "README.md").read_text()))
-    found = [block for block in blocks if ">>>" in block]
-    assert len(found) > 5
-    for i, block in enumerate(found):
-        (folder / f"readme_{i}.py").write_text(program_of(block))
+    for i, name in enumerate(PAGES):
+        blocks = [match[1] for match in PYTHON_BLOCK.finditer((ROOT / name).read_text())]
+        (folder / f"page_{i}.py").write_text(program_of("\n".join(blocks)))
     for path in [*TYPING.glob("*.py"), *(ROOT / "examples").glob("*.py")]:
         (folder / path.name).write_text(path.read_text())
     return folder

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from tensorlib._core.apply.fill_upcalls import fill_upcalls
+from tensorlib._core.base.explained import explain
 from tensorlib._core.tensor.tensor import attach
 from tensorlib._core.base.importing import deferred, on_first_use
 from tensorlib.autograd import anomaly as anomaly_mode
@@ -46,3 +47,5 @@ __getattr__, __dir__ = on_first_use(__name__, {
     "forward_ad": "forward_ad",
     "function": "function", "functional": "functional", "gradcheck": "checking",
     "gradgradcheck": "checking"})
+
+explain(vars(), __all__)

@@ -10,6 +10,7 @@ import threading
 from typing import NamedTuple
 
 from tensorlib._core.base.error_names import type_name
+from tensorlib._core.base.explained import explain
 from tensorlib._core.base.settings import AttributeSwap, Setting
 from tensorlib._core.graph.node import recorded_so_far
 from tensorlib._core.graph.op import Op
@@ -157,3 +158,5 @@ def checked_level(name, level):
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual",
            "unpack_dual"]
+
+explain(vars(), __all__)

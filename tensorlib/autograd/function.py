@@ -3,6 +3,7 @@
 import functools
 
 from tensorlib._core.base.error_names import type_name
+from tensorlib._core.base.explained import explain
 from tensorlib._core.graph.op import Op
 from tensorlib._core.interpreters.stack import offered_as
 from tensorlib._core.sweep.graph_reader import input_facts
@@ -383,3 +384,5 @@ _ONCE = Op("once_differentiable", "The results of a backward that has none of it
 _ONCE.add_rule(None, _refuse)
 
 __all__ = ["Function", "FunctionCtx", "once_differentiable"]
+
+explain(vars(), __all__)

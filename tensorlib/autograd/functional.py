@@ -8,6 +8,7 @@ These are PyTorch's conventions and errors. The derivatives are those of `Run` (
 `tensorlib.func` has the same as transforms, for nested containers.
 """
 
+from tensorlib._core.base.explained import explain
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.modes import set_grad_enabled
 from tensorlib.autograd.run import Run
@@ -250,3 +251,5 @@ def check_graph(run, results, wanted):
 
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
+
+explain(vars(), __all__)

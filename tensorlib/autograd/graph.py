@@ -5,6 +5,7 @@ from _thread import _local as local   # of `threading`, which an import is not w
 from typing import NamedTuple
 
 from tensorlib._core.base.error_names import type_name
+from tensorlib._core.base.explained import explain
 from tensorlib._core.base.settings import AttributeSwap, Setting
 from tensorlib._core.create.overwrite import _count_write
 from tensorlib._core.graph.handles import RemovableHandle
@@ -221,3 +222,5 @@ class allow_mutation_on_saved_tensors(saved_tensors_hooks):
 __all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",
            "get_gradient_edge", "increment_version", "register_multi_grad_hook", "save_on_cpu",
            "saved_tensors_hooks"]
+
+explain(vars(), __all__)

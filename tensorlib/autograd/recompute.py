@@ -4,6 +4,7 @@ import weakref
 from collections.abc import Iterable
 from contextlib import nullcontext
 
+from tensorlib._core.base.explained import explain
 from tensorlib._core.base.settings import Held
 from tensorlib._core.base.shape import listed
 from tensorlib._core.create.generator import default_generator
@@ -206,3 +207,5 @@ def _in_a_row(functions):
 
 
 __all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential", "noop_context_fn"]
+
+explain(vars(), __all__)

@@ -10,6 +10,7 @@ itself, of gamma, beta and Dirichlet numbers at their quantile (Figurnov, Mohame
 "Implicit Reparameterization Gradients", NeurIPS 2018).
 """
 
+from tensorlib._core.base.explained import explain
 from tensorlib.distributions import (
     constraints, discrete, distribution, kl_pairs, location, matrices, mixtures, multivariate,
     positive, transformed, transforms, unit_interval, utils)
@@ -69,3 +70,4 @@ __all__ = [
     "biject_to", "constraints", "identity_transform", "kl_divergence", "register_kl",
     "transform_to", "transforms", "utils",
 ]
+explain(vars(), __all__)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from tensorlib._core.base.explained import explain
 from tensorlib._core.base.importing import deferred
 
 _compiled = deferred("tensorlib.program.compiled_modules", "compiled")
@@ -38,3 +39,6 @@ def compile(model: Callable[..., Any] | None = None, *, fullgraph: bool = False,
     (tensor(0.), tensor(0.))
     """
     return _compiled(model, fullgraph, options, disable)
+
+
+explain(vars(), ["compile"])

@@ -12,6 +12,7 @@ sum                  1            0
 
 from typing import TYPE_CHECKING
 
+from tensorlib._core.base.explained import explain
 from tensorlib._core.base.importing import on_first_use
 
 if TYPE_CHECKING:
@@ -22,3 +23,5 @@ __all__ = ["Summary", "dot", "draw", "summary"]
 
 __getattr__, __dir__ = on_first_use(__name__, {
     "Summary": "figures", "summary": "figures", "dot": "picture", "draw": "picture"})
+
+explain(vars(), __all__)

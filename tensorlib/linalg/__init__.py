@@ -61,11 +61,13 @@ from tensorlib.linalg.spectra import (
     linalg_svd as svd,
     linalg_svdvals as svdvals,
 )
+from tensorlib._core.base.explained import explain
 from tensorlib.ops.late import declared, gathered
 from tensorlib.ops.products.matmul import matmul
 
 declared(__name__)
 __all__ = gathered(__name__)
+explain(vars(), __all__)
 
 
 def __dir__():

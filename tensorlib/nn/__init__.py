@@ -6,6 +6,7 @@
 tensorlib.Size([5, 1])
 """
 
+from tensorlib._core.base.explained import explain
 from tensorlib.nn import attention, functional, init, modules, parallel, parameter, utils
 from tensorlib.nn.modules import *  # noqa: F403
 from tensorlib.nn.parallel import DataParallel
@@ -21,6 +22,7 @@ __all__ = [
     "UninitializedParameter", "attention", "functional", "init", "modules", "parallel",
     "parameter", "utils",
 ]
+explain(vars(), ["DataParallel"])
 
 
 def __dir__():

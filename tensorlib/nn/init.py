@@ -13,6 +13,8 @@ from typing import Any
 
 from tensorlib import Generator, Tensor, linalg, no_grad, randperm
 
+from tensorlib._core.base.explained import explain
+
 __all__ = [
     "calculate_gain", "constant_", "dirac_", "eye_", "kaiming_normal_", "kaiming_uniform_",
     "normal_", "ones_", "orthogonal_", "sparse_", "trunc_normal_", "uniform_", "xavier_normal_",
@@ -267,3 +269,5 @@ uniform, normal, constant, eye, dirac = map(older, (uniform_, normal_, constant_
 xavier_uniform, xavier_normal = older(xavier_uniform_), older(xavier_normal_)
 kaiming_uniform, kaiming_normal = older(kaiming_uniform_), older(kaiming_normal_)
 orthogonal, sparse = older(orthogonal_), older(sparse_)
+
+explain(vars(), __all__)

@@ -3,6 +3,8 @@
 from tensorlib import Tensor, empty
 from tensorlib._core.base.error_names import type_name
 
+from tensorlib._core.base.explained import explain
+
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]
 
 
@@ -134,3 +136,5 @@ class UninitializedBuffer(Uninitialized, Buffer):
 def is_lazy(tensor) -> bool:
     """Whether a parameter or buffer waits for its shape."""
     return isinstance(tensor, Uninitialized)
+
+explain(vars(), __all__)

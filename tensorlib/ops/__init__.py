@@ -1,5 +1,6 @@
 """What Tensors can do: every operation declared once, in one visible block of its family."""
 
+from tensorlib._core.base.explained import explain
 from tensorlib._core.graph.op import Op, registry
 from tensorlib.ops.pointwise import unary, arithmetic, combined, comparison, casting
 from tensorlib.ops.shape import views, joining, rebasing
@@ -38,3 +39,5 @@ __all__ = [
 
 def __dir__():
     return sorted(__all__)
+
+explain(vars(), __all__)

@@ -8,6 +8,7 @@ from tensorlib._core.apply.converted import make_checked
 from tensorlib._core.base.error_names import name_errors, one_frame
 from tensorlib._core.create.overwrite import write_result
 from tensorlib._core.tensor.tensor import Tensor, attach
+from tensorlib._core.base.explained import explained
 from tensorlib.ops.pending import FUNCTIONS, method_named, put_function, put_method
 
 OUT = Parameter("out", Parameter.KEYWORD_ONLY, default=None)
@@ -20,6 +21,8 @@ def publish(name, function, doc, method=True, public=True):
     function.__name__ = function.__qualname__ = name
     function.__module__ = "tensorlib"
     function.__doc__ = doc
+    if not (doc or "").startswith("In-place form of"):      # which has the description
+        function.__doc__ = explained(doc, name, [p.name for p in signature_parameters(function)])
     if public:
         put_function(name, function)
     if method:

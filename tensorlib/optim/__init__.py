@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from tensorlib._core.base.importing import on_first_use
+from tensorlib._core.base.explained import explain
 from tensorlib.optim.adadelta import Adadelta
 from tensorlib.optim.adafactor import Adafactor
 from tensorlib.optim.adagrad import Adagrad
@@ -29,5 +30,6 @@ __all__ = [
     "swa_utils",
 ]
 
+explain(vars(), __all__)
 __getattr__, __dir__ = on_first_use(
     __name__, {"lr_scheduler": "lr_scheduler", "swa_utils": "swa_utils"})

@@ -6,6 +6,7 @@ from math import cos, pi
 from typing import Any
 
 from tensorlib import Tensor, no_grad, tensor
+from tensorlib._core.base.explained import explain
 from tensorlib.nn import Module
 from tensorlib.nn.modules.batchnorm import _BatchNorm
 from tensorlib.optim.lr_scheduler.base import LRScheduler, check_optimizer, for_groups
@@ -228,3 +229,5 @@ class SWALR(LRScheduler):
 def first_rate(lr, swa_lr, share):
     """The rate from which the schedule came to `lr` when it had gone this share of its way."""
     return swa_lr if share == 1 else (lr - share * swa_lr) / (1 - share)
+
+explain(vars(), __all__)

@@ -15,6 +15,7 @@ is, and nothing else.
 
 from typing import TYPE_CHECKING
 
+from tensorlib._core.base.explained import explain
 from tensorlib._core.base.importing import on_first_use
 
 if TYPE_CHECKING:
@@ -36,3 +37,5 @@ __getattr__, __dir__ = on_first_use(__name__, {
     **dict.fromkeys(("ProfilerAction", "ProfilerActivity", "schedule", "supported_activities"),
                     "schedules"),
     **dict.fromkeys(("profile", "record_function", "tensorboard_trace_handler"), "taking")})
+
+explain(vars(), __all__)

@@ -1,5 +1,6 @@
 """Programs: the same operations as data, with a backward part built from them, and control flow."""
 
+from tensorlib._core.base.explained import explain
 from tensorlib.program.blocks import BranchMismatch
 from tensorlib.program.control import case, cond, scan, switch_case, while_loop
 from tensorlib.program.errors import CaptureError, ProgramError
@@ -17,3 +18,5 @@ __all__ = ["Block", "BranchMismatch", "CaptureError", "OpCall", "Program", "Prog
            "Variable", "append_backward", "case", "cond", "data", "gradients", "load", "minimize",
            "optimize", "parameter", "parse", "program_guard", "save", "scan", "switch_case",
            "trace", "verify", "while_loop"]
+
+explain(vars(), __all__)

@@ -12,6 +12,8 @@ from typing import Any, Final, TypeVar
 
 from tensorlib import nn
 
+from tensorlib._core.base.explained import explain
+
 __all__ = ["Attribute", "Final", "ScriptFunction", "ScriptModule", "annotate", "export", "freeze",
            "ignore", "is_scripting", "is_tracing", "load", "optimize_for_inference", "save",
            "script", "script_if_tracing", "script_method", "trace", "trace_module", "unused"]
@@ -116,3 +118,5 @@ def load(f: Any, *args: Any, **kwargs: Any) -> Any:
     """Raises RuntimeError: compiled modules can't be read."""
     raise RuntimeError("jit.load: there is no TorchScript here; tensorlib.load reads the files of "
                        "torch.save, load_state_dict() the parameters in them")
+
+explain(vars(), __all__)

@@ -1,5 +1,6 @@
 """Saving and loading, under the name of `torch.serialization`: see `tensorlib.save` and `load`."""
 
+from tensorlib._core.base.explained import explain
 from tensorlib.io.files import (
     LoadEndianness,
     LoadError,
@@ -21,3 +22,5 @@ __all__ = [
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+explain(vars(), __all__)

@@ -3,6 +3,7 @@
 The strategies need hypothesis, which is imported when the first of them is asked for.
 """
 
+from tensorlib._core.base.explained import explain
 from tensorlib._core.base.importing import on_first_use as _on_first_use
 from tensorlib.autograd.checking import GradcheckError, gradcheck, gradgradcheck
 from tensorlib.testing.checks import check_op
@@ -24,3 +25,5 @@ __all__ = [
 ]
 
 __getattr__, __dir__ = _on_first_use(__name__, dict.fromkeys(_STRATEGIES, "strategies"))
+
+explain(vars(), __all__)

@@ -4,6 +4,8 @@ import sys
 from importlib import import_module
 from types import ModuleType
 
+from tensorlib._core.base.explained import explain, explained
+
 
 def on_first_use(package, homes):
     """The functions `__getattr__` and `__dir__` of a package, some of whose names are lazy.
@@ -19,6 +21,7 @@ def on_first_use(package, homes):
         value = import_module(f"{package}.{homes[name]}")
         if name != homes[name]:
             value = namespace[name] = getattr(value, name)
+            explain(namespace, [name])
         return value
 
     def __dir__():
@@ -27,8 +30,11 @@ def on_first_use(package, homes):
     return __getattr__, __dir__
 
 
-def deferred(module, name):
-    """A function that stands for one of a module, which is imported by its first call."""
+def deferred(module, name, parameters=()):
+    """A function that stands for one of a module, which is imported by its first call.
+
+    parameters: those that its own docstring explains, for what `help` prints before that.
+    """
     def call(*args, **kwargs):
         nonlocal function
         if function is None:
@@ -38,7 +44,7 @@ def deferred(module, name):
     function = None
     call.__name__ = call.__qualname__ = name
     call.__module__ = module
-    call.__doc__ = f"`{module}.{name}`, which has the description."
+    call.__doc__ = explained(f"`{module}.{name}`, which has the description.", name, parameters)
     return call
 
 

@@ -3,6 +3,7 @@
 from os import PathLike
 from typing import IO, Any
 
+from tensorlib._core.base.explained import explain
 from tensorlib._core.base.importing import deferred
 
 save_it = deferred("tensorlib.io.files.saving", "save")
@@ -65,3 +66,6 @@ def load(
     [tensor([0, 1, 2])]
     """
     return load_it(f, map_location=map_location, weights_only=weights_only, mmap=mmap)
+
+
+explain(vars(), ["load", "save"])

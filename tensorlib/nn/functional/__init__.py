@@ -127,12 +127,14 @@ from tensorlib.nn.functional.parametric_activations import (
     threshold_,
 )
 from tensorlib.ops.reduce.distances import pdist
+from tensorlib._core.base.explained import explain
 from tensorlib.ops.late import declared, gathered
 from tensorlib.ops.shape.padding import pad
 from tensorlib.ops.pointwise.unary import sigmoid, tanh
 
 declared(__name__)
 __all__ = gathered(__name__)
+explain(vars(), __all__)
 
 
 def __dir__():

@@ -1,5 +1,6 @@
 """The modules of `tensorlib.nn`, each family in a file of its own."""
 
+from tensorlib._core.base.explained import explain
 from tensorlib.nn.modules import utils
 from tensorlib.nn.modules.activation import (
     CELU, ELU, GELU, GLU, Hardshrink, Hardsigmoid, Hardswish, Hardtanh, LeakyReLU, LogSigmoid,
@@ -66,3 +67,4 @@ from tensorlib.nn.modules.upsampling import Upsample, UpsamplingBilinear2d, Upsa
 
 __all__ = sorted(name for name, value in vars().items()
                  if isinstance(value, type) and issubclass(value, Module))
+explain(vars(), __all__)

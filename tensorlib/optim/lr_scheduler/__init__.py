@@ -1,5 +1,6 @@
 """Schedules: how the rates of an optimiser change, after `torch.optim.lr_scheduler`."""
 
+from tensorlib._core.base.explained import explain
 from tensorlib.optim.lr_scheduler.base import LRScheduler, _LRScheduler
 from tensorlib.optim.lr_scheduler.by_factor import (
     ConstantLR,
@@ -21,6 +22,8 @@ __all__ = [
     "CyclicLR", "ExponentialLR", "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR",
     "MultiplicativeLR", "OneCycleLR", "PolynomialLR", "ReduceLROnPlateau", "SequentialLR", "StepLR",
 ]
+
+explain(vars(), __all__)
 
 
 def __dir__():

@@ -13,6 +13,7 @@ tensorlib.bfloat16
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from tensorlib._core.base.explained import explain
 from tensorlib._core.base.importing import on_first_use
 from .autocast_mode import autocast, is_autocast_available
 
@@ -34,3 +35,5 @@ def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str = "cud
                ) -> Callable[..., Any]:
     """A `backward` of `autograd.Function` as it is: no `autocast` holds in a sweep."""
     return (lambda function: function) if bwd is None else bwd
+
+explain(vars(), __all__)

@@ -10,8 +10,11 @@
 and `Compare([...])` a table of several measurements.
 """
 
+from tensorlib._core.base.explained import explain
 from tensorlib.utils.benchmark.comparing import Compare
 from tensorlib.utils.benchmark.measuring import Measurement, TaskSpec, select_unit
 from tensorlib.utils.benchmark.timing import Timer
 
 __all__ = ["Compare", "Measurement", "TaskSpec", "Timer", "select_unit"]
+
+explain(vars(), __all__)

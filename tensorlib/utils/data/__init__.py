@@ -3,6 +3,7 @@
 The same as `tensorlib.data`, an older name of it.
 """
 
+from tensorlib._core.base.explained import explain
 from tensorlib.utils.data.collate import default_collate, default_convert
 from tensorlib.utils.data.dataloader import DataLoader
 from tensorlib.utils.data.dataset import (
@@ -31,6 +32,8 @@ __all__ = [
     "IterableDataset", "RandomSampler", "Sampler", "SequentialSampler", "StackDataset", "Subset",
     "SubsetRandomSampler", "TensorDataset", "WeightedRandomSampler", "WorkerInfo",
     "default_collate", "default_convert", "get_worker_info", "random_split"]
+
+explain(vars(), __all__)
 
 
 def __dir__() -> list[str]:

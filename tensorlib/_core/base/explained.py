@@ -1,0 +1,76 @@
+"""Docstrings in which each parameter is explained, by words that all share where it has none."""
+
+import re
+
+from tensorlib._core.base.parameter_words import WORDS
+
+EXAMPLE = "\n\n    >>> "
+HEAD = re.compile(r"(?:^ *|[.;] )((?:\w+, )*\w+): ", re.MULTILINE)
+IN_PYTHON = 1 << 9          # the flag of classes that are no extension types, which are fixed
+
+
+def explained(doc, name, parameters):
+    """A docstring with an Args part for the parameters that it does not explain itself.
+
+    name: that of the function or class, for which a word may say something else.
+    """
+    lines = []
+    for parameter in parameters:
+        words = WORDS.get(f"{name}.{parameter}") or WORDS.get(parameter)
+        if words and not (
+                f"`{parameter}`" in doc or f"`{parameter}=" in doc
+                or (f"{parameter}: " in doc or f"{parameter}, " in doc)
+                and parameter in heads(doc)):
+            lines.append(f"        {parameter}: {words}.")
+    if not lines:
+        return doc
+    before, example, after = doc.partition(EXAMPLE)
+    part = "\n".join(["    Args:", *lines])
+    return f"{before.rstrip()}\n\n{part}{example}{after}" + ("" if after else "\n    ")
+
+
+def heads(doc):
+    """The names that a docstring explains in sentences of the form `a, b: what they are`."""
+    return {name for names in HEAD.findall(doc) for name in names.split(", ")}
+
+
+def parameters_of(function):
+    """The names of the parameters of a function, also of one behind a wrapper of its own."""
+    while not hasattr(function, "__signature__") and hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    if hasattr(function, "__signature__"):
+        return tuple(function.__signature__.parameters)
+    code = getattr(function, "__code__", None)
+    return code.co_varnames[:code.co_argcount + code.co_kwonlyargcount] if code else ()
+
+
+class Explained:
+    """The docstring of a class, which is put together when it is asked for."""
+
+    def __init__(self, doc, name):
+        self.doc, self.name, self.whole = doc, name, None
+
+    def __get__(self, instance, owner):
+        if owner.__name__ != self.name:         # a class that is derived has its own, or none
+            return None
+        if self.whole is None:
+            names = parameters_of(owner.__init__) or parameters_of(owner.__new__)
+            self.whole = explained(self.doc, self.name, names[1:])
+        return self.whole
+
+
+def explain(members, names):
+    """Explains the parameters of a package's own classes, and of its functions in Python.
+
+    members: the names of the package; names: those which are public.
+    """
+    for name in names:
+        value = members.get(name)
+        doc = getattr(value, "__doc__", None)
+        if not isinstance(doc, str):
+            continue
+        if isinstance(value, type):
+            if value.__flags__ & IN_PYTHON and isinstance(vars(value).get("__doc__"), str):
+                value.__doc__ = Explained(doc, value.__name__)
+        elif hasattr(value, "__code__"):
+            value.__doc__ = explained(doc, name, parameters_of(value))
