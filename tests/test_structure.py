@@ -301,6 +301,7 @@ INTERPRETERS = {
     "program/building.py": "calls on variables, added to a block",
     "program/plan.py": "parts of a program, opened to see what they are made of",
     "program/recorder.py": "calls of a function that is captured",
+    "shell/array_api/operators.py": "operators as the array API standard has them",
     "shell/overrides.py": "PyTorch's modes of `__torch_function__`",
     "utils/flop_counter.py": "a count of operations",
 }
