@@ -32,7 +32,8 @@ SHELL = {path.stem for path in (PACKAGE / "shell").iterdir() if path.name[:2] !=
 # The rooms of _core, in the same way.
 ROOMS = ["base", "tensor", "tiles", "graph", "interpreters", "arrays", "reduce", "layout", "index",
          "products", "layers", "apply", "create", "sweep"]
-HEAVY = ["hypothesis", "matplotlib", "onnx", "torch", "scipy", "pytest", "tqdm", "numpy.testing"]
+HEAVY = ["hypothesis", "matplotlib", "mpi4py", "onnx", "torch", "scipy", "pytest", "tqdm",
+         "numpy.testing"]
 
 # Cython cannot be parsed by ast: one import statement on a line, possibly indented.
 CYTHON_IMPORT = re.compile(
