@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tensorlib._core.base.device import device as device_type
+from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd import no_grad
@@ -40,7 +41,9 @@ class GradScaler:
                              f"0 and 1, got {growth_factor} and {backoff_factor}")
         self._scale = float(init_scale)
         self._growth_factor, self._backoff_factor = growth_factor, backoff_factor
-        self._growth_interval, self._growth_tracker = growth_interval, 0
+        self._growth_interval = growth_interval
+        # a tensor, so that a captured function which reads the scale is captured once
+        self._growth_tracker = FUNCTIONS["zeros"]((), dtype=BY_NAME["int64"])
         self._stages: dict[int, str] = {}             # of optimizers, since the last update
         self._found_inf: dict[int, bool] = {}
 
@@ -110,12 +113,12 @@ class GradScaler:
             raise RuntimeError("GradScaler.update: no step() or unscale_() came before it")
         elif any(self._found_inf.values()):
             self._scale *= self._backoff_factor
-            self._growth_tracker = 0
+            self._growth_tracker.zero_()
         else:
-            self._growth_tracker += 1
-            if self._growth_tracker >= self._growth_interval:
+            self._growth_tracker.add_(1)
+            if int(self._growth_tracker) >= self._growth_interval:
                 self._scale *= self._growth_factor
-                self._growth_tracker = 0
+                self._growth_tracker.zero_()
         self._stages.clear()
         self._found_inf.clear()
 
@@ -156,7 +159,7 @@ class GradScaler:
         return {} if not self._enabled else {
             "scale": self._scale, "growth_factor": self._growth_factor,
             "backoff_factor": self._backoff_factor, "growth_interval": self._growth_interval,
-            "_growth_tracker": self._growth_tracker}
+            "_growth_tracker": int(self._growth_tracker)}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Goes on as another did. Raises: RuntimeError for the state of one not enabled."""
@@ -169,4 +172,4 @@ class GradScaler:
         self._growth_factor = state_dict["growth_factor"]
         self._backoff_factor = state_dict["backoff_factor"]
         self._growth_interval = state_dict["growth_interval"]
-        self._growth_tracker = state_dict["_growth_tracker"]
+        self._growth_tracker.fill_(state_dict["_growth_tracker"])
