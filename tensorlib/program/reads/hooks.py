@@ -4,7 +4,7 @@ import sys
 from functools import partial
 from operator import attrgetter, methodcaller
 from threading import get_ident
-from types import BuiltinFunctionType, MemberDescriptorType
+from types import BuiltinFunctionType, GetSetDescriptorType, MemberDescriptorType
 from typing import Any
 
 from tensorlib._core.tensor.tensor import Tensor
@@ -14,6 +14,8 @@ from tensorlib.program.reads.notes import vars_of
 from tensorlib.program.reads.functions import recorders, told
 from tensorlib.program.reads.recorder import GETTERS, is_module
 
+FIELDS = GetSetDescriptorType, MemberDescriptorType       # of objects: they hold what they give
+
 
 def attribute(x: Any, name: str) -> Any:
     """`x.name`"""
@@ -21,7 +23,7 @@ def attribute(x: Any, name: str) -> Any:
     noted = reads is not None and reads.noted(reads.attribute, x, name)
     found = getattr(x, name)
     if reads is not None and noted:
-        if not callable(found) or type(in_class(type(x), name)) is MemberDescriptorType:
+        if not callable(found) or type(in_class(type(x), name)) in FIELDS:
             reads.noted(reads.value, x, getattr, name, found)
         elif issubclass(type(x), Tensor):
             reads.noted(reads.value, x, layout_of, None)
