@@ -1,7 +1,7 @@
 """All cases, in the order of the table."""
 
 from benchmarks import (
-    graphs, kernels, layers, loading, optimizers, overhead, sequences, sparse, training,
+    graphs, kernels, layers, loading, optimizers, overhead, peaks, sequences, sparse, training,
     transforms,
 )
 from benchmarks.case import REGISTERED, Case
@@ -9,7 +9,7 @@ from benchmarks.case import REGISTERED, Case
 GROUPS = {"overhead": overhead, "kernels": kernels, "layers": layers, "graph": graphs,
           "training": training, "sequences": sequences, "optimizers": optimizers,
           "loading": loading, "transforms": transforms,
-          "sparse": sparse}
+          "sparse": sparse, "memory": peaks}
 
 
 def in_order() -> list[Case]:

@@ -51,6 +51,8 @@ def heading(document: dict) -> str:
 def quantity(value: float, figure: str) -> str:
     if figure == "memory":
         return f"{value:,.0f} B"
+    if figure == "peak":
+        return f"{value / 1e6:.3g} MB"
     if figure == "growth":
         return f"{value:.2f} x"
     for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
@@ -61,7 +63,7 @@ def quantity(value: float, figure: str) -> str:
 
 def title(row: dict) -> str:
     per = "" if row["figure"] == "growth" else " per operation"
-    return row["case"] + ("" if row["figure"] == "time" else f": {row['figure']}{per}")
+    return row["case"] + ("" if row["figure"] in ("time", "peak") else f": {row['figure']}{per}")
 
 
 def met(row: dict, results: list[dict]) -> bool | None:

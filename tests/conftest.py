@@ -1,19 +1,27 @@
 """What all tests share: the hypothesis profile, all operations, little for the collector to do."""
 
 import gc
+import os
+import sys
+from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 
 from tensorlib.ops.late import declare_all
 
 # No deadline: the time of one example says more about the machine than about the code.
-settings.register_profile(
-    "tensorlib",
-    deadline=None,
-    max_examples=60,
-    suppress_health_check=[HealthCheck.too_slow],
-)
-settings.load_profile("tensorlib")
+for name, count in (("tensorlib", 40), ("thorough", 500)):
+    settings.register_profile(name, deadline=None, max_examples=count,
+                              suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("tensorlib")      # or what `--hypothesis-profile` names
+
+# To rewrite the asserts of all tests takes twice as long as to collect them, in each process. So it
+# is done once; where nothing is to be written beside the sources, what it gives lies in `build`.
+if sys.dont_write_bytecode:
+    sys.dont_write_bytecode = False
+    sys.pycache_prefix = str(Path(__file__).parents[1] / "build" / "bytecode")
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
 
 declare_all()       # tests are made from what is declared; how it is, tests/ops/test_late.py tries
 

@@ -13,7 +13,7 @@ import tensorlib as tl
 SECONDS = 40
 
 
-def run_python(source, *arguments):
+def run_python(source, *arguments, seconds=SECONDS):
     """What a Python process that imports this same tensorlib prints; it may not crash or hang."""
     path = os.pathsep.join([str(Path(tl.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
     process = subprocess.Popen(
@@ -22,13 +22,44 @@ def run_python(source, *arguments):
         start_new_session=True,
     )
     try:
-        output, errors = process.communicate(timeout=SECONDS)
+        output, errors = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)  # with the children that it forked
         process.communicate()
-        pytest.fail(f"still running after {SECONDS} seconds")
+        pytest.fail(f"still running after {seconds} seconds")
     assert process.returncode == 0, f"exit status {process.returncode}\n{errors}"
     return output
+
+
+FORKED = """
+import os, sys
+for source in sys.argv[1:]:
+    sys.stdout.flush()
+    child = os.fork()
+    if not child:
+        status = 1
+        try:
+            exec(source)
+            sys.stdout.flush()
+            status = 0
+        finally:
+            if status:
+                sys.excepthook(*sys.exc_info())
+            os._exit(status)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if status:
+        sys.exit(status)
+    print(end="\\0", flush=True)
+"""
+
+
+def run_each(before, sources):
+    """What each source prints in a process of its own, which is forked where `before` has run.
+
+    The time of a process that is started is nearly all that of its imports.
+    """
+    said = run_python(before + FORKED, *sources, seconds=SECONDS * len(sources))
+    return said.split("\0")[:-1]
 
 
 def resident_bytes():

@@ -1,6 +1,7 @@
 """What users can ask of the installation and of the memory, and set."""
 
 import os
+import time
 
 import numpy as np
 import pytest
@@ -78,6 +79,37 @@ def test_the_cache_has_a_limit():
             tl.memory.set_cache_limit(-1)
     finally:
         tl.memory.set_cache_limit(before["limit"])
+
+
+def test_memory_that_nobody_asks_for_is_given_back_after_a_while():
+    tl.memory.empty_cache()
+    try:
+        tl.memory.set_cache_time(0.02)
+        tl.empty(1 << 20)
+        kept = tl.memory.stats()["kept"]
+        assert kept >= 1 << 22
+        time.sleep(0.1)
+        tl.empty(1 << 12)                        # freed too: the allocator looks
+        assert tl.memory.stats()["kept"] <= kept - (1 << 22) + (1 << 15)
+        with pytest.raises(ValueError, match="set_cache_time"):
+            tl.memory.set_cache_time(float("nan"))
+    finally:
+        tl.memory.set_cache_time(10)
+
+
+def test_no_more_is_kept_than_makes_twice_what_was_in_use():
+    tl.memory.empty_cache()
+    try:
+        tl.memory.set_cache_time(0)              # forgets what was in use before
+        tl.memory.set_cache_time(1000)
+        tl.memory.reset_peak()
+        for n in range(40):                      # each of a size class of its own
+            tl.empty(int(1 << 20) * (16 + n) // 16)
+            now = tl.memory.stats()
+            assert now["in_use"] + now["kept"] <= 2 * now["peak"] + (1 << 20)
+        assert now["released"]
+    finally:
+        tl.memory.set_cache_time(10)
 
 
 def test_what_does_not_fit_raises_one_error_under_two_names():

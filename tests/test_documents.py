@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from process import run_python
+from process import run_each
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted(
@@ -16,16 +16,15 @@ PYTHON_BLOCK = re.compile(r"^( *)```python\n(.*?)^\1```$", re.MULTILINE | re.DOT
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 
-# In a process of its own, as an example may register an operation.
-RUN = """
-import doctest, os, sys
-os.chdir(sys.argv[3])               # where the paths in examples begin
+# Each in a process of its own, as an example may register an operation.
+RUN = f"""
+import doctest, os, sys, tensorlib
+os.chdir({str(ROOT)!r})               # where the paths in examples begin
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE     # lines may be broken for the reader
-test = doctest.DocTestParser().get_doctest(sys.argv[2], {}, sys.argv[1], sys.argv[1], 0)
-failed, attempted = doctest.DocTestRunner(optionflags=FLAGS).run(
-    test, out=sys.stderr.write)
-assert attempted
-sys.exit(failed and f"{failed} of {attempted} examples failed")
+def run(name, text):
+    test = doctest.DocTestParser().get_doctest(text, {{}}, name, name, 0)
+    failed, attempted = doctest.DocTestRunner(optionflags=FLAGS).run(test, out=sys.stderr.write)
+    assert attempted and not failed, f"{{name}}: {{failed}} of {{attempted}} examples failed"
 """
 
 
@@ -43,9 +42,13 @@ def name_of(path):
     return str(path.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("path", [path for path in DOCUMENTS if session(path)], ids=name_of)
-def test_the_examples_run(path):
-    run_python(RUN, name_of(path), session(path), str(ROOT))
+FOLDERS = sorted({path.parent for path in DOCUMENTS if session(path)})
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=name_of)
+def test_the_examples_run(folder):
+    run_each(RUN, [f"run({name_of(path)!r}, {session(path)!r})" for path in DOCUMENTS
+                   if path.parent == folder and session(path)])
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)

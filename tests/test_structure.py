@@ -3,6 +3,7 @@
 import ast
 import importlib
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -74,11 +75,13 @@ def room_of(module):
     return parts[2] if parts[:2] == ["tensorlib", "_core"] and len(parts) > 2 else None
 
 
+@cache
 def imported_modules(path, text, module):
     """Pairs of (module imported, whether inside a function)."""
-    if path.suffix == ".py":
-        yield from python_imports(text, module)
-        return
+    return list((python_imports if path.suffix == ".py" else cython_imports)(text, module))
+
+
+def cython_imports(text, module):
     for match in CYTHON_IMPORT.finditer(TRIPLE_QUOTED.sub("", text)):
         inside = bool(match["indent"])
         if match["modules"]:
@@ -89,18 +92,18 @@ def imported_modules(path, text, module):
 
 
 def python_imports(text, module):
-    tree = ast.parse(text)
-    functions = [
-        node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
-    ]
-    inside = {id(child) for function in functions for child in ast.walk(function)}
-    for node in ast.walk(tree):
+    left = [(ast.parse(text), False)]
+    while left:
+        node, inside = left.pop()
         if isinstance(node, ast.Import):
             for alias in node.names:
-                yield alias.name, id(node) in inside
+                yield alias.name, inside
         elif isinstance(node, ast.ImportFrom):
             source = resolved("." * node.level + (node.module or ""), module)
-            yield from from_import(source, [alias.name for alias in node.names], id(node) in inside)
+            yield from from_import(source, [alias.name for alias in node.names], inside)
+        inside = inside or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        left += [(child, inside) for child in ast.iter_child_nodes(node)
+                 if not isinstance(child, ast.expr)]
 
 
 def from_import(source, names, inside):

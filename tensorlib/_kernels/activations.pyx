@@ -244,6 +244,17 @@ cdef void hardtanh_run(const floating* x, const floating* least, const floating*
         y[i] = most[i] if bounded > most[i] else bounded
 
 
+cdef void hardswish_backward_run(const floating* g, const floating* x, floating* y,
+                                 Py_ssize_t n) noexcept nogil:
+    """y := 0 for x up to -3, g from 3 on, between g * (x / 3 + 1 / 2)"""
+    cdef Py_ssize_t i
+    cdef floating third = 0.3333333333333333, half = 0.5, zero = 0, three = 3, slope
+    for i in range(n):
+        slope = g[i] * (x[i] * third + half)
+        slope = slope if x[i] > -three else zero
+        y[i] = g[i] if x[i] >= three else slope
+
+
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
     loops = [
@@ -262,6 +273,8 @@ def table():
         ("selu", 1, <size_t>&selu_run[float], <size_t>&selu_run[double]),
         ("logsigmoid", 1, <size_t>&logsigmoid_run[float], <size_t>&logsigmoid_run[double]),
         ("hardswish", 1, <size_t>&hardswish_run[float], <size_t>&hardswish_run[double]),
+        ("hardswish_backward", 2,
+         <size_t>&hardswish_backward_run[float], <size_t>&hardswish_backward_run[double]),
         ("hardsigmoid", 1, <size_t>&hardsigmoid_run[float], <size_t>&hardsigmoid_run[double]),
         ("softsign", 1, <size_t>&softsign_run[float], <size_t>&softsign_run[double]),
         ("tanhshrink", 1, <size_t>&tanhshrink_run[float], <size_t>&tanhshrink_run[double]),

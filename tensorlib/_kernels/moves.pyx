@@ -34,9 +34,12 @@ cdef void gather_run(const char* x, Py_ssize_t stride, item* y, Py_ssize_t n) no
         value = (<const item*>x)[0]
         for i in range(n):
             y[i] = value
-    elif stride == -<Py_ssize_t>sizeof(item):  # a constant stride is vectorised
+    elif stride == -<Py_ssize_t>sizeof(item):  # constant strides are vectorised
         for i in range(n):
             y[i] = (<const item*>x)[-i]
+    elif stride == 2 * sizeof(item):
+        for i in range(n):
+            y[i] = (<const item*>x)[2 * i]
     else:
         for i in range(n):
             y[i] = (<const item*>(x + i * stride))[0]

@@ -39,6 +39,12 @@ cdef extern from "row_sum.h" nogil:
     void row_sums_double(const double* x, double* y, Py_ssize_t rows, Py_ssize_t n)
     const Py_ssize_t REGISTER
 
+cdef extern from "row_extremes.h" nogil:
+    void row_greatest_float(const float* x, float* y, Py_ssize_t rows, Py_ssize_t n)
+    void row_greatest_double(const double* x, double* y, Py_ssize_t rows, Py_ssize_t n)
+    void row_least_float(const float* x, float* y, Py_ssize_t rows, Py_ssize_t n)
+    void row_least_double(const double* x, double* y, Py_ssize_t rows, Py_ssize_t n)
+
 
 cdef void sums(Sum* op, const floating* x, const floating* c, floating* y, Py_ssize_t outer,
                Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
@@ -106,9 +112,31 @@ cdef inline Py_ssize_t find(const element* x, element value, Py_ssize_t n) noexc
     return i
 
 
-cdef void extremes(Extreme* op, const element* x, element* y, Py_ssize_t outer,
-                   Py_ssize_t n) noexcept nogil:
+cdef inline void extremes(Extreme* op, const element* x, element* y, Py_ssize_t outer,
+                          Py_ssize_t n) noexcept nogil:
+    """Those of rows: of floats by a loop of their own"""
+    if element is float or element is double:
+        if n * <Py_ssize_t>sizeof(element) >= 4 * REGISTER:
+            if Extreme is Max and element is float:
+                row_greatest_float(x, y, outer, n)
+            elif Extreme is Max:
+                row_greatest_double(x, y, outer, n)
+            elif element is float:
+                row_least_float(x, y, outer, n)
+            else:
+                row_least_double(x, y, outer, n)
+            return
     fold(op, x, <const element*>NULL, y, outer, n, 1, 0, 1)
+
+
+cdef void float_extremes(Extreme* op, const floating* x, const floating* c, floating* y,
+                         Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin,
+                         Py_ssize_t end) noexcept nogil:
+    """The fold of extremes, but rows by their own loop"""
+    if inner == 1:
+        extremes(op, x, y, outer, n)
+    else:
+        fold(op, x, c, y, outer, n, inner, begin, end)
 
 
 cdef inline void index_rows(Extreme* op, const element* x, element* y, int64_t* at,
@@ -222,16 +250,16 @@ def table():
         ("max", ("int16",), "int16", <size_t>&fold[Max, int16_t]),
         ("max", ("int32",), "int32", <size_t>&fold[Max, int32_t]),
         ("max", ("int64",), "int64", <size_t>&fold[Max, int64_t]),
-        ("max", ("float32",), "float32", <size_t>&fold[Max, float]),
-        ("max", ("float64",), "float64", <size_t>&fold[Max, double]),
+        ("max", ("float32",), "float32", <size_t>&float_extremes[Max, float]),
+        ("max", ("float64",), "float64", <size_t>&float_extremes[Max, double]),
         ("min", ("bool",), "bool", <size_t>&fold[Min, uint8_t]),
         ("min", ("uint8",), "uint8", <size_t>&fold[Min, uint8_t]),
         ("min", ("int8",), "int8", <size_t>&fold[Min, int8_t]),
         ("min", ("int16",), "int16", <size_t>&fold[Min, int16_t]),
         ("min", ("int32",), "int32", <size_t>&fold[Min, int32_t]),
         ("min", ("int64",), "int64", <size_t>&fold[Min, int64_t]),
-        ("min", ("float32",), "float32", <size_t>&fold[Min, float]),
-        ("min", ("float64",), "float64", <size_t>&fold[Min, double]),
+        ("min", ("float32",), "float32", <size_t>&float_extremes[Min, float]),
+        ("min", ("float64",), "float64", <size_t>&float_extremes[Min, double]),
         ("argmax", ("bool",), "int64", <size_t>&index[Max, uint8_t]),
         ("argmax", ("uint8",), "int64", <size_t>&index[Max, uint8_t]),
         ("argmax", ("int8",), "int64", <size_t>&index[Max, int8_t]),

@@ -59,6 +59,14 @@ cdef void sqrt_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
         y[i] = sqrt(x[i])
 
 
+cdef void root_of_positive_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := sqrt(x), 0 for x below 0"""
+    cdef Py_ssize_t i
+    cdef floating zero = 0
+    for i in range(n):
+        y[i] = sqrt(zero if x[i] < 0 else x[i])
+
+
 cdef void rsqrt_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
     """y := 1 / sqrt(x)"""
     cdef Py_ssize_t i
@@ -214,6 +222,8 @@ def table():
         ("abs", <size_t>&abs_run[float], <size_t>&abs_run[double]),
         ("sign", <size_t>&sign_run[float], <size_t>&sign_run[double]),
         ("sqrt", <size_t>&sqrt_run[float], <size_t>&sqrt_run[double]),
+        ("root_of_positive",
+         <size_t>&root_of_positive_run[float], <size_t>&root_of_positive_run[double]),
         ("rsqrt", <size_t>&rsqrt_run[float], <size_t>&rsqrt_run[double]),
         ("square", <size_t>&square_run[float], <size_t>&square_run[double]),
         ("reciprocal", <size_t>&reciprocal_run[float], <size_t>&reciprocal_run[double]),

@@ -234,6 +234,7 @@ FORMULAS: dict[Any, Any] = {
     operations.add_product: lambda t, x, y, z: t.Add(x, t.Mul(y, z)),
     operations.add_quotient: lambda t, x, y, z: t.Add(x, t.Div(y, z)),
     operations.lerp: lambda t, x, y, weight: t.Add(x, t.Mul(t.Sub(y, x), weight)),
+    operations.root_of_positive: lambda t, x: t.Sqrt(t.Relu(x)),
     operations.hypot: lambda t, x, y: t.Sqrt(t.Add(t.Mul(x, x), t.Mul(y, y))),
     operations.logit: lambda t, x: t.Log(t.Div(x, t.Sub(1.0, x))),
 }

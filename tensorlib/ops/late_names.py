@@ -130,7 +130,8 @@ FAMILIES = {
     "tensorlib.ops.reduce.distances": Names(
         both="dist renorm",
         functions="cdist pdist",
-        methods="renorm_"),
+        methods="renorm_",
+        operations="root_of_positive"),
     "tensorlib.ops.reduce.integrals": Names(
         both="diff",
         functions="cumulative_trapezoid gradient trapezoid trapz"),

@@ -10,10 +10,12 @@ from tensorlib._core.base.storage import (
     empty_cache,
     reset_peak,
     set_cache_limit,
+    set_cache_time,
     stats,
 )
 
-__all__ = ["OutOfMemoryError", "empty_cache", "reset_peak", "set_cache_limit", "stats"]
+__all__ = ["OutOfMemoryError", "empty_cache", "reset_peak", "set_cache_limit",
+           "set_cache_time", "stats"]
 
 
 def __dir__():

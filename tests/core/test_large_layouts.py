@@ -5,7 +5,7 @@ See tests/large.py for the layouts.
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from large import POOLS, equal, layouts, shapes, tensor
 
@@ -21,7 +21,6 @@ CASTS = st.one_of(
                      ("uint8", "bool"), ("int8", "uint8")]),
     st.tuples(*[st.sampled_from(sorted(POOLS))] * 2))
 BINARY = {"add": np.add, "maximum": np.maximum, "lt": np.less, "eq": np.equal}
-MANY = settings(max_examples=120)
 SMOOTH = ["sqrt", "tanh", "reciprocal", "atan", "log1p"]
 
 
@@ -31,7 +30,6 @@ def operands(n):
         lambda drawn: st.tuples(*[layouts(drawn[0], dtype) for dtype in drawn[1:]]))
 
 
-@MANY
 @given(st.sampled_from(sorted(BINARY)), operands(2))
 def test_operations_of_two_tensors(name, both):
     x, y = (layout.array() for layout in both)
@@ -39,7 +37,6 @@ def test_operations_of_two_tensors(name, both):
     equal(getattr(tl, name)(tensor(x), tensor(y)), expected)
 
 
-@MANY
 @given(operands(3), st.sampled_from([15, 30, 45]))
 def test_a_choice_between_tensors(three, bound):
     x, y, z = (layout.array() for layout in three)
@@ -47,7 +44,6 @@ def test_a_choice_between_tensors(three, bound):
     equal(tl.where(tensor(x > bound), tensor(y), tensor(z)), expected)
 
 
-@MANY
 @given(st.data())
 def test_sums_in_place_and_into_out(data):
     shape = data.draw(shapes())
@@ -59,7 +55,6 @@ def test_sums_in_place_and_into_out(data):
     np.testing.assert_array_equal(target, expected)
 
 
-@MANY
 @given(st.tuples(shapes(), NUMBERS).flatmap(lambda drawn: layouts(*drawn)))
 def test_numbers_beside_tensors(layout):
     x = layout.array()
@@ -68,7 +63,6 @@ def test_numbers_beside_tensors(layout):
     equal(tl.where(tensor(x) > 30, tensor(x), 1.5), np.where(wide > 30, wide, 1.5))
 
 
-@settings(max_examples=200)
 @given(st.tuples(shapes(), CASTS).flatmap(lambda drawn: st.tuples(
     layouts(drawn[0], drawn[1][0]), layouts(drawn[0], drawn[1][1], repeats=False))))
 def test_copies_and_casts(both):
@@ -81,7 +75,6 @@ def test_copies_and_casts(both):
     equal(x.contiguous(), x.numpy())
 
 
-@MANY
 @given(st.sampled_from(SMOOTH), st.tuples(shapes(), FLOATS).flatmap(
     lambda drawn: st.tuples(*[layouts(*drawn)] * 2)))
 def test_derivatives(name, both):

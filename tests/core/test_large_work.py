@@ -6,7 +6,7 @@ See tests/large.py for the layouts.
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from large import POOLS, Positions, equal, layouts, shapes, tensor
 
@@ -19,7 +19,6 @@ NUMBERS = st.sampled_from(sorted(set(POOLS) - {"bool"}))
 EXACT = ["int32", "int64", "float32", "float64"]       # hold sums of 1,000 products
 REDUCTIONS = {"sum": np.sum, "amax": np.max, "amin": np.min, "any": np.any, "all": np.all,
               "count_nonzero": np.count_nonzero}
-SOME, MANY = settings(max_examples=50), settings(max_examples=120)
 
 
 @st.composite
@@ -36,7 +35,6 @@ def wide(x):
 
 # ---- reductions ----------------------------------------------------------------------------------
 
-@MANY
 @given(st.sampled_from(sorted(REDUCTIONS)), arrays(), st.data())
 def test_reductions_over_any_dims(name, x, data):
     x = x.whole()
@@ -53,7 +51,6 @@ def test_reductions_over_any_dims(name, x, data):
     equal(getattr(tl, name)(tensor(x), tuple(dims)), np.asarray(expected))
 
 
-@SOME
 @given(st.sampled_from(["argmax", "argmin", "max", "min"]), arrays(NUMBERS), st.data())
 def test_the_first_of_the_extremes_along_a_dim(name, x, data):
     x = x.whole()
@@ -67,7 +64,6 @@ def test_the_first_of_the_extremes_along_a_dim(name, x, data):
     equal(values, np.take_along_axis(x, np.expand_dims(places, dim), dim).squeeze(dim))
 
 
-@SOME
 @given(arrays(st.sampled_from(["float64", "int64"])), st.data())
 def test_a_mean_and_a_variance_are_those_of_the_values_in_order(x, data):
     x = wide(x.whole())
@@ -78,7 +74,6 @@ def test_a_mean_and_a_variance_are_those_of_the_values_in_order(x, data):
             tensor(x).var(dims).numpy(), x.var(dims, ddof=1), rtol=1e-9, atol=1e-9)
 
 
-@SOME
 @given(st.data())
 def test_the_gradient_of_a_broadcast_operand_is_a_sum(data):
     shape = data.draw(shapes())
@@ -109,14 +104,12 @@ def factors(draw):
                  for shape in (left, right))
 
 
-@MANY
 @given(factors())
 def test_products(both):
     x, y = (z.whole() for z in both)
     equal(tl.matmul(tensor(x), tensor(y)), np.asarray(np.matmul(wide(x), wide(y))))
 
 
-@SOME
 @given(factors())
 def test_gradients_of_products(both):
     """<g, x @ dy> is linear in each factor: both gradients give the whole product."""
@@ -146,7 +139,6 @@ def keys(draw, shape):
     return tuple(parts)
 
 
-@MANY
 @given(shapes().flatmap(lambda shape: st.tuples(arrays(repeats=False, shape=shape), keys(shape))),
        st.sampled_from(["others", "one", "none"]))
 def test_reading_and_writing_at_positions(drawn, values):
@@ -163,7 +155,6 @@ def test_reading_and_writing_at_positions(drawn, values):
     np.testing.assert_array_equal(x, expected)
 
 
-@SOME
 @given(st.data())
 def test_positions_along_a_dim(data):
     x = data.draw(arrays()).whole()
@@ -184,7 +175,6 @@ def test_positions_along_a_dim(data):
 
 # ---- filling, joining, and other orders of the same elements -------------------------------------
 
-@SOME
 @given(st.data())
 def test_what_is_written_over_a_layout_stays_inside(data):
     """The gaps of a strided target are not touched."""
@@ -205,7 +195,6 @@ def test_what_is_written_over_a_layout_stays_inside(data):
     np.testing.assert_array_equal(whole, expected)
 
 
-@SOME
 @given(st.data())
 def test_joins(data):
     shape = data.draw(shapes())
@@ -216,7 +205,6 @@ def test_joins(data):
     equal(tl.stack([tensor(x) for x in parts], dim), np.stack(parts, dim))
 
 
-@SOME
 @given(arrays(), st.data())
 def test_the_same_elements_in_another_shape(x, data):
     x = x.whole()

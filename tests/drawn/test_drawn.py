@@ -8,7 +8,7 @@ import pytest
 from . import __main__ as drawn
 from . import layouts, running, states, ways, ways_of_code, ways_of_libraries, ways_of_objects
 
-COUNT = int(os.environ.get("TENSORLIB_DRAWN", "300"))     # programs; 20,000 by hand
+COUNT = int(os.environ.get("TENSORLIB_DRAWN", "100"))     # programs; 20,000 by hand
 WAYS = {**ways_of_objects.WAYS, **ways_of_code.WAYS, **ways_of_libraries.WAYS}
 
 

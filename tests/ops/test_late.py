@@ -1,7 +1,6 @@
 """Families that are declared when they are first used: each in a process that has not used it."""
 
-import pytest
-from process import run_python
+from process import run_each, run_python
 
 from tensorlib.ops import registry
 from tensorlib.ops.late import FAMILIES
@@ -10,9 +9,10 @@ PUBLISHED = """
 import importlib, sys, tensorlib as tl
 from tensorlib.ops.late import FAMILIES, StandIn
 from tensorlib.ops.publish import FUNCTIONS
-family = sys.argv[1]
 places = {"functions": FUNCTIONS, "methods": vars(tl.Tensor), "package": vars(tl)}
 before = {place: set(names) for place, names in places.items()}
+"""
+OF_A_FAMILY = """
 importlib.import_module(family)
 for place, names in places.items():
     left = [name for name, value in names.items()
@@ -22,11 +22,11 @@ for place, names in places.items():
 """
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_a_family_publishes_the_names_in_the_table(family):
-    said = run_python(PUBLISHED, family)
-    assert said.splitlines() == [
-        f"{place} [] all listed" for place in ("functions", "methods", "package")]
+def test_a_family_publishes_the_names_in_the_table():
+    said = run_each(PUBLISHED, [f"family = {family!r}{OF_A_FAMILY}" for family in FAMILIES])
+    for family, lines in zip(FAMILIES, said, strict=True):
+        assert lines.splitlines() == [
+            f"{place} [] all listed" for place in ("functions", "methods", "package")], family
 
 
 def test_a_family_is_imported_when_a_name_of_it_is_used():

@@ -7,7 +7,7 @@ import copy
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from optim_cases import EVERY, OPTIONS, numbers
 
@@ -200,7 +200,6 @@ def agree(one, other):
 
 @given(st.sampled_from(OPTIONS), st.sampled_from(["float32", "float64", "bfloat16"]),
        st.lists(st.sampled_from(EVENTS), max_size=5), st.integers(1, 3))
-@settings(max_examples=150)
 def test_steps_are_those_that_are_planned_anew(case, dtype, events, between):
     one, other = twins(*case, dtype=dtype)
     with tl.no_grad():

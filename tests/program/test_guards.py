@@ -376,7 +376,7 @@ def test_inference_is_captured_apart_from_no_grad():
 
 
 def test_all_modules_of_a_large_model_are_watched():
-    parts = [nn.Sequential(nn.Identity(), nn.Hardtanh()) for _ in range(3000)]
+    parts = [nn.Sequential(nn.Identity(), nn.Hardtanh()) for _ in range(1000)]
     model = nn.Sequential(*parts, nn.Dropout(0.5))
     f = tl.compile(model, fullgraph=True)
     x = tl.ones(50)

@@ -164,7 +164,7 @@ def test_a_tree_of_branches_asks_what_it_has_to_and_differentiates_one_leaf(tmp_
 
 # ---- an integrator that chooses its steps --------------------------------------------------------
 
-TOLERANCE = 1e-6
+TOLERANCE = 2e-5
 
 
 def integrated(start, rate):

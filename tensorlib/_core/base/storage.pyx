@@ -1,7 +1,9 @@
 """Memory of tensors: a caching allocator and the Storage that owns or borrows a block.
 
 Freed blocks are kept by size class and handed out again, up to a bound. Measured why: on 64 MB
-results six of seven parts of an addition are page faults when every result is fresh memory.
+results six of seven parts of an addition are page faults when every result is fresh memory. Those
+that nobody has asked for in some seconds go back to the system, and no more is kept than makes
+twice the most that was in use in that time.
 Blocks are aligned to 64 bytes; those of `HUGE` bytes and more are aligned to and advised as huge
 pages. All of it runs under the GIL.
 """
@@ -21,6 +23,7 @@ cdef extern from * nogil:
     #include <stdint.h>
     #include <stdlib.h>
     #include <sys/mman.h>
+    #include <time.h>
     #include <unistd.h>
     /* In the debug build what no tensor may touch is poisoned: kept blocks, and each one's rest. */
     #ifdef __SANITIZE_ADDRESS__
@@ -46,6 +49,15 @@ cdef extern from * nogil:
     static Py_ssize_t physical_memory(void) {
         return (Py_ssize_t)sysconf(_SC_PHYS_PAGES) * (Py_ssize_t)sysconf(_SC_PAGE_SIZE);
     }
+    static int64_t milliseconds(void) {
+        struct timespec now;
+    #ifdef CLOCK_MONOTONIC_COARSE      /* 5 ns, and exact to some ms */
+        clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    #else
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    #endif
+        return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    }
     static int size_class_of(size_t lines) {   /* 4 classes for each doubling, lines >= 1 */
         if (lines <= 8) return (int)lines - 1;
         int top = 63 - __builtin_clzll(lines - 1);
@@ -60,6 +72,7 @@ cdef extern from * nogil:
     void advise_huge(void* data, size_t nbytes)
     Py_ssize_t physical_memory()
     int size_class_of(size_t lines)
+    int64_t milliseconds()
 
 cdef enum:
     HUGE_PAGE = 2 << 20
@@ -77,9 +90,15 @@ class OutOfMemoryError(MemoryError, RuntimeError):
 
 cdef struct Block:
     Block* next
+    int64_t freed                    # when, in milliseconds; of blocks above SMALL alone
 
 cdef Block* kept[N_CLASSES]          # free blocks by size class
-cdef int64_t bytes_in_use = 0, peak_in_use = 0, bytes_kept = 0
+cdef int64_t bytes_in_use = 0, bytes_kept = 0
+# The most that was in use: in this window of time, in the one before, and in all earlier ones since
+# `reset_peak` was called.
+cdef int64_t window_peak = 0, last_peak = 0, peak_in_use = 0
+cdef int64_t keep_ms = 10_000        # how long a kept block waits; a window is as long
+cdef int64_t window_began = 0, next_look = 0
 cdef int64_t count_requests = 0, count_reused = 0, count_released = 0
 cdef char* slab = NULL
 cdef Py_ssize_t slab_left = 0
@@ -140,17 +159,48 @@ cdef void release(char* data, Py_ssize_t capacity) noexcept:
     cdef int size_class
     bytes_in_use -= capacity
     size_class = size_class_of(capacity // LINE)
+    cdef int64_t now = 0
     if capacity > SMALL:
+        now = milliseconds()
+        if now >= next_look:
+            let_go(now, bytes_in_use + capacity)
         # a block of `allocate_whole` has the size of no class
-        if bytes_kept + capacity > limit_kept or class_bytes(size_class) != capacity:
+        if (bytes_kept + capacity > limit_kept or class_bytes(size_class) != capacity
+                or bytes_in_use + bytes_kept + capacity > 2 * max(window_peak, last_peak)):
             count_released += 1
             free(data)
             return
         bytes_kept += capacity
     permit(data, sizeof(Block))
+    (<Block*>data).freed = now
     (<Block*>data).next = kept[size_class]
     kept[size_class] = <Block*>data
     forbid(data + sizeof(Block), capacity - sizeof(Block))
+
+
+cdef void let_go(int64_t now, int64_t lives) noexcept:
+    """Gives back blocks that were kept for too long, and begins a new window when it is time, with
+    what `lives` as its peak."""
+    global window_began, window_peak, last_peak, peak_in_use, next_look, bytes_kept, count_released
+    cdef int size_class
+    cdef Block* block
+    cdef Block** place
+    if now - window_began >= keep_ms:
+        last_peak, peak_in_use = window_peak, max(peak_in_use, window_peak)
+        window_began, window_peak = now, lives
+    next_look = now + keep_ms // 4
+    for size_class in range(N_CLASSES):
+        if class_bytes(size_class) <= SMALL:
+            continue
+        place = &kept[size_class]            # those freed last come first
+        while place[0] != NULL and now - place[0].freed <= keep_ms:
+            place = &place[0].next
+        while place[0] != NULL:
+            block = place[0]
+            place[0] = block.next
+            bytes_kept -= class_bytes(size_class)
+            count_released += 1
+            free(block)
 
 
 cdef int64_t* first_version() noexcept nogil:
@@ -168,7 +218,7 @@ cdef int64_t next_epoch() noexcept:
 
 cdef Storage allocate(Py_ssize_t nbytes):
     """An uninitialised storage of at least `nbytes` bytes. Raises OutOfMemoryError."""
-    global bytes_in_use, peak_in_use, bytes_kept, count_requests, count_reused
+    global bytes_in_use, window_peak, bytes_kept, count_requests, count_reused
     cdef Storage storage
     cdef Block* block
     cdef int size_class
@@ -196,8 +246,8 @@ cdef Storage allocate(Py_ssize_t nbytes):
                 raise OutOfMemoryError(
                     f"cannot allocate {nbytes:,} bytes ({bytes_in_use:,} are in use)")
     bytes_in_use += capacity
-    if bytes_in_use > peak_in_use:
-        peak_in_use = bytes_in_use
+    if bytes_in_use > window_peak:
+        window_peak = bytes_in_use
     permit(block, capacity)
     # whole lines are the tensor's own: the copies of a number fill one
     forbid(<char*>block + (nbytes + LINE - 1) // LINE * LINE,
@@ -215,7 +265,7 @@ cdef Storage allocate(Py_ssize_t nbytes):
 cdef Storage allocate_whole(Py_ssize_t nbytes):
     """An uninitialised storage of no more than `nbytes` in whole lines, which is not kept for reuse
     when it is let go of: for what is large and lasts. Raises OutOfMemoryError."""
-    global bytes_in_use, peak_in_use
+    global bytes_in_use, window_peak
     cdef Storage storage
     cdef Py_ssize_t capacity = (nbytes + LINE - 1) // LINE * LINE
     cdef void* block
@@ -229,7 +279,7 @@ cdef Storage allocate_whole(Py_ssize_t nbytes):
             raise OutOfMemoryError(
                 f"cannot allocate {nbytes:,} bytes ({bytes_in_use:,} are in use)")
     bytes_in_use += capacity
-    peak_in_use = max(peak_in_use, bytes_in_use)
+    window_peak = max(window_peak, bytes_in_use)
     storage = borrow(<char*>block, nbytes, True, None)
     storage.capacity = capacity
     return storage
@@ -334,6 +384,19 @@ def set_cache_limit(Py_ssize_t nbytes):
         empty_cache()
 
 
+def set_cache_time(double seconds):
+    """Sets how long freed memory waits to be used again before it is given back (10 s at first).
+
+    The allocator looks when memory is freed, so a process that computes nothing keeps what it has.
+    Raises: ValueError if `seconds` is negative or NaN.
+    """
+    global keep_ms
+    if not seconds >= 0:
+        raise ValueError(f"set_cache_time: expected 0 or more seconds, got {seconds}")
+    keep_ms = <int64_t>min(seconds * 1000, 1e15)
+    let_go(milliseconds(), bytes_in_use)
+
+
 def stats():
     """Figures of the allocator as a dict; sizes in bytes, of whole blocks.
 
@@ -342,7 +405,8 @@ def stats():
     how many of them `reused` a kept block, and `released`, the blocks given back.
     """
     return {
-        "in_use": bytes_in_use, "peak": peak_in_use, "kept": bytes_kept + kept_scratch(),
+        "in_use": bytes_in_use, "peak": max(peak_in_use, window_peak),
+        "kept": bytes_kept + kept_scratch(),
         "limit": limit_kept, "requests": count_requests, "reused": count_reused,
         "released": count_released,
     }
@@ -355,5 +419,6 @@ def in_use():
 
 def reset_peak():
     """Sets the peak of `stats()` to what is in use now."""
-    global peak_in_use
-    peak_in_use = bytes_in_use
+    global peak_in_use, last_peak, window_peak
+    last_peak = max(last_peak, window_peak)
+    peak_in_use = window_peak = bytes_in_use

@@ -6,6 +6,7 @@ a vector of one element, and so does a 0-d index.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy
 
 from tensorlib._core.base.dtypes cimport (
     BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT64, INTEGER_KIND, ITEMSIZE, KIND, dtype_id,
@@ -16,6 +17,8 @@ from tensorlib._core.base.shape cimport MAX_NDIM, parse_shape
 from tensorlib._core.base.work cimport run_alone, run_once, share
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view, same_shape
 from tensorlib._core.tiles.copies cimport packed_copy, zero
+
+from tensorlib._core.base.pool import get_num_threads
 
 cdef enum:
     RELEASE_GIL = 16384      # elements from which on the GIL is released
@@ -48,6 +51,12 @@ cdef bint pick(item* x, const volatile int64_t* places, Py_ssize_t place_step, P
                Py_ssize_t n) noexcept nogil:
     """y[i] := x[places[i], i]"""
     cdef Py_ssize_t i, place
+    if place_step == 0 and x_step == sizeof(item) and y_step == sizeof(item) and n > 0:
+        place = places[0]                    # a slice at one position
+        if not 0 <= place < size:
+            return False
+        memcpy(y, <char*>x + place * along, n * sizeof(item))
+        return True
     if place_step == 1 and y_step == sizeof(item) and x_step == 0 and along == sizeof(item):
         return pick_in_row(x, places, <size_t>size, <item*>y, n)
     if place_step == 1 and y_step == sizeof(item):       # known steps save a third of the time
@@ -201,7 +210,7 @@ cdef struct Cut:
 
 cdef bint walk(line run, Tensor x, int dim, Tensor places, Tensor y, bint adds) except -1:
     """Runs along all lines of the positions; False, with part of it done, if one is not there."""
-    cdef Py_ssize_t itemsize = ITEMSIZE[x.type], n = places.numel_, parts
+    cdef Py_ssize_t itemsize = ITEMSIZE[x.type], n = places.numel_, parts, grain, threads
     cdef Lines lines
     cdef Cut cut
     cdef int d
@@ -225,10 +234,14 @@ cdef bint walk(line run, Tensor x, int dim, Tensor places, Tensor y, bint adds) 
     if n >= RELEASE_GIL:
         cut.dim = longest(&lines, dim if adds else -1)
     parts = lines.dims[cut.dim] if cut.dim >= 0 else 1
+    grain = 1 + GRAIN // (n // parts)
+    if cut.dim == lines.inner:               # lines stay as long as there are threads for them
+        threads = get_num_threads()
+        grain = max(grain, (parts + threads - 1) // threads)
     if parts == 1:
         run_once(walk_all, &cut, lines.x, n < RELEASE_GIL)
     else:
-        share(walk_part, &cut, lines.x, parts, 1 + GRAIN // (n // parts), False)
+        share(walk_part, &cut, lines.x, parts, grain, False)
     return not cut.failed
 
 
@@ -369,11 +382,11 @@ cpdef int check_positions(str name, index) except -1:
 def positions(str name, Tensor x, int dim, Tensor index, bint copy=True):
     """A packed copy of the index, counted from the front. Raises IndexError, RuntimeError.
 
-    Without `copy` the index itself if it is packed, its positions neither counted nor checked.
+    Without `copy` the index itself if it is of int64, its positions neither counted nor checked.
     """
     cdef Tensor like = as_vector(x)
     check_index(name, x, dim, index)
-    if not copy and index.packed and index.type == INT64:
+    if not copy and index.type == INT64:
         return index                         # `take_along` looks whether all are in range
     return wrapped(index, like.dims[dim], dim, name)
 
@@ -456,18 +469,27 @@ def written_along(Tensor input, Tensor values, int dim, Tensor index, bint adds)
     cdef int given = input.type
     cdef bint half = adds and (given == FLOAT16 or given == BFLOAT16)
     cdef int dtype = FLOAT32 if half else given              # halves are rounded once, at the end
-    cdef Tensor out = packed_copy(input, dtype), x = as_vector(out), y, places = index
-    cdef line run = adding(dtype) if adds else laying(dtype)
-    check_index("scatter", input, dim, index)
+    cdef Tensor out
     if values.type != given or not same_shape(values, index):
+        check_index("scatter", input, dim, index)
         raise RuntimeError(f"scatter: values of shape {tuple(values.shape)} and {values.dtype} "
                            f"can't go to positions of shape {tuple(index.shape)} in {input.dtype}")
-    y = as_vector(packed_copy(values, FLOAT32) if half else values)
+    if half:
+        input, values = packed_copy(input, FLOAT32), packed_copy(values, FLOAT32)
+    out = written(adding(dtype) if adds else laying(dtype), input, values, dim, index)
+    return packed_copy(out, given) if half else out
+
+
+cdef Tensor written(line run, Tensor x, Tensor values, int dim, Tensor index):
+    """A copy of `x` that a walk along the positions has written to. Raises as `written_along`."""
+    cdef Tensor out = packed_copy(x, x.type), like = as_vector(out), y = as_vector(values)
+    cdef Tensor places = index
+    check_index("scatter", x, dim, index)
     if index.type != INT64:
         places = packed_copy(index, INT64)
-    if not walk(run, x, dim, as_vector(places), y, True):
-        out = packed_copy(input, dtype)                      # again, with positions from the front
-        places = wrapped(index, x.dims[dim], dim, "scatter")
+    if not walk(run, like, dim, as_vector(places), y, True):
+        out = packed_copy(x, x.type)                         # again, with positions from the front
+        places = wrapped(index, like.dims[dim], dim, "scatter")
         if not walk(run, as_vector(out), dim, as_vector(places), y, True):
             raise IndexError(WRITTEN)
-    return packed_copy(out, given) if half else out
+    return out

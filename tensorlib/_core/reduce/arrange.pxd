@@ -13,3 +13,4 @@ cdef int check_status(int status, Tensor x) except -1
 cdef int reduced_dims(object dim, int ndim, int* reduced) except -1
 cdef Tensor expand_over(Tensor g, int ndim, const Py_ssize_t* dims, int n_reduced,
                         const int* reduced, bint keepdim)
+cdef Tensor reducible(Tensor x, int computed)

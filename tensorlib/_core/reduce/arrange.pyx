@@ -8,7 +8,7 @@ from tensorlib._core.base.shape cimport MAX_NDIM, parse_dims, sizes_of
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.base.work cimport run_alone
 from tensorlib._core.reduce.schedule cimport (
-    NO_LOOP, NO_MEMORY, RELEASE_GIL, SUM, reduce_run, squares_run,
+    NO_LOOP, NO_MEMORY, RELEASE_GIL, SUM, reduce_run, reduced_in, squares_run,
 )
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, new_view
 from tensorlib._core.tiles.copies cimport cast, copy_into, packed_copy
@@ -19,20 +19,83 @@ ctypedef fused floating:
     double
 
 cdef enum:
+    FEW = 8              # elements of which a sum before others is not worth a pass of its own
     FILLED = 2048        # elements up to which a buffer of one value is made, not a view
 
 
 cdef Tensor fold(int kind, Tensor x, int n_reduced, const int* reduced, bint keepdim, int result):
     """`x` reduced over the dims `reduced` (ascending), as a new tensor of dtype `result`.
 
-    `x` has the dtype that is computed in: sum and prod of integers want int64, any and all bool.
+    `x` has the dtype that is computed in, or a half type: sum and prod of integers want int64, any
+    and all bool.
     """
     cdef Py_ssize_t sizes[3]
-    cdef Tensor source = arrange(x, n_reduced, reduced, sizes)
-    cdef Tensor out = new_reduced(x, n_reduced, reduced, keepdim, result)
+    cdef int last[MAX_NDIM]
+    cdef int n_last = last_reduced(x, n_reduced, reduced, last)
+    cdef Tensor source, out
+    if n_last:                               # in two steps
+        x = fold(kind, x, n_last, last, True, reduced_in(x.type))
+    source = arrange(x, n_reduced, reduced, sizes)
+    out = new_reduced(x, n_reduced, reduced, keepdim, result)
     if out.numel_:
         fold_to(kind, source, sizes, out)
     return out
+
+
+cdef int last_reduced(Tensor x, int n_reduced, const int* reduced, int* last) noexcept:
+    """Writes the reduced dims that are neighbours in memory, behind kept ones behind other reduced
+    ones (0 and 2 of three: 2); returns their number, or 0 where all are neighbours.
+
+    A reduction over these first needs no copy. It has the order of the dims in memory, so that
+    gaps and steps back change nothing in the bits.
+    """
+    cdef int order[MAX_NDIM]
+    cdef bint is_reduced[MAX_NDIM]
+    cdef int d, k, n = 0, before = -1, kept_between = False
+    cdef Py_ssize_t together = 1
+    if n_reduced < 2:
+        return 0
+    for d in range(x.ndim_):
+        is_reduced[d] = False
+    for k in range(n_reduced):
+        is_reduced[reduced[k]] = True
+    by_stride(x, order)
+    for k in range(x.ndim_ - 1, -1, -1):     # from the last in memory on
+        d = order[k]
+        if x.dims[d] == 1:
+            continue
+        if not is_reduced[d]:
+            kept_between = kept_between or n > 0
+            if before >= 0 and d > before:
+                return 0                     # it takes a copy in any case
+            before = d
+        elif kept_between:
+            break
+        else:
+            last[n] = d
+            n += 1
+            together *= x.dims[d]
+    else:
+        return 0
+    if together < FEW:
+        return 0
+    ascending(last, n)
+    return n
+
+
+cdef void ascending(int* dims, int n) noexcept:
+    cdef int i, place, d
+    for i in range(1, n):
+        d, place = dims[i], i
+        while place > 0 and dims[place - 1] > d:
+            dims[place] = dims[place - 1]
+            place -= 1
+        dims[place] = d
+
+
+cdef Tensor reducible(Tensor x, int computed):
+    """`x` in the dtype that is computed in, or as it is where `fold` casts it."""
+    return x if reduced_in(x.type) == computed else cast(x, computed)
 
 
 cdef int fold_to(int kind, Tensor x, const Py_ssize_t* sizes, Tensor out) except -1:
@@ -269,7 +332,7 @@ cdef Tensor sum_to(str name, Tensor g, int ndim, const Py_ssize_t* dims):
             f"reduce to the input's {sizes_of(ndim, dims)}")
     if n == 0:
         return new_view(g, ndim, dims, g.steps, g.data_pointer)
-    summed = cast(fold(SUM, cast(g, computed), n, reduced, False, computed), g.type)
+    summed = cast(fold(SUM, reducible(g, computed), n, reduced, False, computed), g.type)
     return contiguous_as(summed, ndim, dims)
 
 

@@ -18,13 +18,14 @@ from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.base.work cimport run_alone
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.reduce.arrange cimport (
-    arrange, check_status, divide, expand_over, fold, fold_to, new_reduced, reduced_dims, rows_of,
-    squares_to,
+    arrange, check_status, divide, expand_over, fold, fold_to, new_reduced, reduced_dims,
+    reducible, rows_of, squares_to,
 )
+from tensorlib._core.reduce.by_cast cimport BLOCK
 from tensorlib._core.reduce.masks cimport count_nonzero as count_in
 from tensorlib._core.reduce.schedule cimport (
     ALL, ANY, ARGMAX, ARGMIN, LOGSUMEXP, LOG_SOFTMAX, LOG_SOFTMAX_BACKWARD, MAX, MIN, PROD,
-    RELEASE_GIL, SOFTMAX, SOFTMAX_BACKWARD, SUM, index_run, rows_run, scan_run,
+    RELEASE_GIL, SOFTMAX, SOFTMAX_BACKWARD, SUM, index_run, reduced_in, rows_run, scan_run,
 )
 from tensorlib._core.reduce.squares cimport finish_squares
 from tensorlib._core.reduce.unsigned cimport signed_order, restored
@@ -86,7 +87,7 @@ cdef Tensor accumulated(str name, int kind, Tensor x, int n, const int* dims, bi
     computed = compute_dtype(result) if KIND[result] == FLOAT_KIND else INT64
     if dtype is not None:
         x = cast(x, result)
-    return cast(fold(kind, cast(x, computed), n, dims, keepdim, computed), result)
+    return cast(fold(kind, reducible(x, computed), n, dims, keepdim, computed), result)
 
 
 def sum(Tensor input, dim=None, bint keepdim=False, dtype=None):
@@ -131,8 +132,8 @@ def mean(Tensor input, dim=None, bint keepdim=False, dtype=None):
     cdef int dims[MAX_NDIM]
     cdef int n = chosen_dims("mean", dim, input, dims)
     cdef int result = floating_result("mean", input, dtype)
-    cdef Tensor x = cast(input, compute_dtype(result))
-    cdef Tensor out = fold(SUM, x, n, dims, keepdim, x.type)
+    cdef int computed = compute_dtype(result)
+    cdef Tensor x = reducible(input, computed), out = fold(SUM, x, n, dims, keepdim, computed)
     divide(out, elements(x, n, dims))
     return cast(out, result)
 
@@ -213,9 +214,10 @@ def euclidean_norm(Tensor input, dim, bint keepdim):
 cdef Tensor extreme(str name, int kind, Tensor input, object dim, bint keepdim):
     cdef int dims[MAX_NDIM]
     cdef int n = chosen_dims(name, dim, input, dims)
-    cdef Tensor x = signed_order(cast(input, compute_dtype(input.type)))
+    cdef Tensor x = signed_order(input)
     refuse_empty(name, input, dim, n, dims, RuntimeError)
-    return cast(restored(fold(kind, x, n, dims, keepdim, x.type), input.type), input.type)
+    return cast(restored(fold(kind, x, n, dims, keepdim, reduced_in(x.type)), input.type),
+                input.type)
 
 
 def amax(Tensor input, dim=None, bint keepdim=False):
@@ -391,14 +393,17 @@ cdef Tensor by_rows(str name, int kind, int back_kind, Tensor input, Tensor grad
         raise RuntimeError(
             f"{name}_backward: expects a floating result and a gradient of its shape, got "
             f"{dtype_object(result)} of {tuple(input.shape)} and {tuple(grad.shape)}")
-    cdef Tensor x = cast(input, dtype), y
+    cdef Tensor x, y
     cdef Py_ssize_t n
     dim = settled(dim)
     along = wrap_dim(name, dim, input.ndim_)
     if along < input.ndim_ - 1:
+        x = cast(input, dtype)
         return cast(by_columns(kind, x, None if grad is None else cast(grad, dtype), along), result)
-    x = packed(x)
-    n = x.dims[along] if x.ndim_ else 1
+    n = input.dims[along] if input.ndim_ else 1
+    if 0 < n <= BLOCK and input.type == result and (grad is None or grad.type == result):
+        dtype = result                       # half types are cast on the way
+    x = packed(cast(input, dtype))
     y = new_like(x, dtype)
     if y.numel_ and grad is None:
         run_rows(kind, x, None, y, x.numel_ // n, n)

@@ -6,12 +6,17 @@ result. A long reduction to few results is cut along n; the partial results are 
 their turn, in order.
 """
 
+from libc.stdint cimport uint16_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
-from tensorlib._core.base.dtypes cimport ITEMSIZE, N_DTYPES, dtype_id
+from tensorlib._core.base.dtypes cimport (
+    FLOAT32, FLOAT_KIND, ITEMSIZE, KIND, N_DTYPES, compute_dtype, dtype_id,
+)
 from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.work cimport run_alone
+from tensorlib._core.reduce.by_cast cimport fold_by_cast, rows_by_cast
+from tensorlib._core.tiles.loops cimport cast_loop, find_cast
 
 from tensorlib import _kernels
 from tensorlib._core.base.dtypes import BY_NAME
@@ -54,7 +59,9 @@ ctypedef struct Work:
     const char* c
     char* y
     int64_t* at
-    Py_ssize_t itemsize, outer, n, inner
+    cast_loop cast           # of half types to float32, in which they are reduced; or NULL
+    Py_ssize_t itemsize, result_size     # bytes of an element, and of one of y
+    Py_ssize_t outer, n, inner
     Py_ssize_t pieces, size  # of each outer slice: how many pieces, and of how many tiles or rows
     Py_ssize_t piece         # elements of one
     void* combine            # the loop that reduces the results of pieces
@@ -66,8 +73,13 @@ cdef int reduce_run(int kind, int dtype, const char* x, char* y,
     """y := x reduced over n; n may be 0 for SUM, PROD, ANY and ALL"""
     cdef Work work
     if n == 0:
-        return run_of_nothing(kind, dtype, y, outer * inner)
+        return run_of_nothing(kind, reduced_in(dtype), y, outer * inner)
     return run(&work, kind, dtype, x, NULL, y, NULL, outer, n, inner)
+
+
+cdef int reduced_in(int dtype) noexcept nogil:
+    """The dtype of the results of `reduce_run`."""
+    return compute_dtype(dtype) if KIND[dtype] == FLOAT_KIND else dtype
 
 
 cdef int squares_run(int dtype, const char* x, const char* c, char* y,
@@ -89,7 +101,13 @@ cdef int index_run(int kind, int dtype, const char* x, char* y, int64_t* at,
 cdef int run(Work* work, int kind, int dtype, const char* x, const char* c, char* y, int64_t* at,
              Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner) noexcept nogil:
     cdef Py_ssize_t slice_size = n * inner, piece = PIECE if at == NULL else INDEX_PIECE
-    work.loop = loops[kind][dtype]
+    cdef int computed = reduced_in(dtype)
+    work.loop = loops[kind][computed]
+    work.cast = NULL
+    if computed != dtype:
+        if at != NULL or c != NULL:
+            return NO_LOOP
+        work.cast = find_cast(dtype, computed)
     if work.loop == NULL:
         return NO_LOOP
     work.indices = at != NULL
@@ -97,7 +115,7 @@ cdef int run(Work* work, int kind, int dtype, const char* x, const char* c, char
     work.c = c
     work.y = y
     work.at = at
-    work.itemsize = ITEMSIZE[dtype]
+    work.itemsize, work.result_size = ITEMSIZE[dtype], ITEMSIZE[computed]
     work.outer = outer
     work.n = n
     work.inner = inner
@@ -105,7 +123,7 @@ cdef int run(Work* work, int kind, int dtype, const char* x, const char* c, char
     if outer * slice_size < 2 * piece:
         run_alone(run_outer, work, y, outer)
     else:
-        work.piece, work.combine = piece, loops[SUM if kind == SQUARES else kind][dtype]
+        work.piece, work.combine = piece, loops[SUM if kind == SQUARES else kind][computed]
         run_alone(run_cut, work, y, 1)
     return work.status
 
@@ -150,8 +168,11 @@ cdef inline void call(Work* work, void* loop, const char* x, const char* c, char
     """Run the loop on `outer` slices from slice `first` on."""
     cdef Py_ssize_t results = first * work.inner
     x += results * n * work.itemsize
-    y += results * work.itemsize
-    if work.indices:
+    y += results * work.result_size
+    if work.cast != NULL:
+        fold_by_cast(loop, work.cast, <const uint16_t*>x, <float*>y, outer, n, work.inner, begin,
+                     end)
+    elif work.indices:
         (<index_fn>loop)(NULL, x, y, at + results, outer, n, work.inner, begin, end)
     else:
         (<fold_fn>loop)(NULL, x, c + results * work.itemsize if c != NULL else NULL, y, outer, n,
@@ -163,15 +184,16 @@ cdef int run_long(Work* work) noexcept nogil:
     cdef Py_ssize_t results = work.outer * work.inner
     cdef Py_ssize_t partials = results * work.pieces
     cdef Py_ssize_t i, o, j, piece
-    cdef Work parts = work[0]
-    parts.y = <char*>malloc(partials * work.itemsize)
+    cdef Work parts = work[0], last = work[0]
+    last.cast, last.itemsize = NULL, work.result_size
+    parts.y = <char*>malloc(partials * work.result_size)
     parts.at = <int64_t*>malloc(partials * sizeof(int64_t)) if work.indices else NULL
     if parts.y == NULL or (work.indices and parts.at == NULL):
         free(parts.y)
         free(parts.at)
         return NO_MEMORY
     parallel_for(run_piece, &parts, work.outer * work.pieces, 1)
-    call(work, work.combine, parts.y, NULL, work.y, work.at, 0, work.outer, work.pieces,
+    call(&last, work.combine, parts.y, NULL, work.y, work.at, 0, work.outer, work.pieces,
          0, work.inner)
     if work.indices:
         for i in range(results):
@@ -196,7 +218,7 @@ cdef void run_piece(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
         x = work.x + (o * work.n + first) * work.inner * work.itemsize
         if work.c != NULL:
             c = work.c + o * work.inner * work.itemsize
-        call(work, work.loop, x, c, work.y + i * work.inner * work.itemsize,
+        call(work, work.loop, x, c, work.y + i * work.inner * work.result_size,
              work.at + i * work.inner if work.indices else NULL, 0, 1,
              min(work.size, work.n - first), 0, work.inner)
 
@@ -234,6 +256,8 @@ cdef void fill_identity(void* context, Py_ssize_t begin, Py_ssize_t n) noexcept 
 
 ctypedef struct Rows:
     void* loop
+    cast_loop cast               # of a half type to float32, or NULL
+    cast_loop back
     const char* g
     const char* x
     char* y
@@ -243,9 +267,13 @@ ctypedef struct Rows:
 cdef int rows_run(int kind, int dtype, const char* g, const char* x, char* y, Py_ssize_t rows,
                   Py_ssize_t n) noexcept nogil:
     """y := softmax, log_softmax (rows, n) or logsumexp (rows) of each row of x (rows, n); with `g`
-    the gradient of one of the first two, `x` being the result."""
+    the gradient of one of the first two, `x` being the result. Rows of half types have at most
+    BLOCK elements, and no logsumexp."""
     cdef Rows work
-    work.loop = row_loops[kind][dtype]
+    work.cast = NULL
+    work.loop = row_loops[kind][reduced_in(dtype)]
+    if reduced_in(dtype) != dtype:
+        work.cast, work.back = find_cast(dtype, FLOAT32), find_cast(FLOAT32, dtype)
     if work.loop == NULL:
         return NO_LOOP
     work.g = g
@@ -262,7 +290,11 @@ cdef void run_rows(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nog
     cdef Rows* work = <Rows*>context
     cdef Py_ssize_t offset = begin * work.n * work.itemsize
     cdef char* y = work.y + begin * work.y_row
-    if work.g != NULL:
+    if work.cast != NULL:
+        rows_by_cast(work.loop, work.cast, work.back,
+                     <const uint16_t*>(NULL if work.g == NULL else work.g + offset),
+                     <const uint16_t*>(work.x + offset), <uint16_t*>y, end - begin, work.n)
+    elif work.g != NULL:
         (<row_backward_fn>work.loop)(work.g + offset, work.x + offset, y, end - begin, work.n)
     else:
         (<row_fn>work.loop)(work.x + offset, y, end - begin, work.n)

@@ -182,7 +182,7 @@ def hardswish(input):
     """
 
 
-@hardswish.deriv
+@hardswish.deriv(fused="hardswish_backward")
 def hardswish_deriv(g, input):
     slope = g * (input * (1 / 3) + 0.5)
     return g.where(input >= 3, slope.where(input > -3, 0))

@@ -45,11 +45,16 @@ def cubic_taps(size, count, scale, align_corners):
 
 
 def combined(x, dim, taps):
-    """x with each element along a dim a sum of others with weights."""
-    total = None
+    """x with each element along a dim a sum of others with weights, which add to 1."""
+    total, parts = None, []
     for places, weights in taps:
         weights = tensor(weights.reshape(-1, *(1,) * (x.ndim - 1 - dim)), dtype=x.dtype)
-        part = x.index_select(dim, tensor(places)) * weights
+        parts.append((x.index_select(dim, tensor(places)), weights))
+    if len(parts) == 2:                              # in one pass
+        (low, _), (high, weights) = parts
+        return low.lerp(high, weights)
+    for part, weights in parts:
+        part = part * weights
         total = part if total is None else total + part
     return total
 
@@ -148,7 +153,8 @@ def interpolate(input: Tensor, size=None, scale_factor=None, mode="nearest", ali
     dtype = input.dtype
     if input.itemsize == 2 and not mode.startswith("nearest"):
         input = input.float()                        # one rounding at the end
-    for d, (old, new, factor) in enumerate(zip(spatial, sizes, factors)):
+    # the last dim first: there are fewer rows yet, and single elements take longest to look up
+    for d, (old, new, factor) in reversed([*enumerate(zip(spatial, sizes, factors))]):
         if mode.startswith("nearest"):
             places = nearest(old, new, factor, mode == "nearest-exact")
             input = input.index_select(2 + d, tensor(places))

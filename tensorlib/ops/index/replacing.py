@@ -5,18 +5,17 @@ import numpy as np
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.shape import broadcast_shapes, wrap
 from tensorlib._core.graph.modes import is_grad_enabled
+from tensorlib._core.index.combining import combined_along
 from tensorlib._core.interpreters.foreign import elements_known
 from tensorlib._core.layout import views
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer, refuse_bools
 from tensorlib.ops.declare import composite, op
-from tensorlib.ops.foreign import by_numpy
 from tensorlib.ops.index.indexing import (
     check_mask, counted, gather, parsed, put_index, spread_index, vector,
 )
 from tensorlib.ops.index.scattering import elements_at
 from tensorlib.ops.late import declared
-from tensorlib.ops.order.ordering import numbers
 from tensorlib.ops.pointwise.comparison import where
 from tensorlib.ops.samples import given_pairs
 
@@ -223,14 +222,7 @@ def scatter_reduced(input: Tensor, src: Tensor, dim, index, reduce):
     were checked: see `scatter_reduce`."""
     if not isinstance(index, Tensor):
         raise TypeError(f"scatter_reduced: index must be a Tensor, not {type(index).__name__}")
-    def combined():
-        base = np.atleast_1d(numbers(input)).copy()
-        places, others = np.atleast_1d(index.detach().numpy()), np.atleast_1d(numbers(src))
-        places = np.where(places < 0, places + base.shape[dim], places)
-        UFUNCS[reduce].at(base, keys_along(dim, places, base.shape), others)
-        return base.reshape(input.shape)
-
-    return by_numpy("scatter_reduce", combined, input.shape, input.dtype, input).to(input.dtype)
+    return combined_along(input, src, dim, index, reduce)
 
 
 def own_shares(input, src, out, dim, index, reduce):
@@ -315,7 +307,8 @@ def scatter_reduce(input: Tensor, dim, index: Tensor, src: Tensor, reduce, *, in
     src = elements_at("scatter_reduce", input, dim, index, src)
     src = src if src.ndim else src.reshape(1)
     dim, base = wrap("scatter_reduce", dim, input.ndim), input if input.ndim else input.reshape(1)
-    index = counted("scatter_reduce", base, dim, index if index.ndim else index.reshape(1))
+    kept = is_grad_enabled() and (base.requires_grad or src.requires_grad)
+    index = counted("scatter_reduce", base, dim, index if index.ndim else index.reshape(1), kept)
     if not include_self:
         kind = "float32" if input.is_floating_point() else input.dtype.name
         first = neutral(np.dtype(kind), reduce)

@@ -6,11 +6,12 @@ from tensorlib._core.arrays.arrays import from_numpy
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.create.creation import plain_number
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.ops.declare import composite
+from tensorlib.ops.declare import composite, elementwise
 from tensorlib.ops.late import declared
 from tensorlib.ops.products.matmul import matmul
 from tensorlib.ops.reduce.variance import norm
-from tensorlib.ops.samples import given, given_pairs, refusals
+from tensorlib.ops.samples import given, given_pairs, reals, refusals
+from tensorlib.ops.shape.joining import cat
 
 inf = float("inf")
 
@@ -108,12 +109,24 @@ def pdist(input: Tensor, p=2.0):
     return norm(away, p, -1) if away.shape[-1] else away.sum(-1)
 
 
+@elementwise(kernel="root_of_positive", reference=lambda x: np.sqrt(np.where(x < 0, 0, x)),
+             samples=reals(0.1, 3), edges=(1.0, 2.5, inf, float("nan"), -2.5), takes="floating",
+             public=False, method=False)
+def root_of_positive(input):
+    """The square root of each element, and 0 of what rounding made negative."""
+
+
+@root_of_positive.deriv
+def root_of_positive_deriv(out):
+    """0 at 0: rows that are equal stay so."""
+    return (0.5 / out).where(out != 0, 0.0)
+
+
 def euclidean(x, y):
-    """Distances by the squares of rows and a product, with a gradient of 0 where they are 0."""
-    squares = (x.square().sum(-1, True) + y.square().sum(-1).unsqueeze(-2)
-               - 2 * matmul(x, y.mT))
-    near = squares <= 0
-    return squares.where(~near, 1).sqrt().where(~near, 0)
+    """Distances by one product, whose last two columns add the squares of the rows."""
+    of_x, of_y = (row.square().sum(-1, True) for row in (x, y))
+    left = cat([x * -2, of_x, of_x.new_ones(of_x.shape)], -1)
+    return root_of_positive(matmul(left, cat([y, of_y.new_ones(of_y.shape), of_y], -1).mT))
 
 
 def bounded(x, p, dim, maxnorm):

@@ -41,12 +41,13 @@ def diff(input: Tensor, n=1, dim=-1, prepend=None, append=None):
     dim = wrap("diff", dim, input.ndim)
     if n == 0:                                   # nothing is joined either, as in PyTorch
         return input.clone()
-    x = cat([part for part in (prepend, input, append) if part is not None], dim)
+    parts = [part for part in (prepend, input, append) if part is not None]
+    x = input if len(parts) == 1 else cat(parts, dim)
     for _ in range(min(n, x.shape[dim])):
         size = x.shape[dim] - 1
         after, before = narrow(x, dim, 1, size), narrow(x, dim, 0, size)
         x = after != before if x.dtype.name == "bool" else after - before
-    return x
+    return x.clone() if x is input else x        # of an empty dim
 
 
 # ---- integrals -----------------------------------------------------------------------------------
@@ -119,6 +120,11 @@ def trapezoid(y: Tensor, x=None, *, dx=None, dim=-1):
     >>> tensorlib.trapezoid(tensorlib.tensor([1., 2., 4.]))
     tensor(4.5000)
     """
+    if x is None and y.ndim and y.shape[place := wrap("trapezoid", dim, y.ndim)] > 1:
+        refuse_bools("trapezoid", y, RuntimeError)
+        ends = y.select(place, 0) + y.select(place, -1)      # which count once, all others twice
+        dx = plain_number("trapezoid", "dx", 1 if dx is None else dx)
+        return (y.sum(place) * 2 - ends) * (dx / 2)
     areas, dim = trapezoids("trapezoid", y, x, dx, dim)
     return areas.sum(dim) / 2
 

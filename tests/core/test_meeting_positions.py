@@ -1,0 +1,49 @@
+"""What comes together at positions along a dim, by a whole index or an expanded one."""
+
+import numpy as np
+import pytest
+import tensorlib as tl
+
+HOW = {"amax": np.maximum, "amin": np.minimum, "prod": np.multiply, "sum": np.add}
+INDEX = np.random.default_rng(0).integers(-7, 7, 3000)
+
+
+@pytest.fixture(params=[1, 2])
+def threads(request):
+    before = tl.get_num_threads()
+    tl.set_num_threads(request.param)
+    yield
+    tl.set_num_threads(before)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "uint32", "int64", "uint64", "float16",
+                                   "float32", "float64"])
+@pytest.mark.parametrize("reduce", HOW)
+def test_slices_that_meet_are_combined_one_after_the_other(dtype, reduce, threads):
+    rng = np.random.default_rng(1)
+    x, src = (rng.choice([1, 2, 200], shape, p=[0.998, 0.001, 0.001]).astype(dtype)
+              for shape in ((7, 12), (3000, 12)))
+    wanted = x.astype("float32" if dtype == "float16" else dtype)
+    with np.errstate(over="ignore"):
+        HOW[reduce].at(wanted, INDEX, src)
+        wanted = wanted.astype(dtype)
+    index = tl.from_numpy(INDEX).unsqueeze(1).expand(3000, 12)
+    for places in (index, index.contiguous(), index.t().contiguous().t()):
+        found = tl.from_numpy(x).scatter_reduce(0, places, tl.from_numpy(src), reduce)
+        assert found.dtype.name == dtype
+        np.testing.assert_array_equal(found.numpy(), wanted)
+
+
+@pytest.mark.parametrize("reduce, others", [("amax", [np.inf, 3.0]), ("amin", [-np.inf, 3.0])])
+def test_nan_is_the_extreme_of_what_meets(reduce, others):
+    src = tl.tensor([others[0], float("nan"), others[1], 5.0])
+    found = tl.zeros(2).scatter_reduce(0, tl.tensor([0, 0, 0, 1]), src, reduce)
+    assert np.isnan(found[0].item()) and found[1].item() == (5.0 if reduce == "amax" else 0.0)
+
+
+def test_slices_are_picked_at_positions_of_an_expanded_index(threads):
+    x = tl.arange(7.0).unsqueeze(1) * tl.ones(12)
+    index = tl.from_numpy(INDEX).unsqueeze(1).expand(3000, 12)
+    assert (x.gather(0, index) == x[INDEX]).all()
+    with pytest.raises(IndexError, match="index 7 is out of bounds"):
+        x.gather(0, (index + 1)[:, :1].expand(3000, 12))

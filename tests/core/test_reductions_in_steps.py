@@ -1,0 +1,71 @@
+"""Reductions over dims that are no neighbours in memory, of half types, and of rows with NaN."""
+
+import numpy as np
+import pytest
+import tensorlib as tl
+
+
+@pytest.mark.parametrize("shape, dims", [((5, 6, 9, 10), (0, 2, 3)), ((30, 8, 70), (0, 2)),
+                                         ((2, 40, 3, 50, 4), (1, 3)), ((4, 3, 9, 2), (0, 2))])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "int64"])
+def test_dims_apart_are_reduced_without_a_copy_and_with_the_same_bits_in_any_layout(
+        shape, dims, dtype):
+    x = tl.rand(*shape, generator=tl.Generator().manual_seed(1)).mul(10).to(getattr(tl, dtype))
+    array = x.double().numpy()
+    wide = tl.stack([x, x], -1)[..., 0]
+    for op, wanted in (("sum", array.sum(dims)), ("amax", array.max(dims)),
+                       ("amin", array.min(dims))):
+        found = getattr(x, op)(dims)
+        np.testing.assert_allclose(found.double().numpy(), wanted,
+                                   rtol=2e-3 if dtype == "float16" else 1e-6)
+        for other in (wide, x.flip(0).flip(0), x.contiguous()):
+            assert (getattr(other, op)(dims) == found).all()
+        assert getattr(x, op)(dims, keepdim=True).shape == wanted.reshape(
+            [1 if d in dims else n for d, n in enumerate(shape)]).shape
+
+
+@pytest.mark.parametrize("dtype", [tl.float16, tl.bfloat16])
+@pytest.mark.parametrize("shape, dim", [
+    ((9000,), 0), ((3, 9001), 1), ((700, 33), 1), ((50, 700), 0), ((2, 90, 130), 1),
+    ((400_000,), 0), ((33, 9100), 0)])
+def test_half_types_are_summed_in_float32_with_any_number_of_threads(dtype, shape, dim):
+    x = (tl.rand(*shape, generator=tl.Generator().manual_seed(2)) - 0.25).to(dtype)
+    before = tl.get_num_threads()
+    found = []
+    for threads in (1, 2):
+        tl.set_num_threads(threads)
+        found.append([x.sum(dim), x.mean(dim), x.amax(dim), x.sum(dim, dtype=tl.float32)])
+    tl.set_num_threads(before)
+    assert all((one == other).all() for one, other in zip(*found))
+    wanted = x.double().numpy().sum(dim)
+    np.testing.assert_allclose(found[0][3].numpy(), wanted, rtol=1e-5, atol=1e-3)
+    assert (found[0][0] == found[0][3].to(dtype)).all()
+    assert (found[0][2] == x.float().amax(dim).to(dtype)).all()
+
+
+@pytest.mark.parametrize("dtype", [tl.float16, tl.bfloat16])
+@pytest.mark.parametrize("shape", [(5, 7), (300, 129), (3, 4096), (2, 4097)])
+def test_softmax_of_half_types_is_computed_in_float32(dtype, shape):
+    x = tl.randn(*shape, generator=tl.Generator().manual_seed(3)).to(dtype)
+    g = tl.randn(*shape, generator=tl.Generator().manual_seed(4)).to(dtype)
+    for op in ("softmax", "log_softmax"):
+        leaf = x.clone().requires_grad_()
+        out = getattr(leaf, op)(-1)
+        np.testing.assert_allclose(out.detach().float().numpy(), getattr(x.float(), op)(-1).numpy(),
+                                   rtol=2.0 ** (-8 if dtype is tl.bfloat16 else -10), atol=1e-7)
+        out.backward(g)
+        wide = out.detach().float()
+        wanted = (wide * (g.float() - (g.float() * wide).sum(-1, True)) if op == "softmax" else
+                  g.float() - wide.exp() * g.float().sum(-1, True))
+        np.testing.assert_allclose(leaf.grad.float().numpy(), wanted.numpy(), rtol=2e-2, atol=2e-3)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [8, 16, 31, 32, 33, 64, 100, 130, 1000])
+def test_extremes_of_rows_are_nan_wherever_one_is(dtype, n):
+    x = np.random.default_rng(5).normal(size=(n + 1, n)).astype(dtype)
+    x[np.arange(n), np.arange(n)] = np.nan
+    for op, reference in (("amax", np.max), ("amin", np.min)):
+        found = getattr(tl.from_numpy(x), op)(1).numpy()
+        np.testing.assert_array_equal(found, reference(x, 1))
+    assert tl.from_numpy(x).argmax(1).tolist()[:n] == list(range(n))
