@@ -105,6 +105,7 @@ _publish_in(globals())
 
 accelerator = _later("tensorlib.accelerator")
 amp = _later("tensorlib.amp")
+array_api = _later("tensorlib.array_api")
 backends = _later("tensorlib.backends")
 compiler = _later("tensorlib.compiler")
 cuda = _later("tensorlib.cuda")

@@ -71,6 +71,7 @@ from tensorlib.program.control import switch_case as switch_case
 from tensorlib.program.control import while_loop as while_loop
 from tensorlib.shell import accelerator as accelerator
 from tensorlib.shell import amp as amp
+from tensorlib.shell import array_api as array_api
 from tensorlib.shell import backends as backends
 from tensorlib.shell import compiler as compiler
 from tensorlib.shell import cuda as cuda

@@ -48,7 +48,17 @@ def test_other_sizes(shape, options):
     check(lambda F, x: F.interpolate(x, **options), real(*shape))
 
 
+@pytest.mark.parametrize("align", [True, False])
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+@pytest.mark.parametrize("given", [{"size": (2, 9)}, {"size": (7, 3)}, {"scale_factor": 0.37}])
+def test_sizes_without_aliases(mode, align, given):
+    check(lambda F, x: F.interpolate(x, mode=mode, align_corners=align, antialias=True, **given),
+          real(1, 3, 6, 11))
+
+
 def test_other_sizes_that_are_refused():
+    refused(lambda F, x: F.interpolate(x, 2, mode="nearest", antialias=True), real(1, 1, 4, 4))
+    refused(lambda F, x: F.interpolate(x, 2, mode="linear", antialias=True), real(1, 1, 4))
     refused(lambda F, x: F.interpolate(x), real(1, 1, 4))
     refused(lambda F, x: F.interpolate(x, 2, mode="bilinear"), real(1, 1, 4))
     refused(lambda F, x: F.interpolate(x, (2, 2)), real(1, 1, 4))
@@ -56,12 +66,14 @@ def test_other_sizes_that_are_refused():
 
 @pytest.mark.parametrize("align", [True, False])
 @pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
-@pytest.mark.parametrize("mode", ["bilinear", "nearest"])
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
 def test_other_places(mode, padding, align):
     def call(F, x, grid):
         return F.grid_sample(x, grid, mode, padding, align)
     check(call, real(2, 3, 4, 5), real(2, 3, 2, 2, low=-1.4, high=1.4),
-          differentiable=mode == "bilinear")
+          differentiable=mode != "nearest")
+    if mode == "bicubic":
+        return refused(call, real(1, 2, 3, 4, 5), real(1, 2, 3, 2, 3))
     check(call, real(1, 2, 3, 4, 5), real(1, 2, 3, 2, 3, low=-1.4, high=1.4), differentiable=False)
 
 

@@ -1,4 +1,4 @@
-"""`autocast`, which keeps what it is told, and losses scaled for half precision."""
+"""`autocast`, and losses scaled for half precision."""
 
 import inspect
 import threading
@@ -46,7 +46,7 @@ def test_functions_under_autocast():
         """Its own text."""
         return (x @ x * times).dtype, state()
 
-    assert product(tl.ones(2, 2), times=3) == (tl.float32, (True, tl.float16))
+    assert product(tl.ones(2, 2), times=3) == (tl.float16, (True, tl.float16))
     assert product.__name__ == "product" and product.__doc__ == "Its own text."
     assert state() == AT_REST
 
@@ -85,6 +85,99 @@ def test_what_is_no_name_of_a_device_is_refused():
                                       tl.cuda.amp.custom_bwd])
 def test_functions_of_ones_own_are_as_they_are(decorate):
     assert decorate(len) is len and decorate(device_type="cuda")(len) is len
+
+
+# ---- dtypes under autocast -----------------------------------------------------------------------
+
+F = tl.nn.functional
+X, W = tl.randn(4, 4), tl.randn(4, 4)
+LOW = {
+    "matmul": lambda: X @ W, "linear": lambda: F.linear(X, W, W[0]), "mv": lambda: X.mv(W[0]),
+    "bmm": lambda: X[None].bmm(W[None]), "einsum": lambda: tl.einsum("ij,jk->ik", X, W),
+    "conv1d": lambda: F.conv1d(X[None], W[:2, :, None]),
+    "conv_transpose2d": lambda: F.conv_transpose2d(X[None, None], W[None, None]),
+    "LSTM": lambda: tl.nn.LSTM(4, 3)(X)[0], "relu of a product": lambda: (X @ W).relu(),
+    "layer_norm of a product": lambda: F.layer_norm(X @ W, (4,)),
+}
+WIDE = {
+    "sum": lambda: (X @ W).sum(), "mean": lambda: (X @ W).mean(0), "softmax": lambda: (
+        X @ W).softmax(-1), "var": lambda: (X @ W).var(),
+    "cumsum": lambda: (X @ W).cumsum(0), "mse_loss": lambda: F.mse_loss(X @ W, X),
+    "cross_entropy": lambda: F.cross_entropy(X @ W, tl.arange(4)),
+    "binary": lambda: F.binary_cross_entropy_with_logits(X @ W, X.sigmoid()),
+    "inverse": lambda: tl.linalg.inv((X @ W) + 9 * tl.eye(4)), "mixed": lambda: (X @ W) + X,
+    "cat": lambda: tl.cat([X @ W, X]), "exp alone": lambda: X.exp(),
+    "mixed norm": lambda: F.layer_norm(X @ W, (4,), W[0], W[1]),
+}
+
+
+@pytest.mark.parametrize("dtype", [tl.bfloat16, tl.float16])
+def test_products_are_low_and_what_adds_up_is_wide(dtype):
+    with tl.autocast("cpu", dtype=dtype):
+        found = {name: call().dtype for name, call in (LOW | WIDE).items()}
+    assert found == dict.fromkeys(LOW, dtype) | dict.fromkeys(WIDE, tl.float32)
+
+
+def test_a_product_is_that_of_half_types_and_a_sum_is_exact():
+    with tl.autocast("cpu", dtype=tl.bfloat16):
+        product, total = X @ W, (X @ W).sum()
+    assert product.equal(X.bfloat16() @ W.bfloat16())
+    assert total.equal(product.float().sum())
+
+
+def test_float64_and_what_is_written_stay_as_they_are():
+    out = tl.zeros(4, 4)
+    with tl.autocast("cpu"):
+        assert (X.double() @ W.double()).dtype == tl.float64
+        tl.matmul(X, W, out=out)
+        assert X.clone().add_(X).dtype == tl.float32 and (X.long() @ W.long()).dtype == tl.int64
+    assert out.equal(X @ W)
+
+
+def test_training_under_autocast_keeps_parameters_and_gradients_in_float32():
+    tl.manual_seed(3)
+    model = tl.nn.Sequential(tl.nn.Conv2d(1, 4, 3), tl.nn.BatchNorm2d(4), tl.nn.ReLU(),
+                             tl.nn.Flatten(), tl.nn.Linear(4 * 36, 3))
+    optimizer, scale = tl.optim.SGD(model.parameters(), lr=0.05), amp.GradScaler("cpu")
+    images, labels, losses = tl.randn(9, 1, 8, 8), tl.arange(9) % 3, []
+    for _ in range(12):
+        optimizer.zero_grad()
+        with tl.autocast("cpu"):
+            loss = F.cross_entropy(model(images), labels)
+        scale.scale(loss).backward()
+        scale.step(optimizer)
+        scale.update()
+        losses.append(loss.item())
+    assert {p.grad.dtype for p in model.parameters()} == {tl.float32}
+    assert losses[-1] < losses[0] / 2
+
+
+def test_a_backward_sweep_under_autocast_is_the_one_outside():
+    def gradient(inside):
+        x = X.clone().requires_grad_()
+        with tl.autocast("cpu"):
+            y = (x @ W).tanh().sum()
+            if inside:
+                y.backward()
+        return x.grad if inside else tl.autograd.grad(y, x)[0]
+    assert gradient(True).equal(gradient(False))
+
+
+def test_the_innermost_autocast_decides():
+    with tl.autocast("cpu"), tl.autocast("cpu", enabled=False):
+        assert (X @ W).dtype == tl.float32
+    with tl.autocast("cpu"), tl.autocast("cpu", dtype=tl.float16):
+        assert (X @ W).dtype == tl.float16
+    with tl.autocast("cpu"), tl.autocast("cuda", enabled=False):
+        assert (X @ W).dtype == tl.bfloat16
+
+
+def test_autocast_and_what_stands_in_for_tensors():
+    with tl.autocast("cpu"):
+        assert tl.vmap(lambda x: x @ x)(X.reshape(4, 2, 2)).dtype == tl.bfloat16
+        assert tl.func.grad(lambda x: (x @ x).sum())(X).dtype == tl.float32
+        assert tl.ones(2, 2, device="meta").mm(tl.ones(2, 2, device="meta")).dtype == tl.bfloat16
+        assert tl.compile(lambda x: x @ x)(X).equal(X @ X)
 
 
 # ---- scaled losses -------------------------------------------------------------------------------

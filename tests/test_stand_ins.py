@@ -2,7 +2,9 @@
 
 import importlib
 import multiprocessing
+import os
 import pickle
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -244,3 +246,44 @@ def test_what_distributions_are_made_of():
         utils.tril_matrix_to_vec(tl.ones(2, 2), 2)
     with pytest.raises(ValueError, match="vec_to_tril_matrix: no square matrix has 4 elements"):
         utils.vec_to_tril_matrix(tl.ones(4))
+
+
+# ---- processes that do one thing -----------------------------------------------------------------
+
+def doing(i, what, folder):
+    if what == "write":
+        folder.joinpath(str(i)).write_text(str(tl.ones(3).sum().item() + i))
+    elif what == "raise" and i == 1:
+        raise ValueError("the second one fails")
+    elif what == "die" and i == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def started(what, folder, **options):
+    return tl.multiprocessing.start_processes(doing, (what, folder), 2, start_method="fork",
+                                              **options)
+
+
+def test_processes_run_a_function_with_their_number(tmp_path):
+    assert started("write", tmp_path) is None
+    assert [tmp_path.joinpath(i).read_text() for i in "01"] == ["3.0", "4.0"]
+    context = started("write", tmp_path, join=False)
+    assert len(context.pids()) == 2
+    while not context.join():
+        pass
+
+
+def test_a_process_that_fails_says_which_and_how(tmp_path):
+    with pytest.raises(tl.multiprocessing.ProcessRaisedException) as error:
+        started("raise", tmp_path)
+    assert "process 1 terminated with the following error" in str(error.value)
+    assert "ValueError: the second one fails" in str(error.value)
+    assert error.value.error_index == 1 and error.value.pid > 0
+    with pytest.raises(tl.multiprocessing.ProcessExitedException, match="signal SIGKILL") as error:
+        started("die", tmp_path)
+    again = pickle.loads(pickle.dumps(error.value))
+    assert (again.exit_code, again.signal_name, again.error_index) == (-9, "SIGKILL", 1)
+
+
+def test_spawned_processes_import_what_they_run(tmp_path):
+    tl.multiprocessing.spawn(print, nprocs=1)

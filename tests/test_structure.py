@@ -32,7 +32,8 @@ SHELL = {path.stem for path in (PACKAGE / "shell").iterdir() if path.name[:2] !=
 # The rooms of _core, in the same way.
 ROOMS = ["base", "tensor", "tiles", "graph", "interpreters", "arrays", "reduce", "layout", "index",
          "products", "layers", "apply", "create", "sweep"]
-HEAVY = ["hypothesis", "matplotlib", "onnx", "torch", "scipy", "pytest", "tqdm", "numpy.testing"]
+HEAVY = ["hypothesis", "matplotlib", "mpi4py", "onnx", "torch", "scipy", "pytest", "tqdm",
+         "numpy.testing"]
 
 # Cython cannot be parsed by ast: one import statement on a line, possibly indented.
 CYTHON_IMPORT = re.compile(
@@ -300,6 +301,8 @@ INTERPRETERS = {
     "program/building.py": "calls on variables, added to a block",
     "program/plan.py": "parts of a program, opened to see what they are made of",
     "program/recorder.py": "calls of a function that is captured",
+    "shell/array_api/operators.py": "operators as the array API standard has them",
+    "shell/amp/autocast_mode.py": "casts to the dtype that an operation is computed in",
     "shell/overrides.py": "PyTorch's modes of `__torch_function__`",
     "utils/flop_counter.py": "a count of operations",
 }

@@ -27,6 +27,8 @@ MODULES = [
      "[recipes.md](recipes.md#an-operation-around-a-library-call) has an example."),
     ("tensorlib.graph", "Pictures and figures of graphs: tensorlib.graph", ""),
     ("tensorlib.linalg", "Linear algebra: tensorlib.linalg", ""),
+    ("tensorlib.array_api", "The array API standard: tensorlib.array_api",
+     "[array_api.md](array_api.md) introduces it."),
     ("tensorlib.special", "Special functions: tensorlib.special", ""),
     ("tensorlib.distributions", "Distributions: tensorlib.distributions", ""),
     ("tensorlib.nn", "Modules: tensorlib.nn", "[modules.md](modules.md) introduces them."),

@@ -92,12 +92,12 @@ INITS = {
 }
 BASES = {"Size": "(tuple[_int, ...])", "OutOfMemoryError": "(MemoryError, RuntimeError)"}
 # written in Python, with their types
-UNDECLARED = ("tensorlib.distributions", "tensorlib.program", "tensorlib.onnx", "tensorlib.optim",
-              "tensorlib.utils.data", "tensorlib.serialization", "tensorlib.cuda",
-              "tensorlib.backends", "tensorlib.amp", "tensorlib.accelerator",
-              "tensorlib.distributed", "tensorlib.jit", "tensorlib.mps", "tensorlib.random",
-              "tensorlib.xpu", "tensorlib.profiler", "tensorlib.utils.benchmark",
-              "tensorlib.utils.dlpack", "tensorlib.version")
+UNDECLARED = ("tensorlib.array_api", "tensorlib.distributions", "tensorlib.program",
+              "tensorlib.onnx", "tensorlib.optim", "tensorlib.utils.data",
+              "tensorlib.serialization", "tensorlib.cuda", "tensorlib.backends", "tensorlib.amp",
+              "tensorlib.accelerator", "tensorlib.distributed", "tensorlib.jit", "tensorlib.mps",
+              "tensorlib.random", "tensorlib.xpu", "tensorlib.profiler",
+              "tensorlib.utils.benchmark", "tensorlib.utils.dlpack", "tensorlib.version")
 GATHERING = ["tensorlib.special"]          # modules that do as packages do
 DECLARING = ["tensorlib.linalg", "tensorlib.nn.functional", "tensorlib.special"]
 GATHERED = {"registry": "from tensorlib._core.graph.op import registry as registry"}

@@ -9,6 +9,7 @@ computes are kept until it ends, and `backward` within it needs `retain_graph=Tr
 import threading
 from typing import NamedTuple
 
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.explained import explain
 from tensorlib._core.base.settings import AttributeSwap, Setting
 from tensorlib._core.graph.node import recorded_so_far
@@ -119,7 +120,7 @@ def make_dual(tensor, tangent, *, level=None):
     """
     for name, x in (("tensor", tensor), ("tangent", tangent)):
         if not isinstance(x, Tensor):
-            raise TypeError(f"make_dual: {name} must be a Tensor, got {type(x).__name__}")
+            raise TypeError(f"make_dual: {name} must be a Tensor, got {type_name(x)}")
         if not x.is_floating_point():
             raise ValueError(f"make_dual: Expected {name} to be floating point, but got: {x.dtype}")
     current = checked_level("make_dual", level)
@@ -140,7 +141,7 @@ def unpack_dual(tensor, *, level=None):
     Raises: TypeError for what is no Tensor.
     """
     if not isinstance(tensor, Tensor):
-        raise TypeError(f"unpack_dual: tensor must be a Tensor, got {type(tensor).__name__}")
+        raise TypeError(f"unpack_dual: tensor must be a Tensor, got {type_name(tensor)}")
     if _current.level is None:
         return UnpackedDualTensor(tensor, None)
     return checked_level("unpack_dual", level).unpack(tensor)

@@ -2,6 +2,7 @@
 
 import functools
 
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.explained import explain
 from tensorlib._core.graph.op import Op
 from tensorlib._core.interpreters.stack import offered_as
@@ -84,7 +85,7 @@ def checked_tensors(name, tensors):
     """Tensors that a forward marks. Raises RuntimeError for something else."""
     for i, x in enumerate(tensors):
         if not isinstance(x, Tensor):
-            raise RuntimeError(f"{name}: takes Tensors, but argument {i} is {type(x).__name__}")
+            raise RuntimeError(f"{name}: takes Tensors, but argument {i} is {type_name(x)}")
     return tensors
 
 
@@ -324,7 +325,7 @@ def tangent_like(cls, k, tangent, like):
         return None
     if not isinstance(tangent, Tensor):
         raise RuntimeError(f"{cls.__name__}'s jvp: expected a Tensor or None for output {k}, got "
-                           f"{type(tangent).__name__}")
+                           f"{type_name(tangent)}")
     if like is None or tangent.shape != like[0]:
         expected = "None" if like is None else f"a tangent of shape {tuple(like[0])}"
         raise RuntimeError(f"{cls.__name__}'s jvp: expected {expected} for output {k}, got one of "

@@ -9,6 +9,7 @@ from tensorlib._core.sweep.sweep cimport run_backward
 from tensorlib._core.tensor.tensor cimport Tensor, new_scalar, requires_grad, same_shape
 from tensorlib._core.tiles.copies cimport cast
 
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.sweep.graph_reader import gradient_place
 from tensorlib.autograd.graph import GradientEdge
 
@@ -34,7 +35,7 @@ cdef Tensor first_gradient(Tensor root, object gradient, int i):
         return g if root.ndim_ == 0 else g.reshape(root.shape)
     if not isinstance(gradient, Tensor):
         raise TypeError(f"backward: gradients can be either Tensors or None, but got "
-                        f"{type(gradient).__name__}")
+                        f"{type_name(gradient)}")
     g = <Tensor>gradient
     if not same_shape(root, g):
         raise RuntimeError(
@@ -80,7 +81,7 @@ cdef tuple as_tensors(str name, object given):
     cdef tuple tensors = (given,) if isinstance(given, Tensor) else items(given, LARGEST)
     for x in tensors:
         if not isinstance(x, Tensor):
-            raise TypeError(f"{name}: expected Tensors, got {type(x).__name__}")
+            raise TypeError(f"{name}: expected Tensors, got {type_name(x)}")
     return tensors
 
 
@@ -142,7 +143,7 @@ cdef set as_no_grad_set(str name, object given, tuple roots):
     for x in values:
         if not isinstance(x, (Tensor, str)):
             raise TypeError(f"{name}: no_grad_set takes Tensors and names of leaves, got "
-                            f"{type(x).__name__}")
+                            f"{type_name(x)}")
     names = {x for x in values if isinstance(x, str)}
     places = {gradient_place(x) for x in values if isinstance(x, Tensor)}
     for node in nodes_below([gradient_node(x) for x in roots], [], 0, False)[0] if names else ():

@@ -4,6 +4,7 @@ import functools
 from _thread import _local as local   # of `threading`, which an import is not worth
 from typing import NamedTuple
 
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.explained import explain
 from tensorlib._core.base.settings import AttributeSwap, Setting
 from tensorlib._core.create.overwrite import _count_write
@@ -41,7 +42,7 @@ def get_gradient_edge(tensor):
     (tensor(54.5982),)
     """
     if not isinstance(tensor, Tensor):
-        raise TypeError(f"get_gradient_edge: expects a Tensor, got {type(tensor).__name__}")
+        raise TypeError(f"get_gradient_edge: expects a Tensor, got {type_name(tensor)}")
     if not tensor.requires_grad:
         raise RuntimeError("get_gradient_edge: it is not possible to get the gradient edge for a "
                            "Tensor that does not require gradients")

@@ -4,6 +4,7 @@
 They say which arguments are differentiated, check what they are given and choose what to return.
 """
 
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.batching import recording_of
 from tensorlib.autograd.jacobians import columns_of, rows_of
@@ -26,7 +27,7 @@ def checked_inputs(name, container):
         if not isinstance(leaf, Tensor):
             raise WrongArgument(f"{name}: the arguments that are differentiated must be Tensors, "
                                 "numbers, arrays or containers of these; got "
-                                f"{type(leaf).__name__}")
+                                f"{type_name(leaf)}")
         if not leaf.is_floating_point():
             raise RuntimeError(f"{name}: only Tensors of floating point dtype can require "
                                f"gradients; got {leaf.dtype}")

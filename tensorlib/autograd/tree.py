@@ -7,6 +7,7 @@ again with other leaves. A dict's leaves are in the order of its keys as they we
 import numpy as np
 
 from tensorlib._core.arrays.convert import tensor
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.tensor.tensor import Tensor
 
 
@@ -145,5 +146,5 @@ def flatten_tensors(name, what, container):
     for leaf in leaves:
         if not isinstance(leaf, Tensor):
             raise RuntimeError(f"{name}: {what} must be Tensors or containers of Tensors; got "
-                               f"{type(leaf).__name__}")
+                               f"{type_name(leaf)}")
     return leaves, structure

@@ -3,6 +3,7 @@
 from typing import Any
 from warnings import warn
 
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.tensor.tensor import Tensor
 
 __all__ = ["Variable"]
@@ -27,7 +28,7 @@ class Variable(metaclass=VariableMeta):
     def __new__(cls, data: Tensor, requires_grad: bool = False,
                 volatile: Any = None) -> Any:
         if not isinstance(data, Tensor):
-            raise TypeError(f"Variable: data must be a Tensor, not {type(data).__name__}")
+            raise TypeError(f"Variable: data must be a Tensor, not {type_name(data)}")
         if volatile is not None:
             warn("Variable: volatile has no effect, use `with no_grad():` instead", stacklevel=2)
         return data.detach().requires_grad_(requires_grad)

@@ -12,6 +12,7 @@ from itertools import repeat
 from operator import attrgetter
 from typing import NamedTuple
 
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.settings import AttributeSwap, Held, Setting
 from tensorlib._core.create import generator
 from tensorlib._core.tensor.tensor import Tensor
@@ -160,7 +161,7 @@ def tensor_argument(op, place, x):
         return x
     if isinstance(x, (int, float)) or hasattr(x, "__array__"):
         return FUNCTIONS["asarray"](x)
-    raise TypeError(f"{op.name}: {op.arguments[place]} must be a Tensor, not {type(x).__name__}")
+    raise TypeError(f"{op.name}: {op.arguments[place]} must be a Tensor, not {type_name(x)}")
 
 
 def called(op, args, kwargs):

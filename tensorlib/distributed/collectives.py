@@ -12,7 +12,6 @@ from tensorlib.distributed.checking import (
     check_dtypes,
     check_tensor,
     check_tensors,
-    checks,
     collective,
     usable,
 )
@@ -381,7 +380,7 @@ def exchanged(members: ProcessGroup, name: str, source: Tensor, sent: list[int],
               taken: list[int], async_op: bool, result: Any, finish: Any, keep: Any
               ) -> Work | None:
     """All-to-all of parts with so many elements, which the ranks compare if they compare calls."""
-    if checks():
+    if members.compares:
         compare_counts(members, name, sent, taken)
     return started(members, name, lambda: members.comm.Ialltoallv(
         memory_in_parts(source, sent), memory_in_parts(target, taken)), async_op, result, finish,

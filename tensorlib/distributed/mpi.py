@@ -103,9 +103,15 @@ def in_float32(called: str, dtype: Any) -> Any:
     return mpi().Op.Create(combine, commute=True)
 
 
+@cache
+def lent() -> Any:
+    """What makes memory at an address one that mpi4py takes."""
+    return mpi().memory.fromaddress
+
+
 def memory(x: Tensor) -> list[Any]:
     """The elements of a contiguous tensor, as mpi4py takes them: no copy."""
-    return [mpi().memory.fromaddress(x.data_ptr(), x.nbytes), mpi_type(x.dtype)]
+    return [lent()(x.data_ptr(), x.nbytes), mpi_type(x.dtype)]
 
 
 def memory_in_parts(x: Tensor, counts: list[int]) -> list[Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tensorlib import Tensor
 from tensorlib.distributed.buffers import Target, packed, started
-from tensorlib.distributed.checking import check_tensor, checks, collective, told, usable
+from tensorlib.distributed.checking import check_tensor, collective, told, usable
 from tensorlib.distributed.errors import DistError, DistTimeoutError
 from tensorlib.distributed.group import ProcessGroup, group_of, place_of
 from tensorlib.distributed.mpi import memory, mpi
@@ -37,7 +37,7 @@ def isend(tensor: Tensor, dst: int | None = None, group: ProcessGroup | None = N
 
     def begin() -> list[Any]:
         requests = [members.comm.Isend(memory(source), peer, tag)]
-        if checks():
+        if members.compares:
             label = told(tensor).encode()[:LABEL].ljust(LABEL)
             requests.append(members.control.Isend([label, mpi().BYTE], peer, tag + 2 + ANSWERED))
         return requests
@@ -61,7 +61,7 @@ def irecv(tensor: Tensor, src: int | None = None, group: ProcessGroup | None = N
 
     def finish() -> None:
         work.source = members.ranks[status.Get_source()]
-        if checks():
+        if members.compares:
             label = bytearray(LABEL)
             Work(members, "irecv", [members.control.Irecv(
                 [label, mpi().BYTE], status.Get_source(), tag + 2 + ANSWERED)], keep=label).wait()

@@ -5,6 +5,8 @@ from numbers import Number
 
 import tensorlib as tl
 
+from tensorlib._core.base.error_names import type_name
+
 
 def require(name, kind, **values):
     """Raises TypeError for an argument of another type."""
@@ -21,7 +23,7 @@ def broadcast_all(*values):
     """
     if not all(isinstance(x, (tl.Tensor, Number)) for x in values):
         raise ValueError("Input arguments must all be instances of Number or Tensor, got "
-                         f"{', '.join(type(x).__name__ for x in values)}")
+                         f"{', '.join(type_name(x) for x in values)}")
     dtype = next((x.dtype for x in values if isinstance(x, tl.Tensor)), tl.get_default_dtype())
     return tl.broadcast_tensors(
         *(x if isinstance(x, tl.Tensor) else tl.tensor(x, dtype=dtype) for x in values))

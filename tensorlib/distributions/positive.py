@@ -7,6 +7,7 @@ import math
 
 import tensorlib as tl
 from tensorlib import special
+from tensorlib._core.base.error_names import type_name
 from tensorlib.distributions import constraints
 from tensorlib.distributions.arguments import broadcast_all
 from tensorlib.distributions.distribution import Distribution, ExponentialFamily
@@ -260,7 +261,7 @@ class Dirichlet(ExponentialFamily):
     def __init__(self, concentration, validate_args=None):
         if not isinstance(concentration, tl.Tensor):
             raise TypeError("Dirichlet: concentration must be a Tensor, not "
-                            f"{type(concentration).__name__}")
+                            f"{type_name(concentration)}")
         if concentration.ndim < 1:
             raise ValueError("`concentration` parameter must be at least one-dimensional.")
         self.concentration = concentration

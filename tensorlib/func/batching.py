@@ -2,6 +2,7 @@
 
 from numpy import ndarray
 
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.create.generator import default_generator
 from tensorlib._core.tensor.tensor import Tensor
@@ -59,7 +60,7 @@ def mapped(func, batches, dims, structure, kwargs, size, out_dims, randomness):
         for x in outputs:
             if not isinstance(x, Tensor):
                 raise ValueError("vmap: the function must only return Tensors, got "
-                                 f"{type(x).__name__}")
+                                 f"{type_name(x)}")
         places = spread_dims("out_dims", out_dims, shape)
         for x, place in zip(outputs, places):
             if place is None and is_at(x, level):

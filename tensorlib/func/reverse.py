@@ -2,6 +2,7 @@
 
 import functools
 
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.run import Run
 from tensorlib.func.arguments import directions_of, entry, places_of
@@ -76,7 +77,7 @@ def _differentiated(name, func, argnums, has_aux, args, kwargs):
     out = run.value()
     if not isinstance(out, Tensor):
         raise RuntimeError(f"{name}: expected the function to return a Tensor, got "
-                           f"{type(out).__name__}")
+                           f"{type_name(out)}")
     if out.ndim:
         raise RuntimeError(
             f"{name}: expected the function to return a scalar Tensor, got one of shape "

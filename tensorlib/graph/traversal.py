@@ -1,5 +1,6 @@
 """Traversal of a graph by the public attributes of its nodes."""
 
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.shape import listed
 from tensorlib._core.graph.node import gradient_node
 from tensorlib._core.index.keys import Index
@@ -13,13 +14,13 @@ def roots_of(name, given):
     if isinstance(given, Tensor):
         given = (given,)
     elif not isinstance(given, (tuple, list)):
-        raise TypeError(f"graph.{name}: expected Tensors, got {type(given).__name__}")
+        raise TypeError(f"graph.{name}: expected Tensors, got {type_name(given)}")
     tensors = listed(given)
     if not tensors:
         raise ValueError(f"graph.{name}: got no tensors")
     for i, x in enumerate(tensors):
         if not isinstance(x, Tensor):
-            raise TypeError(f"graph.{name}: expected Tensors, got {type(x).__name__}")
+            raise TypeError(f"graph.{name}: expected Tensors, got {type_name(x)}")
         if not x.requires_grad:
             raise RuntimeError(f"graph.{name}: element {i} of tensors has no graph: "
                                "it does not require grad")

@@ -4,6 +4,7 @@ from collections import namedtuple
 
 import numpy as np
 
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.shape import broadcast_shapes
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg import lapack
@@ -91,7 +92,7 @@ def linalg_ldl_solve(LD: Tensor, pivots, B: Tensor, *, hermitian=False):
     require_matrices("linalg.ldl_solve", B, "B")
     require_one_dtype("linalg.ldl_solve", LD, B)
     if not isinstance(pivots, Tensor):
-        raise TypeError(f"linalg.ldl_solve: pivots must be a Tensor, got {type(pivots).__name__}")
+        raise TypeError(f"linalg.ldl_solve: pivots must be a Tensor, got {type_name(pivots)}")
     n = LD.shape[-1]
     if B.shape[-2] != n or tuple(pivots.shape) != tuple(LD.shape[:-1]):
         raise RuntimeError("linalg.ldl_solve: LD, pivots and B have shapes that do not fit: "

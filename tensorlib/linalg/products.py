@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from tensorlib._core.arrays.arrays import from_numpy
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.shape import broadcast_shapes, wrap
 from tensorlib._core.base.storage import check_room
 from tensorlib._core.tensor.tensor import Tensor
@@ -186,7 +187,7 @@ def chain(name, tensors):
     tensors = members(name, tensors)
     for i, x in enumerate(tensors):
         if not isinstance(x, Tensor):
-            raise TypeError(f"{name}: expected a Tensor as element {i}, got {type(x).__name__}")
+            raise TypeError(f"{name}: expected a Tensor as element {i}, got {type_name(x)}")
     if len(tensors) < 2:
         raise RuntimeError(f"{name}: expected at least 2 tensors but got {len(tensors)}")
     for i, x in enumerate(tensors):
@@ -239,7 +240,7 @@ def chain_matmul(*matrices: Tensors):
     for i, x in enumerate(matrices):
         if not isinstance(x, Tensor):
             raise TypeError(f"chain_matmul: expected a Tensor as argument {i}, got "
-                            f"{type(x).__name__}")
+                            f"{type_name(x)}")
         if x.ndim != 2:
             raise RuntimeError(f"chain_matmul: expected matrices, got {x.ndim} dims")
     return chain("chain_matmul", matrices) if len(matrices) != 1 else matrices[0].clone()

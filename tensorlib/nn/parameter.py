@@ -1,6 +1,7 @@
 """`Parameter` and `Buffer`: the tensors that modules own, learnt or only kept."""
 
 from tensorlib import Tensor, empty
+from tensorlib._core.base.error_names import type_name
 
 from tensorlib._core.base.explained import explain
 
@@ -60,7 +61,7 @@ def show(tensor: Tensor, data: Tensor | None) -> None:
     if data is None:
         return
     if not isinstance(data, Tensor):
-        raise TypeError(f"{type(tensor).__name__}: takes a Tensor, got {type(data).__name__}")
+        raise TypeError(f"{type(tensor).__name__}: takes a Tensor, got {type_name(data)}")
     tensor.data = data
 
 

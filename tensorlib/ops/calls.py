@@ -3,6 +3,7 @@
 from typing import Any
 
 from tensorlib._core.base.dtypes import dtype
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.settings import Held
 from tensorlib._core.base.shape import listed
 from tensorlib._core.graph.modes import _set_grad_enabled, is_grad_enabled
@@ -213,7 +214,7 @@ def checked(op, needs, values):
     for name in needs[len(needs) - len(op.outputs):]:
         if not all(x is None or is_tensor(x) for x in flat([given[name]])):
             raise TypeError(f"{op.name}_gradient: {name} must be a Tensor or None, not "
-                            f"{type(given[name]).__name__}")
+                            f"{type_name(given[name])}")
     return given
 
 

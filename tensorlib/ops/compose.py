@@ -4,6 +4,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.graph.node import recorded_so_far
 from tensorlib._core.graph.op import Op
@@ -128,7 +129,7 @@ def tensors_of(op, result):
     for x in outputs:
         if not isinstance(x, Tensor):
             raise TypeError(f"{op.name}: a composed operation returns Tensors, got "
-                            f"{type(x).__name__}")
+                            f"{type_name(x)}")
     return outputs
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from tensorlib._core.arrays.arrays import from_numpy
 from tensorlib._core.arrays.convert import as_tensor
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.settings import Held
 from tensorlib._core.base.shape import listed
 from tensorlib._core.base.storage import OutOfMemoryError, check_room
@@ -31,7 +32,7 @@ def own_tensor(name, x, args):
     if isinstance(x, (np.ndarray, np.generic, int, float)):
         return as_tensor(x)
     if not isinstance(x, Tensor):
-        raise TypeError(f"{name}: its forward returned {type(x).__name__}, not a Tensor")
+        raise TypeError(f"{name}: its forward returned {type_name(x)}, not a Tensor")
     return x.detach() if x.requires_grad or x._base is not None or any(x is a for a in args) else x
 
 

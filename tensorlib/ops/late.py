@@ -16,7 +16,7 @@ from importlib import import_module
 from inspect import isfunction, signature
 from typing import NamedTuple
 
-from tensorlib._core.base.error_names import nearest
+from tensorlib._core.base.error_names import nearest, print_as
 from tensorlib._core.graph.op import declared as records
 from tensorlib._core.graph.op import register
 from tensorlib._core.tensor.tensor import Tensor, attach
@@ -101,6 +101,7 @@ def publish_in(namespace):
     """Puts all functions into the namespace of the package, and later those that come late."""
     global public
     namespace.update(FUNCTIONS)
+    print_as(Tensor, "tensorlib.Tensor")
     public = namespace
 
 

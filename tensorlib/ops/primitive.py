@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tensorlib._core.apply.operators import make_general
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.graph.op import Op, find
 from tensorlib._core.sweep.rules import WrongGradient
 from tensorlib._core.tensor.tensor import Tensor
@@ -198,7 +199,7 @@ class TangentRule:
             error.add_note(f"jvp: raised in {whose}")
             raise
         if not isinstance(moved, Tensor):
-            raise WrongGradient(f"jvp: {whose} returned {type(moved).__name__}, not a Tensor")
+            raise WrongGradient(f"jvp: {whose} returned {type_name(moved)}, not a Tensor")
         if moved.shape != ans.shape:
             raise WrongGradient(f"jvp: {whose} returned shape {tuple(moved.shape)}; the result has "
                                 f"shape {tuple(ans.shape)}")

@@ -11,6 +11,7 @@ from warnings import warn
 from weakref import WeakValueDictionary
 
 from tensorlib import Tensor, enable_grad, float32, float64, get_default_dtype, tensor
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.graph import owners
 from tensorlib._core.graph.handles import RemovableHandle
 from tensorlib._core.interpreters import profile as observing
@@ -152,7 +153,7 @@ class Optimizer:
                 raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
         if isinstance(params, Tensor) or not isinstance(params, Iterable):
             raise TypeError("params argument given to the optimizer should be an iterable of "
-                            f"Tensors or dicts, but got {type(params).__name__}")
+                            f"Tensors or dicts, but got {type_name(params)}")
         self.state: defaultdict[Any, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
         groups = within_memory("optimizer", lambda: list(params))
@@ -222,7 +223,7 @@ class Optimizer:
     def _check(self, p):
         if not isinstance(p, Tensor):
             raise TypeError("optimizer can only optimize Tensors, but one of the params is "
-                            f"{type(p).__name__}")
+                            f"{type_name(p)}")
         if not (self.defaults.get("differentiable") or p.is_leaf or p.retains_grad):
             raise ValueError("can't optimize a non-leaf Tensor")
 
@@ -293,7 +294,10 @@ class Optimizer:
         state_dict = dict(state_dict)
         for hook in self._load_pre_hooks.values():
             state_dict = _changed(hook(self, state_dict), state_dict)
-        saved = state_dict["param_groups"]
+        saved, states = state_dict["param_groups"], state_dict["state"]
+        if not isinstance(states, Mapping):
+            raise TypeError("load_state_dict: expected a dict by the numbers of parameters as "
+                            f"'state', got {type(states).__name__}")
         if len(saved) != len(self.param_groups):
             raise ValueError("loaded state dict has a different number of parameter groups: "
                              f"{len(saved)}, where the optimizer has {len(self.param_groups)}")
@@ -307,8 +311,11 @@ class Optimizer:
         params = dict(zip(numbers, chain.from_iterable(
             group["params"] for group in self.param_groups)))
         state = defaultdict(dict)
-        for number, value in state_dict["state"].items():
+        for number, value in states.items():
             p = params.get(number)
+            if p is not None and not isinstance(value, Mapping):
+                raise TypeError(f"load_state_dict: the state of parameter {number} must be a dict, "
+                                f"got {type(value).__name__}")
             state[number if p is None else p] = _own_copy(p, value)
         groups = []
         for old, group in zip(saved, self.param_groups):

@@ -7,6 +7,7 @@ a program is traced or built by hand each is one call, whose functions become it
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.interpreters.capture import capture
 from tensorlib._core.sweep.graph_reader import begin_epoch
 from tensorlib._core.tensor.tensor import Tensor
@@ -50,7 +51,7 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any],
         return with_own_memory(true_fn(*operands) if pred else false_fn(*operands), began)
     if not isinstance(pred, Tensor):
         raise TypeError(f"cond: the predicate must be a bool or a Tensor of one, got "
-                        f"{type(pred).__name__}")
+                        f"{type_name(pred)}")
     home = home_of(pred, operands)
     if home is None:
         taken = true_fn if truth("cond", pred) else false_fn

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.backward import Backward, Callback, dependents
 from tensorlib.program.checkpoints import visit_in_segments
@@ -157,7 +158,7 @@ def extended(program: Program, starts: list[tuple[Variable, Variable]], wanted: 
 def program_of(name: str, x: Any) -> Program:
     """The program of a variable of its own block. Raises: TypeError, ValueError."""
     if type(x) is not Variable:
-        kind = "a Tensor" if isinstance(x, Tensor) else type(x).__name__
+        kind = "a Tensor" if isinstance(x, Tensor) else type_name(x)
         raise TypeError(f"{name}: takes a Variable of a program, got {kind}")
     if x.block is None or x.block.parent is not None:
         raise ValueError(f"{name}: {x.name} is a variable of a branch or a loop, not of the "

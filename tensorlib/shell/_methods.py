@@ -1,5 +1,7 @@
 """Methods of Tensors that only make sense beside other devices, or are older names."""
 
+from importlib import import_module
+
 import numpy as np
 
 from tensorlib._core.base.device import NoSuchDevice, require_device
@@ -89,8 +91,32 @@ def to_dense(self, dtype=None):
     return self if dtype is None else self.to(dtype)
 
 
-for _method in (to_sparse, to_sparse_csr, to_dense, new, ndimension, is_pinned, pin_memory, cuda,
-                xpu):
+VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")     # of the array API standard
+
+
+def __array_namespace__(self, *, api_version=None):
+    """The namespace of the array API standard: `tensorlib.array_api`.
+
+    Raises: ValueError for a version of the standard that it does not have.
+    """
+    if api_version not in (None, *VERSIONS):
+        raise ValueError(f"__array_namespace__: has the versions {', '.join(VERSIONS)} of the "
+                         f"standard, got {api_version!r}")
+    return import_module("tensorlib.array_api")
+
+
+def to_device(self, device, /, *, stream=None):
+    """The tensor on a device, in the words of the array API standard: as `x.to(device)`.
+
+    Raises: ValueError for a stream, as memory of the CPU has none.
+    """
+    if stream is not None:
+        raise ValueError(f"to_device: memory of the CPU has no streams, got {stream!r}")
+    return self.to(device)
+
+
+for _method in (__array_namespace__, to_device, to_sparse, to_sparse_csr, to_dense, new, ndimension,
+                is_pinned, pin_memory, cuda, xpu):
     attach_checked(_method.__name__, _method)
 attach_checked("type", type_)
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import tensorlib as tl
+from tensorlib._core.base.error_names import type_name
 from tensorlib.testing.tolerances import dtype_name, tolerance
 
 
@@ -150,7 +151,7 @@ def _values(value, path):
             return array, None
     at = f" at {path}" if path else ""
     raise TypeError(
-        f"assert_close: got {type(value).__name__}{at}; it takes Tensors, NumPy arrays, numbers, "
+        f"assert_close: got {type_name(value)}{at}; it takes Tensors, NumPy arrays, numbers, "
         "and sequences and mappings of them"
     )
 

@@ -315,7 +315,7 @@ def test_counts_of_numbers(name):
 # ---- what has no answer --------------------------------------------------------------------------
 
 @unsigned
-def test_promotion_is_with_floats_and_numbers_alone(name):
+def test_promotion_is_with_what_holds_both(name):
     dtype = getattr(tl, name)
     assert tl.promote_types(dtype, dtype) == dtype
     for other in FLOATS:
@@ -328,12 +328,20 @@ def test_promotion_is_with_floats_and_numbers_alone(name):
         assert (x + y[0]).dtype == dtype              # a 0-d tensor gives way
         if other == name:
             continue
+        wanted = np.promote_types(name, other)
+        meet = other != "bool" and wanted.kind != "f"
         for what, function in {"add": tl.add, "eq": tl.eq, "matmul": tl.matmul,
                                "cat": lambda a, b: tl.cat([a, b]),
                                "stack": lambda a, b: tl.stack([a, b])}.items():
             for a, b in ((x, y), (y, x)):
+                if meet:
+                    assert function(a, b).dtype.name == ("bool" if what == "eq" else wanted.name)
+                    continue
                 with pytest.raises(RuntimeError, match=rf"^{what}: .*{a.dtype}.*{b.dtype}"):
                     function(a, b)
+        if meet:
+            assert tl.promote_types(dtype, getattr(tl, other)).name == wanted.name
+            continue
         with pytest.raises(RuntimeError, match="^promote_types: .*is not supported"):
             tl.promote_types(dtype, getattr(tl, other))
     for value in (1, True, 0.5):

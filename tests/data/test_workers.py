@@ -321,3 +321,30 @@ for end in (lambda: os.kill(os.getpid(), signal.SIGKILL), sys.exit):
         assert time.monotonic() - begin < 30
         time.sleep(0.05)
 """)
+
+
+def test_a_killed_worker_that_had_forked_is_noticed():
+    """Its child holds the pipes of the worker open, until this process has ended."""
+    assert run_python("""
+import os, signal
+from tensorlib.utils.data import DataLoader
+out, into = os.pipe()
+
+class Forking:
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, i):
+        if i == 3:
+            if not os.fork():
+                os.close(into)
+                os.read(out, 1)
+                os._exit(0)
+            os.kill(os.getpid(), signal.SIGKILL)
+        return i
+
+try:
+    list(DataLoader(Forking(), num_workers=2))
+except RuntimeError as error:
+    print(error)
+""").strip().endswith("was killed by signal 9 (SIGKILL)")

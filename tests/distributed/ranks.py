@@ -36,8 +36,8 @@ needs_mpi = pytest.mark.skipif(
 def environment(**more):
     """Ranks of tests have one thread, compare their calls, and yield where they wait."""
     return {**os.environ, "TENSORLIB_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
-            "TENSORLIB_DISTRIBUTED_CHECK": "1", "PYTHONPATH": os.pathsep.join(sys.path[:1] + [
-                str(ROOT)] if (ROOT / "tensorlib").is_dir() else sys.path[:1]),
+            "TENSORLIB_DISTRIBUTED_CHECK": "1",
+            **({"PYTHONPATH": str(ROOT)} if (ROOT / "tensorlib").is_dir() else {}),
             "MPIR_CVAR_POLLS_BEFORE_YIELD": "10", **more}
 
 

@@ -17,7 +17,7 @@ def test_what_one_process_computes(count):
     passes(count, "collectives")
 
 
-@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("count", [1, 3])
 def test_gradients_are_those_of_all_ranks_in_one_process(count):
     passes(count, "gradients")
 

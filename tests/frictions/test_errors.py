@@ -145,3 +145,56 @@ def test_an_error_of_the_users_own_stays_what_it_is():
     with pytest.raises(TypeError, match=r"other\(\) got an unexpected keyword argument 'dims'"
                                         r"(\. Did you mean 'dim'\?)?$"):      # Python's, from 3.13
         grad(lambda x: user(x, 1))(X)
+
+
+# ---- tensors of other libraries, and modules -----------------------------------------------------
+
+def foreign(name, package):
+    """An object of a class of another package, with PyTorch's protocol as its Tensor has it."""
+    def again(cls, func, types, args=(), kwargs=None):
+        return func(*args, **(kwargs or {}))
+    return type(name, (), {"__module__": package, "__torch_function__": classmethod(again)})()
+
+
+@pytest.mark.parametrize("call", [
+    lambda x: tl.matmul(X, x), lambda x: tl.cat([X, x]), lambda x: tl.where(X > 0, X, x),
+    lambda x: tl.nn.functional.mse_loss(X, x), lambda x: tl.nn.Linear(3, 2)(x),
+    lambda x: tl.nn.Parameter(x), lambda x: tl.optim.SGD([x], lr=0.1), lambda x: tl.relu(x),
+])
+def test_a_tensor_of_another_library_is_named_with_it(call):
+    with pytest.raises(TypeError, match=r"torch\.Tensor"):
+        call(foreign("Tensor", "torch"))
+
+
+def test_public_classes_print_as_the_packages_own():
+    assert repr(tl.Tensor) == "<class 'tensorlib.Tensor'>"
+    with pytest.raises(AttributeError, match="'tensorlib.Tensor' object has no attribute 'nope'"):
+        X.nope
+    assert pickle.loads(pickle.dumps(tl.Tensor)) is tl.Tensor
+
+
+class Net(tl.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = tl.nn.Sequential(tl.nn.Linear(3, 3), tl.nn.Linear(5, 2))
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+def test_an_error_in_a_module_names_its_place_in_the_model():
+    with pytest.raises(RuntimeError, match="expects 5 features, got 3") as error:
+        Net()(X)
+    assert error.value.__notes__ == [
+        "in layers.1: Linear(in_features=5, out_features=2, bias=True)"]
+    pickle.loads(pickle.dumps(error.value.__notes__))
+    with pytest.raises(RuntimeError) as error:
+        tl.nn.Linear(5, 2)(X)
+    assert error.value.__notes__ == ["in Linear(in_features=5, out_features=2, bias=True)"]
+
+
+def test_a_call_of_a_module_has_one_frame_of_ours():
+    ours = frames_of(lambda: tl.nn.Linear(5, 2)(X))
+    assert sum(ours) == 1, ours
+    ours = frames_of(lambda: tl.nn.Sequential(tl.nn.Sequential(tl.nn.Linear(5, 2)))(X))
+    assert sum(ours) == 1, ours

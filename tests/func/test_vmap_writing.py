@@ -191,3 +191,24 @@ def test_errors(call, error, message):
     with pytest.raises(error, match=message):
         vmap(lambda x, j: call(x, j))(X, J)
     assert_close(vmap(tl.sin)(X), X.sin())
+
+
+@pytest.mark.parametrize("accumulate", [False, True])
+@pytest.mark.parametrize("call, args", [
+    (lambda a, i, add: a.index_put((i,), a[:2], add), (X, J.reshape(4, 1).expand(4, 2))),
+    (lambda a, i, add: a.index_put((i, i + 1), a[0, 0], add), (X, J.reshape(4, 1))),
+    (lambda i, add: X[0].index_put((-1 - i,), X[0, 0], add), (J.reshape(4, 1),)),
+    (lambda a, add: a.index_put((SHARED,), a, add), (X,)),
+])
+def test_index_put_at_positions_of_each_example(call, args, accumulate):
+    found = vmap(lambda *xs: call(*xs, accumulate))(*args)
+    for i, one in enumerate(found):
+        assert_close(one, call(*[x[i] for x in args], accumulate))
+
+
+def test_index_put_in_a_batch_refuses_what_is_no_position():
+    for bad in (2, -3):
+        with pytest.raises(IndexError, match=f"index {bad} is out of bounds for a dim of size 2"):
+            vmap(lambda i: X[0].index_put((i,), X[0, 0]))(J.reshape(4, 1) * 0 + bad)
+    with pytest.raises(RuntimeError, match="use where"):
+        vmap(lambda m: X[0].index_put((m,), X[0, 0]))(X[:, :, 0] > 0)

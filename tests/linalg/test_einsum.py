@@ -75,7 +75,7 @@ def test_sums_of_integers_are_int64():
     (lambda x: tl.einsum(x, [0, 52]), ValueError, "52"),
     (lambda x: tl.einsum(x, [0, "a"]), ValueError, "range"),
     (lambda x: tl.einsum(x, 3), TypeError, "list of numbers"),
-    (lambda x: (tl.einsum("ij", x), tl.einsum("ij", x.numpy())), TypeError, "0, got ndarray"),
+    (lambda x: (tl.einsum("ij", x), tl.einsum("ij", x.numpy())), TypeError, "0, got numpy.ndarray"),
     (lambda x: tl.einsum("ij", 3), TypeError, "operand 0, got int"),
 ])
 def test_what_is_refused(call, error, message):

@@ -438,3 +438,14 @@ def test_an_averaged_model_has_the_last_buffers_or_their_mean(use_buffers):
     assert averaged.module.weight.tolist() == [4, 4] and averaged.n_averaged == 3
     assert averaged.module.running_mean.tolist() == ([4, 4] if use_buffers else [8, 8])
     assert model.running_mean.tolist() == [8, 8]
+
+
+@pytest.mark.parametrize("state", [[1], 3, None, {0: 3}, {0: [1]}, {0: None}])
+def test_a_state_that_is_no_dict_of_dicts_is_refused(state):
+    """By a TypeError, before anything has changed."""
+    for make in (tl.optim.Adam, tl.optim.LBFGS, tl.optim.Adagrad):
+        optimizer = make([tl.ones(2, requires_grad=True)], lr=0.1)
+        before = str(optimizer.state_dict())
+        with pytest.raises(TypeError, match="load_state_dict: "):
+            optimizer.load_state_dict({"state": state, "param_groups": [{"params": [0]}]})
+        assert str(optimizer.state_dict()) == before

@@ -25,9 +25,9 @@ from tensorlib._core.tensor.tensor cimport Tensor, same_shape
 from tensorlib._core.tiles.copies cimport may_overlap, packed_copy
 from tensorlib._core.tiles.plan cimport make_plan
 from tensorlib._core.tiles.program cimport MAX_INPUTS
-from tensorlib._core.tiles.update cimport (
-    MAX_NUMBERS, Job, Update, Whole, run_jobs, run_whole,
-)
+from tensorlib._core.tiles.update cimport MAX_NUMBERS, Job, Update, Whole, run_jobs, run_whole
+
+from tensorlib._core.base.error_names import type_name
 
 cdef enum:
     MOST = 1024              # parameters of a prepared step; looking at more is as slow as planning
@@ -84,7 +84,7 @@ cdef int gather(Update update, tuple params, dict group, states, begin, numbers,
     cdef object state, name
     for p in params:
         if not isinstance(p, Tensor):
-            raise TypeError(f"{update.name}: a parameter must be a Tensor, got {type(p).__name__}")
+            raise TypeError(f"{update.name}: a parameter must be a Tensor, got {type_name(p)}")
         x = <Tensor>p
         if x.gradient is None:
             continue
@@ -207,7 +207,7 @@ cdef int check_fits(Update update, Tensor x, found, int i) except -1:
     cdef Tensor other
     if not isinstance(found, Tensor):
         raise TypeError(
-            f"{update.name}: {named(update, i)} must be a Tensor, got {type(found).__name__}")
+            f"{update.name}: {named(update, i)} must be a Tensor, got {type_name(found)}")
     other = <Tensor>found
     if not same_shape(other, x):
         raise RuntimeError(f"{update.name}: {named(update, i)} has shape {tuple(other.shape)}, the "

@@ -13,6 +13,8 @@ from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, replace, requires
 from tensorlib._core.tiles.copies cimport copy_into, may_overlap, packed_copy
 from tensorlib._core.tiles.program cimport MAX_INPUTS
 
+from tensorlib._core.base.error_names import type_name
+
 cdef object apply_out(Op op, tuple args, object out):
     """out := op(*args) for an element-wise operation."""
     cdef PyObject* given[MAX_INPUTS]
@@ -22,7 +24,7 @@ cdef object apply_out(Op op, tuple args, object out):
     cdef list tensors = as_tensors(op, args)
     cdef Tensor x
     if not isinstance(out, Tensor):
-        raise TypeError(f"{op.name}: out must be a Tensor, not {type(out).__name__}")
+        raise TypeError(f"{op.name}: out must be a Tensor, not {type_name(out)}")
     for i in range(op.n_args):
         x = <Tensor>tensors[i]
         given[i] = <PyObject*>x
@@ -67,7 +69,7 @@ def store_outs(str name, tuple inputs, tuple results, tuple outs):
     cdef Tensor result, source, target, out
     for result, given in zip(results, outs):
         if not isinstance(given, Tensor):
-            raise TypeError(f"{name}: out must be a Tensor, not {type(given).__name__}")
+            raise TypeError(f"{name}: out must be a Tensor, not {type_name(given)}")
         out = given
         target = target_for(name, tensors, out, result.ndim_, result.dims)
         if KIND[result.type] > KIND[out.type]:

@@ -25,6 +25,7 @@ from tensorlib._core.tensor.meta cimport elements
 from tensorlib._core.tensor.tensor cimport Tensor, over_storage, requires_grad
 
 from tensorlib._core.base.device import require_cpu
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.tensor.tensor import attach
 
 cdef extern from "Python.h":
@@ -227,7 +228,7 @@ def to_dlpack(tensor):
     Raises: BufferError for a tensor that requires grad, TypeError.
     """
     if not isinstance(tensor, Tensor):
-        raise TypeError(f"to_dlpack: expected a Tensor, got {type(tensor).__name__}")
+        raise TypeError(f"to_dlpack: expected a Tensor, got {type_name(tensor)}")
     return tensor.__dlpack__()
 
 

@@ -29,6 +29,7 @@ from tensorlib._core.tensor.numbers cimport as_real, element, exact_number
 from tensorlib._core.tensor.tensor cimport Tensor
 from tensorlib._core.tiles.loops cimport find_cast, find_gather
 
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.storage import OutOfMemoryError, check_room
 from tensorlib._core.tensor.numbers import OutOfRangeError
 
@@ -149,7 +150,7 @@ cdef tuple tuple_of(Op op, object tensors):
         raise OutOfMemoryError(f"{op.name}: no memory for so many tensors") from error
     except TypeError:
         raise TypeError(f"{op.name}: {op.arguments[0]} must be a sequence of Tensors, not "
-                        f"{type(tensors).__name__}") from None
+                        f"{type_name(tensors)}") from None
 
 
 cdef bint all_tensors(tuple tensors):
@@ -171,12 +172,12 @@ cdef object refused(Op op, tuple args, dict kwargs):
     if op.variadic:
         wrong = [i for i, x in enumerate(args[0]) if not isinstance(x, Tensor)]
         raise TypeError(f"{op.name}: expected a Tensor at {op.arguments[0]}[{wrong[0]}], got "
-                        f"{type(args[0][wrong[0]]).__name__}")
+                        f"{type_name(args[0][wrong[0]])}")
     wrong = [pair for pair in zip(op.arguments, args) if not isinstance(pair[1], Tensor)]
     wrong = [pair for pair in wrong if operand(op, pair[1], None) is None] or wrong
     name, value = wrong[0]
     raise TypeError(f"{op.name}: {name} must be a Tensor{or_number(op)}, not "
-                    f"{type(value).__name__}")
+                    f"{type_name(value)}")
 
 
 cdef str or_number(Op op):
@@ -191,7 +192,7 @@ cdef tuple convert_arguments(Op op, tuple args):
         x = operand(op, args[i], None)
         if x is None:
             raise TypeError(f"{op.name}: {op.arguments[i]} must be a Tensor, not "
-                            f"{type(args[i]).__name__}")
+                            f"{type_name(args[i])}")
         converted[i] = x
     return tuple(converted)
 

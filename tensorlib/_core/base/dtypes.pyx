@@ -2,7 +2,7 @@
 
 Inside the core a dtype is its small integer id; the `dtype` objects are the public face. Half types
 (float16, bfloat16) store 16 bits and compute in float32. uint16, uint32 and uint64 promote with
-floating types and numbers alone, as in PyTorch.
+other integers as the array API standard says.
 """
 
 cimport cython
@@ -101,9 +101,10 @@ cdef int dtype_id(object value) except -1:
     raise TypeError(f"dtype: expected a tensorlib dtype, got {value!r}")
 
 
-# Rows and columns in the order of the ids; uint8 with a signed type takes the next wider signed
-# type, the two half types meet in float32. -1 where PyTorch has no answer: wider unsigned types
-# beside other integers or bools.
+# Rows and columns in the order of the ids; an unsigned type with a signed one takes the signed type
+# that holds both, the two half types meet in float32. -1 where there is no answer: wide unsigned
+# types beside bools, and uint64 beside signed types. PyTorch has none for the wide unsigned types
+# beside any integers; that of the array API standard is taken there.
 cdef int[N_DTYPES][N_DTYPES] PROMOTE
 cdef int _a, _b
 
@@ -111,16 +112,27 @@ cdef int _a, _b
 cdef int _promote_pair(int a, int b):
     if a == b:
         return a
-    if signed_twin(a) != a and KIND[b] != FLOAT_KIND or (
-            signed_twin(b) != b and KIND[a] != FLOAT_KIND):
+    if signed_twin(a) != a and b == BOOL or signed_twin(b) != b and a == BOOL:
         return -1
     if KIND[a] != KIND[b]:
         return a if KIND[a] > KIND[b] else b
-    if KIND[a] == INTEGER_KIND and (a == UINT8 or b == UINT8):
-        return max(a, b, INT16)
+    if KIND[a] == INTEGER_KIND:
+        return _wider(a, b)
     if max(a, b) == BFLOAT16:
         return FLOAT32
     return max(a, b)
+
+
+cdef int _wider(int a, int b):
+    """The dtype that holds the integers of two, or -1."""
+    cdef int signed
+    if is_unsigned(a) == is_unsigned(b):
+        return a if ITEMSIZE[a] > ITEMSIZE[b] else b
+    signed, a = (b, a) if is_unsigned(a) else (a, b)
+    for signed in range(signed, INT64 + 1):
+        if ITEMSIZE[signed] > ITEMSIZE[a]:
+            return signed
+    return -1
 
 
 cdef bint is_unsigned(int id) noexcept nogil:
@@ -149,8 +161,8 @@ cdef int promote(str name, int a, int b) except -1:
     """The dtype in which both meet. Raises RuntimeError, for the operation `name`."""
     if PROMOTE[a][b] < 0:
         raise RuntimeError(
-            f"{name}: promotion of {OBJECTS[a]} and {OBJECTS[b]} is not supported, uint16, uint32 "
-            "and uint64 meet floating types only; convert one of the two, with .to()")
+            f"{name}: promotion of {OBJECTS[a]} and {OBJECTS[b]} is not supported: no dtype of "
+            "integers holds both; convert one of the two, with .to()")
     return PROMOTE[a][b]
 
 
@@ -186,7 +198,9 @@ def set_default_dtype(d):
 def promote_types(type1, type2):
     """The smallest dtype that both dtypes convert to under PyTorch's promotion rules.
 
-    Raises: RuntimeError for uint16, uint32 or uint64 and another dtype of integers or bools.
+    Where PyTorch has no answer, for uint16, uint32 and uint64 beside integers, it is that of the
+    array API standard. Raises: RuntimeError for uint64 and signed integers, and for the three with
+    bool.
 
     >>> promote_types(tensorlib.uint8, tensorlib.int8)
     tensorlib.int16

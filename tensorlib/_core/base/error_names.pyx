@@ -27,6 +27,7 @@ cdef extern from "Python.h":
     vectorcallfunc PyVectorcall_Function(object function)
     struct CallableType "_typeobject":
         Py_ssize_t tp_vectorcall_offset
+        const char* tp_name
     CallableType* Py_TYPE(object value)
     Py_ssize_t PyVectorcall_NARGS(size_t n)
     ctypedef struct MethodDef "PyMethodDef":
@@ -73,6 +74,27 @@ def likeness(str a, str b):
         for j, y in enumerate(b, 1):
             diagonal, row[j] = row[j], diagonal + 1 if x == y else max(row[j], row[j - 1])
     return 2 * row[-1] / (len(a) + len(b))
+
+
+# ---- names of types ------------------------------------------------------------------------------
+
+def type_name(value):
+    """What errors call the type of a value: by its name, and after its package where that is
+    neither Python's, ours nor the script's own, as PyTorch has a Tensor too."""
+    kind = type(value)
+    package = str(kind.__module__).partition(".")[0]
+    return kind.__name__ if package in ("builtins", "tensorlib", "__main__") else (
+        f"{package}.{kind.__name__}")
+
+
+def print_as(kind, str name):
+    """Makes a compiled class print, and be pickled, under its public name: as tensorlib.Tensor."""
+    cdef bytes text = name.encode()
+    KEPT.append(text)
+    (<CallableType*><PyObject*>kind).tp_name = text
+
+
+cdef list KEPT = []        # the names of types, which these point to
 
 
 # ---- errors --------------------------------------------------------------------------------------

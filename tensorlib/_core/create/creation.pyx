@@ -29,6 +29,7 @@ from tensorlib._core.tiles.loops cimport find_cast
 from tensorlib._core.apply.out_argument import store_out
 from tensorlib._core.arrays.convert import tensor
 from tensorlib._core.base.device import CPU, device as device_type, require_device
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.formats import contiguous_format, preserve_format, strided
 from tensorlib._core.base.storage import OutOfMemoryError
 from tensorlib._core.tensor.numbers import OutOfRangeError
@@ -167,7 +168,7 @@ cdef object finish(str name, Tensor x, object out, object requires_grad):
 
 cdef int check_out(str name, Tensor x, object out) except -1:
     if not isinstance(out, Tensor):
-        raise TypeError(f"{name}: out must be a Tensor, not {type(out).__name__}")
+        raise TypeError(f"{name}: out must be a Tensor, not {type_name(out)}")
     if (<Tensor>out).type != x.type:
         raise RuntimeError(
             f"{name}: dtype {dtype_object(x.type)} does not match dtype {out.dtype} of out")

@@ -13,6 +13,7 @@ from tensorlib._core.interpreters.stack cimport effect, numbers_as_such
 from tensorlib._core.tensor.meta cimport is_meta
 from tensorlib._core.tensor.tensor cimport Tensor, replace, track_tensor
 
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.tensor.tensor import attach
 
 cdef extern from * nogil:
@@ -78,7 +79,7 @@ cdef Tensor shown_tensor(str name, object value, bint whole):
     if isinstance(value, Tensor):
         return <Tensor>value
     if not stands_in(value):
-        raise TypeError(f"{name}: input must be a Tensor, not {type(value).__name__}")
+        raise TypeError(f"{name}: input must be a Tensor, not {type_name(value)}")
     found = value.behind() if whole else value.like()
     return <Tensor?>(found.like() if stands_in(found) else found)
 
@@ -115,7 +116,7 @@ cdef Tensor to_write(str name, str argument, object value):
     if isinstance(value, Tensor):
         return <Tensor>value
     if not stands_in(value):
-        raise TypeError(f"{name}: {argument}, not {type(value).__name__}")
+        raise TypeError(f"{name}: {argument}, not {type_name(value)}")
     why = getattr(type(value), "no_write", "vmap: a tensor that all examples of a batch share "
                   "can't be written in place or by out= with a value that differs between them")
     raise RuntimeError(f"{name}: {why}; use the form that returns a new tensor")
@@ -124,12 +125,23 @@ cdef Tensor to_write(str name, str argument, object value):
 # ---- PyTorch's protocol --------------------------------------------------------------------------
 
 cpdef bint overrides(object value):
-    """Whether the class of a value has a `__torch_function__` of its own."""
+    """Whether the class of a value has a `__torch_function__` of its own.
+
+    PyTorch's Tensor has one for PyTorch's functions: it would call ours once more, without end.
+    """
     if type(value) is Tensor or isinstance(value, Tensor) and plain_flag()[0]:
         return False
     found = getattr(type(value), "__torch_function__", None)
     return found is not None and found is not refuse_override and (
-        getattr(found, "__func__", None) is not default_override)
+        getattr(found, "__func__", None) is not default_override) and not is_of_pytorch(value)
+
+
+cdef bint is_of_pytorch(object value) except -1:
+    """Whether a value is a Tensor of PyTorch's, which need not be imported to tell."""
+    for kind in type(value).__mro__:
+        if kind.__module__ == "torch" and kind.__name__ == "Tensor":
+            return True
+    return False
 
 
 def overriding(values):
@@ -190,15 +202,17 @@ def refuse_override(*args, **kwargs):
 
 
 def default_override(cls, func, types, args=(), kwargs=None):
-    """What `func` gives for these arguments as plain Tensors, as a tensor of this class."""
-    if not all([issubclass(cls, each) for each in types]):
+    """What `func` gives for these arguments as plain Tensors, as a tensor of this class.
+
+    Asked once more on the way it declines: that is a function of PyTorch's, which asks our class.
+    """
+    if plain_flag()[0] or not all([issubclass(cls, each) for each in types]):
         return NotImplemented
-    before = plain_flag()[0]
     plain_flag()[0] = True
     try:
         return of_class(func(*args, **(kwargs or {})), cls)
     finally:
-        plain_flag()[0] = before
+        plain_flag()[0] = False
 
 
 cdef object of_class(object result, cls):

@@ -15,6 +15,8 @@ from tensorlib._core.graph.node cimport Node
 from tensorlib._core.sweep.state cimport grad_at, grad_place, grads_of
 from tensorlib._core.tensor.tensor cimport Tensor, same_shape
 
+from tensorlib._core.base.error_names import type_name
+
 
 cdef list hooks_of(Node node, HookKind kind):
     return [(slot, hook) for k, slot, hook in list(node.hooks.values()) if k == kind]
@@ -28,7 +30,7 @@ cdef Tensor checked(object value, Tensor g, object hook):
     """What a hook returned, which must look like the gradient `g` whose place it takes."""
     if not isinstance(value, Tensor):
         raise TypeError(f"backward: hook {name_of(hook)}: expected a Tensor or None, but hook "
-                        f"returned {type(value).__name__}")
+                        f"returned {type_name(value)}")
     if g is not None and not same_shape(value, g):
         raise RuntimeError(f"backward: hook {name_of(hook)} has changed the size of value: "
                            f"{tuple(g.shape)} to {tuple(value.shape)}")

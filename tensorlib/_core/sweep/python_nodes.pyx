@@ -9,19 +9,21 @@ from libc.stdint cimport int64_t
 
 from tensorlib._core.apply.inplace cimport check_writable, rebase
 from tensorlib._core.base.dtypes cimport FLOAT_KIND, KIND
-from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.node cimport (
-    Edge, Node, edge_dims, gradient_node, new_node, set_edge, track,
+    Node, gradient_node, new_node, set_edge, track,
 )
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.graph.saved cimport check_not_released, keep, saved_at
 from tensorlib._core.interpreters.recording cimport record
+from tensorlib._core.sweep.rules cimport end_of, valueless
 from tensorlib._core.sweep.state cimport Sweep, leads_on, nodes_below, own_sweep
 from tensorlib._core.sweep.sweep cimport run_backward
 from tensorlib._core.tensor.tensor cimport (
-    IN_FUNCTION, Tensor, alias, new_scalar, over_storage, set_base, track_tensor,
+    IN_FUNCTION, Tensor, alias, set_base, track_tensor,
 )
+
+from tensorlib._core.base.error_names import type_name
 
 
 cpdef Node custom_node(Op op, tuple inputs, tuple saved, int n_outputs, payload):
@@ -105,7 +107,7 @@ def sweep_inside(tuple roots, tuple grads, tuple inputs, bint retained=False):
     """
     for x in (*roots, *grads, *inputs):
         if not isinstance(x, Tensor):
-            raise TypeError(f"sweep_inside: expected Tensors, got {type(x).__name__}")
+            raise TypeError(f"sweep_inside: expected Tensors, got {type_name(x)}")
     return run_backward(roots, grads, retained, mode().grad, inputs, False, None, True)
 
 
@@ -145,27 +147,8 @@ def captured(tuple outputs, tuple inputs, int64_t since):
     return tuple(found.values())
 
 
-cdef Tensor end_of(Edge* edge):
-    """What `without_values` gives for the tensor that an edge goes to."""
-    cdef Node target = <Node>edge.target
-    if target.is_leaf:
-        return <Tensor>target.saved[0].tensor
-    return valueless(edge.dtype, edge.ndim, edge_dims(edge), target, edge.slot)
-
-
 def without_values(Tensor x):
     """A tensor with the shape, dtype and history of `x`, but not its memory; a leaf is itself."""
     if x.grad_node is None:
         return x
     return valueless(x.type, x.ndim_, x.dims, x.grad_node, x.slot)
-
-
-cdef Tensor valueless(int dtype, int ndim, const Py_ssize_t* dims, Node node, int slot):
-    cdef Py_ssize_t steps[MAX_NDIM]
-    cdef Tensor one = new_scalar(dtype), x
-    cdef int d
-    for d in range(ndim):
-        steps[d] = 0
-    x = over_storage(one.storage, one.data_pointer, dtype, ndim, dims, steps)
-    x.grad_node, x.slot = node, slot
-    return x

@@ -1,8 +1,12 @@
+from tensorlib._core.graph.node cimport Edge, Node
 from tensorlib._core.graph.op cimport Op, Rule
+from tensorlib._core.tensor.tensor cimport Tensor
 
 cdef object joint_gradients(object source, Op op, object g, bint recorded)
 cpdef object run_rule(object source, Op op, int i, object g, bint recorded)
 cdef object fit(object source, Op op, int i, object grad, bint recorded)
+cdef Tensor end_of(Edge* edge)
+cdef Tensor valueless(int dtype, int ndim, const Py_ssize_t* dims, Node node, int slot)
 cdef object value_of(object source, int place, bint recorded)
 cdef tuple facts_of(object source, int i)
 

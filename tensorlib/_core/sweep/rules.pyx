@@ -15,7 +15,8 @@ from tensorlib._core.apply.halves cimport in_float32, is_half
 from tensorlib._core.base.dtypes cimport BOOL, compute_dtype, dtype_id, dtype_object
 from tensorlib._core.base.shape cimport MAX_NDIM, make_size
 from tensorlib._core.base.upcalls cimport SUM_TO_SIZE, TO, ZMUL, registered
-from tensorlib._core.graph.node cimport OUTPUT, Edge, Node, edge_dims
+from tensorlib._core.graph.modes cimport mode
+from tensorlib._core.graph.node cimport OUTPUT, Edge, Node, edge_dims, new_node, set_edge
 from tensorlib._core.graph.op cimport (
     ATTRIBUTE, DTYPE, GRADIENT, INPUTS, NDIM, NODE, Op, PASS, Rule, SAVED, SHAPE, SPREAD, TANGENT,
     TILES, Want, ZERO,
@@ -24,7 +25,10 @@ from tensorlib._core.graph.saved cimport saved_value
 from tensorlib._core.interpreters.foreign cimport is_taken, shown_tensor, standing
 from tensorlib._core.layout.views cimport new_arranged_as
 from tensorlib._core.reduce.arrange cimport expand_over, reduced_dims, sum_to
-from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, same_shape
+from tensorlib._core.tensor.tensor cimport (
+    Tensor, alias, new_like, new_scalar, new_tensor, over_storage, requires_grad, same_shape,
+    track_tensor,
+)
 from tensorlib._core.tiles.copies cimport cast, zero
 from tensorlib._core.tiles.flat cimport run_loop
 from tensorlib._core.tiles.program cimport MAX_INPUTS, Program
@@ -155,10 +159,21 @@ cpdef object run_rule(object source, Op op, int i, object g, bint recorded):
         values = in_dtype_of(g, values)
     result = call_rule(op, i, rule, values)
     if rule.kind != TILES or "g" in rule.names:
+        if recorded and op.linearity in ("deriv", "jvp") and is_linked(g) == is_linked(result):
+            result = with_zero_slope(source, op, i, result)
         return result
+    if recorded and not is_linked(result):
+        result = with_zero_slope(source, op, i, result)
     if isinstance(g, Tensor) and isinstance(result, Tensor):
         return apply_binary(<Op>registered(ZMUL), g, result)
     return registered(ZMUL)(g, result)
+
+
+cdef bint is_linked(object value) except -1:
+    """Whether a gradient belongs to the graph; of a tuple, as of outputs, whether one does."""
+    if isinstance(value, tuple):
+        return any([is_linked(part) for part in value])
+    return isinstance(value, Tensor) and requires_grad(<Tensor>value)
 
 
 cdef tuple in_dtype_of(object g, tuple values):
@@ -301,3 +316,63 @@ cdef bint is_alike(Op op, int i, Edge* edge, Tensor g) except -1:
                 f"its argument {argument_name(op, i)}, which does not reduce to the argument's "
                 f"{tuple(make_size(edge.ndim, dims))}")
     return same
+
+
+# ---- functions made of linear pieces -------------------------------------------------------------
+
+# What links a value to a tensor that it depends on in steps: its derivative there is zero.
+cdef Op PIECES = Op("linear_pieces", "A value that depends on a tensor in steps.", ("input", "of"))
+PIECES.add_rule("input", lambda g: g, constant=1)
+PIECES.add_rule("of", lambda g: g * 0, constant=0)
+PIECES.add_tangent(lambda d_input: d_input)
+
+
+cdef object with_zero_slope(object source, Op op, int i, object value):
+    """A recorded gradient, or derivative, which belongs to the graph wherever it depends on an
+    input that does.
+
+    Where an operation has kinks and is linear between them (relu, a max pool), the gradient is
+    another one from piece to piece, and has no slope on any: a second derivative is then zero, as
+    that of PyTorch's is, and not an error of an input that is not used.
+    """
+    cdef Rule rule = <Rule>op.rules[i]
+    cdef int k, place
+    if type(source) is not Node or not isinstance(value, Tensor) or not mode().grad or (
+            (<Node>source).edges[i].target == NULL):
+        return value
+    for k in range(rule.n_wants):
+        place = rule.places[k]
+        if rule.wants[k] == SAVED and (
+                place >= OUTPUT or (<Node>source).edges[place].target != NULL):
+            return linked_in_steps(<Tensor>value, end_of(&(<Node>source).edges[i]))
+    return value
+
+
+cdef Tensor linked_in_steps(Tensor value, Tensor of):
+    cdef Node node = new_node(PIECES, 2, 0, 1)
+    cdef Tensor out = alias(value)
+    set_edge(node, 0, value)
+    set_edge(node, 1, of)
+    out.grad_node, out.slot = node, 0
+    track_tensor(out)
+    return out
+
+
+cdef Tensor end_of(Edge* edge):
+    """A tensor with the shape, dtype and history of what an edge goes to; of a leaf itself."""
+    cdef Node target = <Node>edge.target
+    if target.is_leaf:
+        return <Tensor>target.saved[0].tensor
+    return valueless(edge.dtype, edge.ndim, edge_dims(edge), target, edge.slot)
+
+
+cdef Tensor valueless(int dtype, int ndim, const Py_ssize_t* dims, Node node, int slot):
+    """A tensor with a shape and a history, whose elements are one and the same."""
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef Tensor one = new_scalar(dtype), x
+    cdef int d
+    for d in range(ndim):
+        steps[d] = 0
+    x = over_storage(one.storage, one.data_pointer, dtype, ndim, dims, steps)
+    x.grad_node, x.slot = node, slot
+    return x

@@ -1419,6 +1419,8 @@ class Tensor:
         `to("cpu", dtype)`."""
     def to_dense(self, dtype: _DType | None = None) -> Tensor:
         """The tensor itself, as it is dense; in `dtype` if that is given."""
+    def to_device(self, device: _Device, *, stream: Any = None) -> Tensor:
+        """The tensor on a device, in the words of the array API standard: as `x.to(device)`."""
     def to_numpy(self) -> ndarray[Any, Any]:
         """`x.numpy()`, under the name that pandas gave it and that plotting libraries look for."""
     def to_sparse(self, sparse_dim: Any = None, *, layout: Format | None = None) -> Tensor:

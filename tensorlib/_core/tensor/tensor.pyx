@@ -25,7 +25,7 @@ from tensorlib._core.base.upcalls cimport (
     SUB, TRUEDIV, XOR, effect, upcalls,
 )
 
-from tensorlib._core.base.error_names import name_errors, unknown_keyword
+from tensorlib._core.base.error_names import name_errors, type_name, unknown_keyword
 
 cdef extern from "Python.h":
     void PyObject_GC_UnTrack(object value)
@@ -139,7 +139,7 @@ cdef class Tensor:
     def grad(self, value):
         if value is not None:
             if not isinstance(value, Tensor):
-                raise TypeError(f"grad: expected a Tensor or None, got {type(value).__name__}")
+                raise TypeError(f"grad: expected a Tensor or None, got {type_name(value)}")
             if value is self:
                 raise RuntimeError("grad: a tensor can't be its own gradient")
             if (<Tensor>value).type != self.type:

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 
 from tensorlib import func
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.layers import glu as kernels
 from tensorlib._core.tensor.tensor import Tensor
@@ -298,7 +299,7 @@ def glu(input: Tensor, dim: int = -1):
 def usual_dim(name, input):
     """The dim that older programs leave out. It is 0 for images and vectors, else 1."""
     if not isinstance(input, Tensor):
-        raise TypeError(f"{name}: input must be a Tensor, not {type(input).__name__}")
+        raise TypeError(f"{name}: input must be a Tensor, not {type_name(input)}")
     warnings.warn(f"Implicit dimension choice for {name} has been deprecated. Change the call to "
                   "include dim=X as an argument.", stacklevel=3)
     return 0 if input.ndim in (0, 1, 3) else 1

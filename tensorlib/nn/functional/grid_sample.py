@@ -22,10 +22,14 @@ def mirrored(x, low, high):
     return where(turns % 2 == 0, rest + low, high - rest)
 
 
+def unbounded(x, size, align_corners):
+    """Coordinates in [-1, 1] as pixel positions in a dim, or outside of it."""
+    return (x + 1) / 2 * (size - 1) if align_corners else ((x + 1) * size - 1) / 2
+
+
 def places_of(x, size, padding_mode, align_corners):
     """Coordinates in [-1, 1] as pixel positions in a dim."""
-    at = (x + 1) / 2 * (size - 1) if align_corners else ((x + 1) * size - 1) / 2
-    return within(at, size, padding_mode, align_corners)
+    return within(unbounded(x, size, align_corners), size, padding_mode, align_corners)
 
 
 def within(at, size, padding_mode, align_corners):
@@ -68,6 +72,34 @@ def look_formula(input, grid, padding, nearest, align):
         for place, one in zip(places, at):
             weight = weight * (1 - (place - one).abs())
         total = total + looked_up(input, at, n) * weight.unsqueeze(1)
+    return total
+
+
+def cubic_near(d, a):
+    """The kernel of cubic convolution at distances up to 1."""
+    return ((a + 2) * d - (a + 3)) * d * d + 1
+
+
+def cubic_far(d, a):
+    """The kernel of cubic convolution at distances from 1 to 2."""
+    return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+
+
+def cubic_formula(input, grid, padding, align, a=-0.75):
+    """`grid_sample` of images by cubic convolution: each neighbour is padded by itself."""
+    neighbours = []
+    for d, size in enumerate(tuple(input.shape)[2:]):
+        at = unbounded(grid.select(-1, 1 - d), size, align)
+        low = at.detach().floor()
+        t = at - low
+        weights = (cubic_far(t + 1, a), cubic_near(t, a), cubic_near(1 - t, a),
+                   cubic_far(2 - t, a))
+        neighbours.append([(within(low + k, size, padding, align), weight)
+                           for k, weight in zip(range(-1, 3), weights)])
+    total = 0
+    for row, row_weight in neighbours[0]:
+        for column, weight in neighbours[1]:
+            total = total + looked_up(input, [row, column], 2) * (row_weight * weight).unsqueeze(1)
     return total
 
 

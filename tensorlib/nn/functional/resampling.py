@@ -10,7 +10,14 @@ from tensorlib import arange, linspace, stack, tensor
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.adaptive import adaptive_means
 from tensorlib.nn.functional.elementwise_losses import require_floating
-from tensorlib.nn.functional.grid_sample import bilinear_reference, look, look_formula
+from tensorlib.nn.functional.grid_sample import (
+    bilinear_reference,
+    cubic_far,
+    cubic_formula,
+    cubic_near,
+    look,
+    look_formula,
+)
 from tensorlib.ops.declare import composite
 from tensorlib.ops.samples import given, refusals
 
@@ -60,9 +67,33 @@ def combined(x, dim, taps):
 
 
 def cubic_weight(d, a=-0.75):
-    """The kernel of cubic convolution at distances below 2."""
-    return np.where(d <= 1, ((a + 2) * d - (a + 3)) * d * d + 1,
-                    ((a * d - 5 * a) * d + 8 * a) * d - 4 * a)
+    """The kernel of cubic convolution at a distance."""
+    return np.where(d <= 1, cubic_near(d, a), np.where(d < 2, cubic_far(d, a), 0.0))
+
+
+def wide_taps(mode):
+    """As `linear_taps` and `cubic_taps`, of kernels as wide as an element of a smaller result is.
+
+    So no element of the input is left out. The cubic kernel is that of -0.5, as in Pillow.
+    """
+    reach, kernel = (2, lambda d: cubic_weight(d, -0.5)) if mode == "bicubic" else (
+        1, lambda d: np.maximum(1 - d, 0.0))
+
+    def taps(size, count, scale, align_corners):
+        if align_corners:
+            step = (size - 1) / (count - 1) if count > 1 else 0.0
+        else:
+            step = 1 / scale if scale else size / count
+        width = max(step, 1.0)
+        middle = step * (np.arange(count) + 0.5)
+        first = np.maximum((middle - reach * width + 0.5).astype(int), 0)
+        last = np.minimum((middle + reach * width + 0.5).astype(int), size)
+        places = first + np.arange((last - first).max()).reshape(-1, 1)
+        weights = np.where(places < last, kernel(np.abs(places - middle + 0.5) / width), 0.0)
+        total = weights.sum(0)
+        weights /= np.where(total == 0, 1.0, total)
+        return zip(np.minimum(places, size - 1), weights)
+    return taps
 
 
 def nearest(size, count, scale, exact):
@@ -125,18 +156,20 @@ def interpolate(input: Tensor, size=None, scale_factor=None, mode="nearest", ali
     """Sequences, images or volumes brought to another size, or made larger by a factor.
 
     mode: "nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear" or "area".
-    align_corners: the first and the last elements stay where they are.
+    align_corners: the first and the last elements stay where they are. antialias: what is made
+    smaller is averaged over as many elements as one of the result covers, of images alone.
     Shapes: (B, C, *) -> (B, C, *size).
-    Raises: ValueError for a size and a factor or neither, NotImplementedError for a mode that does
-    not fit to the dims and for `antialias`, RuntimeError.
+    Raises: ValueError for a size and a factor or neither and for an `antialias` of other modes,
+    NotImplementedError for a mode that does not fit to the dims, RuntimeError.
     """
     require_floating("interpolate", input)
     n = input.ndim - 2
     if n not in (1, 2, 3):
         raise NotImplementedError("interpolate: expects 3 to 5 dims, got shape "
                                   f"{tuple(input.shape)}")
-    if antialias:
-        raise NotImplementedError("interpolate: antialias is not supported")
+    if antialias and (n != 2 or mode not in ("bilinear", "bicubic")):
+        raise ValueError("interpolate: antialias is for images and the modes 'bilinear' and "
+                         f"'bicubic', got {mode!r} and {input.ndim} dims")
     if mode in ("nearest", "nearest-exact", "area") and align_corners is not None:
         raise ValueError("interpolate: align_corners option can only be set with the interpolating "
                          "modes: linear | bilinear | bicubic | trilinear")
@@ -159,7 +192,8 @@ def interpolate(input: Tensor, size=None, scale_factor=None, mode="nearest", ali
             places = nearest(old, new, factor, mode == "nearest-exact")
             input = input.index_select(2 + d, tensor(places))
         else:
-            taps = cubic_taps if mode == "bicubic" else linear_taps
+            taps = wide_taps(mode) if antialias else (
+                cubic_taps if mode == "bicubic" else linear_taps)
             input = combined(input, 2 + d, taps(old, new, factor, bool(align_corners)))
     return input.to(dtype)
 
@@ -237,21 +271,27 @@ def grid_sample(input: Tensor, grid: Tensor, mode="bilinear", padding_mode="zero
                 align_corners=None):
     """Images looked at in places given as coordinates from -1 to 1, the last dim first.
 
-    mode: "bilinear" or "nearest". padding_mode: "zeros", "border" or "reflection", what lies
-    outside. Shapes: (B, C, H, W), (B, *, *, 2) -> (B, C, *, *); with a dim more, too.
-    Raises: ValueError for another mode, NotImplementedError for "bicubic", RuntimeError for sizes.
+    mode: "bilinear", "nearest" or, of images, "bicubic". padding_mode: "zeros", "border" or
+    "reflection", what lies outside.
+    Shapes: (B, C, H, W), (B, *, *, 2) -> (B, C, *, *); with a dim more, too.
+    Raises: ValueError for another mode, RuntimeError for sizes.
     Source: Jaderberg et al., "Spatial Transformer Networks", NIPS 2015.
     """
     require_floating("grid_sample", input)
-    if mode == "bicubic":
-        raise NotImplementedError("grid_sample: mode 'bicubic' is not supported")
-    if mode not in ("bilinear", "nearest") or padding_mode not in ("zeros", "border", "reflection"):
+    if mode not in ("bilinear", "nearest", "bicubic") or (
+            padding_mode not in ("zeros", "border", "reflection")):
         raise ValueError(f"grid_sample: got mode {mode!r} and padding_mode {padding_mode!r}")
     n = input.ndim - 2
     if n not in (2, 3) or grid.ndim != n + 2 or grid.shape[-1] != n or (
             grid.shape[0] != input.shape[0] or 0 in tuple(input.shape)[2:]):
         raise RuntimeError(f"grid_sample: a grid of shape {tuple(grid.shape)} does not fit to an "
                            f"input of shape {tuple(input.shape)}")
+    if mode == "bicubic":
+        if n != 2:
+            raise RuntimeError(f"grid_sample: bicubic is for images, got {input.ndim} dims")
+        wide = input.float() if input.itemsize == 2 else input      # one rounding at the end
+        places = grid.float() if grid.itemsize == 2 else grid
+        return cubic_formula(wide, places, padding_mode, bool(align_corners)).to(input.dtype)
     if n == 2 and input.shape[2] * input.shape[3] < 2 ** 29 and input.dtype == grid.dtype:
         return look(input, grid, padding_mode, mode == "nearest", bool(align_corners))
     return look_formula(input, grid, padding_mode, mode == "nearest", bool(align_corners))

@@ -5,8 +5,9 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from tensorlib._core.graph.handles import RemovableHandle
+from tensorlib._core.base.error_names import shown
 from tensorlib._core.base.importing import deferred
+from tensorlib._core.graph.handles import RemovableHandle
 
 # few models have hooks on gradients
 Passage = deferred("tensorlib.nn.modules.backward_hooks", "Passage")
@@ -152,6 +153,37 @@ def call_with_hooks(module, args, kwargs):
     if compiled is None or everywhere or module._own_hooks():
         return call_eagerly(module, *args, **kwargs)
     return compiled.function(*args, **kwargs)
+
+
+def name_module(module, error):
+    """Lets an error say in which part of the outermost module it was raised, by a note.
+
+    Its traceback shows one frame of the library where several lie one above the other. The note
+    is that of the innermost module, and each one outside of it puts the part's name before it.
+    """
+    if not isinstance(error, MemoryError):
+        shown(error, module.forward)
+    notes = getattr(error, "__notes__", None)
+    part = notes[-1] if notes else None
+    if type(part) is PartNote:
+        name = next((name for name, child in module.named_children() if child is part.module), None)
+        if name is not None:
+            notes[-1] = PartNote(module, f"{name}.{part.path}" if part.path else name, part.text)
+    else:
+        text = repr(module)
+        error.add_note(PartNote(module, "", text if "\n" not in text else type(module).__name__))
+
+
+class PartNote(str):
+    """A note that names the module in which an error was raised, by its path from another."""
+
+    def __new__(cls, module, path, text):
+        note = super().__new__(cls, f"in {path}: {text}" if path else f"in {text}")
+        note.module, note.path, note.text = module, path, text
+        return note
+
+    def __reduce__(self):
+        return str, (str(self),)
 
 
 def call_eagerly(module, /, *args, **kwargs):

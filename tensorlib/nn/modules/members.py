@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 from tensorlib import Tensor
+from tensorlib._core.base.error_names import type_name
 from tensorlib.nn.modules.registered import members_of
 from tensorlib.nn.parameter import Buffer, Parameter
 
@@ -84,7 +85,7 @@ class Members:
         """
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(f"register_buffer: '{name}' must be a Tensor or None, got "
-                            f"{type(tensor).__name__}")
+                            f"{type_name(tensor)}")
         check_name(self, "_buffers", name)
         register(self, "_buffers", name, tensor)
         self._non_persistent_buffers_set.discard(name)

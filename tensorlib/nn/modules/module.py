@@ -27,6 +27,7 @@ from tensorlib.nn.modules.hooks import (
     call_eagerly,
     call_with_hooks,
     everywhere,
+    name_module,
     registered,
     set_compiled_call,
 )
@@ -76,9 +77,13 @@ class Module(Hooked, Stated):
             f"Module [{type(self).__name__}] is missing the required \"forward\" function")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._hooks is None:
-            return self.forward(*args, **kwargs)
-        return call_with_hooks(self, args, kwargs)
+        try:
+            if self._hooks is None:
+                return self.forward(*args, **kwargs)
+            return call_with_hooks(self, args, kwargs)
+        except Exception as error:
+            name_module(self, error)
+            raise
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Makes calls of this module replays of a captured program.

@@ -5,6 +5,7 @@ from operator import index as as_int
 from typing import Any
 
 from tensorlib import Tensor, empty, zeros
+from tensorlib._core.base.error_names import type_name
 from tensorlib.nn import init
 from tensorlib.nn.functional import recurrent as functions
 from tensorlib.nn.modules.module import Module
@@ -248,7 +249,7 @@ class LSTM(RNNBase):
         """The hidden states of the last layer, and the last (hidden, cell) of each layer."""
         if hx is not None and not isinstance(hx, (tuple, list)):
             raise TypeError("LSTM: hx must be a pair of Tensors (h, c), not "
-                            f"{type(hx).__name__}")
+                            f"{type_name(hx)}")
         out, (hidden, cell) = self.run(input, None if hx is None else tuple(hx))
         return out, (hidden, cell)
 
@@ -369,6 +370,6 @@ class LSTMCell(RNNCellBase):
         """The hidden state and the cell after the step."""
         if hx is not None and (not isinstance(hx, (tuple, list)) or len(hx) != 2):
             raise TypeError("LSTMCell: hx must be a pair of Tensors (h, c), not "
-                            f"{type(hx).__name__}")
+                            f"{type_name(hx)}")
         hidden, cell = self.step("lstm", input, None if hx is None else tuple(hx), 2)
         return hidden, cell

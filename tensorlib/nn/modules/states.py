@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from tensorlib import Tensor, no_grad
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.graph.handles import RemovableHandle
 from tensorlib.nn.modules.hooks import registered
 from tensorlib.nn.modules.members import Members
@@ -227,7 +228,7 @@ def own_state(module):
 def unfit(key, tensor, value):
     """Why a value of a state can't go into a tensor of the module, or None."""
     if not isinstance(value, Tensor):
-        return f"{key} must be a Tensor, got {type(value).__name__}"
+        return f"{key} must be a Tensor, got {type_name(value)}"
     if is_lazy(value) and not is_lazy(tensor):
         return f"{key} is uninitialized in the state and initialized in the module"
     if is_lazy(tensor) or value.shape == tensor.shape or (tensor.ndim, value.shape) == (0, (1,)):

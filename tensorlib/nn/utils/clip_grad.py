@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from tensorlib import Tensor, linalg, no_grad, stack, tensor
+from tensorlib import Tensor, distributed, inf, linalg, maximum, no_grad, stack, tensor
 from tensorlib._core.interpreters.capture import capture
 
 Given = Tensor | Iterable[Any]
@@ -64,10 +64,39 @@ def clip_grad_norm_(parameters: Given, max_norm: float, norm_type: float = 2.0,
     """
     named = [(name, parameter) for name, parameter in with_names(parameters)
              if parameter.grad is not None]
-    total = get_total_norm([(name, parameter.grad) for name, parameter in named], norm_type,
-                           error_if_nonfinite, foreach)
+    shared = [each for each in named if group_of(each[1]) is not None]
+    if shared:
+        total = norm_over_ranks(named, shared, norm_type, error_if_nonfinite)
+    else:
+        total = get_total_norm([(name, parameter.grad) for name, parameter in named], norm_type,
+                               error_if_nonfinite, foreach)
     clip_grads_with_norm_(named, max_norm, total, foreach)
     return total
+
+
+def group_of(parameter: Tensor) -> Any:
+    """The ranks that a parameter is shared out among, or None."""
+    return getattr(parameter, "shard_group", None)
+
+
+def norm_over_ranks(named: list[tuple[str, Tensor]], shared: list[tuple[str, Tensor]],
+                    norm_type: float, error_if_nonfinite: bool) -> Tensor:
+    """The norm of all gradients, where each rank has its stretches of some; the same on all."""
+    power = float(norm_type)
+    with no_grad():
+        total = tensor(0.0)
+        for group in dict.fromkeys(group_of(parameter) for _, parameter in named):
+            own = get_total_norm([parameter.grad for _, parameter in named
+                                  if group_of(parameter) is group], norm_type)
+            part = own if power == inf else own ** power
+            if group is not None:
+                distributed.all_reduce(part, "max" if power == inf else "sum", group)
+            total = maximum(total.to(part.dtype), part) if power == inf else total + part
+        total = total if power == inf else total ** (1 / power)
+        if error_if_nonfinite and not bool(total.isfinite()):
+            raise RuntimeError(f"The total norm of order {power} for gradients is non-finite ("
+                               f"{total.item()}), so it cannot be clipped")
+        return total
 
 
 def clip_grad_value_(parameters: Given, clip_value: float, foreach: bool | None = None) -> None:

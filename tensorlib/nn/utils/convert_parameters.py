@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from tensorlib import Tensor, cat
+from tensorlib._core.base.error_names import type_name
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
@@ -20,7 +21,7 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     Raises: TypeError for what is no tensor, RuntimeError for too few elements.
     """
     if not isinstance(vec, Tensor):
-        raise TypeError(f"vector_to_parameters: expected a Tensor, got {type(vec).__name__}")
+        raise TypeError(f"vector_to_parameters: expected a Tensor, got {type_name(vec)}")
     parameters = list(parameters)
     wanted = sum(parameter.numel() for parameter in parameters)
     if vec.numel() < wanted:

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tensorlib import Tensor, no_grad
+from tensorlib._core.base.error_names import type_name
 from tensorlib.nn.modules.container import ModuleDict, ModuleList
 from tensorlib.nn.modules.module import Module
 from tensorlib.nn.parameter import Parameter
@@ -124,7 +125,7 @@ def inverted(modules: Sequence[Module], value: Any, needed: bool = False) -> Any
                                    "right_inverse, so its tensor can't be assigned to")
     if not isinstance(value, (Tensor, Sequence)):
         raise ValueError("right_inverse: must return a Tensor or a sequence of tensors, got "
-                         f"{type(value).__name__}")
+                         f"{type_name(value)}")
     for each in [value] if isinstance(value, Tensor) else value:
         check_tensor(each, "right_inverse")
     return value

@@ -3,9 +3,11 @@
 import numpy as np
 
 from tensorlib._core.base.dtypes import BY_NAME
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.shape import broadcast_shapes, wrap
 from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.index.combining import combined_along
+from tensorlib._core.index.keys import SharedIndex
 from tensorlib._core.interpreters.foreign import elements_known
 from tensorlib._core.layout import views
 from tensorlib._core.tensor.tensor import Tensor
@@ -14,6 +16,7 @@ from tensorlib.ops.declare import composite, op
 from tensorlib.ops.index.indexing import (
     check_mask, counted, gather, parsed, put_index, spread_index, vector,
 )
+from tensorlib.ops.index.rows import put_in_rows
 from tensorlib.ops.index.scattering import elements_at
 from tensorlib.ops.late import declared
 from tensorlib.ops.pointwise.comparison import where
@@ -66,7 +69,7 @@ def key_of(name, input, indices):
     for i, index in enumerate(indices):
         if not isinstance(index, (Tensor, np.ndarray)):
             raise TypeError(f"{name}: expected a Tensor as element {i} of indices, got "
-                            f"{type(index).__name__}")
+                            f"{type_name(index)}")
     if not indices:
         raise IndexError(f"{name}: indices must have at least one tensor")
     like = views.expand(views.zeros((), input.dtype), input.shape)    # of a batch: of one example
@@ -95,7 +98,10 @@ def index_put(input: Tensor, indices, values: Tensor, accumulate=False):
     if values.dtype is not input.dtype:
         raise RuntimeError("index_put: source and destination dtypes must match, got "
                            f"{values.dtype} and {input.dtype}")
-    key = key_of("index_put", input, indices)
+    try:
+        key = key_of("index_put", input, indices)
+    except SharedIndex:                          # each example of a batch has positions of its own
+        return put_in_rows(input, indices, values, accumulate)
     if not accumulate:
         return put_index(input, values, key)
     return input + spread_index(values, input.shape, key)
@@ -120,7 +126,7 @@ def put(input: Tensor, index, source: Tensor, accumulate=False):
     Raises: RuntimeError for another number of elements or another dtype, IndexError, TypeError.
     """
     if not isinstance(index, (Tensor, np.ndarray)):
-        raise TypeError(f"put: index must be a Tensor, got {type(index).__name__}")
+        raise TypeError(f"put: index must be a Tensor, got {type_name(index)}")
     index = index.reshape(-1)
     if source.numel() != index.shape[0]:
         raise RuntimeError(f"put: index and source must have as many elements, got "
@@ -221,7 +227,7 @@ def scatter_reduced(input: Tensor, src: Tensor, dim, index, reduce):
     """The product or an extreme of elements and those of `src` at positions along a dim, which
     were checked: see `scatter_reduce`."""
     if not isinstance(index, Tensor):
-        raise TypeError(f"scatter_reduced: index must be a Tensor, not {type(index).__name__}")
+        raise TypeError(f"scatter_reduced: index must be a Tensor, not {type_name(index)}")
     return combined_along(input, src, dim, index, reduce)
 
 

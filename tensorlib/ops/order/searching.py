@@ -4,6 +4,7 @@ import numpy as np
 
 from tensorlib._core.arrays.arrays import from_numpy
 from tensorlib._core.arrays.convert import asarray
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.base.storage import check_room
 from tensorlib._core.index.gather import check_positions
@@ -213,7 +214,7 @@ def value_of(name, values):
     if isinstance(values, (int, float)):
         return asarray(values)
     if not is_tensor(values):
-        raise TypeError(f"{name}: expected a Tensor or a number, got {type(values).__name__}")
+        raise TypeError(f"{name}: expected a Tensor or a number, got {type_name(values)}")
     return values
 
 
@@ -248,7 +249,7 @@ def searchsorted(sorted_sequence: Tensor, input, *, out_int32=False, right=False
 def sequence_in_order(sequence, sorter):
     """The rows in the order that `sorter` gives them. Raises: RuntimeError, TypeError."""
     if not isinstance(sorter, Tensor):
-        raise TypeError(f"searchsorted: sorter must be a Tensor, not {type(sorter).__name__}")
+        raise TypeError(f"searchsorted: sorter must be a Tensor, not {type_name(sorter)}")
     check_positions("searchsorted", sorter)
     if sorter.shape != sequence.shape:
         raise RuntimeError("searchsorted: boundary and sorter must have the same size, got "
@@ -302,7 +303,7 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
     """
     if not any(map(is_tensor, (elements, test_elements))):
         raise TypeError("isin: expected a Tensor among elements and test_elements, got "
-                        f"{type(elements).__name__} and {type(test_elements).__name__}")
+                        f"{type_name(elements)} and {type_name(test_elements)}")
     elements, others = value_of("isin", elements), value_of("isin", test_elements)
     for x in (elements, others):
         refuse_bools("isin", x, RuntimeError)

@@ -2,6 +2,7 @@
 
 from tensorlib._core.base.device import META, device as device_type, require_device
 from tensorlib._core.base.dtypes import BY_NAME
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.formats import RANKS, contiguous_format, preserve_format
 from tensorlib._core.layout import reinterpret, views
 from tensorlib._core.tensor.meta import NoData
@@ -17,7 +18,7 @@ def target_dtype(self: Tensor, *args, dtype=None, device=None, copy=False, non_b
         return [to_format, self, args, memory_format, dtype, device, copy, other]
     if other is not None:
         if not isinstance(other, Tensor):
-            raise TypeError(f"to: other must be a Tensor, not {type(other).__name__}")
+            raise TypeError(f"to: other must be a Tensor, not {type_name(other)}")
         dtype, device = other.dtype, other.device
     flags = [arg for arg in args if isinstance(arg, bool)]        # non_blocking, then copy
     if len(flags) > 1:

@@ -5,6 +5,7 @@ from numbers import Number
 import numpy as np
 
 from tensorlib._core.base.dtypes import BY_NAME
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.tensor.tensor import Tensor, attach
 from tensorlib.ops.declare import alias, composite, elementwise, publish
 from tensorlib.ops.pointwise.arithmetic import EDGES
@@ -128,7 +129,7 @@ def both_or_places(condition, input=None, other=None):
     if input is not None or other is not None:
         return condition, input, other
     if not isinstance(condition, Tensor):
-        raise TypeError(f"where: condition must be a Tensor, not {type(condition).__name__}")
+        raise TypeError(f"where: condition must be a Tensor, not {type_name(condition)}")
     return [places_of_true, condition]
 
 

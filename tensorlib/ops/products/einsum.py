@@ -11,6 +11,7 @@ from math import prod
 import numpy as np
 
 from tensorlib._core.apply.halves import rounded_once
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import Tensors, composite
 from tensorlib.ops.late import declared
@@ -365,7 +366,7 @@ def planned(equation, operands):
         raise ValueError("einsum: must specify the equation and at least one operand")
     for i, x in enumerate(operands):
         if not isinstance(x, Tensor):
-            raise TypeError(f"einsum: expected a Tensor as operand {i}, got {type(x).__name__}")
+            raise TypeError(f"einsum: expected a Tensor as operand {i}, got {type_name(x)}")
     if len(PLANS) >= MOST_PLANS:
         for key in list(PLANS)[:MOST_PLANS // 2]:
             PLANS.pop(key, None)

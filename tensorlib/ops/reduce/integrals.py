@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.create.creation import plain_number
 from tensorlib._core.interpreters.foreign import is_tensor
@@ -82,7 +83,7 @@ def trapezoids(name, y, x, dx, dim):
     if dx is not None:
         raise TypeError(f"{name}: takes x or dx, not both")
     if not is_tensor(x):
-        raise TypeError(f"{name}: x must be a Tensor, got {type(x).__name__}")
+        raise TypeError(f"{name}: x must be a Tensor, got {type_name(x)}")
     refuse_bools(name, x, RuntimeError)
     if x.ndim <= 1:
         if x.numel() != y.shape[dim]:

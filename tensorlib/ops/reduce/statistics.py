@@ -7,6 +7,7 @@ import numpy as np
 
 from tensorlib._core.apply.elementwise import UnsupportedDtype
 from tensorlib._core.base.dtypes import BY_NAME
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.create.creation import plain_number
 from tensorlib._core.reduce import counts
 from tensorlib._core.reduce.search import insertion_places
@@ -50,7 +51,7 @@ def bincount(input: Tensor, weights=None, minlength=0):
     if weights is None:
         return counts.bincount(input, least)
     if not isinstance(weights, Tensor):
-        raise TypeError(f"bincount: weights must be a Tensor, got {type(weights).__name__}")
+        raise TypeError(f"bincount: weights must be a Tensor, got {type_name(weights)}")
     if weights.shape != input.shape:
         raise RuntimeError("bincount: weights should be 1-d and have the same length as input, got "
                            f"{list(weights.shape)} and {list(input.shape)}")
@@ -155,7 +156,7 @@ def histogram(input: Tensor, bins=100, *, range=None, weight=None, density=False
     weights = None
     if weight is not None:
         if not isinstance(weight, Tensor):
-            raise TypeError(f"histogram: weight must be a Tensor, got {type(weight).__name__}")
+            raise TypeError(f"histogram: weight must be a Tensor, got {type_name(weight)}")
         if weight.shape != input.shape:
             raise RuntimeError("histogram: weight should have the shape of the input, got "
                                f"{list(weight.shape)} and {list(input.shape)}")
@@ -234,7 +235,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
 def check_weights(name, factors, n):
     """Raises RuntimeError for weights that `cov` cannot take, TypeError for what is no Tensor."""
     if not isinstance(factors, Tensor):
-        raise TypeError(f"cov: {name} must be a Tensor, got {type(factors).__name__}")
+        raise TypeError(f"cov: {name} must be a Tensor, got {type_name(factors)}")
     if factors.ndim > 1 or factors.numel() != n:
         raise RuntimeError(f"cov: {name} must be a vector of {n} numbers, got shape "
                            f"{tuple(factors.shape)}")

@@ -9,6 +9,7 @@ import numpy as np
 
 from tensorlib._core.base.shape import broadcast_shapes as shape_of_both
 from tensorlib._core.arrays.arrays import from_numpy
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.shape import Size, wrap
 from tensorlib._core.base.storage import check_room
 from tensorlib._core.tensor.tensor import Tensor
@@ -42,7 +43,7 @@ def unpacked(name, tensors):
         tensors = tensors[0]
     for i, x in enumerate(tensors):
         if not isinstance(x, Tensor):
-            raise TypeError(f"{name}: expected a Tensor as element {i}, got {type(x).__name__}")
+            raise TypeError(f"{name}: expected a Tensor as element {i}, got {type_name(x)}")
     return tuple(tensors)
 
 

@@ -1,12 +1,13 @@
-"""Mixed precision under PyTorch's names: `autocast` changes no dtype, `GradScaler` works in full.
+"""Mixed precision under PyTorch's names: `autocast` and `GradScaler`.
 
-On CPUs without instructions for it, products of bfloat16 cost more than those of float32: they are
-converted on the way. So `autocast` changes no dtype: results are as exact as those without it, and
-no slower. `GradScaler` scales losses and gradients in full.
+Which dtype an operation has under `autocast` follows from its record: products and convolutions
+are those that count multiplications, and what adds up belongs to the families of reductions, of
+losses and of `linalg`. On CPUs without instructions for it, products of half types are no faster
+than those of float32, as they are converted on the way; they take half of the memory.
 
 >>> with tensorlib.autocast("cpu", dtype=tensorlib.bfloat16):
 ...     (tensorlib.ones(2, 2) @ tensorlib.ones(2, 2)).dtype
-tensorlib.float32
+tensorlib.bfloat16
 """
 
 from collections.abc import Callable
@@ -26,13 +27,13 @@ __getattr__, __dir__ = on_first_use(__name__, {"GradScaler": "grad_scaler"})
 
 def custom_fwd(fwd: Callable[..., Any] | None = None, *, device_type: str = "cuda",
                cast_inputs: Any = None) -> Callable[..., Any]:
-    """A `forward` of `autograd.Function` as it is: `autocast` changes nothing in it."""
+    """A `forward` of `autograd.Function` as it is: `autocast` holds in it as it does around it."""
     return (lambda function: function) if fwd is None else fwd
 
 
 def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str = "cuda"
                ) -> Callable[..., Any]:
-    """A `backward` of `autograd.Function` as it is, as `custom_fwd`."""
+    """A `backward` of `autograd.Function` as it is: no `autocast` holds in a sweep."""
     return (lambda function: function) if bwd is None else bwd
 
 explain(vars(), __all__)

@@ -1,4 +1,4 @@
-"""`autocast`, which changes no dtype."""
+"""`autocast`: products in a half type, what adds up in float32, by the record of each operation."""
 
 import warnings
 from _thread import _local as local   # of `threading`, which an import is not worth
@@ -8,13 +8,25 @@ from typing import Any
 
 from tensorlib._core.base.device import device
 from tensorlib._core.base.dtypes import BY_NAME
+from tensorlib._core.base.settings import AttributeSwap, Held
+from tensorlib._core.interpreters.foreign import is_tensor
+from tensorlib._core.interpreters.stack import Interpreter
+from tensorlib._core.sweep.sweep import sweep
+
+FLOAT32, FLOAT64 = BY_NAME["float32"], BY_NAME["float64"]
+HALVES = (BY_NAME["bfloat16"], BY_NAME["float16"])
+# Families of operations that add up, or whose results overflow half types.
+WIDE = ("tensorlib.ops.reduce.", "tensorlib.linalg.", *(
+    f"tensorlib.nn.functional.{losses}" for losses in (
+        "elementwise_losses", "likelihoods", "margins", "sequences", "adaptive")))
+# Products whose kernels take no half types: operands and results are rounded to these.
+ROUNDED = ("tensorlib.nn.functional.attention_tiles", "tensorlib.nn.functional.recurrent_steps")
 
 
 class _State(local):
-    """What the innermost `autocast` of this thread asked for on the CPU."""
+    """The innermost `autocast` of this thread for the CPU, or None."""
 
-    enabled = False
-    dtype = BY_NAME["bfloat16"]
+    innermost: Any = None
 
 
 _state = _State()
@@ -25,15 +37,21 @@ def is_autocast_available(device_type: str) -> bool:
     return device(device_type).type == "cpu"
 
 
-class autocast:
-    """A context, or a decorator, that asks for mixed precision. Here it changes no dtype.
+class autocast(Interpreter):
+    """A context, or a decorator, of mixed precision: products and convolutions take half types.
 
-    dtype: bfloat16, the default, or float16. enabled: whether it asks at all.
+    Their float32 tensors are cast to `dtype`. Sums and other reductions, losses and what
+    `tensorlib.linalg` has take float32, and where float32 meets half types in another operation
+    it is computed in float32. Other operations keep their dtypes, as do float64 and forms that
+    write (`out=`, `add_`). Backward sweeps have the dtypes of the forward pass.
+
+    dtype: bfloat16, the default, or float16. enabled: False switches it off inside another.
     Raises: RuntimeError for a device that nobody knows, ValueError for what is no string.
 
+    >>> x = tensorlib.ones(2, 2)
     >>> with tensorlib.autocast("cpu"):
-    ...     tensorlib.is_autocast_enabled("cpu")
-    True
+    ...     (x @ x).dtype, (x @ x).sum().dtype
+    (tensorlib.bfloat16, tensorlib.float32)
     """
 
     def __init__(self, device_type: str, dtype: Any = None, enabled: bool = True,
@@ -46,22 +64,12 @@ class autocast:
         if enabled and self.device != "cpu":
             warnings.warn(f"autocast: {self.device!r} is not available. Disabling.", stacklevel=2)
             enabled = False
-        elif enabled and dtype not in (BY_NAME["bfloat16"], BY_NAME["float16"]):
+        elif enabled and dtype not in HALVES:
             warnings.warn(f"autocast: takes bfloat16 and float16, got {dtype}. Disabling.",
                           stacklevel=2)
             enabled = False
         self.fast_dtype = dtype
         self._enabled = enabled
-        self._before: list[tuple[bool, Any]] = []
-
-    def __enter__(self) -> "autocast":
-        self._before.append((_state.enabled, _state.dtype))
-        if self.device == "cpu":
-            _state.enabled, _state.dtype = self._enabled, self.fast_dtype
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        _state.enabled, _state.dtype = self._before.pop()
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
@@ -70,12 +78,62 @@ class autocast:
                 return function(*args, **kwargs)
         return under
 
+    # ---- as an interpreter ---------------------------------------------------------------------
+
+    def settings(self) -> Any:
+        """Makes it the innermost one of its thread, in compiled code."""
+        return None if self.device != "cpu" else Held(
+            (AttributeSwap(_state, "innermost"),), (self,))
+
+    def call(self, op: Any, args: Any, kwargs: Any) -> Any:
+        """What an operation gives for tensors of the dtype that it is computed in."""
+        cast = self.cast(op, args, kwargs)
+        if cast is args or op.multiplications is None or op.family not in ROUNDED:
+            return self.below(op, cast, kwargs)
+        result = self.below(op, tuple([in_dtype(x, FLOAT32) for x in cast]), kwargs)
+        return in_dtype(result, self.fast_dtype)
+
+    def sweep(self, roots: Any, grads: Any, **options: Any) -> Any:
+        """Its operations are left as they are, in the dtypes that the forward pass gave them."""
+        return sweep(roots, grads, **options)
+
+    def cast(self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """The arguments, those that are tensors in the dtype of the operation."""
+        if _state.innermost is not self or not self._enabled or kwargs.get("out") is not None:
+            return args
+        dtypes = {x.dtype for x in flattened(args) if is_tensor(x) and x.is_floating_point()}
+        if FLOAT64 in dtypes or not dtypes:
+            return args
+        if op.multiplications is not None:
+            target = self.fast_dtype
+        elif op.family.startswith(WIDE) or len(dtypes) > 1:
+            target = FLOAT32
+        else:
+            return args
+        return args if dtypes == {target} else tuple([in_dtype(x, target) for x in args])
+
+
+def flattened(args: tuple[Any, ...]) -> list[Any]:
+    """Arguments, and what those that are sequences hold."""
+    return [x for part in args for x in (part if isinstance(part, (tuple, list)) else (part,))]
+
+
+def in_dtype(value: Any, dtype: Any) -> Any:
+    """A tensor of floats, or those in a sequence, in a dtype; anything else as it is."""
+    if isinstance(value, (tuple, list)):
+        parts = [in_dtype(x, dtype) for x in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    return value.to(dtype) if is_tensor(value) and value.is_floating_point() else value
+
 
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
     """Whether this thread is under an `autocast` for a device, named by its type."""
-    return device(device_type).type == "cpu" and _state.enabled
+    return device(device_type).type == "cpu" and (
+        _state.innermost is not None and _state.innermost._enabled)
 
 
 def get_autocast_dtype(device_type: str) -> Any:
     """The dtype that the innermost `autocast` for a device asked for, or its default."""
-    return _state.dtype if device(device_type).type == "cpu" else BY_NAME["float16"]
+    if device(device_type).type != "cpu":
+        return BY_NAME["float16"]
+    return BY_NAME["bfloat16"] if _state.innermost is None else _state.innermost.fast_dtype

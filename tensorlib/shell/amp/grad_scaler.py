@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tensorlib._core.base.device import device as device_type
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd import no_grad
 from tensorlib.ops.declare import FUNCTIONS
@@ -53,7 +54,7 @@ class GradScaler:
             scaled = [self.scale(output) for output in outputs]
             return tuple(scaled) if isinstance(outputs, tuple) else scaled
         raise ValueError("GradScaler.scale: expected a Tensor or an iterable of Tensors, got "
-                         f"{type(outputs).__name__}")
+                         f"{type_name(outputs)}")
 
     def unscale_(self, optimizer: Any) -> None:
         """Divides the gradients of an optimizer's parameters by the scale: to clip them, say.

@@ -19,6 +19,7 @@ from typing import Any, Generic, TypeVar, cast
 
 import tensorlib as tl
 from tensorlib import Generator, Tensor
+from tensorlib._core.base.error_names import type_name
 
 __all__ = [
     "ChainDataset", "ConcatDataset", "Dataset", "IterableDataset", "StackDataset", "Subset",
@@ -123,7 +124,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
         for i, tensor in enumerate(tensors):
             if not isinstance(tensor, Tensor):
                 raise TypeError(
-                    f"TensorDataset: argument {i} must be a Tensor, not {type(tensor).__name__}")
+                    f"TensorDataset: argument {i} must be a Tensor, not {type_name(tensor)}")
             if tensor.ndim == 0:
                 raise ValueError(f"TensorDataset: argument {i} has no dimensions, so no rows")
         if not tensors:

@@ -16,6 +16,7 @@ from tensorlib.utils.data.worker import Plan, Reply, described, run
 
 __all__ = ["Pool", "WorkerDied"]
 
+LOOK_FOR_DEATHS = 1.0    # seconds between looks: a child of a killed worker holds its pipes open
 GRACE = 1.0        # seconds that workers have to end by themselves, and then again at a SIGTERM
 
 
@@ -86,7 +87,11 @@ class Pool:
     def _read(self, timeout: float | None) -> None:
         """Takes in the replies that are there, or waits for one."""
         ended = []
-        for key, _ in self.selector.select(timeout):
+        events = self.selector.select(
+            LOOK_FOR_DEATHS if timeout is None else min(timeout, LOOK_FOR_DEATHS))
+        if not events:
+            ended = [i for i, process in enumerate(self.processes) if process.exitcode is not None]
+        for key, _ in events:
             if isinstance(key.fileobj, Channel):
                 self._receive(key.data, key.fileobj)
             else:
