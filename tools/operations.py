@@ -171,7 +171,7 @@ def page():
 
 def heading(module):
     """The title of a family: the first sentence of its module."""
-    return inspect.getdoc(module).partition("\n")[0].partition(".")[0]
+    return re.split(r"\.(?:\s|$)", inspect.getdoc(module).partition("\n")[0])[0]
 
 
 def anchor(title):

@@ -62,7 +62,7 @@ def text_of(entry, arguments, keywords):
 def fitness(call):
     """How far a call is from the length that reads well; what has no numbers is last."""
     empty = "[]" in call or not any(c.isdigit() for c in call)
-    return empty, abs(len(call) - 60)
+    return empty, call.count("[[["), abs(len(call) - 60)
 
 
 def literal(value):
