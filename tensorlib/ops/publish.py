@@ -21,7 +21,7 @@ def publish(name, function, doc, method=True, public=True):
     function.__name__ = function.__qualname__ = name
     function.__module__ = "tensorlib"
     function.__doc__ = doc
-    if not (doc or "").startswith("In-place form of"):      # which has the description
+    if doc and not doc.startswith("In-place form of"):      # which has the description
         function.__doc__ = explained(doc, name, [p.name for p in signature_parameters(function)])
     if public:
         put_function(name, function)
