@@ -13,6 +13,7 @@ from math import prod
 import tensorlib
 from tensorlib import empty, where, zeros_like
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.batch.values import batched
 from tensorlib.distributed.collectives import operation_for
 from tensorlib.distributed.errors import DistError
 from tensorlib.distributed.group import ProcessGroup, groups
@@ -208,6 +209,21 @@ def all_to_all(input: Tensor, sent=(), taken=(), group=SELF):
 @all_to_all.vjp("input")
 def all_to_all_vjp(g, sent, taken, group):
     return all_to_all(g, taken, sent, group)
+
+
+# ---- batches of examples -------------------------------------------------------------------------
+
+@batched(all_reduce, reduce_to, broadcast_from)
+def element_by_element(op, level, tensors, attributes):
+    """A batch is sent at once, as one tensor: its elements are combined with those in their places.
+    """
+    return op.function(tensors[0].value, **attributes)
+
+
+@batched(all_gather, reduce_scatter, all_to_all)
+def row_by_row(op, level, tensors, attributes):
+    """A batch is sent at once, behind the rows of its examples, which are what the ranks share."""
+    return op.function(tensors[0].value.movedim(0, 1), **attributes).movedim(1, 0)
 
 
 declared(__name__)

@@ -95,6 +95,23 @@ def test_captured_in_programs(rank, size):
     assert "Compiled" in type(found.grad_fn).__name__ + repr(found.grad_fn)
 
 
+def test_a_batch_is_sent_at_once(rank, size):
+    """Of examples with and without dims, and of one batch in another."""
+    vmap = tl.func.vmap
+    x = drawn(rank, 3, 2 * size, 4, dtype=tl.float64)
+    for call in (lambda x: D.all_reduce(x, "max"), D.all_reduce, lambda x: D.reduce(x, size - 1),
+                 lambda x: D.broadcast(x, size - 1), lambda x: tl.cat(D.all_gather(x)),
+                 lambda x: D.reduce_scatter(tl.empty_like(x[:2]), list(x.chunk(size))),
+                 lambda x: tl.cat(D.all_to_all(
+                     [tl.empty_like(part) for part in x.chunk(size)], list(x.chunk(size))))):
+        tl.testing.assert_close(vmap(call)(x), tl.stack([call(part) for part in x]))
+        columns = x.movedim(2, 0)
+        tl.testing.assert_close(vmap(vmap(call), 2)(x), tl.stack([
+            tl.stack([call(part) for part in column]) for column in columns]))
+    for call in (D.all_reduce, lambda x: D.broadcast(x, 0)):
+        tl.testing.assert_close(vmap(call)(x[0, 0]), call(x[0, 0]))
+
+
 def test_calls_that_would_lose_a_gradient_are_refused(rank, size):
     w = tl.ones(2, requires_grad=True)
     raised(RuntimeError, lambda: dist.all_reduce(w * 2),
