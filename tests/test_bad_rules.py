@@ -35,7 +35,7 @@ BAD = {
     "too many dims": (lambda g: g.expand(2, 1, 3)[:, :, :2], RuntimeError, r"shape \(2, 1, 2\)"),
     "0-d": (lambda g: g.sum(), RuntimeError, r"shape \(\)"),
     "a number": (lambda g: 3.0, TypeError, "returned float"),
-    "an array": (lambda g: g.detach().numpy(), TypeError, "returned ndarray"),
+    "an array": (lambda g: g.detach().numpy(), TypeError, r"returned numpy\.ndarray"),
     "a list": (lambda g: g.tolist(), TypeError, "returned list"),
     "a string": (lambda g: "g", TypeError, "returned str"),
     "an exception": (raising, ZeroDivisionError, "mine"),
