@@ -34,6 +34,7 @@ from tensorlib._core.tiles.flat cimport run_loop
 from tensorlib._core.tiles.program cimport MAX_INPUTS, Program
 from tensorlib._core.tiles.run cimport run_program
 
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.layout.views import zeros
 
 cdef object BOOLS = dtype_object(BOOL)
@@ -196,7 +197,7 @@ cdef object joint_gradients(object source, Op op, object g, bint recorded):
     cdef object grads = call_rule(op, -1, rule, arguments(rule, op, source, g, recorded))
     if not isinstance(grads, (tuple, list)) or len(grads) != n:
         got = (f"{len(grads)} gradients" if isinstance(grads, (tuple, list))
-               else type(grads).__name__)
+               else type_name(grads))
         raise WrongGradient(f"backward: the gradient rule of {op.name} returned {got}; it has {n} "
                             "inputs and takes a tuple of as many")
     return grads
@@ -290,7 +291,7 @@ cdef object fit(object source, Op op, int i, object grad, bint recorded):
             return cast(g if same else sum_to(op.name, g, edge.ndim, edge_dims(edge)), edge.dtype)
     elif not is_taken(grad):
         raise WrongGradient(
-            f"backward: the gradient rule of {op.name} returned {type(grad).__name__} for its "
+            f"backward: the gradient rule of {op.name} returned {type_name(grad)} for its "
             f"argument {argument_name(op, i)}, not a Tensor" + (
                 ": a rule takes what its parameters name and returns the gradient, defvjp's "
                 "takes (g, ans, *args), where autograd's takes (ans, *args) and returns a function"
