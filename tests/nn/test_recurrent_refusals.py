@@ -1,6 +1,8 @@
 """Recurrent layers and cells: what each of them refuses, and what a single example gives."""
 
+import re
 import warnings
+from contextlib import contextmanager
 
 import pytest
 
@@ -14,6 +16,14 @@ LAYERS, CELLS = ("LSTM", "GRU", "RNN"), ("LSTMCell", "GRUCell", "RNNCell")
 def states(name, *shape):
     """The states of a layer or cell, all of one shape."""
     return (tl.ones(shape), tl.ones(shape)) if name.startswith("LSTM") else tl.ones(shape)
+
+
+@contextmanager
+def refused(error, text):
+    """Expects an error of this text, without the note that names the module."""
+    with pytest.raises(error) as caught:
+        yield
+    assert re.search(text, str(caught.value)), caught.value
 
 
 def flat(found):
@@ -65,7 +75,7 @@ def test_options_that_no_layer_takes(name, options, error, text):
      r"^LSTM: Expected hidden\[1\] size \(1, 1, 4\), got \[1, 1, 2\]$"),
 ])
 def test_what_some_refuse(make, error, text):
-    with pytest.raises(error, match=text):
+    with refused(error, text):
         make()
 
 
@@ -100,7 +110,7 @@ def test_dropout_after_the_only_layer_is_warned_of(name):
     ((5, 3), (1, 3), RuntimeError, r"Expected hidden(\[0\])? size \(1, 1, 4\), got \[1, 1, 3\]$"),
 ], ids=str)
 def test_input_that_no_layer_takes(name, x, hx, error, text):
-    with pytest.raises(error, match=f"^{name}: {text}"):
+    with refused(error, f"^{name}: {text}"):
         getattr(nn, name)(3, 4)(tl.ones(x), hx and states(name, *hx))
 
 
@@ -109,7 +119,7 @@ def test_input_of_another_dtype_than_the_weights(name):
     """Packed or not; PyTorch raises the same error."""
     packed = nn.utils.rnn.pack_sequence([tl.ones(5, 3, dtype=tl.float64)])
     for x in (tl.ones(5, 2, 3, dtype=tl.float64), tl.ones(5, 3, dtype=tl.float64), packed):
-        with pytest.raises(ValueError, match=(
+        with refused(ValueError, (
                 rf"^{name}: RNN input dtype \(tensorlib.float64\) does not match weight dtype "
                 r"\(tensorlib.float32\). Convert input: input.to\(tensorlib.float32\), or "
                 r"convert model: model.to\(tensorlib.float64\)$")):
@@ -123,7 +133,7 @@ def test_input_of_another_dtype_than_the_weights(name):
 @pytest.mark.parametrize("name", LAYERS)
 def test_a_packed_sequence_holds_vectors(name):
     packed = nn.utils.rnn.pack_sequence([tl.ones(2, 2, 3), tl.ones(1, 2, 3)])
-    with pytest.raises(ValueError, match=f"^{name}: Expected input to be 2D, got 3D instead$"):
+    with refused(ValueError, f"^{name}: Expected input to be 2D, got 3D instead$"):
         getattr(nn, name)(3, 4)(packed)
 
 
@@ -138,7 +148,7 @@ def test_a_packed_sequence_holds_vectors(name):
     ((3,), (1, 4), RuntimeError, r"expected hidden0 of shape \(4,\) for an input of shape \(3,\)"),
 ], ids=str)
 def test_input_that_no_cell_takes(name, x, hx, error, text):
-    with pytest.raises(error, match=f"^{name}: {text}"):
+    with refused(error, f"^{name}: {text}"):
         getattr(nn, name)(3, 4)(tl.ones(x), None if hx is None else states(name, *hx))
 
 
