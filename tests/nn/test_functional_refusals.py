@@ -107,12 +107,12 @@ CALLS = [
      lambda: F.interpolate(ROWS, 2)),
     (NotImplementedError, "interpolate: expects 3 to 5 dims, got shape (1, 1, 1, 1, 1, 1)",
      lambda: F.interpolate(tl.ones(1, 1, 1, 1, 1, 1), 2)),
-    (NotImplementedError, "interpolate: antialias is not supported",
-     lambda: F.interpolate(IMAGES, 2, mode="bilinear", antialias=True)),
+    (ValueError, "interpolate: antialias is for images and the modes 'bilinear' and 'bicubic', got "
+     "'nearest' and 4 dims", lambda: F.interpolate(IMAGES, 2, mode="nearest", antialias=True)),
     (NotImplementedError, "interpolate: mode 'bicubic' does not fit to an input of 3 dims",
      lambda: F.interpolate(LINES, 2, mode="bicubic")),
-    (NotImplementedError, "grid_sample: mode 'bicubic' is not supported",
-     lambda: F.grid_sample(IMAGES, tl.zeros(1, 1, 1, 2), "bicubic")),
+    (RUN, "grid_sample: bicubic is for images, got 5 dims",
+     lambda: F.grid_sample(tl.ones(1, 2, 4, 4, 4), tl.zeros(1, 1, 1, 1, 3), "bicubic")),
     # normalisation
     (RUN, "local_response_norm: size must be positive, got 0",
      lambda: F.local_response_norm(LINES, 0)),
