@@ -2,6 +2,8 @@
 
 import warnings
 
+import re
+
 import pytest
 
 import tensorlib as tl
@@ -106,8 +108,9 @@ def no_leaf():
      "attribute 'forward' already exists"),
 ])
 def test_refusals(act, error, text):
-    with pytest.raises(error, match=text):
+    with pytest.raises(error) as caught:
         act()
+    assert re.search(text, str(caught.value))    # without the note that names the module
 
 
 def test_the_bounds_are_taken():
@@ -120,8 +123,9 @@ def test_the_bounds_are_taken():
     assert transformer()(tl.ones(3, 4), tl.ones(5, 4)).shape == (5, 4)
     first = nn.Transformer(4, 2, 1, 1, 8, batch_first=True)
     assert first(tl.ones(2, 3, 4), tl.ones(2, 5, 4)).shape == (2, 5, 4)
-    with pytest.raises(RuntimeError, match="batch number .* got 2 and 3$"):
+    with pytest.raises(RuntimeError) as caught:
         first(tl.ones(2, 3, 4), tl.ones(3, 3, 4))
+    assert re.search("batch number .* got 2 and 3$", str(caught.value))
 
 
 def test_without_weights_the_number_of_channels_is_only_warned_of():
