@@ -17,7 +17,8 @@ importlib.import_module(family)
 for place, names in places.items():
     left = [name for name, value in names.items()
             if type(value) is StandIn and value.family == family]
-    new = set(names) - before[place] - {family.rpartition(".")[2]}      # the module itself
+    new = {name for name in set(names) - before[place]     # but for modules, which it imports
+           if not isinstance(names[name], type(sys))}
     print(place, left, new or "all listed")
 """
 

@@ -86,7 +86,7 @@ def test_arrays_are_read_at_each_call():
         for values in (a, a + 1, np.ones(2, dtype=np.float32)):
             assert tl.equal(f(tl.ones(len(values)), values), tl.tensor(values))
     a[:] = 5
-    assert len(caught) == 2 and tl.equal(f(tl.ones(3), a), tl.full((3,), 5.0))
+    assert len(caught) == 1 and tl.equal(f(tl.ones(3), a), tl.full((3,), 5.0))
     with pytest.raises(tl.program.CaptureError, match="ndarray"):
         tl.compile(lambda x, a: x, fullgraph=True)(tl.ones(1), a)
 

@@ -23,8 +23,7 @@ OPERATIONS = [op for op in registry.values() if op.testing.get("samples") and ".
 # Where sizes depend on elements, or elements are looked at by NumPy: no branch can have these.
 REFUSED = {"masked_select", "multinomial", "pivot_matrices", "linalg_lu",
            "lu_unpack", "linalg_lu_solve", "lu_solve", "linalg_ldl_solve", "ldl_systems_solved",
-           "scatter_reduce", "segment_reduce", "index_reduce", "index_put", "put", "getitem",
-           "put_index"}
+           "scatter_reduce", "segment_reduce", "index_reduce", "getitem", "put_index"}
 # Written with writes in place, which have no gradient in a block: an error says so.
 WITHOUT_GRADIENT = {"diag", "diag_embed", "diagflat", "diagonal_scatter", "select_scatter",
                     "slice_scatter", "fill"}

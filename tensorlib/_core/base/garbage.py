@@ -15,8 +15,8 @@ def pause():
     with _lock:
         if not _pauses:
             _collected = gc.isenabled()
-            gc.disable()
         _pauses += 1
+        gc.disable()           # also where somebody switched them on since the first pause
 
 
 def resume():

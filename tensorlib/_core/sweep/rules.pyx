@@ -173,7 +173,7 @@ cpdef object run_rule(object source, Op op, int i, object g, bint recorded):
 cdef bint is_linked(object value) except -1:
     """Whether a gradient belongs to the graph; of a tuple, as of outputs, whether one does."""
     if isinstance(value, tuple):
-        return any([is_linked(part) for part in value])
+        return any([isinstance(part, Tensor) and requires_grad(<Tensor>part) for part in value])
     return isinstance(value, Tensor) and requires_grad(<Tensor>value)
 
 

@@ -42,16 +42,22 @@ class Observer(Notes):
 
     def __enter__(self) -> "Observer":
         self.begin()
-        recorders[get_ident()] = self
-        self.watch.__enter__()
+        try:
+            recorders[get_ident()] = self
+            self.watch.__enter__()
+        except BaseException:
+            self.end()
+            raise
         return self
 
     def __exit__(self, *error: Any) -> None:
-        self.watch.__exit__()
-        del recorders[get_ident()]
-        for f in self.replaced:
-            sources.restore(f)
-        self.end()
+        try:
+            self.watch.__exit__()
+            del recorders[get_ident()]
+            for f in self.replaced:
+                sources.restore(f)
+        finally:
+            self.end()
 
     def began(self, code: CodeType) -> bool:
         """Is told of the code of each function that begins, whoever calls it; whether it may run

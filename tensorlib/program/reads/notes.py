@@ -68,11 +68,13 @@ class Notes:
 
     def end(self) -> None:
         """Is called after it ran."""
-        self.young = ids_of_youngest()
-        if any(map(has_an_end_to_come, (*self.made.values(), *(
-                x for x, _ in self.only_young.values())))):
-            self.fail("a generator has not come to its end, and what it does then is not known")
-        resume()
+        try:
+            self.young = ids_of_youngest()
+            if any(map(has_an_end_to_come, (*self.made.values(), *(
+                    x for x, _ in self.only_young.values())))):
+                self.fail("a generator has not come to its end, and what it does then is not known")
+        finally:
+            resume()
 
     def note(self, holder: Any, kind: str, key: Any, value: Any) -> None:
         """Notes what was read, unless that was noted before."""
