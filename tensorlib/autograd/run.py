@@ -4,6 +4,7 @@
 They say which arguments are differentiated, check what they are given and choose what to return.
 """
 
+from tensorlib._core.base.dtypes import has_gradients
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.batching import recording_of
@@ -28,7 +29,7 @@ def checked_inputs(name, container):
             raise WrongArgument(f"{name}: the arguments that are differentiated must be Tensors, "
                                 "numbers, arrays or containers of these; got "
                                 f"{type_name(leaf)}")
-        if not leaf.is_floating_point():
+        if not has_gradients(leaf.dtype):
             raise RuntimeError(f"{name}: only Tensors of floating point dtype can require "
                                f"gradients; got {leaf.dtype}")
     return leaves, structure

@@ -4,30 +4,26 @@ import numpy as np
 import pytest
 from catalogue import operations
 
-import tensorlib as tl
 from tensorlib import func
-from tensorlib.testing import assert_close
+from tensorlib._core.base.dtypes import has_gradients
+from tensorlib.testing import assert_close, checks
 from tensorlib.testing.catalogue import (
     differentiable,
     differentiable_samples,
     outputs,
     values,
 )
+from tensorlib.testing.checks import random_like
 
 
 def floating(function):
-    """The function with those outputs alone that are floating, as a tuple."""
+    """The function with those outputs alone that have gradients, as a tuple."""
     return lambda *inputs: tuple(
-        out for out in outputs(function(*inputs)) if out.is_floating_point())
-
-
-def random_like(x, seed):
-    rng = np.random.default_rng(seed)
-    return tl.tensor(rng.uniform(-1, 1, tuple(x.shape)), dtype=x.dtype)
+        out for out in outputs(function(*inputs)) if has_gradients(out.dtype))
 
 
 def inner(xs, ys):
-    return sum((values(x) * values(y)).sum() for x, y in zip(xs, ys, strict=True))
+    return sum(checks.inner(x, y) for x, y in zip(xs, ys, strict=True))
 
 
 @operations("tangent", differentiable)

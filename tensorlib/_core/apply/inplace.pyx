@@ -19,8 +19,8 @@ from tensorlib._core.graph.saved cimport note_written
 from tensorlib._core.interpreters.door cimport interpreted
 from tensorlib._core.interpreters.recording cimport record
 from tensorlib._core.tensor.tensor cimport (
-    ALONE, AMONG_OTHERS, IN_FUNCTION, Tensor, UNRECORDED, alias, new_tensor, requires_grad,
-    same_shape, track_tensor,
+    ALONE, AMONG_OTHERS, IN_FUNCTION, IN_PARTS, Tensor, UNRECORDED, alias, new_tensor,
+    requires_grad, same_shape, track_tensor,
 )
 from tensorlib._core.tiles.copies cimport copy_into, may_overlap, packed_copy
 from tensorlib._core.tiles.program cimport MAX_INPUTS
@@ -82,6 +82,11 @@ cdef str IN_FUNCTION_ENDS = (
     "would override the Function's backward; clone() the output of the Function")
 
 
+cdef str IN_PARTS_ENDS = (
+    "that shows complex numbers as real ones, or the other way round; make a new tensor of the "
+    "parts, with complex() or view_as_complex()")
+
+
 cdef int check_origin(str name, Tensor x) except -1:
     """Raises RuntimeError for a write into a view that was not made alone, in a graph."""
     if not (requires_grad(x) or x.base_ is not None and requires_grad(<Tensor>x.base_)):
@@ -96,6 +101,8 @@ cdef int check_origin(str name, Tensor x) except -1:
             "being modified inplace; index or narrow the tensor instead, or clone() the view")
     if x.origin == IN_FUNCTION:
         raise RuntimeError(f"{name}: a view is being modified inplace that {IN_FUNCTION_ENDS}")
+    if x.origin == IN_PARTS:
+        raise RuntimeError(f"{name}: a view is being modified inplace in a graph {IN_PARTS_ENDS}")
     return 0
 
 
@@ -257,8 +264,9 @@ cdef list new_histories(Tensor x, Tensor fresh):
         link = (<Tensor>link).next_view
     histories = [(base, new_base)] if base is x else [(None, fresh), (base, new_base)]
     for view in views:
-        histories.append((view, stale_record(base, new_base, view) if view.origin == IN_FUNCTION
-                          else strided_record(base, new_base, view)))
+        histories.append((view, strided_record(base, new_base, view) if (
+            view.origin != IN_FUNCTION and view.type == base.type) else (
+            stale_record(base, new_base, view))))
     return [(x, seen, None if x is None else follow(<Tensor>x, <Tensor>seen))
             for x, seen in histories]
 
@@ -328,7 +336,8 @@ def refuse_stale(g, maker):
     """Raises RuntimeError: the gradient of a view that does not know what it shows."""
     raise RuntimeError(
         f"backward: an output of {maker} is a view whose base, or another view of its base, was "
-        f"modified inplace. It {IN_FUNCTION_ENDS}")
+        f"modified inplace. It {IN_FUNCTION_ENDS}" if "parts" not in maker else
+        f"backward: {maker} were modified inplace in a graph {IN_PARTS_ENDS}")
 
 
 cdef Op STALE = Op("stale_view", "A view that a Function made, after its base was written.",
@@ -340,7 +349,8 @@ cdef Tensor stale_record(Tensor base, Tensor new_base, Tensor view):
     """A view made by a `Function` whose base has changed: its gradient is refused."""
     cdef PyObject* args[1]
     cdef Tensor new = alias(view)
-    maker = "a custom Function" if view.grad_node is None else view.grad_node.name()
+    maker = "the parts of complex numbers" if view.origin == IN_PARTS else (
+        "a custom Function" if view.grad_node is None else view.grad_node.name())
     args[0] = <PyObject*>new_base
     record(STALE, args, 1, new, {"maker": maker})
     return new

@@ -107,7 +107,8 @@ def bilinear_reference(a, b, w, bias=None):
            tolerance="product", reference=bilinear_reference,
            samples=lambda rng: ((tuple(rng.uniform(-1, 1, s) for s in (a, b, (2, 3, 2), (2,))), {})
                                 for a, b in (((4, 3), (4, 2)), ((3,), (2,)))),
-           errors=refusals((RuntimeError, (4, 3), np.ones((4, 2)), np.ones((2, 2, 2)))))
+           errors=refusals((RuntimeError, (4, 3), np.ones((4, 2)), np.ones((2, 2, 2)))),
+           complex=True)
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias=None):
     """input1 @ weight[k] @ input2 for each k, plus a bias.
 

@@ -31,7 +31,8 @@ def sum_with(name, input, other, alpha, factor):
         check_factors(name, (input, other), alpha=alpha)
     if alpha == 1:
         return input, other
-    if type(alpha) is float and getattr(input, "is_floating_point", bool)():
+    if type(alpha) is float and getattr(input, "is_floating_point", bool)() and not (
+            getattr(other, "is_complex", bool)()):
         return [add_product, input, other, factor]
     return input, mul(other, alpha)
 
@@ -40,12 +41,13 @@ def check_factors(name, terms, **factors):
     """Raises RuntimeError for a factor that is a float where all that is added are integers."""
     for argument, factor in factors.items():
         if isinstance(factor, float) and not any(
-                isinstance(x, float) or getattr(x, "is_floating_point", bool)() for x in terms):
+                isinstance(x, (float, complex)) or getattr(x, "is_floating_point", bool)()
+                or getattr(x, "is_complex", bool)() for x in terms):
             raise RuntimeError(f"{name}: for integral input tensors, argument {argument} must not "
                                f"be a floating point number, got {factor}")
 
 
-@elementwise(reference=np.add, samples=pairs(), edges=EDGES, convert=scaled)
+@elementwise(reference=np.add, samples=pairs(), edges=EDGES, convert=scaled, complex=True)
 def add(input, other):
     """Sum of the elements of both, with broadcasting.
 
@@ -64,7 +66,7 @@ def add_deriv_other():
 
 
 @elementwise(reference=np.subtract, samples=pairs(), edges=EDGES, takes="integer floating",
-             convert=scaled_down)
+             convert=scaled_down, complex=True)
 def sub(input, other):
     """Difference of the elements of both, with broadcasting.
 
@@ -82,7 +84,7 @@ def sub_deriv_other():
     return -1
 
 
-@elementwise(reference=np.multiply, samples=pairs(), edges=EDGES)
+@elementwise(reference=np.multiply, samples=pairs(), edges=EDGES, complex=True)
 def mul(input, other):
     """Product of the elements of both, with broadcasting."""
 
@@ -108,7 +110,7 @@ def rounded(input, other, *, rounding_mode=None):
 
 
 @elementwise(reference=np.divide, samples=pairs(other_low=0.5), edges=EDGES, to_float=True,
-             convert=rounded)
+             convert=rounded, complex=True)
 def div(input, other):
     """Quotient of the elements of both, with broadcasting.
 
@@ -206,7 +208,7 @@ def fmod_deriv_other(input, other):
 
 
 @elementwise(reference=np.power, samples=pairs(low=0.3, other_low=-2.0), edges=EDGES,
-             refuses="negative", takes="integer floating")
+             refuses="negative", takes="integer floating", complex=True)
 def pow(input, exponent):
     """`input` to the power of `exponent`, with broadcasting.
 
@@ -226,9 +228,9 @@ def pow_deriv_input(input, exponent):
 
 
 @pow.deriv("exponent")
-def pow_deriv_exponent(input, exponent, out):
+def pow_deriv_exponent(input, out):
     """out * log(input), and 0 where 0 is raised to a power that is not negative."""
-    return (out * input.log()).where((input != 0).logical_or(exponent < 0), out * 0)
+    return (out * input.log()).where((input != 0).logical_or(out.isinf()), out * 0)
 
 
 @elementwise(reference=np.arctan2, samples=pairs(low=0.3), edges=EDGES, to_float=True)
@@ -373,7 +375,8 @@ def fmin_deriv_other(g, input, other):
 
 
 @elementwise(reference=lambda x, other: np.where(x == 0, x, x * other), samples=pairs(low=0.3),
-             edges=EDGES, signed_zeros=False, takes="floating", public=False, method=False)
+             edges=EDGES, signed_zeros=False, takes="floating", public=False, method=False,
+             complex=True)
 def zmul(input, other):
     """input * other, but 0 where `input` is 0: a gradient times an infinite or NaN derivative."""
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tensorlib._core.base.dtypes import has_gradients
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import refuse_bools
 from tensorlib.ops.declare import composite, elementwise
@@ -24,7 +25,7 @@ def with_alpha(rng):
 
 
 @composite(reference=lambda x, y, alpha=1: y - alpha * x, takes="integer floating",
-           tolerance="product", samples=with_alpha)
+           tolerance="product", samples=with_alpha, complex=True)
 def rsub(input, other, *, alpha=1):
     """other - alpha * input, with broadcasting: `sub` with its tensors exchanged.
 
@@ -35,14 +36,19 @@ def rsub(input, other, *, alpha=1):
 
 
 def no_integers(name, input):
-    """Raises RuntimeError for a tensor that is not floating."""
-    if not input.is_floating_point():
+    """Raises RuntimeError for a tensor that is neither floating nor complex."""
+    if not has_gradients(input.dtype):
         raise RuntimeError(f"{name}: expects floating-point tensors, got {input.dtype}")
+
+
+def some_complex(*tensors):
+    """Whether a tensor is complex: for these there are no loops that do all in one pass."""
+    return any(x.is_complex() for x in tensors)
 
 
 @composite(out=True, reference=lambda x, a, b, value=1: x + value * a * b,
            takes="integer floating", between="value", tolerance="product", inplace=True,
-           samples=three_reals(value=2))
+           samples=three_reals(value=2), complex=True)
 def addcmul(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
     """input + value * tensor1 * tensor2, with broadcasting.
 
@@ -55,19 +61,24 @@ def addcmul(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
     """
     refuse_bools("addcmul", input, RuntimeError)
     check_factors("addcmul", (input, tensor1, tensor2), value=value)
-    return add_product(input, tensor1 if value == 1 else mul(tensor1, value), tensor2)
-
+    tensor1 = tensor1 if value == 1 else mul(tensor1, value)
+    if some_complex(input, tensor1, tensor2):
+        return input + tensor1 * tensor2
+    return add_product(input, tensor1, tensor2)
 
 @composite(out=True, reference=lambda x, a, b, value=1: x + value * a / b, takes="floating",
            between="value", tolerance="product", inplace=True,
-           samples=three_reals(low=0.5, value=2))
+           samples=three_reals(low=0.5, value=2), complex=True)
 def addcdiv(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
     """input + value * tensor1 / tensor2, with broadcasting.
 
     Raises: RuntimeError for integers and for shapes that do not broadcast.
     """
     no_integers("addcdiv", input)
-    return add_quotient(input, tensor1 if value == 1 else mul(tensor1, value), tensor2)
+    tensor1 = tensor1 if value == 1 else mul(tensor1, value)
+    if some_complex(input, tensor1, tensor2):
+        return input + tensor1 / tensor2
+    return add_quotient(input, tensor1, tensor2)
 
 
 def between(input: Tensor, end: Tensor, weight):
@@ -77,7 +88,21 @@ def between(input: Tensor, end: Tensor, weight):
         raise RuntimeError(f"lerp: expected dtype {input.dtype} for end, got {end.dtype}")
     if isinstance(weight, Tensor) and weight.ndim and weight.dtype != input.dtype:
         raise RuntimeError(f"lerp: expected dtype {input.dtype} for weight, got {weight.dtype}")
+    if input.is_complex():
+        return [complex_between, input, end, weight]
     return input, end, weight
+
+
+def complex_between(input, end, weight):
+    """What `lerp` gives for complex numbers: from the nearer end, as for real ones."""
+    way, size = end - input, abs(weight)
+    if not isinstance(weight, Tensor):
+        return input + way * weight if size < 0.5 else end - way * (1 - weight)
+    return (input + way * weight).where(size < 0.5, end - way * (1 - weight))
+
+
+complex_between.inplace = lambda input, end, weight: input.copy_(
+    complex_between(input, end, weight))
 
 
 def nearer_end(input, end, weight):
@@ -87,7 +112,7 @@ def nearer_end(input, end, weight):
 
 
 @elementwise(reference=nearer_end, samples=three_reals(), edges=EDGES, takes="floating",
-             signed_zeros=False, tolerance="product", convert=between)
+             signed_zeros=False, tolerance="product", convert=between, complex=True)
 def lerp(input, end, weight):
     """input + weight * (end - input), for a number or a tensor `weight`, with broadcasting.
 

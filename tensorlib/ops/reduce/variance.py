@@ -44,12 +44,23 @@ def deviation_arguments(name):
             raise TypeError(f"{name}: takes unbiased or correction, not both")
         if correction is None:
             correction = 0 if unbiased is False else 1
+        if input.is_complex():
+            return [of_complex, input, name, dim, correction, keepdim]
         return input, dim, correction, keepdim
     return convert
 
 
+def of_complex(input, name, dim, correction, keepdim):
+    """What `var` or `std` gives for complex numbers: their parts count as numbers of their own."""
+    spread = var(input.real, dim, correction=correction, keepdim=keepdim) + var(
+        input.imag, dim, correction=correction, keepdim=keepdim)
+    if name == "var":
+        return spread
+    return spread.where(spread != 0, 1).sqrt().where(spread != 0, 0)
+
+
 @op(convert=deviation_arguments("var"), out=True, reference=deviations(np.var),
-    samples=deviation_samples, takes="floating", tolerance="reduction")
+    samples=deviation_samples, takes="floating", tolerance="reduction", complex=True)
 def var(input: Tensor, dim, correction, keepdim):
     """The mean squared distance from the mean, over all elements or over `dim` (an int or several).
 
@@ -71,7 +82,7 @@ def var(input: Tensor, dim, correction, keepdim):
 
 
 @op(convert=deviation_arguments("std"), out=True, reference=deviations(np.std),
-    samples=deviation_samples, takes="floating", tolerance="reduction")
+    samples=deviation_samples, takes="floating", tolerance="reduction", complex=True)
 def std(input: Tensor, dim, correction, keepdim):
     """The square root of `var`.
 
@@ -122,6 +133,12 @@ def std_jvp(d_input, input, out, dim, correction, keepdim):
     return half_inverse(var_jvp(d_input, input, dim, correction, keepdim), out)
 
 
+def own_arguments(function, *args, **kwargs):
+    """The tensor, dim, correction and keepdim of a call of `var` or `std`, also of complex ones."""
+    given = function.op.convert(*args, **kwargs)
+    return given if isinstance(given, tuple) else (given[1], *given[3:])
+
+
 def with_mean(function):
     """The reference of `var_mean` and `std_mean`."""
     return lambda x, dim, correction, keepdim: (
@@ -129,7 +146,7 @@ def with_mean(function):
 
 
 @composite(outputs=("var", "mean"), out=True, reference=with_mean(np.var),
-           samples=deviation_samples, takes="floating", tolerance="reduction")
+           samples=deviation_samples, takes="floating", tolerance="reduction", complex=True)
 def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None,
              keepdims=None):
     """The pair of `var` and `mean`. Shapes and errors are those of `var`.
@@ -137,18 +154,18 @@ def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, 
     >>> tensorlib.var_mean(tensorlib.tensor([1., 2., 6.]))
     (tensor(7.), tensor(3.))
     """
-    x, dim, correction, keepdim = var.op.convert(
-        input, dim, unbiased, keepdim, correction=correction, axis=axis, keepdims=keepdims)
+    x, dim, correction, keepdim = own_arguments(
+        var, input, dim, unbiased, keepdim, correction=correction, axis=axis, keepdims=keepdims)
     return var(x, dim, correction=correction, keepdim=keepdim), mean(x, dim, keepdim)
 
 
 @composite(outputs=("std", "mean"), out=True, reference=with_mean(np.std),
-           samples=deviation_samples, takes="floating", tolerance="reduction")
+           samples=deviation_samples, takes="floating", tolerance="reduction", complex=True)
 def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None,
              keepdims=None):
     """The pair of `std` and `mean`. Shapes and errors are those of `var`."""
-    x, dim, correction, keepdim = std.op.convert(
-        input, dim, unbiased, keepdim, correction=correction, axis=axis, keepdims=keepdims)
+    x, dim, correction, keepdim = own_arguments(
+        std, input, dim, unbiased, keepdim, correction=correction, axis=axis, keepdims=keepdims)
     return std(x, dim, correction=correction, keepdim=keepdim), mean(x, dim, keepdim)
 
 
@@ -185,7 +202,8 @@ def euclidean_norm_jvp(d_input, input, out, dim, keepdim):
 
 
 @composite(reference=p_norm, out=True, takes="floating", tolerance="reduction",
-           samples=given(((5,),), ((3, 4), 2, 0), ((3, 4), 3, 1, True), ((2, 3), 1, (0, 1))))
+           samples=given(((5,),), ((3, 4), 2, 0), ((3, 4), 3, 1, True), ((2, 3), 1, (0, 1))),
+           complex=True)
 def norm(input, p="fro", dim=None, keepdim=False, *, dtype=None):
     """The p-norm of all elements, or over `dim` (an int or several), as of vectors.
 
@@ -206,6 +224,8 @@ def norm(input, p="fro", dim=None, keepdim=False, *, dtype=None):
     if isinstance(p, str) and p == "nuc":
         return find("linalg_matrix_norm").function(x, "nuc", dim or (-2, -1), keepdim)
     p = exponent_of(p)
+    if x.is_complex():
+        x = x.abs()
     if not x.is_floating_point():
         raise RuntimeError(f"norm: takes floating-point dtypes, got {x.dtype}")
     if p == 2:

@@ -26,7 +26,8 @@ def margins(x, pad, mode="constant", value=None):
 
 @op(public=False, method=False, kernel=kernels.framed,
     reference=lambda x, pad, value: margins(x, pad, value=value),
-    samples=given(((2, 3), (1, 2), 0), ((2, 3), (-1, 1, 0, 1), 1), ((3,), (-1, -1), 0)))
+    samples=given(((2, 3), (1, 2), 0), ((2, 3), (-1, 1, 0, 1), 1), ((3,), (-1, -1), 0)),
+    complex=True)
 def framed(input: Tensor, pad, value):
     """`input` padded with a number; negative padding crops: see `pad`."""
 
@@ -112,7 +113,7 @@ def pad(input: Tensor, pad, mode="constant", value=None):
     sizes = checked_margins(input, pad)
     if mode == "constant":
         value = plain_number("pad", "value", 0 if value is None else value)
-        if not input.is_floating_point():
+        if not (input.is_floating_point() or input.is_complex()):
             value = int(value)
         return framed(input, sizes, value)
     if mode not in MODES:

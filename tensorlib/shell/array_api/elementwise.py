@@ -32,6 +32,7 @@ cosh = unary("cosh", tl.cosh)
 exp = unary("exp", tl.exp)
 expm1 = unary("expm1", tl.expm1)
 floor = unary("floor", tl.floor)
+imag = unary("imag", tl.imag)
 isfinite = unary("isfinite", tl.isfinite)
 isinf = unary("isinf", tl.isinf)
 isnan = unary("isnan", tl.isnan)
@@ -128,8 +129,8 @@ __all__ = ["abs", "acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "ata
            "bitwise_invert", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift",
            "bitwise_xor", "ceil", "clip", "conj", "copysign", "cos", "cosh", "divide", "equal",
            "exp", "expm1", "floor", "floor_divide", "greater", "greater_equal", "hypot",
-           "isfinite", "isinf", "isnan", "less", "less_equal", "log", "log10", "log1p", "log2",
-           "logaddexp", "logical_and", "logical_not", "logical_or", "logical_xor", "maximum",
+           "imag", "isfinite", "isinf", "isnan", "less", "less_equal", "log", "log10", "log1p",
+           "log2", "logaddexp", "logical_and", "logical_not", "logical_or", "logical_xor", "maximum",
            "minimum", "multiply", "negative", "nextafter", "not_equal", "positive", "pow", "real",
            "reciprocal", "remainder", "round", "sign", "signbit", "sin", "sinh", "sqrt", "square",
            "subtract", "tan", "tanh", "trunc"]
