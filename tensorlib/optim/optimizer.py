@@ -12,6 +12,7 @@ from weakref import WeakValueDictionary
 
 from tensorlib import Tensor, enable_grad, float32, float64, get_default_dtype, tensor
 from tensorlib._core.base.error_names import type_name
+from tensorlib._core.base.settings import ItemSwap
 from tensorlib._core.graph import owners
 from tensorlib._core.graph.handles import RemovableHandle
 from tensorlib._core.interpreters import profile as observing
@@ -461,5 +462,6 @@ def check_betas(betas):
 
 
 owners.optimizers.base, owners.optimizers.alive = Optimizer, alive
-owners.optimizers.hooks = (
-    register_optimizer_step_pre_hook, register_optimizer_step_post_hook)
+owners.optimizers.hooks = tuple(
+    lambda hook, hooks=hooks: (ItemSwap(hooks, object()), hook)
+    for hooks in (_every_pre_hook, _every_post_hook))

@@ -380,13 +380,11 @@ def capture(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     for tensor in tensors:
         x = recorder.block.new_variable("input", tuple(tensor.shape), tensor.dtype)
         recorder.feed(tensor, x)
-    handles = [hook(method) for hook, method in hooks(recorder)]
-    try:
-        with recorder, recorder.reads:
-            return call(f, *args, **kwargs)
-    finally:
-        for handle in handles:
-            handle.remove()
+    reads = recorder.reads
+    with (owners.optimizers.hooked(recorder.before_step, recorder.after_step),
+          owners.modules.hooked(recorder.before_module),
+          recorder, reads.settings(), reads, reads.watch):
+        return call(f, *args, **kwargs)
 
 
 def rates_of(optimizer: Any) -> list[dict[str, Any]]:
@@ -408,10 +406,3 @@ def has_hooks(module: Any) -> bool:
         not str(hook.function.__module__).startswith("tensorlib.")
         for hooks in (owners.modules.hooks_of_all, vars(module).get("_hooks")) if hooks is not None
         for hook in (*hooks.forward.values(), *hooks.forward_pre.values()))
-
-
-def hooks(recorder: ReplayRecorder) -> list[tuple[Any, Any]]:
-    """What adds hooks to the steps of optimisers and the calls of modules, where these are in use,
-    with what a recorder is told there."""
-    return [*zip(owners.optimizers.hooks, (recorder.before_step, recorder.after_step)),
-            *zip(owners.modules.hooks, (recorder.before_module,))]

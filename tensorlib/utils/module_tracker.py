@@ -14,13 +14,12 @@ class ModuleTracker:
     def __enter__(self) -> "ModuleTracker":
         self.names: dict[int, str] = {}
         self.running = ["Global"]
-        self.handles = [register(hook) for register, hook in zip(
-            owners.modules.hooks, (self.before_module, self.after_module))]
+        self.hooks = owners.modules.hooked(self.before_module, self.after_module)
+        self.hooks.__enter__()
         return self
 
     def __exit__(self, *error: object) -> None:
-        for handle in self.handles:
-            handle.remove()
+        self.hooks.__exit__()
 
     @property
     def parents(self) -> set[str]:

@@ -1,5 +1,6 @@
 """Ctrl-C inside of a mode, or where one begins or ends: afterwards all modes are as before."""
 
+import gc
 import signal
 import sys
 import threading
@@ -9,10 +10,12 @@ import pytest
 
 import tensorlib as tl
 from tensorlib._core.create.generator import set_plan
+from tensorlib._core.graph import owners
 from tensorlib._core.graph.modes import is_forward_mode, packing
 from tensorlib._core.interpreters.stack import current_layer
 from tensorlib.autograd import anomaly, forward_ad, graph
 from tensorlib.batch import outside_of_all, running_levels
+from tensorlib.program.reads.functions import running
 
 
 def state():
@@ -20,7 +23,8 @@ def state():
     set_plan(plan := set_plan(None))
     return (tl.is_grad_enabled(), tl.is_inference_mode_enabled(), is_forward_mode(), packing(),
             plan, running_levels(), current_layer(), forward_ad._current.level,
-            graph._refusal.message)
+            graph._refusal.message, gc.isenabled(), running.recorder,
+            bool(owners.modules.hooks_of_all))
 
 
 def under(make):

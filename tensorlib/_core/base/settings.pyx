@@ -69,3 +69,25 @@ cdef class AttributeSwap:
         before = getattr(self.owner, self.name)
         setattr(self.owner, self.name, value)
         return before
+
+
+ABSENT = object()        # the value of an item that is not there
+
+
+@cython.final
+@cython.binding(False)
+cdef class ItemSwap:
+    """The swap of an item of a dict."""
+
+    cdef object owner, key
+
+    def __cinit__(self, owner, key):
+        self.owner, self.key = owner, key
+
+    def __call__(self, value):
+        before = self.owner.get(self.key, ABSENT)
+        if value is ABSENT:
+            self.owner.pop(self.key, None)
+        else:
+            self.owner[self.key] = value
+        return before

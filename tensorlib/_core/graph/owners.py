@@ -7,6 +7,8 @@ and `optim` fill in their entry when they are imported; before that there are no
 from collections.abc import Callable
 from typing import Any
 
+from tensorlib._core.base.settings import Held
+
 
 class Absent:
     """The class of no object."""
@@ -17,9 +19,14 @@ class Owners:
 
     def __init__(self) -> None:
         self.base: type[Any] = Absent                          # their class
-        self.hooks: tuple[Callable[..., Any], ...] = ()        # each adds a hook to all of them
+        self.hooks: tuple[Callable[..., Any], ...] = ()   # each gives what makes a hook one of all
         self.hooks_of_all: Any = None                          # what was added
         self.alive: Callable[[], list[Any]] = list     # gives all there are, if that is known
+
+    def hooked(self, *functions: Callable[..., Any]) -> Held:
+        """A context under which functions are hooks of all of them: before and after a call."""
+        made = [hook(function) for hook, function in zip(self.hooks, functions)]
+        return Held(tuple(swap for swap, _ in made), tuple(value for _, value in made))
 
 
 modules, optimizers = Owners(), Owners()

@@ -19,6 +19,7 @@ from tensorlib import (
     no_grad,
 )
 from tensorlib._core.base.device import require_device
+from tensorlib._core.base.settings import ItemSwap
 from tensorlib._core.graph import owners
 from tensorlib._core.graph.handles import RemovableHandle
 from tensorlib.nn.modules.hooks import (
@@ -295,6 +296,12 @@ def register_for_all(kind: str, hook: Hook) -> RemovableHandle:
     return everywhere.add(kind, hook)
 
 
+def swap_for_all(kind: str, function: Callable[..., Any]) -> tuple[ItemSwap, Hook]:
+    """The swap that makes a function a hook of all modules, and the value that it sets."""
+    Module._hooks = everywhere
+    return ItemSwap(getattr(everywhere, kind), object()), Hook(function)
+
+
 def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Calls `hook(module, args)` before the `forward` of any module; returns its handle."""
     return register_for_all("forward_pre", Hook(hook))
@@ -335,4 +342,4 @@ def register_module_module_registration_hook(hook: Callable[..., Any]) -> Remova
 
 
 owners.modules.base, owners.modules.hooks_of_all = Module, everywhere
-owners.modules.hooks = register_module_forward_pre_hook, register_module_forward_hook
+owners.modules.hooks = partial(swap_for_all, "forward_pre"), partial(swap_for_all, "forward")

@@ -3,10 +3,12 @@
 import sys
 import weakref
 from functools import cached_property, partial
-from threading import get_ident
+from threading import local
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
+from tensorlib._core.base.garbage import add_pauses
+from tensorlib._core.base.settings import AttributeSwap, Held
 from tensorlib.program.call_forms import user_line
 from tensorlib.program.dispatch import Dispatcher
 from tensorlib.program.guarded import MISSING, Watch, in_cell, in_class
@@ -24,9 +26,17 @@ SPECIAL = tuple(f"__{name}__" for name in """
     delattr get set delete new init length_hint fspath bytes instancecheck subclasscheck
     torch_function array""".split())
 
-recorders: dict[int, Any] = {}         # of this moment, by thread
 telling: dict[int, Any] = {}           # the codes that tell what they read
 told: dict[str, Any] = {}              # the functions that they tell it (hooks.py)
+
+
+class Running(local):
+    """What is told of the reads of this thread."""
+
+    recorder: Any = None
+
+
+running = Running()
 
 
 class Observer(Notes):
@@ -40,20 +50,17 @@ class Observer(Notes):
         self.taken: set[CodeType] = set()           # of those that are taken as they are
         self.watch = Watch(self.began)
 
+    def settings(self) -> Held:
+        """What has to hold while it observes: this thread's code tells it what is read, and no
+        garbage is collected."""
+        return Held((add_pauses, AttributeSwap(running, "recorder")), (1, self))
+
     def __enter__(self) -> "Observer":
         self.begin()
-        try:
-            recorders[get_ident()] = self
-            self.watch.__enter__()
-        except BaseException:
-            self.end()
-            raise
         return self
 
     def __exit__(self, *error: Any) -> None:
         try:
-            self.watch.__exit__()
-            del recorders[get_ident()]
             for f in self.replaced:
                 sources.restore(f)
         finally:
@@ -169,7 +176,7 @@ class Globals:
 
     def read_global(self, name: str) -> Any:
         """A global variable, or what Python has under its name."""
-        recorder = recorders.get(get_ident())
+        recorder = running.recorder
         holder = self.holder
         built = holder.get("__builtins__")
         built = vars(built) if isinstance(built, ModuleType) else built or {}
@@ -186,13 +193,13 @@ class Globals:
 
     def written_global(self, name: str) -> None:
         """Tells of a global variable that the function may write to."""
-        recorder = recorders.get(get_ident())
+        recorder = running.recorder
         if recorder is not None:
             recorder.note(self.holder, "key", name, self.holder.get(name, MISSING))
 
     def imported(self, module: str, level: int = 0, *names: str) -> None:
         """Tells of an import."""
-        recorder = recorders.get(get_ident())
+        recorder = running.recorder
         if recorder is not None:
             import_noted(recorder, self.holder, module, level, names)
 
@@ -205,14 +212,14 @@ class Cell:
 
     def read_cell(self, value: Any) -> Any:
         """The variable's value, which was read just now."""
-        recorder = recorders.get(get_ident())
+        recorder = running.recorder
         if recorder is not None:
             recorder.note(self.holder, "cell", None, value)
         return value
 
     def written_cell(self) -> None:
         """Tells of a variable that the function may write to."""
-        recorder = recorders.get(get_ident())
+        recorder = running.recorder
         if recorder is not None:
             recorder.note(self.holder, "cell", None, in_cell(self.holder))
 

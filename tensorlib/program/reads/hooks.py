@@ -3,7 +3,6 @@
 import sys
 from functools import partial
 from operator import attrgetter, methodcaller
-from threading import get_ident
 from types import BuiltinFunctionType, GetSetDescriptorType, MemberDescriptorType
 from typing import Any
 
@@ -11,7 +10,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.guarded import MISSING, in_class
 from tensorlib.program.reads.calls import called
 from tensorlib.program.reads.notes import vars_of
-from tensorlib.program.reads.functions import recorders, told
+from tensorlib.program.reads.functions import running, told
 from tensorlib.program.reads.recorder import GETTERS, is_module
 
 FIELDS = GetSetDescriptorType, MemberDescriptorType       # of objects: they hold what they give
@@ -19,7 +18,7 @@ FIELDS = GetSetDescriptorType, MemberDescriptorType       # of objects: they hol
 
 def attribute(x: Any, name: str) -> Any:
     """`x.name`"""
-    reads = recorders.get(get_ident())
+    reads = running.recorder
     noted = reads is not None and reads.noted(reads.attribute, x, name)
     found = getattr(x, name)
     if reads is not None and noted:
@@ -32,7 +31,7 @@ def attribute(x: Any, name: str) -> Any:
 
 def element(x: Any, key: Any) -> Any:
     """`x[key]`"""
-    reads = recorders.get(get_ident())
+    reads = running.recorder
     if reads is not None:
         reads.noted(reads.element, x, key)
     return x[key]
@@ -40,7 +39,7 @@ def element(x: Any, key: Any) -> Any:
 
 def call(f: Any, /, *args: Any, **kwargs: Any) -> Any:
     """`f(*args, **kwargs)`"""
-    reads = recorders.get(get_ident())
+    reads = running.recorder
     if reads is None:
         return in_frame(f, sys._getframe(1), args, kwargs)
     if type(f) in GETTERS and len(args) == 1 and not kwargs:
@@ -95,7 +94,7 @@ def makes_dict(f: Any) -> bool:
 
 def contains(x: Any, container: Any) -> bool:
     """`x in container`"""
-    reads = recorders.get(get_ident())
+    reads = running.recorder
     if reads is not None:
         reads.noted(reads.operand, x, False)
         if type(container) is dict:
@@ -109,7 +108,7 @@ def contains(x: Any, container: Any) -> bool:
 
 def operand(x: Any) -> Any:
     """`x`, where C code looks into it."""
-    reads = recorders.get(get_ident())
+    reads = running.recorder
     if reads is not None:
         reads.noted(reads.operand, x)
     return x
@@ -117,7 +116,7 @@ def operand(x: Any) -> Any:
 
 def tested(x: Any) -> Any:
     """`x`, where it is asked whether it is true."""
-    reads = recorders.get(get_ident())
+    reads = running.recorder
     if reads is not None:
         reads.noted(reads.tested, x)
     return x
@@ -125,7 +124,7 @@ def tested(x: Any) -> Any:
 
 def iterated(x: Any) -> Any:
     """`x`, where it is iterated over."""
-    reads = recorders.get(get_ident())
+    reads = running.recorder
     if reads is not None:
         reads.noted(reads.iterated, x, False)
     return x
@@ -133,7 +132,7 @@ def iterated(x: Any) -> Any:
 
 def unpacked(x: Any) -> Any:
     """`x`, where it is iterated over and its elements are taken apart."""
-    reads = recorders.get(get_ident())
+    reads = running.recorder
     if reads is None:
         return x
     reads.noted(reads.iterated, x, True)
@@ -149,7 +148,7 @@ def parts_told(x: Any) -> Any:
 
 def keywords(x: Any) -> Any:
     """`x` in `**x`"""
-    reads = recorders.get(get_ident())
+    reads = running.recorder
     if reads is not None:
         reads.noted(reads.iterated, x, False)
     return x
@@ -157,7 +156,7 @@ def keywords(x: Any) -> Any:
 
 def made(x: Any) -> Any:
     """A container that was made just now."""
-    reads = recorders.get(get_ident())
+    reads = running.recorder
     if reads is not None:
         reads.made[id(x)] = x
     return x
@@ -165,7 +164,7 @@ def made(x: Any) -> Any:
 
 def entered(x: Any) -> Any:
     """`x` in `with x:`"""
-    reads = recorders.get(get_ident())
+    reads = running.recorder
     if reads is not None:
         reads.noted(reads.operand, x)
         for name in ("__enter__", "__exit__"):
@@ -176,7 +175,7 @@ def entered(x: Any) -> Any:
 
 def matched(x: Any) -> Any:
     """`x` in `match x:`"""
-    reads = recorders.get(get_ident())
+    reads = running.recorder
     if reads is not None:
         reads.noted(reads.passed, (x,))
     return x
@@ -184,7 +183,7 @@ def matched(x: Any) -> Any:
 
 def matching(cls: Any) -> None:
     """Tells of a class in a pattern of `match`."""
-    reads = recorders.get(get_ident())
+    reads = running.recorder
     if reads is not None and isinstance(cls, type):
         reads.noted(reads.in_class, cls, "__match_args__")
         reads.noted(called, reads, isinstance, (None, cls), {})
@@ -202,7 +201,7 @@ class decorator:
 
 def written_attribute(x: Any, name: str) -> Any:
     """`x` in `x.name = ...`"""
-    reads = recorders.get(get_ident())
+    reads = running.recorder
     if reads is not None:
         reads.noted(reads.written, x, name)
     return x
@@ -210,7 +209,7 @@ def written_attribute(x: Any, name: str) -> Any:
 
 def written_part(x: Any) -> Any:
     """`x` in `x[...] = ...`"""
-    reads = recorders.get(get_ident())
+    reads = running.recorder
     if reads is not None:
         reads.noted(reads.written, x, None)
     return x
@@ -218,7 +217,7 @@ def written_part(x: Any) -> Any:
 
 def augmented_attribute(x: Any, name: str) -> Any:
     """`x` in `x.name += ...`"""
-    reads = recorders.get(get_ident())
+    reads = running.recorder
     if reads is not None:
         reads.noted(reads.attribute, x, name)
         reads.noted(reads.written, x, name)
@@ -229,7 +228,7 @@ def augmented_attribute(x: Any, name: str) -> Any:
 
 def augmented_part(x: Any) -> Any:
     """`x` in `x[...] += ...`"""
-    reads = recorders.get(get_ident())
+    reads = running.recorder
     if reads is not None:
         reads.noted(reads.written, x, None)
         reads.noted(reads.operand, x)

@@ -10,7 +10,6 @@ import sys
 from types import GeneratorType
 from typing import Any
 
-from tensorlib._core.base.garbage import pause, resume
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.call_forms import user_line
 from tensorlib.program.guarded import (
@@ -60,21 +59,17 @@ class Notes:
         self.why = self.why or why
 
     def begin(self) -> None:
-        """Is called before the function runs."""
+        """Is called before the function runs, where collections are off."""
         gc.collect(1)
-        pause()
         self.old.update((id(x), x) for x in youngest())
         self.old.pop(id(self.old), None)
 
     def end(self) -> None:
         """Is called after it ran."""
-        try:
-            self.young = ids_of_youngest()
-            if any(map(has_an_end_to_come, (*self.made.values(), *(
-                    x for x, _ in self.only_young.values())))):
-                self.fail("a generator has not come to its end, and what it does then is not known")
-        finally:
-            resume()
+        self.young = ids_of_youngest()
+        if any(map(has_an_end_to_come, (*self.made.values(), *(
+                x for x, _ in self.only_young.values())))):
+            self.fail("a generator has not come to its end, and what it does then is not known")
 
     def note(self, holder: Any, kind: str, key: Any, value: Any) -> None:
         """Notes what was read, unless that was noted before."""

@@ -1,0 +1,31 @@
+"""Times without garbage collections, which may overlap in several threads."""
+
+from tensorlib._core.base.settings import Held
+
+cdef extern from "Python.h":
+    int PyGC_Enable()         # both give whether collections were on
+    int PyGC_Disable()
+
+cdef Py_ssize_t pauses = 0          # of this moment, in all threads
+cdef bint collected = False         # whether collections were on before the first of them
+
+
+def add_pauses(Py_ssize_t count):
+    """Begins a pause (1) or ends one (-1); gives what undoes that. Collections are off while there
+    is a pause, and after the last one on if they were on before."""
+    global pauses, collected
+    cdef Py_ssize_t before = pauses
+    pauses += count
+    if pauses > 0:
+        was_on = PyGC_Disable()      # also where somebody switched them on since the first pause
+        if before <= 0:
+            collected = was_on
+    elif before > 0 and collected:
+        PyGC_Enable()
+    return -count
+
+
+def without_collections():
+    """A context under which nobody looks for garbage among what is made, of which nearly all
+    stays."""
+    return Held((add_pauses,), (1,))
