@@ -8,7 +8,7 @@ from tensorlib._core.arrays.arrays import from_numpy
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg import lapack
 from tensorlib.linalg.checks import (
-    DTYPES, matrices, refused_matrices, require_matrices, require_one_dtype,
+    DTYPES, TAKEN, matrices, refused_matrices, require_matrices, require_one_dtype,
 )
 from tensorlib.linalg.factors import unit_lower
 from tensorlib.linalg.inverses import tensors
@@ -87,16 +87,17 @@ def linalg_householder_product(A: Tensor, tau: Tensor):
     return out
 
 
-@composite(out=True, dtypes=DTYPES, tolerance="product", samples=reflecting, reference=reflected)
+@composite(out=True, dtypes=TAKEN, tolerance="product", samples=reflecting, reference=reflected,
+           complex=True)
 def orgqr(input, input2: Tensor):
     """The product of Householder reflections: `linalg.householder_product`."""
     return linalg_householder_product(input, input2)
 
 
-@composite(out=True, dtypes=DTYPES, tolerance="product", reference=lambda a, tau, c: reflected(
+@composite(out=True, dtypes=TAKEN, tolerance="product", reference=lambda a, tau, c: reflected(
     np.concatenate([a, np.zeros(a.shape[:-1] + (a.shape[-2] - a.shape[-1],))], -1), tau) @ c,
            samples=lambda rng: (((*args, rng.uniform(-1, 1, (3, 2))), {})
-                                for args, _ in list(reflecting(rng))[:2]))
+                                for args, _ in list(reflecting(rng))[:2]), complex=True)
 def ormqr(input, input2: Tensor, input3: Tensor, left=True, transpose=False):
     """The product of all Householder reflections, a square matrix, with the matrix input3.
 

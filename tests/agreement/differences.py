@@ -23,7 +23,6 @@ FIXED = [
     (r"__rpow__$", "error", INTEGERS, "integers to negative powers are refused; PyTorch gives 0"),
     (r"(svd|linalg\.(svd|eigh))$", "values", FLOATS,
      "vectors of decompositions are determined up to signs"),
-    (r"linalg\.eig(vals)?$", "error: .*complex", FLOATS, "there are no complex dtypes"),
     (r"(cholesky_inverse|cholesky_solve)$", "gradient", "float64",
      "only one triangle is read, and has a gradient"),
     (r"as_strided_scatter$|nn\.functional\.max_unpool\dd$", "gradient", "float64",
@@ -47,7 +46,6 @@ FIXED = [
     (r"nn\.functional\.(margin_ranking_loss|triplet_margin_loss|pairwise_distance)$", "values",
      "uint8", "differences of unsigned integers are computed in float32, and do not wrap"),
     (r"nn\.functional\.(triplet_margin_loss|pairwise_distance)$", "error", ANY, "bools"),
-    (r"linalg\.eig(vals)?$", "dtype", FLOATS, "eigenvalues are real where they are real"),
     (r"nn\.functional\.local_response_norm$", "values", "int64",
      "squares of integers are exact until they are divided"),
     (r"nn\.functional\.fractional_max_pool3d$", "error", FLOATS, "no images, of no channels"),
@@ -68,7 +66,6 @@ FIXED = [
     (r"square$", "error", "bool", "bools have no square; PyTorch gives int64"),
     (r"linspace", "values", INTEGERS,
      "the numbers are computed from the bounds as they are given; PyTorch rounds these first"),
-    (r"chalf$", "kind of error", ANY, "there are no complex dtypes"),
 ]
 
 
