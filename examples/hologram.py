@@ -75,21 +75,22 @@ def train(plate: Plate, wanted: Tensor, steps: int) -> list[float]:
 
 
 def draw(path: Path, plate: Plate, wanted: Tensor, history: list[float]) -> None:
-    figure: Any = Figure(figsize=(11, 2.9), layout="constrained")
+    figure: Any = Figure(figsize=(9, 2.1), layout="constrained")
+    part = slice(0, 32)                        # of the plate, that its places can be seen
     first, second, *rest = figure.subplots(1, 5)
     first.semilogy(history, color=GREY)
     plain(first, "Error of amplitudes", xlabel="step")
     with tl.no_grad():
         shown = plate().numpy()
-    pictures = [(second, "The plate's phases", plate.phases.detach().numpy() % (2 * math.pi),
-                 "twilight", None)]
+    phases = plate.phases.detach()[part, part].numpy() % (2 * math.pi)
+    pictures = [(second, "A part of the plate", phases, "twilight", None)]
     pictures += [(axes, f"Light at {1000 * z:.0f} mm", image, "magma", float(wanted.max()))
                  for axes, z, image in zip(rest, DISTANCES, shown)]
     for axes, title, image, colors, most in pictures:
-        axes.imshow(image, cmap=colors, vmin=0, vmax=most)
+        axes.imshow(image, cmap=colors, vmin=0, vmax=most, interpolation="nearest")
         axes.set_title(title, loc="left")
         axes.set_axis_off()
-    figure.savefig(path, dpi=100)
+    figure.savefig(path, dpi=50)
 
 
 def parse_arguments(argv: Sequence[str] | None = None) -> argparse.Namespace:

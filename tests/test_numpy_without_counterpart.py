@@ -22,7 +22,7 @@ INTS = np.array([3, 1, 3, 0, 1, 5])
 # Calls whose result would have a gradient, by the name that the error gives.
 LOSING = [
     ("numpy.sort", np.sort, V), ("numpy.median", np.median, V), ("numpy.spacing", np.spacing, V),
-    ("numpy.fft.fft", np.fft.fft, V), ("numpy.linalg.svd", np.linalg.svd, M),
+    ("numpy.linalg.svd", np.linalg.svd, M),
     ("numpy.linalg.inv", np.linalg.inv, M), ("numpy.linalg.solve", np.linalg.solve, M, M[0]),
     ("numpy.linalg.eigh", np.linalg.eigh, M + M.T), ("numpy.linalg.det", np.linalg.det, M),
     ("numpy.einsum", lambda x, y: np.einsum("ij,jk", x, y), M, M),

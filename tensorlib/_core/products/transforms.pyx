@@ -20,11 +20,10 @@ from tensorlib._core.base.work cimport share
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 
 import numpy
+import numpy.fft
 
-try:
-    from numpy.fft import _pocketfft_umath as pocketfft
-except ImportError:                  # it is not public, so that a later NumPy may be without it
-    pocketfft = None
+# It is not public, so that a later NumPy may be without it.
+pocketfft = getattr(numpy.fft, "_pocketfft_umath", None)
 
 cdef enum:
     SIDE_BY_SIDE = 16                # rows gathered at a time: two lines of complex64

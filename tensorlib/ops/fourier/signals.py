@@ -171,9 +171,10 @@ def back_in_time(z, n_fft, hop_length=None, win_length=None, window=None, center
                  normalized=False, onesided=None, length=None, return_complex=False):
     """The reference of `istft`."""
     step, norm = hop_length or n_fft // 4, "ortho" if normalized else None
-    half = z.shape[-2] != n_fft if onesided is None else onesided
-    parts = (np.fft.irfft if half else np.fft.ifft)(z, n_fft, -2, norm)
-    parts = parts if return_complex else parts.real
+    if return_complex:
+        parts = np.fft.ifft(z, n_fft, -2, norm)
+    else:
+        parts = np.fft.irfft(z[..., :n_fft // 2 + 1, :], n_fft, -2, norm)
     window = np.ones(n_fft) if window is None else window
     total = np.zeros((*z.shape[:-2], n_fft + step * (z.shape[-1] - 1)), parts.dtype)
     times = np.zeros(total.shape[-1], window.dtype)
@@ -206,9 +207,9 @@ def istft(input: Tensor, n_fft, hop_length=None, win_length=None, window=None, c
           normalized=False, onesided=None, length=None, return_complex=False):
     """The inverse of `stft`: the signal whose parts come nearest to spectra, by least squares.
 
-    Arguments are those of `stft`. onesided: by default where there are not n_fft frequencies.
-    length: of the signal, with zeros after it or cut; by default what the parts give.
-    return_complex: the signal is complex.
+    n_fft, hop_length, win_length, window, center, normalized: as in `stft`. onesided: by default
+    where there are not n_fft frequencies. length: of the signal, with zeros after it or cut; by
+    default what the parts give. return_complex: the signal is complex.
 
     Shapes: (N, T) or (B, N, T) -> (L,) or (B, L).
     Raises: RuntimeError for what is not complex, for other shapes and lengths that do not fit, and
@@ -244,8 +245,11 @@ def istft(input: Tensor, n_fft, hop_length=None, win_length=None, window=None, c
     window = window_of("istft", window, n, size, z)
     norm = "ortho" if normalized else None
     parts = z.transpose(-2, -1)
-    parts = fft_irfft(parts, n, norm=norm) if half else fft_ifft(parts, norm=norm)
-    parts = (parts if return_complex else parts.real) * window
+    if return_complex:
+        parts = fft_ifft(parts, norm=norm)
+    else:                            # of the whole spectrum of a real signal the first half is read
+        parts = fft_irfft(parts[..., :n // 2 + 1], n, norm=norm)
+    parts = parts * window
     signal = overlapped(parts, step)
     envelope = overlapped((window * window).expand(parts.shape[-2:]), step)
     start = n // 2 if center else 0

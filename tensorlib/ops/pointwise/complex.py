@@ -118,7 +118,8 @@ def sgn(input):
 def polar(abs: Tensor, angle: Tensor):
     """The complex numbers of these absolute values and angles.
 
-    Units: radians. Raises: RuntimeError unless both are float32 or both float64.
+    abs, angle: tensors that broadcast. Units: radians.
+    Raises: RuntimeError unless both are float32 or both float64.
 
     >>> tensorlib.polar(tensorlib.tensor([1.0, 2.0]), tensorlib.tensor([0.0, 3.14159265]))
     tensor([ 1.+0.0000e+00j, -2.-1.7485e-07j])

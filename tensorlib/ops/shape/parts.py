@@ -87,7 +87,7 @@ def view_as_complex_vjp(g):
 def complex(real: Tensor, imag: Tensor):
     """The complex numbers of these real and imaginary parts, with broadcasting.
 
-    Raises: RuntimeError unless both are float32 or both float64.
+    real, imag: the parts. Raises: RuntimeError unless both are float32 or both float64.
 
     >>> tensorlib.complex(tensorlib.tensor([1.0, 3.0]), tensorlib.tensor([2.0, 0.0]))
     tensor([1.+2.j, 3.+0.j])
