@@ -50,7 +50,8 @@ CALLS = [
       for shear in ([10.0, 0.0], [-5.0, 12.0]) for mode in ("near", "linear")],
     ("rgb_to_grayscale", (), {}), ("rgb_to_grayscale", (3,), {}),
     *[(f"adjust_{name}", (factor,), {})
-      for name in ("brightness", "contrast", "saturation", "gamma") for factor in (0.0, 0.4, 1.0, 1.7)],
+      for name in ("brightness", "contrast", "saturation", "gamma")
+      for factor in (0.0, 0.4, 1.0, 1.7)],
     *[("adjust_hue", (factor,), {}) for factor in (-0.5, -0.2, 0.0, 0.1, 0.5)],
     ("invert", (), {}), ("gaussian_blur", (3,), {}), ("gaussian_blur", ([5, 3], [0.7, 2.0]), {}),
     ("erase", (1, 2, 3, 4, 0), {}),
