@@ -10,8 +10,8 @@ where the settings have.
 Environment:
     TENSORLIB_DEBUG=1      bounds checks, assertions and sanitizers (see CONTRIBUTING.md)
     TENSORLIB_SYMBOLS=1    keeps the symbols, for profilers
-    TENSORLIB_LEVELS=v3    these levels of kernels: a list (v3,v4); `all`, for a wheel that is to run
-                           anywhere; or `native`, the highest level of this processor, for all
+    TENSORLIB_LEVELS=v3    these levels of kernels: a list (v3,v4); `all`, for a wheel that is to
+                           run anywhere; or `native`, the highest level of this processor, for all
                            instructions that it has. By default those that this processor has,
                            without v2 where there is a better one
     TENSORLIB_QUICK=v3     little optimization, and this level of kernels alone
@@ -238,7 +238,8 @@ def settings():
     """What decides the result beside the sources, as text."""
     parts = [sys.version, Cython.__version__, numpy.__version__, DIRECTIVES, KERNEL_DIRECTIVES,
              FLAGS, sorted(HOT), sorted(COLD), sorted(LEAN), WARM_LOOPS, LEAN_LOOPS, LINK_FLAGS,
-             sorted({*map(str, LEVELS.items())} - {*map(str, ALL_LEVELS.items())}), NEEDED, *map(os.environ.get, ("CC", "CFLAGS", "LDFLAGS"))]
+             [each for each in LEVELS.items() if each not in ALL_LEVELS.items()], NEEDED, QUICK,
+             *map(os.environ.get, ("CC", "CFLAGS", "LDFLAGS"))]
     return "\n".join(map(str, parts))
 
 
