@@ -25,7 +25,7 @@ FLOORS = [
 # Modules that lie where PyTorch has them, or in the shell, and are floors of their own.
 ELSEWHERE = {"tensorlib.utils.data.datasets": "datasets",         # which reads files as data
              "tensorlib.utils.data": "utils.data", "tensorlib.io.files": "io.files",
-             "tensorlib.special": "special",
+             "tensorlib.special": "special", "tensorlib.utils.tensorboard": "utils.data",
              # what shards models and optimisers, above the floors of these
              **{f"tensorlib.distributed.{name}": "sharding" for name in (
                  "algorithms", "checkpoint", "fsdp", "optim")}}
@@ -438,9 +438,9 @@ def test_completion_shows_public_names_alone(module):
 
 def test_a_tensor_shows_public_names_alone():
     names = [name for name in dir(tensorlib.Tensor) if not name.startswith("__")]
-    # two that PyTorch's tensors have, and what repr() and `in` call
+    # two that PyTorch's tensors have, and what repr(), `in` and notebooks call
     assert {name for name in names if name.startswith("_")} <= {
-        "_base", "_version", "_text", "_contains"}
+        "_base", "_version", "_text", "_contains", "_repr_html_"}
 
 
 PUBLIC = [

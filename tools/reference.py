@@ -53,6 +53,8 @@ MODULES = [
     ("tensorlib.profiler", "Where the time goes: tensorlib.profiler",
      "[profiling.md](profiling.md) introduces it, and `summary`, which is under `tensorlib`."),
     ("tensorlib.utils.benchmark", "Timers: tensorlib.utils.benchmark", ""),
+    ("tensorlib.utils.tensorboard", "Logs: tensorlib.utils.tensorboard",
+     "[logging.md](logging.md) introduces them."),
     ("tensorlib.amp", "Mixed precision: tensorlib.amp", ""),
     ("tensorlib.cuda", "Devices that are not there: tensorlib.cuda",
      "`tensorlib.accelerator`, `mps`, `xpu` and `backends` are as this."),
