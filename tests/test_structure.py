@@ -19,11 +19,14 @@ PACKAGE = ROOT / "tensorlib"
 FLOORS = [
     "_kernels", "_core", "ops", "batch", "linalg", "autograd", "func", "utils", "io", "graph",
     "program", "onnx", "profiler", "public", "special", "fft", "sparse", "distributions",
-    "distributed", "nn", "optim", "utils.data", "io.files", "sharding", "shell", "testing",
+    "distributed", "nn", "optim", "utils.data", "io.files", "datasets", "sharding", "shell",
+    "testing",
 ]
 # Modules that lie where PyTorch has them, or in the shell, and are floors of their own.
-ELSEWHERE = {"tensorlib.utils.data": "utils.data", "tensorlib.io.files": "io.files",
+ELSEWHERE = {"tensorlib.utils.data.datasets": "datasets",         # which reads files as data
+             "tensorlib.utils.data": "utils.data", "tensorlib.io.files": "io.files",
              "tensorlib.special": "special", "tensorlib.fft": "fft",
+             "tensorlib.utils.tensorboard": "utils.data",
              # what shards models and optimisers, above the floors of these
              **{f"tensorlib.distributed.{name}": "sharding" for name in (
                  "algorithms", "checkpoint", "fsdp", "optim")}}
@@ -436,9 +439,9 @@ def test_completion_shows_public_names_alone(module):
 
 def test_a_tensor_shows_public_names_alone():
     names = [name for name in dir(tensorlib.Tensor) if not name.startswith("__")]
-    # two that PyTorch's tensors have, and what repr() and `in` call
+    # two that PyTorch's tensors have, and what repr(), `in` and notebooks call
     assert {name for name in names if name.startswith("_")} <= {
-        "_base", "_version", "_text", "_contains"}
+        "_base", "_version", "_text", "_contains", "_repr_html_"}
 
 
 PUBLIC = [

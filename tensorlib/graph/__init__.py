@@ -13,7 +13,8 @@ sum                  1            0
 from typing import TYPE_CHECKING
 
 from tensorlib._core.base.explained import explain
-from tensorlib._core.base.importing import on_first_use
+from tensorlib._core.base.importing import deferred, on_first_use
+from tensorlib._core.tensor.tensor import attach
 
 if TYPE_CHECKING:
     from tensorlib.graph.figures import Summary, summary
@@ -25,3 +26,5 @@ __getattr__, __dir__ = on_first_use(__name__, {
     "Summary": "figures", "summary": "figures", "dot": "picture", "draw": "picture"})
 
 explain(vars(), __all__)
+
+attach("_repr_html_", deferred("tensorlib.graph.html", "tensor_html"))      # for notebooks

@@ -12,6 +12,7 @@ from tensorlib.graph.traversal import (
 )
 
 LEAF = "accumulate_grad"
+MOST_ARROWS = 400         # of a picture in a notebook: Graphviz takes seconds for more
 SHOWN_INPUTS = 4          # of an operation on more tensors, such as `cat`
 TEXT_FORMATS = (".dot", ".gv")
 
@@ -43,7 +44,21 @@ def dot(tensors, params=None):
     >>> print(*[line.strip() for line in dot(w.exp(), {"w": w}).splitlines() if "->" in line])
     root0 -> n0; n0 -> n1;
     """
-    return "\n".join([HEAD, *Picture(roots_of("dot", tensors), params).lines(), "}", ""])
+    return Dot("\n".join([HEAD, *Picture(roots_of("dot", tensors), params).lines(), "}", ""]))
+
+
+class Dot(str):
+    """Text for Graphviz, which a notebook shows as the picture that it is of."""
+
+    def _repr_svg_(self):
+        """The picture, or None where Graphviz is missing or there is more than anybody would read.
+        """
+        if self.count("->") > MOST_ARROWS:
+            return None
+        try:
+            return importlib.import_module("graphviz").Source(self).pipe("svg", encoding="utf-8")
+        except (ImportError, OSError, RuntimeError):       # no package, or no program
+            return None
 
 
 def draw(tensors, path, params=None):

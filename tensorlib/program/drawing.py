@@ -9,6 +9,7 @@ from tensorlib.graph.picture import (
     LEAF_STYLE,
     PORT_STYLE,
     ROOT_STYLE,
+    Dot,
     arrow,
     box,
     quoted,
@@ -22,13 +23,13 @@ BACKWARD_STYLE = 'fillcolor="#fdf3e7", color="#b5763a"'
 SHOWN = 60                   # characters of a call's attributes
 
 
-def dot(program: Any) -> str:
+def dot(program: Any) -> Dot:
     """A program as text for Graphviz, in the direction in which it runs.
 
     Boxes are calls, with what they write; those of a backward part have a colour of their own. The
     blocks of a call are boxes around its calls.
     """
-    return "\n".join([HEAD, *Picture(program).lines(), "}", ""])
+    return Dot("\n".join([HEAD, *Picture(program).lines(), "}", ""]))
 
 
 def draw(program: Any, path: Any) -> str:

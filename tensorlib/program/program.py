@@ -10,7 +10,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.tree import Structure, flatten, unflatten
 from tensorlib.program.building import Builder
 from tensorlib.program.copies import copied, drop_unneeded
-from tensorlib.program.drawing import draw
+from tensorlib.program.drawing import dot, draw
 from tensorlib.program.files import save
 from tensorlib.program.schedule import run_program
 from tensorlib.ops.declare import FUNCTIONS
@@ -115,6 +115,10 @@ class Program:
     def __repr__(self) -> str:
         count = sum(len(block.ops) for block in self.blocks)
         return f"<program of {count} calls in {len(self.blocks)} blocks>"
+
+    def _repr_svg_(self) -> str | None:
+        """The picture, for notebooks; None where Graphviz is missing."""
+        return dot(self)._repr_svg_()
 
     def save(self, path: Any) -> None:
         """Writes the program to a file, with its values; `program.load` reads it.

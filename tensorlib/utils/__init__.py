@@ -13,8 +13,10 @@ if TYPE_CHECKING:
         flop_counter,
         hooks,
         module_tracker,
+        tensorboard,
     )
 
-__all__ = ["benchmark", "checkpoint", "data", "dlpack", "flop_counter", "hooks", "module_tracker"]
+__all__ = ["benchmark", "checkpoint", "data", "dlpack", "flop_counter", "hooks", "module_tracker",
+           "tensorboard"]
 
 __getattr__, __dir__ = on_first_use(__name__, {name: name for name in [*__all__, "_pytree"]})

@@ -20,6 +20,7 @@ from tensorlib import (
 )
 from tensorlib._core.base.device import require_device
 from tensorlib._core.base.dtypes import has_gradients
+from tensorlib._core.base.importing import deferred
 from tensorlib._core.base.settings import ItemSwap
 from tensorlib._core.graph import owners
 from tensorlib._core.graph.handles import RemovableHandle
@@ -225,6 +226,8 @@ class Module(Hooked, Stated):
     def extra_repr(self) -> str:
         """What stands in the brackets of a module's text; for subclasses to say."""
         return ""
+
+    _repr_html_ = deferred("tensorlib.graph.html", "module_html")        # for notebooks
 
     def __repr__(self) -> str:
         extra = self.extra_repr()
