@@ -1,4 +1,4 @@
-"""Batching rules of linear algebra and of transforms: the batch is one more leading dim."""
+"""Batching rules of linear algebra: the batch is one more leading dim."""
 
 from tensorlib.batch.values import batch_of, batched
 from tensorlib.ops.declare import FUNCTIONS
@@ -29,14 +29,6 @@ def of_vectors(op, level, tensors, attributes):
     if x.ndim < 1:
         raise RuntimeError(f"{op.name}: an example must have at least 1 dimension")
     return op.function(x.value, **attributes)
-
-
-@batched(operations.fft_c2c, operations.fft_r2c, operations.fft_c2r)
-def along_dims(op, level, tensors, attributes):
-    """Of all examples, along dims that lie one place further."""
-    x, = tensors
-    dims = tuple(d + 1 for d in attributes.pop("dims"))
-    return op.function(x.value, dims=dims, **attributes)
 
 
 @batched(operations.solve_matrices, operations.solve_triangles, operations.ldl_systems_solved,

@@ -149,4 +149,16 @@ def fft_c2r_vjp(g, dims, n, factor, forward):
     return half * middle_weights(half, dims[-1], n, 2.0)
 
 
+# ---- examples of a batch -------------------------------------------------------------------------
+
+def for_all_examples(transform):
+    """The batching rule: the dims lie one place further."""
+    def rule(info, in_dims, input, dims, **attributes):
+        return transform(input, dims=tuple(d + 1 for d in dims), **attributes), 0
+    return rule
+
+
+for _transform in (fft_c2c, fft_r2c, fft_c2r):
+    _transform.batching = for_all_examples(_transform)
+
 declared(__name__)
