@@ -23,9 +23,9 @@ FIXED = [
     (r"__rpow__$", "error", INTEGERS, "integers to negative powers are refused; PyTorch gives 0"),
     (r"(svd|linalg\.(svd|eigh))$", "values", FLOATS,
      "vectors of decompositions are determined up to signs"),
-    (r"(cholesky_inverse|cholesky_solve)$", "gradient", "float64",
+    (r"(cholesky_inverse|cholesky_solve)$", "gradient", "float64|complex128",
      "only one triangle is read, and has a gradient"),
-    (r"as_strided_scatter$|nn\.functional\.max_unpool\dd$", "gradient", "float64",
+    (r"as_strided_scatter$|nn\.functional\.max_unpool\dd$", "gradient", "float64|complex128",
      "of values that are written to one place only the one that stays has a gradient"),
     (r"as_strided \(partial_views\)", "", ANY,
      "the sample is a part of a larger storage; its counterpart has one of its own"),
@@ -66,6 +66,15 @@ FIXED = [
     (r"square$", "error", "bool", "bools have no square; PyTorch gives int64"),
     (r"linspace", "values", INTEGERS,
      "the numbers are computed from the bounds as they are given; PyTorch rounds these first"),
+    (r"(complex|view_as_complex)$", "kind of error", "float16",
+     "there is no complex dtype of half types"),
+    (r"chalf$", "kind of error", ANY, "there is no complex dtype of half types"),
+    (r"(linalg\.)?cholesky(_ex)?$", "gradient", "complex128",
+     "the diagonal of a factor is real; PyTorch gives it a gradient that is not"),
+    (r"(corrcoef|geqrf|ldexp|logaddexp|sinc|(softmax|nn\.functional\.softmin) \(with_dtype\)|"
+     r"nn\.functional\.(normalize|rms_norm|silu \(complex\)|softsign|tanhshrink))$",
+     "error: tensorlib raised", "complex",
+     "what is not written for complex numbers is refused by name"),
 ]
 
 
