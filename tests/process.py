@@ -10,7 +10,7 @@ import pytest
 
 import tensorlib as tl
 
-SECONDS = 40
+SECONDS = 240 if "libasan" in os.environ.get("LD_PRELOAD", "") else 40     # sanitizers take time
 
 
 def run_python(source, *arguments, seconds=SECONDS):

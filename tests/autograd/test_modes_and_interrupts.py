@@ -1,6 +1,7 @@
 """Ctrl-C inside of a mode, or where one begins or ends: afterwards all modes are as before."""
 
 import gc
+import itertools
 import signal
 import sys
 import threading
@@ -16,6 +17,7 @@ from tensorlib._core.interpreters.stack import current_layer
 from tensorlib.autograd import anomaly, forward_ad, graph
 from tensorlib.batch import outside_of_all, running_levels
 from tensorlib.program.reads.functions import running
+from tests.fuzz.failing import PythonsOwn
 
 
 def state():
@@ -105,6 +107,27 @@ def test_no_interrupt_leaves_a_mode_on(name):
         assert state() == before, place
         place += 1
     assert state() == before and place > 1
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize("name", ["no_grad", "inference_mode", "vmap", "grad", "jvp"])
+def test_no_failing_allocation_leaves_a_mode_on(name):
+    """Whichever of Python's own allocations fail, one of them or several in a row."""
+    pytest.importorskip("_testcapi")
+    use, failed, fails = USES[name], 0, PythonsOwn()
+    code = compile("use()", "<use>", "eval")
+    use()
+    before = state()
+    for n, length in itertools.product(range(1, 60), (1, 4)):
+        fails.arm(n, length)
+        try:
+            eval(code, {"use": use})
+        except MemoryError:
+            failed += 1
+        finally:
+            fails.disarm()
+        assert state() == before, (n, length)
+    assert failed
 
 
 def test_signals_in_a_tight_loop_leave_the_grad_mode_on():

@@ -2,10 +2,14 @@
 
 Python runs the handlers of signals between the instructions of its own code, so that Ctrl-C may end
 an `__enter__` written in Python after it has set something, and an `__exit__` before it has set it
-back. In compiled code there is no such place: a setting holds, or it does not.
+back. In compiled code there is no such place: a setting holds, or it does not. Where memory runs
+out meanwhile, what is set is noted before it is, and setting back is tried until it is done.
 """
 
 cimport cython
+
+cdef enum:
+    MOST_TRIES = 1000
 
 
 @cython.binding(False)            # methods check their `self`
@@ -20,31 +24,53 @@ cdef class Setting:
     block began. given: what `as` names, by default the setting itself.
     """
 
-    def __cinit__(self, *args, **kwargs):
-        self.left = []
-
     def __enter__(self):
-        cdef tuple values = self.values, swaps = self.swaps, before
-        before = swapped(swaps, values)
-        self.left.append((swaps, before if self.earlier is None else self.earlier))
+        self.enter()
         return self if self.given is None else self.given
 
-    def __exit__(self, *error):
-        swaps, before = self.left.pop()
-        swapped(swaps, before)
+    def __exit__(self, kind=None, error=None, trace=None):
+        self.leave()
+
+    cdef int enter(self) except -1:
+        """Where a swap fails, the ones before it are undone."""
+        cdef tuple values = self.values, swaps = self.swaps
+        cdef Py_ssize_t i = 0, n = len(swaps)
+        cdef list before = [None] * n
+        cdef list entry = [swaps, before if self.earlier is None else self.earlier, self.entered]
+        if len(values) != n:
+            raise ValueError(f"a setting has {n} swaps and {len(values)} values")
+        self.entered = entry
+        try:
+            while i < n:
+                before[i] = swaps[i](values[i])
+                i += 1
+        except BaseException:
+            self.entered = entry[2]
+            undo(swaps, before, i)
+            raise
+        return 0
+
+    cdef int leave(self) except -1:
+        cdef list entry = self.entered
+        self.entered = entry[2]
+        undo(entry[0], entry[1], len(entry[0]))
+        return 0
 
 
-cdef tuple swapped(tuple swaps, tuple values):
-    """What these swaps give for these values. Where one fails, the ones before it are undone."""
-    cdef list before = []
-    try:
-        for swap, value in zip(swaps, values, strict=True):
-            before.append(swap(value))
-    except BaseException:
-        for swap, value in zip(swaps, before):
-            swap(value)
-        raise
-    return tuple(before)
+cdef int undo(tuple swaps, values, Py_ssize_t n) except -1:
+    """Sets n values back, the first one first: gradients are switched on where no inference mode
+    is any more. Even that may want memory: then it is tried again."""
+    cdef int tries = 0
+    cdef Py_ssize_t i = 0
+    while i < n:
+        try:
+            swaps[i](values[i])
+            i += 1
+        except MemoryError:
+            tries += 1
+            if tries == MOST_TRIES:
+                raise
+    return 0
 
 
 class Held(Setting):

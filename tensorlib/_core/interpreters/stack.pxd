@@ -2,7 +2,7 @@
 ctypedef object (*plain_call)(object what, tuple args, dict kwargs)
 
 cdef class Interpreter:
-    cdef list held                # what holds beside, for each time that it was entered
+    cdef list held                # what holds beside, and the same of the `with` around
 
 cdef class Layer:
     cdef readonly Interpreter interpreter

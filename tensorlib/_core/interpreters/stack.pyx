@@ -74,26 +74,33 @@ cdef class Interpreter:
     operation made of others.
     """
 
-    def __cinit__(self, *args, **kwargs):
-        self.held = []
-
     def __enter__(self):
         cdef Setting held = self.settings()
-        if held is not None:
-            held.__enter__()
-        self.held.append(held)
-        put_stack(stack_with(self))
+        cdef bint entered = False
+        cdef list before = self.held
+        self.held = [held, before]
+        try:
+            if held is not None:
+                held.enter()
+                entered = True
+            put_stack(stack_with(self))
+        except BaseException:
+            self.held = before
+            if entered:
+                held.leave()
+            raise
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, kind=None, error=None, trace=None):
         cdef Layer layer = current_layer()
         while layer is not None and layer.interpreter is not self:
             layer = layer.below
         if layer is not None:
             put_stack(layer.below)
-        held = self.held.pop()
+        cdef Setting held = self.held[0]
+        self.held = self.held[1]
         if held is not None:
-            held.__exit__()
+            held.leave()
         self.ended()
 
     def settings(self):

@@ -199,8 +199,8 @@ cdef bint write_integers(integer* out, PyObject** values, Py_ssize_t n, int id,
                          bint held) except -1:
     cdef int64_t high = (<uint64_t>-1 >> (65 - 8 * sizeof(integer))), low = -high - 1
     cdef Py_ssize_t i
-    if is_unsigned(id):
-        low, high = 0, 2 * high + 1                  # not of uint64, which is read apart
+    if is_unsigned(id) and integer is not uint64_t:  # which is read apart
+        low, high = 0, 2 * high + 1
     for i in range(n):
         if not (held or is_plain(<object>values[i])):
             return False
