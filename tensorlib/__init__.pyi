@@ -75,6 +75,7 @@ from tensorlib.shell import array_api as array_api
 from tensorlib.shell import backends as backends
 from tensorlib.shell import compiler as compiler
 from tensorlib.shell import cuda as cuda
+from tensorlib.shell import einops as einops
 from tensorlib.shell import fft as fft
 from tensorlib.shell import jit as jit
 from tensorlib.shell import memory as memory
@@ -84,6 +85,7 @@ from tensorlib.shell import overrides as overrides
 from tensorlib.shell import random as random
 from tensorlib.shell import return_types as return_types
 from tensorlib.shell import serialization as serialization
+from tensorlib.shell import sklearn as sklearn
 from tensorlib.shell import special as special
 from tensorlib.shell import types as types
 from tensorlib.shell import version as version

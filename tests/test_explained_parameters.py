@@ -17,9 +17,10 @@ from tensorlib.ops.late import declare_all
 
 MODULES = [
     "autograd", "autograd.functional", "autograd.graph", "distributions", "func", "graph", "linalg",
-    "nn", "nn.functional", "nn.init", "optim", "optim.lr_scheduler", "optim.swa_utils", "program",
-    "nn.zoo", "serialization", "special", "utils.data", "utils.data.datasets",
-    "utils.data.transforms", "utils.data.transforms.functional", "utils.tensorboard"]
+    "nn", "nn.functional", "nn.init", "optim", "optim.lr_scheduler", "optim.scipy",
+    "optim.swa_utils", "program", "nn.zoo", "serialization", "special", "utils.data",
+    "utils.data.datasets", "utils.data.transforms", "utils.data.transforms.functional",
+    "utils.tensorboard"]
 MANY = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 
 

@@ -39,6 +39,8 @@ MODULES = [
      "[optimisers.md](optimisers.md) introduces them."),
     ("tensorlib.optim.lr_scheduler", "Schedules of rates: tensorlib.optim.lr_scheduler", ""),
     ("tensorlib.optim.swa_utils", "Averages of models: tensorlib.optim.swa_utils", ""),
+    ("tensorlib.optim.scipy", "SciPy's minimisers: tensorlib.optim.scipy",
+     "[libraries.md](libraries.md#scipys-minimisers) introduces them."),
     ("tensorlib.program", "Programs: tensorlib.program",
      "[programs.md](programs.md) introduces them, [compile.md](compile.md) `tensorlib.compile`."),
     ("tensorlib.utils.data", "Datasets and loaders: tensorlib.utils.data",

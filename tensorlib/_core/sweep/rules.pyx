@@ -39,7 +39,7 @@ from tensorlib._core.tensor.tensor cimport (
 )
 from tensorlib._core.tiles.copies cimport cast, zero
 from tensorlib._core.tiles.flat cimport run_loop
-from tensorlib._core.tiles.program cimport MAX_INPUTS, Program
+from tensorlib._core.tiles.program cimport MAX_INPUTS, TileLoops
 from tensorlib._core.tiles.run cimport run_program
 
 from tensorlib._core.base.error_names import type_name
@@ -309,7 +309,7 @@ cdef Tensor run_tiles(object source, Rule rule, Tensor g):
     cdef bint is_scalar[3]
     cdef Tensor x, out
     cdef int i, n = 1, dtype = compute_dtype(g.type), result = g.type
-    cdef const Program* program
+    cdef const TileLoops* program
     cdef bint simple = rule.program.one_loop and g.packed and g.type == dtype
     inputs[0] = <PyObject*>g
     pointers[0] = g.data_pointer
