@@ -55,7 +55,7 @@ def eigvalsh(A: Tensor, UPLO: _str = 'L', *, out: Tensor | None = None) -> Tenso
     """The eigenvalues of symmetric matrices in ascending order."""
 
 def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The first columns of the product of reflections 1 - tau[i] * v @ v.T, in this order."""
+    """The first columns of the product of reflections 1 - tau[i] * v @ v.mH, in this order."""
 
 def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of square matrices."""

@@ -166,7 +166,7 @@ def lstsq_reference(a, b, driver="gelsy"):
     (x, _), k = fitted(a, b), min(a.shape[-2:])
     residuals = ((regular(a) @ x - b) ** 2).sum(-2)
     values = np.linalg.svd(regular(a), compute_uv=False)
-    none = np.zeros(0, a.dtype)
+    none = np.zeros(0, a.real.dtype)
     return (x, residuals if driver == "gelsd" and a.shape[-2] > k else none,
             np.full(a.shape[:-2], k), values if driver == "gelsd" else none)
 
@@ -207,7 +207,7 @@ def linalg_lstsq(A: Tensor, B: Tensor, rcond=None, *, driver=None):
     batch = broadcast_shapes("linalg.lstsq", A.shape[:-2], sides.shape[:-2])
     a, sides = A.expand(batch + A.shape[-2:]), sides.expand(batch + sides.shape[-2:])
     x, rank = least_squares(a, sides, rcond)
-    none = A.new_zeros((0,))
+    none = A.new_zeros((0,), dtype=A.dtype.to_real())
     if A.shape != a.shape:
         rank = linalg_matrix_rank(A, rtol=rcond)
     residuals = none

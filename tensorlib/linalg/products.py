@@ -28,7 +28,7 @@ from tensorlib.ops.shape.views import diagonal
 def powers(rng):
     """Matrices with exponents."""
     for n in (3, 0, 1, 6, -1, -2):
-        yield (np.diag([1.0, 2.0]) + 0.3 * rng.uniform(-1, 1, (2, 2)), n), {}
+        yield (np.diag([0.2, 0.4]) + 0.3 * rng.uniform(-1, 1, (2, 2)), n), {}
 
 
 POWERS = {"dtypes": TAKEN, "complex": True, "tolerance": "product", "samples": powers,

@@ -21,8 +21,8 @@ FIXED = [
     (r"(kthvalue|topk|mode|sort|argsort)$", "values", ANY,
      "which one of equal elements is named"),
     (r"__rpow__$", "error", INTEGERS, "integers to negative powers are refused; PyTorch gives 0"),
-    (r"(svd|linalg\.(svd|eigh))$", "values", FLOATS,
-     "vectors of decompositions are determined up to signs"),
+    (r"(svd|linalg\.(svd|eigh?))$", "values", "float|complex",
+     "vectors of decompositions are determined up to signs, complex ones up to phases"),
     (r"(cholesky_inverse|cholesky_solve)$", "gradient", "float64|complex128",
      "only one triangle is read, and has a gradient"),
     (r"as_strided_scatter$|nn\.functional\.max_unpool\dd$", "gradient", "float64|complex128",
@@ -37,7 +37,7 @@ FIXED = [
      "PyTorch's gradient of ctc_loss is that of log_softmax before it"),
     (r"nn\.functional\.batch_norm$", "error", FLOATS, "a batch without a dim of channels"),
     (r"(normal|bernoulli)", "graph", "float64", "a random draw has no gradient"),
-    (r"linalg\.lstsq", "graph", "float64", "residuals that are not computed are in no graph"),
+    (r"linalg\.lstsq", "graph", "float64|complex128", "residuals that are not computed are in no graph"),
     (r"histc$", "values", "float16", "bounds are not rounded to float16 first"),
     (r"matrix_exp$", "error", "float16",
      "decompositions and what is made of them take float32 and float64"),
@@ -71,8 +71,9 @@ FIXED = [
     (r"chalf$", "kind of error", ANY, "there is no complex dtype of half types"),
     (r"(linalg\.)?cholesky(_ex)?$", "gradient", "complex128",
      "the diagonal of a factor is real; PyTorch gives it a gradient that is not"),
-    (r"(corrcoef|geqrf|ldexp|logaddexp|sinc|(softmax|nn\.functional\.softmin) \(with_dtype\)|"
-     r"nn\.functional\.(normalize|rms_norm|silu \(complex\)|softsign|tanhshrink))$",
+    (r"(corrcoef|geqrf|ldexp|logaddexp|logsumexp|logcumsumexp|sinc|"
+     r"linalg\.ldl_(factor(_ex)?|solve)|((log_)?softmax|nn\.functional\.softmin) \(with_dtype\)|"
+     r"nn\.functional\.(normalize|rms_norm|silu \(complex\)|softsign|tanhshrink|feature_alpha_dropout \(without_train\)))$",
      "error: tensorlib raised", "complex",
      "what is not written for complex numbers is refused by name"),
 ]
