@@ -37,7 +37,8 @@ FIXED = [
      "PyTorch's gradient of ctc_loss is that of log_softmax before it"),
     (r"nn\.functional\.batch_norm$", "error", FLOATS, "a batch without a dim of channels"),
     (r"(normal|bernoulli)", "graph", "float64", "a random draw has no gradient"),
-    (r"linalg\.lstsq", "graph", "float64|complex128", "residuals that are not computed are in no graph"),
+    (r"linalg\.lstsq", "graph", "float64|complex128",
+     "residuals that are not computed are in no graph"),
     (r"histc$", "values", "float16", "bounds are not rounded to float16 first"),
     (r"matrix_exp$", "error", "float16",
      "decompositions and what is made of them take float32 and float64"),
@@ -73,7 +74,8 @@ FIXED = [
      "the diagonal of a factor is real; PyTorch gives it a gradient that is not"),
     (r"(corrcoef|geqrf|ldexp|logaddexp|logsumexp|logcumsumexp|sinc|"
      r"linalg\.ldl_(factor(_ex)?|solve)|((log_)?softmax|nn\.functional\.softmin) \(with_dtype\)|"
-     r"nn\.functional\.(normalize|rms_norm|silu \(complex\)|softsign|tanhshrink|feature_alpha_dropout \(without_train\)))$",
+     r"nn\.functional\.(normalize|rms_norm|silu \(complex\)|softsign|tanhshrink|"
+     r"feature_alpha_dropout \(without_train\)))$",
      "error: tensorlib raised", "complex",
      "what is not written for complex numbers is refused by name"),
 ]
