@@ -32,7 +32,8 @@ def refusal(first, result):
     """What an in-place form says that cannot write its result over its first tensor, or None."""
     if result.shape != first.shape:
         return "output with shape .* doesn't match the broadcast shape"
-    if result.dtype.is_floating_point and not first.dtype.is_floating_point:
+    if result.dtype.is_floating_point and not first.dtype.is_floating_point or (
+            first.dtype is tl.bool and result.dtype is not tl.bool):
         return "can't be cast to the desired output type"
     return None
 
