@@ -10,13 +10,16 @@ where the settings have.
 Environment:
     TENSORLIB_DEBUG=1      bounds checks, assertions and sanitizers (see CONTRIBUTING.md)
     TENSORLIB_SYMBOLS=1    keeps the symbols, for profilers
-    TENSORLIB_LEVELS=v3    these levels of kernels alone: a list (v3,v4), or `native`, which is the
-                           highest level of this processor, for all instructions that it has
+    TENSORLIB_LEVELS=v3    these levels of kernels: a list (v3,v4); `all`, for a wheel that is to
+                           run anywhere; or `native`, the highest level of this processor, for all
+                           instructions that it has. By default those that this processor has,
+                           without v2 where there is a better one
     TENSORLIB_QUICK=v3     little optimization, and this level of kernels alone
     TENSORLIB_COVERAGE=1   tells coverage.py of each line that runs, outside of the kernels
     TENSORLIB_ANNOTATE=1   Cython's coloured listings, in build/cython
 """
 
+import gc
 import os
 import platform
 import shlex
@@ -73,13 +76,32 @@ FLAGS = ["-g0", "-fno-math-errno", "-fno-trapping-math",
          "-ffp-contract=fast", "-fno-builtin-memset", "-fno-strict-aliasing", "-fvisibility=hidden",
          "-Wno-unused-function"]
 LINK_FLAGS = ["-s"] if LINUX and os.environ.get("TENSORLIB_SYMBOLS") != "1" else []
-LEVELS = {"base": []}
+ALL_LEVELS = {"base": []}
 if LINUX and platform.machine() == "x86_64":   # elsewhere one level, as in _kernels/cpu.pyx
-    LEVELS = {
+    ALL_LEVELS = {
         "v2": ["-march=x86-64-v2"],
         "v3": ["-march=x86-64-v3"],
         "v4": ["-march=x86-64-v4", "-mprefer-vector-width=512"],
     }
+# What a level needs of the processor beyond the one below, as GCC defines it.
+NEEDS = {"v2": [], "v3": ["__AVX2__", "__FMA__", "__BMI2__"],
+         "v4": "__AVX512F__ __AVX512BW__ __AVX512CD__ __AVX512DQ__ __AVX512VL__".split()}
+
+
+def definitions():
+    """What the C compiler defines for this processor."""
+    command = [*shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC")),
+               "-march=native", "-dM", "-E", "-x", "c", os.devnull]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+
+
+def levels_here():
+    """The levels that a build for this machine has: from v3 on those that it runs, or v2."""
+    if "base" in ALL_LEVELS:
+        return ALL_LEVELS
+    has = set(definitions())
+    return {level: flags for level, flags in ALL_LEVELS.items() if NEEDS[level] and (
+        set(NEEDS[level]) <= has)} or {"v2": ALL_LEVELS["v2"]}
 
 
 def native_level():
@@ -87,14 +109,9 @@ def native_level():
 
     Another processor of the level may lack some of that: the kernels look before they are loaded.
     """
-    command = [*shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC")),
-               "-march=native", "-dM", "-E", "-x", "c", os.devnull]
-    has = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    needs = {"v4": "__AVX512F__ __AVX512BW__ __AVX512CD__ __AVX512DQ__ __AVX512VL__".split(),
-             "v3": ["__AVX2__", "__FMA__", "__BMI2__"], "v2": []}
-    level = next(level for level in needs if set(needs[level]) <= set(has))
-    has = {name.strip("_").lower().replace("_", "") for name in has}
-    return {level: ["-march=native", *LEVELS[level][1:]]}, sorted(
+    has = {name.strip("_").lower().replace("_", "") for name in definitions()}
+    level = list(levels_here())[-1]
+    return {level: ["-march=native", *ALL_LEVELS[level][1:]]}, sorted(
         flag for flag in processor_flags(Path("/proc/cpuinfo").read_text())
         if flag.replace("_", "") in has)
 
@@ -109,14 +126,18 @@ NEEDED = []       # of the processor, beyond the level
 
 
 if QUICK:
-    LEVELS = {QUICK: LEVELS[QUICK]}
+    LEVELS = {QUICK: ALL_LEVELS[QUICK]}
 elif CHOSEN == "native":
-    if "base" in LEVELS:
+    if "base" in ALL_LEVELS:
         LEVELS = {"base": ["-march=native"]}
     else:
         LEVELS, NEEDED = native_level()
+elif CHOSEN == "all":
+    LEVELS = ALL_LEVELS
 elif CHOSEN:
-    LEVELS = {level: LEVELS[level] for level in CHOSEN.split(",")}
+    LEVELS = {level: ALL_LEVELS[level] for level in CHOSEN.split(",")}
+else:
+    LEVELS = levels_here()
 SUFFIXES = {".pyx", ".pxd", ".pxi", ".h"}     # of what is translated and compiled
 TRACED = [("CYTHON_TRACE_NOGIL", "1")] if COVERAGE else []
 COMPILED = "tensorlib._kernels.compiled"    # the shared object of what is built once
@@ -179,8 +200,10 @@ def stands_alone(source):
 
 def optimization(source):
     """The flags for what is made of a source."""
-    if QUICK or DEBUG:
+    if QUICK:
         return ["-O1"]
+    if DEBUG:      # what calls and branches compiles twice as fast unoptimized
+        return ["-O1"] if depends_on_level(source) else ["-O0"]
     if not depends_on_level(source):
         if source.stem in COLD:
             return ["-O1"]
@@ -215,7 +238,8 @@ def settings():
     """What decides the result beside the sources, as text."""
     parts = [sys.version, Cython.__version__, numpy.__version__, DIRECTIVES, KERNEL_DIRECTIVES,
              FLAGS, sorted(HOT), sorted(COLD), sorted(LEAN), WARM_LOOPS, LEAN_LOOPS, LINK_FLAGS,
-             LEVELS, NEEDED, *map(os.environ.get, ("CC", "CFLAGS", "LDFLAGS"))]
+             [each for each in LEVELS.items() if each not in ALL_LEVELS.items()], NEEDED, QUICK,
+             *map(os.environ.get, ("CC", "CFLAGS", "LDFLAGS"))]
     return "\n".join(map(str, parts))
 
 
@@ -282,6 +306,7 @@ class BuildTranslated(build_ext):
             self.build_lib, self.build_temp = usual.build_lib, usual.build_temp
 
     def build_extensions(self):
+        self.remove_other_levels(self.build_lib)
         record = GENERATED / "settings.txt"
         if not record.exists() or record.read_text() != settings():
             self.force = True
@@ -306,6 +331,7 @@ class BuildTranslated(build_ext):
         """The C file and the headers of each source."""
         self.list_modules()
         found = {str(UTILITY): (self.share(), [])}
+        gc.set_threshold(500_000, 20, 100)     # the trees of a module stay until it is translated
         for alone, directives in ((True, KERNEL_DIRECTIVES), (False, DIRECTIVES)):
             files = [source for source in sources() if stands_alone(source) == alone]
             translated = cythonize(
@@ -322,6 +348,12 @@ class BuildTranslated(build_ext):
                 mend(Path(ext.sources[0]))
                 found[str(source)] = ext.sources[0], ext.depends
         return found
+
+    def remove_other_levels(self, folder):
+        """Takes away what an earlier build made for levels that this one has not."""
+        for level in set(ALL_LEVELS) - set(LEVELS):
+            path = Path(folder, self.get_ext_filename(f"tensorlib._kernels.{level}"))
+            path.unlink(missing_ok=True)
 
     def share(self):
         """The C file of what the modules share, written where it is not there."""
@@ -350,6 +382,7 @@ class BuildTranslated(build_ext):
         if COVERAGE:    # which looks for the C files beside the sources
             for source in sources():
                 shutil.copy(GENERATED / source.with_suffix(".c"), source.with_suffix(".c"))
+        self.remove_other_levels("")
         super().copy_extensions_to_source()
 
     def compile(self, ext, source, c_file, headers):

@@ -6,19 +6,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+from tensorlib import Tensor, randperm
+from tensorlib.utils.data import datasets
 
-from tensorlib import Tensor, from_numpy, randperm
-
-DATA = Path(__file__).parent / "data" / "digits.csv.gz"
 BLUE, RED, GREEN, GREY = "#2b6cb0", "#d64545", "#2f855a", "#6b7280"
 Scans = tuple[Tensor, Tensor]               # images and the digits they show
 
 
 def load_digits() -> Scans:
     """The images, (1797, 64) from 0 to 1, and the digits they show."""
-    table = np.loadtxt(DATA, delimiter=",", dtype=np.float32)
-    return from_numpy(table[:, :64] / 16), from_numpy(table[:, 64].astype(np.int64))
+    scans = datasets.Digits()
+    return scans.data.flatten(1), scans.targets
 
 
 def split_digits() -> tuple[Scans, Scans]:

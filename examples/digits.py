@@ -3,7 +3,7 @@
     pip install "tensorlib[examples]"
     python examples/digits.py
 
-Trains on four fifths of 1,797 real scans (examples/data/README.md), prints loss and accuracy on the
+Trains on four fifths of 1,797 real scans (`datasets.Digits`), prints loss and accuracy on the
 scans held out, and draws what it learnt into digits.png.
 """
 

@@ -131,6 +131,7 @@ data = _later("tensorlib.data")
 testing = _later("tensorlib.testing")
 types = _later("tensorlib.types")
 version = _later("tensorlib.version")
+vision = _later("tensorlib.vision")
 xpu = _later("tensorlib.xpu")
 
 # control flow, which is declared in tensorlib.program

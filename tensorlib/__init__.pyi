@@ -86,6 +86,7 @@ from tensorlib.shell import serialization as serialization
 from tensorlib.shell import special as special
 from tensorlib.shell import types as types
 from tensorlib.shell import version as version
+from tensorlib.shell import vision as vision
 from tensorlib.shell import xpu as xpu
 from tensorlib.shell._settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
 from tensorlib.shell._settings import get_default_device as get_default_device

@@ -18,8 +18,13 @@ from torch import Tensor, nn as again
 from torch.autograd import Function
 from torch.optim.lr_scheduler import StepLR
 from torch.utils.data import DataLoader, TensorDataset
+import torchvision
+import torchvision.transforms.functional as TF
+from torchvision import datasets, models, transforms
 import beside
 
+assert transforms.functional is TF is torchvision.transforms.functional
+assert len(datasets.Digits(transform=transforms.ToTensor())) == 1797 and models.LeNet()
 assert again is nn is torch.nn and F is nn.functional and isinstance(torch.ones(1), Tensor)
 torch.manual_seed(0)
 x = torch.randn(16, 3)

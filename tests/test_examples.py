@@ -26,6 +26,7 @@ SHORT = {
     "digits": ["--epochs", "2"],
     "digits_convolutional": ["--epochs", "2", "--channels", "4"],
     "digits_vae": ["--epochs", "2", "--hidden", "16"],
+    "digits_zoo": ["--epochs", "1", "--scans", "24"],
     "gaussian_process": ["--steps", "4", "--points", "20"],
     "ode_parameters": ["--steps", "3", "--counts", "8"],
     "physics_informed": ["--steps", "5", "--points", "16"],

@@ -18,7 +18,8 @@ from tensorlib.ops.late import declare_all
 MODULES = [
     "autograd", "autograd.functional", "autograd.graph", "distributions", "func", "graph", "linalg",
     "nn", "nn.functional", "nn.init", "optim", "optim.lr_scheduler", "optim.swa_utils", "program",
-    "serialization", "special", "utils.data"]
+    "nn.zoo", "serialization", "special", "utils.data", "utils.data.datasets",
+    "utils.data.transforms", "utils.data.transforms.functional"]
 MANY = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 
 

@@ -31,10 +31,15 @@ def test_output_that_is_not_what_is_mended_ends_the_build(made, name):
 
 
 def test_levels_of_the_kernels_can_be_chosen(made, monkeypatch):
-    usual = made()["LEVELS"]
-    last = list(usual)[-1]
-    monkeypatch.setenv("TENSORLIB_LEVELS", last)
-    assert made()["LEVELS"] == {last: usual[last]}
+    names = made()
+    usual, known = names["LEVELS"], names["ALL_LEVELS"]
+    assert list(usual)[-1] == _kernels.level and usual.items() <= known.items()
+    assert len(usual) == 1 or "v2" not in usual
+    for last in known:
+        monkeypatch.setenv("TENSORLIB_LEVELS", last)
+        assert made()["LEVELS"] == {last: known[last]}
+    monkeypatch.setenv("TENSORLIB_LEVELS", "all")
+    assert made()["LEVELS"] == known
     monkeypatch.setenv("TENSORLIB_LEVELS", "native")
     (flags,) = made()["LEVELS"].values()
     assert flags[0] == "-march=native"

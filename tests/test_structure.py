@@ -19,10 +19,12 @@ PACKAGE = ROOT / "tensorlib"
 FLOORS = [
     "_kernels", "_core", "ops", "batch", "linalg", "autograd", "func", "utils", "io", "graph",
     "program", "onnx", "profiler", "public", "special", "sparse", "distributions",
-    "distributed", "nn", "optim", "utils.data", "io.files", "sharding", "shell", "testing",
+    "distributed", "nn", "optim", "utils.data", "io.files", "datasets", "sharding", "shell",
+    "testing",
 ]
 # Modules that lie where PyTorch has them, or in the shell, and are floors of their own.
-ELSEWHERE = {"tensorlib.utils.data": "utils.data", "tensorlib.io.files": "io.files",
+ELSEWHERE = {"tensorlib.utils.data.datasets": "datasets",         # which reads files as data
+             "tensorlib.utils.data": "utils.data", "tensorlib.io.files": "io.files",
              "tensorlib.special": "special",
              # what shards models and optimisers, above the floors of these
              **{f"tensorlib.distributed.{name}": "sharding" for name in (

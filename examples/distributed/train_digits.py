@@ -5,24 +5,20 @@
     python -m tensorlib.distributed.run -n 2 examples/distributed/train_digits.py --deterministic
 """
 
-from pathlib import Path
-
-import numpy as np
 from training import finish, parse_arguments, start, train
 
 import tensorlib as tl
 from tensorlib import Tensor, nn, optim
 from tensorlib.nn.functional import cross_entropy
-
-DATA = Path(__file__).parents[1] / "data" / "digits.csv.gz"
+from tensorlib.utils.data import datasets
 
 
 def main() -> None:
     args = parse_arguments(__doc__)
     start()
     tl.manual_seed(args.seed)                            # the same batches on every rank
-    table = np.loadtxt(DATA, delimiter=",", dtype=np.float32)
-    images, digits = tl.from_numpy(table[:, :64] / 16), tl.from_numpy(table[:, 64].astype(int))
+    scans = datasets.Digits()
+    images, digits = scans.data.flatten(1), scans.targets
     model = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 10))
 
     def batch(count: int) -> tuple[Tensor, Tensor]:

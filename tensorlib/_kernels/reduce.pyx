@@ -1,49 +1,27 @@
-"""Reductions of contiguous memory seen as (outer, n, inner) to (outer, inner), over n.
+"""Sums and products of contiguous memory seen as (outer, n, inner) to (outer, inner), over n.
 
 `tensorlib._core.reduce.schedule` calls these, on parts of an array, from any number of threads. A
-row of `table()` is (kind, input dtypes, output dtype, address). The kinds sum, prod, max, min, any,
-all, and squares (the sum of (x - c)**2) have the signature
+row of `table()` is (kind, input dtypes, output dtype, address). The kinds sum, prod and squares
+(the sum of (x - c)**2), like those of extremes.pyx, have the signature
 
     void fold(void* tag, const T* x, const T* c, T* y, Py_ssize_t outer, Py_ssize_t n,
               Py_ssize_t inner, Py_ssize_t begin, Py_ssize_t end)
 
-and argmax, argmin, which write the extreme value as well as its index, first on ties,
-
-    void index(void* tag, const T* x, T* y, int64_t* at, Py_ssize_t outer, Py_ssize_t n,
-               Py_ssize_t inner, Py_ssize_t begin, Py_ssize_t end)
-
 Of each outer slice the columns [begin, end) of inner are reduced. n is at least 1. `tag` is there
 for the compiler alone, to choose an operation; NULL is passed. `c` has the shape of y and may be
-NULL for the kinds that do not use it. NaN counts as the greatest and as the least value.
+NULL for the kinds that do not use it.
 """
 
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport uint64_t
 
-from tensorlib._kernels.lanes cimport (
-    LANE_BYTES, TILE, Max, Min, Product, Squares, Sum, element, fold,
-)
 from tensorlib._kernels.moments cimport sum_of_squares
+from tensorlib._kernels.sum_folds cimport LANE_BYTES, Product, Squares, Sum, fold
 from tensorlib._kernels.vecmath cimport floating
-
-ctypedef fused Extreme:
-    Max
-    Min
-
-cdef enum:
-    SEARCH = 4096  # elements among which an extreme value is looked for again: they are near
-    TOGETHER = 16  # rows of at most SEARCH that are folded before they are searched
-
 
 cdef extern from "row_sum.h" nogil:
     void row_sums_float(const float* x, float* y, Py_ssize_t rows, Py_ssize_t n)
     void row_sums_double(const double* x, double* y, Py_ssize_t rows, Py_ssize_t n)
     const Py_ssize_t REGISTER
-
-cdef extern from "row_extremes.h" nogil:
-    void row_greatest_float(const float* x, float* y, Py_ssize_t rows, Py_ssize_t n)
-    void row_greatest_double(const double* x, double* y, Py_ssize_t rows, Py_ssize_t n)
-    void row_least_float(const float* x, float* y, Py_ssize_t rows, Py_ssize_t n)
-    void row_least_double(const double* x, double* y, Py_ssize_t rows, Py_ssize_t n)
 
 
 cdef void sums(Sum* op, const floating* x, const floating* c, floating* y, Py_ssize_t outer,
@@ -86,151 +64,6 @@ cdef void whole_sums(Sum* op, const uint64_t* x, const uint64_t* c, uint64_t* y,
         y[o] = total
 
 
-cdef inline bint beats(Extreme* op, element a, element b) noexcept nogil:
-    if Extreme is Max:
-        return (a > b) | ((a != a) & (b == b))
-    else:
-        return (a < b) | ((a != a) & (b == b))
-
-
-cdef inline Py_ssize_t find(const element* x, element value, Py_ssize_t n) noexcept nogil:
-    """The first index of a value that is known to be there; NaN is equal to NaN."""
-    cdef Py_ssize_t lanes = LANE_BYTES // sizeof(element)
-    cdef bint nan = value != value
-    cdef Py_ssize_t i = 0
-    cdef Py_ssize_t l
-    cdef element differ
-    while i + lanes <= n:
-        differ = 1
-        for l in range(lanes):
-            differ = 0 if (x[i + l] == value) | (nan & (x[i + l] != x[i + l])) else differ
-        if differ == 0:
-            break
-        i += lanes
-    while i < n - 1 and not ((x[i] == value) | (nan & (x[i] != x[i]))):
-        i += 1
-    return i
-
-
-cdef inline void extremes(Extreme* op, const element* x, element* y, Py_ssize_t outer,
-                          Py_ssize_t n) noexcept nogil:
-    """Those of rows: of floats by a loop of their own"""
-    if element is float or element is double:
-        if n * <Py_ssize_t>sizeof(element) >= 4 * REGISTER:
-            if Extreme is Max and element is float:
-                row_greatest_float(x, y, outer, n)
-            elif Extreme is Max:
-                row_greatest_double(x, y, outer, n)
-            elif element is float:
-                row_least_float(x, y, outer, n)
-            else:
-                row_least_double(x, y, outer, n)
-            return
-    fold(op, x, <const element*>NULL, y, outer, n, 1, 0, 1)
-
-
-cdef void float_extremes(Extreme* op, const floating* x, const floating* c, floating* y,
-                         Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin,
-                         Py_ssize_t end) noexcept nogil:
-    """The fold of extremes, but rows by their own loop"""
-    if inner == 1:
-        extremes(op, x, y, outer, n)
-    else:
-        fold(op, x, c, y, outer, n, inner, begin, end)
-
-
-cdef inline void index_rows(Extreme* op, const element* x, element* y, int64_t* at,
-                            Py_ssize_t outer, Py_ssize_t n) noexcept nogil:
-    """Rows of at most SEARCH elements."""
-    cdef Py_ssize_t r, rows
-    while outer > 0:
-        rows = min(outer, <Py_ssize_t>TOGETHER)
-        extremes(op, x, y, rows, n)
-        for r in range(rows):
-            at[r] = find(x + r * n, y[r], n)
-        x += rows * n
-        y += rows
-        at += rows
-        outer -= rows
-
-
-cdef inline void index_row(Extreme* op, const element* x, element* y, int64_t* at,
-                           Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t begin = 0
-    cdef Py_ssize_t best_begin = 0
-    cdef Py_ssize_t size
-    cdef element best = x[0]
-    cdef element value
-    while begin < n:
-        size = min(<Py_ssize_t>SEARCH, n - begin)
-        extremes(op, x + begin, &value, 1, size)
-        if beats(op, value, best):
-            best = value
-            best_begin = begin
-        begin += size
-    y[0] = best
-    at[0] = best_begin + find(x + best_begin, best, min(<Py_ssize_t>SEARCH, n - best_begin))
-
-
-cdef inline void index_short_rows(Extreme* op, const element* x, element* y, int64_t* at,
-                                  Py_ssize_t outer, Py_ssize_t n) noexcept nogil:
-    """One lane for each row: a search in each would mispredict its end."""
-    cdef Py_ssize_t i, l, rows
-    cdef bint better
-    while outer > 0:
-        rows = min(outer, <Py_ssize_t>LANE_BYTES)
-        for l in range(rows):
-            y[l] = x[l * n]
-            at[l] = 0
-        for i in range(1, n):
-            for l in range(rows):
-                better = beats(op, x[l * n + i], y[l])
-                y[l] = x[l * n + i] if better else y[l]
-                at[l] = i if better else at[l]
-        x += rows * n
-        y += rows
-        at += rows
-        outer -= rows
-
-
-cdef inline void index_columns(Extreme* op, const element* x, element* y, int64_t* at,
-                               Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin,
-                               Py_ssize_t end) noexcept nogil:
-    cdef Py_ssize_t i, j, tile_end
-    cdef bint better
-    while begin < end:
-        tile_end = min(begin + TILE, end)
-        for j in range(begin, tile_end):
-            y[j] = x[j]
-            at[j] = 0
-        for i in range(1, n):
-            for j in range(begin, tile_end):
-                better = beats(op, x[i * inner + j], y[j])
-                y[j] = x[i * inner + j] if better else y[j]
-                at[j] = i if better else at[j]
-        begin = tile_end
-
-
-cdef void index(Extreme* op, const element* x, element* y, int64_t* at, Py_ssize_t outer,
-                Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """y[o, j], at[o, j] := the extreme of x[o, :, j] and its first index"""
-    cdef Py_ssize_t o
-    if inner == 1 and n < 2 * LANE_BYTES // <Py_ssize_t>sizeof(element):
-        index_short_rows(op, x, y, at, outer, n)
-        return
-    if inner == 1 and n <= SEARCH:
-        index_rows(op, x, y, at, outer, n)
-        return
-    for o in range(outer):
-        if inner == 1:
-            index_row(op, x, y, at, n)
-        else:
-            index_columns(op, x, y, at, n, inner, begin, end)
-        x += n * inner
-        y += inner
-        at += inner
-
-
 def table():
     return [
         # Integer sums wrap around, which only unsigned arithmetic may do in C.
@@ -242,38 +75,4 @@ def table():
         ("prod", ("float64",), "float64", <size_t>&fold[Product, double]),
         ("squares", ("float32", "float32"), "float32", <size_t>&squares[float]),
         ("squares", ("float64", "float64"), "float64", <size_t>&squares[double]),
-        ("any", ("bool",), "bool", <size_t>&fold[Max, uint8_t]),
-        ("all", ("bool",), "bool", <size_t>&fold[Min, uint8_t]),
-        ("max", ("bool",), "bool", <size_t>&fold[Max, uint8_t]),
-        ("max", ("uint8",), "uint8", <size_t>&fold[Max, uint8_t]),
-        ("max", ("int8",), "int8", <size_t>&fold[Max, int8_t]),
-        ("max", ("int16",), "int16", <size_t>&fold[Max, int16_t]),
-        ("max", ("int32",), "int32", <size_t>&fold[Max, int32_t]),
-        ("max", ("int64",), "int64", <size_t>&fold[Max, int64_t]),
-        ("max", ("float32",), "float32", <size_t>&float_extremes[Max, float]),
-        ("max", ("float64",), "float64", <size_t>&float_extremes[Max, double]),
-        ("min", ("bool",), "bool", <size_t>&fold[Min, uint8_t]),
-        ("min", ("uint8",), "uint8", <size_t>&fold[Min, uint8_t]),
-        ("min", ("int8",), "int8", <size_t>&fold[Min, int8_t]),
-        ("min", ("int16",), "int16", <size_t>&fold[Min, int16_t]),
-        ("min", ("int32",), "int32", <size_t>&fold[Min, int32_t]),
-        ("min", ("int64",), "int64", <size_t>&fold[Min, int64_t]),
-        ("min", ("float32",), "float32", <size_t>&float_extremes[Min, float]),
-        ("min", ("float64",), "float64", <size_t>&float_extremes[Min, double]),
-        ("argmax", ("bool",), "int64", <size_t>&index[Max, uint8_t]),
-        ("argmax", ("uint8",), "int64", <size_t>&index[Max, uint8_t]),
-        ("argmax", ("int8",), "int64", <size_t>&index[Max, int8_t]),
-        ("argmax", ("int16",), "int64", <size_t>&index[Max, int16_t]),
-        ("argmax", ("int32",), "int64", <size_t>&index[Max, int32_t]),
-        ("argmax", ("int64",), "int64", <size_t>&index[Max, int64_t]),
-        ("argmax", ("float32",), "int64", <size_t>&index[Max, float]),
-        ("argmax", ("float64",), "int64", <size_t>&index[Max, double]),
-        ("argmin", ("bool",), "int64", <size_t>&index[Min, uint8_t]),
-        ("argmin", ("uint8",), "int64", <size_t>&index[Min, uint8_t]),
-        ("argmin", ("int8",), "int64", <size_t>&index[Min, int8_t]),
-        ("argmin", ("int16",), "int64", <size_t>&index[Min, int16_t]),
-        ("argmin", ("int32",), "int64", <size_t>&index[Min, int32_t]),
-        ("argmin", ("int64",), "int64", <size_t>&index[Min, int64_t]),
-        ("argmin", ("float32",), "int64", <size_t>&index[Min, float]),
-        ("argmin", ("float64",), "int64", <size_t>&index[Min, double]),
     ]

@@ -2,7 +2,7 @@
 
    A comparison with NaN is false, so that the extreme of the others goes on, and the NaN are
    counted apart. Four registers run down the row, and the last of them again over what is left. By
-   the fold of `lanes.pxd`, which asks for NaN at every step, 512 rows of 512 float32 take half as
+   the fold of `fold.pxi`, which asks for NaN at every step, 512 rows of 512 float32 take half as
    long again. */
 #pragma once
 

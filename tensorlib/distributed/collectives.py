@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any
 
 import tensorlib
@@ -46,8 +46,14 @@ for _name in OPERATIONS:
     setattr(ReduceOp, _name.upper(), ReduceOp(_name))
 
 
+known: dict[tuple[str, Any], Any] = {}      # MPI's operations that were asked for
+
+
 def operation_for(name: str, op: Any, dtype: Any) -> Any:
     """MPI's operation. Raises: TypeError, ValueError."""
+    found = known.get((op, dtype)) if type(op) in (ReduceOp, str) else None
+    if found is not None:
+        return found
     if not isinstance(op, str):
         raise TypeError(f"{name}: op is a ReduceOp, got {type(op).__name__}")
     if op.lower() not in OPERATIONS:
@@ -55,13 +61,21 @@ def operation_for(name: str, op: Any, dtype: Any) -> Any:
     found = mpi_operation(op.lower(), dtype)
     if found is None:
         raise TypeError(f"{name}: {op.upper()} is not defined for {dtype}")
+    known[op, dtype] = found
     return found
 
 
-def averaged(op: str, group: ProcessGroup, x: Tensor) -> None:
-    if op == "avg":
+def finish_of(op: str, group: ProcessGroup, target: Target) -> Callable[[], None]:
+    """What is left to do after a reduction."""
+    if op.lower() != "avg":
+        return target.unpack
+
+    def finish() -> None:
         with tensorlib.no_grad():
-            x.div_(group.size())
+            target.memory.div_(group.size())
+        target.unpack()
+
+    return finish
 
 
 def root_of(group: ProcessGroup, name: str, what: str, rank: int | None,
@@ -91,15 +105,10 @@ def all_reduce(tensor: Tensor, op: str = ReduceOp.SUM, group: ProcessGroup | Non
         operation = operation_for("all_reduce", op, tensor.dtype)
     yield members, op.lower(), tensor
     target = Target(tensor, filled=True)
-
-    def finish() -> None:
-        averaged(op.lower(), members, target.memory)
-        target.unpack()
-
     return started(
         members, "all_reduce",
         lambda: members.comm.Iallreduce(mpi().IN_PLACE, memory(target.memory), operation),
-        async_op, tensor, finish, tensor.nbytes, target)
+        async_op, tensor, finish_of(op, members, target), tensor.nbytes, target)
 
 
 @collective
@@ -120,14 +129,9 @@ def reduce(tensor: Tensor, dst: int | None = None, op: str = ReduceOp.SUM,
         return started(members, "reduce", lambda: members.comm.Ireduce(
             memory(source), None, operation, root), async_op, tensor, None, tensor.nbytes, source)
     target = Target(tensor, filled=True)
-
-    def finish() -> None:
-        averaged(op.lower(), members, target.memory)
-        target.unpack()
-
     return started(members, "reduce", lambda: members.comm.Ireduce(
-        mpi().IN_PLACE, memory(target.memory), operation, root), async_op, tensor, finish,
-        tensor.nbytes, target)
+        mpi().IN_PLACE, memory(target.memory), operation, root), async_op, tensor,
+        finish_of(op, members, target), tensor.nbytes, target)
 
 
 @collective
@@ -284,14 +288,9 @@ def reduce_scatter(output: Tensor, input_list: list[Tensor], op: str = ReduceOp.
         check_alike(name, output, [input_list[members.rank()]])
     yield members, op.lower(), *input_list
     source, target = Joined(input_list, filled=True), Target(output)
-
-    def finish() -> None:
-        averaged(op.lower(), members, target.memory)
-        target.unpack()
-
     return started(members, name, lambda: members.comm.Ireduce_scatter(
         memory(source.memory), memory(target.memory), source.counts, operation), async_op, output,
-        finish, source.memory.nbytes, (source, target))
+        finish_of(op, members, target), source.memory.nbytes, (source, target))
 
 
 @collective
@@ -310,14 +309,9 @@ def reduce_scatter_tensor(output: Tensor, input: Tensor, op: str = ReduceOp.SUM,
         check_sizes(name, input, "input", output, "output", members)
     yield members, op.lower(), input
     source, target = packed(input), Target(output)
-
-    def finish() -> None:
-        averaged(op.lower(), members, target.memory)
-        target.unpack()
-
     return started(members, name, lambda: members.comm.Ireduce_scatter_block(
-        memory(source), memory(target.memory), operation), async_op, output, finish,
-        input.nbytes, (source, target))
+        memory(source), memory(target.memory), operation), async_op, output,
+        finish_of(op, members, target), input.nbytes, (source, target))
 
 
 @collective

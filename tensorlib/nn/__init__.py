@@ -7,6 +7,7 @@ tensorlib.Size([5, 1])
 """
 
 from tensorlib._core.base.explained import explain
+from tensorlib._core.base.importing import later
 from tensorlib.nn import attention, functional, init, modules, parallel, parameter, utils
 from tensorlib.nn.modules import *  # noqa: F403
 from tensorlib.nn.parallel import DataParallel
@@ -20,8 +21,9 @@ from tensorlib.nn.parameter import (
 __all__ = [
     *modules.__all__, "Buffer", "DataParallel", "Parameter", "UninitializedBuffer",
     "UninitializedParameter", "attention", "functional", "init", "modules", "parallel",
-    "parameter", "utils",
+    "parameter", "utils", "zoo",
 ]
+zoo = later("tensorlib.nn.zoo")
 explain(vars(), ["DataParallel"])
 
 

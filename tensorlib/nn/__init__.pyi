@@ -7,6 +7,7 @@ from tensorlib.nn import modules as modules
 from tensorlib.nn import parallel as parallel
 from tensorlib.nn import parameter as parameter
 from tensorlib.nn import utils as utils
+from tensorlib.nn import zoo as zoo
 from tensorlib.nn.modules.activation import CELU as CELU
 from tensorlib.nn.modules.activation import ELU as ELU
 from tensorlib.nn.modules.activation import GELU as GELU
@@ -206,5 +207,5 @@ __all__ = [
     "TransformerEncoderLayer", "TripletMarginLoss", "TripletMarginWithDistanceLoss", "Unflatten",
     "Unfold", "UninitializedBuffer", "UninitializedParameter", "Upsample", "UpsamplingBilinear2d",
     "UpsamplingNearest2d", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d", "attention", "functional", "init",
-    "modules", "parallel", "parameter", "utils"
+    "modules", "parallel", "parameter", "utils", "zoo"
 ]

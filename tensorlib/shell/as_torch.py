@@ -4,7 +4,7 @@
     python -m tensorlib.as_torch -m package.module its arguments
 
 `import torch.nn as nn` and `from torch.utils.data import DataLoader` find the modules of those
-names here, also where PyTorch is installed.
+names here, also where PyTorch is installed. `torchvision` is `tensorlib.vision`.
 """
 
 import os
@@ -21,14 +21,14 @@ __all__ = ["TorchFinder", "install", "main"]
 
 
 class TorchFinder:
-    """Finds `torch` and its modules: they are those of tensorlib, and the same objects."""
+    """Finds `torch`, `torchvision` and their modules: those of tensorlib, and the same objects."""
 
     own: dict[str, Any] = {}                  # what modules say of themselves, by name
 
     @classmethod
     def find_spec(cls, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         """Where `torch` or one of its modules is; None for others, and where there is none."""
-        if name != "torch" and not name.startswith("torch."):
+        if name.partition(".")[0] not in HOMES:
             return None
         return ModuleSpec(name, cls) if find_spec(home_of(name)) else None  # type: ignore[arg-type]
 
@@ -46,9 +46,13 @@ class TorchFinder:
         module.__spec__ = cls.own.pop(module.__spec__.name)
 
 
+HOMES = {"torch": "tensorlib", "torchvision": "tensorlib.vision"}
+
+
 def home_of(name: str) -> str:
     """The name here of a module of PyTorch's."""
-    return "tensorlib" + name.removeprefix("torch")
+    package, dot, rest = name.partition(".")
+    return HOMES[package] + dot + rest
 
 
 def install() -> None:

@@ -132,7 +132,8 @@ def spoilt_files():
     yield "an array in a pickle", zipped([("a/data.pkl", pickle.dumps(BOOLS.view(bool), 2))])
 
 
-@pytest.mark.parametrize("name, data", spoilt_files(), ids=lambda x: x if type(x) is str else "")
+@pytest.mark.parametrize("name, data", list(spoilt_files()),
+                         ids=lambda x: x if type(x) is str else "")
 def test_bools_that_are_neither_0_nor_1_are_refused(name, data, tmp_path):
     (tmp_path / "x").write_bytes(data)
     for load in (lambda: tl.load(io.BytesIO(data)), lambda: tl.load(tmp_path / "x"),

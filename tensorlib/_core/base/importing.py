@@ -56,8 +56,11 @@ class LateModule(ModuleType):
     """
 
     def __getattribute__(self, name):
-        home = ModuleType.__getattribute__(self, "__name__")
-        return getattr(import_module(home), name)
+        own = ModuleType.__getattribute__(self, "__dict__")
+        module = own.get("imported")
+        if module is None:
+            module = own["imported"] = import_module(own["__name__"])
+        return getattr(module, name)
 
     def __setattr__(self, name, value):
         home = ModuleType.__getattribute__(self, "__name__")

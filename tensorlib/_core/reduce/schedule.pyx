@@ -350,8 +350,9 @@ def _fill_tables():
     row_kinds = {"softmax": SOFTMAX, "log_softmax": LOG_SOFTMAX, "logsumexp": LOGSUMEXP,
                  "softmax_backward": SOFTMAX_BACKWARD,
                  "log_softmax_backward": LOG_SOFTMAX_BACKWARD}
-    for name, inputs, _, address in _kernels.load("reduce").table():
-        loops[<int>kinds[name]][dtype_id(BY_NAME[inputs[0]])] = <void*>address
+    for module in ("reduce", "extremes"):
+        for name, inputs, _, address in _kernels.load(module).table():
+            loops[<int>kinds[name]][dtype_id(BY_NAME[inputs[0]])] = <void*>address
     for _, inputs, _, address in _kernels.load("scan").table():
         scan_loops[dtype_id(BY_NAME[inputs[0]])] = <void*>address
     for name, inputs, _, address in _kernels.load("softmax").table():

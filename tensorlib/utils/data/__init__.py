@@ -4,6 +4,7 @@ The same as `tensorlib.data`, an older name of it.
 """
 
 from tensorlib._core.base.explained import explain
+from tensorlib._core.base.importing import later
 from tensorlib.utils.data.collate import default_collate, default_convert
 from tensorlib.utils.data.dataloader import DataLoader
 from tensorlib.utils.data.dataset import (
@@ -34,6 +35,10 @@ __all__ = [
     "default_collate", "default_convert", "get_worker_info", "random_split"]
 
 explain(vars(), __all__)
+
+datasets = later("tensorlib.utils.data.datasets")
+transforms = later("tensorlib.utils.data.transforms")
+__all__ += ["datasets", "transforms"]
 
 
 def __dir__() -> list[str]:

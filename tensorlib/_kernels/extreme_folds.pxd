@@ -1,13 +1,10 @@
-"""The folds of reductions: all operations and dtypes."""
+"""The folds of greatest and least elements."""
 
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
 
 from tensorlib._kernels.fold_tags cimport Max, Min, Product, Squares, Sum
 
 ctypedef fused Op:
-    Sum
-    Product
-    Squares
     Max
     Min
 
@@ -17,7 +14,6 @@ ctypedef fused element:
     int16_t
     int32_t
     int64_t
-    uint64_t
     float
     double
 

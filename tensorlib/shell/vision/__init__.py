@@ -1,0 +1,14 @@
+"""Datasets, transforms and models under torchvision's names.
+
+They are `tensorlib.utils.data.datasets`, `tensorlib.utils.data.transforms` and `tensorlib.nn.zoo`.
+
+>>> from tensorlib.vision import datasets, models, transforms
+>>> datasets.MNIST is tensorlib.utils.data.datasets.MNIST
+True
+"""
+
+from . import datasets as datasets
+from . import models as models
+from . import transforms as transforms
+
+__all__ = ["datasets", "models", "transforms"]

@@ -1,0 +1,3 @@
+"""`tensorlib.nn.zoo`, where torchvision has its models."""
+
+from tensorlib.nn.zoo import *  # noqa: F403

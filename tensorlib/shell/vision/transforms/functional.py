@@ -1,0 +1,3 @@
+"""`tensorlib.utils.data.transforms.functional`, where torchvision has it."""
+
+from tensorlib.utils.data.transforms.functional import *  # noqa: F403
