@@ -5,7 +5,6 @@ from operator import index as as_int
 
 import numpy as np
 
-from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib.ops.declare import alias, elementwise
 from tensorlib.ops.samples import in_complex, reals
 
@@ -91,11 +90,10 @@ def rsqrt_deriv(out):
     return -0.5 * (out * out * out)
 
 
-@elementwise(reference=lambda x: x.astype(np.int64) if x.dtype == bool else np.square(x),
-             ufuncs=[np.square], samples=reals(-3, 3), edges=EDGES, complex=True,
-             result_dtype=lambda x, **out: BY_NAME["int64"] if x.dtype.name == "bool" else x.dtype)
+@elementwise(reference=np.square, samples=reals(-3, 3), edges=EDGES, takes="integer floating",
+             complex=True)
 def square(input):
-    """The square of each element; that of a bool is an int64."""
+    """The square of each element."""
 
 
 @square.deriv
