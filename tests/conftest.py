@@ -26,13 +26,31 @@ if sys.dont_write_bytecode:
 declare_all()       # tests are made from what is declared; how it is, tests/ops/test_late.py tries
 
 
-BETWEEN = 1000      # tests
+def pytest_addoption(parser):
+    parser.addoption("--op", metavar="NAME", help="what is tried on every operation, on this one")
+
+
+def pytest_collection_modifyitems(config, items):
+    """With `--op NAME` those tests alone that go through the operations of a room, and it alone."""
+    if wanted := config.getoption("--op"):
+        others = []
+        for item in items:
+            params = item.callspec.params if hasattr(item, "callspec") else {}
+            if wanted in params.get("room", {}):
+                params["room"] = {wanted: params["room"][wanted]}
+            else:
+                others.append(item)
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if item not in set(others)]
+
+
+BETWEEN = 200       # tests
 ran = []            # since objects were frozen
 
 
 def pytest_collection_finish(session):
     """Tests that collect garbage, or look who refers to what, need not go through the tests
-    themselves, some 20,000 in each process."""
+    themselves, some thousands in each process."""
     gc.collect()
     gc.freeze()
 

@@ -1,6 +1,7 @@
 """What scripts ask of devices and libraries that are not here, and settings that change nothing."""
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import accelerator, backends, cuda, mps, xpu
@@ -38,7 +39,7 @@ def test_what_there_is_nothing_to_do_for():
     assert tl.get_rng_state().equal(before)
 
 
-@pytest.mark.parametrize("call, words", [
+@each("call, words", [
     *((lambda name=name: getattr(cuda, name)(0), f"^cuda.{name}: {NO_CUDA}$") for name in OF_GPUS),
     (lambda: cuda.set_rng_state_all([tl.ones(2)]), f"^cuda.set_rng_state_all: {NO_CUDA}$"),
     (lambda: cuda.device(0).__enter__(), f"^cuda.device: {NO_CUDA}$"),

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 
@@ -309,11 +310,11 @@ TABLES = {
     "shapes": SHAPES, "dims": DIMS, "dtypes": DTYPES, "indices": INDICES, "objects": OBJECTS,
     "sizes": SIZES, "gradients": GRADIENTS,
 }
-ROWS = [
-    pytest.param(*row, id=f"{table}-{position}-{re.sub('[^a-z_]+', '-', row[0])}")
+ROWS = {
+    f"{table}-{position}-{re.sub('[^a-z_]+', '-', row[0])}": row
     for table, rows in TABLES.items()
     for position, row in enumerate(rows)
-]
+}
 
 
 def names_operation(message, operation):
@@ -329,7 +330,7 @@ def state(namespace):
     }
 
 
-@pytest.mark.parametrize("operation, call, error", ROWS)
+@each("operation, call, error", ROWS.values(), ids=ROWS)
 def test_bad_input_is_refused(operation, call, error):
     values = inputs()
     before = state(values)

@@ -7,6 +7,7 @@ import itertools
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import autograd, func, ops
@@ -100,8 +101,8 @@ def composed_with(rule):
 MAKERS = [function_with, primitive_with, declared_with, composed_with]
 
 
-@pytest.mark.parametrize("make", MAKERS, ids=lambda make: make.__name__)
-@pytest.mark.parametrize("bad", BAD)
+@each("make", MAKERS, ids=lambda make: make.__name__)
+@each("bad", BAD)
 def test_a_rule_that_returns_no_gradient(make, bad):
     returned, error, text = BAD[bad]
     rule = Rule(returned)

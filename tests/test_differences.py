@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from cases import each
 from peer import DIFFERENCES
 
 CONVENTIONS = Path(__file__).parents[1] / "docs" / "conventions.md"
@@ -32,7 +33,7 @@ ROWS = {
 
 
 @pytest.mark.skipif(not CONVENTIONS.exists(), reason="needs the repository")
-@pytest.mark.parametrize("operation", sorted({each.operation for each in DIFFERENCES}))
+@each("operation", sorted({each.operation for each in DIFFERENCES}))
 def test_what_is_excused_is_in_the_table(operation):
     table = CONVENTIONS.read_text().partition("\n## Differences from PyTorch\n")[2]
     firsts = [match[1] for match in re.finditer(r"^\| (.*?) \|", table, re.MULTILINE)]

@@ -8,6 +8,7 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import distributions as d
@@ -42,7 +43,7 @@ NUMBERS = [
 ]
 
 
-@pytest.mark.parametrize("distribution", CONTINUOUS, ids=lambda x: type(x).__name__)
+@each("distribution", CONTINUOUS, ids=lambda x: type(x).__name__)
 def test_values_are_distributed_as_the_density_says(distribution):
     drawn = distribution.sample((N,))
     below = np.sort(distribution.cdf(drawn).numpy())
@@ -76,15 +77,15 @@ def test_values_have_the_mean_and_the_variance(distribution):
     assert_close(drawn.var(0), distribution.variance.double(), rtol=0.15, atol=0.01)
 
 
-@pytest.mark.parametrize("make, moment", [
+@each("make, moment", [
     (lambda a: d.Gamma(a, 1.0), lambda a: a), (lambda a: d.Gamma(a, 2.0), lambda a: a / 2),
     (lambda a: d.Beta(a, 2.0), lambda a: a / (a + 2)), (lambda a: d.Beta(3.0, a),
-                                                        lambda a: 3 / (3 + a)),
+                                     lambda a: 3 / (3 + a)),
     (lambda a: d.Dirichlet(tl.stack([a, a * 0 + 1])), lambda a: a / (a + 1)),
     (lambda a: d.Exponential(a), lambda a: 1 / a),
     (lambda a: d.StudentT(a + 4, a, 1.0), lambda a: a), (lambda a: d.Chi2(a), lambda a: a),
 ])
-@pytest.mark.parametrize("at", [0.4, 1.7, 30.0])
+@each("at", [0.4, 1.7, 30.0])
 def test_the_gradient_of_values_is_that_of_their_mean(make, moment, at):
     a = tl.tensor(at, requires_grad=True)
     drawn = make(a).rsample((N,))
@@ -167,7 +168,7 @@ WHOLE = pytest.mark.parametrize("distribution", FAMILY.values(), ids=list(FAMILY
 
 
 @WHOLE
-@pytest.mark.parametrize("checks", [True, False])
+@each("checks", [True, False])
 def test_a_larger_batch_is_of_the_same_class_and_checks_as_much(distribution, checks):
     one = copy.copy(distribution)
     one._validate_args = checks

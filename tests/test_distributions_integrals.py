@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import distributions as d
@@ -85,7 +86,7 @@ def test_densities_sum_to_one_and_entropies_are_their_means(p, breaks):
     assert p.perplexity().item() == pytest.approx(math.exp(entropy), rel=1e-7)
 
 
-@pytest.mark.parametrize("p, breaks", SMOOTH, ids=repr)
+@each("p, breaks", SMOOTH, ids=repr)
 def test_moments_and_modes(p, breaks):
     mean = integral(p, lambda x, log: x, breaks)
     variance = integral(p, lambda x, log: (x - mean)**2, breaks)
@@ -117,7 +118,7 @@ MODES = [
 ]
 
 
-@pytest.mark.parametrize("p, mode", MODES, ids=repr)
+@each("p, mode", MODES, ids=repr)
 def test_modes(p, mode):
     assert p.mode.item() == pytest.approx(mode, nan_ok=True)
 
@@ -125,7 +126,7 @@ def test_modes(p, mode):
 CUMULATED = [(p, breaks) for p, breaks in ALL if type(p) not in (d.Beta, d.StudentT)]
 
 
-@pytest.mark.parametrize("p, breaks", CUMULATED, ids=repr)
+@each("p, breaks", CUMULATED, ids=repr)
 def test_chances_of_less_and_their_inverse(p, breaks):
     for chance in (0.1, 0.5, 0.8):
         if type(p) in (d.Gamma, d.Chi2, d.InverseGamma):
@@ -260,7 +261,7 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize("p, q, breaks", PAIRS, ids=repr)
+@each("p, q, breaks", PAIRS, ids=repr)
 def test_divergences_are_means_of_log_ratios(p, q, breaks):
     expected = integral(p, lambda x, log: log - q.log_prob(tl.tensor(x)).numpy(), breaks)
     assert d.kl_divergence(p, q).item() == pytest.approx(expected, rel=1e-7)

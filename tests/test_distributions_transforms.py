@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import distributions as d
@@ -20,8 +21,8 @@ def wide(x):
 def broken(x):
     """Parts of a stick: each takes a share of what is left."""
     shares, left = [], 1.0
-    for i, each in enumerate(x):
-        part = 1 / (1 + np.exp(-each) * (len(x) - i))
+    for i, one in enumerate(x):
+        part = 1 / (1 + np.exp(-one) * (len(x) - i))
         shares.append(left * part)
         left -= shares[-1]
     return np.array([*shares, left])
@@ -56,7 +57,7 @@ TRANSFORMS = [
      lambda x: (np.log(x) - 1) / -3, (0, 0), -1),
 ]
 EACH = pytest.mark.parametrize("transform, points, formula, dims, sign", TRANSFORMS, ids=[
-    f"{i}-{each[0]!r}" for i, each in enumerate(TRANSFORMS)])
+    f"{i}-{one[0]!r}" for i, one in enumerate(TRANSFORMS)])
 
 
 @EACH
@@ -88,12 +89,12 @@ def test_logarithms_of_determinants(transform, points, formula, dims, sign):
 
 def equal_by_rows(function, *batches):
     """Whether a function of batches gives what it gives of each of their rows."""
-    rows = [function(*each) for each in zip(*batches)]
+    rows = [function(*one) for one in zip(*batches)]
     assert_close(function(*batches), tl.stack(rows))
 
 
-@pytest.mark.parametrize("transform, points", [
-    *(each[:2] for each in TRANSFORMS), (d.SoftmaxTransform(), NUMBERS),
+@each("transform, points", [
+    *(one[:2] for one in TRANSFORMS), (d.SoftmaxTransform(), NUMBERS),
     (d.AbsTransform(), NUMBERS), (d.LowerCholeskyTransform(), ROOT)])
 def test_batches(transform, points):
     x = tl.stack([wide(points), wide(points) * 0.8, wide(points) * 1.1])
@@ -116,12 +117,12 @@ def test_dims_and_signs(transform, points, formula, dims, sign):
     else:
         with pytest.raises(ValueError, match="either .domain.event_dim or .codomain.event_dim"):
             transform.event_dim
-    for each in (transform, transform.inv):
+    for one in (transform, transform.inv):
         if sign is None:
             with pytest.raises(NotImplementedError, match="has no sign"):
-                each.sign
+                one.sign
         else:
-            assert each.sign == sign
+            assert one.sign == sign
 
 
 @EACH
@@ -146,10 +147,10 @@ def test_what_chooses_an_inverse():
     lower = wide([[math.exp(0.3), 0.0], [-1.0, math.exp(2.0)]])
     assert_close(root(wide(ROOT)), lower)
     assert_close(root.inv(lower), wide(ROOT).tril())
-    for each in (softmax, absolute, root):
-        assert each.bijective is False
-        with pytest.raises(NotImplementedError, match=f"{type(each).__name__} has no sign"):
-            each.sign
+    for one in (softmax, absolute, root):
+        assert one.bijective is False
+        with pytest.raises(NotImplementedError, match=f"{type(one).__name__} has no sign"):
+            one.sign
     assert (softmax.event_dim, absolute.event_dim, root.event_dim) == (1, 0, 2)
     assert softmax.forward_shape((2, 3)) == softmax.inverse_shape((2, 3)) == (2, 3)
     with pytest.raises(NotImplementedError, match="AbsTransform has no sign"):
@@ -255,7 +256,7 @@ SETS = [
     (constraints.symmetric, MATRICES, [0, 0, 0, 1], 2, False),
     (constraints.symmetric, SYMMETRIC, [1, 1, 1], 2, False),
     (constraints.positive_definite, SYMMETRIC, [1, 0, 0], 2, False),
-    *((each, [[[1, 2, 3], [4, 5, 6]]], [0], 2, False) for each in (
+    *((one, [[[1, 2, 3], [4, 5, 6]]], [0], 2, False) for one in (
         constraints.square, constraints.symmetric, constraints.positive_definite)),
     (constraints.real_vector, [[1, nan], [1, 2]], [0, 1], 1, False),
     (constraints.independent(constraints.boolean, 2), [[[1, 0]], [[1, 2]]], [1, 0], 2, True),
@@ -264,10 +265,10 @@ SETS = [
 ]
 
 
-@pytest.mark.parametrize("constraint, values, held, event_dim, is_discrete", SETS)
+@each("constraint, values, held, event_dim, is_discrete", SETS)
 def test_sets_of_values(constraint, values, held, event_dim, is_discrete):
     found = constraint.check(tl.tensor(values, dtype=tl.float32))
-    assert found.dtype == tl.bool and found.tolist() == [bool(each) for each in held]
+    assert found.dtype == tl.bool and found.tolist() == [bool(one) for one in held]
     assert (constraint.event_dim, constraint.is_discrete) == (event_dim, is_discrete)
 
 
@@ -315,8 +316,8 @@ BIJECTED = [
 ]
 
 
-@pytest.mark.parametrize("constraint, formula", BIJECTED)
-@pytest.mark.parametrize("registry", [d.biject_to, d.transform_to])
+@each("constraint, formula", BIJECTED)
+@each("registry", [d.biject_to, d.transform_to])
 def test_from_all_numbers_to_sets(registry, constraint, formula):
     transform = registry(constraint)
     y = transform(wide(NUMBERS))

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import distributions as d
@@ -295,7 +296,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("call, error, words", REFUSED)
+@each("call, error, words", REFUSED)
 def test_what_is_refused(call, error, words):
     with pytest.raises(error, match=words):
         call()

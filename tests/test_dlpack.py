@@ -7,6 +7,7 @@ import weakref
 
 import numpy as np
 import pytest
+from cases import each
 from process import run_python
 
 import tensorlib as tl
@@ -38,8 +39,8 @@ class OnlyDLPack:
 
 # ---- round trips ---------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("view", VIEWS)
+@each("dtype", DTYPES)
+@each("view", VIEWS)
 def test_a_round_trip_shares_memory(dtype, view):
     x = view(tl.ones(3, 4, dtype=getattr(tl, dtype)))
     y = tl.from_dlpack(x)
@@ -52,8 +53,8 @@ def test_a_round_trip_shares_memory(dtype, view):
             assert not x.any()
 
 
-@pytest.mark.parametrize("dtype", SHARED)
-@pytest.mark.parametrize("view", VIEWS)
+@each("dtype", SHARED)
+@each("view", VIEWS)
 def test_numpy_shares_memory_both_ways(dtype, view):
     x = view(tl.ones(3, 4, dtype=getattr(tl, dtype)))
     array = np.from_dlpack(x)
@@ -295,7 +296,7 @@ def versioned(request):
     return request.param
 
 
-@pytest.mark.parametrize("fields, values", [
+@each("fields, values", [
     ({}, [[0, 1, 2], [3, 4, 5]]),
     ({"strides": (1, 2)}, [[0, 2, 4], [1, 3, 5]]),
     ({"byte_offset": 8}, [[2, 3, 4], [5, 6, 7]]),
@@ -318,7 +319,7 @@ def test_structures_of_other_libraries(versioned, fields, values):
     assert lent.deleted == fields.get("deleter", True)
 
 
-@pytest.mark.parametrize("fields", [
+@each("fields", [
     {"ndim": -1}, {"ndim": 65}, {"ndim": 2**31 - 1}, {"shape": None, "ndim": 2},
     {"shape": (-1, 2)}, {"shape": (2**62, 8)}, {"shape": (2**63 - 1,)}, {"shape": (2**31, 2**31)},
     {"strides": (2**62, 2)}, {"strides": (-2**63, 1)}, {"strides": (2**63 - 1, 2**63 - 1)},

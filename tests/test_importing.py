@@ -25,7 +25,7 @@ LAZY = {
     "tensorlib.io.files": ("LoadError", "add_safe_globals", "safe_globals"),
     "tensorlib.utils": ("checkpoint", "data"),
 }
-RARE = {"copy", "threading", "traceback", "tensorlib.batch", "tensorlib.autograd.run",
+RARE = {"copy", "threading", "traceback", "tensorlib.autograd.batch", "tensorlib.autograd.run",
         "tensorlib.autograd.function", "tensorlib.graph.picture", "tensorlib.io.functions"}
 
 

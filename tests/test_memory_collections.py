@@ -7,6 +7,7 @@ anything to the tensors of the operation.
 import gc
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.autograd.graph import GradientEdge
@@ -264,7 +265,7 @@ PYTHONS_OWN = {"__class__", "__getattribute__", "__init_subclass__", "__subclass
                "__array_ufunc__"}
 
 
-@pytest.mark.parametrize("name", [
+@each("name", [
     name for name in dir(tl.Tensor)
     if callable(getattr(tl.Tensor, name)) and name not in PYTHONS_OWN])
 def test_a_method_says_that_its_self_is_no_tensor(name):

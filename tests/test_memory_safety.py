@@ -7,6 +7,7 @@ places by which all this is shut out are held by `test_memory_safety_sources.py`
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib._core.tensor.numbers import OutOfRangeError
@@ -20,7 +21,7 @@ def column(n):
     return tl.zeros(1).expand(n)
 
 
-@pytest.mark.parametrize("call", [
+@each("call", [
     lambda: tl.zeros(2**40, 0) @ tl.zeros(0, 2**40),
     lambda: tl.zeros(2**30, 1, 0) @ tl.zeros(1, 0, 2**40),
     lambda: tl.where(column(2**22)[:, None, None] > 0, column(2**22)[None, :, None],
@@ -92,7 +93,7 @@ class Lying(int):
     __hash__ = int.__hash__
 
 
-@pytest.mark.parametrize("call", [
+@each("call", [
     lambda x, n: x.narrow(0, n(1), n(10**6)),
     lambda x, n: x.narrow(0, n(-10**6), n(2)),
     lambda x, n: x.narrow(n(7), 0, 1),
@@ -107,7 +108,7 @@ class Lying(int):
     lambda x, n: x.index_select(0, tl.tensor([n(10**6)])),
     lambda x, n: x.gather(0, tl.tensor([[n(10**6)]])),
 ])
-@pytest.mark.parametrize("number", [int, Lying, np.int64])
+@each("number", [int, Lying, np.int64])
 def test_integers_are_what_they_are_not_what_they_say(call, number):
     with pytest.raises((RuntimeError, IndexError, TypeError, ValueError)):
         call(tl.arange(16.0).reshape(4, 4), number)
@@ -237,12 +238,12 @@ def look(found):
             x.detach().double().sum().item()
 
 
-@pytest.mark.parametrize("to", [
+@each("to", [
     lambda: tl.zeros(1), lambda: tl.zeros(()), lambda: tl.zeros(0), lambda: tl.zeros(2, 2),
     lambda: tl.zeros((1,) * 8),
 ], ids=["one", "0-d", "empty", "small", "8 dims"])
-@pytest.mark.parametrize("kind", [Changing, ChangingFloat], ids=["index", "float"])
-@pytest.mark.parametrize("call", CONVERSIONS.values(), ids=CONVERSIONS)
+@each("kind", [Changing, ChangingFloat], ids=["index", "float"])
+@each("call", CONVERSIONS.values(), ids=CONVERSIONS)
 def test_converting_an_argument_may_change_the_tensor(call, kind, to):
     x = tl.ones(400, 300)
     if kind is Changing:

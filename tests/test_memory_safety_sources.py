@@ -6,7 +6,7 @@
 import re
 from pathlib import Path
 
-import pytest
+from cases import each
 
 CORE = Path(__file__).parents[1] / "tensorlib" / "_core"
 SOURCES = {path.relative_to(CORE).as_posix(): path.read_text()
@@ -137,7 +137,7 @@ def test_work_without_the_gil_holds_the_memory_it_uses():
     assert seen > 10
 
 
-@pytest.mark.parametrize("file", [file for file in SOURCES if "nogil" in SOURCES[file]])
+@each("file", [file for file in SOURCES if "nogil" in SOURCES[file]])
 def test_functions_without_the_gil_take_no_tensors(file):
     heads = re.findall(r"^cdef [^=(\n]*\([^)]*\)[^:\n]*nogil:", SOURCES[file], re.MULTILINE)
     assert not [head for head in heads if re.search(r"\(.*\bTensor \w", head, re.DOTALL)]

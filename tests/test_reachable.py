@@ -6,6 +6,7 @@ import pickle
 import sys
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import ops
@@ -33,7 +34,7 @@ def test_the_types_are_found():
         kind.__name__ for kind in TYPES}
 
 
-@pytest.mark.parametrize("kind", TYPES, ids=lambda kind: kind.__name__)
+@each("kind", TYPES, ids=lambda kind: kind.__name__)
 def test_methods_check_their_self(kind):
     for name, method in vars(kind).items():
         if callable(method) and name not in ("__new__", "__init_subclass__", "__class_getitem__"):

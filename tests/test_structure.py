@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from cases import each
 from process import run_python
 
 import tensorlib
@@ -17,7 +18,7 @@ PACKAGE = ROOT / "tensorlib"
 # A floor may import itself and the floors before it. "public" is the package's own __init__: what
 # it names is there for the floors above it, which use public names only.
 FLOORS = [
-    "_kernels", "_core", "ops", "batch", "linalg", "autograd", "func", "utils", "io", "graph",
+    "_kernels", "_core", "ops", "linalg", "autograd", "func", "utils", "io", "graph",
     "program", "onnx", "profiler", "public", "special", "sparse", "distributions",
     "distributed", "nn", "optim", "utils.data", "io.files", "datasets", "sharding", "shell",
     "testing",
@@ -209,7 +210,7 @@ def test_the_root_shows_the_parts_of_the_library_and_nothing_else():
     built = ("__pycache__", "*.so", "*.pyd")
     shown = {path.name for path in PACKAGE.iterdir()
              if not any(path.match(pattern) for pattern in built)}
-    assert len(shown) <= 23, sorted(shown)
+    assert len(shown) <= 22, sorted(shown)
     assert folders(PACKAGE / "_core") == set(ROOMS)
 
 
@@ -232,7 +233,7 @@ def test_no_modules_import_each_other_in_a_circle():
     assert not known
 
 
-@pytest.mark.parametrize("room", [
+@each("room", [
     *(f"_core/{room}" for room in ROOMS),
     *(f"ops/{path.parent.name}" for path in sorted(PACKAGE.glob("ops/*/__init__.py")))])
 def test_every_room_has_its_sentence(room):
@@ -323,7 +324,7 @@ MEMORY = {"_core/base/device.py", "_core/base/pool.pyx", "_core/base/region.pxd"
           "_core/tensor/meta.pxd", "_core/tensor/meta.pyx", "_core/tensor/tensor.pyx",
           "_core/tiles/run.pyx"}
 # The classes that stand in for tensors: examples of a batch, and variables of a program.
-STAND_INS = {"batch/values.py", "program/variable_methods.py"}
+STAND_INS = {"autograd/batch/values.py", "program/variable_methods.py"}
 # Who else asks, how often, and what for.
 ASKING = {
     "_core/apply/elementwise.pyx": (1, "integers to refuse, which no loop looks for"),
@@ -431,7 +432,7 @@ def test_completion_shows_public_names_alone(module):
     assert all(hasattr(found, name) for name in names)
     if module == "tensorlib":
         assert {"Tensor", "zeros", "float32", "func", "testing"} <= set(names)
-        assert not {"io", "batch"} & set(names)
+        assert "io" not in names
     else:
         assert set(names) == set(found.__all__)
 
@@ -461,7 +462,7 @@ def test_the_package_shows_only_public_names():
     assert not [name for name in stray if not (names[name].__doc__ or "").strip()]
 
 
-@pytest.mark.parametrize("module", PUBLIC)
+@each("module", PUBLIC)
 def test_public_names_are_documented(module):
     """Functions and classes of tensorlib that users reach by a public module."""
     names = vars(importlib.import_module(module))

@@ -34,7 +34,7 @@ SECONDS = 1500                  # for a build, and for all tests of one call
 TEST_SECONDS = 150              # for one test; one that takes longer hangs. The longest takes 15
 # The folders of tests for each part; run after the tests that name what is changed.
 NEAREST = {"_kernels": "kernels core ops", "_core/graph": "autograd", "_core/sweep": "autograd",
-           "_core": "core ops", "autograd": "autograd func", "batch": "func",
+           "_core": "core ops", "autograd/batch": "func", "autograd": "autograd func",
            "func/compiling": "program", "func": "func",
            "graph": "autograd", "io/files": "saving", "io": "test_numpy_functions test_interop",
            "ops": "ops",

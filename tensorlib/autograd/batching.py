@@ -2,7 +2,7 @@
 
 from tensorlib._core.base.settings import Setting
 from tensorlib.autograd.transform import Recording
-from tensorlib.batch import Batched, as_example, running_levels, batch_of
+from tensorlib.autograd.batch import Batched, as_example, running_levels, batch_of
 
 
 class BatchRecording(Setting):

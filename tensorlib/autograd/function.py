@@ -21,7 +21,7 @@ from tensorlib._core.sweep.python_nodes import (
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd import function_vmap
 from tensorlib.autograd.modes import is_grad_enabled, no_grad
-from tensorlib.batch import Batched, outside_of_all
+from tensorlib.autograd.batch import Batched, outside_of_all
 from tensorlib.ops.declare import FUNCTIONS
 
 NO_JVP = ("You must implement the jvp function for custom autograd.Function to use it with "

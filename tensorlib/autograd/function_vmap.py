@@ -5,7 +5,7 @@ backward and jvp run on what stands for all examples. Any other runs example by 
 """
 
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.batch import (
+from tensorlib.autograd.batch import (
     Batched, Level, VmapInfo, innermost, is_at, one_by_one, seen, batch_of,
 )
 

@@ -6,7 +6,7 @@ they go through the graph as one batch; else, and where a rule takes no batch, o
 
 from tensorlib._core.sweep import graph_reader
 from tensorlib.autograd.pullback import path_takes_batches
-from tensorlib.batch import Batched, Level, batch_of
+from tensorlib.autograd.batch import Batched, Level, batch_of
 from tensorlib.ops.declare import FUNCTIONS
 
 cat, stack, zeros = FUNCTIONS["cat"], FUNCTIONS["stack"], FUNCTIONS["zeros"]

@@ -7,7 +7,7 @@ each once however many gradients there are.
 from tensorlib._core.sweep import graph_reader
 from tensorlib._core.sweep.rules import gradients as gradients_of
 from tensorlib.autograd.modes import set_grad_enabled
-from tensorlib.batch import Batched, has_rule, innermost, is_at, warn_of_loop
+from tensorlib.autograd.batch import Batched, has_rule, innermost, is_at, warn_of_loop
 from tensorlib.ops.complete import is_ours
 from tensorlib.ops.declare import FUNCTIONS
 

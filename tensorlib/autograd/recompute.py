@@ -12,7 +12,7 @@ from tensorlib._core.graph.modes import _set_forward_mode, is_forward_mode, pack
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.graph import saved_tensors_hooks
 from tensorlib.autograd.modes import enable_grad
-from tensorlib.batch import innermost
+from tensorlib.autograd.batch import innermost
 
 
 class CheckpointError(RuntimeError):

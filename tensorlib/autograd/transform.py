@@ -14,7 +14,7 @@ from tensorlib.autograd.forward import Path
 from tensorlib.autograd.gradients import grad
 from tensorlib.autograd.modes import is_grad_enabled
 from tensorlib.autograd.pullback import Pullback, each, path_takes_batches
-from tensorlib.batch import Batched
+from tensorlib.autograd.batch import Batched
 
 
 NOTHING = Capture()          # enters and leaves a transform as where nothing is captured

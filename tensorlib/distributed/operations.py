@@ -13,7 +13,7 @@ from math import prod
 import tensorlib
 from tensorlib import empty, where, zeros_like
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.batch.values import batched
+from tensorlib.autograd.batch.values import batched
 from tensorlib.distributed.collectives import operation_for
 from tensorlib.distributed.errors import DistError
 from tensorlib.distributed.group import ProcessGroup, groups

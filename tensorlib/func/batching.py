@@ -7,7 +7,7 @@ from tensorlib._core.base.shape import wrap
 from tensorlib._core.create.generator import default_generator
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.tree import as_leaf, flatten, unflatten
-from tensorlib.batch import Batched, Level, batch_of, is_at
+from tensorlib.autograd.batch import Batched, Level, batch_of, is_at
 from tensorlib.ops.declare import FUNCTIONS
 
 cat = FUNCTIONS["cat"]

@@ -11,7 +11,7 @@ from tensorlib.program.signatures cimport Conditions, Overlaps, Signature
 
 from tensorlib._core.arrays.as_numbers import differentiating
 from tensorlib.autograd.tree import unflatten
-from tensorlib.batch import running_levels
+from tensorlib.autograd.batch import running_levels
 
 UNDONE = object()            # no result: the replay failed, and changed nothing
 

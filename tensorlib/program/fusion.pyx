@@ -14,7 +14,7 @@ from libc.string cimport memcmp
 from tensorlib._core.base.dtypes cimport ITEMSIZE
 from tensorlib._core.tensor.tensor cimport Tensor, same_shape
 from tensorlib._core.tiles.program cimport (
-    MAX_CONSTANTS, MAX_INPUTS, MAX_STEPS, Program, TileProgram,
+    MAX_CONSTANTS, MAX_INPUTS, MAX_STEPS, TileLoops, TileProgram,
 )
 from tensorlib.program.steps cimport ARENA, FUSED, GONE, LOOP, PROGRAM, Root, Step, set_tiles
 
@@ -56,7 +56,7 @@ cdef object constants_of(Step step):
 
 cdef bint is_plain(Step step) noexcept:
     """Whether a step works element by element in one floating dtype, which its result has."""
-    cdef const Program* program
+    cdef const TileLoops* program
     cdef Tensor x
     cdef int i
     if step.kind != LOOP and step.kind != PROGRAM or not step.out.packed:

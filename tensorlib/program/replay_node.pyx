@@ -12,7 +12,7 @@ from tensorlib._core.sweep.python_nodes cimport (
 )
 from tensorlib._core.tensor.tensor cimport Tensor
 
-from tensorlib.batch import outside_of_all, running_levels
+from tensorlib.autograd.batch import outside_of_all, running_levels
 from tensorlib.program.stacks import flattened, restored
 
 cdef Op compiled = Op("compiled", "A function that is replayed.", ("inputs",), variadic=True,

@@ -3,7 +3,7 @@ from cpython.object cimport PyObject
 from tensorlib._core.base.storage cimport Storage
 from tensorlib._core.tensor.tensor cimport Tensor
 from tensorlib._core.tiles.loops cimport Loop
-from tensorlib._core.tiles.program cimport MAX_INPUTS, Program, TileProgram
+from tensorlib._core.tiles.program cimport MAX_INPUTS, TileLoops, TileProgram
 
 # Where the memory of a value comes from when a machine runs.
 cdef enum Source:
@@ -53,7 +53,7 @@ cdef class Step:
     cdef Tensor out
     cdef const Loop* loop
     cdef TileProgram tiles
-    cdef const Program* program
+    cdef const TileLoops* program
     cdef Py_ssize_t[3] sizes         # of a sum: how its operand lies in memory
     cdef double divisor              # of a sum: what it is divided by, 0 for nothing
     cdef list joined, numbers        # while steps are joined: the loops and constants so far

@@ -76,7 +76,7 @@ cdef class Step:
 cdef int set_tiles(Step step, TileProgram tiles, int dtype) except -1:
     """Makes a step that of a tile program for inputs of a dtype: of its one loop, where the
     operands are runs of that dtype; a `where` also takes a mask, whose runs are shorter."""
-    cdef const Program* program = tiles.at(dtype)
+    cdef const TileLoops* program = tiles.at(dtype)
     cdef Tensor out = step.out, x
     cdef bint simple = program.n_steps == 1 and program.n_constants == 0 and out.packed
     cdef int i
@@ -110,7 +110,7 @@ cdef int perform(Step step) except -1:
     if step.kind == COPY:
         return copy_into(step.out, <Tensor>step.inputs[0])
     if step.kind == SUM:
-        fold_to(FOLD_SUM, <Tensor>step.inputs[0], step.sizes, step.out)
+        fold_to(FOLD_SUM, <Tensor>step.inputs[0], NULL, step.sizes, step.out)
         return divide(step.out, step.divisor) if step.divisor else 0
     if step.kind == PUT_GRAD:
         (<Tensor>step.held).gradient = (

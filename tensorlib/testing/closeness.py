@@ -98,8 +98,10 @@ def _compare_leaves(actual, expected, given, equal_nan, check_dtype, path):
 
 
 def _compare_values(actual, expected, rtol, atol, equal_nan, path):
+    close = actual == expected
+    if close.all():                 # as most that is compared
+        return None
     with np.errstate(all="ignore"):
-        close = actual == expected
         absolute = np.abs(_wide(actual) - _wide(expected))
         magnitude = np.abs(_wide(expected))
         if rtol or atol:

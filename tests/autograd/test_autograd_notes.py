@@ -37,6 +37,7 @@ import threading
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import autograd
@@ -98,7 +99,7 @@ POINTS = {
 }
 
 
-@pytest.mark.parametrize("function, at, slope", [
+@each("function, at, slope", [
     case for cases in POINTS.values() for case in cases])
 def test_gradients_where_there_may_be_none(function, at, slope):
     x = tl.tensor(at, dtype=tl.float64, requires_grad=True)

@@ -5,6 +5,7 @@ other. What is refused comes after.
 """
 
 import pytest
+from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -198,16 +199,11 @@ PROGRAMS = [
 ]
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
-def test_gradients_of_programs_that_write_in_place(program):
+@each("program", PROGRAMS)
+@each("check", [gradcheck, gradgradcheck])
+def test_derivatives_of_programs_that_write_in_place(program, check):
     inputs = leaf(4, 4, start=1.1), leaf(4, 4, start=0.7)
-    assert gradcheck(program, inputs)
-
-
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
-def test_second_derivatives_of_programs_that_write_in_place(program):
-    inputs = leaf(4, 4, start=1.1), leaf(4, 4, start=0.7)
-    assert gradgradcheck(program, inputs)
+    assert check(program, inputs)
 
 
 # Programs by chance: each step takes a view of a view, or writes into one what others give.

@@ -15,7 +15,7 @@ from tensorlib._core.graph import owners
 from tensorlib._core.graph.modes import is_forward_mode, packing
 from tensorlib._core.interpreters.stack import current_layer
 from tensorlib.autograd import anomaly, forward_ad, graph
-from tensorlib.batch import outside_of_all, running_levels
+from tensorlib.autograd.batch import outside_of_all, running_levels
 from tensorlib.program.reads.functions import running
 from tests.fuzz.failing import PythonsOwn
 

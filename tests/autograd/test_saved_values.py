@@ -14,6 +14,7 @@ from tensorlib.autograd.graph import saved_tensors_hooks
 from tensorlib.memory import reset_peak, stats
 from tensorlib.ops import registry
 from tensorlib.testing import catalogue
+from tests.ops.catalogue import for_each
 
 ELEMENTS = 1 << 18
 UNIT = 4 * ELEMENTS          # bytes of a large tensor, which is a whole block
@@ -71,7 +72,7 @@ def recorded_run(op, sample, wanted):
     return nodes[0] if nodes else None, [weakref.ref(x) for x in inputs]
 
 
-@pytest.mark.parametrize("op", RECORDED, ids=lambda op: op.name)
+@for_each(RECORDED)
 def test_a_node_keeps_what_the_record_says_and_nothing_else(op):
     for sample, wanted in runs(op):
         recorded_run(op, sample, wanted)           # once for the numbers that are kept for reuse

@@ -1,6 +1,7 @@
 """Programs written for PyTorch give the same numbers when their library is tensorlib."""
 
 import pytest
+from cases import each
 from scripts import SCRIPTS
 
 import tensorlib as tl
@@ -39,7 +40,7 @@ EXPECTED = {
 }
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.__name__)
+@each("script", SCRIPTS, ids=lambda script: script.__name__)
 def test_a_script_gives_pytorchs_numbers(script):
     found = script(tl)
     count, *expected = EXPECTED[script.__name__]
@@ -47,7 +48,7 @@ def test_a_script_gives_pytorchs_numbers(script):
     assert_close([found[0], found[-1], sum(abs(x) for x in found)], expected, rtol=1e-6, atol=1e-7)
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.__name__)
+@each("script", SCRIPTS, ids=lambda script: script.__name__)
 def test_a_script_gives_the_same_numbers_on_pytorch(script):
     torch = pytest.importorskip("torch")
     assert_close(script(tl), script(torch), rtol=1e-6, atol=1e-9)

@@ -5,6 +5,7 @@ import threading
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 
@@ -107,9 +108,9 @@ INNER = {
 }
 
 
-@pytest.mark.parametrize("inner", INNER)
-@pytest.mark.parametrize("place", ["x", "y", "z"])
-@pytest.mark.parametrize("outer", ["to both", "to a result", "to leaves"])
+@each("inner", INNER)
+@each("place", ["x", "y", "z"])
+@each("outer", ["to both", "to a result", "to leaves"])
 def test_a_hook_may_sweep_through_targets_of_the_sweep_that_called_it(inner, place, outer):
     """Both find what each finds alone."""
     def run(hooked):

@@ -5,6 +5,7 @@ import os
 import numpy as np
 import pytest
 from capi import c_function
+from cases import each
 
 from tensorlib._core.base import pool
 from tensorlib._core.products import blas, panel_products
@@ -55,15 +56,15 @@ def operand(rng, dtype, batch, rows, cols, transposed):
     return x.transpose(0, 2, 1) if transposed else x
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "int8", "uint16"])
-@pytest.mark.parametrize("shape", [(1, 1, 1, 1), (3, 8, 8, 8), (2, 0, 3, 4), (2, 3, 0, 4),
-                                   (0, 3, 3, 3), (1, 1, 300, 400), (1, 400, 300, 1),
-                                   (1, 1, 20000, 1), (500, 16, 16, 16), (2, 130, 20, 530),
-                                   (1, 260, 300, 600), (3, 7, 900, 33),
-                                   (900, 3, 3, 3), (7, 1, 5, 1), (5, 16, 16, 2), (6, 4, 1, 4),
-                                   (3, 2, 0, 2), (5, 17, 3, 4),
-                                   (1, 300, 1, 400), (90, 33, 1, 65), (3, 0, 1, 4), (3, 4, 1, 0)])
-@pytest.mark.parametrize("ta, tb", list(itertools.product((False, True), repeat=2)))
+@each("dtype", ["float32", "float64", "int64", "int8", "uint16"])
+@each("shape", [(1, 1, 1, 1), (3, 8, 8, 8), (2, 0, 3, 4), (2, 3, 0, 4),
+                (0, 3, 3, 3), (1, 1, 300, 400), (1, 400, 300, 1),
+                (1, 1, 20000, 1), (500, 16, 16, 16), (2, 130, 20, 530),
+                (1, 260, 300, 600), (3, 7, 900, 33),
+                (900, 3, 3, 3), (7, 1, 5, 1), (5, 16, 16, 2), (6, 4, 1, 4),
+                (3, 2, 0, 2), (5, 17, 3, 4),
+                (1, 300, 1, 400), (90, 33, 1, 65), (3, 0, 1, 4), (3, 4, 1, 0)])
+@each("ta, tb", list(itertools.product((False, True), repeat=2)))
 def test_products_equal_numpy(dtype, shape, ta, tb, way):
     batch, m, k, n = shape
     rng = np.random.default_rng(0)
@@ -99,11 +100,11 @@ def test_an_outer_product_has_no_negative_zeros():
 
 
 # Among them shapes where OpenBLAS gives other bits with two threads of its own than with one.
-@pytest.mark.parametrize("shape", [(1, 2, 1000, 2000), (1, 7, 1000, 257), (1, 33, 64, 257),
-                                   (1, 2000, 1000, 1), (1, 1, 1000, 2000), (1, 16, 257, 257),
-                                   (1, 640, 300, 700), (1, 1, 50000, 1), (40, 64, 64, 64),
-                                   (1, 300, 1, 400), (90, 33, 1, 65)])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@each("shape", [(1, 2, 1000, 2000), (1, 7, 1000, 257), (1, 33, 64, 257),
+                (1, 2000, 1000, 1), (1, 1, 1000, 2000), (1, 16, 257, 257),
+                (1, 640, 300, 700), (1, 1, 50000, 1), (40, 64, 64, 64),
+                (1, 300, 1, 400), (90, 33, 1, 65)])
+@each("dtype", ["float32", "float64"])
 def test_bits_do_not_depend_on_threads(shape, dtype, way):
     batch, m, k, n = shape
     rng = np.random.default_rng(2)

@@ -9,6 +9,7 @@ from array import array
 
 import numpy as np
 import pytest
+from cases import each
 from tensorlib import OutOfMemoryError, ones
 from tensorlib._core.arrays.arrays import from_numpy, frombuffer, narrow, widen
 from tensorlib._core.arrays.convert import as_tensor, asarray, tensor
@@ -63,8 +64,8 @@ def test_python_floats_take_the_default_dtype():
         set_default_dtype(before)
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("data", [1, 0, [1, 0, 3], [[1.0, 2.0]], [True, False], []])
+@each("name", NAMES)
+@each("data", [1, 0, [1, 0, 3], [[1.0, 2.0]], [True, False], []])
 def test_given_dtype(name, data):
     x = tensor(data, dtype=BY_NAME[name])
     want = np.array(data).astype("float32" if name == "bfloat16" else name)
@@ -203,8 +204,8 @@ def test_requires_grad():
 
 # ---- NumPy --------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("name", NUMPY_NAMES)
+@each("layout", LAYOUTS)
+@each("name", NUMPY_NAMES)
 def test_numpy_round_trip_shares_memory(name, layout):
     a = LAYOUTS[layout](grid(name))
     x = from_numpy(np.asarray(a))
@@ -326,8 +327,8 @@ def test_asarray_shares_where_it_can():
 
 # ---- buffers ------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("name", NUMPY_NAMES)
+@each("layout", LAYOUTS)
+@each("name", NUMPY_NAMES)
 def test_memoryview(name, layout):
     a = np.asarray(LAYOUTS[layout](grid(name)))
     view = memoryview(from_numpy(a))
@@ -421,8 +422,8 @@ def test_iteration_is_lazy_over_the_first_dim():
 
 # ---- pickles and copies -------------------------------------------------------------------------
 
-@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
-@pytest.mark.parametrize("name", NAMES)
+@each("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+@each("name", NAMES)
 def test_pickle(name, protocol):
     for data in (3, [1, 2], [[1, 0, 1]], [], [[], []]):
         x = tensor(data, dtype=BY_NAME[name])

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+from cases import each
 import tensorlib as tl
 from tensorlib.testing import assert_close
 
 
-@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float16", "float32", "float64"])
-@pytest.mark.parametrize("shape, dim, length", [
+@each("dtype", ["bool", "uint8", "int64", "float16", "float32", "float64"])
+@each("shape, dim, length", [
     ((5,), 0, 9), ((3, 40), 1, 7), ((40, 3), 0, 1), ((2, 3, 4), -1, 6), ((2, 3, 4), 1, 1),
     ((2, 0, 4), 0, 3), ((300, 200), 0, 150), ((200, 300), 1, 151), ((4, 1), 1, 0)])
 def test_as_numpy(shape, dim, length, dtype):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 
@@ -29,8 +30,8 @@ def grid(places, dim):
     return tuple(places if d == dim else own for d, own in enumerate(np.indices(places.shape)))
 
 
-@pytest.mark.parametrize("negative", [False, True])
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@each("negative", [False, True])
+@each("shape", SHAPES, ids=str)
 def test_gather_and_scatter_of_large_tensors_equal_numpys(shape, negative, threads):
     for dim in range(len(shape)):
         x, places, y = case(shape, dim, negative=negative)
@@ -48,8 +49,8 @@ def test_gather_and_scatter_of_large_tensors_equal_numpys(shape, negative, threa
         np.testing.assert_array_equal(tl.take_along_dim(tensor, index, dim).numpy(), x[at])
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("transposed", [False, True])
+@each("shape", SHAPES, ids=str)
+@each("transposed", [False, True])
 def test_in_any_layout(shape, transposed, threads):
     for dim in range(len(shape)):
         tensors = [tl.from_numpy(np.asfortranarray(x) if transposed else x[..., ::-1])

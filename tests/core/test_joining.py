@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import each
 import tensorlib as tl
 
 DTYPES = ("bool", "uint8", "int16", "float32", "float64")
@@ -16,8 +17,8 @@ def laid_out(x, layout):
     return x
 
 
-@pytest.mark.parametrize("layout", ["plain", "transposed", "strided"])
-@pytest.mark.parametrize("shape", [(), (3,), (0,), (2, 5), (2, 0), (0, 4), (3, 1, 2), (2, 0, 3)])
+@each("layout", ["plain", "transposed", "strided"])
+@each("shape", [(), (3,), (0,), (2, 5), (2, 0), (0, 4), (3, 1, 2), (2, 0, 3)])
 def test_as_numpy(shape, layout):
     rng = np.random.default_rng(len(shape))
     for dim in range(-len(shape) - 1, len(shape) + 1):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 from tensorlib._core.arrays.arrays import from_numpy
@@ -79,8 +80,8 @@ def as_tensors(key):
 
 # ---- reading ------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("name", KEYS)
+@each("layout", LAYOUTS)
+@each("name", KEYS)
 def test_reading(name, layout):
     a = LAYOUTS[layout](values())
     x, key = from_numpy(a), KEYS[name]
@@ -136,7 +137,7 @@ def test_bytes_of_a_mask_need_not_be_one():
     assert nonzero(from_numpy(mask)).tolist() == [[0], [2], [3]]
 
 
-@pytest.mark.parametrize(("shape", "key", "error", "message"), [
+@each(("shape", "key", "error", "message"), [
     ((3,), 5, IndexError, "index 5 is out of bounds for dimension 0 with size 3"),
     ((3,), -4, IndexError, "index -4 is out of bounds for dimension 0 with size 3"),
     ((2, 3), (0, 3), IndexError, "index 3 is out of bounds for dimension 1 with size 3"),
@@ -176,8 +177,8 @@ def test_errors(shape, key, error, message):
 
 # ---- writing ------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("name", KEYS)
+@each("layout", LAYOUTS)
+@each("name", KEYS)
 def test_writing(name, layout):
     key = KEYS[name]
     shape = values()[key].shape
@@ -190,9 +191,9 @@ def test_writing(name, layout):
         assert a.tolist() == b.tolist()
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("dtype", NAMES)
-@pytest.mark.parametrize("name", KEYS)
+@each("layout", LAYOUTS)
+@each("dtype", NAMES)
+@each("name", KEYS)
 def test_accumulating(name, dtype, layout):
     key = KEYS[name]
     a, b = LAYOUTS[layout](values() % 5).astype(dtype), (values() % 5).astype(dtype)
@@ -282,8 +283,8 @@ def test_read_only_memory_is_not_written():
 
 # ---- nonzero ------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("name", BY_NAME)
-@pytest.mark.parametrize("shape", [(), (0,), (7,), (2, 3), (3, 0, 2), (2, 3, 4)])
+@each("name", BY_NAME)
+@each("shape", [(), (0,), (7,), (2, 3), (3, 0, 2), (2, 3, 4)])
 def test_nonzero(name, shape):
     a = np.arange(np.prod(shape, dtype=int)).reshape(shape) % 3
     x = tensor(a, dtype=BY_NAME[name])

@@ -5,6 +5,7 @@ import itertools
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import program
@@ -29,7 +30,7 @@ def ours(key):
     return tuple(tl.from_numpy(part) if isinstance(part, np.ndarray) else part for part in key)
 
 
-@pytest.mark.parametrize("a, b", list(itertools.product(SHAPES, SHAPES)))
+@each("a, b", list(itertools.product(SHAPES, SHAPES)))
 def test_two_tensors_of_positions(a, b):
     for key in keys(a, b):
         wanted = X[key]

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import each
 import tensorlib as tl
 
 HOW = {"amax": np.maximum, "amin": np.minimum, "prod": np.multiply, "sum": np.add}
@@ -16,9 +17,9 @@ def threads(request):
     tl.set_num_threads(before)
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "int16", "uint32", "int64", "uint64", "float16",
-                                   "float32", "float64"])
-@pytest.mark.parametrize("reduce", HOW)
+@each("dtype", ["uint8", "int16", "uint32", "int64", "uint64", "float16",
+                "float32", "float64"])
+@each("reduce", HOW)
 def test_slices_that_meet_are_combined_one_after_the_other(dtype, reduce, threads):
     rng = np.random.default_rng(1)
     x, src = (rng.choice([1, 2, 200], shape, p=[0.998, 0.001, 0.001]).astype(dtype)

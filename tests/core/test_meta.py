@@ -16,6 +16,7 @@ from tensorlib._core.base.region import forbid_region
 from tensorlib._core.tensor.meta import NoData
 from tensorlib.ops import registry
 from tensorlib.testing.catalogue import call, prepared, samples
+from tests.ops.catalogue import for_each
 
 ROOT = Path(__file__).resolve().parents[2]
 SIDE = 2**20
@@ -42,7 +43,7 @@ def whole(sample):
     return sample.tensors().map(lambda place, x: x.clone().contiguous())
 
 
-@pytest.mark.parametrize("op", sampled, ids=lambda op: op.name)
+@for_each(sampled)
 def test_an_operation_gives_what_it_gives_but_for_the_elements(op):
     for sample in samples(op):
         if not sample.arrays:
@@ -113,7 +114,8 @@ def touch_nothing():
 def test_no_operation_touches_an_element():
     done = subprocess.run(
         [sys.executable, "-c", "import test_meta; test_meta.touch_nothing()"], text=True,
-        capture_output=True, env={**os.environ, "PYTHONPATH": f"{ROOT}:{Path(__file__).parent}"})
+        capture_output=True, env={**os.environ, "PYTHONPATH": ":".join(
+            map(str, (ROOT, ROOT / "tests", Path(__file__).parent)))})
     names = done.stdout.split()
     assert names[-1] == "all", f"{names[-1]} ended the process: {done.returncode}"
 

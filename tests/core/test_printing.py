@@ -5,6 +5,7 @@ import time
 
 import numpy as np
 import pytest
+from cases import each
 from tensorlib._core.arrays import printing
 from tensorlib._core.arrays.arrays import from_numpy
 from tensorlib._core.arrays.convert import tensor
@@ -25,7 +26,7 @@ def ramp(*shape):
     return from_numpy((np.arange(math.prod(shape)) / 3).reshape(shape).astype("f4"))
 
 
-@pytest.mark.parametrize(("data", "text"), [
+@each(("data", "text"), [
     (1, "tensor(1)"), (-1.5, "tensor(-1.5000)"), (True, "tensor(True)"), (NAN, "tensor(nan)"),
     ([], "tensor([])"), ([[]], "tensor([], size=(1, 0))"), ([1.0, 2.0], "tensor([1., 2.])"),
     ([1, 20, -3], "tensor([ 1, 20, -3])"), ([True, False], "tensor([ True, False])"),

@@ -3,6 +3,7 @@ line. The expected texts are PyTorch's."""
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 
@@ -30,7 +31,7 @@ def test_a_dim_with_twice_as_many_elements_as_an_edge_is_whole(edge):
             assert cut == (n > 2 * edge)
 
 
-@pytest.mark.parametrize("width", range(18, 44))
+@each("width", range(18, 44))
 def test_no_line_is_wider_than_the_width_and_none_could_take_another_number(width):
     lines = text(tl.arange(10, 40), linewidth=width).split("\n")
     room = len("dd, ")
@@ -40,7 +41,7 @@ def test_no_line_is_wider_than_the_width_and_none_could_take_another_number(widt
         range(10, 40))
 
 
-@pytest.mark.parametrize("width", range(20, 70))
+@each("width", range(20, 70))
 def test_what_follows_the_elements_goes_to_the_next_line_where_it_does_not_fit(width):
     x = tl.tensor([1.5, 2.5], dtype=tl.float64, requires_grad=True)
     shown = text(x, linewidth=width)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 
@@ -18,9 +19,9 @@ def part_of(values, gap, turned, spoilt):
     return part.t() if turned else part
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("turned", [False, True])
-@pytest.mark.parametrize("n", SIDES)
+@each("dtype", ["float32", "float64"])
+@each("turned", [False, True])
+@each("n", SIDES)
 def test_gaps_do_not_matter(n, turned, dtype):
     random = np.random.default_rng(n)
     for k in SIDES:

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 
@@ -11,7 +12,7 @@ DTYPES = ["bool", "uint8", "int8", "int16", "uint16", "int32", "uint32", "int64"
           "float16", "float32", "float64"]
 
 
-@pytest.mark.parametrize("old, new", list(itertools.product(DTYPES, repeat=2)))
+@each("old, new", list(itertools.product(DTYPES, repeat=2)))
 def test_the_bytes_are_those_of_numpy(old, new):
     array = np.random.default_rng(0).integers(0, 2, (3, 5, 16)).astype(old)
     for part in (array, array[1], array[::2, ::-1], array.transpose(1, 0, 2), array[:0],
@@ -85,10 +86,10 @@ def test_without_memory():
     assert x.is_meta and x.shape == (4, 3) and x.stride() == (3, 1)
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 4])
-@pytest.mark.parametrize("step", [-2, -1, 1, 2])
-@pytest.mark.parametrize("old, new", [("int32", "int64"), ("int32", "int16"), ("int64", "uint8"),
-                                      ("uint8", "int32"), ("int16", "uint16")])
+@each("size", [1, 2, 3, 4])
+@each("step", [-2, -1, 1, 2])
+@each("old, new", [("int32", "int64"), ("int32", "int16"), ("int64", "uint8"),
+                   ("uint8", "int32"), ("int16", "uint16")])
 def test_only_a_last_dim_without_gaps_is_cut(old, new, size, step):
     """A dim of one element has no gaps; one of two has them, if its step is not 1."""
     array = np.arange(6 * 16, dtype=old).reshape(6, 16)[:, ::step][:, :size]

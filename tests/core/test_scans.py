@@ -5,6 +5,7 @@ import itertools
 
 import numpy as np
 import pytest
+from cases import each
 import tensorlib as tl
 
 from tensorlib._core.base import pool
@@ -25,8 +26,8 @@ def bits(x):
     return x.contiguous().numpy().view(np.uint8).tobytes()
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("shape", SHAPES)
+@each("dtype", ["float32", "float64"])
+@each("shape", SHAPES)
 def test_each_sum_is_rounded_once(shape, dtype):
     rng = np.random.default_rng(0)
     x = (rng.standard_normal(shape) * np.exp(rng.standard_normal(shape) * 5)).astype(dtype)
@@ -97,8 +98,8 @@ def test_bits_do_not_depend_on_layout(dtype):
     assert bits(x.cumsum(1)[:, :, 1]) == bits(row.cumsum(1))
 
 
-@pytest.mark.parametrize("dtype", [tl.int64, tl.float32, tl.float64])
-@pytest.mark.parametrize("shape", SHAPES)
+@each("dtype", [tl.int64, tl.float32, tl.float64])
+@each("shape", SHAPES)
 def test_bits_do_not_depend_on_threads(shape, dtype):
     x = (tl.randn(shape, generator=tl.Generator().manual_seed(0)) * 1000).to(dtype)
     results = set()

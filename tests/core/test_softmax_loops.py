@@ -3,6 +3,7 @@ import ctypes
 import numpy as np
 import pytest
 from capi import c_function
+from cases import each
 
 from tensorlib._core.base import pool
 from tensorlib._core.reduce import schedule
@@ -39,9 +40,9 @@ def references(x):
     return np.exp(x - lse), x - lse, lse[:, 0]
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("spread", [1, 80])
+@each("shape", SHAPES)
+@each("dtype", DTYPES)
+@each("spread", [1, 80])
 def test_forward_and_backward(shape, dtype, spread):
     rng = np.random.default_rng(0)
     x = (rng.standard_normal(shape) * spread).astype(dtype)

@@ -4,6 +4,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 
@@ -18,8 +19,8 @@ def numbered(shape, dtype):
     return (found % 3 == 0 if dtype == "bool" else found).astype(dtype)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@each("dtype", DTYPES)
+@each("shape", SHAPES, ids=str)
 def test_each_order_of_dims_gives_the_same_elements_as_numpy(shape, dtype):
     values = numbered(shape, dtype)
     for order in permutations(range(len(shape))):

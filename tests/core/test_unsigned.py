@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.testing import assert_close
@@ -134,7 +135,7 @@ def test_ranges_and_draws(name):
 # ---- casts ---------------------------------------------------------------------------------------
 
 @unsigned
-@pytest.mark.parametrize("other", OTHERS + NAMES + ("float16", "float32", "float64"))
+@each("other", OTHERS + NAMES + ("float16", "float32", "float64"))
 def test_casts_to_and_from_every_dtype_are_those_of_numpy(name, other):
     x = numbers(name)
     with np.errstate(over="ignore"):
@@ -170,7 +171,7 @@ COMPARISONS = {name: getattr(operator, name) for name in ("eq", "ne", "lt", "le"
 
 
 @unsigned
-@pytest.mark.parametrize("what", [*ARITHMETIC, *DIVISIONS, *COMPARISONS])
+@each("what", [*ARITHMETIC, *DIVISIONS, *COMPARISONS])
 def test_two_operands_beside_numpy(name, what):
     """Also beyond 2**63, where a signed number would be negative."""
     a, b = pair(name)

@@ -7,17 +7,18 @@ import pytest
 
 from . import __main__ as drawn
 from . import layouts, running, states, ways, ways_of_code, ways_of_libraries, ways_of_objects
+from cases import each
 
 COUNT = int(os.environ.get("TENSORLIB_DRAWN", "100"))     # programs; 20,000 by hand
 WAYS = {**ways_of_objects.WAYS, **ways_of_code.WAYS, **ways_of_libraries.WAYS}
 
 
-@pytest.mark.parametrize("name", WAYS)
+@each("name", WAYS)
 def test_a_change_of_what_is_read_is_noticed(name):
     assert not running.difference(ways.text_of(WAYS[name]))
 
 
-@pytest.mark.parametrize("name", WAYS)
+@each("name", WAYS)
 def test_what_is_read_and_does_not_change_is_as_it_was(name):
     assert not running.difference(ways.text_of(WAYS[name], changed=False))
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.func import grad, jvp, vmap
@@ -20,7 +21,7 @@ ELSEWHERE = {
     "take_along_axis", "vecdot"}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each("name", NAMES)
 def test_the_function_is_an_operation_of_the_registry(name):
     assert getattr(tl, name).op.testing["reference"]
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.func import vmap
@@ -164,7 +165,7 @@ def test_infinite_variance_and_norms_of_nothing():
 
 # ---- samples -------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("seed", range(20))
+@each("seed", range(20))
 def test_pairs_that_meet_stay_apart(seed):
     samples = list(pairs(apart=0.1)(np.random.default_rng(seed)))
     assert len(samples) == len(PAIRS)

@@ -3,6 +3,7 @@
 from collections import namedtuple
 
 import pytest
+from cases import each
 from process import run_python
 
 import tensorlib as tl
@@ -178,7 +179,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@each("name", REFUSED)
 def test_bad_input_is_refused(name):
     call, error, message = REFUSED[name]
     with pytest.raises(error, match=message):

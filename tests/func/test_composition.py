@@ -4,6 +4,7 @@ import itertools
 import math
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import func
@@ -33,7 +34,7 @@ DERIVATIVES = {
 }
 
 
-@pytest.mark.parametrize("outer, inner", list(itertools.product(DERIVATIVES, repeat=2)))
+@each("outer, inner", list(itertools.product(DERIVATIVES, repeat=2)))
 def test_any_two_give_the_second_derivative(outer, inner):
     x = tl.tensor(0.4, dtype=tl.float64)
     found = DERIVATIVES[outer](DERIVATIVES[inner](lambda x: (2 * x).sin() * x))(x)
@@ -42,7 +43,7 @@ def test_any_two_give_the_second_derivative(outer, inner):
     assert not found.requires_grad
 
 
-@pytest.mark.parametrize("names", list(itertools.product(["grad", "jvp", "jacrev"], repeat=3)))
+@each("names", list(itertools.product(["grad", "jvp", "jacrev"], repeat=3)))
 def test_any_three_give_the_third_derivative(names):
     f = tl.tanh
     for name in names:

@@ -8,13 +8,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import func, ops
 from tensorlib._core.graph.op import registry
-from tensorlib.batch import Batched, has_rule
+from tensorlib.autograd.batch import Batched, has_rule
 from tensorlib.func import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
 from tensorlib.testing import assert_close
+from tests.ops.catalogue import for_each
 
 LIBRARY = tuple(registry)          # without what tests declare
 # What has a result of no fixed shape, or takes how often from its tensors.
@@ -94,7 +96,7 @@ def batched_samples(op):
         yield call, batches
 
 
-@pytest.mark.parametrize("name", TESTED)
+@for_each(TESTED)
 def test_every_operation_equals_a_loop(name):
     for call, batches in batched_samples(registry[name]):
         check(call, *batches)
@@ -122,12 +124,12 @@ def test_indexing(key):
     check(lambda x: x[key], random(4, 2, 3, 2))
 
 
-@pytest.mark.parametrize("key", [
+@each("key", [
     lambda i: i, lambda i: (slice(None), i), lambda i: (i, i), lambda i: (..., i),
     lambda i: (i, slice(None), i), lambda i: (0, i), lambda i: (None, i), lambda i: (i, [1, 0])],
     ids=range(8))
-@pytest.mark.parametrize("dims", [(0, 0), (None, 0), (0, None)])
-@pytest.mark.parametrize("shape", [(2,), (1, 2)])
+@each("dims", [(0, 0), (None, 0), (0, None)])
+@each("shape", [(2,), (1, 2)])
 def test_positions_that_differ_between_examples(key, dims, shape):
     x = random(*(() if dims[0] is None else (4,)), 2, 2, 2)
     sizes = shape if dims[1] is None else (4, *shape)
@@ -152,7 +154,7 @@ def test_gradients_of_gather_with_a_tensor_or_an_index_without_dims(x, places):
     check(slope, random(4, *i.shape).float(), tl.stack([i] * 4))
 
 
-@pytest.mark.parametrize("f", [
+@each("f", [
     lambda x: x + tl.zeros_like(x), lambda x: 2 - x / 3, lambda x: x.T @ x, lambda x: -x.mT,
     lambda x: abs(x) ** 2, lambda x: x.float(), lambda x: tl.var_mean(x, 0),
     lambda x: x.unbind(1), lambda x: x.flatten(), lambda x: [y for y in x][1],
@@ -165,7 +167,7 @@ def test_operators_methods_and_composites(f):
     check(lambda x: tuple(r) if isinstance(r := f(x), tuple) else r, random(4, 2, 3))
 
 
-@pytest.mark.parametrize("f", [
+@each("f", [
     lambda w, x: w.matmul(x), lambda w, x: w.add(x, alpha=2), lambda w, x: w.where(x > 0, 0),
     lambda w, x: tl.where(w > 0, x, 0.0), lambda w, x: w[0].expand_as(x), lambda w, x: w.max(x),
     lambda w, x: w.gather(0, (x > 0).long()), lambda w, x: w.masked_fill(x > 0, 0.0),
@@ -322,7 +324,7 @@ def test_a_shared_tensor_is_not_written_with_what_differs():
 # ---- what has no rule ----------------------------------------------------------------------------
 
 def test_an_operation_without_a_rule_runs_in_a_loop_and_warns_once(monkeypatch):
-    monkeypatch.setattr("tensorlib.batch.rules._warned", set())
+    monkeypatch.setattr("tensorlib.autograd.batch.rules._warned", set())
     xs, backwards = random(3, 4), from_outside()
     with pytest.warns(UserWarning, match="vmap_reversed has no batching rule") as caught:
         found = vmap(lambda x: backwards(x) + backwards(x))(xs)
@@ -337,7 +339,7 @@ def test_every_operation_of_the_library_has_a_rule():
 
 # ---- errors --------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("call, error, message", [
+@each("call, error, message", [
     (lambda x: vmap(lambda x: x, 2)(x), ValueError, "in_dim=2"),
     (lambda x: vmap(lambda x: x, "0")(x), ValueError, "in_dims"),
     (lambda x: vmap(lambda x: x, (0, 0))(x), ValueError, "in_dims is not compatible"),

@@ -9,9 +9,10 @@ from test_vmap import TESTED, batched_samples, from_outside, looped, random
 import tensorlib as tl
 from tensorlib._core.graph.op import registry
 from tensorlib.autograd import functional, jacobians
-from tensorlib.batch import Batched
+from tensorlib.autograd.batch import Batched
 from tensorlib.func import grad, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
 from tensorlib.testing import assert_close
+from tests.ops.catalogue import for_each
 
 
 def pulling(function, x):
@@ -79,7 +80,7 @@ def differentiable_parts(name):
 
 
 # Operations whose derivatives run example by example, with a warning.
-@pytest.mark.parametrize("name", DIFFERENTIABLE)
+@for_each(DIFFERENTIABLE)
 def test_many_gradients_of_every_operation(name):
     for function, inputs in differentiable_parts(name):
         out, pull = vjp(function, *inputs)
@@ -88,7 +89,7 @@ def test_many_gradients_of_every_operation(name):
                looped(lambda *g, pull=pull: as_tuple(pull(g)), *gs))
 
 
-@pytest.mark.parametrize("name", DIFFERENTIABLE)
+@for_each(DIFFERENTIABLE)
 def test_many_tangents_of_every_operation(name):
     for function, inputs in differentiable_parts(name):
         _, push = linearize(function, *inputs)
@@ -96,7 +97,7 @@ def test_many_tangents_of_every_operation(name):
         agrees(as_tuple(vmap(push)(*ts)), looped(lambda *t, push=push: push(*t), *ts))
 
 
-@pytest.mark.parametrize("name", DIFFERENTIABLE)
+@for_each(DIFFERENTIABLE)
 def test_second_derivatives_of_every_operation(name):
     for function, inputs in differentiable_parts(name):
         def slope(*xs, function=function):
@@ -178,7 +179,7 @@ def test_dtypes_of_inputs():
 # ---- rules from outside --------------------------------------------------------------------------
 
 def test_rules_from_outside_run_one_by_one(monkeypatch):
-    monkeypatch.setattr("tensorlib.batch.rules._warned", set())
+    monkeypatch.setattr("tensorlib.autograd.batch.rules._warned", set())
     x, g = random(4), random(3, 4, seed=1)
     pull = pulling(lambda x: from_outside()(x.exp()), x)
     with pytest.warns(UserWarning, match="vjp through an operation from outside"):
@@ -203,7 +204,7 @@ class Squared(tl.autograd.Function):
 
 
 def test_functions_of_users_run_one_by_one(monkeypatch):
-    monkeypatch.setattr("tensorlib.batch.rules._warned", set())
+    monkeypatch.setattr("tensorlib.autograd.batch.rules._warned", set())
     xs, y = random(3, 4), random(4, seed=1)
     with pytest.warns(UserWarning, match="Squared has no batching rule") as caught:
         found = vmap(Squared.apply, (0, None))(xs, y)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import each
 from test_vmap import random
 
 import tensorlib as tl
@@ -39,7 +40,7 @@ OF_EXAMPLES = {
 }
 
 
-@pytest.mark.parametrize("name", [*DRAWS, *OF_EXAMPLES])
+@each("name", [*DRAWS, *OF_EXAMPLES])
 def test_different_for_each_example(name):
     draw = {**OF_EXAMPLES, **DRAWS}[name]
     tl.manual_seed(3)

@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.func import vmap
@@ -81,7 +82,7 @@ CALLS = [
 ]
 
 
-@pytest.mark.parametrize("error, words, call", CALLS, ids=lambda x: x if type(x) is str else "")
+@each("error, words, call", CALLS, ids=lambda x: x if type(x) is str else "")
 def test_it_is_refused(error, words, call):
     with pytest.raises(error, match=re.escape(words)):
         call()

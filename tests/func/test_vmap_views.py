@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.func import jacfwd, jacrev, jvp, vjp, vmap
@@ -30,7 +31,7 @@ BASES = {"a result": lambda x: x * 1.0,
          "reversed memory": lambda x: tl.from_numpy(np.ones((4, 3))[::-1, ::-1])}
 
 
-@pytest.mark.parametrize("base, view, write", [
+@each("base, view, write", [
     (base, view, write) for base in BASES for view in VIEWS for write in WRITES
     if base == "a result" or "shape" not in view and write not in ("filled", "a function")])
 def test_derivatives_in_batches_through_a_view_that_is_written(base, view, write):

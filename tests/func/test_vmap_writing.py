@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 from test_vmap import check, random
@@ -31,7 +32,7 @@ def assignment(key, value):
     return after(write)
 
 
-@pytest.mark.parametrize("key, value", [
+@each("key, value", [
     (lambda y, v, i, j: j, lambda y, v, i, j: 0.5),
     (lambda y, v, i, j: j, lambda y, v, i, j: v),
     (lambda y, v, i, j: j, lambda y, v, i, j: v.sum()),
@@ -97,9 +98,9 @@ SCATTERED = {
 }
 
 
-@pytest.mark.parametrize("name", SCATTERED)
-@pytest.mark.parametrize("dims", [(0, 0, 0), (0, None, 0), (0, 0, None), (None, 0, None),
-                                  (None, None, 0), (0, None, None), (None, 0, 0)])
+@each("name", SCATTERED)
+@each("dims", [(0, 0, 0), (0, None, 0), (0, 0, None), (None, 0, None),
+               (None, None, 0), (0, None, None), (None, 0, 0)])
 def test_scattering_along_a_dim(name, dims):
     x, dim, index, source = SCATTERED[name]
     rng = np.random.default_rng(4)

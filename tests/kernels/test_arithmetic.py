@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import each
 from loops import any_bits, edges
 
 FLOATS = ("float32", "float64")
@@ -49,8 +50,8 @@ def assert_same(got, expected):
     np.testing.assert_array_equal(np.signbit(got[known]), np.signbit(expected[known]))
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("name", UNARY)
+@each("dtype", FLOATS)
+@each("name", UNARY)
 def test_unary(table, name, dtype):
     x = numbers(dtype)
     with np.errstate(all="ignore"):
@@ -66,8 +67,8 @@ def test_predicate(table, name, dtype):
     assert_same(table[name, dtype, "bool"](x), PREDICATES[name](x))
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("name", BINARY)
+@each("dtype", FLOATS)
+@each("name", BINARY)
 def test_binary(table, name, dtype):
     a, b = pairs(dtype)
     loop = table[name, dtype, dtype, dtype]
@@ -82,8 +83,8 @@ def test_binary(table, name, dtype):
     np.testing.assert_array_equal(loop.in_place(1, a, b), got)
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("name", COMPARISONS)
+@each("dtype", FLOATS)
+@each("name", COMPARISONS)
 def test_comparison(table, name, dtype):
     a, b = pairs(dtype)
     assert_same(table[name, dtype, dtype, "bool"](a, b), COMPARISONS[name](a, b))
@@ -185,8 +186,8 @@ def test_division_of_integers_near_whole_quotients(table):
         np.testing.assert_array_equal(a - trunc * b, np.fmod(a, b))
 
 
-@pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "pow"])
+@each("dtype", FLOATS)
+@each("name", ["add", "sub", "mul", "div", "pow"])
 def test_a_number_as_second_input(table, name, dtype):
     x = numbers(dtype)
     for number in (0.0, -0.0, 1.0, 2.0, 3.0, 0.5, -1.0, -2.5, 7.0, 1e30, INF, -INF, NAN):

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from cases import each
 from loops import any_bits, edges, numpy_dtype, rows
 
 INTEGERS = ("uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64")
@@ -46,8 +47,8 @@ def from_brain(bits):
     return (bits.astype(np.uint32) << 16).view(np.float32)
 
 
-@pytest.mark.parametrize("source", REALS)
-@pytest.mark.parametrize("target", ("float16", "float32", "float64"))
+@each("source", REALS)
+@each("target", ("float16", "float32", "float64"))
 def test_to_float_rounds_once(table, source, target):
     x = numbers(source)
     with np.errstate(all="ignore"):
@@ -58,15 +59,15 @@ def test_to_float_rounds_once(table, source, target):
     np.testing.assert_array_equal(np.signbit(got[known]), np.signbit(expected[known]))
 
 
-@pytest.mark.parametrize("source", INTEGERS)
-@pytest.mark.parametrize("target", INTEGERS)
+@each("source", INTEGERS)
+@each("target", INTEGERS)
 def test_integers_wrap(table, source, target):
     x = numbers(source)
     np.testing.assert_array_equal(table["cast", source, target](x), x.astype(target))
 
 
-@pytest.mark.parametrize("source", ("float16", "float32", "float64"))
-@pytest.mark.parametrize("target", INTEGERS)
+@each("source", ("float16", "float32", "float64"))
+@each("target", INTEGERS)
 def test_float_to_integer_truncates(table, source, target):
     rng = np.random.default_rng(2)
     info = np.iinfo(target)
@@ -100,13 +101,13 @@ def test_float_to_unsigned_is_that_of_c(table, source):
     assert table["cast", source, "uint64"](below).tolist() == [int(below[0])]
 
 
-@pytest.mark.parametrize("source", REALS)
+@each("source", REALS)
 def test_to_bool(table, source):
     x = numbers(source)
     np.testing.assert_array_equal(table["cast", source, "bool"](x), x != 0)
 
 
-@pytest.mark.parametrize("target", REALS)
+@each("target", REALS)
 def test_from_bool(table, target):
     x = numbers("bool")
     np.testing.assert_array_equal(table["cast", "bool", target](x), x.astype(target))
@@ -160,8 +161,8 @@ SCATTER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_ssiz
                            ctypes.c_ssize_t)
 
 
-@pytest.mark.parametrize("step", [-3, -1, 1, 2, 7])
-@pytest.mark.parametrize("dtype", [*ALL, "complex64", "complex128"])
+@each("step", [-3, -1, 1, 2, 7])
+@each("dtype", [*ALL, "complex64", "complex128"])
 def test_gather_and_scatter(movers, dtype, step):
     base = any_bits(np.uint8, 16 * 300, 5).view(f"V{numpy_dtype(dtype).itemsize}")
     view = base[::step]
@@ -177,7 +178,7 @@ def test_gather_and_scatter(movers, dtype, step):
     assert not any(target[untouched].tobytes())
 
 
-@pytest.mark.parametrize("dtype", [*ALL, "complex128"])
+@each("dtype", [*ALL, "complex128"])
 def test_gather_of_stride_zero_repeats(movers, dtype):
     value = any_bits(np.uint8, numpy_dtype(dtype).itemsize, 6)
     out = np.empty((50, value.size), np.uint8)
@@ -186,8 +187,8 @@ def test_gather_of_stride_zero_repeats(movers, dtype):
     GATHER(movers["gather", dtype])(0, 0, out.ctypes.data, 0)  # an empty run reads nothing
 
 
-@pytest.mark.parametrize("dtype", ("bool", *INTEGERS, "float32", "float64", "complex64",
-                                   "complex128"))
+@each("dtype", ("bool", *INTEGERS, "float32", "float64", "complex64",
+                "complex128"))
 def test_where(table, dtype):
     rng = np.random.default_rng(7)
     condition = rng.integers(0, 2, 333).astype(bool)
@@ -199,8 +200,8 @@ def test_where(table, dtype):
     np.testing.assert_array_equal(loop.in_place(2, condition, a, b), expected)
 
 
-@pytest.mark.parametrize("count", [1, 5, 16, 17, 40])
-@pytest.mark.parametrize("source", ["float32", "float64"])
+@each("count", [1, 5, 16, 17, 40])
+@each("source", ["float32", "float64"])
 def test_nan_in_halves_is_the_usual_one(table, source, count):
     """Wherever it stands: float16 keeps its sign, and bfloat16 has one NaN, as in PyTorch."""
     x = np.full(count, np.nan, source)

@@ -4,6 +4,7 @@ import ctypes
 
 import numpy as np
 import pytest
+from cases import each
 from tensorlib import _kernels
 
 RUN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
@@ -27,7 +28,7 @@ def product(request, level):
     return request.param, run
 
 
-@pytest.mark.parametrize("m, k, n", SHAPES)
+@each("m, k, n", SHAPES)
 def test_as_numpy(product, m, k, n):
     dtype, run = product
     rng = np.random.default_rng(0)

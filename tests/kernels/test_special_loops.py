@@ -5,6 +5,7 @@ The numbers are mpmath's, of the doubles that stand here.
 
 import numpy as np
 import pytest
+from cases import each
 
 EXACT = {
     "asinh": {0.001: 0.0009999998333334083, 0.7: 0.6526665660823557, 40.0:
@@ -127,7 +128,7 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize("name", EXACT)
+@each("name", EXACT)
 def test_functions_of_one_number(table, name):
     x, exact = (np.array(list(values)) for values in (EXACT[name], EXACT[name].values()))
     got = table[name, "float64", "float64"](x)
@@ -140,7 +141,7 @@ def test_functions_of_one_number(table, name):
                                     2 if name in ("entr", "logit") else 0)
 
 
-@pytest.mark.parametrize("name, a, b, exact", PAIRS)
+@each("name, a, b, exact", PAIRS)
 def test_functions_of_two_numbers(table, name, a, b, exact):
     got = table[name, "float64", "float64", "float64"](np.array([a]), np.array([b]))[0]
     if name in ("zeta", "polygamma"):
@@ -149,7 +150,7 @@ def test_functions_of_two_numbers(table, name, a, b, exact):
     assert abs(got / exact - 1) < (tolerance if a > 1000 else 4e-15), got
 
 
-@pytest.mark.parametrize("name, points", [
+@each("name, points", [
     ("lgamma", {0.0: np.inf, -3.0: np.inf, np.inf: np.inf, -np.inf: np.inf, 1: 0, 2: 0,
                 -3e38: np.inf}),
     ("digamma", {0.0: -np.inf, -3.0: np.nan, np.inf: np.inf, -np.inf: np.nan}),
@@ -177,7 +178,7 @@ def test_the_logit_of_subnormal_numbers_is_their_logarithm(table, dtype):
     assert np.isnan(table["logit", dtype, dtype](np.append(-x, info.max))).all()
 
 
-@pytest.mark.parametrize("name", HARD)
+@each("name", HARD)
 def test_functions_within_two_ulp(table, name):
     for points in (HARD[name], EXACT[name]):
         x, exact = (np.array(list(values)) for values in (points, points.values()))

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from cases import each
 from loops import any_bits, edges, ulps
 
 LONG = np.longdouble
@@ -43,8 +44,8 @@ def assert_close(name, got, inputs):
     assert error[worst] <= 2, f"{name}{at} is {got[worst]}, off by {error[worst]} ulp"
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", [n for n in REFERENCES if n not in BINARY])
+@each("dtype", DTYPES)
+@each("name", [n for n in REFERENCES if n not in BINARY])
 def test_unary(table, name, dtype):
     x = samples(dtype)
     got = table[name, dtype, dtype](x)
@@ -52,8 +53,8 @@ def test_unary(table, name, dtype):
     np.testing.assert_array_equal(table[name, dtype, dtype].in_place(0, x), got)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", BINARY)
+@each("dtype", DTYPES)
+@each("name", BINARY)
 def test_binary(table, name, dtype):
     loop = table[name, dtype, dtype, dtype]
     rng = np.random.default_rng(3)
@@ -102,8 +103,8 @@ def test_error_functions(table, name, dtype):
     np.testing.assert_array_equal(table[name, dtype, dtype].in_place(0, x), got)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(
+@each("dtype", DTYPES)
+@each(
     "name", ["sin", "tan", "asin", "atan", "sinh", "tanh", "expm1", "log1p", "erf", "sqrt"])
 def test_the_sign_of_zero_stays(table, name, dtype):
     got = table[name, dtype, dtype](np.array([-0.0, 0.0], dtype))
@@ -125,8 +126,8 @@ def test_exact_values(table, dtype):
     assert at("acos", 1) == [0]
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", ["exp", "tanh", "log", "sin", "erf", "tan"])
+@each("dtype", DTYPES)
+@each("name", ["exp", "tanh", "log", "sin", "erf", "tan"])
 def test_a_result_does_not_depend_on_its_neighbours(table, name, dtype):
     x = np.random.default_rng(5).uniform(0.1, 50, 70).astype(dtype)
     x[33] = 1e30  # far from what the fast reduction takes

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.ops.products import einsum as module
@@ -16,7 +17,7 @@ def drawn(letters, dots=(2, 3)):
     return np.random.default_rng(len(letters)).normal(size=shape)
 
 
-@pytest.mark.parametrize("equation", [
+@each("equation", [
     "ij,jk->ki", "ii", "ij->", "bij,bkj->bik", "i,i", "i,j->ji", "ij,ij->ij", "ij,ij",
     "...ij,...jk->...ik", "ij,jk,kl->li", "abc,cd,be->ade", "ij,kj,lj->ikl", "i,i,i->i",
     "iij,jk->ik", "b...i,b...j->b...ij", "ij,k->", "a,b,c,d,e->ace", "iji->j",

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.linalg import LinAlgError, lapack
@@ -10,8 +11,8 @@ ones = tl.ones(2, 2)
 indefinite = tl.tensor([[1.0, 2.0], [2.0, 1.0]])
 
 
-@pytest.mark.parametrize("n", [2, 20])             # by a kernel, and by LAPACK
-@pytest.mark.parametrize("call, message", [
+@each("n", [2, 20])             # by a kernel, and by LAPACK
+@each("call, message", [
     (lambda x: tl.linalg.inv(x), r"linalg\.inv: the diagonal element 2 is zero, the inversion"),
     (lambda x: tl.inverse(x), "linalg.inv"),
     (lambda x: tl.linalg.solve(x, x), r"linalg\.solve: the diagonal element 2 is zero"),
@@ -57,7 +58,7 @@ def test_what_is_not_finite_has_no_values(function, value):
             function(tl.tensor(np.stack([np.eye(n), x])))
 
 
-@pytest.mark.parametrize("call, error", [
+@each("call, error", [
     (lambda: tl.linalg.inv(3), TypeError), (lambda: tl.linalg.solve(ones, [1.0, 2.0]), TypeError),
     (lambda: tl.linalg.eigh(ones, "X"), RuntimeError),
     (lambda: tl.linalg.eigh(ones, 3), RuntimeError),
@@ -128,9 +129,9 @@ def test_rows_without_coordinates_and_wide_reflections():
     assert tl.allclose((q.mT @ wide).tril(-1), tl.zeros(3, 5, dtype=tl.float64), atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["solve_triangles", "solve_matrices", "ldl_systems_solved"])
-@pytest.mark.parametrize("shapes", [((2, 2), ()), ((2, 2), (2,)), ((), (2, 2)), ((2,), (2,)),
-                                    ((3, 2, 2), (2, 2, 2)), ((0, 2), (0, 2)), ((2**31, 0), ())])
+@each("name", ["solve_triangles", "solve_matrices", "ldl_systems_solved"])
+@each("shapes", [((2, 2), ()), ((2, 2), (2,)), ((), (2, 2)), ((2,), (2,)),
+                 ((3, 2, 2), (2, 2, 2)), ((0, 2), (0, 2)), ((2**31, 0), ())])
 def test_systems_of_other_shapes_are_refused_by_operations_themselves(name, shapes):
     """These are called with what was checked before; the registry hands them out without that."""
     op = tl.ops.registry[name]

@@ -1,7 +1,7 @@
 """Adaptive pools of means: windows that differ in size, and their gradients."""
 
 import numpy as np
-import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.nn import functional as F
@@ -22,8 +22,8 @@ def weights(size, count):
     return found
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-@pytest.mark.parametrize("size, counts", CASES, ids=str)
+@each("dtype", ["float16", "float32", "float64"])
+@each("size, counts", CASES, ids=str)
 def test_means_and_their_gradients(size, counts, dtype):
     rng = np.random.default_rng(0)
     x = tl.from_numpy(rng.random((3, 20, *size)).astype(dtype)).requires_grad_()

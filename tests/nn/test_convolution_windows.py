@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib._core.layers import convolution
@@ -42,9 +43,9 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("ins, outs", [(6, 5), (35, 41)])       # by columns, and where they lie
-@pytest.mark.parametrize("size, kernel, stride, padding, dilation", CASES, ids=str)
+@each("dtype", ["float32", "float64"])
+@each("ins, outs", [(6, 5), (35, 41)])       # by columns, and where they lie
+@each("size, kernel, stride, padding, dilation", CASES, ids=str)
 def test_windows_of_any_step_see_what_they_should(size, kernel, stride, padding, dilation, ins,
                                                   outs, dtype):
     x, weight = drawn((2, ins, *size), (outs, ins, *kernel))

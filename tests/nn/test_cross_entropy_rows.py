@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.nn.functional import cross_entropy
@@ -35,9 +36,9 @@ def found(x, targets, g, **options):
     return losses.detach().numpy(), given.grad.numpy()
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("classes", CLASSES)
-@pytest.mark.parametrize("rows", ROWS)
+@each("dtype", ["float32", "float64"])
+@each("classes", CLASSES)
+@each("rows", ROWS)
 def test_losses_and_gradients_are_right(rows, classes, dtype):
     x, targets = logits_and_targets(rows, classes, dtype)
     g = np.random.default_rng(rows).normal(size=rows)
@@ -98,8 +99,8 @@ def test_rows_that_are_ignored_or_do_not_matter(classes):
     np.testing.assert_array_equal(slope[rest], slopes[rest])
 
 
-@pytest.mark.parametrize("classes", CLASSES)
-@pytest.mark.parametrize("row", [0, 15, 16, 34])
+@each("classes", CLASSES)
+@each("row", [0, 15, 16, 34])
 def test_a_target_that_is_no_class_is_refused(classes, row):
     x, targets = logits_and_targets(35, classes, "float32")
     for wrong in classes, -1, 2 ** 62, -2 ** 63:

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 import tensorlib.nn.functional as F
@@ -42,17 +43,17 @@ def agree(x, w, groups, tolerance=1e-5, dtype=tl.float32, **options):
 SIZES = [(1, 1), (2, 3), (7, 5), (8, 16), (9, 17), (15, 31), (33, 32), (6, 70), (5, 129), (40, 64)]
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("kernel, padding", [
+@each("size", SIZES)
+@each("kernel, padding", [
     ((1, 1), 0), ((3, 3), 1), ((3, 3), 3), ((2, 5), (1, 2))])
-@pytest.mark.parametrize("stride", [1, 2, (2, 1), (1, 2)])
+@each("stride", [1, 2, (2, 1), (1, 2)])
 def test_images_of_all_sizes(size, kernel, padding, stride):
     agree((2, 3, *size), (3, 1, *kernel), 3, padding=padding, stride=stride)
 
 
-@pytest.mark.parametrize("size", [(3, 1), (20, 1), (31, 2), (14, 14), (9, 33), (6, 130)])
-@pytest.mark.parametrize("tall", [3, 5, 6, 7])
-@pytest.mark.parametrize("stride", [1, (1, 2), (2, 1)])
+@each("size", [(3, 1), (20, 1), (31, 2), (14, 14), (9, 33), (6, 130)])
+@each("tall", [3, 5, 6, 7])
+@each("stride", [1, (1, 2), (2, 1)])
 def test_windows_of_several_rows(size, tall, stride):
     agree((2, 2, *size), (2, 1, tall, 3), 2, padding=(tall // 2, 1), stride=stride)
 

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.nn import functional as F
@@ -199,7 +200,7 @@ CALLS = [
 ]
 
 
-@pytest.mark.parametrize("error, words, call", CALLS, ids=lambda x: x if type(x) is str else "")
+@each("error, words, call", CALLS, ids=lambda x: x if type(x) is str else "")
 def test_it_is_refused(error, words, call):
     with pytest.raises(error, match=re.escape(words)) as raised:
         call()

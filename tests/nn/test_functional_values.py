@@ -3,6 +3,7 @@
 import math
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.nn import functional as F
@@ -285,8 +286,8 @@ LOSSES = {
 }
 
 
-@pytest.mark.parametrize("size_average, reduce, reduction", OLD_WORDS[1:])
-@pytest.mark.parametrize("name", LOSSES)
+@each("size_average, reduce, reduction", OLD_WORDS[1:])
+@each("name", LOSSES)
 def test_old_words_for_reductions(name, size_average, reduce, reduction):
     loss, values = getattr(F, name), LOSSES[name]
     with pytest.warns(UserWarning, match=f"use reduction='{reduction}' instead"):

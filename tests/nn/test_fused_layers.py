@@ -1,6 +1,7 @@
 """A layer and the batch normalisation after it as one; first values with a structure; vectors."""
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import nn
@@ -21,9 +22,9 @@ def normalisation(kind, *args, **options):
     return norm
 
 
-@pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("options", [{}, {"affine": False}, {"bias": False}, {"eps": 0.5}], ids=str)
-@pytest.mark.parametrize("make, norm, shape, transpose", [
+@each("bias", [True, False])
+@each("options", [{}, {"affine": False}, {"bias": False}, {"eps": 0.5}], ids=str)
+@each("make, norm, shape, transpose", [
     (lambda bias: nn.Conv1d(2, 3, 2, bias=bias), nn.BatchNorm1d, (2, 2, 5), False),
     (lambda bias: nn.Conv2d(4, 3, 2, bias=bias), nn.BatchNorm2d, (2, 4, 5, 4), False),
     (lambda bias: nn.Conv2d(4, 6, 2, groups=2, bias=bias), nn.BatchNorm2d, (2, 4, 5, 4), False),

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import func
@@ -17,9 +18,9 @@ def by_formula(x, dim):
     return first * second.sigmoid()
 
 
-@pytest.mark.parametrize("dtype, tolerance", [
+@each("dtype, tolerance", [
     (tl.float64, 1e-13), (tl.float32, 1e-6), (tl.float16, 2e-3), (tl.bfloat16, 2e-2)])
-@pytest.mark.parametrize("shape, dim", [
+@each("shape, dim", [
     ((2,), 0), ((3, 14), 1), ((6, 5), 0), ((2, 34, 3), 1), ((2, 20000), 1), ((40000, 1), 0),
     ((300, 66), -1), ((0, 4), 1), ((4, 0), 1), ((3, 0), 1)])
 def test_values_and_gradients(shape, dim, dtype, tolerance):

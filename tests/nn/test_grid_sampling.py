@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.nn import functional as F
@@ -24,8 +25,8 @@ def sampled(x, grid, padding, nearest, align):
     return F.grid_sample(x, grid, "nearest" if nearest else "bilinear", padding, align)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("padding, nearest, align", KINDS)
+@each("dtype", ["float32", "float64"])
+@each("padding, nearest, align", KINDS)
 def test_it_sees_what_the_formula_says_and_so_do_its_gradients(padding, nearest, align, dtype):
     near = 1e-3 if dtype == "float32" else 1e-9
     for sizes, places in (((3, 5, 17, 23), (31, 29)), ((2, 1, 1, 4), (3, 150)), ((1, 2, 9, 1), (

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 import tensorlib.nn.functional as F
@@ -38,9 +39,9 @@ def agree(function, formula, shape, dtype, tolerance):
                                    rtol=tolerance, atol=tolerance * size)
 
 
-@pytest.mark.parametrize("dtype, tolerance", [
+@each("dtype, tolerance", [
     (tl.float64, 1e-12), (tl.float32, 2e-5), (tl.float16, 5e-3), (tl.bfloat16, 5e-2)])
-@pytest.mark.parametrize("shape, groups", SHAPES)
+@each("shape, groups", SHAPES)
 def test_groups_and_channels_as_their_formulas(shape, groups, dtype, tolerance):
     agree(lambda *xs: group_affine(*xs, groups, 0.1), lambda *xs: group_formula(*xs, groups, 0.1),
           shape, dtype, tolerance)

@@ -3,6 +3,7 @@
 import copy
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import nn
@@ -10,7 +11,7 @@ from tensorlib.nn import functional as F
 from tensorlib.nn.parameter import Parameter
 
 
-@pytest.mark.parametrize("make, error, text", [
+@each("make, error, text", [
     (lambda: nn.Conv2d(3, 4, 3, groups=2), ValueError, r"in_channels \(3\) must be divisible"),
     (lambda: nn.Conv2d(4, 3, 3, groups=2), ValueError, r"out_channels \(3\) must be divisible"),
     (lambda: nn.Conv2d(4, 4, 3, groups=0), ValueError, "positive"),
@@ -134,8 +135,8 @@ def test_transposed_convolutions_give_each_size_that_leads_here(stride, padding,
                 up(x, output_size=(size,))
 
 
-@pytest.mark.parametrize("mode", ["zeros", "reflect", "replicate", "circular"])
-@pytest.mark.parametrize("window, dilation", [(1, 1), (2, 1), (3, 1), (4, 1), (2, 3), (3, 2)])
+@each("mode", ["zeros", "reflect", "replicate", "circular"])
+@each("window, dilation", [(1, 1), (2, 1), (3, 1), (4, 1), (2, 3), (3, 2)])
 def test_what_is_added_for_the_same_size_stands_behind_where_it_is_odd(window, dilation, mode):
     layer = nn.Conv1d(2, 3, window, padding="same", dilation=dilation, padding_mode=mode)
     x = tl.randn(2, 2, 8)

@@ -4,7 +4,7 @@ import doctest
 import pkgutil
 from importlib import import_module
 
-import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import nn
@@ -15,7 +15,7 @@ MODULES = [found.name for package in (nn, nn.modules, nn.utils)
 NAMES = {"tensorlib": tl, **{name: getattr(nn, name) for name in nn.__all__}}
 
 
-@pytest.mark.parametrize("name", [nn.__name__, "tensorlib.func.modules", *MODULES])
+@each("name", [nn.__name__, "tensorlib.func.modules", *MODULES])
 def test_examples(name):
     module = import_module(name)
     tl.manual_seed(0)

@@ -5,6 +5,7 @@ import warnings
 import re
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import nn
@@ -21,7 +22,7 @@ def no_leaf():
     return Parameter(tl.ones(2), requires_grad=False).mul_(tl.ones(2, requires_grad=True))
 
 
-@pytest.mark.parametrize("act, error, text", [
+@each("act, error, text", [
     (lambda: nn.Linear(5, 3)(tl.ones(2, 4)), RuntimeError,
      r"linear: expects 5 features, got 4: an input of shape \(2, 4\) does not fit to a weight"),
     # losses
@@ -57,7 +58,7 @@ def no_leaf():
     *[(lambda kind=kind, options=options: kind(**{"kernel_size": 2, **options}), ValueError,
        f"^{kind.__name__}: {next(iter(options))} must be one number or {count}")
       for kind, count in ((nn.MaxUnpool1d, 1), (nn.MaxUnpool2d, 2), (nn.MaxUnpool3d, 3),
-                          (nn.AvgPool1d, 1))
+       (nn.AvgPool1d, 1))
       for options in ({"kernel_size": (1,) * 4}, {"stride": (1,) * 4}, {"padding": (1,) * 4})],
     # attention
     (lambda: nn.MultiheadAttention(0, 2), ValueError, "got embed_dim=0 and num_heads=2 instead$"),

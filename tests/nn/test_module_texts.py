@@ -3,6 +3,7 @@
 from collections import OrderedDict
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import nn
@@ -125,7 +126,7 @@ GRUCell(3, 4) -> 3, 4
 """
 
 
-@pytest.mark.parametrize("line", TEXTS.strip().split("\n"))
+@each("line", TEXTS.strip().split("\n"))
 def test_options(line):
     made, options = line.split(" -> ")
     module = eval(made, vars(nn).copy())

@@ -7,6 +7,7 @@ import pickle
 import weakref
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import nn
@@ -200,7 +201,7 @@ def test_a_shared_member_is_found_once():
     assert net.load_state_dict(net.state_dict()) == ([], [])
 
 
-@pytest.mark.parametrize("act, error, text", [
+@each("act, error, text", [
     (lambda m: m.register_parameter("a.b", None), KeyError, r'contain "\.", got "a.b"'),
     (lambda m: m.register_parameter("", None), KeyError, "empty string"),
     (lambda m: m.register_parameter(3, None), TypeError, "must be a str, got int"),

@@ -5,6 +5,7 @@ What is right for the functions themselves, the tests of each operation say.
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import nn
@@ -154,12 +155,12 @@ def check(name, function, inputs, told, options):
     return wanted
 
 
-@pytest.mark.parametrize("name, function, inputs, told, options", PLAIN, ids=named(PLAIN))
+@each("name, function, inputs, told, options", PLAIN, ids=named(PLAIN))
 def test_a_module_is_its_function(name, function, inputs, told, options):
     check(name, function, inputs, told, options)
 
 
-@pytest.mark.parametrize("name, function, inputs, told, options", LOSSES, ids=named(LOSSES))
+@each("name, function, inputs, told, options", LOSSES, ids=named(LOSSES))
 def test_a_loss_is_its_function_in_each_reduction(name, function, inputs, told, options):
     found = {reduction: check(name, function, inputs, told, {**options, "reduction": reduction})
              for reduction in ("none", "sum")}
@@ -168,11 +169,11 @@ def test_a_loss_is_its_function_in_each_reduction(name, function, inputs, told, 
     assert found["none"].ndim and found["sum"].item() == pytest.approx(found["none"].sum().item())
 
 
-@pytest.mark.parametrize("name, told", [
+@each("name, told", [
     (name, (tl.ones(6),) if "weight" in options and name != "MultiMarginLoss" else ())
     for name, _, _, _, options in LOSSES if name not in (
         "HuberLoss", "GaussianNLLLoss", "CTCLoss", "TripletMarginWithDistanceLoss")])
-@pytest.mark.parametrize("older, reduction", [
+@each("older, reduction", [
     ((None, False), "none"), ((False, False), "none"), ((True, False), "none"),
     ((False, None), "sum"), ((False, True), "sum"), ((True, None), "mean"), ((None, True), "mean"),
     ((True, True), "mean"), ((None, None), "sum")], ids=str)

@@ -5,6 +5,7 @@ import warnings
 from contextlib import contextmanager
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import nn
@@ -30,8 +31,8 @@ def flat(found):
     return found if isinstance(found, tuple) else (found,)
 
 
-@pytest.mark.parametrize("name", LAYERS)
-@pytest.mark.parametrize("options, error, text", [
+@each("name", LAYERS)
+@each("options, error, text", [
     ({"input_size": 2.0}, TypeError, "^input_size should be of type int, got: float$"),
     ({"hidden_size": "4"}, TypeError, "^hidden_size should be of type int, got: str$"),
     ({"num_layers": None}, TypeError, "^num_layers should be of type int, got: NoneType$"),
@@ -94,8 +95,8 @@ def test_dropout_after_the_only_layer_is_warned_of(name):
         getattr(nn, name)(3, 4, 2, dropout=0.5)
 
 
-@pytest.mark.parametrize("name", LAYERS)
-@pytest.mark.parametrize("x, hx, error, text", [
+@each("name", LAYERS)
+@each("x, hx, error, text", [
     ((3,), None, ValueError, "Expected input to be 2D or 3D, got 1D instead$"),
     ((5, 2, 2, 3), None, ValueError, "Expected input to be 2D or 3D, got 4D instead$"),
     ((5, 2, 4), None, RuntimeError,

@@ -1,6 +1,7 @@
 """Running statistics are moved by each call in training, whatever is done with the function."""
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import func, nn
@@ -39,8 +40,8 @@ def made(momentum):
     return layer
 
 
-@pytest.mark.parametrize("momentum", [0.1, 0.9, None])
-@pytest.mark.parametrize("way", WAYS)
+@each("momentum", [0.1, 0.9, None])
+@each("way", WAYS)
 def test_they_move_as_in_a_plain_call(way, momentum):
     plain, layer = made(momentum), made(momentum)
     plain(X)

@@ -4,6 +4,7 @@ import copy
 import pickle
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import nn
@@ -62,7 +63,7 @@ def test_first_values_come_from_the_given_generator_alone(name, options):
     assert found[0].equal(found[1]) and tl.get_rng_state().equal(before)
 
 
-@pytest.mark.parametrize("act, error, text", [
+@each("act, error, text", [
     (lambda: nn.utils.clip_grad_norm_([3], 1.0), TypeError, "expected tensors, or pairs"),
     (lambda: nn.utils.clip_grad_norm_(tl.ones(2), "much"), ValueError, "much"),
     (lambda: nn.utils.vector_to_parameters([1.0], []), TypeError, "expected a Tensor"),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.nn import functional as F
@@ -14,9 +15,9 @@ def numbers(shape, dtype, times=1.0, plus=0.0):
     return (np.random.default_rng(0).normal(size=shape) * times + plus).astype(dtype)
 
 
-@pytest.mark.parametrize("times, plus", [(1, 0), (1e18, 0), (1e-30, 0), (1, 1e3), (1, 1e6),
-                                         (1e-3, 1e4), (1e18, 1e22), (1e-40, 0)])
-@pytest.mark.parametrize("shape, dim", SHAPES, ids=str)
+@each("times, plus", [(1, 0), (1e18, 0), (1e-30, 0), (1, 1e3), (1, 1e6),
+                      (1e-3, 1e4), (1e18, 1e22), (1e-40, 0)])
+@each("shape, dim", SHAPES, ids=str)
 def test_variances_and_norms_are_exact_in_float32(shape, dim, times, plus):
     x = numbers(shape, np.float32, times, plus)
     exact, given = x.astype(np.float64), tl.tensor(x)
@@ -38,9 +39,9 @@ def test_those_of_float64_are_taken_again_too(times, plus):
                                rtol=1e-12)
 
 
-@pytest.mark.parametrize("dtype", [tl.float32, tl.float64, tl.float16, tl.bfloat16])
-@pytest.mark.parametrize("value", [0.1, 1e8, -3.3, 0.0, 1e-30])
-@pytest.mark.parametrize("n", [2, 7, 1000, 100_001])
+@each("dtype", [tl.float32, tl.float64, tl.float16, tl.bfloat16])
+@each("value", [0.1, 1e8, -3.3, 0.0, 1e-30])
+@each("n", [2, 7, 1000, 100_001])
 def test_equal_elements_have_no_variance(n, value, dtype):
     if dtype is not tl.float16 or abs(value) < 60000:
         x = tl.full((n,), value, dtype=dtype)

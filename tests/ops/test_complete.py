@@ -3,7 +3,8 @@
 import doctest
 
 import numpy as np
-import pytest
+from cases import each
+from catalogue import for_each
 
 import tensorlib as tl
 from tensorlib._core.graph.op import registry
@@ -63,7 +64,7 @@ def gaps(op):
             yield f"a waiver of {aspect!r} for the reason {reason!r}"
 
 
-@pytest.mark.parametrize("op", registry.values(), ids=lambda op: op.name)
+@for_each(registry.values())
 def test_every_op_is_complete(op):
     assert not list(gaps(op))
 
@@ -90,7 +91,7 @@ def test_the_number_of_waivers_only_falls(capsys):
     assert len(found) == WAIVERS, f"fewer than before: set WAIVERS to {len(found)}"
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@each("name", FUNCTIONS)
 def test_every_public_function_is_documented(name):
     function = FUNCTIONS[name]
     assert getattr(tl, name) is function
@@ -101,8 +102,7 @@ def test_every_public_function_is_documented(name):
 EXAMPLES = {**FUNCTIONS, "jvp_of": jvp_of}
 
 
-@pytest.mark.parametrize("name", [name for name, function in EXAMPLES.items()
-                                  if ">>>" in (function.__doc__ or "")])
+@each("name", [name for name, function in EXAMPLES.items() if ">>>" in (function.__doc__ or "")])
 def test_examples_of_public_functions(name):
     names = {"tensorlib": tl, "np": np, "find": registry.__getitem__, "jvp_of": jvp_of}
     example = doctest.DocTestParser().get_doctest(EXAMPLES[name].__doc__, names, name, None, 0)

@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from cases import each
 from tensorlib._core.base.dtypes import BY_NAME, get_default_dtype
 from tensorlib._core.base.storage import OutOfMemoryError
 from tensorlib._core.base.formats import contiguous_format, preserve_format, strided
@@ -34,8 +35,8 @@ def float64_default():
 
 # ---- constants -----------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("sizes", [(), (0,), (5,), (2, 3), (2, 0, 3), (1, 2, 1, 2, 1, 2)])
-@pytest.mark.parametrize("name", NAMES)
+@each("sizes", [(), (0,), (5,), (2, 3), (2, 0, 3), (1, 2, 1, 2, 1, 2)])
+@each("name", NAMES)
 def test_constants_of_every_dtype(name, sizes):
     dtype = BY_NAME[name]
     for x, value in [(zeros(sizes, dtype=dtype), 0), (ones(sizes, dtype=dtype), 1),
@@ -85,7 +86,7 @@ def test_half_values_round_once():
     assert full((1,), 1 + 2**-11 + 2**-40, dtype=BY_NAME["float16"]).item() == 1 + 2**-10
 
 
-@pytest.mark.parametrize("call, error", [
+@each("call, error", [
     (lambda: zeros(-1), RuntimeError),
     (lambda: zeros(2, -3), RuntimeError),
     (lambda: zeros(2**62, 4), RuntimeError),
@@ -247,8 +248,8 @@ def test_eye(n, m):
         assert (x.double().numpy() == np.eye(n, m)).all()
 
 
-@pytest.mark.parametrize("diagonal", [-9, -2, -1, 0, 1, 2, 9, 2**62, -2**62])
-@pytest.mark.parametrize("shape", [(3, 3), (2, 4), (4, 2), (2, 3, 3), (0, 3), (3, 0), (2, 0, 3)])
+@each("diagonal", [-9, -2, -1, 0, 1, 2, 9, 2**62, -2**62])
+@each("shape", [(3, 3), (2, 4), (4, 2), (2, 3, 3), (0, 3), (3, 0), (2, 0, 3)])
 def test_triangles(shape, diagonal):
     values = np.arange(1, 1 + np.prod(shape)).reshape(shape)
     x = tensor(values)

@@ -6,6 +6,7 @@ seen in `tests/core/test_meta.py`; numbers of multiplications in `tests/test_sum
 
 import numpy as np
 import pytest
+from catalogue import for_each
 
 import tensorlib as tl
 from tensorlib import ops, program
@@ -37,7 +38,7 @@ def share(x, y):
     return np.shares_memory(x.detach().numpy(), y.detach().numpy())
 
 
-@pytest.mark.parametrize("op", OURS, ids=lambda op: op.name)
+@for_each(OURS)
 def test_what_is_pure_gives_the_same_bits_again_and_changes_nothing(op):
     """But for numbers that are drawn, which a seed repeats."""
     # nothing of the library may do anything, but for what other processes wait for
@@ -53,7 +54,7 @@ def test_what_is_pure_gives_the_same_bits_again_and_changes_nothing(op):
         assert (bits(given.arrays), [x._version for x in given.arrays]) == before
 
 
-@pytest.mark.parametrize("op", [op for op in OURS if op.random], ids=lambda op: op.name)
+@for_each([op for op in OURS if op.random])
 def test_what_is_random_goes_on_to_other_numbers(op):
     tl.manual_seed(7)
     before = tl.get_rng_state().tolist()
@@ -62,7 +63,7 @@ def test_what_is_random_goes_on_to_other_numbers(op):
     assert tl.get_rng_state().tolist() != before
 
 
-@pytest.mark.parametrize("op", [op for op in OURS if not op.random], ids=lambda op: op.name)
+@for_each([op for op in OURS if not op.random])
 def test_what_is_not_random_draws_nothing(op):
     before = tl.get_rng_state().tolist()
     for sample in samples(op):
@@ -70,7 +71,7 @@ def test_what_is_not_random_draws_nothing(op):
     assert tl.get_rng_state().tolist() == before
 
 
-@pytest.mark.parametrize("op", WITH_TENSORS, ids=lambda op: op.name)
+@for_each(WITH_TENSORS)
 def test_views_share_memory_and_nothing_else_does(op):
     found = []
     for sample in samples(op):
@@ -86,7 +87,7 @@ def test_views_share_memory_and_nothing_else_does(op):
 MAY_VIEW = [op for op in WITH_TENSORS if op.may_view]
 
 
-@pytest.mark.parametrize("op", MAY_VIEW, ids=lambda op: op.name)
+@for_each(MAY_VIEW)
 def test_what_may_be_a_view_is_one_somewhere(op):
     assert any(share(x, y) for given in map(laid_out, samples(op)) for x in given.arrays
                for y in outputs(call(op, given)) if y.numel())
@@ -116,7 +117,7 @@ def probed(x, number):
     return tl.full_like(x, number)
 
 
-@pytest.mark.parametrize("op", [op for op in WITH_TENSORS if not op.key], ids=lambda op: op.name)
+@for_each([op for op in WITH_TENSORS if not op.key])
 def test_what_checks_elements_refuses_some_and_nothing_else_does(op):
     assert any(refused(op, sample) for sample in samples(op) if sample.arrays) == op.checks_values
 
@@ -129,7 +130,7 @@ def test_what_has_an_index_expression_checks_the_positions_in_it():
         tl.ones(3)[tl.tensor([7])]
 
 
-@pytest.mark.parametrize("op", WITH_TENSORS, ids=lambda op: op.name)
+@for_each(WITH_TENSORS)
 def test_sizes_follow_from_elements_where_that_is_declared(op):
     found = False
     for sample in samples(op):
@@ -149,7 +150,7 @@ def test_sizes_follow_from_elements_where_that_is_declared(op):
     assert op.reads_values or not op.sized_by_values
 
 
-@pytest.mark.parametrize("op", [op for op in OURS if op.packs], ids=lambda op: op.name)
+@for_each([op for op in OURS if op.packs])
 def test_what_packs_gives_new_matrices_row_by_row(op):
     for sample in samples(op):
         for turned in (False, True):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from catalogue import operations
+from catalogue import for_each, operations
 
 import tensorlib as tl
 from tensorlib._core.graph.op import registry
@@ -353,7 +353,7 @@ def test_out_refuses_to_be_differentiated(op):
 ERRORS = [op for op in registry.values() if op.testing.get("errors")]
 
 
-@pytest.mark.parametrize("op", ERRORS, ids=lambda op: op.name)
+@for_each(ERRORS)
 def test_declared_errors(op):
     """They raise what is declared, name an operation, and leave the inputs as they were."""
     for args, kwargs, error in op.testing["errors"]():
@@ -368,7 +368,7 @@ def test_declared_errors(op):
 REFUSES = [op for op in registry.values() if op.testing.get("refuses")]
 
 
-@pytest.mark.parametrize("op", REFUSES, ids=lambda op: op.name)
+@for_each(REFUSES)
 def test_integers_that_have_no_answer(op):
     """Whether they are tensors, numbers, broadcast or written in place; the input stays."""
     bad = {"zero": 0, "negative": -1}[op.testing["refuses"]]

@@ -3,6 +3,7 @@ rounded once, so that it is its own result in float32, rounded."""
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.nn import functional as F
@@ -40,7 +41,7 @@ def both(op, sample, dtype):
     return [[x.detach() for x in outputs(call(op, given))] for given in (half, wide)]
 
 
-@pytest.mark.parametrize("dtype", SCALES, ids=lambda dtype: dtype.name)
+@each("dtype", SCALES, ids=lambda dtype: dtype.name)
 @operations("dtypes", lambda op: op.linearity == "composite" and not op.random
             and {"float16", "bfloat16"} <= set(dtypes_taken(op)))
 def test_a_composed_operation_rounds_half_types_once(op, dtype):

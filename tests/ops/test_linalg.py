@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 
@@ -10,7 +11,7 @@ def rand(*shape, dtype="float64"):
     return np.random.default_rng(sum(shape)).standard_normal(shape).astype(dtype)
 
 
-@pytest.mark.parametrize("a, b", [
+@each("a, b", [
     (rand(6, 8)[:, ::2], rand(4, 5)),                            # no unit stride
     (rand(6, 8)[::-1, ::-1][:, :4], rand(4, 5)),                 # reversed
     (np.broadcast_to(rand(1, 4), (6, 4)), rand(4, 5)),           # expanded rows
@@ -28,7 +29,7 @@ def rand(*shape, dtype="float64"):
     (rand(12)[::3], rand(4, 5)),
     (rand(70, 90), rand(90, 80)),
 ])
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+@each("dtype", ["float32", "float64", "int32"])
 def test_any_layout(a, b, dtype):
     a, b = (4 * a).astype(dtype), (4 * b).astype(dtype)
     np.testing.assert_allclose(

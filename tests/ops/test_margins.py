@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.nn import functional as F
@@ -18,9 +19,9 @@ def in_numpy(x, sizes, mode):
     return np.pad(x, pairs + [sizes[k:k + 2] for k in range(len(sizes) - 2, -2, -2)], MODES[mode])
 
 
-@pytest.mark.parametrize("dtype", ["bool", "int16", "float16", "float32", "float64", "int64"])
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@each("dtype", ["bool", "int16", "float16", "float32", "float64", "int64"])
+@each("mode", MODES)
+@each("shape", SHAPES, ids=str)
 def test_margins_are_those_of_numpy(shape, mode, dtype):
     x = (np.random.default_rng(0).random(shape) * 9).astype(dtype)
     wanted = in_numpy(x, SHAPES[shape], mode)
@@ -31,8 +32,8 @@ def test_margins_are_those_of_numpy(shape, mode, dtype):
         np.testing.assert_array_equal(found.numpy(), wanted)
 
 
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@each("mode", MODES)
+@each("shape", SHAPES, ids=str)
 def test_each_gradient_is_the_sum_of_what_shows_it(shape, mode):
     x = tl.zeros(shape, dtype=tl.float64, requires_grad=True)
     out = F.pad(x, SHAPES[shape], mode)

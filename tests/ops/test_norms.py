@@ -4,14 +4,15 @@ import math
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import func
 from tensorlib.testing import gradcheck, gradgradcheck
 
 
-@pytest.mark.parametrize("n", [0, 1, 15, 16, 17, 63, 64, 65, 127, 129, 2047, 2048, 2049, 70001])
-@pytest.mark.parametrize("dtype, tolerance", [("float32", 1e-6), ("float64", 1e-14)])
+@each("n", [0, 1, 15, 16, 17, 63, 64, 65, 127, 129, 2047, 2048, 2049, 70001])
+@each("dtype, tolerance", [("float32", 1e-6), ("float64", 1e-14)])
 def test_rows_and_columns_of_every_length(n, dtype, tolerance):
     array = np.random.default_rng(n).standard_normal((3, n)).astype(dtype)
     wanted = np.sqrt(np.square(array.astype(np.longdouble)).sum(1))

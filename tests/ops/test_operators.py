@@ -3,7 +3,7 @@
 import operator
 
 import numpy as np
-import pytest
+from cases import each
 
 import tensorlib as tl
 
@@ -24,7 +24,7 @@ CASES = [(name, NUMBERS, OTHERS) for name in ARITHMETIC + COMPARISONS] + [
     (name, NUMBERS.astype(int), OTHERS.astype(int)) for name in BITS + ["lshift", "rshift"]]
 
 
-@pytest.mark.parametrize("name, x, y", CASES)
+@each("name, x, y", CASES)
 def test_plain_and_reflected(name, x, y):
     run = getattr(operator, name)
     wanted = run(x, y)
@@ -34,8 +34,8 @@ def test_plain_and_reflected(name, x, y):
     assert run(number, tl.from_numpy(x)).tolist() == run(number, x).tolist()
 
 
-@pytest.mark.parametrize("name, x, y", [case for case in CASES if has(case[0])])
-@pytest.mark.parametrize("number", [False, True])
+@each("name, x, y", [case for case in CASES if has(case[0])])
+@each("number", [False, True])
 def test_in_place(name, x, y, number):
     """The same tensor, with the values of the plain form; a view of it shows them."""
     run = getattr(operator, "i" + name.rstrip("_"))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.func import vmap
@@ -30,8 +31,8 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("name", CALLS)
-@pytest.mark.parametrize("dtype", [tl.bool, tl.uint8, tl.float32])
+@each("name", CALLS)
+@each("dtype", [tl.bool, tl.uint8, tl.float32])
 def test_positions_are_no_bools_bytes_or_reals(name, dtype):
     message = f"{name}: index must be int64, .*got {dtype}"
     with pytest.raises(RuntimeError, match=message):

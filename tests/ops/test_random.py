@@ -6,6 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
+from cases import each
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.tensor.numbers import OutOfRangeError
 
@@ -272,7 +273,7 @@ def test_a_draw_in_place_stops_the_gradient():
     assert a.grad.tolist() == [0, 0, 2]
 
 
-@pytest.mark.parametrize("call, error, match", [
+@each("call, error, match", [
     (lambda: tl.Generator("cuda"), RuntimeError, "cpu"),
     (lambda: tl.Generator().manual_seed(2**64), OutOfRangeError, "manual_seed"),
     (lambda: tl.Generator().manual_seed(-2**63 - 1), OutOfRangeError, "manual_seed"),

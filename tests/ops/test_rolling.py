@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import func
@@ -13,8 +14,8 @@ CASES = [((7,), (3,), (0,)), ((5, 1), (2,), (1,)), ((4, 6), (1, -2), (0, 1)),
          ((90, 131), (17,), (1,)), ((3, 70001), (123,), (1,)), ((40000, 3), (1, 1), (0, 1))]
 
 
-@pytest.mark.parametrize("dtype", [tl.float64, tl.float32, tl.bfloat16, tl.int16, tl.bool])
-@pytest.mark.parametrize("shape, shifts, dims", CASES)
+@each("dtype", [tl.float64, tl.float32, tl.bfloat16, tl.int16, tl.bool])
+@each("shape, shifts, dims", CASES)
 def test_values_of_every_width(shape, shifts, dims, dtype):
     whole = np.arange(int(np.prod(shape))).reshape(shape) % 251
     x = tl.tensor(whole).to(dtype)

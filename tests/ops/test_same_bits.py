@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from cases import each
 from catalogue import operations
 
 import tensorlib as tl
@@ -95,9 +96,9 @@ def test_their_gradients_in_any_layout(op):
     assert len(results) == 1
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("name", ANY_LAYOUT)
+@each("dtype", ["float16", "float32", "float64"])
+@each("shape", SHAPES, ids=str)
+@each("name", ANY_LAYOUT)
 def test_functions_along_a_dim_in_any_layout(name, shape, dtype):
     function, array = ANY_LAYOUT[name], numbers(shape, dtype)
     for dim in range(array.ndim):
@@ -106,9 +107,9 @@ def test_functions_along_a_dim_in_any_layout(name, shape, dtype):
             assert bits(function(tl.from_numpy(other), dim)) == expected
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-@pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("name", SAME_ORDER)
+@each("dtype", ["float16", "float32", "float64"])
+@each("shape", SHAPES, ids=str)
+@each("name", SAME_ORDER)
 def test_reductions_with_the_dims_in_the_same_order(name, shape, dtype):
     function, array = SAME_ORDER[name], numbers(shape, dtype)
     for n in range(1, array.ndim + 1):

@@ -4,6 +4,8 @@ import inspect
 import pydoc
 
 import pytest
+from cases import each
+from catalogue import for_each
 
 import tensorlib as tl
 from tensorlib.ops import registry
@@ -22,19 +24,19 @@ def some_arguments(function):
     return [tl.ones(2, 2)] * required(function)
 
 
-@pytest.mark.parametrize("name", PUBLIC)
+@each("name", PUBLIC)
 def test_an_unknown_keyword(name):
     with pytest.raises(TypeError, match=rf"^{name.rstrip('_')}_?(\(\)|:) .*'no_such_thing'"):
         FUNCTIONS[name](*some_arguments(FUNCTIONS[name]), no_such_thing=1)
 
 
-@pytest.mark.parametrize("name", [name for name in PUBLIC if required(FUNCTIONS[name])])
+@each("name", [name for name in PUBLIC if required(FUNCTIONS[name])])
 def test_too_few_arguments(name):
     with pytest.raises(TypeError, match=rf"^{name.rstrip('_')}_?(\(\)|:) "):
         FUNCTIONS[name]()
 
 
-@pytest.mark.parametrize("name", [
+@each("name", [
     name for name in PUBLIC
     if inspect.Parameter.VAR_POSITIONAL not in {
         p.kind for p in inspect.signature(FUNCTIONS[name]).parameters.values()}])
@@ -43,15 +45,14 @@ def test_too_many_arguments(name):
         FUNCTIONS[name](*[tl.ones(2, 2)] * 12)
 
 
-@pytest.mark.parametrize("op", [op for op in registry.values() if op.elementwise],
-                         ids=lambda op: op.name)
+@for_each([op for op in registry.values() if op.elementwise])
 def test_methods_in_place(op):
     for wrong in ([tl.ones(2)] * 12, []):
         with pytest.raises(TypeError, match=rf"^{op.name}_: takes"):
             op.function.inplace(*wrong)
 
 
-@pytest.mark.parametrize("name", sorted(set(PUBLIC) & set(registry)))
+@each("name", sorted(set(PUBLIC) & set(registry)))
 def test_a_signature_has_the_names_of_the_tensors(name):
     parameters = list(inspect.signature(FUNCTIONS[name]).parameters)
     taken = registry[name].arguments

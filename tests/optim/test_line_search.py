@@ -2,7 +2,7 @@
 
 from math import cos, exp, sin
 
-import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.optim.line_search import DECREASE, FLATTENING, strong_wolfe
@@ -35,8 +35,8 @@ def searched(name, first, most=25):
     return found, looks[1:]
 
 
-@pytest.mark.parametrize("first", [1e-3, 0.1, 1.0, 2.5, 30.0])
-@pytest.mark.parametrize("name", LINES)
+@each("first", [1e-3, 0.1, 1.0, 2.5, 30.0])
+@each("name", LINES)
 def test_what_is_found_is_lower_and_flatter(name, first):
     (value, gradient, t, count), looks = searched(name, first)
     loss, slope = LINES[name]
@@ -46,8 +46,8 @@ def test_what_is_found_is_lower_and_flatter(name, first):
     assert count == len(looks) <= 12
 
 
-@pytest.mark.parametrize("most", [0, 1, 3])
-@pytest.mark.parametrize("name", LINES)
+@each("most", [0, 1, 3])
+@each("name", LINES)
 def test_it_stops_after_the_looks_that_it_may_take(name, most):
     (value, _, t, count), looks = searched(name, 30.0, most)
     assert count == len(looks) <= most + 1 and value == LINES[name][0](t)

@@ -5,6 +5,7 @@ import importlib
 import pkgutil
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import optim
@@ -13,7 +14,7 @@ MODULES = [each.name for each in pkgutil.walk_packages(optim.__path__, "tensorli
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
-@pytest.mark.parametrize("name", MODULES)
+@each("name", MODULES)
 def test_examples(name):
     module = importlib.import_module(name)
     assert not doctest.testmod(module, extraglobs={"tensorlib": tl}, optionflags=FLAGS).failed

@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import optim
@@ -88,20 +89,20 @@ def test_parameters_that_are_refused(kind):
 
 
 @EVERY
-@pytest.mark.parametrize("lr", [-1.0, float("nan"), tl.tensor(-1.0), tl.tensor([1.0, 2.0])])
+@each("lr", [-1.0, float("nan"), tl.tensor(-1.0), tl.tensor([1.0, 2.0])])
 def test_rates_that_are_refused(kind, lr):
     with pytest.raises(ValueError, match="[Ll]earning rate|1-element"):
         kind(parameters(), lr=lr)
 
 
 @EVERY
-@pytest.mark.parametrize("lr", ["fast", None, [0.1]])
+@each("lr", ["fast", None, [0.1]])
 def test_rates_that_are_no_numbers(kind, lr):
     with pytest.raises(TypeError, match="lr must be a number"):
         kind(parameters(), lr=lr)
 
 
-@pytest.mark.parametrize("kind, options, text", [
+@each("kind, options, text", [
     (optim.SGD, {"momentum": -1}, "momentum"), (optim.SGD, {"weight_decay": -1}, "weight_decay"),
     (optim.SGD, {"nesterov": True}, "Nesterov"),
     (optim.SGD, {"nesterov": True, "momentum": 0.9, "dampening": 0.1}, "Nesterov"),
@@ -216,8 +217,8 @@ def test_going_on_from_a_state_gives_the_same_bits(kind):
 
 
 @EVERY
-@pytest.mark.parametrize("way", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))],
-                         ids=["deepcopy", "pickle"])
+@each("way", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))],
+      ids=["deepcopy", "pickle"])
 def test_copies_go_on_alike_and_apart(kind, way):
     optimizer = kind(parameters())
     train(optimizer)

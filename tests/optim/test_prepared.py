@@ -7,6 +7,7 @@ import copy
 
 import numpy as np
 import pytest
+from cases import each
 from hypothesis import given
 from hypothesis import strategies as st
 from optim_cases import EVERY, OPTIONS, numbers
@@ -212,8 +213,8 @@ def test_steps_are_those_that_are_planned_anew(case, dtype, events, between):
             agree(one, other)
 
 
-@pytest.mark.parametrize("event", EVENTS, ids=lambda event: event.__name__)
-@pytest.mark.parametrize("kind, options", [
+@each("event", EVENTS, ids=lambda event: event.__name__)
+@each("kind, options", [
     (optim.SGD, {}), (optim.SGD, {"momentum": 0.9}), (optim.Adam, {})],
     ids=["sgd", "momentum", "adam"])
 def test_any_event_between_steps(kind, options, event):

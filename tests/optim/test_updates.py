@@ -5,6 +5,7 @@ For any layout, size and dtype, with any number of threads.
 
 import numpy as np
 import pytest
+from cases import each
 from optim_cases import EVERY, OPTIONS, USED_MOST, given_tensors, results, shown, trajectory
 from tensorlib._core.apply.optimizer_step import run_update
 from tensorlib._core.tiles.update import Update
@@ -44,11 +45,11 @@ def test_every_formula_is_here():
 def test_formulas_on_tensors_and_in_one_pass_agree(kind, options):
     shapes = (3, 5), (), (700,)
     on_tensors = trajectory(kind, options, *given_tensors(*shapes), differentiable=True)
-    for each in (kind, traced(kind)):
-        same(trajectory(each, options, *given_tensors(*shapes)), on_tensors, rtol=1e-12, atol=1e-13)
+    for one in (kind, traced(kind)):
+        same(trajectory(one, options, *given_tensors(*shapes)), on_tensors, rtol=1e-12, atol=1e-13)
 
 
-@pytest.mark.parametrize(
+@each(
     "kind, options", [case for case in OPTIONS if case[0] is not optim.Rprop], ids=shown)
 def test_float32_follows_float64(kind, options):
     """Rprop goes by signs, which can't be nearly right."""
@@ -67,7 +68,7 @@ def test_half_types_are_rounded_once(kind, options, dtype):
     params, gradients = given_tensors((600,), dtype=dtype, steps=1)
     wide = [p.detach().float().requires_grad_() for p in params]
     half = trajectory(kind, options, params, gradients)
-    single = trajectory(kind, options, wide, [[g.float() for g in each] for each in gradients])
+    single = trajectory(kind, options, wide, [[g.float() for g in one] for one in gradients])
     for mine, theirs in zip(results(half), results(single), strict=True):
         if mine.ndim:
             np.testing.assert_array_equal(
@@ -75,13 +76,13 @@ def test_half_types_are_rounded_once(kind, options, dtype):
 
 
 @USED_MOST
-@pytest.mark.parametrize("n", [0, 1, 2, 511, 512, 513, 1024, 16383, 16384, 16385, 40000])
+@each("n", [0, 1, 2, 511, 512, 513, 1024, 16383, 16384, 16385, 40000])
 def test_sizes_around_tiles_and_chunks(kind, options, n):
-    for each in (kind, traced(kind)):
-        whole = trajectory(each, options, *given_tensors((n,), dtype="float32", steps=2))
+    for one in (kind, traced(kind)):
+        whole = trajectory(one, options, *given_tensors((n,), dtype="float32", steps=2))
         params, gradients = given_tensors((n,), dtype="float32", steps=2)
         cut = [n // 3, n // 2]
-        parts = trajectory(each, options, [part.clone().detach().requires_grad_()
+        parts = trajectory(one, options, [part.clone().detach().requires_grad_()
                                            for part in params[0].detach().tensor_split(cut)],
                            [each_step[0].tensor_split(cut) for each_step in gradients])
         found = tl.cat([p.detach() for p in parts.param_groups[0]["params"]])
@@ -121,8 +122,8 @@ def layouts(shape):
 
 
 @USED_MOST
-@pytest.mark.parametrize("shape", [(6, 7), (3, 100), (600, 3)])
-@pytest.mark.parametrize("of_p", ["packed", "transposed", "strided", "reversed"])
+@each("shape", [(6, 7), (3, 100), (600, 3)])
+@each("of_p", ["packed", "transposed", "strided", "reversed"])
 def test_layouts(kind, options, shape, of_p):
     ways = layouts(shape)
     expected = trajectory(traced(kind), options, *given_tensors(shape))
@@ -142,8 +143,8 @@ def test_states_in_another_layout(kind, options):
     for name, value in odd.state[p].items():
         if value.ndim == 2:
             odd.state[p][name] = value.mT.contiguous().mT
-    for each in (packed, odd):
-        each.step()
+    for one in (packed, odd):
+        one.step()
     same(odd, packed, rtol=1e-12, atol=1e-13)
 
 

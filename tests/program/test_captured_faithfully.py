@@ -2,6 +2,7 @@
 that a run computes, and no write is lost."""
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import program
@@ -31,8 +32,8 @@ FUNCTIONS = {
 }
 
 
-@pytest.mark.parametrize("requires_grad", [False, True])
-@pytest.mark.parametrize("name", FUNCTIONS)
+@each("requires_grad", [False, True])
+@each("name", FUNCTIONS)
 def test_positions_are_those_of_each_run(name, requires_grad):
     function = FUNCTIONS[name]
     x = tl.randn(4, 3, dtype=tl.float64, requires_grad=requires_grad)

@@ -12,7 +12,7 @@ import compiled_states
 import compiled_training
 import compiled_values
 import compiled_writes
-import pytest
+from cases import each
 from compiled_cases import CASES
 
 import tensorlib as tl
@@ -126,7 +126,7 @@ def close(x, y):
     return same(x, y)
 
 
-@pytest.mark.parametrize("name", CASES)
+@each("name", CASES)
 def test_compiled_functions_give_what_eager_ones_give(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

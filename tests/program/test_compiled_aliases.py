@@ -2,6 +2,7 @@
 
 import pytest
 from beside_eager import agrees
+from cases import each
 
 import tensorlib as tl
 from tensorlib import nn
@@ -43,8 +44,8 @@ GIVEN_BACK = {
 }
 
 
-@pytest.mark.parametrize("grad", [False, True])
-@pytest.mark.parametrize("name", GIVEN_BACK)
+@each("grad", [False, True])
+@each("name", GIVEN_BACK)
 def test_results_share_memory_as_those_of_a_call(name, grad):
     agrees(lambda: (GIVEN_BACK[name], matrices(grad)))
 
@@ -96,23 +97,23 @@ WRITES = {
 }
 
 
-@pytest.mark.parametrize("grad", [False, True])
-@pytest.mark.parametrize("name", WRITES)
+@each("grad", [False, True])
+@each("name", WRITES)
 def test_writes_into_what_a_function_made_are_those_of_a_call(name, grad):
     agrees(lambda: (lambda x: WRITES[name](x * 1), matrices(grad)))
 
 
-@pytest.mark.parametrize("name", WRITES)
+@each("name", WRITES)
 def test_writes_into_a_constant_begin_with_the_constant_in_each_run(name):
     agrees(lambda: (lambda x: (WRITES[name](tl.ones(3, 4)), x + 1), matrices(False)))
 
 
-@pytest.mark.parametrize("name", [x for x in WRITES if x not in ("its_size", "its_memory")])
+@each("name", [x for x in WRITES if x not in ("its_size", "its_memory")])
 def test_writes_into_an_argument_are_those_of_a_call(name):
     agrees(lambda: (WRITES[name], matrices(False)))
 
 
-@pytest.mark.parametrize("name", [x for x in WRITES if x not in ("its_size", "its_memory")])
+@each("name", [x for x in WRITES if x not in ("its_size", "its_memory")])
 def test_writes_into_a_leaf_or_into_what_has_a_gradient_keep_the_graph_of_the_caller(name):
     agrees(lambda: (WRITES[name], matrices(True)))
     agrees(lambda: (without_grad(WRITES[name]), matrices(True)))
@@ -144,8 +145,8 @@ OF_TWO = {
 }
 
 
-@pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("name", OF_TWO)
+@each("order", ORDERS)
+@each("name", OF_TWO)
 def test_arguments_that_share_memory_are_another_kind_of_call(name, order):
     agrees(lambda: (OF_TWO[name], [pair(kind) for kind in order]))
 

@@ -2,6 +2,7 @@
 
 import pytest
 from beside_eager import agrees
+from cases import each
 
 import tensorlib as tl
 from tensorlib import nn, program
@@ -51,13 +52,13 @@ CHECKING = {
 }
 
 
-@pytest.mark.parametrize("name", CHECKING)
+@each("name", CHECKING)
 def test_a_replay_refuses_the_elements_that_a_call_refuses(name):
     function, given = CHECKING[name]
     agrees(lambda: (lambda x: (function(x), x + 1), [x.clone() for x in given]))
 
 
-@pytest.mark.parametrize("name", CHECKING)
+@each("name", CHECKING)
 def test_a_check_stays_where_nobody_reads_what_it_guards(name):
     function, given = CHECKING[name]
 
@@ -68,7 +69,7 @@ def test_a_check_stays_where_nobody_reads_what_it_guards(name):
     agrees(lambda: (unread, [x.clone() for x in given]))
 
 
-@pytest.mark.parametrize("name", CHECKING)
+@each("name", CHECKING)
 def test_a_check_comes_after_the_writes_that_come_before_it(name):
     function, given = CHECKING[name]
 

@@ -3,6 +3,7 @@ not depend on what was differentiated before."""
 
 import pytest
 from beside_eager import agrees
+from cases import each
 
 import tensorlib as tl
 from tensorlib import program
@@ -75,9 +76,9 @@ PAIRS = {
 }
 
 
-@pytest.mark.parametrize("order", [((0,), (0,)), ((1,), (0,)), ((0, 1), (1,)),
-                                   ((1,), (1, 0), (0,)), ((0,), (1,), (0, 1))])
-@pytest.mark.parametrize("name", PAIRS)
+@each("order", [((0,), (0,)), ((1,), (0,)), ((0, 1), (1,)),
+                ((1,), (1, 0), (0,)), ((0,), (1,), (0, 1))])
+@each("name", PAIRS)
 def test_gradients_of_some_results_in_any_order_and_once_more(name, order):
     compiled = tl.compile(PAIRS[name], fullgraph=True)
     for i in range(3):

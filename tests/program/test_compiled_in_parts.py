@@ -7,6 +7,7 @@ import pytest
 
 import tensorlib as tl
 from benchmarks import ordinary
+from cases import each
 from tensorlib import nn
 
 LOG = []
@@ -17,7 +18,7 @@ def plain(x):
     return x.detach().numpy().tobytes() if isinstance(x, tl.Tensor) else repr(x)
 
 
-@pytest.mark.parametrize("name", ordinary.KINDS)
+@each("name", ordinary.KINDS)
 def test_ordinary_functions_are_captured_whole_or_in_parts(name):
     logs = []
     with warnings.catch_warnings():

@@ -2,11 +2,12 @@
 
 import warnings
 
-import pytest
+from cases import each
 from test_executor import alike, function_of, gradients, sampled
 
 import tensorlib as tl
 from tensorlib.testing.catalogue import samples
+from tests.ops.catalogue import for_each
 
 F = tl.nn.functional
 N = 70_001                   # more than two chunks, and no whole number of tiles
@@ -30,7 +31,7 @@ elementwise = [op for op in sampled if op.elementwise
                and any(enlarged(sample) is not None for sample in samples(op))]
 
 
-@pytest.mark.parametrize("op", elementwise, ids=lambda op: op.name)
+@for_each(elementwise)
 def test_large_operands_of_an_elementwise_operation(op):
     for sample in [sample for sample in samples(op) if enlarged(sample) is not None][:3]:
         arrays = enlarged(sample)
@@ -95,8 +96,8 @@ LARGE = {
 }
 
 
-@pytest.mark.parametrize("n_threads", (1, 2))
-@pytest.mark.parametrize("name", LARGE)
+@each("n_threads", (1, 2))
+@each("name", LARGE)
 def test_functions_of_large_tensors(name, n_threads):
     function, *inputs = LARGE[name]
     before = tl.get_num_threads()

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.program.compiling import Compiled
@@ -34,9 +35,9 @@ LAYOUTS = {
 }
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("name", ["sum", "mean"])
+@each("dtype", ["float32", "float64"])
+@each("layout", LAYOUTS)
+@each("name", ["sum", "mean"])
 def test_sums_and_means(name, layout, dtype):
     x = LAYOUTS[layout](tensor(6, 10, 7, dtype=dtype))
     for dim, keepdim in itertools.product(DIMS, [False, True]):

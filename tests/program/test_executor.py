@@ -2,12 +2,12 @@
 
 import warnings
 
-import pytest
 
 import tensorlib as tl
 from tensorlib.ops import registry
 from tensorlib.program.compiling import Compiled, Differentiable
 from tensorlib.testing.catalogue import prepared, samples
+from tests.ops.catalogue import for_each
 
 sampled = [op for op in registry.values()
            if op.testing.get("samples") and any(sample.arrays for sample in samples(op))]
@@ -49,7 +49,7 @@ def replayed(compiled, make, seed=5):
     return found, inputs
 
 
-@pytest.mark.parametrize("op", sampled, ids=lambda op: op.name)
+@for_each(sampled)
 def test_a_replay_has_the_bits_of_the_eager_call(op):
     for sample in samples(op)[:6]:
         if not sample.arrays:
@@ -85,7 +85,7 @@ def gradients(function, inputs):
     return tl.autograd.grad(outs, wanted, weights, allow_unused=True)
 
 
-@pytest.mark.parametrize("op", differentiable, ids=lambda op: op.name)
+@for_each(differentiable)
 def test_gradients_of_a_replay_have_the_bits_of_the_eager_sweep(op):
     for sample in samples(op)[:4]:
         if not sample.arrays:

@@ -3,6 +3,7 @@
 import warnings
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import nn
@@ -302,8 +303,8 @@ TO_MODULES = {
 }
 
 
-@pytest.mark.parametrize("name", TO_MODULES)
-@pytest.mark.parametrize("training", [True, False])
+@each("name", TO_MODULES)
+@each("training", [True, False])
 def test_modules_that_change(name, training):
     x, logs = tl.arange(12.0).reshape(4, 3), []
     for wrap in (lambda f: f, compiled_quietly):

@@ -10,6 +10,7 @@ import tensorlib as tl
 from tensorlib.ops import registry
 from tensorlib.testing.catalogue import call, in_numpy, numpy_dtypes, outputs, samples
 from tensorlib.testing.checks import laid_out
+from tests.ops.catalogue import for_each
 
 FAR = 2**40
 REFUSALS = (RuntimeError, IndexError, ValueError, TypeError, AssertionError)
@@ -51,7 +52,7 @@ def values_and_gradients(f, given):
     return [x.detach() for x in found]
 
 
-@pytest.mark.parametrize("op", OPERATIONS, ids=lambda op: op.name)
+@for_each(OPERATIONS)
 @pytest.mark.filterwarnings("ignore")
 def test_strides_of_one_element_say_nothing(op):
     for arrays in cases(op):

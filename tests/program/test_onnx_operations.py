@@ -15,6 +15,7 @@ from onnx_models import compare  # noqa: E402
 from tensorlib.onnx import UnsupportedOperatorError  # noqa: E402
 from tensorlib.onnx.writing import HANDLERS  # noqa: E402
 from tensorlib.program.call_types import OWN, UnknownType, form_of  # noqa: E402
+from tests.ops.catalogue import for_each  # noqa: E402
 
 OPERATIONS = [op for op in registry.values() if op.testing.get("samples") and "." not in op.name]
 SEVERAL = 3                  # samples of each operation that are looked at
@@ -64,7 +65,7 @@ def exported_samples(op):
     return found, refused
 
 
-@pytest.mark.parametrize("op", OPERATIONS, ids=lambda op: op.name)
+@for_each(OPERATIONS)
 def test_an_operation_gives_in_onnx_what_it_gives_here(op):
     found, _ = exported_samples(op)
     assert found or op.name not in NEEDED

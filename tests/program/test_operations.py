@@ -1,6 +1,5 @@
 """Every operation of the registry in a program: captured, run on other values, differentiated."""
 
-import pytest
 
 import tensorlib as tl
 from tensorlib import program
@@ -15,6 +14,7 @@ from tensorlib.testing.catalogue import (
     recorded_samples,
     samples,
 )
+from tests.ops.catalogue import for_each
 
 OPERATIONS = [op for op in registry.values() if op.testing.get("samples") and "." not in op.name]
 # What does other things for other elements, in Python.
@@ -47,7 +47,7 @@ def seeded(made, tensors):
     return made(*tensors)
 
 
-@pytest.mark.parametrize("op", OPERATIONS, ids=lambda op: op.name)
+@for_each(OPERATIONS)
 def test_a_program_gives_what_the_operation_gives(op):
     for sample in samples(op)[:SEVERAL]:
         sample = in_dtype(op, sample, "float64" if "floating" in kinds_taken(op) else "int64")
@@ -64,8 +64,7 @@ def test_a_program_gives_what_the_operation_gives(op):
             assert same(x, y) and same(x, z)
 
 
-@pytest.mark.parametrize("op", [op for op in OPERATIONS if differentiable(op)],
-                         ids=lambda op: op.name)
+@for_each([op for op in OPERATIONS if differentiable(op)])
 def test_the_appended_backward_has_the_bits_of_the_sweep(op):
     for sample, wanted in recorded_samples(op)[:SEVERAL]:
         try:

@@ -18,6 +18,7 @@ from tensorlib.testing.catalogue import (
     recorded_samples,
     samples,
 )
+from tests.ops.catalogue import for_each
 
 OPERATIONS = [op for op in registry.values() if op.testing.get("samples") and "." not in op.name]
 # Where sizes depend on elements, or elements are looked at by NumPy: no branch can have these.
@@ -56,7 +57,7 @@ def branch_of(op, sample):
     return function, in_branch
 
 
-@pytest.mark.parametrize("op", OPERATIONS, ids=lambda op: op.name)
+@for_each(OPERATIONS)
 def test_in_a_branch_it_is_as_eager(op):
     sample, wanted = first_sample(op)
     found = call(op, sample)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import read_parts
+from cases import each
 import tensorlib as tl
 from read_cases import CASES, Thing
 from test_compile_agrees import kept
@@ -22,7 +23,7 @@ def changes_of(cls):
     return [name for name in vars(cls) if name.startswith("change")]
 
 
-@pytest.mark.parametrize("name, change", [
+@each("name, change", [
     (name, change) for name, cls in CASES.items() for change in (*changes_of(cls), "other", None)
     if change is None or hasattr(cls, change)])
 def test_what_is_read_is_seen_when_it_changes(name, change):

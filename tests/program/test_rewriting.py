@@ -1,6 +1,7 @@
 """The passes one by one: what each takes out, what it must leave, and that the bits stay."""
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import program
@@ -109,7 +110,7 @@ def test_values_that_are_written_in_place_are_not_joined():
 
 # ---- algebra -------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("f, count", [
+@each("f, count", [
     (lambda y: y * 1, 0), (lambda y: 1.0 * y, 0), (lambda y: y / 1, 0), (lambda y: y - 0.0, 0),
     (lambda y: y + -0.0, 0), (lambda y: -0.0 + y, 0), (lambda y: -(-y), 0),
     (lambda y: y.t().t(), 0), (lambda y: y.transpose(0, 1).transpose(1, 0), 0),

@@ -5,7 +5,7 @@ import importlib
 import pkgutil
 
 import numpy
-import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.io import files
@@ -15,7 +15,7 @@ MODULES = [f"{package.__name__}.{module.name}" for package in (tl.utils.data, fi
            for module in pkgutil.iter_modules(package.__path__)]
 
 
-@pytest.mark.parametrize("name", MODULES)
+@each("name", MODULES)
 def test_examples(name):
     tl.manual_seed(0)
     result = doctest.testmod(importlib.import_module(name), optionflags=FLAGS,

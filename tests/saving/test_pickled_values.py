@@ -7,6 +7,7 @@ from collections import Counter, OrderedDict, defaultdict
 
 import numpy as np
 import pytest
+from cases import each
 from damage import torch_file
 
 import tensorlib as tl
@@ -35,8 +36,8 @@ VALUES = [
     OrderedDict(b=1, a=2), Counter("aab"), ["a" * 300, "a" * 300]]
 
 
-@pytest.mark.parametrize("protocol", range(6))
-@pytest.mark.parametrize("value", VALUES, ids=range(len(VALUES)))
+@each("protocol", range(6))
+@each("value", VALUES, ids=range(len(VALUES)))
 def test_values_of_python_in_every_protocol(value, protocol):
     if protocol < 2 and type(value) in (set, frozenset, bytearray, complex, OrderedDict, Counter):
         protocol += 2                     # before, they are made by copyreg, which is not called
@@ -58,8 +59,8 @@ ARRAYS = [
     np.arange(12.0)[::2], np.arange(200, dtype="u1")]
 
 
-@pytest.mark.parametrize("protocol", range(2, 6))
-@pytest.mark.parametrize("array", ARRAYS, ids=[f"{a.dtype.str}-{a.shape}" for a in ARRAYS])
+@each("protocol", range(2, 6))
+@each("array", ARRAYS, ids=[f"{a.dtype.str}-{a.shape}" for a in ARRAYS])
 def test_arrays_of_numpy_in_every_protocol(array, protocol):
     found = load(pickle.dumps([array], protocol))[0]
     assert same(found, array)

@@ -8,6 +8,7 @@ from collections import Counter, OrderedDict
 
 import numpy as np
 import pytest
+from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -81,7 +82,7 @@ OTHERS = [
 ]
 
 
-@pytest.mark.parametrize("value", OTHERS, ids=range(len(OTHERS)))
+@each("value", OTHERS, ids=range(len(OTHERS)))
 @both_formats
 def test_other_values(value, kind):
     assert_same(round_trip(value, kind), value)

@@ -3,7 +3,7 @@ from cpython.object cimport PyObject
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.tensor.tensor cimport Tensor
-from tensorlib._core.tiles.program cimport Program
+from tensorlib._core.tiles.program cimport TileLoops
 
 cdef object bind_watched(Op op, PyObject** args)
 cdef Tensor run_elementwise(Op op, PyObject** args)
@@ -13,7 +13,7 @@ cdef inline object bind_elementwise(Op op, PyObject** args):
     return bind_watched(op, args) if watched else run_elementwise(op, args)
 
 cdef tuple tuple_of(PyObject** args, int n)
-cdef const Program* program_for(Op op, PyObject** args, int promoted) except NULL
+cdef const TileLoops* program_for(Op op, PyObject** args, int promoted) except NULL
 cdef int result_dtype(Op op, PyObject** args) except -1
 cdef int apply_into(Op op, PyObject** args, Tensor out) except -1
 cdef object apply_unary(Op op, object x)

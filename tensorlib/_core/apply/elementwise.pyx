@@ -24,7 +24,7 @@ from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, same_shape
 from tensorlib._core.tiles.copies cimport cast, may_overlap, packed_copy
 from tensorlib._core.tiles.flat cimport run_loop
 from tensorlib._core.tiles.loops cimport Loop, find_loop
-from tensorlib._core.tiles.program cimport MAX_INPUTS, Program
+from tensorlib._core.tiles.program cimport MAX_INPUTS, TileLoops
 from tensorlib._core.tiles.run cimport run_program
 
 from tensorlib._core.base.storage import OutOfMemoryError
@@ -123,7 +123,7 @@ cdef Tensor apply_mixed(Op op, PyObject** args):
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Py_ssize_t joined[MAX_NDIM]
     cdef int i, d, ndim, promoted = result_dtype(op, args), dtype
-    cdef const Program* program = program_for(op, args, promoted)
+    cdef const TileLoops* program = program_for(op, args, promoted)
     cdef Tensor x = <Tensor>args[0], out
     ndim = x.ndim_
     for d in range(ndim):
@@ -142,7 +142,7 @@ cdef Tensor apply_mixed(Op op, PyObject** args):
     return out
 
 
-cdef int run_cast(const Program* program, PyObject** args, Tensor out) except -1:
+cdef int run_cast(const TileLoops* program, PyObject** args, Tensor out) except -1:
     """out := program(args). Operands that are broadcast are cast before: once, and not for each
     tile."""
     cdef PyObject* given[MAX_INPUTS]
@@ -158,7 +158,7 @@ cdef int run_cast(const Program* program, PyObject** args, Tensor out) except -1
     return run_program(program, given, out)
 
 
-cdef const Program* program_for(Op op, PyObject** args, int promoted) except NULL:
+cdef const TileLoops* program_for(Op op, PyObject** args, int promoted) except NULL:
     cdef int dtype = promoted
     for i in op.boolean_inputs:
         if (<Tensor>args[i]).type != BOOL:
@@ -234,7 +234,7 @@ cdef bint has_negative(Tensor x) except -1:
     return least < 0
 
 
-cdef int output_dtype(Op op, const Program* program, int promoted) noexcept:
+cdef int output_dtype(Op op, const TileLoops* program, int promoted) noexcept:
     """Half types come back as they went in; predicates give bool."""
     cdef int computed = program.dtypes[op.n_args - 1]
     cdef int result = program.dtypes[op.n_args]
@@ -275,7 +275,7 @@ cdef int apply_into(Op op, PyObject** args, Tensor out) except -1:
     cdef list copies
     cdef Tensor x
     cdef int i, promoted, dtype
-    cdef const Program* program
+    cdef const TileLoops* program
     if run_in_runs(op, args, out):
         out.storage.version += 1
         return 0

@@ -25,7 +25,7 @@ from tensorlib._core.tensor.tensor cimport Tensor, same_shape
 from tensorlib._core.tiles.copies cimport may_overlap, packed_copy
 from tensorlib._core.tiles.plan cimport make_plan
 from tensorlib._core.tiles.program cimport MAX_INPUTS
-from tensorlib._core.tiles.update cimport MAX_NUMBERS, Job, Update, Whole, run_jobs, run_whole
+from tensorlib._core.tiles.update cimport MAX_NUMBERS, Job, Update, Whole, run_jobs
 
 from tensorlib._core.base.error_names import type_name
 
@@ -293,7 +293,7 @@ cdef class Prepared:
             if not self.has_numbers(states, numbers) or not self.has_operands():
                 return False
             self.note_writes()
-            run_whole(self.jobs, n)
+            run_jobs(self.jobs, n)
             self.used = True
             return True
         finally:

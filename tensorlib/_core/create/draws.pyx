@@ -188,6 +188,50 @@ cdef Tensor roomy(str name, Tensor x):
     return sized(name, (), sizes + tuple(x.shape), x.type, None, x)
 
 
+cdef object draw_new(str name, Law law, tuple parameters, tuple sizes, object size,
+                     object generator, object out, object dtype, object layout, object device,
+                     object pin_memory, object requires_grad):
+    """A new tensor of numbers of a law: `parameters` are its mean and std, or None for 0 and 1."""
+    cdef double first = 0, second = 1
+    if watched:
+        given = ((*parameters, size) if parameters is not None
+                 else sizes if size is None else (size,))
+        done = offered_new(name, given, {"generator": generator, "dtype": dtype, "out": out},
+                           layout, device, pin_memory, requires_grad)
+        if done is not NotImplemented:
+            return done
+    check_options(name, layout, device, pin_memory)
+    x = sized(name, sizes, size, chosen_dtype(name, dtype, out, default_float()), device)
+    if parameters is not None:
+        first = plain_number(name, "mean", parameters[0])
+        second = plain_number(name, "std", parameters[1])
+    return drawn(name, law, x, first, second, generator, out, requires_grad)
+
+
+cdef object draw_like(str name, Law law, object input, object generator, object dtype,
+                      object layout, object device, object pin_memory, object requires_grad,
+                      object memory_format):
+    """A new tensor like `input` of numbers of a law with the parameters 0 and 1."""
+    if watched:
+        done = offered_new(name, (input,), {"generator": generator, "dtype": dtype}, layout, device,
+                           pin_memory, requires_grad, input, memory_format)
+        if done is not NotImplemented:
+            return done
+    x = alike(name, input, dtype, layout, device, pin_memory, memory_format)
+    return drawn(name, law, x, 0, 1, generator, None, requires_grad)
+
+
+cdef object drawn(str name, Law law, Tensor x, double first, double second, object generator,
+                  object out, object requires_grad):
+    """`x`, or `out`, after it got numbers of the law."""
+    x = roomy(name, x)
+    if law == UNIFORM:
+        draw_uniform(name, x, first, second, generator)
+    else:
+        draw_normal(name, x, first, second, generator)
+    return seen_apart(finish(name, x, out, requires_grad))
+
+
 def rand(*sizes, size=None, generator=None, out=None, dtype=None, layout=None, device=None,
          pin_memory=False, requires_grad=False):
     """Random numbers, uniform in [0, 1).
@@ -196,17 +240,8 @@ def rand(*sizes, size=None, generator=None, out=None, dtype=None, layout=None, d
     Raises: RuntimeError for integer dtypes and for sizes that are negative or too large, TypeError.
     Source: Salmon, Moraes, Dror & Shaw, Parallel Random Numbers: As Easy as 1, 2, 3 (SC 2011).
     """
-    if watched:
-        done = offered_new("rand", sizes if size is None else (size,), {
-            "generator": generator, "dtype": dtype, "out": out}, layout, device,
-            pin_memory, requires_grad)
-        if done is not NotImplemented:
-            return done
-    check_options("rand", layout, device, pin_memory)
-    x = sized("rand", sizes, size, chosen_dtype("rand", dtype, out, default_float()), device)
-    x = roomy("rand", x)
-    draw_uniform("rand", x, 0, 1, generator)
-    return seen_apart(finish("rand", x, out, requires_grad))
+    return draw_new("rand", UNIFORM, None, sizes, size, generator, out, dtype, layout, device,
+                    pin_memory, requires_grad)
 
 
 def randn(*sizes, size=None, generator=None, out=None, dtype=None, layout=None, device=None,
@@ -218,34 +253,15 @@ def randn(*sizes, size=None, generator=None, out=None, dtype=None, layout=None, 
     Source: Box & Muller, A Note on the Generation of Random Normal Deviates (1958), on the numbers
     of `rand`.
     """
-    if watched:
-        done = offered_new("randn", sizes if size is None else (size,), {
-            "generator": generator, "dtype": dtype, "out": out}, layout, device,
-            pin_memory, requires_grad)
-        if done is not NotImplemented:
-            return done
-    check_options("randn", layout, device, pin_memory)
-    x = sized("randn", sizes, size, chosen_dtype("randn", dtype, out, default_float()), device)
-    x = roomy("randn", x)
-    draw_normal("randn", x, 0, 1, generator)
-    return seen_apart(finish("randn", x, out, requires_grad))
+    return draw_new("randn", NORMAL, None, sizes, size, generator, out, dtype, layout, device,
+                    pin_memory, requires_grad)
 
 
 def normal_numbers(mean, std, size, *, generator=None, out=None, dtype=None, layout=None,
                    device=None, pin_memory=False, requires_grad=False):
     """As `randn`, with this mean and standard deviation: what `normal` does for numbers."""
-    if watched:
-        done = offered_new("normal", (mean, std, size), {
-            "generator": generator, "dtype": dtype, "out": out}, layout, device,
-            pin_memory, requires_grad)
-        if done is not NotImplemented:
-            return done
-    check_options("normal", layout, device, pin_memory)
-    x = sized("normal", (), size, chosen_dtype("normal", dtype, out, default_float()), device)
-    x = roomy("normal", x)
-    draw_normal("normal", x, plain_number("normal", "mean", mean),
-                plain_number("normal", "std", std), generator)
-    return seen_apart(finish("normal", x, out, requires_grad))
+    return draw_new("normal", NORMAL, (mean, std), (), size, generator, out, dtype, layout, device,
+                    pin_memory, requires_grad)
 
 
 def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, pin_memory=False,
@@ -254,15 +270,8 @@ def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, pi
 
     Shapes: (*) -> (*). Raises: RuntimeError for integer dtypes, TypeError for what is no tensor.
     """
-    if watched:
-        done = offered_new("rand_like", (input,), {"generator": generator, "dtype": dtype},
-                           layout, device, pin_memory, requires_grad, input, memory_format)
-        if done is not NotImplemented:
-            return done
-    x = alike("rand_like", input, dtype, layout, device, pin_memory, memory_format)
-    x = roomy("rand_like", x)
-    draw_uniform("rand_like", x, 0, 1, generator)
-    return seen_apart(finish("rand_like", x, None, requires_grad))
+    return draw_like("rand_like", UNIFORM, input, generator, dtype, layout, device, pin_memory,
+                     requires_grad, memory_format)
 
 
 def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, pin_memory=False,
@@ -271,15 +280,8 @@ def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, p
 
     Shapes: (*) -> (*). Raises: RuntimeError for integer dtypes, TypeError for what is no tensor.
     """
-    if watched:
-        done = offered_new("randn_like", (input,), {"generator": generator, "dtype": dtype},
-                           layout, device, pin_memory, requires_grad, input, memory_format)
-        if done is not NotImplemented:
-            return done
-    x = alike("randn_like", input, dtype, layout, device, pin_memory, memory_format)
-    x = roomy("randn_like", x)
-    draw_normal("randn_like", x, 0, 1, generator)
-    return seen_apart(finish("randn_like", x, None, requires_grad))
+    return draw_like("randn_like", NORMAL, input, generator, dtype, layout, device, pin_memory,
+                     requires_grad, memory_format)
 
 
 def uniform_(Tensor self, from_=0.0, to=1.0, *, generator=None):

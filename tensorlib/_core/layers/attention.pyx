@@ -120,16 +120,16 @@ cdef void forward_heads(void* context, Py_ssize_t begin, Py_ssize_t end) noexcep
     cdef Py_ssize_t tiles = (w.queries + ROWS - 1) // ROWS, head, row, rows, col, cols, piece, r
     cdef Py_ssize_t last
     cdef size_t nbytes = (ROWS * COLS + ROWS * w.depth + 3 * ROWS) * w.item
-    cdef char* room = take_scratch(nbytes)
+    cdef char* scratch = take_scratch(nbytes)
     cdef char* part
     cdef char* top
     cdef char* total
     cdef char* factor
     cdef char* y
-    if room == NULL:
+    if scratch == NULL:
         w.failed = True
         return
-    part = room + ROWS * COLS * w.item
+    part = scratch + ROWS * COLS * w.item
     top = part + ROWS * w.depth * w.item
     total, factor = top + ROWS * w.item, top + 2 * ROWS * w.item
     for piece in range(begin, end):
@@ -148,16 +148,16 @@ cdef void forward_heads(void* context, Py_ssize_t begin, Py_ssize_t end) noexcep
         while col < last:
             cols = min(<Py_ssize_t>COLS, last - col)
             multiply(w, w.q + (head * w.queries + row) * w.width * w.item, w.width, 1,
-                     w.k + (head * w.keys + col) * w.width * w.item, 1, w.width, room, rows,
+                     w.k + (head * w.keys + col) * w.width * w.item, 1, w.width, scratch, rows,
                      w.width, cols)
-            online[wide](room, mask_at(w, head, row, col), w.mask_row, w.mask_col, w.scale, top,
+            online[wide](scratch, mask_at(w, head, row, col), w.mask_row, w.mask_col, w.scale, top,
                          total, factor, rows, cols, first_seen(w, row, col))
-            multiply(w, room, cols, 1, w.v + (head * w.keys + col) * w.depth * w.item, w.depth, 1,
-                     part, rows, cols, w.depth)
+            multiply(w, scratch, cols, 1, w.v + (head * w.keys + col) * w.depth * w.item, w.depth,
+                     1, part, rows, cols, w.depth)
             gather[wide](y, part, factor, rows, w.depth)
             col += cols
         finish[wide](y, top, total, w.logs + (head * w.queries + row) * w.item, rows, w.depth)
-    give_scratch(room, nbytes)
+    give_scratch(scratch, nbytes)
 
 
 cdef void backward_heads(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
@@ -166,17 +166,17 @@ cdef void backward_heads(void* context, Py_ssize_t begin, Py_ssize_t end) noexce
     cdef bint wide = w.dtype != FLOAT32
     cdef Py_ssize_t head, row, rows, col, cols, i, last, most = max(w.width, w.depth)
     cdef size_t nbytes = (2 * ROWS * COLS + max(ROWS, COLS) * most + ROWS) * w.item
-    cdef char* room = take_scratch(nbytes)
+    cdef char* scratch = take_scratch(nbytes)
     cdef char* dp
     cdef char* part
     cdef char* d
     cdef char* q
     cdef char* g
     cdef char* y
-    if room == NULL:
+    if scratch == NULL:
         w.failed = True
         return
-    dp = room + ROWS * COLS * w.item
+    dp = scratch + ROWS * COLS * w.item
     part = dp + ROWS * COLS * w.item
     d = part + max(ROWS, COLS) * most * w.item
     for head in range(begin, end):
@@ -192,16 +192,16 @@ cdef void backward_heads(void* context, Py_ssize_t begin, Py_ssize_t end) noexce
             while col < last:
                 cols = min(<Py_ssize_t>COLS, last - col)
                 i = head * w.keys + col
-                multiply(w, q, w.width, 1, w.k + i * w.width * w.item, 1, w.width, room, rows,
+                multiply(w, q, w.width, 1, w.k + i * w.width * w.item, 1, w.width, scratch, rows,
                          w.width, cols)
-                probabilities[wide](room, mask_at(w, head, row, col), w.mask_row, w.mask_col,
+                probabilities[wide](scratch, mask_at(w, head, row, col), w.mask_row, w.mask_col,
                                     w.scale, w.logs + (head * w.queries + row) * w.item, rows,
                                     cols, first_seen(w, row, col))
-                multiply(w, room, 1, cols, g, w.depth, 1, part, cols, rows, w.depth)
+                multiply(w, scratch, 1, cols, g, w.depth, 1, part, cols, rows, w.depth)
                 add(w, w.dv + i * w.depth * w.item, part, cols * w.depth)
                 multiply(w, g, w.depth, 1, w.v + i * w.depth * w.item, 1, w.depth, dp, rows,
                          w.depth, cols)
-                slopes[wide](room, dp, d, w.scale, rows, cols)
+                slopes[wide](scratch, dp, d, w.scale, rows, cols)
                 multiply(w, dp, cols, 1, w.k + i * w.width * w.item, w.width, 1, part, rows, cols,
                          w.width)
                 add(w, w.dq + (head * w.queries + row) * w.width * w.item, part, rows * w.width)
@@ -209,7 +209,7 @@ cdef void backward_heads(void* context, Py_ssize_t begin, Py_ssize_t end) noexce
                 add(w, w.dk + i * w.width * w.item, part, cols * w.width)
                 col += cols
             row += rows
-    give_scratch(room, nbytes)
+    give_scratch(scratch, nbytes)
 
 
 cdef inline void add(const Work* w, char* y, const char* x, Py_ssize_t n) noexcept nogil:

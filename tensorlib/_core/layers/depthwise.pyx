@@ -177,7 +177,7 @@ cdef void put_result(const Depthwise* d, const char* g, char* grid) noexcept nog
 
 # ---- planes --------------------------------------------------------------------------------------
 
-ctypedef struct Room:
+ctypedef struct Workspace:
     char* grid           # the phases of a plane, or a result among zeros
     char* part           # of what is computed; for the weight, a result among zeros
     char* factors        # a weight in the order of the taps
@@ -185,7 +185,7 @@ ctypedef struct Room:
     size_t nbytes        # of all; totals come first
 
 
-cdef bint take_room(const Depthwise* d, Room* room) noexcept nogil:
+cdef bint take_workspace(const Depthwise* d, Workspace* space) noexcept nogil:
     """Memory for one plane, with zeros where no plane is written; False where there is none."""
     cdef bint of_weight = d.kind == ADJOINT_OF_WEIGHT
     cdef Py_ssize_t grid = d.phases * d.phase + LINE
@@ -195,36 +195,37 @@ cdef bint take_room(const Depthwise* d, Room* room) noexcept nogil:
     cdef char* block
     if d.kind == ADJOINT_OF_INPUT:
         grid = d.lead + d.phase + LINE
-    room.nbytes = totals + (grid + part + LINE + d.taps) * d.itemsize
-    block = take_scratch(room.nbytes)
+    space.nbytes = totals + (grid + part + LINE + d.taps) * d.itemsize
+    block = take_scratch(space.nbytes)
     if block == NULL:
         return False
-    memset(block, 0, room.nbytes)
-    room.totals = <double*>block
-    room.grid = block + totals
-    room.part = room.grid + grid * d.itemsize
-    room.factors = room.part + (part + LINE) * d.itemsize
+    memset(block, 0, space.nbytes)
+    space.totals = <double*>block
+    space.grid = block + totals
+    space.part = space.grid + grid * d.itemsize
+    space.factors = space.part + (part + LINE) * d.itemsize
     return True
 
 
-cdef void set_factors(const Depthwise* d, const Room* room, const char* weight) noexcept nogil:
+cdef void set_factors(const Depthwise* d, const Workspace* space,
+                      const char* weight) noexcept nogil:
     cdef Py_ssize_t k
     for k in range(d.taps):
         if d.itemsize == 4:
-            (<float*>room.factors)[k] = (<const float*>weight)[d.order[k]]
+            (<float*>space.factors)[k] = (<const float*>weight)[d.order[k]]
         else:
-            (<double*>room.factors)[k] = (<const double*>weight)[d.order[k]]
+            (<double*>space.factors)[k] = (<const double*>weight)[d.order[k]]
 
 
-cdef void sum_rows(const Depthwise* d, const Room* room, Py_ssize_t phase, const char* x,
+cdef void sum_rows(const Depthwise* d, const Workspace* space, Py_ssize_t phase, const char* x,
                    char* y, Py_ssize_t y_row, Py_ssize_t rows, Py_ssize_t n) noexcept nogil:
     """y := the sums of rows of `grid` from x on, shifted by the taps of a phase"""
     cdef Py_ssize_t first = d.start[phase]
-    loops_of(d).products(x, d.high[2], d.shift + first, room.factors + first * d.itemsize,
+    loops_of(d).products(x, d.high[2], d.shift + first, space.factors + first * d.itemsize,
                          d.start[phase + 1] - first, y, y_row, rows, n, d.tall)
 
 
-cdef void sum_plane(const Depthwise* d, const Room* room, const char* x, char* y,
+cdef void sum_plane(const Depthwise* d, const Workspace* space, const char* x, char* y,
                     const Py_ssize_t* sizes) noexcept nogil:
     """y (*sizes) := sums of rows from x on. The last rows, after which vectors would be written
     that belong to somebody else, come by another place."""
@@ -235,25 +236,25 @@ cdef void sum_plane(const Depthwise* d, const Room* room, const char* x, char* y
         last = sizes[1]
     for i in range(sizes[0]):
         if sizes[1] > last:
-            sum_rows(d, room, 0, x, y, n, sizes[1] - last, n)
+            sum_rows(d, space, 0, x, y, n, sizes[1] - last, n)
         x += (sizes[1] - last) * d.high[2] * size
         y += (sizes[1] - last) * n * size
-        sum_rows(d, room, 0, x, room.part, wide, last, n)
-        loops_of(d).copy(room.part, wide, y, n, last, n)
+        sum_rows(d, space, 0, x, space.part, wide, last, n)
+        loops_of(d).copy(space.part, wide, y, n, last, n)
         x += (d.high[1] - sizes[1] + last) * d.high[2] * size
         y += last * n * size
 
 
-cdef void to_output(const Depthwise* d, const Room* room, Py_ssize_t plane) noexcept nogil:
+cdef void to_output(const Depthwise* d, const Workspace* space, Py_ssize_t plane) noexcept nogil:
     """The planes of the result that one plane of the input gives"""
     cdef const Window* w = d.window
     cdef Py_ssize_t size = w.size[0] * w.size[1] * w.size[2] * d.itemsize
     cdef Py_ssize_t places = w.out[0] * w.out[1] * w.out[2] * d.itemsize, i
-    put_plane(d, d.x + plane * size, room.grid)
+    put_plane(d, d.x + plane * size, space.grid)
     for i in range(d.outs):
-        set_factors(d, room, d.weight
+        set_factors(d, space, d.weight
                     + (plane % d.groups * d.outs + i) * d.taps * d.itemsize)
-        sum_plane(d, room, room.grid, d.g + (plane * d.outs + i) * places, w.out)
+        sum_plane(d, space, space.grid, d.g + (plane * d.outs + i) * places, w.out)
 
 
 cdef bint covers(const Depthwise* d) noexcept nogil:
@@ -266,7 +267,7 @@ cdef bint covers(const Depthwise* d) noexcept nogil:
     return True
 
 
-cdef void take_rows(const Depthwise* d, const Room* room, Py_ssize_t phase, Py_ssize_t begin,
+cdef void take_rows(const Depthwise* d, const Workspace* space, Py_ssize_t phase, Py_ssize_t begin,
                     Py_ssize_t end, char* x) noexcept nogil:
     """A plane := the rows [begin, end) of a phase, or of the two that share rows with stride 2"""
     cdef const Window* w = d.window
@@ -279,7 +280,7 @@ cdef void take_rows(const Depthwise* d, const Room* room, Py_ssize_t phase, Py_s
         j = row % d.high[1] * w.stride[1] + b - w.pad[1]
         if not (0 <= i < w.size[0] and 0 <= j < w.size[1]):
             continue
-        part = room.part + ((row - begin) * d.high[2] + w.pad[2] // w.stride[2]) * d.itemsize
+        part = space.part + ((row - begin) * d.high[2] + w.pad[2] // w.stride[2]) * d.itemsize
         to = x + (i * w.size[1] + j) * w.size[2] * d.itemsize
         if w.stride[2] == 1:
             loops_of(d).copy(part, 0, to, 0, 1, seen(d, 2))
@@ -287,76 +288,77 @@ cdef void take_rows(const Depthwise* d, const Room* room, Py_ssize_t phase, Py_s
             loops_of(d).join(part, part + other, to, seen(d, 2), w.pad[2] % 2)
 
 
-cdef void to_phase(const Depthwise* d, const Room* room, Py_ssize_t phase, char* x) noexcept nogil:
+cdef void to_phase(const Depthwise* d, const Workspace* space, Py_ssize_t phase,
+                   char* x) noexcept nogil:
     """The elements of a phase of a plane, or of the two that share rows, some rows at a time"""
     cdef Py_ssize_t begin = 0, end, rows = d.phase // d.high[2], other = d.rows * d.high[2]
     cdef const char* at
     while begin < rows:
         end = min(begin + d.rows, rows)
-        at = room.grid + begin * d.high[2] * d.itemsize
-        sum_rows(d, room, phase, at, room.part, d.high[2], end - begin, d.high[2])
+        at = space.grid + begin * d.high[2] * d.itemsize
+        sum_rows(d, space, phase, at, space.part, d.high[2], end - begin, d.high[2])
         if d.window.stride[2] == 2:
-            sum_rows(d, room, phase + 1, at, room.part + other * d.itemsize, d.high[2],
+            sum_rows(d, space, phase + 1, at, space.part + other * d.itemsize, d.high[2],
                      end - begin, d.high[2])
-        take_rows(d, room, phase, begin, end, x)
+        take_rows(d, space, phase, begin, end, x)
         begin = end
 
 
-cdef void to_input(const Depthwise* d, const Room* room, Py_ssize_t plane) noexcept nogil:
+cdef void to_input(const Depthwise* d, const Workspace* space, Py_ssize_t plane) noexcept nogil:
     """The plane of the input that one plane of the gradient gives"""
     cdef const Window* w = d.window
     cdef Py_ssize_t size = w.size[0] * w.size[1] * w.size[2], phase = 0
     cdef Py_ssize_t places = w.out[0] * w.out[1] * w.out[2]
     cdef char* x = d.x + plane * size * d.itemsize
-    put_result(d, d.g + plane * places * d.itemsize, room.grid + d.lead * d.itemsize)
-    set_factors(d, room, d.weight + plane % d.groups * d.taps * d.itemsize)
+    put_result(d, d.g + plane * places * d.itemsize, space.grid + d.lead * d.itemsize)
+    set_factors(d, space, d.weight + plane % d.groups * d.taps * d.itemsize)
     if covers(d):
-        sum_plane(d, room, room.grid + ((w.pad[0] * d.high[1] + w.pad[1]) * d.high[2] + w.pad[2])
+        sum_plane(d, space, space.grid + ((w.pad[0] * d.high[1] + w.pad[1]) * d.high[2] + w.pad[2])
                   * d.itemsize, x, w.size)
         return
     memset(x, 0, size * d.itemsize)
     while phase < d.phases:
-        to_phase(d, room, phase, x)
+        to_phase(d, space, phase, x)
         phase += w.stride[2]
 
 
-cdef void to_weight(const Depthwise* d, const Room* room, Py_ssize_t channel) noexcept nogil:
+cdef void to_weight(const Depthwise* d, const Workspace* space, Py_ssize_t channel) noexcept nogil:
     """The weight of one channel, from its planes of all images, in order"""
     cdef const Window* w = d.window
     cdef Py_ssize_t size = w.size[0] * w.size[1] * w.size[2], image, i, plane
     cdef Py_ssize_t places = w.out[0] * w.out[1] * w.out[2]
     cdef Py_ssize_t n = ((w.out[0] - 1) * d.high[1] + w.out[1] - 1) * d.high[2] + w.out[2]
     cdef char* weight = d.weight + channel * d.outs * d.taps * d.itemsize
-    memset(room.totals, 0, d.outs * d.taps * sizeof(double))
+    memset(space.totals, 0, d.outs * d.taps * sizeof(double))
     for image in range(d.images):
         plane = image * d.groups + channel
-        put_plane(d, d.x + plane * size * d.itemsize, room.grid)
+        put_plane(d, d.x + plane * size * d.itemsize, space.grid)
         for i in range(d.outs):
-            put_result(d, d.g + (plane * d.outs + i) * places * d.itemsize, room.part)
-            loops_of(d).dots(room.part, room.grid, d.shift, d.taps, room.totals + i * d.taps, n)
+            put_result(d, d.g + (plane * d.outs + i) * places * d.itemsize, space.part)
+            loops_of(d).dots(space.part, space.grid, d.shift, d.taps, space.totals + i * d.taps, n)
     for i in range(d.outs * d.taps):
         if d.itemsize == 4:
-            (<float*>weight)[i] = <float>room.totals[i]
+            (<float*>weight)[i] = <float>space.totals[i]
         else:
-            (<double*>weight)[i] = room.totals[i]
+            (<double*>weight)[i] = space.totals[i]
 
 
 cdef void run_planes(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     """The planes [begin, end), or for the weight the channels"""
     cdef Depthwise* d = <Depthwise*>context
-    cdef Room room
+    cdef Workspace space
     cdef Py_ssize_t i
-    if not take_room(d, &room):
+    if not take_workspace(d, &space):
         d.failed = True
         return
     for i in range(begin, end):
         if d.kind == OUTPUT:
-            to_output(d, &room, i)
+            to_output(d, &space, i)
         elif d.kind == ADJOINT_OF_INPUT:
-            to_input(d, &room, i)
+            to_input(d, &space, i)
         else:
-            to_weight(d, &room, i)
-    give_scratch(<char*>room.totals, room.nbytes)
+            to_weight(d, &space, i)
+    give_scratch(<char*>space.totals, space.nbytes)
 
 
 # ---- all of them ---------------------------------------------------------------------------------

@@ -11,4 +11,4 @@ ctypedef struct Direct:
 cdef bint direct_fits(Direct* d, const Window* w) noexcept nogil
 cdef size_t direct_room(const Direct* d, const Window* w) noexcept nogil
 cdef void direct(const Direct* d, const Window* w, const char* x, const char* panels, char* y,
-                 Py_ssize_t y_plane, char* room) noexcept nogil
+                 Py_ssize_t y_plane, char* scratch) noexcept nogil

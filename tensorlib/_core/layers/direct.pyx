@@ -50,13 +50,13 @@ cdef size_t direct_room(const Direct* d, const Window* w) noexcept nogil:
 
 
 cdef void direct(const Direct* d, const Window* w, const char* x, const char* panels, char* y,
-                 Py_ssize_t y_plane, char* room) noexcept nogil:
+                 Py_ssize_t y_plane, char* scratch) noexcept nogil:
     """y (outs, y_plane) := the weight (outs, taps), whose transpose is packed, @ the columns of x
 
     y_plane: elements from one plane of the result to the next.
     """
-    cdef Py_ssize_t* taps = <Py_ssize_t*>room
-    cdef char* rows = room + d.taps * sizeof(Py_ssize_t)
+    cdef Py_ssize_t* taps = <Py_ssize_t*>scratch
+    cdef char* rows = scratch + d.taps * sizeof(Py_ssize_t)
     cdef Py_ssize_t[PLACES] places
     cdef Py_ssize_t[3] step              # elements to the next plane of planes, row and column
     cdef Py_ssize_t plane = w.apart, i, j, k, count = 0, first = 0

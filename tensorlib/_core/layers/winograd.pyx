@@ -87,7 +87,7 @@ ctypedef struct Work:
     size_t nbytes            # of these
     bint failed, infinite
 
-ctypedef struct Room:        # of a worker
+ctypedef struct Workspace:   # of a worker
     char* x                  # rows of an image with the channels last
     char* y
     char* v                  # of the windows
@@ -221,7 +221,7 @@ cdef inline int turned(int i) noexcept nogil:
 
 # ---- blocks of rows of tiles ---------------------------------------------------------------------
 
-cdef char* make_room(const Work* w, Room* room, size_t* nbytes) noexcept nogil:
+cdef char* new_workspace(const Work* w, Workspace* space, size_t* nbytes) noexcept nogil:
     """The parts of a worker's memory, of which `nbytes` are to be given back; NULL for none"""
     cdef const Tiled* i = &w.of
     cdef Py_ssize_t tiles = w.high * w.cols, d, k = w.outs
@@ -241,16 +241,16 @@ cdef char* make_room(const Work* w, Room* room, size_t* nbytes) noexcept nogil:
     block = take_scratch(nbytes[0])
     if block == NULL:
         return NULL
-    room.x = block
-    room.y = room.x + size[0]
-    room.v = room.y + size[1]
-    room.m = room.v + size[2]
-    room.u = room.m + size[3]
-    room.w = room.u + size[4]
-    room.zeros = room.w + size[5]
-    memset(room.zeros, 0, size[6])
+    space.x = block
+    space.y = space.x + size[0]
+    space.v = space.y + size[1]
+    space.m = space.v + size[2]
+    space.u = space.m + size[3]
+    space.w = space.u + size[4]
+    space.zeros = space.w + size[5]
+    memset(space.zeros, 0, size[6])
     if w.outs != i.outs:                 # channels that are filled up
-        memset(room.m, 0, size[3])
+        memset(space.m, 0, size[3])
     return block
 
 
@@ -266,16 +266,16 @@ cdef Py_ssize_t piece(const Work* w, Py_ssize_t row, Py_ssize_t end,
     return row // w.rows
 
 
-cdef void take_windows(const Work* w, const Room* room, const WinogradTiles* t, Py_ssize_t image,
-                       Py_ssize_t group, Py_ssize_t done) noexcept nogil:
+cdef void take_windows(const Work* w, const Workspace* space, const WinogradTiles* t,
+                       Py_ssize_t image, Py_ssize_t group, Py_ssize_t done) noexcept nogil:
     """The rows of the image that the tiles see, transformed, after the tiles that are done"""
     cdef const Tiled* i = &w.of
     cdef Py_ssize_t plane = i.size[0] * i.size[1], top = 2 * t.first - i.pad[0]
     cdef Py_ssize_t begin = max(<Py_ssize_t>0, min(top, i.size[0]))
     cdef Py_ssize_t end = max(begin, min(top + 2 * t.rows + 2, i.size[0]))
     cdef const char* x = i.x + ((image * i.groups + group) * i.ins * plane + begin * i.size[1]) * 4
-    turn(FLOAT32, x, plane, room.x, w.ins, i.ins, (end - begin) * i.size[1])
-    of_input(room.x, room.zeros, room.v + done * w.ins * 4, t)
+    turn(FLOAT32, x, plane, space.x, w.ins, i.ins, (end - begin) * i.size[1])
+    of_input(space.x, space.zeros, space.v + done * w.ins * 4, t)
 
 
 cdef inline char* result(const Work* w, const WinogradTiles* t, Py_ssize_t image, Py_ssize_t group,
@@ -291,12 +291,12 @@ cdef void run_blocks(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
     cdef Work* w = <Work*>context
     cdef Tiled* i = &w.of
     cdef WinogradTiles t
-    cdef Room room
+    cdef Workspace space
     cdef Py_ssize_t block, group, row, first, last, image, done, tiles, xi, places
     cdef Py_ssize_t size = panels_size(i.ins, i.outs) * 4
     cdef char* y
     cdef size_t nbytes
-    cdef char* memory = make_room(w, &room, &nbytes)
+    cdef char* memory = new_workspace(w, &space, &nbytes)
     if memory == NULL:
         w.failed = True
         return
@@ -308,22 +308,22 @@ cdef void run_blocks(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
         t.channels, t.step = w.ins, tiles * w.ins + LINE
         while row < last:
             image = piece(w, row, last, &t)
-            take_windows(w, &room, &t, image, group, done)
+            take_windows(w, &space, &t, image, group, done)
             row += t.rows
             done += t.rows * w.cols
         for xi in range(MATRICES):
-            multiply(w, room.v + xi * (tiles * w.ins + LINE) * 4,
+            multiply(w, space.v + xi * (tiles * w.ins + LINE) * 4,
                      w.panels + (group * MATRICES + xi) * size,
-                     room.m + xi * (tiles * w.outs + LINE) * 4, tiles)
+                     space.m + xi * (tiles * w.outs + LINE) * 4, tiles)
         row, done = first, 0
         t.channels, t.step = w.outs, tiles * w.outs + LINE
         while row < last:
             image = piece(w, row, last, &t)
             y = result(w, &t, image, group, &places)
-            to_output(room.m + done * w.outs * 4, room.y, &t)
-            if not finite(room.y, places * w.outs):
+            to_output(space.m + done * w.outs * 4, space.y, &t)
+            if not finite(space.y, places * w.outs):
                 w.infinite = True
-            turn(FLOAT32, room.y, w.outs, y, i.out[0] * i.out[1], places, i.outs)
+            turn(FLOAT32, space.y, w.outs, y, i.out[0] * i.out[1], places, i.outs)
             row += t.rows
             done += t.rows * w.cols
     give_scratch(memory, nbytes)
@@ -334,18 +334,18 @@ cdef void run_gradients(void* context, Py_ssize_t begin, Py_ssize_t end) noexcep
     cdef Work* w = <Work*>context
     cdef Tiled* i = &w.of
     cdef WinogradTiles t
-    cdef Room room
+    cdef Workspace space
     cdef Py_ssize_t part, share, group, row, first, last, image, done, tiles, xi, places, step
     cdef Py_ssize_t width = panels_size(1, i.outs)
     cdef char* y
     cdef size_t nbytes
-    cdef char* memory = make_room(w, &room, &nbytes)
+    cdef char* memory = new_workspace(w, &space, &nbytes)
     if memory == NULL:
         w.failed = True
         return
     for part in range(begin, end):
         share, group = part // i.groups, part % i.groups
-        memset(room.u, 0, MATRICES * i.ins * w.outs * 4)
+        memset(space.u, 0, MATRICES * i.ins * w.outs * 4)
         first, last = share * w.share * w.rows, min((share + 1) * w.share, i.images) * w.rows
         while first < last:
             tiles = min(w.high, last - first) * w.cols
@@ -353,21 +353,21 @@ cdef void run_gradients(void* context, Py_ssize_t begin, Py_ssize_t end) noexcep
             while row < min(first + w.high, last):
                 image = piece(w, row, min(first + w.high, last), &t)
                 t.channels, t.step = w.ins, tiles * w.ins + LINE
-                take_windows(w, &room, &t, image, group, done)
+                take_windows(w, &space, &t, image, group, done)
                 t.channels, t.step = w.outs, tiles * width + LINE
                 y = result(w, &t, image, group, &places)
-                turn(FLOAT32, y, i.out[0] * i.out[1], room.y, w.outs, i.outs, places)
-                of_gradient(room.y, room.zeros, room.m, &t, tiles, done)
+                turn(FLOAT32, y, i.out[0] * i.out[1], space.y, w.outs, i.outs, places)
+                of_gradient(space.y, space.zeros, space.m, &t, tiles, done)
                 row += t.rows
                 done += t.rows * w.cols
             for xi in range(MATRICES):
-                add_panels(FLOAT32, room.v + xi * (tiles * w.ins + LINE) * 4, 1, w.ins,
-                           room.m + xi * (tiles * width + LINE) * 4,
-                           room.u + xi * i.ins * w.outs * 4, w.outs, i.ins, tiles, i.outs)
+                add_panels(FLOAT32, space.v + xi * (tiles * w.ins + LINE) * 4, 1, w.ins,
+                           space.m + xi * (tiles * width + LINE) * 4,
+                           space.u + xi * i.ins * w.outs * 4, w.outs, i.ins, tiles, i.outs)
             first += w.high
-        to_filter(room.u, room.w, i.ins, w.outs)
-        if not finite(room.w, 9 * i.ins * w.outs):
+        to_filter(space.u, space.w, i.ins, w.outs)
+        if not finite(space.w, 9 * i.ins * w.outs):
             w.infinite = True
-        turn(FLOAT32, room.w, w.outs, i.weight + part * i.outs * i.ins * 36, i.ins * 9, i.ins * 9,
+        turn(FLOAT32, space.w, w.outs, i.weight + part * i.outs * i.ins * 36, i.ins * 9, i.ins * 9,
              i.outs)
     give_scratch(memory, nbytes)

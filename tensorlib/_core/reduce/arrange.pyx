@@ -8,7 +8,7 @@ from tensorlib._core.base.shape cimport MAX_NDIM, parse_dims, sizes_of
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.base.work cimport run_alone
 from tensorlib._core.reduce.schedule cimport (
-    NO_LOOP, NO_MEMORY, RELEASE_GIL, SUM, reduce_run, reduced_in, squares_run,
+    NO_LOOP, NO_MEMORY, RELEASE_GIL, SUM, reduce_run, reduced_in,
 )
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, new_view
 from tensorlib._core.tiles.copies cimport cast, copy_into, packed_copy
@@ -38,7 +38,7 @@ cdef Tensor fold(int kind, Tensor x, int n_reduced, const int* reduced, bint kee
     source = arrange(x, n_reduced, reduced, sizes)
     out = new_reduced(x, n_reduced, reduced, keepdim, result)
     if out.numel_:
-        fold_to(kind, source, sizes, out)
+        fold_to(kind, source, NULL, sizes, out)
     return out
 
 
@@ -98,33 +98,21 @@ cdef Tensor reducible(Tensor x, int computed):
     return x if reduced_in(x.type) == computed else cast(x, computed)
 
 
-cdef int fold_to(int kind, Tensor x, const Py_ssize_t* sizes, Tensor out) except -1:
-    """out := x, which lies in memory as (outer, n, inner), reduced over n"""
+cdef int fold_to(int kind, Tensor x, const char* center, const Py_ssize_t* sizes,
+                 Tensor out) except -1:
+    """out := x, which lies in memory as (outer, n, inner), reduced over n
+
+    `center` has the elements from which SQUARES takes distances; else it is NULL.
+    """
     cdef int status, era, dtype = x.type
     cdef const char* from_ = x.data_pointer
     cdef char* to = out.data_pointer
     if x.numel_ < RELEASE_GIL:
-        status = reduce_run(kind, dtype, from_, to, sizes[0], sizes[1], sizes[2])
+        status = reduce_run(kind, dtype, from_, center, to, sizes[0], sizes[1], sizes[2])
     else:
         era = work_begins()
         with nogil:
-            status = reduce_run(kind, dtype, from_, to, sizes[0], sizes[1], sizes[2])
-        work_ends(era)
-    return check_status(status, x)
-
-
-cdef int squares_to(Tensor x, Tensor center, const Py_ssize_t* sizes, Tensor out) except -1:
-    """out := the sums of squared distances from `center`; as `fold_to`"""
-    cdef int status, era, dtype = x.type
-    cdef const char* from_ = x.data_pointer
-    cdef const char* middle = center.data_pointer
-    cdef char* to = out.data_pointer
-    if x.numel_ < RELEASE_GIL:
-        status = squares_run(dtype, from_, middle, to, sizes[0], sizes[1], sizes[2])
-    else:
-        era = work_begins()
-        with nogil:
-            status = squares_run(dtype, from_, middle, to, sizes[0], sizes[1], sizes[2])
+            status = reduce_run(kind, dtype, from_, center, to, sizes[0], sizes[1], sizes[2])
         work_ends(era)
     return check_status(status, x)
 

@@ -19,13 +19,13 @@ from tensorlib._core.base.work cimport run_alone
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.reduce.arrange cimport (
     arrange, check_status, divide, expand_over, fold, fold_to, new_reduced, reduced_dims,
-    reducible, rows_of, squares_to,
+    reducible, rows_of,
 )
 from tensorlib._core.reduce.by_cast cimport BLOCK
 from tensorlib._core.reduce.masks cimport count_nonzero as count_in
 from tensorlib._core.reduce.schedule cimport (
     ALL, ANY, ARGMAX, ARGMIN, LOGSUMEXP, LOG_SOFTMAX, LOG_SOFTMAX_BACKWARD, MAX, MIN, PROD,
-    RELEASE_GIL, SOFTMAX, SOFTMAX_BACKWARD, SUM, index_run, reduced_in, rows_run, scan_run,
+    RELEASE_GIL, SOFTMAX, SOFTMAX_BACKWARD, SQUARES, SUM, index_run, reduced_in, rows_run, scan_run,
 )
 from tensorlib._core.reduce.squares cimport finish_squares
 from tensorlib._core.reduce.unsigned cimport signed_order, restored
@@ -179,9 +179,9 @@ cdef Tensor variance(str name, Tensor input, object dim, double correction, bint
     cdef Tensor out = new_like(center, dtype)
     cdef double freedom = sizes[1] - correction
     if out.numel_:
-        fold_to(SUM, source, sizes, center)
+        fold_to(SUM, source, NULL, sizes, center)
         divide(center, sizes[1])
-        squares_to(source, center, sizes, out)
+        fold_to(SQUARES, source, center.data_pointer, sizes, out)
         finish_squares(source, center, sizes, freedom if freedom > 0 else 0.0, root, True, out)
     return cast(out, input.type)
 
@@ -204,7 +204,7 @@ def euclidean_norm(Tensor input, dim, bint keepdim):
     cdef Tensor source = arrange(x, n, dims, sizes), out = new_reduced(x, n, dims, keepdim, dtype)
     cdef Tensor center = new_like(out, dtype)
     zero(center)
-    squares_to(source, center, sizes, out)
+    fold_to(SQUARES, source, center.data_pointer, sizes, out)
     finish_squares(source, center, sizes, 1, True, False, out)
     return cast(out, input.type)
 

@@ -30,13 +30,10 @@ cdef enum:
     RELEASE_GIL = 16384      # elements from which on the callers release the GIL
 
 # The results of half types are of float32.
-cdef int reduce_run(int kind, int dtype, const char* x, char* y,
+cdef int reduce_run(int kind, int dtype, const char* x, const char* center, char* y,
                     Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner) noexcept nogil
 
 cdef int reduced_in(int dtype) noexcept nogil
-
-cdef int squares_run(int dtype, const char* x, const char* c, char* y,
-                     Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner) noexcept nogil
 
 cdef int index_run(int kind, int dtype, const char* x, char* y, int64_t* at,
                    Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner) noexcept nogil

@@ -68,27 +68,21 @@ ctypedef struct Work:
     int status
 
 
-cdef int reduce_run(int kind, int dtype, const char* x, char* y,
+cdef int reduce_run(int kind, int dtype, const char* x, const char* center, char* y,
                     Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner) noexcept nogil:
-    """y := x reduced over n; n may be 0 for SUM, PROD, ANY and ALL"""
+    """y := x reduced over n; n may be 0 for SUM, PROD, SQUARES, ANY and ALL
+
+    `center` is of the shape of y, for SQUARES: sums of (x - center)**2; else it is NULL.
+    """
     cdef Work work
     if n == 0:
         return run_of_nothing(kind, reduced_in(dtype), y, outer * inner)
-    return run(&work, kind, dtype, x, NULL, y, NULL, outer, n, inner)
+    return run(&work, kind, dtype, x, center, y, NULL, outer, n, inner)
 
 
 cdef int reduced_in(int dtype) noexcept nogil:
     """The dtype of the results of `reduce_run`."""
     return compute_dtype(dtype) if KIND[dtype] == FLOAT_KIND else dtype
-
-
-cdef int squares_run(int dtype, const char* x, const char* c, char* y,
-                     Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner) noexcept nogil:
-    """y := sum of (x - c)**2 over n; c has the shape of y"""
-    cdef Work work
-    if n == 0:
-        return run_of_nothing(SQUARES, dtype, y, outer * inner)
-    return run(&work, SQUARES, dtype, x, c, y, NULL, outer, n, inner)
 
 
 cdef int index_run(int kind, int dtype, const char* x, char* y, int64_t* at,

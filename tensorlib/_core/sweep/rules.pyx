@@ -31,7 +31,7 @@ from tensorlib._core.tensor.tensor cimport (
 )
 from tensorlib._core.tiles.copies cimport cast, zero
 from tensorlib._core.tiles.flat cimport run_loop
-from tensorlib._core.tiles.program cimport MAX_INPUTS, Program
+from tensorlib._core.tiles.program cimport MAX_INPUTS, TileLoops
 from tensorlib._core.tiles.run cimport run_program
 
 from tensorlib._core.base.error_names import type_name
@@ -252,7 +252,7 @@ cdef Tensor run_tiles(object source, Rule rule, Tensor g):
     cdef bint is_scalar[3]
     cdef Tensor x, out = new_like(g, g.type) if g.packed else new_arranged_as(g, g.type)
     cdef int i, n = 1, dtype = compute_dtype(g.type)
-    cdef const Program* program = rule.program.at(dtype)
+    cdef const TileLoops* program = rule.program.at(dtype)
     cdef bint simple = rule.program.one_loop and g.packed and g.type == dtype
     inputs[0] = <PyObject*>g
     pointers[0] = g.data_pointer

@@ -2,7 +2,7 @@ from cpython.object cimport PyObject
 
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.tensor.tensor cimport Tensor
-from tensorlib._core.tiles.program cimport MAX_INPUTS, Program
+from tensorlib._core.tiles.program cimport MAX_INPUTS, TileLoops
 
 cdef enum:
     # Bytes that a tile of one value takes. With half of them, what a tile costs beside its
@@ -23,7 +23,7 @@ cdef struct Operand:
 # How a program goes over its operands: in the order of the output's memory, dims merged where all
 # operands allow it.
 cdef struct Plan:
-    const Program* program
+    const TileLoops* program
     int ndim
     Py_ssize_t tile                    # elements of one tile
     Py_ssize_t dims[MAX_NDIM]

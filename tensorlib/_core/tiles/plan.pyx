@@ -4,7 +4,7 @@ from tensorlib._core.base.dtypes cimport ITEMSIZE
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.tensor.tensor cimport Tensor
 from tensorlib._core.tiles.loops cimport find_transpose
-from tensorlib._core.tiles.program cimport Program
+from tensorlib._core.tiles.program cimport TileLoops
 
 
 cdef int make_plan(Plan* plan, PyObject** inputs, Tensor out) except -1:
@@ -126,7 +126,7 @@ cdef void describe(Operand* operand, int ndim, const Py_ssize_t* dims) noexcept 
 
 cdef Py_ssize_t cost(const Plan* plan) noexcept nogil:
     """How long an element takes, in times of the cheapest loop on runs."""
-    cdef const Program* program = plan.program
+    cdef const TileLoops* program = plan.program
     cdef Py_ssize_t found = max(program.n_steps, 1)
     cdef int i
     for i in range(program.n_steps):

@@ -14,7 +14,7 @@ cdef struct Step:
     int buffer                         # where its result lies beside those that are still needed
 
 # The loops of one dtype, in the order in which they run on each tile.
-cdef struct Program:
+cdef struct TileLoops:
     int n_inputs
     int n_constants
     int n_steps
@@ -31,13 +31,13 @@ cdef class TileProgram:
     cdef readonly tuple boolean_inputs # slots of inputs that are bool whatever the dtype
     cdef readonly bint one_loop        # over the inputs as they come
     cdef bint ready[N_DTYPES]
-    cdef Program compiled[N_DTYPES]
-    cdef const Program* at(self, int dtype) except NULL
+    cdef TileLoops compiled[N_DTYPES]
+    cdef const TileLoops* at(self, int dtype) except NULL
     cdef int compile(self, int dtype) except -1
-    cdef int assign_buffers(self, Program* program) except -1
+    cdef int assign_buffers(self, TileLoops* program) except -1
 
 
-cdef inline int result_dtype(const Program* program) noexcept nogil:
+cdef inline int result_dtype(const TileLoops* program) noexcept nogil:
     if program.n_steps == 0:
         return program.dtypes[0]
     return program.dtypes[program.n_inputs + program.n_constants + program.n_steps - 1]

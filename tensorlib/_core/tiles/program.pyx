@@ -20,14 +20,14 @@ cdef class TileProgram:
         self.boolean_inputs = tuple(boolean_inputs)
         self.one_loop = not constants and len(steps) == 1 and steps[0][1] == tuple(range(n_inputs))
 
-    cdef const Program* at(self, int dtype) except NULL:
+    cdef const TileLoops* at(self, int dtype) except NULL:
         """The program for inputs of `dtype`. Raises RuntimeError where a loop is missing."""
         if not self.ready[dtype]:
             self.compile(dtype)
         return &self.compiled[dtype]
 
     cdef int compile(self, int dtype) except -1:
-        cdef Program* program = &self.compiled[dtype]
+        cdef TileLoops* program = &self.compiled[dtype]
         cdef Loop* loop
         cdef int i, slot, n_slots = self.n_inputs + len(self.constants)
         program.n_inputs = self.n_inputs
@@ -52,7 +52,7 @@ cdef class TileProgram:
         self.ready[dtype] = True
         return 0
 
-    cdef int assign_buffers(self, Program* program) except -1:
+    cdef int assign_buffers(self, TileLoops* program) except -1:
         """Finds a buffer for each step's result: that of a value that is needed for the last time,
         if it has the size, so that few buffers stay in the L1 cache."""
         cdef bint[MAX_STEPS] taken

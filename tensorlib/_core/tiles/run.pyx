@@ -28,7 +28,7 @@ from tensorlib._core.tiles.plan cimport (
     make_plan, place, transpose_rows,
 )
 from tensorlib._core.tiles.program cimport (
-    MAX_CONSTANTS, MAX_INPUTS, MAX_SLOTS, Program, Step, result_dtype,
+    MAX_CONSTANTS, MAX_INPUTS, MAX_SLOTS, Step, TileLoops, result_dtype,
 )
 from tensorlib._core.tiles.whole_rows cimport goes_by_rows, run_whole_rows
 
@@ -45,7 +45,7 @@ cdef enum:
 
 # ---- programs ------------------------------------------------------------------------------------
 
-cdef int run_program(const Program* program, PyObject** inputs, Tensor out) except -1:
+cdef int run_program(const TileLoops* program, PyObject** inputs, Tensor out) except -1:
     """out := program(inputs), each input broadcast to the shape of `out`.
 
     An input either lies exactly where `out` lies or does not overlap it. Raises: RuntimeError for
@@ -79,7 +79,7 @@ cdef int run_program(const Program* program, PyObject** inputs, Tensor out) exce
 
 cdef Py_ssize_t tile_of(const Plan* plan) noexcept nogil:
     """How many elements of each operand and result fit, and stay in the L1 cache."""
-    cdef const Program* program = plan.program
+    cdef const TileLoops* program = plan.program
     cdef int i, size = program.itemsize
     cdef int count = 1 + program.first_aside - program.n_constants       # the last result is out
     for i in range(program.n_inputs + 1):
@@ -148,7 +148,7 @@ cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
 
 cdef bint needs_no_tiles(const Plan* plan) noexcept nogil:
     """One loop (or a copy) over operands that it can read and write where they are."""
-    cdef const Program* program = plan.program
+    cdef const TileLoops* program = plan.program
     cdef int i, inner = plan.ndim - 1
     if program.n_steps > 1 or program.n_constants:       # constants are repeated over tiles
         return False
@@ -325,7 +325,7 @@ cdef void repeat_row(const Operand* operand, Py_ssize_t first, Py_ssize_t row, c
 cdef void run_tile(const Plan* plan, char** pointers, const Py_ssize_t* steps, Py_ssize_t* filled,
                    char* scratch, Py_ssize_t n) noexcept nogil:
     """Runs the program on n elements; operand i starts at pointers[i] and advances by steps[i]."""
-    cdef const Program* program = plan.program
+    cdef const TileLoops* program = plan.program
     cdef const Step* step
     cdef char* slots[MAX_SLOTS]
     cdef char* inputs[3]
@@ -383,7 +383,7 @@ cdef inline int number_of(const Plan* plan, const Step* step,
                           const Py_ssize_t* steps) noexcept nogil:
     """The place of a step's input that is one number in this tile, for a loop that takes one; -1
     for none: a constant, or an operand that does not change along the inner dim."""
-    cdef const Program* program = plan.program
+    cdef const TileLoops* program = plan.program
     cdef int k, value
     if step.loop.arity != 2 or step.loop.with_number == NULL:
         return -1
@@ -428,7 +428,7 @@ cdef void convert(int have, int want, char* pointer, Py_ssize_t step, char* targ
         find_cast(have, want)(aside, target, n)
 
 
-cdef char* repeat_constant(const Program* program, int slot, Py_ssize_t* filled, char* scratch,
+cdef char* repeat_constant(const TileLoops* program, int slot, Py_ssize_t* filled, char* scratch,
                            Py_ssize_t n) noexcept nogil:
     """A constant n times, in the buffer of its slot."""
     cdef double value = program.constants[slot - program.n_inputs]

@@ -1,6 +1,6 @@
 from tensorlib._core.tiles.loops cimport Loop
 from tensorlib._core.tiles.plan cimport Plan
-from tensorlib._core.tiles.program cimport MAX_INPUTS, Program
+from tensorlib._core.tiles.program cimport MAX_INPUTS, TileLoops
 
 cdef enum:
     MAX_OPERANDS = MAX_INPUTS + 1
@@ -55,8 +55,11 @@ cdef class Update:
     cdef readonly str fused
     cdef bint ready[2]
     cdef Compiled compiled[2]          # float32 and float64
-    cdef Program frame                 # tells `make_plan` how many operands there are
+    cdef TileLoops frame                 # tells `make_plan` how many operands there are
     cdef const Compiled* at(self, int dtype) except NULL
 
-cdef int run_jobs(Job* jobs, Py_ssize_t n) except -1
-cdef int run_whole(Whole* jobs, Py_ssize_t n) except -1
+ctypedef fused work:
+    Job
+    Whole
+
+cdef int run_jobs(work* jobs, Py_ssize_t n) except -1

@@ -17,7 +17,7 @@ from tensorlib._core.tiles.loops cimport (
     takes_number,
 )
 from tensorlib._core.tiles.plan cimport Operand, Plan, advance, place
-from tensorlib._core.tiles.program cimport Program
+from tensorlib._core.tiles.program cimport TileLoops
 
 from tensorlib import _kernels
 
@@ -49,7 +49,7 @@ cdef class Update:
             raise ValueError(f"{name}: the update is too long: {len(self.states)} states, "
                              f"{len(self.numbers)} numbers, {len(self.steps)} steps")
         check_values(self)
-        memset(&self.frame, 0, sizeof(Program))
+        memset(&self.frame, 0, sizeof(TileLoops))
         self.frame.n_inputs = len(self.states) + 1
 
     cdef const Compiled* at(self, int dtype) except NULL:
@@ -179,7 +179,8 @@ cdef int free_buffer(bint* taken) except -1:
 
 # ---- running -------------------------------------------------------------------------------------
 
-cdef int run_jobs(Job* jobs, Py_ssize_t n) except -1:
+cdef int run_jobs(work* jobs, Py_ssize_t n) except -1:
+    """Runs an update over parameters of any layout, or its one loop over runs of elements."""
     cdef Py_ssize_t row, total = 0
     cdef int era
     for row in range(n):
@@ -193,31 +194,13 @@ cdef int run_jobs(Job* jobs, Py_ssize_t n) except -1:
     return work_ends(era)
 
 
-cdef void run_all(Job* jobs, Py_ssize_t n) noexcept nogil:
+cdef void run_all(work* jobs, Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t row
     for row in range(n):
-        parallel_for(run_part, &jobs[row], jobs[row].numel, GRAIN)
-
-
-cdef int run_whole(Whole* jobs, Py_ssize_t n) except -1:
-    """Runs the one loop of an update over runs of elements."""
-    cdef Py_ssize_t row, total = 0
-    cdef int era
-    for row in range(n):
-        total += jobs[row].numel
-    if total < RELEASE_GIL:
-        run_all_whole(jobs, n)
-        return 0
-    era = work_begins()
-    with nogil:
-        run_all_whole(jobs, n)
-    return work_ends(era)
-
-
-cdef void run_all_whole(Whole* jobs, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t row
-    for row in range(n):
-        parallel_for(run_whole_part, &jobs[row], jobs[row].numel, GRAIN)
+        if work is Job:
+            parallel_for(run_part, &jobs[row], jobs[row].numel, GRAIN)
+        else:
+            parallel_for(run_whole_part, &jobs[row], jobs[row].numel, GRAIN)
 
 
 cdef void run_whole_part(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:

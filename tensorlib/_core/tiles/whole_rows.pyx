@@ -10,7 +10,7 @@ from tensorlib._core.tiles.loops cimport (
     Loop, call_loop, call_with_number, find_gather, takes_number,
 )
 from tensorlib._core.tiles.plan cimport BUFFER_BYTES, Operand, Plan, SHORT_ROW, WIDE_TILE, place
-from tensorlib._core.tiles.program cimport Program, Step, result_dtype
+from tensorlib._core.tiles.program cimport Step, TileLoops, result_dtype
 
 cdef enum:
     FEW_ROWS = 16            # short ones, of which a call for each few would take most of the time
@@ -19,7 +19,7 @@ cdef enum:
 cdef bint goes_by_rows(const Plan* plan) noexcept nogil:
     """One loop over rows that each operand has in one run, or as one element for a row; or a copy
     of such runs."""
-    cdef const Program* program = plan.program
+    cdef const TileLoops* program = plan.program
     cdef int inner = plan.ndim - 1, n = program.n_inputs, i
     cdef bint copies = program.n_steps == 0
     cdef const Operand* operand

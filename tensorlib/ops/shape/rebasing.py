@@ -29,16 +29,16 @@ def spread(values, shape, place):
 
 def scattered(x, values, place):
     """The reference of `view_scatter`."""
-    room = storage_of(x, place)
-    room[positions_in(place)] = values
-    return room[positions_of(x.shape, place[3], place[4])]
+    storage = storage_of(x, place)
+    storage[positions_in(place)] = values
+    return storage[positions_of(x.shape, place[3], place[4])]
 
 
 def storage_of(x, place):
     """The reference's view of a storage."""
-    room = np.zeros(10, x.dtype)
-    room[positions_of(x.shape, place[3], place[4])] = x
-    return room
+    storage = np.zeros(10, x.dtype)
+    storage[positions_of(x.shape, place[3], place[4])] = x
+    return storage
 
 
 def positions_in(place):

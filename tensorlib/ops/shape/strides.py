@@ -105,9 +105,9 @@ def strided_view_vjp(g, input_shape, place):
     if found is None:
         return g.new_zeros(input_shape)
     view, own, length = found
-    room = g.new_zeros((length,)).index_add(0, view, g.reshape(-1))
+    storage = g.new_zeros((length,)).index_add(0, view, g.reshape(-1))
     sharing = g.new_zeros((length,)).index_add(0, own, g.new_ones((own.numel(),)))
-    return (room[own] / sharing[own]).reshape(input_shape)
+    return (storage[own] / sharing[own]).reshape(input_shape)
 
 
 @strided_view.jvp
@@ -116,8 +116,8 @@ def strided_view_jvp(d_input, input_shape, place):
     if found is None:
         return d_input.new_zeros(place[0])
     view, own, length = found
-    room = d_input.new_zeros((length,)).index_copy(0, own, d_input.reshape(-1))
-    return room[view].reshape(place[0])
+    storage = d_input.new_zeros((length,)).index_copy(0, own, d_input.reshape(-1))
+    return storage[view].reshape(place[0])
 
 
 @composite(tensors=("input", "src"), reference=lambda x, src, size, stride, storage_offset=None: (

@@ -1,8 +1,8 @@
 """Batching rules of operations that occur in gradients alone."""
 
 from tensorlib._core.index.batch_keys import lifted, ndim_picked
-from tensorlib.batch.rules import check_dims
-from tensorlib.batch.values import aligned, batch_of, batched, is_at
+from tensorlib.autograd.batch.rules import check_dims
+from tensorlib.autograd.batch.values import aligned, batch_of, batched, is_at
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.ops.late import operations
 

@@ -6,7 +6,7 @@ batch, whose other dims go along; slices too, as elements where the positions di
 
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.batch.values import batch_of, batched, batched_call, is_at
+from tensorlib.autograd.batch.values import batch_of, batched, batched_call, is_at
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.ops.late import operations
 from tensorlib.ops.index.indexing import fill_value, vector

@@ -1,6 +1,6 @@
 """Batching rules of linear algebra: the batch is one more leading dim."""
 
-from tensorlib.batch.values import batch_of, batched
+from tensorlib.autograd.batch.values import batch_of, batched
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.ops.late import operations
 

@@ -15,7 +15,7 @@ import numpy as np
 from tensorlib._core.base.shape import settled_dims, wrap
 from tensorlib._core.create import generator
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.batch.values import (
+from tensorlib.autograd.batch.values import (
     Batched,
     VmapInfo,
     aligned,

@@ -1,7 +1,7 @@
 """Batching rules of operations along one dim: sorting, searching, scans."""
 
-from tensorlib.batch.rules import check_dims
-from tensorlib.batch.values import aligned, batch_of, batched, is_at
+from tensorlib.autograd.batch.rules import check_dims
+from tensorlib.autograd.batch.values import aligned, batch_of, batched, is_at
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.ops.late import operations
 

@@ -1,8 +1,8 @@
 """Batched values: what `vmap` and batched derivatives run on."""
 
-from tensorlib.batch import adjoints, indexing, matrices, ordering, scattering
-from tensorlib.batch.rules import one_by_one, warn_of_loop
-from tensorlib.batch.values import (
+from tensorlib.autograd.batch import adjoints, indexing, matrices, ordering, scattering
+from tensorlib.autograd.batch.rules import one_by_one, warn_of_loop
+from tensorlib.autograd.batch.values import (
     Batched,
     Level,
     VmapInfo,

@@ -8,7 +8,7 @@ the number of the example; a mask that differs can only be written through.
 from tensorlib._core.index.batch_keys import lifted
 from tensorlib._core.index.keys import Index
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.batch.values import (
+from tensorlib.autograd.batch.values import (
     SHARED_WRITE,
     Batched,
     aligned,
