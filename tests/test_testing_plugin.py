@@ -27,6 +27,6 @@ def test_a_seeded_test_draws_the_same_and_leaves_the_states(tmp_path):
     (tmp_path / "conftest.py").write_text('pytest_plugins = ["tensorlib.testing.plugin"]\n')
     (tmp_path / "test_drawn.py").write_text(TESTS)
     said = run_python(
-        "import pytest, sys\nsys.exit(pytest.main(['-p', 'no:cacheprovider', '--rootdir', sys.argv[1],"
-        " '--tensorlib-seed', '7', sys.argv[1]]))", str(tmp_path))
+        "import pytest, sys\nfolder = sys.argv[1]\nsys.exit(pytest.main(['-p', 'no:cacheprovider', "
+        "'--rootdir', folder, '--tensorlib-seed', '7', folder]))", str(tmp_path))
     assert "3 passed" in said and "threads, seed 7" in said
