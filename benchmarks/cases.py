@@ -1,15 +1,15 @@
 """All cases, in the order of the table."""
 
 from benchmarks import (
-    graphs, kernels, layers, loading, optimizers, overhead, peaks, sequences, sparse, training,
-    transforms,
+    graphs, kernels, layers, loading, optimizers, overhead, peaks, sequences, sparse, spectra,
+    training, transforms,
 )
 from benchmarks.case import REGISTERED, Case
 
 GROUPS = {"overhead": overhead, "kernels": kernels, "layers": layers, "graph": graphs,
           "training": training, "sequences": sequences, "optimizers": optimizers,
           "loading": loading, "transforms": transforms,
-          "sparse": sparse, "memory": peaks}
+          "sparse": sparse, "spectra": spectra, "memory": peaks}
 
 
 def in_order() -> list[Case]:

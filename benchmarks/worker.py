@@ -22,13 +22,15 @@ CASES = {case.name: case for case in in_order()}
 
 def summary(result) -> dict:
     """What is compared between the libraries: the shape, the mean, some elements."""
-    array = np.asarray(result.detach().numpy())
+    array = np.asarray(result.detach().resolve_conj().numpy())
     flat = array.reshape(-1)
+    if flat.dtype.kind == "c":
+        flat = flat.view(flat.real.dtype)
     return {
         "shape": list(array.shape),
         "dtype": str(array.dtype),
         "mean": float(flat.mean(dtype=np.float64)) if flat.size else 0.0,
-        "elements": flat[:: max(1, flat.size // 64)].astype(float).tolist(),
+        "elements": flat[:: max(1, flat.size // 64) | 1].astype(float).tolist(),
     }
 
 

@@ -96,7 +96,8 @@ globals().update(_dtypes.BY_NAME)
 globals().update(
     half=_dtypes.BY_NAME["float16"], float=_dtypes.BY_NAME["float32"],
     double=_dtypes.BY_NAME["float64"], short=_dtypes.BY_NAME["int16"],
-    int=_dtypes.BY_NAME["int32"], long=_dtypes.BY_NAME["int64"])
+    int=_dtypes.BY_NAME["int32"], long=_dtypes.BY_NAME["int64"],
+    cfloat=_dtypes.BY_NAME["complex64"], cdouble=_dtypes.BY_NAME["complex128"])
 
 newaxis = None          # as in NumPy: `x[:, newaxis]` has a dim of size 1 more
 
@@ -109,6 +110,7 @@ array_api = _later("tensorlib.array_api")
 backends = _later("tensorlib.backends")
 compiler = _later("tensorlib.compiler")
 cuda = _later("tensorlib.cuda")
+fft = _later("tensorlib.fft")
 jit = _later("tensorlib.jit")
 linalg = _later("tensorlib.linalg")
 mps = _later("tensorlib.mps")

@@ -76,6 +76,7 @@ from tensorlib.shell import backends as backends
 from tensorlib.shell import compiler as compiler
 from tensorlib.shell import cuda as cuda
 from tensorlib.shell import einops as einops
+from tensorlib.shell import fft as fft
 from tensorlib.shell import jit as jit
 from tensorlib.shell import memory as memory
 from tensorlib.shell import mps as mps
@@ -127,6 +128,10 @@ from tensorlib.utils.collect_env import show_config as show_config
 __version__: _str
 bfloat16: _dtype
 bool: _dtype
+cdouble: _dtype
+cfloat: _dtype
+complex128: _dtype
+complex64: _dtype
 double: _dtype
 e: _float
 float16: _dtype
@@ -150,13 +155,13 @@ uint64: _dtype
 uint8: _dtype
 
 def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The absolute value of each element."""
+    """The absolute value of each element, real also for complex ones."""
 
 def abs_(input: Tensor) -> Tensor:
     """In-place form of `abs`."""
 
 def absolute(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The absolute value of each element."""
+    """The absolute value of each element, real also for complex ones."""
 
 def acos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The arccosine of each element, in [0, pi]; NaN outside [-1, 1]."""
@@ -255,7 +260,7 @@ def aminmax(
     """`amin` and `amax` as a named tuple (min, max)."""
 
 def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The angle in the plane of complex numbers: 0 or, for negative numbers, pi; NaN for NaN."""
+    """The angle in the plane of complex numbers: of real ones 0 or, for negative ones, pi."""
 
 def any(
     input: Tensor, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None =
@@ -522,7 +527,7 @@ def cholesky_solve(
     input: Tensor, input2: Tensor, upper: _bool = False, *, out: Tensor | None = None
 ) -> Tensor:
     """The X of A @ X = input for the A whose Cholesky factor is input2 (with `upper`,
-    input2.mT)."""
+    input2.mH)."""
 
 def chunk(input: Tensor, chunks: _int, dim: _Sizes = 0) -> tuple[Tensor, ...]:
     """Views of `input` cut along a dim in at most `chunks` pieces of one size, the last smaller."""
@@ -570,6 +575,9 @@ def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Ten
 def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) -> Tensor:
     """All combinations of r elements of a vector, as rows."""
 
+def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The complex numbers of these real and imaginary parts, with broadcasting."""
+
 def concat(tensors: Sequence[Tensor], dim: _Sizes = 0, *, out: Tensor | None = None) -> Tensor:
     """The tensors joined along a dim that is there."""
 
@@ -577,10 +585,10 @@ def concatenate(tensors: Sequence[Tensor], dim: _Sizes = 0, *, out: Tensor | Non
     """The tensors joined along a dim that is there."""
 
 def conj(input: Tensor) -> Tensor:
-    """The conjugate complex numbers: `input` itself, which is real."""
+    """The conjugate of each element; of a real tensor the tensor itself."""
 
 def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The conjugate complex numbers: `input` itself, which is real."""
+    """The conjugate of each element; of a real tensor the tensor itself."""
 
 def conj_physical_(input: Tensor) -> Tensor:
     """In-place form of `conj_physical`."""
@@ -859,7 +867,7 @@ def flipud(input: Tensor) -> Tensor:
     """A copy with the order of rows reversed."""
 
 def float_power(input: Tensor, exponent: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
-    """`input` to the power of `exponent`, with broadcasting, in float64."""
+    """`input` to the power of `exponent`, with broadcasting, in float64 or complex128."""
 
 def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The largest whole number not above each element."""
@@ -1041,6 +1049,9 @@ def igamma(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
 def igammac(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The regularized upper incomplete gamma function, 1 - `igamma`, with broadcasting."""
 
+def imag(input: Tensor) -> Tensor:
+    """The imaginary part, as a view."""
+
 def index_add(
     input: Tensor, dim: _Sizes, index: Tensor, source: Tensor, *, alpha: _Number = 1
 ) -> Tensor:
@@ -1075,10 +1086,10 @@ def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of square matrices: see `linalg.inv`."""
 
 def is_complex(input: Tensor) -> _bool:
-    """False: no dtype is complex."""
+    """Whether the dtype is a complex one."""
 
 def is_conj(input: Tensor) -> Tensor:
-    """False: there are no complex tensors, whose conjugation could wait."""
+    """False: `conj` gives values, and no tensor's conjugation waits."""
 
 def is_floating_point(input: Tensor) -> _bool:
     """Whether the dtype is a floating one."""
@@ -1126,7 +1137,14 @@ def isposinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether each element is infinity, as bool."""
 
 def isreal(input: Tensor) -> Tensor:
-    """True for each element: no dtype is complex."""
+    """Whether each element is real: of imaginary part 0, or of a real dtype."""
+
+def istft(
+    input: Tensor, n_fft: Any, hop_length: Any = None, win_length: Any = None, window: Any = None,
+    center: _bool = True, normalized: _bool = False, onesided: Any = None, length: _int | None =
+    None, return_complex: _bool = False
+) -> Tensor:
+    """The inverse of `stft`: the signal whose parts come nearest to spectra, by least squares."""
 
 def kaiser_window(
     window_length: _int, periodic: _bool = True, beta: _Number = 12.0, *, dtype: _DType | None =
@@ -1579,6 +1597,9 @@ def poisson_nll_loss(
 ) -> Tensor:
     """The negative log-likelihood of counts of a Poisson distribution: mean, sum or each."""
 
+def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The complex numbers of these absolute values and angles."""
+
 def polygamma(n: _int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The derivative of `digamma` of order `n`, a whole number, for each element."""
 
@@ -1672,7 +1693,7 @@ def ravel(input: Tensor) -> Tensor:
     """`input` as a vector: a view of what is contiguous, else a copy."""
 
 def real(input: Tensor) -> Tensor:
-    """The real part, which is `input` itself."""
+    """The real part, as a view; of a real tensor the tensor itself."""
 
 def reciprocal(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """One over each element."""
@@ -1823,7 +1844,7 @@ def set_rng_state(new_state: Tensor) -> None:
     """None, after the default generator took on a state that `get_rng_state` gave."""
 
 def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """-1, 0 or 1 by the sign of each element; 0 for NaN."""
+    """Each element over its absolute value, and 0 at 0; of a real tensor the sign."""
 
 def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """1 / (1 + exp(-input)) for each element."""
@@ -1918,6 +1939,13 @@ def std_mean(
 ) -> tuple[Tensor, Tensor]:
     """The pair of `std` and `mean`."""
 
+def stft(
+    input: Tensor, n_fft: Any, hop_length: Any = None, win_length: Any = None, window: Any = None,
+    center: _bool = True, pad_mode: _str = 'reflect', normalized: _bool = False, onesided: Any =
+    None, return_complex: Any = None, align_to_window: Any = None
+) -> Tensor:
+    """The Fourier transforms of parts of a signal, `hop_length` apart: what is heard, and when."""
+
 def sub(
     input: Tensor | _Number, other: Tensor | _Number, *, alpha: _Number = 1, out: Tensor | None =
     None
@@ -1939,7 +1967,7 @@ def sum(
 def svd(
     input: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: Tensor | None = None
 ) -> Any:
-    """The singular value decomposition as a named tuple (U, S, V): `linalg.svd` with V for V.mT."""
+    """The singular value decomposition as a named tuple (U, S, V): `linalg.svd` with V for V.mH."""
 
 def svd_lowrank(A: Tensor, q: _int = 6, niter: _int = 2, M: Any = None) -> Tensor:
     """The q largest singular values, with their vectors: (U, S, V), A is about U @ diag(S) @
@@ -2105,8 +2133,14 @@ def var_mean(
 ) -> tuple[Tensor, Tensor]:
     """The pair of `var` and `mean`."""
 
-def vdot(input: Tensor, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
-    """Inner product of two vectors."""
+def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Inner product of two vectors, of which the first is conjugated."""
+
+def view_as_complex(input: Tensor) -> Tensor:
+    """Pairs of real and imaginary parts as complex numbers, as a view."""
+
+def view_as_real(input: Tensor) -> Tensor:
+    """Complex numbers as pairs of their real and imaginary parts, as a view."""
 
 def vsplit(
     input: Tensor, indices_or_sections: Any = None, *, indices: Tensor | None = None, sections: Any

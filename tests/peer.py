@@ -113,7 +113,7 @@ def run(call, library, *args):
 def flat(results):
     if isinstance(results, (tuple, list)):
         return [one for each in results for one in flat(each)]
-    if isinstance(results, (bool, int, float)):
+    if isinstance(results, (bool, int, float, complex)):
         return [(type(results).__name__, (), np.asarray(results))]
     return [(name_of(results.dtype), tuple(results.shape), values_of(results))]
 

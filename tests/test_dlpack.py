@@ -196,8 +196,6 @@ def test_a_capsule_may_outlive_the_interpreter():
     (lambda: tl.to_dlpack([1]), TypeError, "to_dlpack"),
     (lambda: tl.from_dlpack([1]), TypeError, "__dlpack__"),
     (lambda: tl.from_dlpack(np.ones(2), device="cuda"), RuntimeError, "CUDA"),
-    (lambda: tl.from_dlpack(np.ones(2, "c8")), BufferError, "complex64"),
-    (lambda: tl.from_dlpack(np.ones(2, "c8")), BufferError, "complex64"),
 ])
 def test_what_cannot_be_shared_is_an_error(call, error, message):
     with pytest.raises(error, match=message):

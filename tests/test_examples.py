@@ -28,6 +28,7 @@ SHORT = {
     "digits_vae": ["--epochs", "2", "--hidden", "16"],
     "digits_zoo": ["--epochs", "1", "--scans", "24"],
     "gaussian_process": ["--steps", "4", "--points", "20"],
+    "hologram": ["--steps", "3", "--size", "32"],
     "ode_parameters": ["--steps", "3", "--counts", "8"],
     "physics_informed": ["--steps", "5", "--points", "16"],
     "sine_lstm": ["--steps", "1", "--hidden", "4", "--waves", "3"],

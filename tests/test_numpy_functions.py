@@ -164,6 +164,14 @@ CASES |= {
     np.triu: [(np.triu, M), (lambda x: np.triu(x, 1), C), (np.triu, V)],
 }
 
+CASES |= {f: [(f, V), (lambda x, f=f: f(x, 3, axis=0, norm="ortho"), M)]
+          for f in (np.fft.fft, np.fft.ifft, np.fft.rfft, np.fft.irfft, np.fft.hfft, np.fft.ihfft)}
+CASES |= {f: [(f, M), (lambda x, f=f: f(x, axes=(0, 1)), C)]
+          for f in (np.fft.fft2, np.fft.ifft2, np.fft.rfft2, np.fft.irfft2, np.fft.fftn,
+                    np.fft.ifftn, np.fft.rfftn, np.fft.irfftn)}
+CASES |= {f: [(f, V), (lambda x, f=f: f(x, axes=1), M)]
+          for f in (np.fft.fftshift, np.fft.ifftshift)}
+
 # what has no value to compare: texts
 TEXTS = {np.array_repr, np.array_str, np.array2string}
 

@@ -23,7 +23,7 @@ INTS = np.array([3, 1, 3, 0, 1, 5])
 # Calls whose result would have a gradient, by the name that the error gives.
 LOSING = [
     ("numpy.sort", np.sort, V), ("numpy.median", np.median, V), ("numpy.spacing", np.spacing, V),
-    ("numpy.fft.fft", np.fft.fft, V), ("numpy.linalg.svd", np.linalg.svd, M),
+    ("numpy.linalg.svd", np.linalg.svd, M),
     ("numpy.linalg.inv", np.linalg.inv, M), ("numpy.linalg.solve", np.linalg.solve, M, M[0]),
     ("numpy.linalg.eigh", np.linalg.eigh, M + M.T), ("numpy.linalg.det", np.linalg.det, M),
     ("numpy.einsum", lambda x, y: np.einsum("ij,jk", x, y), M, M),
@@ -231,8 +231,7 @@ def test_none_beside_a_tensor():
 
 def test_complex_arrays_beside_plain_tensors():
     assert np.array_equal(1j * V * plain(W), 1j * V * W)
-    with pytest.raises(TypeError):
-        1j * V * leaf(W)
+    assert (1j * V * leaf(W)).requires_grad
 
 
 def test_the_conversions_of_numpy_give_arrays_unless_a_gradient_is_asked_for():

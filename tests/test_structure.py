@@ -19,14 +19,15 @@ PACKAGE = ROOT / "tensorlib"
 # it names is there for the floors above it, which use public names only.
 FLOORS = [
     "_kernels", "_core", "ops", "linalg", "autograd", "func", "utils", "io", "graph",
-    "program", "onnx", "profiler", "public", "special", "sparse", "distributions",
+    "program", "onnx", "profiler", "public", "special", "fft", "sparse", "distributions",
     "distributed", "nn", "optim", "utils.data", "io.files", "datasets", "sharding", "shell",
     "testing",
 ]
 # Modules that lie where PyTorch has them, or in the shell, and are floors of their own.
 ELSEWHERE = {"tensorlib.utils.data.datasets": "datasets",         # which reads files as data
              "tensorlib.utils.data": "utils.data", "tensorlib.io.files": "io.files",
-             "tensorlib.special": "special", "tensorlib.utils.tensorboard": "utils.data",
+             "tensorlib.special": "special", "tensorlib.fft": "fft",
+             "tensorlib.utils.tensorboard": "utils.data",
              # what shards models and optimisers, above the floors of these
              **{f"tensorlib.distributed.{name}": "sharding" for name in (
                  "algorithms", "checkpoint", "fsdp", "optim")}}
@@ -338,7 +339,7 @@ ASKING = {
     "_core/index/keys.pyx": (1, "positions that differ, written to a shared tensor"),
     "_core/tensor/properties.pyx": (1, "the attribute itself"),
     "linalg/checks.py": (1, "decides by the elements of all examples"),
-    "linalg/inverses.py": (1, "moves what is singular among all examples"),
+    "linalg/determinants.py": (1, "moves what is singular among all examples"),
     "nn/functional/norms.py": (1, "an error that tells of running statistics"),
     "ops/create/random.py": (1, "parameters of a draw for all examples"),
     "ops/index/indexing.py": (2, "positions that are no attribute, but differ"),

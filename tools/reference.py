@@ -29,6 +29,7 @@ MODULES = [
     ("tensorlib.linalg", "Linear algebra: tensorlib.linalg", ""),
     ("tensorlib.array_api", "The array API standard: tensorlib.array_api",
      "[array_api.md](array_api.md) introduces it."),
+    ("tensorlib.fft", "Fourier transforms: tensorlib.fft", "[fft.md](fft.md) introduces them."),
     ("tensorlib.special", "Special functions: tensorlib.special", ""),
     ("tensorlib.distributions", "Distributions: tensorlib.distributions", ""),
     ("tensorlib.nn", "Modules: tensorlib.nn", "[modules.md](modules.md) introduces them."),

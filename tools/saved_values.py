@@ -3,7 +3,7 @@
 import tensorlib as tl
 from tensorlib.ops import registry
 from tensorlib.testing.catalogue import (
-    call, facts_named, kept_bytes, kept_names, leaves, outputs, samples,
+    call, dtypes_taken, facts_named, kept_bytes, kept_names, leaves, outputs, samples,
 )
 
 INTRODUCTION = """\
@@ -99,7 +99,7 @@ def keeps(op):
 def example(op):
     """The largest sample of an operation that has a gradient, as leaves, and its results."""
     for sample in sorted(samples(op), key=lambda sample: -sample.arrays[0].size):
-        given, _ = leaves(op, sample, "float32")
+        given, _ = leaves(op, sample, "float32" if "float32" in dtypes_taken(op) else "complex64")
         results = outputs(call(op, given))
         if any(x.requires_grad for x in results):
             return given, results

@@ -99,8 +99,8 @@ UNDECLARED = ("tensorlib.array_api", "tensorlib.distributions", "tensorlib.progr
               "tensorlib.accelerator", "tensorlib.distributed", "tensorlib.jit", "tensorlib.mps",
               "tensorlib.random", "tensorlib.xpu", "tensorlib.profiler",
               "tensorlib.utils.benchmark", "tensorlib.utils.dlpack", "tensorlib.version")
-GATHERING = ["tensorlib.special"]          # modules that do as packages do
-DECLARING = ["tensorlib.linalg", "tensorlib.nn.functional", "tensorlib.special"]
+GATHERING = ["tensorlib.fft", "tensorlib.special"]          # modules that do as packages do
+DECLARING = ["tensorlib.fft", "tensorlib.linalg", "tensorlib.nn.functional", "tensorlib.special"]
 GATHERED = {"registry": "from tensorlib._core.graph.op import registry as registry"}
 CALLS = {"Op": ["def __call__(self, *args: Any, **kwargs: Any) -> Any: ..."],
          "RemovableHandle": ["def __enter__(self) -> RemovableHandle: ...",

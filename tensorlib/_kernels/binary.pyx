@@ -9,9 +9,9 @@ from libc.stdint cimport (
 
 from tensorlib._kernels.products cimport strong_product
 from tensorlib._kernels.vecmath cimport (
-    bits32, bits64, floating, from_bits32, from_bits64, infinity, magnitude, product_error, sqrt,
-    with_sign)
+    bits32, bits64, floating, from_bits32, from_bits64, infinity, magnitude, sqrt, with_sign)
 from tensorlib._kernels.vecmath_exp cimport exp2
+from tensorlib._kernels.vecmath_hypot cimport hypotenuse
 from tensorlib._kernels.vecmath_pow cimport is_ordinary, pow, pow_ordinary
 
 ctypedef fused number:
@@ -223,24 +223,6 @@ cdef inline bint all_ordinary_to(const floating* a, floating e, Py_ssize_t start
 
 
 # ---- of signs and magnitudes ---------------------------------------------------------------------
-
-cdef inline double hypotenuse(double a, double b) noexcept nogil:
-    """sqrt(a**2 + b**2), corrected by the error of its square
-
-    Source: Borges, "An Improved Algorithm for hypot(a,b)", arXiv:1904.09481 (2019).
-    """
-    cdef double x = magnitude(a), y = magnitude(b), one = 1, inf = infinity(one), scale = 1, rest
-    cdef double most = x if x >= y else y, least = y if x >= y else x, root
-    scale = 2.409919865102884e-181 if most > 1e150 else scale          # 2**-600
-    scale = 4.149515568880993e+180 if most < 1e-150 else scale         # 2**600
-    most, least = most * scale, least * scale
-    root = sqrt(most * most + least * least)
-    rest = (most - root) * (most + root) + least * least
-    rest = rest + product_error(least, least, least * least)
-    root = root + rest / (root + root) if root > 0 else root
-    root = root / scale
-    return inf if (x == inf) | (y == inf) else root
-
 
 cdef void hypot_run(const floating* a, const floating* b, floating* y,
                     Py_ssize_t n) noexcept nogil:

@@ -5,7 +5,8 @@ round to nearest even, once, from whatever type. Floating point to integer trunc
 fit, and NaN, becomes the smallest int32 or int64, as on x86, of which shorter integers keep the
 low bits. So does uint32 of an int64; a uint64 is the uint64 or the int64 that the number fits in,
 2**63 for NaN and 0 beyond. Anything to bool is `x != 0`, so NaN is True. A bool is any byte, since
-memory that others made has others than 0 and 1: what is not 0 counts as 1.
+memory that others made has others than 0 and 1: what is not 0 counts as 1. A complex number is two
+floating ones, the real part first; what is real is cast to and from that part.
 """
 
 from libc.stdint cimport (
@@ -200,6 +201,43 @@ cdef void cast_bool_run(const source* x, uint8_t* y, Py_ssize_t n) noexcept nogi
             y[i] = x[i] != 0
 
 
+cdef void cast_to_complex_run(const source* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := x + 0i"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        if source is half:
+            put(half_value(x[i].bits), &y[2 * i])
+        elif source is brain:
+            put(from_bits32(<uint32_t>x[i].bits << 16), &y[2 * i])
+        elif source is truth:
+            put(<uint8_t>(x[i].byte != 0), &y[2 * i])
+        else:
+            put(x[i], &y[2 * i])
+        y[2 * i + 1] = 0
+
+
+cdef void cast_real_part_run(const floating* x, target* y, Py_ssize_t n) noexcept nogil:
+    """y := the real part of x"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        put(x[2 * i], &y[i])
+
+
+cdef void cast_complex_bool_run(const floating* x, uint8_t* y, Py_ssize_t n) noexcept nogil:
+    """y := x != 0"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = (x[2 * i] != 0) | (x[2 * i + 1] != 0)
+
+
+cdef void cast_complex_run(const number* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := x, both complex"""
+    cdef Py_ssize_t i
+    if number is float or number is double:
+        for i in range(2 * n):
+            y[i] = <floating>x[i]
+
+
 SIGNED = {"uint16": "int16", "uint32": "int32", "uint64": "int64"}
 
 
@@ -273,6 +311,7 @@ def table():
              for source_dtype, addresses in casts.items()
              for target_dtype, address in zip(dtypes, addresses)}
     found.update(unsigned_casts(found))
+    found.update(complex_casts())
     return [("cast", (source_dtype,), target_dtype, address)
             for (source_dtype, target_dtype), address in found.items()]
 
@@ -319,4 +358,80 @@ def unsigned_casts(found):
             else:
                 casts[pair] = found[SIGNED.get(source_dtype, source_dtype),
                                     SIGNED.get(target_dtype, target_dtype)]
+    return casts
+
+
+def complex_casts():
+    """The casts from and to complex64 and complex128, by their dtypes; uint16 has the low bits of
+    the integers that int16 has."""
+    to_single = {
+        "uint8": <size_t>&cast_to_complex_run[uint8_t, float],
+        "int8": <size_t>&cast_to_complex_run[int8_t, float],
+        "int16": <size_t>&cast_to_complex_run[int16_t, float],
+        "int32": <size_t>&cast_to_complex_run[int32_t, float],
+        "int64": <size_t>&cast_to_complex_run[int64_t, float],
+        "uint16": <size_t>&cast_to_complex_run[uint16_t, float],
+        "uint32": <size_t>&cast_to_complex_run[uint32_t, float],
+        "uint64": <size_t>&cast_to_complex_run[uint64_t, float],
+        "float16": <size_t>&cast_to_complex_run[half, float],
+        "bfloat16": <size_t>&cast_to_complex_run[brain, float],
+        "float32": <size_t>&cast_to_complex_run[float, float],
+        "float64": <size_t>&cast_to_complex_run[double, float],
+        "bool": <size_t>&cast_to_complex_run[truth, float],
+    }
+    to_double = {
+        "uint8": <size_t>&cast_to_complex_run[uint8_t, double],
+        "int8": <size_t>&cast_to_complex_run[int8_t, double],
+        "int16": <size_t>&cast_to_complex_run[int16_t, double],
+        "int32": <size_t>&cast_to_complex_run[int32_t, double],
+        "int64": <size_t>&cast_to_complex_run[int64_t, double],
+        "uint16": <size_t>&cast_to_complex_run[uint16_t, double],
+        "uint32": <size_t>&cast_to_complex_run[uint32_t, double],
+        "uint64": <size_t>&cast_to_complex_run[uint64_t, double],
+        "float16": <size_t>&cast_to_complex_run[half, double],
+        "bfloat16": <size_t>&cast_to_complex_run[brain, double],
+        "float32": <size_t>&cast_to_complex_run[float, double],
+        "float64": <size_t>&cast_to_complex_run[double, double],
+        "bool": <size_t>&cast_to_complex_run[truth, double],
+    }
+    from_single = {
+        "bool": <size_t>&cast_complex_bool_run[float],
+        "uint8": <size_t>&cast_real_part_run[float, uint8_t],
+        "int8": <size_t>&cast_real_part_run[float, int8_t],
+        "int16": <size_t>&cast_real_part_run[float, int16_t],
+        "int32": <size_t>&cast_real_part_run[float, int32_t],
+        "int64": <size_t>&cast_real_part_run[float, int64_t],
+        "uint16": <size_t>&cast_real_part_run[float, int16_t],
+        "uint32": <size_t>&cast_real_part_run[float, uint32_t],
+        "uint64": <size_t>&cast_real_part_run[float, uint64_t],
+        "float16": <size_t>&cast_real_part_run[float, half],
+        "bfloat16": <size_t>&cast_real_part_run[float, brain],
+        "float32": <size_t>&cast_real_part_run[float, float],
+        "float64": <size_t>&cast_real_part_run[float, double],
+    }
+    from_double = {
+        "bool": <size_t>&cast_complex_bool_run[double],
+        "uint8": <size_t>&cast_real_part_run[double, uint8_t],
+        "int8": <size_t>&cast_real_part_run[double, int8_t],
+        "int16": <size_t>&cast_real_part_run[double, int16_t],
+        "int32": <size_t>&cast_real_part_run[double, int32_t],
+        "int64": <size_t>&cast_real_part_run[double, int64_t],
+        "uint16": <size_t>&cast_real_part_run[double, int16_t],
+        "uint32": <size_t>&cast_real_part_run[double, uint32_t],
+        "uint64": <size_t>&cast_real_part_run[double, uint64_t],
+        "float16": <size_t>&cast_real_part_run[double, half],
+        "bfloat16": <size_t>&cast_real_part_run[double, brain],
+        "float32": <size_t>&cast_real_part_run[double, float],
+        "float64": <size_t>&cast_real_part_run[double, double],
+    }
+    casts = {
+        ("complex64", "complex64"): <size_t>&cast_complex_run[float, float],
+        ("complex64", "complex128"): <size_t>&cast_complex_run[float, double],
+        ("complex128", "complex64"): <size_t>&cast_complex_run[double, float],
+        ("complex128", "complex128"): <size_t>&cast_complex_run[double, double],
+    }
+    casts.update(((name, "complex64"), address) for name, address in to_single.items())
+    casts.update(((name, "complex128"), address) for name, address in to_double.items())
+    casts.update((("complex64", name), address) for name, address in from_single.items())
+    casts.update((("complex128", name), address) for name, address in from_double.items())
     return casts

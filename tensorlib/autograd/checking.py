@@ -1,23 +1,26 @@
 """`gradcheck` and `gradgradcheck`: gradients held against two-sided finite differences.
 
 The Jacobian of output y with respect to input x is a matrix with a row for each element of x and a
-column for each element of y. The numerical one is (fn(x + eps) - fn(x - eps)) / (2 eps) row by row;
-the analytical one is a backward sweep column by column, or forward mode row by row.
+column for each element of y. A complex number counts as two, its real and its imaginary part: a
+sweep that begins with i has the gradient of an imaginary part. The numerical one is
+(fn(x + eps) - fn(x - eps)) / (2 eps) row by row; the analytical one is a backward sweep column by
+column, or forward mode row by row.
 """
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from tensorlib._core.arrays.convert import tensor
-from tensorlib._core.base.dtypes import BY_NAME
+from tensorlib._core.base.dtypes import BY_NAME, has_gradients
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.gradients import grad as gradient_of
-from tensorlib.autograd.jacobians import columns_of, rows_of
+from tensorlib.autograd.jacobians import alone, columns_of, rows_of, stack, together
 from tensorlib.autograd.transform import Recording
 
-float64 = BY_NAME["float64"]
+PRECISE = BY_NAME["float64"], BY_NAME["complex128"]
 
 Function = Callable[..., Tensor | Sequence[Tensor]]
 
@@ -45,9 +48,10 @@ def gradcheck(
 ) -> bool:
     """True where the gradients of `fn` equal finite differences for all inputs that require grad.
 
-    `fn` takes the inputs and returns a Tensor or a sequence of Tensors; outputs that are not
-    floating are left out. Inputs that require grad are float64 and do not overlap themselves; each
-    of their elements is moved by eps in place and put back. Equal means
+    `fn` takes the inputs and returns a Tensor or a sequence of Tensors; outputs that are neither
+    floating nor complex are left out. Inputs that require grad are float64 or complex128 and do not
+    overlap themselves; each of their elements, or each of its parts, is moved by eps in place and
+    put back. Equal means
     |analytical - numerical| <= atol + rtol * |numerical|; two sweeps may differ by `nondet_tol`.
 
     check_backward_ad, check_forward_ad: which mode is checked; at least one. check_batched_grad,
@@ -184,15 +188,54 @@ def _recorded(fn, inputs, positions, forward_mode):
 def _batched_jacobians(fn, inputs, positions):
     """By one sweep of a batch of gradients for each output."""
     recording = _recorded(fn, inputs, positions, forward_mode=False)
-    return [_matrices(rows_of(recording, place, batched=True), out, recording.inputs)
-            for place, out in enumerate(recording.outputs)]
+    found = []
+    for place, out in enumerate(recording.outputs):
+        if any(x.is_complex() for x in (out, *recording.inputs)):
+            found.append(_by_directions(
+                lambda g, place=place: recording.pull(
+                    alone(g, place, len(recording.outputs)), True), out, recording.inputs, True))
+        else:
+            found.append(_matrices(rows_of(recording, place, batched=True), out, recording.inputs))
+    return found
 
 
 def _forward_jacobians(fn, inputs, positions, batched):
     """By forward mode, an element of an input at a time or all at once."""
     recording = _recorded(fn, inputs, positions, forward_mode=True)
+    if any(x.is_complex() for x in (*recording.outputs, *recording.inputs)):
+        path, n = recording.path(), len(recording.inputs)
+        return [list(found) for found in zip(*[
+            [matrix.T for matrix in _by_directions(
+                lambda d, place=place: recording.push(path, alone(d, place, n)), x,
+                recording.outputs, batched)]
+            for place, x in enumerate(recording.inputs)])]
     return [_matrices(found, out, recording.inputs)
             for found, out in zip(columns_of(recording, batched), recording.outputs)]
+
+
+def _by_directions(run, x, others, batched):
+    """What `run` gives for each direction of x, as the columns of a matrix for each of `others`.
+
+    The directions of a complex tensor are the ones and the i's."""
+    directions = tensor(_basis(x), dtype=x.dtype)
+    if not len(directions):
+        return [np.zeros((_reals(like).size, 0)) for like in others]
+    found = together(run, directions) if batched else [
+        stack(column) for column in zip(*map(run, directions.unbind(0)))]
+    return [np.stack([_reals(each) for each in column]).T for column in found]
+
+
+def _basis(x):
+    """An array of the directions of a tensor, along its first dim."""
+    n = x.numel()
+    basis = np.eye(2 * n).view(np.complex128) if x.is_complex() else np.eye(n)
+    return basis.reshape(basis.shape[0], *x.shape)
+
+
+def _reals(x):
+    """The elements of a tensor in a row, those of a complex one as their parts: a copy."""
+    values = x.detach().resolve_conj().numpy().reshape(-1).copy()
+    return values.view(np.float64) if values.dtype.kind == "c" else values
 
 
 def _matrices(jacobians, out, inputs):
@@ -230,13 +273,12 @@ def _compare_one(jacobian, numerical, output_index, position, kind, atol, rtol):
 
 def _analytical(output, checked, positions):
     """The Jacobians of one output with respect to each checked input, from backward sweeps."""
-    jacobians = [np.zeros((x.numel(), output.numel())) for x in checked]
+    basis = _basis(output)
+    jacobians = [np.zeros((len(_reals(x)), len(basis))) for x in checked]
     if not output.requires_grad:
         return jacobians
-    for column in range(output.numel()):
-        one_hot = np.zeros(output.numel())
-        one_hot[column] = 1.0
-        g = tensor(one_hot.reshape(tuple(output.shape)), dtype=output.dtype)
+    for column, direction in enumerate(basis):
+        g = tensor(direction, dtype=output.dtype)
         grads = gradient_of(output, checked, g, retain_graph=True, allow_unused=True)
         for jacobian, grad, x, position in zip(jacobians, grads, checked, positions):
             if grad is None:
@@ -246,7 +288,7 @@ def _analytical(output, checked, positions):
                     f"gradcheck: the gradient of input {position} is {grad.dtype} of shape "
                     f"{tuple(grad.shape)}, but the input is {x.dtype} of shape {tuple(x.shape)}"
                 )
-            jacobian[:, column] = grad.detach().numpy().reshape(-1)
+            jacobian[:, column] = _reals(grad)
     return jacobians
 
 
@@ -254,12 +296,13 @@ def _numerical(fn, inputs, position, eps):
     """The Jacobians of every output with respect to one input, from finite differences."""
     moved = inputs[position].detach()  # shares memory, so that writes to it move the input itself
     rows = []
-    for index in np.ndindex(*moved.shape):
+    steps = (eps, eps * 1j) if moved.is_complex() else (eps,)
+    for index, step in itertools.product(np.ndindex(*moved.shape), steps):
         value = moved[index].item()
         try:
-            moved[index] = value + eps
+            moved[index] = value + step
             above = _flat_values(fn(*inputs))
-            moved[index] = value - eps
+            moved[index] = value - step
             below = _flat_values(fn(*inputs))
         finally:
             moved[index] = value
@@ -281,9 +324,10 @@ def _checked_positions(name, inputs):
         )
     for position in positions:
         x = inputs[position]
-        if x.dtype != float64:
+        if x.dtype not in PRECISE:
             raise ValueError(
-                f"{name}: input {position} is {x.dtype}; finite differences need tensorlib.float64"
+                f"{name}: input {position} is {x.dtype}; finite differences need "
+                f"{' or '.join(map(str, PRECISE))}"
             )
         if any(size > 1 and stride == 0 for size, stride in zip(x.shape, x.stride())):
             raise ValueError(
@@ -294,7 +338,7 @@ def _checked_positions(name, inputs):
 
 
 def _floating(outputs):
-    return [output for output in _tuple(outputs) if output.is_floating_point()]
+    return [output for output in _tuple(outputs) if has_gradients(output.dtype)]
 
 
 def _differentiable(outputs):
@@ -303,17 +347,19 @@ def _differentiable(outputs):
 
 def _flat_values(outputs):
     # A copy: an output may be a view of the input that is about to be moved.
-    return [output.detach().numpy().reshape(-1).copy() for output in _floating(outputs)]
+    return [_reals(output) for output in _floating(outputs)]
 
 
 def _random_like(outputs):
     rng = np.random.default_rng(0)
     return tuple(
-        tensor(
-            rng.uniform(-1.0, 1.0, tuple(output.shape)), dtype=output.dtype, requires_grad=True
-        )
-        for output in outputs
-    )
+        tensor(_random(rng, output), dtype=output.dtype, requires_grad=True) for output in outputs)
+
+
+def _random(rng, like):
+    """An array of random numbers of the shape of a tensor."""
+    values = rng.uniform(-1.0, 1.0, tuple(like.shape))
+    return values + 1j * rng.uniform(-1.0, 1.0, tuple(like.shape)) if like.is_complex() else values
 
 
 def _tuple(values):

@@ -9,6 +9,7 @@ computes are kept until it ends, and `backward` within it needs `retain_graph=Tr
 import threading
 from typing import NamedTuple
 
+from tensorlib._core.base.dtypes import has_gradients
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.explained import explain
 from tensorlib._core.base.settings import AttributeSwap, Setting
@@ -121,7 +122,7 @@ def make_dual(tensor, tangent, *, level=None):
     for name, x in (("tensor", tensor), ("tangent", tangent)):
         if not isinstance(x, Tensor):
             raise TypeError(f"make_dual: {name} must be a Tensor, got {type_name(x)}")
-        if not x.is_floating_point():
+        if not has_gradients(x.dtype):
             raise ValueError(f"make_dual: Expected {name} to be floating point, but got: {x.dtype}")
     current = checked_level("make_dual", level)
     if (tensor.shape, tensor.dtype) != (tangent.shape, tangent.dtype):

@@ -2,6 +2,7 @@
 
 import functools
 
+from tensorlib._core.base.dtypes import has_gradients
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.explained import explain
 from tensorlib._core.graph.op import Op
@@ -264,7 +265,7 @@ def run_backward(cls, node, g):
     if ctx.materialize_grads:
         gs = tuple(
             FUNCTIONS["zeros"](like[0], dtype=like[1])
-            if x is None and like is not None and like[1].is_floating_point else x
+            if x is None and like is not None and has_gradients(like[1]) else x
             for x, like in zip(gs, ctx._shapes))
     wanted = dict(zip(ctx._places, wanted_inputs(node)))
     ctx.needs_input_grad = tuple(wanted.get(i, False) for i in range(ctx._n_args))
@@ -299,7 +300,7 @@ def run_jvp(cls, node, tangents):
     if ctx.materialize_grads:
         tangents = tuple(
             FUNCTIONS["zeros"](like[0], dtype=like[1])
-            if x is None and like[1].is_floating_point else x
+            if x is None and has_gradients(like[1]) else x
             for x, like in zip(tangents, [input_facts(node, i) for i in range(len(tangents))]))
     by_place = dict(zip(ctx._places, tangents))
     ctx._node, ctx._layout = node, ctx._jvp_layout

@@ -1,7 +1,7 @@
 """`backward()` and `grad()`: they check their arguments and run the sweep."""
 
 from tensorlib._core.arrays.operands cimport scalar_tensor
-from tensorlib._core.base.dtypes cimport FLOAT32
+from tensorlib._core.base.dtypes cimport COMPLEX_KIND, FLOAT32, KIND
 from tensorlib._core.base.shape cimport LARGEST, items
 from tensorlib._core.graph.node cimport Node, gradient_node
 from tensorlib._core.sweep.state cimport nodes_below
@@ -31,6 +31,10 @@ cdef Tensor first_gradient(Tensor root, object gradient, int i):
             raise RuntimeError(
                 "backward: grad can be implicitly created only for scalar outputs; "
                 f"the tensor has shape {tuple(root.shape)}, so pass its gradient")
+        if KIND[root.type] == COMPLEX_KIND:
+            raise RuntimeError(
+                "backward: grad can be implicitly created only for real scalar outputs, but got "
+                f"{root.dtype}; pass its gradient")
         g = scalar_tensor(1.0, root.type)
         return g if root.ndim_ == 0 else g.reshape(root.shape)
     if not isinstance(gradient, Tensor):

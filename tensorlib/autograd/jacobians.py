@@ -86,10 +86,14 @@ def together_in_parts(derivative, like, step):
         count = min(step, n - begin)
         units = zeros((count, n), dtype=like.dtype)
         units.diagonal(begin).fill_(1)
-        with Level(count) as level:
-            found = derivative(Batched(units.reshape((count, *like.shape)), level))
-            parts.append([batch_of(x, level) for x in found])
+        parts.append(together(derivative, units.reshape((count, *like.shape))))
     return parts[0] if len(parts) == 1 else [cat(part) for part in zip(*parts)]
+
+
+def together(derivative, directions):
+    """What a derivative gives for directions, all as one batch."""
+    with Level(len(directions)) as level:
+        return [batch_of(x, level) for x in derivative(Batched(directions, level))]
 
 
 def one_hots(x):

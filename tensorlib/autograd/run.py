@@ -4,6 +4,7 @@
 They say which arguments are differentiated, check what they are given and choose what to return.
 """
 
+from tensorlib._core.base.dtypes import has_gradients
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.batching import recording_of
@@ -28,7 +29,7 @@ def checked_inputs(name, container):
             raise WrongArgument(f"{name}: the arguments that are differentiated must be Tensors, "
                                 "numbers, arrays or containers of these; got "
                                 f"{type_name(leaf)}")
-        if not leaf.is_floating_point():
+        if not has_gradients(leaf.dtype):
             raise RuntimeError(f"{name}: only Tensors of floating point dtype can require "
                                f"gradients; got {leaf.dtype}")
     return leaves, structure
@@ -49,7 +50,7 @@ class Run:
             for place, x in zip(places, unflatten(self.inputs, self.recording.inputs)):
                 args[place] = x
             result = function(*args, **kwargs)
-        self.has_aux = has_aux
+        self.name, self.has_aux = name, has_aux
         if not has_aux:
             outputs, self.structure = flatten_tensors(name, "the function's outputs", result)
             self.outputs = self.recording.finish(outputs)
@@ -84,13 +85,37 @@ class Run:
         """The tangents of the outputs from those of the inputs: products with the Jacobian."""
         return self.recording.push(path, cast_like(tangents, self.recording.inputs))
 
-    def jacobians(self, forward_mode=False, chunk_size=None):
+    def jacobians(self, forward_mode=False, chunk_size=None, holomorphic=False):
         """For each output a list of its Jacobians with respect to each input.
 
         forward_mode: by columns. chunk_size: how many rows to compute at once in reverse mode.
+        holomorphic: all inputs and outputs are complex, and the function has complex derivatives.
+        Raises: RuntimeError for complex numbers of which one direction does not tell all.
         """
-        return columns_of(self.recording) if forward_mode else [
-            rows_of(self.recording, place, chunk_size) for place in range(len(self.outputs))]
+        self.check_directions(forward_mode, holomorphic)
+        if forward_mode:
+            return columns_of(self.recording)
+        found = [rows_of(self.recording, place, chunk_size) for place in range(len(self.outputs))]
+        if holomorphic:      # a gradient is the conjugate of the derivative
+            return [[block.conj() for block in blocks] for blocks in found]
+        return found
+
+    def check_directions(self, forward_mode, holomorphic):
+        """Raises RuntimeError where a number has two directions, and a Jacobian room for one."""
+        inputs, outputs = self.recording.inputs, self.outputs
+        if holomorphic:
+            for x in (*inputs, *outputs):
+                if not x.is_complex():
+                    raise RuntimeError(f"{self.name}: holomorphic=True takes functions of complex "
+                                       f"tensors that give such, got one of {x.dtype}")
+            return
+        what = "inputs" if forward_mode else "outputs"
+        for place, x in enumerate(inputs if forward_mode else outputs):
+            if x.is_complex():
+                raise RuntimeError(
+                    f"{self.name}: expected all {what} to be real, got {x.dtype} at place {place}; "
+                    "view_as_real gives the parts, and holomorphic=True in jacfwd and jacrev the "
+                    "complex derivative of a function that has one")
 
     # ---- containers
 

@@ -49,7 +49,7 @@ def multilinear_tangent(op, source, tangents):
 
 def elementwise_tangent(op, source, tangents):
     """The sum of each tangent times the derivative for its argument."""
-    return added([rules.run_rule(source, op, i, tangent, True) for i, tangent in enumerate(tangents)
+    return added([rules.push_tangent(source, op, i, tangent) for i, tangent in enumerate(tangents)
                   if tangent is not None and op.rules[i] is not None], source)
 
 
@@ -84,4 +84,6 @@ def fitted(tangent, source):
     """A tangent in the shape and dtype of the output, where these come from other arguments."""
     shape, dtype = graph_reader.output_facts(source, 0)
     tangent = tangent if tangent.shape == shape else tangent.expand(shape)
+    if tangent.dtype.is_complex and not dtype.is_complex:        # the change of a real function
+        tangent = tangent.real
     return tangent if tangent.dtype == dtype else tangent.to(dtype)

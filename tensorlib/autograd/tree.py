@@ -134,7 +134,8 @@ def as_leaf(value, dtype=None):
     Python's ints count as real numbers. Nothing is shared with an array, which its owner may write
     while a graph needs the values.
     """
-    if isinstance(value, Tensor) or not isinstance(value, (int, float, np.generic, np.ndarray)):
+    if isinstance(value, Tensor) or not isinstance(
+            value, (int, float, complex, np.generic, np.ndarray)):
         return value
     return tensor(float(value) if type(value) is int else value, dtype=dtype)
 

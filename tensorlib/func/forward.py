@@ -75,11 +75,11 @@ def pushed(name, run, path, tangents):
 
 
 @entry
-def jacfwd(func, argnums=0, has_aux=False):
+def jacfwd(func, argnums=0, has_aux=False, *, holomorphic=False):
     """A function that returns the Jacobian of `func`, computed by forward mode, column by column.
 
-    Arguments, result and shapes are those of `jacrev`, errors those of `jvp`. Cheap where inputs
-    are few.
+    Arguments, result and shapes are those of `jacrev`, errors those of `jvp`, and RuntimeError for
+    complex inputs without `holomorphic`. Cheap where inputs are few.
 
     >>> jacfwd(tensorlib.square)(tensorlib.tensor([1.0, 2.0]))
     tensor([[2., 0.],
@@ -90,7 +90,8 @@ def jacfwd(func, argnums=0, has_aux=False):
     def jacobian(*args, **kwargs):
         places, single = places_of("jacfwd", argnums, len(args))
         run = Run("jacfwd", func, args, kwargs, places, has_aux, forward_mode=True)
-        return run.with_aux(run.contained(run.jacobians(forward_mode=True), single))
+        return run.with_aux(run.contained(
+            run.jacobians(forward_mode=True, holomorphic=holomorphic), single))
     return jacobian
 
 

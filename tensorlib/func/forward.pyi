@@ -28,11 +28,12 @@ def linearize(
 @overload
 def jacfwd(
     func: Callable[Concatenate[Tensor, _P], Tensor], argnums: int = 0,
-    has_aux: Literal[False] = False
+    has_aux: Literal[False] = False, *, holomorphic: bool = False
 ) -> Callable[Concatenate[Tensor, _P], Tensor]: ...
 @overload
 def jacfwd(
-    func: Callable[_P, Any], argnums: _Argnums = 0, has_aux: bool = False
+    func: Callable[_P, Any], argnums: _Argnums = 0, has_aux: bool = False, *,
+    holomorphic: bool = False
 ) -> Callable[_P, Any]: ...
 
 @overload

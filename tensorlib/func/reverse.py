@@ -118,15 +118,15 @@ def vjp(func, *primals, has_aux=False):
     from the left: a tuple with one for each primal. It may be called again and again.
 
     Shapes: cotangents have those of the output, products those of the primals.
-    Raises: RuntimeError for outputs that are not floating tensors, or for cotangents that are not
-    like the output.
+    Raises: RuntimeError for outputs that are neither floating nor complex tensors, or for
+    cotangents that are not like the output.
 
     >>> out, vjp_fn = vjp(tensorlib.sin, tensorlib.zeros(2))
     >>> vjp_fn(tensorlib.tensor([1.0, 2.0]))
     (tensor([1., 2.]),)
     """
     run = Run("vjp", func, primals, {}, range(len(primals)), has_aux)
-    check_floating("vjp", run.outputs)
+    check_floating("vjp", [out for out in run.outputs if not out.is_complex()])
 
     @entry
     def vjp_fn(*cotangents, retain_graph=True):
@@ -139,15 +139,17 @@ def vjp(func, *primals, has_aux=False):
 
 
 @entry
-def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None):
+def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, holomorphic=False):
     """A function that returns the Jacobian of `func`, computed by reverse mode.
 
     It has the container of the output, and in it that of the argument (a tuple where argnums is
     one). Cheap where outputs are few. chunk_size: how many rows to compute at once; fewer take less
-    memory.
+    memory. holomorphic: the function takes and gives complex tensors and has a complex derivative,
+    which is the result.
 
     Shapes: each tensor has the output's followed by the input's.
-    Raises: as `vjp`, and ValueError for a chunk_size below 1.
+    Raises: as `vjp`, ValueError for a chunk_size below 1, and RuntimeError for complex outputs
+    without `holomorphic`.
 
     >>> jacrev(tensorlib.square)(tensorlib.tensor([1.0, 2.0]))
     tensor([[2., 0.],
@@ -160,8 +162,9 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None):
             raise ValueError("jacrev: `chunk_size` should be greater than 0.")
         places, single = places_of("jacrev", argnums, len(args))
         run = Run("jacrev", func, args, kwargs, places, has_aux)
-        check_floating("jacrev", run.outputs)
-        return run.with_aux(run.contained(run.jacobians(chunk_size=chunk_size), single))
+        check_floating("jacrev", [out for out in run.outputs if not out.is_complex()])
+        return run.with_aux(run.contained(
+            run.jacobians(chunk_size=chunk_size, holomorphic=holomorphic), single))
     return jacobian
 
 

@@ -78,10 +78,10 @@ def vjp(
 @overload
 def jacrev(
     func: Callable[Concatenate[Tensor, _P], Tensor], argnums: int = 0, *,
-    has_aux: Literal[False] = False, chunk_size: int | None = None
+    has_aux: Literal[False] = False, chunk_size: int | None = None, holomorphic: bool = False
 ) -> Callable[Concatenate[Tensor, _P], Tensor]: ...
 @overload
 def jacrev(
     func: Callable[_P, Any], argnums: _Argnums = 0, *, has_aux: bool = False,
-    chunk_size: int | None = None
+    chunk_size: int | None = None, holomorphic: bool = False
 ) -> Callable[_P, Any]: ...

@@ -6,6 +6,7 @@ tensor([2., 0.])
 """
 
 from tensorlib.linalg.checks import LinAlgError
+from tensorlib.linalg.determinants import linalg_det as det, linalg_slogdet as slogdet
 from tensorlib.linalg.factors import (
     linalg_lu as lu,
     linalg_lu_factor as lu_factor,
@@ -20,10 +21,8 @@ from tensorlib.linalg.general import (
 from tensorlib.linalg.inverses import (
     linalg_cholesky as cholesky,
     linalg_cholesky_ex as cholesky_ex,
-    linalg_det as det,
     linalg_inv as inv,
     linalg_inv_ex as inv_ex,
-    linalg_slogdet as slogdet,
     linalg_solve as solve,
     linalg_solve_ex as solve_ex,
     linalg_solve_triangular as solve_triangular,

@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 def cholesky(A: Tensor, *, upper: _bool = False, out: Tensor | None = None) -> Tensor:
-    """The Cholesky factor of positive definite matrices: the L with L @ L.mT = A, or L.mT."""
+    """The Cholesky factor of positive definite matrices: the L with L @ L.mH = A, or L.mH."""
 
 def cholesky_ex(
     A: Tensor, upper: _bool = False, check_errors: _bool = False, *, out: Tensor | None = None
@@ -49,13 +49,13 @@ def eigh(A: Tensor, UPLO: _str = 'L', *, out: Tensor | None = None) -> Any:
     columns."""
 
 def eigvals(A: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The eigenvalues of square matrices, where they are real: see `linalg.eig`."""
+    """The eigenvalues of square matrices, which are complex: see `linalg.eig`."""
 
 def eigvalsh(A: Tensor, UPLO: _str = 'L', *, out: Tensor | None = None) -> Tensor:
     """The eigenvalues of symmetric matrices in ascending order."""
 
 def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The first columns of the product of reflections 1 - tau[i] * v @ v.T, in this order."""
+    """The first columns of the product of reflections 1 - tau[i] * v @ v.mH, in this order."""
 
 def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of square matrices."""

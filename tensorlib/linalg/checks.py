@@ -5,9 +5,11 @@ from operator import index as as_int
 import numpy as np
 
 from tensorlib._core.apply.elementwise import UnsupportedDtype
+from tensorlib._core.base.dtypes import has_gradients
 from tensorlib._core.interpreters.foreign import behind
 
 DTYPES = ("float32", "float64")
+TAKEN = (*DTYPES, "complex64", "complex128")
 
 
 class LinAlgError(RuntimeError, np.linalg.LinAlgError):
@@ -19,11 +21,12 @@ class LinAlgError(RuntimeError, np.linalg.LinAlgError):
 def require_floats(name, *tensors):
     """Raises RuntimeError for integers and UnsupportedDtype for half types."""
     for x in tensors:
-        if not x.is_floating_point():
-            raise RuntimeError(f"{name}: expected a floating point tensor as input, got {x.dtype}")
-        if x.dtype.name not in DTYPES:
-            raise UnsupportedDtype(f"{name}: takes float32 and float64, got {x.dtype}; x.float() "
-                                   "gives float32")
+        if not (x.is_floating_point() or x.is_complex()):
+            raise RuntimeError(f"{name}: expected a floating point or complex tensor as input, got "
+                               f"{x.dtype}")
+        if x.dtype.name not in TAKEN:
+            raise UnsupportedDtype(f"{name}: takes float32, float64 and complex dtypes, got "
+                                   f"{x.dtype}; x.float() gives float32")
 
 
 def whole(name, what, n):
@@ -70,6 +73,32 @@ def require_no_failure(name, info, message):
 def values_behind(x):
     """The values of a tensor, or of a whole batch of examples, as an array."""
     return behind(x).numpy(force=True)
+
+
+# ---- rules of complex matrices -------------------------------------------------------------------
+
+def adjoint_rule(rule):
+    """A gradient rule of the function `rule`, whose first parameter is g and which gives the
+    product with the adjoint of the derivative.
+
+    Rules give the product with its transpose, which is the same for real matrices, and for complex
+    ones if it is conjugated before and behind (`sweep/rules.pyx`). Functions such as Cholesky's
+    factor have no complex derivative, and no transpose that could be written down more easily.
+    """
+    names = rule.__code__.co_varnames[:rule.__code__.co_argcount]
+
+    def transposed(g, *values):
+        return conjugates(rule(conjugates(g), *values))
+
+    transposed.names = names
+    return transposed
+
+
+def conjugates(values):
+    """The conjugates of complex Tensors; None and real ones as they are."""
+    if isinstance(values, tuple):
+        return tuple(map(conjugates, values))
+    return values.conj() if values is not None and values.dtype.is_complex else values
 
 
 # ---- matrices to test with -----------------------------------------------------------------------
@@ -139,13 +168,13 @@ def regular(x):
 
 
 def symmetric(x):
-    """Symmetric matrices with eigenvalues apart from each other."""
-    return with_ramp((x + x.swapaxes(-1, -2)) * 0.5, 1.0)
+    """Hermitian matrices with eigenvalues apart from each other."""
+    return with_ramp((x + x.swapaxes(-1, -2).conj()) * 0.5, 1.0)
 
 
 def definite(x):
-    """Symmetric positive definite matrices, of elements up to 2 off the diagonal."""
-    return with_ramp((x + x.swapaxes(-1, -2)) * 0.5, 4.0)
+    """Hermitian positive definite matrices, of real parts up to 2 off the diagonal."""
+    return with_ramp((x + x.swapaxes(-1, -2).conj()) * 0.5, 6.0)
 
 
 def refused_matrices(*cases):
@@ -170,4 +199,4 @@ def prepared_by(prepare, function):
 
 def first(prepare):
     """The `prepare` of a declaration whose first tensor is prepared."""
-    return lambda x, *rest: (prepare(x) if x.is_floating_point() else x, *rest)
+    return lambda x, *rest: (prepare(x) if has_gradients(x.dtype) else x, *rest)

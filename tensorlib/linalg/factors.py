@@ -9,7 +9,7 @@ from tensorlib._core.products import small_matrices
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg import lapack
 from tensorlib.linalg.checks import (
-    DTYPES, NOT_SQUARE, SQUARES, first, matrices, refusing, regular, require_matrices,
+    DTYPES, TAKEN, NOT_SQUARE, SQUARES, first, matrices, refusing, regular, require_matrices,
     require_no_failure, require_one_dtype, require_square, taken, without_checks,
 )
 from tensorlib.linalg.inverses import linalg_solve_triangular, tensors
@@ -34,10 +34,10 @@ def lu_reference(x):
     return out, pivots, np.zeros(x.shape[:-2], np.int32)
 
 
-@op(out=True, outputs=("LU", "pivots", "info"), public=False, method=False, dtypes=DTYPES,
+@op(out=True, outputs=("LU", "pivots", "info"), public=False, method=False, dtypes=TAKEN,
     tolerance="product", prepare=first(regular), errors=NO_MATRIX,
     reference=without_checks(lu_reference), reads_values=True, checks_values=True,
-    samples=refusing(matrices((3, 3), (3, 2), (2, 3), (2, 2, 2)), 1))
+    samples=refusing(matrices((3, 3), (3, 2), (2, 3), (2, 2, 2)), 1), complex=True)
 def linalg_lu_factor_ex(A: Tensor, pivot=True, check_errors=False):
     """The LU decomposition in compact form, as a named tuple (LU, pivots, info).
 
@@ -196,9 +196,9 @@ def linalg_lu(A: Tensor, *, pivot=True):
     return unpacked(*linalg_lu_factor_ex(A, pivot)[:2])
 
 
-@composite(outputs=("LU", "pivots"), dtypes=DTYPES, tolerance="product", prepare=first(regular),
+@composite(outputs=("LU", "pivots"), dtypes=TAKEN, tolerance="product", prepare=first(regular),
            samples=matrices((3, 3), (2, 3)), errors=NO_MATRIX,
-           reference=lambda x: lu_reference(x)[:2], reads_values=True)
+           reference=lambda x: lu_reference(x)[:2], reads_values=True, complex=True)
 def lu(input, pivot=True, get_infos=False):
     """The LU decomposition in compact form: (LU, pivots), and infos with `get_infos`."""
     found = tuple(linalg_lu_factor_ex(input, pivot))
@@ -218,9 +218,10 @@ def factored(rng):
     return lu, pivots
 
 
-@composite(out=True, tensors=("LU_data",), outputs=("P", "L", "U"), method=False, dtypes=DTYPES,
-           samples=lambda rng: ((factored(rng), {}) for _ in range(1)), reference=lu_given,
-           reads_values=True, checks_values=True)
+@composite(out=True, tensors=("LU_data",), outputs=("P", "L", "U"), method=False, dtypes=TAKEN,
+           samples=lambda rng: ((factored(rng), {}) for _ in range(1)),
+           reference=lambda lu, pivots: tuple(x.astype(lu.dtype) for x in lu_given(lu, pivots)),
+           reads_values=True, checks_values=True, complex=True)
 def lu_unpack(LU_data: Tensor, LU_pivots, unpack_data=True, unpack_pivots=True):
     """P, L and U of a compact LU decomposition, as a named tuple; empty what is not asked for."""
     require_matrices("lu_unpack", LU_data, "LU_data")
@@ -251,7 +252,7 @@ def factored_systems(rng):
 def linalg_lu_solve(LU: Tensor, pivots, B: Tensor, *, left=True, adjoint=False):
     """The X of A @ X = B for the A that LU and pivots decompose: see `linalg.lu_factor`.
 
-    left: else of X @ A = B. adjoint: A transposed stands for A.
+    left: else of X @ A = B. adjoint: A.mH stands for A.
 
     Shapes: (*, N, N), (*, N), (*, N, K) -> (*, N, K), with * broadcast.
     Raises: RuntimeError for shapes and pivots that do not fit, and for dtypes other than float32
@@ -261,18 +262,19 @@ def linalg_lu_solve(LU: Tensor, pivots, B: Tensor, *, left=True, adjoint=False):
     require_matrices("linalg.lu_solve", B, "B")
     require_one_dtype("linalg.lu_solve", LU, B)
     if not left:
-        return linalg_lu_solve(LU, pivots, B.mT, adjoint=not adjoint).mT
+        return linalg_lu_solve(LU, pivots, B.mH, adjoint=not adjoint).mH
     order = permutation_of(pivots, LU)
     if adjoint:
-        inner = linalg_solve_triangular(LU.mT, B, upper=False)
-        return order @ after_lower_transposed(LU, inner)
+        inner = linalg_solve_triangular(LU.mH, B, upper=False)
+        return order @ linalg_solve_triangular(LU.mH, inner, upper=True, unitriangular=True)
     return linalg_solve_triangular(LU, after_lower(LU, order.mT @ B), upper=True)
 
 
-@composite(out=True, tensors=("input", "LU_data"), dtypes=DTYPES, tolerance="product",
+@composite(out=True, tensors=("input", "LU_data"), dtypes=TAKEN, tolerance="product",
            samples=lambda rng: (((b, lu, p), {}) for (lu, p, b), _ in list(
                factored_systems(rng))[:1]),
-           reference=lambda b, lu, p: solved_by_lu(lu, p, b), reads_values=True, checks_values=True)
+           reference=lambda b, lu, p: solved_by_lu(lu, p, b), reads_values=True, checks_values=True,
+           complex=True)
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots):
     """The X of A @ X = input for the A that LU_data and LU_pivots decompose."""
     return linalg_lu_solve(LU_data, LU_pivots, input)
@@ -284,7 +286,8 @@ def of_factor(function):
     """The reference of a function of a right-hand side and a Cholesky factor."""
     def reference(b, x, upper=False):
         x = np.triu(regular(x)) if upper else np.tril(regular(x))
-        return function(b, x.swapaxes(-1, -2) @ x if upper else x @ x.swapaxes(-1, -2))
+        adjoint = x.swapaxes(-1, -2).conj()
+        return function(b, adjoint @ x if upper else x @ adjoint)
     return reference
 
 
@@ -296,39 +299,39 @@ def sides_first(*cases):
     return generate
 
 
-@composite(out=True, dtypes=DTYPES, tolerance="product", prepare=lambda b, a: (b, regular(a)),
+@composite(out=True, dtypes=TAKEN, tolerance="product", prepare=lambda b, a: (b, regular(a)),
            samples=sides_first(((3, 2), (3, 3)), ((2, 2, 1), (2, 2), {"upper": True})),
-           reference=of_factor(lambda b, a: np.linalg.solve(a, b)), reads_values=True)
+           reference=of_factor(lambda b, a: np.linalg.solve(a, b)), reads_values=True, complex=True)
 def cholesky_solve(input, input2: Tensor, upper=False):
-    """The X of A @ X = input for the A whose Cholesky factor is input2 (with `upper`, input2.mT).
+    """The X of A @ X = input for the A whose Cholesky factor is input2 (with `upper`, input2.mH).
 
     Shapes: (*, N, K), (*, N, N) -> (*, N, K), with * broadcast.
     Raises: RuntimeError for shapes that do not fit and for dtypes other than float32 and float64.
     """
     require_square("cholesky_solve", input2, "L")
     require_matrices("cholesky_solve", input, "B")
-    lower = input2.mT if upper else input2
+    lower = input2.mH if upper else input2
     inner = linalg_solve_triangular(lower, input, upper=False)
-    return linalg_solve_triangular(lower.mT, inner, upper=True)
+    return linalg_solve_triangular(lower.mH, inner, upper=True)
 
 
-@composite(out=True, dtypes=DTYPES, tolerance="product", prepare=first(regular), samples=SQUARES,
+@composite(out=True, dtypes=TAKEN, tolerance="product", prepare=first(regular), samples=SQUARES,
            errors=NOT_SQUARE,
            reference=lambda x: np.linalg.inv(np.tril(regular(x)) @ np.tril(
-               regular(x)).swapaxes(-1, -2)), reads_values=True)
+               regular(x)).swapaxes(-1, -2).conj()), reads_values=True, complex=True)
 def cholesky_inverse(input, upper=False):
     """The inverse of the A whose Cholesky factor is `input` (with `upper`, its transpose)."""
     require_square("cholesky_inverse", input, "L")
     eye = from_numpy(np.eye(input.shape[-1])).to(input.dtype)
-    lower = input.mT if upper else input
+    lower = input.mH if upper else input
     inner = linalg_solve_triangular(lower, eye, upper=False)
-    return inner.mT @ inner
+    return inner.mH @ inner
 
 
-@composite(out=True, outputs=("solution", "cloned_coefficient"), dtypes=DTYPES, tolerance="product",
+@composite(out=True, outputs=("solution", "cloned_coefficient"), dtypes=TAKEN, tolerance="product",
            prepare=lambda b, a: (b, regular(a)), samples=sides_first(((3, 2), (3, 3))),
            reference=lambda b, a: (np.linalg.solve(np.triu(regular(a)), b), regular(a)),
-           reads_values=True)
+           reads_values=True, complex=True)
 def triangular_solve(input, A: Tensor, upper=True, transpose=False, unitriangular=False):
     """The X of A @ X = input for a triangle of A, as a named tuple with a copy of A.
 

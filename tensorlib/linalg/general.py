@@ -1,4 +1,4 @@
-"""Eigenvalues of matrices that are not symmetric, where they are real, and least squares."""
+"""Eigenvalues of matrices that are not symmetric, and least squares."""
 
 from collections import namedtuple
 
@@ -8,11 +8,12 @@ from tensorlib._core.base.shape import broadcast_shapes
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg import lapack
 from tensorlib.linalg.checks import (
-    DTYPES, NOT_SQUARE, SQUARES, first, refused_matrices, regular, require_matrices,
-    require_one_dtype, require_square, values_behind,
+    DTYPES, NOT_SQUARE, SQUARES, TAKEN, adjoint_rule, first, refused_matrices, regular,
+    require_matrices, require_one_dtype, require_square, values_behind,
 )
 from tensorlib.linalg.inverses import is_vector, solve_matrices, systems, tensors
 from tensorlib.linalg.norms import linalg_matrix_rank
+from tensorlib.linalg.phases import turned, with_phases
 from tensorlib.linalg.spectra import (
     divided, gaps, linalg_pinv, linalg_svd, linalg_svdvals, on_diagonal, pinv_jvp, pinv_vjp,
     qr_tall,
@@ -26,50 +27,54 @@ LeastSquares = namedtuple("linalg_lstsq", "solution residuals rank singular_valu
 # ---- eigenvalues ---------------------------------------------------------------------------------
 
 def eig_reference(x):
-    """The reference of `linalg_eig`, for matrices whose eigenvalues are known to be real: which
-    dtype these have then, depends on NumPy's version."""
-    values, vectors = (found.real for found in np.linalg.eig(regular(x)))
+    """The reference of `linalg_eig`: NumPy's, with the signs that vectors of ours have."""
+    values, vectors = (found.astype(np.complex128) for found in np.linalg.eig(regular(x)))
     return values, vectors * lapack.signs(vectors) if vectors.size else vectors
 
 
 def moved(d_A, eigenvalues, eigenvectors):
     """The tangents of both, of which the vectors keep their length."""
-    inner = solve_matrices(eigenvectors, d_A @ eigenvectors)[0]
-    turned = eigenvectors @ divided(inner, gaps(eigenvalues))
-    along = (eigenvectors * turned).sum(-2, True)
-    return inner.diagonal(0, -2, -1), turned - eigenvectors * along
+    inner = solve_matrices(eigenvectors, d_A.to(eigenvectors.dtype) @ eigenvectors)[0]
+    vectors = eigenvectors @ divided(inner, gaps(eigenvalues))
+    along = (eigenvectors.conj() * vectors).sum(-2, True).real
+    return inner.diagonal(0, -2, -1), *turned(eigenvectors, vectors - eigenvectors * along)
 
 
-@op(out=True, outputs=("eigenvalues", "eigenvectors"), public=False, method=False, dtypes=DTYPES,
+@op(out=True, outputs=("eigenvalues", "eigenvectors"), public=False, method=False, dtypes=TAKEN,
     tolerance="product", prepare=first(regular), samples=SQUARES, errors=NOT_SQUARE,
-    reference=eig_reference, reads_values=True, checks_values=True)
+    reference=eig_reference, reads_values=True, checks_values=True, complex=True)
 def linalg_eig(A: Tensor):
     """The eigenvalues of square matrices and their eigenvectors, as columns of length 1.
 
-    They are in no order. The first element of an eigenvector that is at least 0.6 times its largest
-    one is positive. Matrices may have real eigenvalues alone, as there are no complex dtypes.
+    Both are complex, also of a real matrix. They are in no order. The first element of an
+    eigenvector whose size is at least 0.6 times that of its largest one is real and positive.
 
     Shapes: (*, N, N) -> (*, N), (*, N, N).
     Gradient: infinite or NaN for eigenvectors of equal eigenvalues.
-    Raises: NotImplementedError for complex eigenvalues; RuntimeError for other than square matrices
-    and for dtypes other than float32 and float64; LinAlgError for NaN and infinities, and where the
-    algorithm does not converge.
+    Raises: RuntimeError for other than square matrices and for half types and integers; LinAlgError
+    for NaN and infinities, and where the algorithm does not converge.
+
+    >>> tensorlib.linalg.eig(tensorlib.tensor([[0.0, -1.0], [1.0, 0.0]])).eigenvalues
+    tensor([0.+1.j, 0.-1.j])
     """
     require_square("linalg.eig", A)
     return Eigen(*tensors(*lapack.eig("linalg.eig", A.numpy(force=True))))
 
 
 @linalg_eig.vjp("A")
+@adjoint_rule
 def eig_vjp(g, eigenvalues, eigenvectors):
     """Source: Boeddeker and others, "On the Computation of Complex-valued Gradients", 2017."""
     g_values, g_vectors = g
     inner = 0
     if g_vectors is not None:
-        along = (eigenvectors * g_vectors).sum(-2, True)
-        inner = divided(eigenvectors.mT @ (g_vectors - eigenvectors * along), gaps(eigenvalues))
+        g_vectors = with_phases(eigenvectors, g_vectors)
+        along = (eigenvectors.conj() * g_vectors).sum(-2, True).real
+        inner = divided(eigenvectors.mH @ (g_vectors - eigenvectors * along),
+                        gaps(eigenvalues).conj())
     if g_values is not None:
         inner = inner + on_diagonal(g_values)
-    return solve_matrices(eigenvectors.mT, inner @ eigenvectors.mT)[0]
+    return solve_matrices(eigenvectors.mH, inner @ eigenvectors.mH)[0]
 
 
 @linalg_eig.jvp
@@ -77,12 +82,13 @@ def eig_jvp(d_A, eigenvalues, eigenvectors):
     return moved(d_A, eigenvalues, eigenvectors)
 
 
-@op(out=True, public=False, method=False, dtypes=DTYPES, tolerance="product",
+@op(out=True, public=False, method=False, dtypes=TAKEN, tolerance="product",
     prepare=first(regular),
-    samples=SQUARES, errors=NOT_SQUARE, reference=lambda x: np.linalg.eigvals(regular(x)).real,
-    reads_values=True, checks_values=True)
+    samples=SQUARES, errors=NOT_SQUARE,
+    reference=lambda x: np.linalg.eigvals(regular(x)).astype(np.complex128),
+    reads_values=True, checks_values=True, complex=True)
 def linalg_eigvals(A: Tensor):
-    """The eigenvalues of square matrices, where they are real: see `linalg.eig`.
+    """The eigenvalues of square matrices, which are complex: see `linalg.eig`.
 
     Shapes: (*, N, N) -> (*, N).
     Raises: as `linalg.eig`.
@@ -100,7 +106,7 @@ def eigvals_vjp(g, A):
 @linalg_eigvals.jvp
 def eigvals_jvp(d_A, A):
     vectors = linalg_eig(A)[1]
-    return solve_matrices(vectors, d_A @ vectors)[0].diagonal(0, -2, -1)
+    return solve_matrices(vectors, d_A.to(vectors.dtype) @ vectors)[0].diagonal(0, -2, -1)
 
 
 # ---- least squares -------------------------------------------------------------------------------
@@ -113,9 +119,9 @@ def fitted(a, b):
 LONG = systems(((3, 2), (3, 1)), ((2, 3), (2, 2)), ((2, 3, 2), (2, 3, 1)))
 
 
-@op(outputs=("solution", "rank"), public=False, method=False, dtypes=DTYPES, tolerance="product",
+@op(outputs=("solution", "rank"), public=False, method=False, dtypes=TAKEN, tolerance="product",
     samples=LONG, reference=fitted, prepare=lambda a, b: (regular(a), b),
-    reads_values=True, checks_values=True)
+    reads_values=True, checks_values=True, complex=True)
 def least_squares(A: Tensor, B: Tensor, rcond=None):
     """The X of least size that makes A @ X - B smallest, for matrices of one batch shape, and the
     rank of A."""
@@ -124,14 +130,14 @@ def least_squares(A: Tensor, B: Tensor, rcond=None):
     rcond = rcond if rcond is None else float(rcond)
     if rcond is None:
         rcond = max(m, n) * float(np.finfo(A.dtype.name).eps)
-    q, r = qr_tall(A.mT if m < n else A)               # so that the other one is small
+    q, r = qr_tall(A.mH if m < n else A)               # so that the other one is small
     u, values, vh = linalg_svd(r, False)
     kept = values > rcond * values[..., :1]
     inverse = (1 / values.where(kept, 1)).where(kept, 0).unsqueeze(-1)
     if m < n:
         solution = q @ (u @ (inverse * (vh @ B)))
     else:
-        solution = vh.mT @ (inverse * (u.mT @ (q.mT @ B)))
+        solution = vh.mH @ (inverse * (u.mH @ (q.mH @ B)))
     return solution, kept.sum(-1)
 
 
@@ -160,7 +166,7 @@ def lstsq_reference(a, b, driver="gelsy"):
     (x, _), k = fitted(a, b), min(a.shape[-2:])
     residuals = ((regular(a) @ x - b) ** 2).sum(-2)
     values = np.linalg.svd(regular(a), compute_uv=False)
-    none = np.zeros(0, a.dtype)
+    none = np.zeros(0, a.real.dtype)
     return (x, residuals if driver == "gelsd" and a.shape[-2] > k else none,
             np.full(a.shape[:-2], k), values if driver == "gelsd" else none)
 
@@ -201,13 +207,13 @@ def linalg_lstsq(A: Tensor, B: Tensor, rcond=None, *, driver=None):
     batch = broadcast_shapes("linalg.lstsq", A.shape[:-2], sides.shape[:-2])
     a, sides = A.expand(batch + A.shape[-2:]), sides.expand(batch + sides.shape[-2:])
     x, rank = least_squares(a, sides, rcond)
-    none = A.new_zeros((0,))
+    none = A.new_zeros((0,), dtype=A.dtype.to_real())
     if A.shape != a.shape:
         rank = linalg_matrix_rank(A, rtol=rcond)
     residuals = none
     if driver != "gelsy" and A.shape[-2] > A.shape[-1] and (
             values_behind(rank) == A.shape[-1]).all():
-        residuals = (a @ x - sides).square().sum(-2)
+        residuals = (a @ x - sides).abs().square().sum(-2)
     values = linalg_svdvals(A) if driver in ("gelsd", "gelss") else none
     if vector:
         x = x.squeeze(-1)

@@ -1,4 +1,4 @@
-"""Inverses, systems of equations and determinants, and the Cholesky factor."""
+"""Inverses, systems of equations, and the Cholesky factor."""
 
 from collections import namedtuple
 
@@ -7,23 +7,20 @@ import numpy as np
 from tensorlib._core.arrays.arrays import from_numpy
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.shape import broadcast_shapes
-from tensorlib._core.interpreters.foreign import behind, standing
 from tensorlib._core.layout.views import zeros
 from tensorlib._core.products import small_matrices
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg import lapack
 from tensorlib.linalg.checks import (
-    DTYPES, NOT_SQUARE, SQUARES, definite, first, matrices, prepared_by, refused_matrices,
-    refusing, regular, require_matrices, require_no_failure, require_one_dtype, require_square,
-    taken, with_info, without_checks,
+    DTYPES, NOT_SQUARE, SQUARES, TAKEN, adjoint_rule, definite, first, prepared_by,
+    refused_matrices, refusing, regular, require_matrices, require_no_failure, require_one_dtype,
+    require_square, taken, with_info, without_checks,
 )
-from tensorlib.ops.declare import alias, composite, op
-from tensorlib.ops.pointwise.comparison import where
+from tensorlib.ops.declare import composite, op
 
 Factor = namedtuple("cholesky_ex", "L info")
 Inverse = namedtuple("inv_ex", "inverse info")
 Solution = namedtuple("solve_ex", "result info")
-SignedLog = namedtuple("slogdet", "sign logabsdet")
 
 INT32 = BY_NAME["int32"]
 NOT_DEFINITE = ("the factorization could not be completed because the input is not "
@@ -44,13 +41,13 @@ def no_failures(A):
 
 # ---- Cholesky ------------------------------------------------------------------------------------
 
-@op(out=True, outputs=("L", "info"), public=False, method=False, dtypes=DTYPES, tolerance="product",
+@op(out=True, outputs=("L", "info"), public=False, method=False, dtypes=TAKEN, tolerance="product",
     prepare=first(definite), samples=refusing(SQUARES), errors=NOT_SQUARE, reads_values=True,
-    checks_values=True, reference=with_info(definite, np.linalg.cholesky))
+    checks_values=True, reference=with_info(definite, np.linalg.cholesky), complex=True)
 def linalg_cholesky_ex(A: Tensor, upper=False, check_errors=False):
     """The Cholesky factor of positive definite matrices, as a named tuple (L, info).
 
-    L @ L.mT is A, of which one triangle is read. With `upper` it is L.mT that is returned. info is
+    L @ L.mH is A, of which one triangle is read. With `upper` it is L.mH that is returned. info is
     0, or the order of the first leading minor that is not positive; then L is NaN.
 
     Shapes: (*, N, N) -> (*, N, N), (*).
@@ -59,14 +56,14 @@ def linalg_cholesky_ex(A: Tensor, upper=False, check_errors=False):
     float64; LinAlgError for failures with `check_errors`.
     """
     require_square("linalg.cholesky", A)
-    A = A.detach().mT if upper else A
+    A = A.detach().mH if upper else A
     factor = small_matrices.cholesky(A)
     if factor is not None and not small_matrices.has_nan(factor):
-        return Factor(factor.mT if upper else factor, no_failures(A))
+        return Factor(factor.mH if upper else factor, no_failures(A))
     factor, info = lapack.cholesky(A)
     if check_errors:
         require_no_failure("linalg.cholesky", info, NOT_DEFINITE)
-    return Factor(*tensors(factor.swapaxes(-1, -2) if upper else factor, info))
+    return Factor(*tensors(factor.conj().swapaxes(-1, -2) if upper else factor, info))
 
 
 def lower_half(x):
@@ -80,29 +77,30 @@ def identity(x):
 
 
 @linalg_cholesky_ex.vjp("A")
+@adjoint_rule
 def cholesky_vjp(g, L, upper):
     """Source: Murray, "Differentiation of the Cholesky decomposition", arXiv 1602.07527, 2016."""
-    g, L = (g[0].mT, L.mT) if upper else (g[0], L)
-    inner = lower_half(L.mT @ g)
-    inner = inner + inner.mT
-    outer = linalg_solve_triangular(L.mT, inner, upper=True)
+    g, L = (g[0].mH, L.mH) if upper else (g[0], L)
+    inner = lower_half(L.mH @ g)
+    inner = inner + inner.mH
+    outer = linalg_solve_triangular(L.mH, inner, upper=True)
     return linalg_solve_triangular(L, outer, upper=False, left=False) * 0.5
 
 
 @linalg_cholesky_ex.jvp
 def cholesky_jvp(d_A, L, upper):
-    L = L.mT if upper else L
-    d_A = (d_A + d_A.mT) * 0.5
-    inner = linalg_solve_triangular(L, linalg_solve_triangular(L, d_A, upper=False).mT, upper=False)
+    L = L.mH if upper else L
+    d_A = (d_A + d_A.mH) * 0.5
+    inner = linalg_solve_triangular(L, linalg_solve_triangular(L, d_A, upper=False).mH, upper=False)
     moved = L @ lower_half(inner)
-    return moved.mT if upper else moved, None
+    return moved.mH if upper else moved, None
 
 
 @composite(public=False, method=False, out=True, dtypes=DTYPES, tolerance="product",
            prepare=first(definite), samples=SQUARES, errors=NOT_SQUARE, reads_values=True,
            checks_values=True, reference=prepared_by(definite, np.linalg.cholesky))
 def linalg_cholesky(A: Tensor, *, upper=False):
-    """The Cholesky factor of positive definite matrices: the L with L @ L.mT = A, or L.mT.
+    """The Cholesky factor of positive definite matrices: the L with L @ L.mH = A, or L.mH.
 
     One triangle of A is read.
 
@@ -118,9 +116,9 @@ def linalg_cholesky(A: Tensor, *, upper=False):
     return linalg_cholesky_ex(A, upper, True)[0]
 
 
-@composite(out=True, dtypes=DTYPES, tolerance="product", prepare=first(definite), samples=SQUARES,
+@composite(out=True, dtypes=TAKEN, tolerance="product", prepare=first(definite), samples=SQUARES,
            errors=NOT_SQUARE, reference=prepared_by(definite, np.linalg.cholesky),
-           reads_values=True, checks_values=True)
+           reads_values=True, checks_values=True, complex=True)
 def cholesky(input, upper=False):
     """The Cholesky factor of positive definite matrices: see `linalg.cholesky`."""
     return linalg_cholesky_ex(input, upper, True)[0]
@@ -128,9 +126,10 @@ def cholesky(input, upper=False):
 
 # ---- inverses ------------------------------------------------------------------------------------
 
-@op(out=True, outputs=("inverse", "info"), public=False, method=False, dtypes=DTYPES,
+@op(out=True, outputs=("inverse", "info"), public=False, method=False, dtypes=TAKEN,
     tolerance="product", prepare=first(regular), samples=refusing(SQUARES, 1), errors=NOT_SQUARE,
-    reads_values=True, checks_values=True, reference=with_info(regular, np.linalg.inv))
+    reads_values=True, checks_values=True, reference=with_info(regular, np.linalg.inv),
+    complex=True)
 def linalg_inv_ex(A: Tensor, check_errors=False):
     """The inverse of square matrices, as a named tuple (inverse, info).
 
@@ -179,9 +178,9 @@ def linalg_inv(A: Tensor):
     return linalg_inv_ex(A, True)[0]
 
 
-@composite(out=True, dtypes=DTYPES, tolerance="product", prepare=first(regular), samples=SQUARES,
+@composite(out=True, dtypes=TAKEN, tolerance="product", prepare=first(regular), samples=SQUARES,
            errors=NOT_SQUARE, reference=prepared_by(regular, np.linalg.inv), reads_values=True,
-           checks_values=True)
+           checks_values=True, complex=True)
 def inverse(input):
     """The inverse of square matrices: see `linalg.inv`."""
     return linalg_inv_ex(input, True)[0]
@@ -207,11 +206,11 @@ def solved(a, b, left=True):
     return np.linalg.solve(a.swapaxes(-1, -2), b.swapaxes(-1, -2)).swapaxes(-1, -2)
 
 
-@op(outputs=("result", "info"), public=False, method=False, dtypes=DTYPES, tolerance="product",
+@op(outputs=("result", "info"), public=False, method=False, dtypes=TAKEN, tolerance="product",
     prepare=lambda a, b: (regular(a), b),
     samples=refusing(systems(((3, 3), (3, 2)), ((2, 2, 2), (2, 2, 1)), ((0, 0), (0, 2))), 1),
     reference=without_checks(lambda a, b: (solved(a, b), np.zeros(a.shape[:-2], np.int32))),
-    reads_values=True, checks_values=True)
+    reads_values=True, checks_values=True, complex=True)
 def solve_matrices(A: Tensor, B: Tensor, check_errors=False):
     """X of A @ X = B for matrices of one batch shape, and info: see `linalg_solve_ex`."""
     result = small_matrices.solve(A, B)
@@ -325,11 +324,11 @@ def triangle_solved(a, b, *, upper, left=True, unitriangular=False):
     return np.linalg.solve(a.swapaxes(-1, -2), b.swapaxes(-1, -2)).swapaxes(-1, -2)
 
 
-@op(public=False, method=False, dtypes=DTYPES, tolerance="product",
+@op(public=False, method=False, dtypes=TAKEN, tolerance="product",
     prepare=lambda a, b: (regular(a), b),
     samples=systems(((3, 3), (3, 2), {"upper": True}),
                     ((2, 2, 2), (2, 2, 1), {"upper": False, "unitriangular": True})),
-    reference=triangle_solved, reads_values=True)
+    reference=triangle_solved, reads_values=True, complex=True)
 def solve_triangles(A: Tensor, B: Tensor, upper, unitriangular=False):
     """X of A @ X = B for triangular matrices of one batch shape."""
     return tensors(lapack.solve_triangular(
@@ -379,120 +378,3 @@ def linalg_solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left=True, uni
     if left:
         return solve_triangles(A, B, bool(upper), bool(unitriangular))
     return solve_triangles(A.mT, B.mT, not upper, bool(unitriangular)).mT
-
-
-# ---- determinants --------------------------------------------------------------------------------
-
-@op(out=True, public=False, method=False, dtypes=DTYPES, tolerance="product",
-    prepare=first(regular), samples=SQUARES, errors=NOT_SQUARE, reads_values=True,
-    reference=prepared_by(regular, np.linalg.det))
-def linalg_det(A: Tensor):
-    """The determinant of square matrices.
-
-    Shapes: (*, N, N) -> (*).
-    Gradient: the cofactors, also of singular matrices.
-    Raises: RuntimeError for other than square matrices and for dtypes other than float32 and
-    float64.
-
-    >>> tensorlib.linalg.det(tensorlib.tensor([[2., 2.], [1., 4.]]))
-    tensor(6.)
-    """
-    require_square("linalg.det", A)
-    found = small_matrices.determinant(A)
-    return tensors(lapack.det(A))[0] if found is None else found
-
-
-@linalg_det.vjp("A")
-def det_vjp(g, A):
-    return g[..., None, None] * cofactors(A)
-
-
-@linalg_det.jvp
-def det_jvp(d_A, A):
-    return (cofactors(A) * d_A).sum((-2, -1))
-
-
-@op(public=False, method=False, dtypes=DTYPES, tolerance="product", prepare=first(regular),
-    samples=matrices((3, 3), (2, 2, 2)),
-    reference=prepared_by(regular, lambda x: np.linalg.det(x)[..., None, None]
-                          * np.linalg.inv(x).swapaxes(-1, -2)), reads_values=True)
-def cofactors(A: Tensor):
-    """The derivative of the determinant: for each element that of the rest, with its sign."""
-    return tensors(lapack.cofactors(A))[0]
-
-
-def away_from_singular(A):
-    """A, with what is singular moved by the root of the smallest step of its dtype."""
-    moved = lapack.regularized(behind(A))
-    if moved is None:
-        return A
-    return A + standing(A, from_numpy(moved))
-
-
-def cofactors_moved(d_A, A):
-    """The tangent of the cofactors, whose map is symmetric: it gives the gradient too.
-
-    A singular matrix is moved by a little to have an inverse, as the map is continuous.
-    """
-    A = away_from_singular(A)
-    inverse = linalg_inv_ex(A)[0].mT
-    trace = (inverse * d_A).sum((-2, -1))[..., None, None]
-    return linalg_det(A)[..., None, None] * (trace * inverse - inverse @ d_A.mT @ inverse)
-
-
-@cofactors.vjp("A")
-def cofactors_vjp(g, A):
-    return cofactors_moved(g, A)
-
-
-@cofactors.jvp
-def cofactors_jvp(d_A, A):
-    return cofactors_moved(d_A, A)
-
-
-@op(out=True, outputs=("sign", "logabsdet"), public=False, method=False, dtypes=DTYPES,
-    tolerance="product",
-    prepare=first(regular), samples=SQUARES, errors=NOT_SQUARE,
-    reference=prepared_by(regular, lambda x: tuple(np.linalg.slogdet(x))), reads_values=True)
-def linalg_slogdet(A: Tensor):
-    """The sign of the determinant and the logarithm of its size, a named tuple (sign, logabsdet).
-
-    A singular matrix has sign 0 and -inf.
-
-    Shapes: (*, N, N) -> (*), (*).
-    Gradient: of the logarithm, the inverse transposed; infinite or NaN for singular matrices.
-    Raises: RuntimeError for other than square matrices and for dtypes other than float32 and
-    float64.
-    """
-    require_square("linalg.slogdet", A)
-    return SignedLog(*tensors(*lapack.call(lapack.loops.slogdet, A.numpy(force=True))))
-
-
-@linalg_slogdet.vjp("A")
-def slogdet_vjp(g, A):
-    if g[1] is None:
-        return A.new_zeros(A.shape)
-    return g[1][..., None, None] * linalg_inv_ex(A)[0].mT
-
-
-@linalg_slogdet.jvp
-def slogdet_jvp(d_A, A):
-    moved = (linalg_inv_ex(A)[0].mT * d_A).sum((-2, -1))
-    return moved.new_zeros(moved.shape), moved
-
-
-@composite(dtypes=DTYPES, tolerance="product", prepare=first(definite), samples=SQUARES,
-           errors=NOT_SQUARE, reads_values=True,
-           reference=prepared_by(definite, lambda x: np.linalg.slogdet(x)[1]))
-def logdet(input):
-    """The logarithm of the determinant: -inf where it is 0, NaN where it is negative.
-
-    Shapes: (*, N, N) -> (*).
-    Raises: as `det`.
-    """
-    sign, logarithm = linalg_slogdet(input)
-    return where(sign < 0, float("nan"), logarithm)
-
-
-alias("det", linalg_det)
-alias("slogdet", linalg_slogdet)

@@ -89,11 +89,12 @@ def failing_minor(a):
     """The order of the first leading minor that is not positive definite, by Cholesky's rows."""
     factor = np.zeros_like(a)
     for j in range(len(a)):
-        rest = a[j, j] - factor[j, :j] @ factor[j, :j]
+        rest = np.real(a[j, j]) - np.sum(np.abs(factor[j, :j]) ** 2)
         if not rest > 0:
             return j + 1
         factor[j, j] = np.sqrt(rest)
-        factor[j + 1:, j] = (a[j + 1:, j] - factor[j + 1:, :j] @ factor[j, :j]) / factor[j, j]
+        factor[j + 1:, j] = (a[j + 1:, j] - factor[j + 1:, :j] @ factor[j, :j].conj()) / (
+            factor[j, j])
     return 0
 
 
@@ -121,7 +122,7 @@ def det(x):
 
 def zero_pivot(a):
     """The place, from 1, of the first zero on the diagonal of U; 0 where there is none."""
-    u = a.astype(np.float64)
+    u = a.astype(np.result_type(a, np.float64))
     with np.errstate(all="ignore"):
         for j in range(len(u)):
             row = j + np.argmax(np.abs(u[j:, j]))
@@ -200,10 +201,10 @@ def cofactors(x):
 
 
 def cofactors_by_svd(a):
-    """The same of one matrix, which may be singular: U (products of all other s) V."""
+    """The same of one matrix, which may be singular: conj U (products of all other s) conj V."""
     u, s, vh = call(loops.svd_f, a)
     others = np.array([np.prod(np.delete(s, i)) for i in range(len(s))], a.dtype)
-    return product(call(loops.det, u) * call(loops.det, vh) * (u * others), vh)
+    return product(call(loops.det, u) * call(loops.det, vh) * (u.conj() * others), vh.conj())
 
 
 def regularized(x):
@@ -232,16 +233,22 @@ def require_convergence(name, values):
                           "infinite elements")
 
 
-# The first element of a vector that is at least this part of its largest one is made positive.
+# The first element of a vector that is at least this part of its largest one is made positive: of a
+# complex vector real and positive.
 # No common ratio of elements, such as 1, 1/2 or the root of 1/2, is near it.
 LARGE = 0.6
 
 
 def signs(vectors):
-    """1 or -1 for each column, such that it has the sign that vectors of ours have."""
+    """1 or -1 for each column, or a complex number of size 1, such that it has the sign that
+    vectors of ours have."""
     magnitudes = np.abs(vectors)
     large = magnitudes >= LARGE * magnitudes.max(-2, keepdims=True, initial=0)
     first = np.take_along_axis(vectors, large.argmax(-2)[..., None, :], -2)
+    if vectors.dtype.kind == "c":
+        sizes = np.abs(first)
+        return np.where(sizes > 0, first.conj() / np.where(sizes > 0, sizes, 1), 1).astype(
+            vectors.dtype)
     return np.where(first < 0, -1, 1).astype(vectors.dtype)
 
 
@@ -282,7 +289,7 @@ def svd_of(a, full):
         found = signs(u)
         u *= found
         rank = values.shape[-1]
-        vh[..., :rank, :] *= found.swapaxes(-1, -2)[..., :rank, :]
+        vh[..., :rank, :] *= found.conj().swapaxes(-1, -2)[..., :rank, :]
         if full and vh.shape[-1] > rank:
             vh[..., rank:, :] *= signs(vh[..., rank:, :].swapaxes(-1, -2)).swapaxes(-1, -2)
     return u, values, vh
@@ -294,14 +301,14 @@ def svd_of_nothing(a, full):
     rank = min(rows, columns)
     u = eye(rows, rows if full else rank).numpy().astype(a.dtype, copy=False)
     vh = eye(columns if full else rank, columns).numpy().astype(a.dtype, copy=False)
-    return (np.broadcast_to(u, batch + u.shape).copy(), np.empty(batch + (rank,), a.dtype),
+    return (np.broadcast_to(u, batch + u.shape).copy(), np.empty(batch + (rank,), a.real.dtype),
             np.broadcast_to(vh, batch + vh.shape).copy())
 
 
 def svdvals(name, x):
     """The singular values in descending order."""
     if not x.numel():
-        return np.empty((*x.shape[:-2], min(x.shape[-2:])), x.numpy(force=True).dtype)
+        return np.empty((*x.shape[:-2], min(x.shape[-2:])), x.numpy(force=True).real.dtype)
     found = small.singular(x, False)
     values = of_finite(loops.svd, x.numpy(force=True)) if found is None else found[1].numpy()
     require_convergence(name, values)
@@ -315,7 +322,8 @@ def qr(a, complete):
     m, n = a.shape[-2:]
     if not LAPACK:
         with one_blas_thread():
-            q, r = np.linalg.qr(a.astype(np.float64), "complete" if complete else "reduced")
+            q, r = np.linalg.qr(a.astype(np.result_type(a, np.float64)),
+                                "complete" if complete else "reduced")
         return q.astype(a.dtype), r.astype(a.dtype)
     columns, tau = geqrf(a)
     q = columns
@@ -336,7 +344,8 @@ def geqrf(a):
     found, tau = np.empty_like(columns), []
     for place, matrix in enumerate(columns):
         with one_blas_thread():
-            found[place], factors = np.linalg.qr(matrix.T.astype(np.float64), "raw")
+            found[place], factors = np.linalg.qr(
+                matrix.T.astype(np.result_type(a, np.float64)), "raw")
         tau.append(factors)
     tau = np.array(tau, a.dtype).reshape((len(columns), min(a.shape[-2:])))
     return found, tau
@@ -372,28 +381,18 @@ def ldl_solve(ld, pivots, b):
 
 # ---- not symmetric -------------------------------------------------------------------------------
 
-def require_real(name, values):
-    """Raises NotImplementedError for complex eigenvalues."""
-    if values.dtype.kind == "c" and values.imag.any():
-        place = values.reshape(-1)[np.flatnonzero(values.imag)[0]]
-        raise NotImplementedError(f"{name}: an eigenvalue is complex, {place:.4g}, and there are "
-                                  "no complex dtypes; numpy.linalg.eig takes x.numpy()")
-
-
 def eig(name, a):
-    """Eigenvalues and eigenvectors as columns, where they are real."""
+    """Eigenvalues and eigenvectors as columns, complex ones."""
     values, vectors = of_finite(loops.eig, a)
     require_convergence(name, values)
-    require_real(name, values)
-    vectors = np.ascontiguousarray(vectors.real.astype(a.dtype))
     if vectors.size:
-        vectors *= signs(vectors)
-    return np.ascontiguousarray(values.real.astype(a.dtype)), vectors
+        vectors = vectors * signs(vectors)
+    kind = np.result_type(a, np.complex64)
+    return values.astype(kind, copy=False), vectors.astype(kind, copy=False)
 
 
 def eigvals(name, a):
-    """Eigenvalues, where they are real."""
+    """Eigenvalues, complex ones."""
     values = of_finite(loops.eigvals, a)
     require_convergence(name, values)
-    require_real(name, values)
-    return np.ascontiguousarray(values.real.astype(a.dtype))
+    return values.astype(np.result_type(a, np.complex64), copy=False)

@@ -5,7 +5,7 @@ import numpy as np
 from tensorlib._core.create import draws
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg.checks import (
-    DTYPES, first, refused_matrices, regular, require_matrices, whole, with_keywords,
+    TAKEN, first, refused_matrices, regular, require_matrices, whole, with_keywords,
 )
 from tensorlib.linalg.spectra import linalg_qr, linalg_svd
 from tensorlib.ops.declare import composite
@@ -17,9 +17,11 @@ def bounds(x, q, **options):
     """The reference of both: vectors have the length 1, and no value is beyond the norm."""
     x = regular(x)
     *batch, m, n = x.shape
-    norm = np.sqrt((x * x).sum())
+    norm = np.sqrt((np.abs(x) ** 2).sum())
     sizes = ((*batch, m, q), (*batch, q), (*batch, n, q))
-    limits = (np.full(size, limit) for size, limit in zip(sizes, (1.001, norm * 1.001, 1.001)))
+    of_parts = 1.001 + 1.001j if x.dtype.kind == "c" else 1.001
+    limits = (np.full(size, limit) for size, limit in zip(
+        sizes, (of_parts, norm * 1.001, of_parts)))
     return tuple(bound for limit in limits for bound in (-limit, limit))
 
 
@@ -37,25 +39,25 @@ def counts(name, q, niter, shape):
 def largest(A, q, niter):
     """U, S and V of the q largest singular values of matrices."""
     wide = A.shape[-2] < A.shape[-1]
-    tall = A.mT if wide else A
+    tall = A.mH if wide else A
     basis = linalg_qr(tall @ draws.randn(tall.shape[-1], q, dtype=A.dtype))[0]
     for _ in range(niter):
-        basis = linalg_qr(tall.mT @ basis)[0]
+        basis = linalg_qr(tall.mH @ basis)[0]
         basis = linalg_qr(tall @ basis)[0]
-    u, s, vh = linalg_svd(basis.mT @ tall, False)
-    u, v = basis @ u, vh.mT
+    u, s, vh = linalg_svd(basis.mH @ tall, False)
+    u, v = basis @ u, vh.mH
     return (v, s, u) if wide else (u, s, v)
 
 
 @composite(random=True, tensors=("A",), method=False, outputs=("U", "S", "V"),
-           dtypes=DTYPES, prepare=first(regular), reference=bounds,
+           dtypes=TAKEN, prepare=first(regular), reference=bounds,
            samples=with_keywords(*SHAPES), reads_values=True, checks_values=True,
            errors=refused_matrices((RuntimeError, (3,)), (ValueError, (3, 2), {"q": -1}),
-                                   (ValueError, (3, 2), {"q": 1, "niter": -1})))
+                                   (ValueError, (3, 2), {"q": 1, "niter": -1})), complex=True)
 def svd_lowrank(A: Tensor, q=6, niter=2, M=None):
     """The q largest singular values, with their vectors: (U, S, V), A is about U @ diag(S) @ V.mT.
 
-    More than the smaller size of the matrix there are not. niter: how often A and A.mT are applied
+    More than the smaller size of the matrix there are not. niter: how often A and A.mH are applied
     to the random vectors; each time what is small counts for less. M: is subtracted from A first,
     and broadcast to it.
 
@@ -76,10 +78,10 @@ def svd_lowrank(A: Tensor, q=6, niter=2, M=None):
 
 
 @composite(random=True, tensors=("A",), method=False, outputs=("U", "S", "V"),
-           dtypes=DTYPES, prepare=first(regular), reference=bounds,
+           dtypes=TAKEN, prepare=first(regular), reference=bounds,
            samples=with_keywords(*SHAPES), reads_values=True, checks_values=True,
            errors=refused_matrices((RuntimeError, (3,)), (ValueError, (3, 2), {"q": 3}),
-                                   (ValueError, (3, 2), {"q": 1, "niter": -1})))
+                                   (ValueError, (3, 2), {"q": 1, "niter": -1})), complex=True)
 def pca_lowrank(A: Tensor, q=None, center=True, niter=2):
     """The q main components of rows of data, as (U, S, V): V has their directions as columns.
 

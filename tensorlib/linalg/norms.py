@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from tensorlib._core.base.dtypes import BY_NAME
+from tensorlib._core.base.dtypes import BY_NAME, has_gradients
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.create.creation import plain_number
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg import lapack
 from tensorlib.linalg.checks import (
-    DTYPES, first, matrices, refused_matrices, regular, require_matrices, require_square,
+    DTYPES, TAKEN, first, matrices, refused_matrices, regular, require_matrices, require_square,
 )
 from tensorlib.linalg.inverses import linalg_inv_ex, tensors
 from tensorlib.linalg.spectra import cutoff, linalg_svdvals, tolerances
@@ -62,6 +62,8 @@ def linalg_vector_norm(x: Tensor, ord=2, dim=None, keepdim=False, *, dtype=None)
     tensor(5.)
     """
     x = x if dtype is None else x.to(dtype)
+    if x.is_complex():
+        x = x.abs()
     if not x.is_floating_point():
         raise RuntimeError("linalg.vector_norm: expected a floating point tensor as input, got "
                            f"{x.dtype}")
@@ -109,7 +111,7 @@ def linalg_matrix_norm(A: Tensor, ord="fro", dim=(-2, -1), keepdim=False, *, dty
 def matrix_norm(name, A, ord, dim, keepdim, dtype):
     """The norm of matrices for two functions."""
     A = A if dtype is None else A.to(dtype)
-    if not A.is_floating_point():
+    if not has_gradients(A.dtype):
         raise RuntimeError(f"{name}: expected a floating point tensor as input, got {A.dtype}")
     if A.ndim < 2:
         raise RuntimeError(f"{name}: the input tensor A must have at least 2 dimensions, got shape "
@@ -193,10 +195,10 @@ def rank_reference(x):
     return np.linalg.matrix_rank(x) if x.size else np.zeros(x.shape[:-2], np.int64)
 
 
-@op(out=True, public=False, method=False, differentiable=False, dtypes=DTYPES,
+@op(out=True, public=False, method=False, differentiable=False, dtypes=TAKEN,
     samples=matrices((3, 3), (3, 2), (2, 2, 2), (0, 2)), errors=refused_matrices(
         (RuntimeError, (3,))), reference=rank_reference,
-    reads_values=True, checks_values=True)
+    reads_values=True, checks_values=True, complex=True)
 def linalg_matrix_rank(A: Tensor, tol=None, hermitian=False, atol=None, rtol=None):
     """How many singular values are above max(atol, rtol * the largest), as int64.
 

@@ -8,7 +8,7 @@ from tensorlib._core.arrays.arrays import from_numpy
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg import lapack
 from tensorlib.linalg.checks import (
-    DTYPES, matrices, refused_matrices, require_matrices, require_one_dtype,
+    DTYPES, TAKEN, matrices, refused_matrices, require_matrices, require_one_dtype,
 )
 from tensorlib.linalg.factors import unit_lower
 from tensorlib.linalg.inverses import tensors
@@ -50,7 +50,7 @@ def reflected(a, tau):
     out = np.broadcast_to(np.eye(a.shape[-2]), a.shape[:-2] + (a.shape[-2],) * 2)
     for i in range(tau.shape[-1]):
         v = np.tril(a, -1)[..., i] + np.eye(a.shape[-2])[i]
-        turned = tau[..., i, None, None] * v[..., None] * v[..., None, :]
+        turned = tau[..., i, None, None] * v[..., None] * v[..., None, :].conj()
         out = out @ (np.eye(a.shape[-2]) - turned)
     return out[..., :a.shape[-1]]
 
@@ -61,12 +61,12 @@ def reflecting(rng):
         yield (rng.uniform(-1, 1, a), rng.uniform(0.5, 1.5, tau)), {}
 
 
-@composite(public=False, method=False, out=True, dtypes=DTYPES, tolerance="product",
+@composite(public=False, method=False, out=True, dtypes=TAKEN, complex=True, tolerance="product",
            samples=reflecting, reference=reflected,
            errors=refused_matrices((RuntimeError, (2, 3), np.ones(2)),
                                    (RuntimeError, (3, 2), np.ones(3))))
 def linalg_householder_product(A: Tensor, tau: Tensor):
-    """The first columns of the product of reflections 1 - tau[i] * v @ v.T, in this order.
+    """The first columns of the product of reflections 1 - tau[i] * v @ v.mH, in this order.
 
     v is column i of A below its diagonal, with 1 on it and 0 above.
 
@@ -83,24 +83,25 @@ def linalg_householder_product(A: Tensor, tau: Tensor):
     out = with_no_slope(from_numpy(np.eye(m, n)).to(A.dtype).expand(A.shape), A)
     for i in reversed(range(tau.shape[-1])):
         v = vectors.narrow(-1, i, 1)
-        out = out - tau.narrow(-1, i, 1).unsqueeze(-1) * (v @ (v.mT @ out))
+        out = out - tau.narrow(-1, i, 1).unsqueeze(-1) * (v @ (v.mH @ out))
     return out
 
 
-@composite(out=True, dtypes=DTYPES, tolerance="product", samples=reflecting, reference=reflected)
+@composite(out=True, dtypes=TAKEN, tolerance="product", samples=reflecting, reference=reflected,
+           complex=True)
 def orgqr(input, input2: Tensor):
     """The product of Householder reflections: `linalg.householder_product`."""
     return linalg_householder_product(input, input2)
 
 
-@composite(out=True, dtypes=DTYPES, tolerance="product", reference=lambda a, tau, c: reflected(
+@composite(out=True, dtypes=TAKEN, tolerance="product", reference=lambda a, tau, c: reflected(
     np.concatenate([a, np.zeros(a.shape[:-1] + (a.shape[-2] - a.shape[-1],))], -1), tau) @ c,
            samples=lambda rng: (((*args, rng.uniform(-1, 1, (3, 2))), {})
-                                for args, _ in list(reflecting(rng))[:2]))
+                                for args, _ in list(reflecting(rng))[:2]), complex=True)
 def ormqr(input, input2: Tensor, input3: Tensor, left=True, transpose=False):
     """The product of all Householder reflections, a square matrix, with the matrix input3.
 
-    input2: the factors of the reflections. left: Q @ input3, else input3 @ Q. transpose: with Q.mT.
+    input2: the factors of the reflections. left: Q @ input3, else input3 @ Q. transpose: with Q.mH.
     See `linalg.householder_product`.
     """
     require_matrices("ormqr", input)
@@ -108,5 +109,5 @@ def ormqr(input, input2: Tensor, input3: Tensor, left=True, transpose=False):
     if m > n:
         input = cat([input, input.new_zeros(tuple(input.shape[:-1]) + (m - n,))], -1)
     q = linalg_householder_product(input[..., :m], input2)
-    q = q.mT if transpose else q
+    q = q.mH if transpose else q
     return q @ input3 if left else input3 @ q

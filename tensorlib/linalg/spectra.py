@@ -8,10 +8,11 @@ from tensorlib._core.products import small_matrices
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg import lapack
 from tensorlib.linalg.checks import (
-    DTYPES, NOT_SQUARE, SQUARES, first, matrices, prepared_by, refused_matrices, regular,
-    require_matrices, require_square, symmetric,
+    DTYPES, NOT_SQUARE, SQUARES, TAKEN, adjoint_rule, first, matrices, prepared_by,
+    refused_matrices, regular, require_matrices, require_square, symmetric,
 )
 from tensorlib.linalg.inverses import identity, linalg_solve_triangular, tensors
+from tensorlib.linalg.phases import turned, with_phases
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.shape.joining import cat
 
@@ -36,14 +37,14 @@ def eigen_reference(x):
     return values, vectors * lapack.signs(vectors) if vectors.size else vectors
 
 
-@op(out=True, outputs=("eigenvalues", "eigenvectors"), public=False, method=False, dtypes=DTYPES,
+@op(out=True, outputs=("eigenvalues", "eigenvectors"), public=False, method=False, dtypes=TAKEN,
     tolerance="product", prepare=first(symmetric), samples=SQUARES, errors=NOT_SQUARE,
-    reference=eigen_reference, reads_values=True, checks_values=True)
+    reference=eigen_reference, reads_values=True, checks_values=True, complex=True)
 def linalg_eigh(A: Tensor, UPLO="L"):
     """The eigenvalues of symmetric matrices in ascending order and their eigenvectors, as columns.
 
-    One triangle of A is read. The first element of an eigenvector that is at least 0.6 times its
-    largest one is positive.
+    Complex matrices are Hermitian, and their eigenvalues real. One triangle of A is read. The first
+    element of an eigenvector that is at least 0.6 times its largest one is positive.
 
     Shapes: (*, N, N) -> (*, N), (*, N, N).
     Gradient: infinite or NaN for eigenvectors of equal eigenvalues.
@@ -82,30 +83,31 @@ def on_diagonal(x):
 
 
 @linalg_eigh.vjp("A")
+@adjoint_rule
 def eigh_vjp(g, eigenvalues, eigenvectors):
     """Source: Giles, "Collected matrix derivative results for forward and reverse mode algorithmic
     differentiation", 2008."""
     g_values, g_vectors = g
     inner = 0
     if g_vectors is not None:
-        turned = eigenvectors.mT @ g_vectors
-        inner = divided((turned - turned.mT) * 0.5, gaps(eigenvalues))
+        along = eigenvectors.mH @ with_phases(eigenvectors, g_vectors)
+        inner = divided((along - along.mH) * 0.5, gaps(eigenvalues))
     if g_values is not None:
-        inner = inner + on_diagonal(g_values)
-    return eigenvectors @ inner @ eigenvectors.mT
+        inner = inner + on_diagonal(g_values.to(eigenvectors.dtype))
+    return eigenvectors @ inner @ eigenvectors.mH
 
 
 @linalg_eigh.jvp
 def eigh_jvp(d_A, eigenvalues, eigenvectors):
-    inner = eigenvectors.mT @ ((d_A + d_A.mT) * 0.5) @ eigenvectors
-    return (inner.diagonal(0, -2, -1),
-            eigenvectors @ divided(inner, gaps(eigenvalues)))
+    inner = eigenvectors.mH @ ((d_A + d_A.mH) * 0.5) @ eigenvectors
+    return (inner.diagonal(0, -2, -1).real,
+            *turned(eigenvectors, eigenvectors @ divided(inner, gaps(eigenvalues))))
 
 
-@op(out=True, public=False, method=False, dtypes=DTYPES, tolerance="product",
+@op(out=True, public=False, method=False, dtypes=TAKEN, tolerance="product",
     prepare=first(symmetric),
     samples=SQUARES, errors=NOT_SQUARE, reference=prepared_by(symmetric, np.linalg.eigvalsh),
-    reads_values=True, checks_values=True)
+    reads_values=True, checks_values=True, complex=True)
 def linalg_eigvalsh(A: Tensor, UPLO="L"):
     """The eigenvalues of symmetric matrices in ascending order.
 
@@ -121,15 +123,16 @@ def linalg_eigvalsh(A: Tensor, UPLO="L"):
 
 
 @linalg_eigvalsh.vjp("A")
+@adjoint_rule
 def eigvalsh_vjp(g, A, UPLO):
     vectors = linalg_eigh(A, UPLO)[1]
-    return (vectors * g.unsqueeze(-2)) @ vectors.mT
+    return (vectors * g.unsqueeze(-2)) @ vectors.mH
 
 
 @linalg_eigvalsh.jvp
 def eigvalsh_jvp(d_A, A, UPLO):
     vectors = linalg_eigh(A, UPLO)[1]
-    return (vectors * (((d_A + d_A.mT) * 0.5) @ vectors)).sum(-2)
+    return (vectors.conj() * (((d_A + d_A.mH) * 0.5) @ vectors)).sum(-2).real
 
 
 # ---- singular values -----------------------------------------------------------------------------
@@ -143,12 +146,12 @@ def singular_reference(x, full_matrices=True):
     return lapack.svd_of(regular(x), full_matrices)
 
 
-@op(out=True, outputs=("U", "S", "Vh"), public=False, method=False, dtypes=DTYPES,
+@op(out=True, outputs=("U", "S", "Vh"), public=False, method=False, dtypes=TAKEN,
     tolerance="product",
     prepare=first(regular), reference=singular_reference, errors=NO_MATRIX,
     samples=lambda rng: (((x,), {"full_matrices": full}) for full in (True, False)
                          for (x,), _ in matrices((3, 3), (3, 2), (2, 3), (2, 2, 2), (0, 1))(rng)),
-    reads_values=True, checks_values=True)
+    reads_values=True, checks_values=True, complex=True)
 def linalg_svd(A: Tensor, full_matrices=True):
     """The singular value decomposition A = U @ diag(S) @ Vh, as a named tuple (U, S, Vh).
 
@@ -177,39 +180,63 @@ def split(vectors, k):
     return vectors.narrow(-1, 0, k), vectors.narrow(-1, k, vectors.shape[-1] - k)
 
 
+def gradients_with_phases(vectors, gradients, k):
+    """Gradients of complex U and V that do not depend on phases: the first k columns of both turn
+    together, others alone."""
+    (u, u_rest), (v, v_rest) = (split(x, k) for x in vectors)
+    (g_u, g_u_rest), (g_v, g_v_rest) = (
+        (None, None) if g is None else split(g, k) for g in gradients)
+    g_u = with_phases(u, g_u, (v, g_v))
+    found = []
+    for own, rest, g, g_rest in ((u, u_rest, g_u, g_u_rest), (v, v_rest, g_v, g_v_rest)):
+        if g is None or rest is None:
+            found.append(g)
+            continue
+        g_rest = rest * 0 if g_rest is None else with_phases(rest, g_rest)
+        found.append(cat([g, g_rest], -1))
+    return found
+
+
 def gradient_of_columns(g, vectors, rest, k):
     """The gradient of the columns that belong to singular values, to which the rest is normal."""
     if g is None or rest is None:
         return g
     g, g_rest = split(g, k)
-    return g - rest @ (g_rest.mT @ vectors)
+    return g - rest @ (g_rest.mH @ vectors)
 
 
 @linalg_svd.vjp("A")
+@adjoint_rule
 def svd_vjp(g, U, S, Vh):
     """Source: Townsend, "Differentiating the singular value decomposition", 2016."""
     g_u, g_s, g_vh = g
     k = S.shape[-1]
     u, u_rest = split(U, k)
-    v, v_rest = split(Vh.mT, k)
+    v, v_rest = split(Vh.mH, k)
+    g_v = None if g_vh is None else g_vh.mH
+    if U.is_complex():
+        g_u, g_v = gradients_with_phases((U, Vh.mH), (g_u, g_v), k)
     g_u = gradient_of_columns(g_u, u, u_rest, k)
-    g_v = gradient_of_columns(None if g_vh is None else g_vh.mT, v, v_rest, k)
+    g_v = gradient_of_columns(g_v, v, v_rest, k)
     squares = gaps(S.square())
-    inner = 0 if g_s is None else on_diagonal(g_s)
+    inner = 0 if g_s is None else on_diagonal(g_s.to(U.dtype))
     beside = 0
     if g_u is not None:
-        turned = u.mT @ g_u
-        inner = inner + divided(turned - turned.mT, squares) * S.unsqueeze(-2)
+        along = u.mH @ g_u
+        skew = along - along.mH
+        inner = inner + divided(skew, squares) * S.unsqueeze(-2)
+        if U.is_complex():                   # the phase that U and V have in common is free
+            inner = inner + on_diagonal(skew.diagonal(0, -2, -1) / (2 * S))
         if u.shape[-2] > k:
             scaled = g_u / S.unsqueeze(-2)
-            beside = (scaled - u @ (u.mT @ scaled)) @ v.mT
+            beside = (scaled - u @ (u.mH @ scaled)) @ v.mH
     if g_v is not None:
-        turned = v.mT @ g_v
-        inner = inner + S.unsqueeze(-1) * divided(turned - turned.mT, squares)
+        along = v.mH @ g_v
+        inner = inner + S.unsqueeze(-1) * divided(along - along.mH, squares)
         if v.shape[-2] > k:
             scaled = g_v / S.unsqueeze(-2)
-            beside = beside + u @ (scaled - v @ (v.mT @ scaled)).mT
-    return u @ inner @ v.mT + beside
+            beside = beside + u @ (scaled - v @ (v.mH @ scaled)).mH
+    return u @ inner @ v.mH + beside
 
 
 def moved_columns(vectors, rest, inner, outside, S):
@@ -217,29 +244,39 @@ def moved_columns(vectors, rest, inner, outside, S):
     moved = vectors @ inner
     if vectors.shape[-2] > S.shape[-1]:
         outside = outside / S.unsqueeze(-2)
-        moved = moved + outside - vectors @ (vectors.mT @ outside)
-    return moved if rest is None else cat([moved, -vectors @ (moved.mT @ rest)], -1)
+        moved = moved + outside - vectors @ (vectors.mH @ outside)
+    return moved if rest is None else cat([moved, -vectors @ (moved.mH @ rest)], -1)
 
 
 @linalg_svd.jvp
 def svd_jvp(d_A, U, S, Vh):
     k = S.shape[-1]
     u, u_rest = split(U, k)
-    v, v_rest = split(Vh.mT, k)
-    inner = u.mT @ d_A @ v
+    v, v_rest = split(Vh.mH, k)
+    inner = u.mH @ d_A @ v
     squares = gaps(S.square())
     columns, rows = S.unsqueeze(-2), S.unsqueeze(-1)
-    d_u = divided(inner * columns + rows * inner.mT, squares)
-    d_v = divided(rows * inner + inner.mT * columns, squares)
-    return (moved_columns(u, u_rest, d_u, d_A @ v, S), inner.diagonal(0, -2, -1),
-            moved_columns(v, v_rest, d_v, d_A.mT @ u, S).mT)
+    d_u = divided(inner * columns + rows * inner.mH, squares)
+    d_v = divided(rows * inner + inner.mH * columns, squares)
+    if U.is_complex():                       # half of the turn of the phases is in each
+        diagonal = inner.diagonal(0, -2, -1)
+        turn = on_diagonal((diagonal - diagonal.conj()) / (4 * S))
+        d_u, d_v = d_u + turn, d_v - turn
+    d_u = moved_columns(u, u_rest, d_u, d_A @ v, S)
+    d_v = moved_columns(v, v_rest, d_v, d_A.mH @ u, S)
+    if U.is_complex():
+        first, second = turned(u, d_u.narrow(-1, 0, k), (v, d_v.narrow(-1, 0, k)))
+        d_u, d_v = (
+            own if rest is None else cat([own, *turned(rest, d.narrow(-1, k, rest.shape[-1]))], -1)
+            for own, rest, d in ((first, u_rest, d_u), (second, v_rest, d_v)))
+    return d_u, inner.diagonal(0, -2, -1).real, d_v.mH
 
 
-@op(out=True, public=False, method=False, dtypes=DTYPES, tolerance="product",
+@op(out=True, public=False, method=False, dtypes=TAKEN, tolerance="product",
     prepare=first(regular),
     samples=ANY_SHAPE, errors=NO_MATRIX,
     reference=prepared_by(regular, lambda x: np.linalg.svd(x, compute_uv=False)),
-    reads_values=True, checks_values=True)
+    reads_values=True, checks_values=True, complex=True)
 def linalg_svdvals(A: Tensor):
     """The singular values in descending order.
 
@@ -254,6 +291,7 @@ def linalg_svdvals(A: Tensor):
 
 
 @linalg_svdvals.vjp("A")
+@adjoint_rule
 def svdvals_vjp(g, A):
     u, _, vh = linalg_svd(A, False)
     return (u * g.unsqueeze(-2)) @ vh
@@ -262,27 +300,27 @@ def svdvals_vjp(g, A):
 @linalg_svdvals.jvp
 def svdvals_jvp(d_A, A):
     u, _, vh = linalg_svd(A, False)
-    return (u * (d_A @ vh.mT)).sum(-2)
+    return (u.conj() * (d_A @ vh.mH)).sum(-2).real
 
 
 def old_svd(x, some=True, compute_uv=True):
     """The reference of `svd`."""
     u, s, vh = singular_reference(x, not some)
-    return u, s, vh.swapaxes(-1, -2)
+    return u, s, vh.swapaxes(-1, -2).conj()
 
 
-@composite(out=True, outputs=("U", "S", "V"), dtypes=DTYPES, tolerance="product",
+@composite(out=True, outputs=("U", "S", "V"), dtypes=TAKEN, tolerance="product",
            prepare=first(regular),
            samples=matrices((3, 3), (3, 2)), errors=NO_MATRIX, reference=old_svd,
-           reads_values=True, checks_values=True)
+           reads_values=True, checks_values=True, complex=True)
 def svd(input, some=True, compute_uv=True):
-    """The singular value decomposition as a named tuple (U, S, V): `linalg.svd` with V for V.mT.
+    """The singular value decomposition as a named tuple (U, S, V): `linalg.svd` with V for V.mH.
 
     Without `compute_uv` U and V are zeros.
     """
     if compute_uv:
         u, s, vh = linalg_svd(input, not some)
-        return OldSingular(u, s, vh.mT)
+        return OldSingular(u, s, vh.mH)
     s = linalg_svdvals(input)
     batch, (m, n) = tuple(input.shape[:-2]), input.shape[-2:]
     return OldSingular(input.new_zeros(batch + (m, m)), s, input.new_zeros(batch + (n, n)))
@@ -290,9 +328,10 @@ def svd(input, some=True, compute_uv=True):
 
 # ---- QR ------------------------------------------------------------------------------------------
 
-@op(outputs=("Q", "R"), public=False, method=False, dtypes=DTYPES, tolerance="product",
+@op(outputs=("Q", "R"), public=False, method=False, dtypes=TAKEN, tolerance="product",
     prepare=first(regular), samples=matrices((3, 3), (3, 2), (2, 3, 2), (2, 0)),
-    reference=prepared_by(regular, lambda x: tuple(np.linalg.qr(x))), reads_values=True)
+    reference=prepared_by(regular, lambda x: tuple(np.linalg.qr(x))), reads_values=True,
+    complex=True)
 def qr_tall(A: Tensor, complete=False):
     """The QR decomposition of matrices that are not wide: see `linalg_qr`."""
     found = small_matrices.qr(A)
@@ -302,6 +341,7 @@ def qr_tall(A: Tensor, complete=False):
 
 
 @qr_tall.vjp("A")
+@adjoint_rule
 def qr_vjp(g, Q, R, complete):
     """Source: Walter and Lehmann, "Algorithmic Differentiation of Linear Algebra Functions", 2018.
     """
@@ -309,20 +349,25 @@ def qr_vjp(g, Q, R, complete):
     g_q, g_r = g
     inner, outer = 0, 0
     if g_r is not None:
-        inner = g_r @ R.mT
+        inner = g_r @ R.mH
     if g_q is not None:
-        inner, outer = inner - Q.mT @ g_q, g_q
+        inner, outer = inner - Q.mH @ g_q, g_q
     upper = inner.triu()
-    inner = upper + without_diagonal(upper).mT
-    return linalg_solve_triangular(R.mT, outer + Q @ inner, upper=False, left=False)
+    inner = with_half_diagonal(upper + upper.mH)
+    return linalg_solve_triangular(R.mH, outer + Q @ inner, upper=False, left=False)
+
+
+def with_half_diagonal(x):
+    """x with half of its diagonal."""
+    return x - x * 0.5 * identity(x)
 
 
 @qr_tall.jvp
 def qr_jvp(d_A, Q, R):
     refuse_complete(Q, R)
     moved = linalg_solve_triangular(R, d_A, upper=True, left=False)
-    inner = Q.mT @ moved
-    upper = inner.triu() + without_diagonal(inner.mT.triu())
+    inner = Q.mH @ moved
+    upper = with_half_diagonal((inner + inner.mH).triu())
     return moved - Q @ upper, upper @ R
 
 
@@ -344,7 +389,7 @@ def both(A, name, mode):
         q, r = qr_tall(A, mode == "complete")
     else:
         q, r = qr_tall(A.narrow(-1, 0, rows))
-        r = cat([r, q.mT @ A.narrow(-1, rows, columns - rows)], -1)
+        r = cat([r, q.mH @ A.narrow(-1, rows, columns - rows)], -1)
     return Orthogonal(q.new_zeros((0,)) if mode == "r" else q, r)
 
 
@@ -369,9 +414,10 @@ def linalg_qr(A: Tensor, mode="reduced"):
     return both(A, "linalg.qr", mode)
 
 
-@composite(outputs=("Q", "R"), out=True, dtypes=DTYPES, tolerance="product", prepare=first(regular),
+@composite(outputs=("Q", "R"), out=True, dtypes=TAKEN, tolerance="product", prepare=first(regular),
            samples=TALL_AND_WIDE, errors=NO_MATRIX,
-           reference=prepared_by(regular, lambda x: tuple(np.linalg.qr(x))), reads_values=True)
+           reference=prepared_by(regular, lambda x: tuple(np.linalg.qr(x))), reads_values=True,
+           complex=True)
 def qr(input, some=True):
     """The QR decomposition as a named tuple (Q, R): `linalg.qr`, complete where not `some`."""
     return both(input, "qr", "reduced" if some else "complete")
@@ -397,10 +443,11 @@ def tolerances(atol, rtol):
             x if x is None else float(x) for x in (atol, rtol)]
 
 
-@op(out=True, public=False, method=False, dtypes=DTYPES, tolerance="product",
+@op(out=True, public=False, method=False, dtypes=TAKEN, tolerance="product",
     prepare=first(regular),
     samples=matrices((3, 3), (3, 2), (2, 3), (2, 2, 2), (0, 2)), errors=NO_MATRIX,
-    reference=prepared_by(regular, np.linalg.pinv), reads_values=True, checks_values=True)
+    reference=prepared_by(regular, np.linalg.pinv), reads_values=True, checks_values=True,
+    complex=True)
 def linalg_pinv(A: Tensor, atol=None, rtol=None, hermitian=False):
     """The pseudo-inverse of Moore and Penrose, by singular values.
 
@@ -415,35 +462,37 @@ def linalg_pinv(A: Tensor, atol=None, rtol=None, hermitian=False):
         require_square("linalg.pinv", A)
     if hermitian:
         values, u = lapack.eigh("linalg.pinv", A, False)
-        vh = u.swapaxes(-1, -2)
+        vh = u.conj().swapaxes(-1, -2)
     else:
         u, values, vh = lapack.svd("linalg.pinv", A, False)
     sizes = np.abs(values)
     kept = sizes > cutoff(sizes, *tolerances(atol, rtol), A.shape)
     inverse = np.where(kept, 1 / np.where(kept, values, 1), 0).astype(values.dtype)
-    left, right = tensors(vh.swapaxes(-1, -2), inverse[..., None] * u.swapaxes(-1, -2))
+    left, right = tensors(vh.conj().swapaxes(-1, -2),
+                          inverse[..., None] * u.conj().swapaxes(-1, -2))
     return left @ right
 
 
 @linalg_pinv.vjp("A")
+@adjoint_rule
 def pinv_vjp(g, A, out):
     """Source: Golub and Pereyra, "The differentiation of pseudo-inverses and nonlinear least
     squares problems whose variables separate", SIAM Journal on Numerical Analysis 10(2), 1973."""
-    right = (g.mT - A @ (out @ g.mT)) @ (out @ out.mT)
-    left = (out.mT @ out) @ (g.mT - (g.mT @ out) @ A)
-    return right + left - out.mT @ g @ out.mT
+    right = (g.mH - A @ (out @ g.mH)) @ (out @ out.mH)
+    left = (out.mH @ out) @ (g.mH - (g.mH @ out) @ A)
+    return right + left - out.mH @ g @ out.mH
 
 
 @linalg_pinv.jvp
 def pinv_jvp(d_A, A, out):
-    right = (out @ out.mT) @ (d_A.mT - (d_A.mT @ A) @ out)
-    left = (d_A.mT - out @ (A @ d_A.mT)) @ (out.mT @ out)
+    right = (out @ out.mH) @ (d_A.mH - (d_A.mH @ A) @ out)
+    left = (d_A.mH - out @ (A @ d_A.mH)) @ (out.mH @ out)
     return right + left - out @ d_A @ out
 
 
-@composite(dtypes=DTYPES, tolerance="product", prepare=first(regular), samples=ANY_SHAPE,
+@composite(dtypes=TAKEN, tolerance="product", prepare=first(regular), samples=ANY_SHAPE,
            errors=NO_MATRIX, reference=prepared_by(regular, np.linalg.pinv),
-           reads_values=True, checks_values=True)
+           reads_values=True, checks_values=True, complex=True)
 def pinverse(input, rcond=1e-15):
     """The pseudo-inverse; singular values up to rcond times the largest are taken as 0."""
     return linalg_pinv(input, 0.0, rcond)

@@ -279,6 +279,10 @@ class Writer:
                                     "has no state, so return the new value instead")
         if is_draw(call.type):
             raise unsupported(call, "draws random numbers")
+        for x in (*variables_in(call.reads()), *call.outputs):
+            if x is not None and x.dtype.is_complex:
+                raise unsupported(call, f"computes with {x.dtype}, and ONNX's operations take no "
+                                        "complex numbers")
         self.line = call.line
         if self.folded(call):
             return

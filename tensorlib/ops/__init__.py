@@ -3,7 +3,7 @@
 from tensorlib._core.base.explained import explain
 from tensorlib._core.graph.op import Op, registry
 from tensorlib.ops.pointwise import unary, arithmetic, combined, comparison, casting
-from tensorlib.ops.shape import views, joining, rebasing
+from tensorlib.ops.shape import views, joining, rebasing, parts
 from tensorlib.ops.create import creation, random
 from tensorlib.ops.products import matmul
 from tensorlib.ops.reduce import reductions, extremes, variance, softmax

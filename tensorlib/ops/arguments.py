@@ -18,6 +18,13 @@ def refuse_bools(name, x, error=UnsupportedDtype):
         raise error(f"{name}: not implemented for bools")
 
 
+def refuse_complex(name, *tensors):
+    """Raises UnsupportedDtype for a tensor of complex numbers, which have no order."""
+    for x in tensors:
+        if x.is_complex():
+            raise UnsupportedDtype(f"{name}: not implemented for {x.dtype}")
+
+
 def require_dims(name, x, least):
     """Raises RuntimeError for a tensor of too few dims."""
     if x.ndim < least:

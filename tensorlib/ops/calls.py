@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tensorlib._core.base.dtypes import dtype
+from tensorlib._core.base.dtypes import dtype, has_gradients
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.settings import Held
 from tensorlib._core.base.shape import listed
@@ -107,7 +107,7 @@ def call(name: str | Op, *inputs: Any, **attributes: Any) -> Call:
 
 def as_input(x, output):
     """An input as it is recorded: a number as a tensor, a sequence of tensors as a tuple."""
-    if isinstance(x, (int, float)):
+    if isinstance(x, (int, float, complex)):
         return FUNCTIONS["tensor"](x, dtype=output.dtype)
     return listed(x) if isinstance(x, (list, tuple)) else x
 
@@ -174,7 +174,7 @@ def gradient_of(op):
         given = checked(op, needs, values)
         known = Call(op, tuple(map(given.get, op.arguments)), tuple(map(given.get, op.outputs)),
                      attributes, checked_likes(op, likes))
-        wanted = [dtype.is_floating_point and (wanted is None or wanted[i])
+        wanted = [has_gradients(dtype) and (wanted is None or wanted[i])
                   for i, (_, dtype) in enumerate(known.facts)]
         gs = tuple(given[name] for name in output_gradients(op))
         if any(g is not None for g in flat(gs)):
@@ -255,6 +255,6 @@ def flat(values):
 
 def inner_input(x):
     """An input that requires grad, linked to the one outside if that does."""
-    if not isinstance(x, Tensor) or not x.dtype.is_floating_point:
+    if not isinstance(x, Tensor) or not has_gradients(x.dtype):
         return x
     return linked_alias(ARGUMENT, x) if x.requires_grad else x.detach().requires_grad_()

@@ -57,7 +57,10 @@ def elementwise(*, reference=None, samples=None, kernel=None, ufuncs=(), edges=(
     Dtypes for which our kernels have no such loop get NumPy's, from `reference` where that is a
     ufunc, else from `ufuncs`.
 
-    to_float: integers are computed as the default float. boolean: arguments that are bool. refuses:
+    to_float: integers are computed as the default float. complex: it takes complex numbers; a
+    formula gives the derivative, of which gradients take the conjugate, and of a function with real
+    values the number whose product with a change has the change of the value as its real part.
+    boolean: arguments that are bool. refuses:
     "zero" or "negative", integers that are an error in the last argument. convert: what brings the
     arguments of a call into those of the operation.
     reference, samples, edges: the NumPy function it must equal, inputs to try, values to try it at;
@@ -76,7 +79,8 @@ def elementwise(*, reference=None, samples=None, kernel=None, ufuncs=(), edges=(
         if kernel is None:
             bools = "bool" in testing.get("takes", "bool")
             loop = name if is_ours(function) else loop_of((reference, *ufuncs), bools)
-            fill_from_ufuncs(loop, len(arguments), (reference, *ufuncs), bools)
+            fill_from_ufuncs(loop, len(arguments), (reference, *ufuncs), bools,
+                             declared.get("complex", False))
         check_loop(name, loop, arguments)
         record = Op(
             registered, function.__doc__, arguments, loop=loop, to_float=to_float,
@@ -153,7 +157,8 @@ def _deriv_of(record):
             which = record.arguments[0] if argument is None or callable(argument) else argument
             booleans = {record.arguments[i] for i in record.boolean_inputs}
             program, constant = trace(formula, booleans, fused)
-            record.add_rule(which, formula, program, constant)
+            record.add_rule(which, formula, program, constant, conjugate=(
+                lambda: trace(formula, booleans, conjugate=True)[0]))
             return formula
         return decorate(argument) if callable(argument) else decorate
     return deriv
@@ -171,7 +176,9 @@ def op(*, reference=None, samples=None, linear=False, multilinear=False, view=Fa
     follows. view: the result looks at the memory of the input, or "maybe" does. out, inplace:
     it has `out=`, and a method `NAME_`. kernel, maker: the compiled forward, and what makes the
     function that is called, for operations too hot for a Python frame; the decorated function is
-    then only the signature and the docstring. convert: what brings the arguments of a call into
+    then only the signature and the docstring. complex: it takes complex numbers, which views do
+    anyway; rules give the transpose of the derivative, and conjugates are taken around them.
+    convert: what brings the arguments of a call into
     those of the operation. Declared outside the library, the forward function may be made of any
     operations and of NumPy: it runs outside the graph.
 
@@ -186,6 +193,7 @@ def op(*, reference=None, samples=None, linear=False, multilinear=False, view=Fa
     def decorate(forward):
         called = name or forward.__name__
         facts, testing = facts_of(forward, declared)
+        facts.setdefault("takes_complex", bool(view))
         check_keywords("op", called, testing)
         annotations, names = forward.__annotations__, parameters(forward)
         arguments = [p for p in names if annotations.get(p) in (Tensor, Tensors)]
@@ -247,7 +255,8 @@ def _add_rules_to(made, record):
     """Gives the function of an operation its decorators `vjp` and `jvp`."""
     def vjp(argument=None):
         def add(rule):
-            record.add_rule(None if callable(argument) else argument, rule)
+            record.add_rule(None if callable(argument) else argument, rule,
+                            names=getattr(rule, "names", None))
             return rule
         return add(argument) if callable(argument) else add
 

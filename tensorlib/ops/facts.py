@@ -11,6 +11,7 @@ from tensorlib.ops.complete import is_ours
 # The keywords of declarations, all of which are fields of the record.
 FACTS = ("pure", "reads_values", "checks_values", "sized_by_values", "packs", "whole", "key",
          "draws", "multiplications")
+KEYWORDS = (*FACTS, "complex")
 
 
 def facts_of(function, given, loop=False, refuses=None):
@@ -25,4 +26,6 @@ def facts_of(function, given, loop=False, refuses=None):
     if loop:
         facts["checks_values"] = refuses is not None
     facts.update((name, given[name]) for name in FACTS if name in given)
-    return facts, {name: x for name, x in given.items() if name not in FACTS}
+    if "complex" in given:                # which is a word of Cython's, where the record is
+        facts["takes_complex"] = given["complex"]
+    return facts, {name: x for name, x in given.items() if name not in KEYWORDS}

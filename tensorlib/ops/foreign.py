@@ -29,7 +29,7 @@ def outside_graph(name, fun):
 
 def own_tensor(name, x, args):
     """A result as a Tensor that is neither an input nor a view in the graph of one."""
-    if isinstance(x, (np.ndarray, np.generic, int, float)):
+    if isinstance(x, (np.ndarray, np.generic, int, float, complex)):
         return as_tensor(x)
     if not isinstance(x, Tensor):
         raise TypeError(f"{name}: its forward returned {type_name(x)}, not a Tensor")

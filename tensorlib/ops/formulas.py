@@ -23,7 +23,15 @@ class Symbol:
         """The symbol of one more step, by a loop on these symbols and numbers."""
         refs = tuple(x.ref if isinstance(x, Symbol) else ("constant", float(x)) for x in operands)
         self.steps.append((loop, refs))
-        return Symbol(self.steps, ("step", len(self.steps) - 1))
+        return type(self)(self.steps, ("step", len(self.steps) - 1))
+
+    def conj(self):
+        """The conjugate of a real value: itself."""
+        return self
+
+    def sgn(self):
+        """The sign of a real value."""
+        return self.sign()
 
     def __getattr__(self, loop):
         """`x.cos()` notes a step of the loop `cos`."""
@@ -86,12 +94,27 @@ class Symbol:
     __hash__ = None
 
 
-def trace(formula, booleans=(), fused=None):
+class ComplexSymbol(Symbol):
+    """A value of a formula for complex numbers."""
+
+    __slots__ = ()
+
+    def conj(self):
+        """The conjugate, by a loop."""
+        return self.apply("conj", self)
+
+    def sgn(self):
+        """The number over its absolute value, by a loop."""
+        return self.apply("sgn", self)
+
+
+def trace(formula, booleans=(), fused=None, conjugate=False):
     """The tile program of g times the formula, and the constant 0 or 1 if the formula is that.
 
     The program's inputs are g and then the formula's other parameters, of which `booleans` are
     bool. A formula with a parameter `g` is the whole gradient and is not multiplied by it. `fused`
-    names a loop that does it all in one pass, for the hottest derivatives.
+    names a loop that does it all in one pass, for the hottest derivatives. conjugate: the program
+    is for complex numbers, whose gradients take the derivative's conjugate (`sweep/rules.pyx`).
     """
     code = formula.__code__
     parameters = code.co_varnames[: code.co_argcount]
@@ -100,11 +123,17 @@ def trace(formula, booleans=(), fused=None):
     if fused is not None:
         return TileProgram(len(inputs), [(fused, tuple(range(len(inputs))))]), None
     steps = []
-    result = formula(*[Symbol(steps, ("input", inputs.index(name))) for name in parameters])
+    symbol = ComplexSymbol if conjugate else Symbol
+    values = [symbol(steps, ("input", inputs.index(name))) for name in parameters]
+    if conjugate and "g" in parameters:
+        values[parameters.index("g")] = values[parameters.index("g")].conj()
+    result = formula(*values)
     if not isinstance(result, Symbol):
         if result in (0, 1):
             return None, result
-        result = Symbol(steps, ("constant", float(result)))
+        result = symbol(steps, ("constant", float(result)))
+    if conjugate:
+        result = result.conj()
     if "g" not in parameters:
         steps.append(("zmul", (GRADIENT, result.ref)))
     return number_slots(len(inputs), steps, boolean_inputs), None

@@ -71,6 +71,14 @@ FAMILIES = {
         methods="cauchy_ exponential_ geometric_ log_normal_"),
     "tensorlib.ops.create.windows": Names(
         functions="bartlett_window blackman_window hamming_window hann_window kaiser_window"),
+    "tensorlib.ops.fourier.frequencies": Names(
+        operations="fft_fftfreq fft_fftshift fft_ifftshift fft_rfftfreq"),
+    "tensorlib.ops.fourier.functions": Names(
+        operations="fft_fft fft_fft2 fft_fftn fft_hfft fft_hfft2 fft_hfftn fft_ifft fft_ifft2 "
+                   "fft_ifftn fft_ihfft fft_ihfft2 fft_ihfftn fft_irfft fft_irfft2 fft_irfftn "
+                   "fft_rfft fft_rfft2 fft_rfftn"),
+    "tensorlib.ops.fourier.signals": Names(both="istft stft"),
+    "tensorlib.ops.fourier.transforms": Names(operations="fft_c2c fft_c2r fft_r2c"),
     "tensorlib.ops.index.replacing": Names(
         both="diagonal_scatter index_put index_reduce masked_scatter put scatter_reduce "
              "select_scatter slice_scatter",
@@ -104,16 +112,17 @@ FAMILIES = {
         both="argsort kthvalue msort sort topk",
         operations="kth_order top_order"),
     "tensorlib.ops.pointwise.complex": Names(
-        both="adjoint angle conj conj_physical resolve_conj resolve_neg",
-        functions="real",
-        methods="conj_physical_"),
+        both="adjoint angle conj conj_physical resolve_conj resolve_neg sgn",
+        functions="imag polar real",
+        methods="conj_physical_ sgn_",
+        operations="real_angle"),
     "tensorlib.ops.pointwise.rare": Names(
         both="acosh arccosh arcsinh arctanh asinh atanh copysign deg2rad float_power frac frexp "
              "gcd heaviside isneginf isposinf isreal lcm ldexp logaddexp2 logit nan_to_num "
-             "nextafter positive rad2deg sgn signbit sinc xlogy",
+             "nextafter positive rad2deg signbit sinc xlogy",
         methods="acosh_ arccosh_ arcsinh_ arctanh_ asinh_ atanh_ copysign_ deg2rad_ float_power_ "
                 "frac_ gcd_ heaviside_ lcm_ ldexp_ logaddexp2_ logit_ nan_to_num_ nextafter_ "
-                "rad2deg_ sgn_ sinc_ xlogy_",
+                "rad2deg_ sinc_ xlogy_",
         operations="exponent finite mantissa next_number"),
     "tensorlib.ops.pointwise.special": Names(
         both="digamma erfinv i0 igamma igammac lgamma mvlgamma polygamma",

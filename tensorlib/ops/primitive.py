@@ -82,7 +82,7 @@ def primitive(fun: Rule) -> Rule:
     registered = own_name(name, fun)
     run = outside_graph(registered, (lambda xs, **given: fun(*xs, **given)) if variadic else fun)
     record = Op(registered, fun.__doc__ or "", arguments, attributes, defaults,
-                forward=run, variadic=variadic, testing={"takes": "floating"},
+                forward=run, variadic=variadic, takes_complex=True, testing={"takes": "floating"},
                 family=fun.__module__ or "")
     put_operation(record)
     called = make_general(record)

@@ -33,6 +33,14 @@ def pairs(low=-3.0, high=3.0, other_low=None, other_high=None, apart=0.0):
     return generate
 
 
+def in_complex(generate):
+    """The samples of a generator of one real argument, with imaginary parts."""
+    def with_parts(rng):
+        for (x, *rest), keywords in generate(rng):
+            yield (x + 1j * rng.uniform(-2, 2, x.shape), *rest), keywords
+    return with_parts
+
+
 def near(a, b, apart):
     """Which elements of b, counted flat, are closer than `apart` to one of a that they meet."""
     close = np.abs(a - b) < apart

@@ -9,13 +9,26 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
-from tensorlib import zeros_like
+from tensorlib import Tensor, view_as_complex, view_as_real, zeros_like
 from tensorlib._core.apply.optimizer_step import chosen, prepare, run_update
 from tensorlib._core.tiles.update import Update
 from tensorlib.ops.formulas import Symbol
 from tensorlib.optim.optimizer import Optimizer, ParamsT, check_options
 
 MOST_VAIN = 3        # where no step is like the one before, nothing is prepared after so many
+
+
+PAIRS = "complex"    # in the place of a group's number, for parameters seen as pairs
+
+
+def as_pairs(x):
+    """A state of a complex parameter as pairs of real numbers."""
+    return view_as_real(x) if isinstance(x, Tensor) and x.is_complex() else x
+
+
+def as_numbers(x):
+    """A state of pairs as complex numbers; a count as it is."""
+    return view_as_complex(x) if isinstance(x, Tensor) and x.ndim and x.shape[-1] == 2 else x
 
 
 class FormulaOptimizer(Optimizer):
@@ -84,6 +97,10 @@ class FormulaOptimizer(Optimizer):
         if sparse:
             self._step_sparse(place, group, prepared, sparse)
             return
+        in_pairs = [p for p in group["params"] if p.is_complex() and p.grad is not None]
+        if in_pairs:
+            self._step_complex(place, group, prepared, in_pairs)
+            return
         if group.get("differentiable"):
             self._step_recorded(group)
             return
@@ -115,6 +132,31 @@ class FormulaOptimizer(Optimizer):
         finally:
             for p, g in zip(sparse, grads):
                 p.grad = g
+
+    def _step_complex(self, place, group, prepared, in_pairs):
+        """Takes a step with a group of which some parameters are complex: as pairs of real ones,
+        whose states they have."""
+        if group.get("differentiable"):
+            raise RuntimeError(f"{type(self).__name__}: differentiable=True takes real parameters; "
+                               "view_as_complex makes complex numbers of them")
+        twins = {}
+        for p in in_pairs:
+            twin = view_as_real(p.detach())
+            twin.grad = view_as_real(p.grad)
+            self.state[twin] = {name: as_pairs(x) for name, x in self.state[p].items()}
+            twins[twin] = p
+        others = [p for p in group["params"] if not p.is_complex()]
+        try:
+            if others:
+                self._step_of(place, {**group, "params": others}, prepared)
+            self._vain[PAIRS] = MOST_VAIN           # views are new in every step
+            self._step_of(PAIRS, {**group, "params": list(twins)}, None)
+        finally:
+            for twin, p in twins.items():
+                for name, x in self.state.pop(twin).items():
+                    known = self.state[p].get(name)
+                    if not (isinstance(known, Tensor) and known.is_complex()):
+                        self.state[p][name] = as_numbers(x)
 
     def sparse_step(self, group, p, g):
         """Takes a step with one parameter and a sparse gradient. Raises: RuntimeError."""

@@ -3,11 +3,16 @@
 from collections.abc import Callable
 from typing import Any
 
-from tensorlib import Tensor, cat, enable_grad, no_grad, zeros
+from tensorlib import Tensor, cat, enable_grad, no_grad, view_as_real, zeros_like
 from tensorlib.optim.line_search import strong_wolfe
 from tensorlib.optim.optimizer import Optimizer, ParamsT, as_number, check_rate
 
 SMALLEST_CURVATURE = 1e-10
+
+
+def reals(x):
+    """A tensor, or a complex one as pairs of its parts."""
+    return view_as_real(x) if x.is_complex() else x
 
 
 class LBFGS(Optimizer):
@@ -123,12 +128,13 @@ class LBFGS(Optimizer):
         return d
 
     def _flat_gradient(self):
-        return cat([zeros(p.numel(), dtype=p.dtype) if p.grad is None else p.grad.reshape(-1)
-                    for p in self._params])
+        return cat([zeros_like(reals(p)).reshape(-1) if p.grad is None else
+                    reals(p.grad).reshape(-1) for p in self._params])
 
     def _move(self, t, d):
         """Moves all parameters by t times the direction."""
-        for p, part in zip(self._params, d.split([p.numel() for p in self._params])):
+        moved = [reals(p) for p in self._params]
+        for p, part in zip(moved, d.split([p.numel() for p in moved])):
             p.add_(part.reshape(p.shape), alpha=t)
 
     def _looked_at(self, closure, t, d):

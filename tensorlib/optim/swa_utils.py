@@ -64,7 +64,7 @@ def over_lists(average, weight):
     @no_grad()
     def update(averaged, current, num_averaged):
         for old, new in zip(averaged, current, strict=True):
-            if old.is_floating_point():
+            if old.is_floating_point() or old.is_complex():
                 old.lerp_(new, weight(num_averaged))
             else:
                 old.copy_(average(old, new, num_averaged))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any
 
+from tensorlib._core.base.dtypes import has_gradients
 from tensorlib._core.graph.op import Op
 from tensorlib.ops.calls import output_gradients
 from tensorlib.program.errors import ProgramError
@@ -139,7 +140,7 @@ class Backward:
 
     def wants(self, x: Any) -> bool:
         """Whether the gradient of an input is wanted."""
-        return type(x) is Variable and x in self.depends and x.dtype.is_floating_point
+        return type(x) is Variable and x in self.depends and has_gradients(x.dtype)
 
     def present(self, value: Any) -> Any:
         """A value with what is computed again in the place of what was computed first."""
@@ -224,7 +225,7 @@ def dependents(calls: Iterable[OpCall], wanted: Iterable[Variable],
             continue
         for x in call.outputs:
             if x is not None and not x.stop_gradient and x not in none and (
-                    x.dtype.is_floating_point):
+                    has_gradients(x.dtype)):
                 found.add(x)
     return found
 

@@ -60,7 +60,8 @@ def plain(op: Op, given: dict[str, Any], value: Any) -> dict[str, Any]:
 
 def same(x: Any, y: Any) -> bool:
     """Whether two attributes are the same value of one type."""
-    return type(x) is type(y) and (x is y or isinstance(x, (bool, int, float, str)) and x == y)
+    return type(x) is type(y) and (
+        x is y or isinstance(x, (bool, int, float, complex, str)) and x == y)
 
 
 def user_line() -> str:

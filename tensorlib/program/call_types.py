@@ -26,6 +26,7 @@ WRITERS = {
     "random_": ((), ("from_", "to")), "bernoulli_": ((), ("p",)),
 }
 COPIES = ("copy_", "fill_", "zero_")        # those of them that give the elements of another
+NUMBERS = bool, int, float, complex
 HIGHEST = 6                  # orders of backward operations, whose rules grow with each
 RUNNERS: dict[str, Callable[[Op], Callable[..., Any]]] = {}     # by the names of operations
 WRITTEN: dict[str, Callable[..., Any]] = {}     # what their forms in place are run by
@@ -179,7 +180,7 @@ def runner(op: Op) -> Callable[..., Any]:
 
 def as_written(values: tuple[Any, ...]) -> list[Any]:
     """The values, numbers in the dtype of the tensor that they are written into, the first."""
-    return [FUNCTIONS["tensor"](x, dtype=values[0].dtype) if isinstance(x, (bool, int, float))
+    return [FUNCTIONS["tensor"](x, dtype=values[0].dtype) if isinstance(x, NUMBERS)
             else x for x in values]
 
 
@@ -188,7 +189,7 @@ def as_operands(values: tuple[Any, ...]) -> list[Any]:
     dtype = next((x.dtype for x in reversed(values) if isinstance(x, Tensor)), None)
     if dtype is not None and dtype.itemsize == 2:
         dtype = None                                  # half types are computed as float32
-    return [FUNCTIONS["tensor"](x, dtype=dtype) if isinstance(x, (bool, int, float)) else x
+    return [FUNCTIONS["tensor"](x, dtype=dtype) if isinstance(x, NUMBERS) else x
             for x in values]
 
 

@@ -7,6 +7,7 @@ blocks computed, these give as further outputs: of a loop a stack with each step
 
 from typing import Any
 
+from tensorlib._core.base.dtypes import has_gradients
 from tensorlib.program.backward import Backward, dependents
 from tensorlib.program.model import Block, OpCall, Variable, place_of
 from tensorlib.program.nested import mapped
@@ -155,7 +156,7 @@ def visit_loop(work: Backward, call: OpCall, grads: list[Variable | None]) -> No
         back.parts[x] = [bound_input(target, f"{x.name}@GRAD", x)]
     sequences: list[Variable] = []
     for i in range(count, len(grads)):
-        if grads[i] is not None and body.outputs[i].dtype.is_floating_point:
+        if grads[i] is not None and has_gradients(body.outputs[i].dtype):
             y = body.outputs[i]
             back.add(y, bound_input(target, f"{y.name}@GRAD", y))
             sequences.append(grads[i])               # type: ignore[arg-type]

@@ -21,14 +21,12 @@ from tensorlib._core.base.dtypes cimport (
 )
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.base.storage cimport Storage, allocate_whole
-from tensorlib._core.graph.op cimport (
-    GRADIENT, NOTHING, Op, PASS, Rule, TILES as FORMULA, ZERO,
-)
+from tensorlib._core.graph.op cimport GRADIENT, NOTHING, Op, PASS, Rule, TILES as FORMULA, ZERO
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.layout.views cimport new_arranged_as
 from tensorlib._core.products.product cimport is_plain_product, is_rows_product
 from tensorlib._core.reduce.arrange cimport arrange as laid_out_for_fold, reduced_dims
-from tensorlib._core.sweep.rules cimport arguments
+from tensorlib._core.sweep.rules cimport arguments, some_complex
 from tensorlib._core.tensor.meta cimport is_meta
 from tensorlib._core.tensor.tensor cimport Tensor, alias, new_like, new_tensor
 from tensorlib._core.tiles.program cimport MAX_INPUTS, TileProgram
@@ -142,14 +140,14 @@ cdef class Machine:
         for i, x in enumerate(tensors):
             given[i] = <PyObject*>x
         promoted = result_dtype(op, given)
-        if op.guard != NOTHING and KIND[promoted] != FLOAT_KIND:
+        if op.guard != NOTHING and KIND[promoted] < FLOAT_KIND:
             return None
         result = op.function(*args)
         if not isinstance(result, Tensor):
             return None
         out = result
         program_for(op, given, promoted)      # refuses what has no loop
-        if op.to_float and KIND[promoted] != FLOAT_KIND:
+        if op.to_float and KIND[promoted] < FLOAT_KIND:
             promoted = default_float()
         self.tiles(op.program, tensors, compute_dtype(promoted), out)
         return out
@@ -168,6 +166,8 @@ cdef class Machine:
         if rule.kind == PASS:
             return g
         values = arguments(rule, op, source, g, False)
+        if some_complex((g, *values)):
+            return None
         if rule.kind == FORMULA:
             return self.formula(rule, values, g)
         return rule.function, values

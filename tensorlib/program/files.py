@@ -21,7 +21,8 @@ from tensorlib.program.text import program_text
 # safetensors' names of the dtypes
 CODES = {"bool": "BOOL", "uint8": "U8", "int8": "I8", "int16": "I16", "int32": "I32",
          "int64": "I64", "uint16": "U16", "uint32": "U32", "uint64": "U64", "float16": "F16",
-         "bfloat16": "BF16", "float32": "F32", "float64": "F64"}
+         "bfloat16": "BF16", "float32": "F32", "float64": "F64", "complex64": "C64",
+         "complex128": "C128"}
 NAMES = {code: name for name, code in CODES.items()}
 LARGEST_HEADER = 100_000_000
 MOST_DIMS = 64                              # of a tensor; sizes are multiplied

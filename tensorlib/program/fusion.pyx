@@ -11,7 +11,7 @@ one after the other, of 200,000 60 and 97.
 from cpython.object cimport PyObject
 from libc.string cimport memcmp
 
-from tensorlib._core.base.dtypes cimport ITEMSIZE
+from tensorlib._core.base.dtypes cimport COMPLEX_KIND, ITEMSIZE, KIND
 from tensorlib._core.tensor.tensor cimport Tensor, same_shape
 from tensorlib._core.tiles.program cimport (
     MAX_CONSTANTS, MAX_INPUTS, MAX_STEPS, TileLoops, TileProgram,
@@ -60,6 +60,8 @@ cdef bint is_plain(Step step) noexcept:
     cdef Tensor x
     cdef int i
     if step.kind != LOOP and step.kind != PROGRAM or not step.out.packed:
+        return False
+    if KIND[step.dtype] == COMPLEX_KIND:      # whose numbers are no constants of a program
         return False
     program = step.program
     for i in range(program.n_inputs + program.n_constants + program.n_steps):

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from tensorlib._core.base.dtypes import BY_NAME
+from tensorlib._core.base.dtypes import BY_NAME, has_gradients
 from tensorlib._core.base.dtypes import dtype as DType
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.tree import flatten
@@ -156,7 +156,7 @@ class Reader:
         if tuple(tensor.shape) != x.shape or tensor.dtype != x.dtype:
             raise self.error(f"{x.name} has a value of {tensor.dtype.name}{list(tensor.shape)}")
         if x.trainable and not tensor.requires_grad:
-            if not tensor.dtype.is_floating_point:
+            if not has_gradients(tensor.dtype):
                 raise self.error(f"{x.name}: a parameter has a floating dtype")
             tensor = tensor.detach().requires_grad_()
         return tensor

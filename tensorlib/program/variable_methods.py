@@ -180,7 +180,8 @@ LOOKING = {operations.scatter_reduce.name}
 FACTS = {
     "behind": behind, "has_elements": False, "before": lambda self, other: other,
     "itemsize": property(lambda self: self.dtype.itemsize),
-    "element_size": lambda self: self.dtype.itemsize, "is_complex": lambda self: False,
+    "element_size": lambda self: self.dtype.itemsize,
+    "is_complex": lambda self: self.dtype.is_complex,
     "is_meta": False,
     "no_write": "a tensor that is no variable of the program can't be written in place or by out= "
                 "with the value of one",

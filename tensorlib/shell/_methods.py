@@ -13,7 +13,8 @@ from tensorlib.ops.publish import attach_checked
 
 TYPES = {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16",
          "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long",
-         "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64", "bool": "Bool"}
+         "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64", "bool": "Bool",
+         "complex64": "ComplexFloat", "complex128": "ComplexDouble"}
 BY_TYPE = {f"{kind}Tensor": name for name, kind in TYPES.items()}
 
 

@@ -8,13 +8,13 @@ True
 from importlib import import_module
 
 _HOMES = {
+    "tensorlib.linalg.determinants": {"linalg_slogdet": "SignedLog", "slogdet": "SignedLog"},
     "tensorlib.linalg.factors": {
         "linalg_lu": "PLU", "linalg_lu_factor": "LUFactor", "linalg_lu_factor_ex": "LUFactorEx",
         "triangular_solve": "Triangular"},
     "tensorlib.linalg.general": {"linalg_eig": "Eigen", "linalg_lstsq": "LeastSquares"},
     "tensorlib.linalg.inverses": {
-        "linalg_cholesky_ex": "Factor", "linalg_inv_ex": "Inverse", "linalg_slogdet": "SignedLog",
-        "linalg_solve_ex": "Solution", "slogdet": "SignedLog"},
+        "linalg_cholesky_ex": "Factor", "linalg_inv_ex": "Inverse", "linalg_solve_ex": "Solution"},
     "tensorlib.linalg.ldl": {"linalg_ldl_factor": "LDL", "linalg_ldl_factor_ex": "LDLEx"},
     "tensorlib.linalg.reflections": {"geqrf": "Reflections"},
     "tensorlib.linalg.spectra": {

@@ -7,13 +7,16 @@ from typing import Any
 import numpy as np
 
 import tensorlib as tl
+from tensorlib._core.base.dtypes import has_gradients
 from tensorlib.ops.declare import FUNCTIONS
 
 KINDS = {
     "bool": ("bool",),
     "integer": ("uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64"),
     "floating": ("float16", "bfloat16", "float32", "float64"),
+    "complex": ("complex64", "complex128"),
 }
+REAL = "bool integer floating"
 DTYPES = tuple(name for names in KINDS.values() for name in names)
 KIND_OF = {name: kind for kind, names in KINDS.items() for name in names}
 
@@ -56,7 +59,8 @@ def tensors_among(op, args):
 
 def kinds_taken(op):
     """The kinds of dtypes the operation is declared to take."""
-    return op.testing.get("takes", " ".join(KINDS)).split()
+    kinds = op.testing.get("takes", REAL).split()
+    return [*kinds, "complex"] if op.takes_complex else kinds
 
 
 def dtypes_taken(op):
@@ -127,7 +131,12 @@ def is_data(op, place, array):
     """Whether the array holds values (of any dtype), not indices or a condition."""
     if op.elementwise:
         return place not in op.boolean_inputs
-    return array.dtype.kind == "f"
+    return array.dtype.kind in "fc"
+
+
+def holds_values(op):
+    """Whether a call has tensors of values, and so of a dtype that it may not take."""
+    return any(is_data(op, place, array) for place, array in enumerate(samples(op)[0].arrays))
 
 
 def in_dtype(op, sample, dtype):
@@ -147,14 +156,24 @@ def in_numpy(op, sample, dtype):
 
 def numpy_dtypes(op):
     """Which of six dtypes of NumPy the operation takes."""
-    return [name for name in ("float64", "float32", "float16", "int64", "int8", "bool")
+    return [name for name in ("float64", "float32", "float16", "int64", "int8", "bool", "complex64")
             if name in dtypes_taken(op)]
+
+
+def precise_dtypes(op):
+    """The dtypes in which derivatives are held against finite differences."""
+    taken = dtypes_taken(op)
+    return [name for name in ("float64", "complex128")
+            if name in taken or name == "float64" and "complex128" not in taken]
 
 
 def representable(op, array, dtype):
     """Values for `dtype`: whole numbers away from zero, positive ones where it must be so."""
     if array.dtype.kind == "b" or KIND_OF[dtype] == "floating":
         return array
+    if KIND_OF[dtype] == "complex":          # with other imaginary parts, and so other magnitudes
+        return array if array.dtype.kind == "c" else (
+            array + 0.75j * array.reshape(-1)[::-1].reshape(array.shape))
     if dtype == "bool":
         return array > 0
     whole = np.sign(array) * np.ceil(np.abs(array))
@@ -193,9 +212,9 @@ def expected(op, sample):
     Of what is random these are the least and the greatest that each element may be. Floats are
     computed in float64, so that the reference does not round.
     """
-    given = sample.map(lambda i, x: wide(x) if x.dtype.is_floating_point else x.numpy())
+    given = sample.map(lambda i, x: wide(x) if has_gradients(x.dtype) else x.numpy())
     results = referred(op, given)
-    reals = any(x.dtype.is_floating_point for x in sample.arrays)
+    reals = any(has_gradients(x.dtype) for x in sample.arrays)
     if not reals and any(x.dtype.kind == "f" for x in results):
         # NumPy takes the root of an int8 in float16
         results = referred(op, sample.map(
@@ -205,8 +224,8 @@ def expected(op, sample):
 
 
 def wide(x):
-    """A Tensor as an array of float64."""
-    return x.double().numpy()
+    """A Tensor as an array of float64 or complex128."""
+    return x.to(tl.complex128 if x.is_complex() else tl.float64).numpy()
 
 
 def referred(op, sample):
@@ -229,7 +248,7 @@ def signed(x):
 
 def outputs(result):
     """One or several outputs as a list; a bool or a number as a Tensor."""
-    if isinstance(result, (bool, int, float)):
+    if isinstance(result, (bool, int, float, complex)):
         return [tl.tensor(result)]
     return [result] if isinstance(result, tl.Tensor) else list(result)
 
@@ -241,6 +260,11 @@ def result_dtype(op, sample, dtype, reference):
         return rule(*sample.args, **sample.kwargs)
     if not op.arguments:
         return getattr(tl, reference.dtype.name)
+    if reference.dtype.kind in "fc" and KIND_OF[dtype] == "complex":
+        given = getattr(tl, dtype)
+        return given if reference.dtype.kind == "c" else given.to_real()
+    if reference.dtype.kind == "c":
+        return tl.complex128 if dtype == "float64" else tl.complex64
     if reference.dtype.kind == "f":
         return getattr(tl, dtype) if KIND_OF[dtype] == "floating" else tl.float32
     if reference.dtype.kind == "b":
@@ -258,10 +282,14 @@ def kind_of_work(op):
 
 # ---- differentiation -----------------------------------------------------------------------------
 
-def leaves(op, sample, dtype="float64"):
-    """The sample as Tensors, and the list of those that hold values, which require grad."""
+def leaves(op, sample, dtype=None):
+    """The sample as Tensors, and the list of those that hold values, which require grad.
+
+    dtype: by default the first of `precise_dtypes`.
+    """
+    dtype = dtype or precise_dtypes(op)[0]
     sample = in_dtype(op, sample, dtype).map(
-        lambda i, x: x.requires_grad_() if x.dtype.is_floating_point else x)
+        lambda i, x: x.requires_grad_() if has_gradients(x.dtype) else x)
     return sample, [x for x in sample.arrays if x.requires_grad]
 
 
@@ -278,7 +306,7 @@ def function_of(op, sample, wanted):
     return function
 
 
-def recorded_samples(op, dtype="float64", largest=1000):
+def recorded_samples(op, dtype=None, largest=1000):
     """(sample, leaves) for each sample that has an output and inputs to differentiate.
 
     Raises: AssertionError where there is none, so that what looks at each has looked at one.
@@ -293,8 +321,8 @@ def recorded_samples(op, dtype="float64", largest=1000):
 
 def differentiable_samples(op, largest=24):
     """(function, leaves) for each sample that has an output and inputs to differentiate."""
-    return [(function_of(op, tensors, wanted), wanted)
-            for tensors, wanted in recorded_samples(op, largest=largest)]
+    return [(function_of(op, tensors, wanted), wanted) for dtype in precise_dtypes(op)
+            for tensors, wanted in recorded_samples(op, dtype, largest)]
 
 
 # ---- what the graph keeps ------------------------------------------------------------------------

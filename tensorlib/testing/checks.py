@@ -14,9 +14,9 @@ from tensorlib.ops import Op
 from tensorlib.ops.complete import missing
 from tensorlib.testing import catalogue
 from tensorlib.testing.catalogue import (
-    Sample, call, differentiable_samples, dtypes_taken, expected, function_of, in_dtype, in_numpy,
-    is_data, kind_of_work, leaves, numpy_dtypes, outputs, prepared, recorded_samples, result_dtype,
-    samples, tensors_among, values, waived,
+    KIND_OF, Sample, call, differentiable_samples, dtypes_taken, expected, function_of, in_dtype,
+    in_numpy, is_data, kind_of_work, leaves, numpy_dtypes, outputs, precise_dtypes, prepared,
+    recorded_samples, result_dtype, samples, tensors_among, values, waived,
 )
 from tensorlib.testing.closeness import assert_close
 from tensorlib.testing.layouts import read_only, reversed_dims, shifted, strided, transposed
@@ -52,7 +52,7 @@ def compare(op, sample, dtype, signed_zeros=False):
             reference = values(tl.tensor(reference).to(wanted))
         assert_close(values(result), reference, equal_nan=True, check_dtype=False,
                      **tolerance(wanted, kind_of_work(op)))
-        if signed_zeros and result.dtype.is_floating_point:
+        if signed_zeros and result.dtype.is_floating_point and KIND_OF[dtype] != "complex":
             zeros = reference == 0
             signs = np.signbit(values(result))[zeros] == np.signbit(reference)[zeros]
             require(signs.all(), op, "a zero has the wrong sign")
@@ -63,7 +63,8 @@ def compare(op, sample, dtype, signed_zeros=False):
 def compare_drawn(op, sample, dtype, results, bounds):
     """Random numbers: dtype, shape and bounds, the same from one seed, then others.
 
-    bounds: the least and the greatest numbers of the first result, of the second, and so on.
+    bounds: the least and the greatest numbers of the first result, of the second, and so on; those
+    of complex numbers are of their parts.
     """
     require(2 * len(results) == len(bounds), op,
             f"{len(results)} results, but the reference gives {len(bounds)} bounds")
@@ -73,8 +74,9 @@ def compare_drawn(op, sample, dtype, results, bounds):
         require(result.dtype == wanted, op, f"the result is {result.dtype}, not {wanted}")
         require(tuple(result.shape) == least.shape, op,
                 f"the result has shape {tuple(result.shape)}, not {least.shape}")
-        require(((least <= numbers) & (numbers <= greatest)).all(), op,
-                "a number is out of its bounds")
+        low, some, high = (x.view(x.real.dtype) if np.iscomplexobj(x) else x
+                           for x in map(np.ascontiguousarray, (least, numbers, greatest)))
+        require(((low <= some) & (some <= high)).all(), op, "a number is out of its bounds")
     for numbers, again in zip(drawn, outputs(call(op, sample))):
         np.testing.assert_array_equal(values(again), numbers, "one seed gives other numbers")
     if sum(np.sum(least < greatest) for least, greatest in zip(bounds[::2], bounds[1::2])) >= MANY:
@@ -134,7 +136,7 @@ def equal_to(op, sample, wanted_outputs):
 
 def largest_finite(array):
     """The largest magnitude among the finite elements of an array, 0 where there are none."""
-    array = np.abs(np.asarray(array, dtype=np.float64))
+    array = np.abs(np.asarray(array, dtype=np.result_type(array, np.float64)))
     return np.max(array, initial=0.0, where=np.isfinite(array))
 
 
@@ -177,9 +179,12 @@ def check_second_gradient(op):
 
 
 def random_like(x, seed=0):
-    """Random numbers in [-1, 1) of the shape and dtype of `x`."""
+    """Random numbers in [-1, 1) of the shape and dtype of `x`, complex ones of such parts."""
     rng = np.random.default_rng(seed)
-    return tl.tensor(rng.uniform(-1, 1, tuple(x.shape))).to(x.dtype)
+    numbers = rng.uniform(-1, 1, tuple(x.shape))
+    if x.is_complex():
+        numbers = numbers + 1j * rng.uniform(-1, 1, tuple(x.shape))
+    return tl.tensor(numbers).to(x.dtype)
 
 
 def gradients(op, tensors, wanted, gs, create_graph=False):
@@ -213,7 +218,7 @@ def at_edges(op, dtype):
 
 def check_strong_zero(op):
     """Also where the derivative is infinite or NaN, whichever way it is computed."""
-    for dtype in ("float32", "float64"):
+    for dtype in in_reals(dtypes_taken(op)):
         tensors, wanted = at_edges(op, dtype)
         for create_graph in (False, True):
             g = tl.zeros(wanted[0].shape, dtype=wanted[0].dtype)
@@ -226,11 +231,11 @@ def check_lower_precision(op, dtype):
     """The inputs are rounded first, so that only what is computed differs."""
     for tensors, wanted in recorded_samples(op, dtype):
         precise = tensors.map(
-            lambda i, x: x.detach().double().requires_grad_() if x.requires_grad else x)
+            lambda i, x: in_double(x.detach()).requires_grad_() if x.requires_grad else x)
         gs = [random_like(out) for out in outputs(call(op, tensors)) if out.requires_grad]
         low = gradients(op, tensors, wanted, gs)
         high = gradients(op, precise, [x for x in precise.arrays if x.requires_grad],
-                         [g.double() for g in gs])
+                         [in_double(g) for g in gs])
         for x, a, b in zip(wanted, low, high):
             if a is None:
                 require(b is None or (values(b) == 0).all(), op, f"no gradient in {dtype}")
@@ -242,12 +247,18 @@ def check_lower_precision(op, dtype):
             assert_close(a, b, check_dtype=False, rtol=rtol, atol=rtol)
 
 
+def in_double(x):
+    """A tensor as float64 or complex128."""
+    return x.to(tl.complex128 if x.is_complex() else tl.float64)
+
+
 def check_tangent(op):
     """The tangent equals a finite difference, and <u, J v> = <J' u, v>.
 
     Source: the dot-product test of Claerbout, Earth Soundings Analysis (Blackwell, 1992).
     """
-    for tensors, wanted in recorded_samples(op):
+    for tensors, wanted in [sample for dtype in precise_dtypes(op)
+                            for sample in recorded_samples(op, dtype)]:
         args, kwargs = prepared(op, tensors)
         flat = tensors_among(op, args)
         tangents = [random_like(x, i) if x.requires_grad else None for i, x in enumerate(flat)]
@@ -258,10 +269,15 @@ def check_tangent(op):
                           *ends)
         us = [random_like(out, 9) for out in ends[0]]
         grads = tl.autograd.grad(ends[0], wanted, us, allow_unused=True)
-        forward = sum((values(u) * values(t)).sum() for u, t in zip(us, ends[1]))
-        reverse = sum((values(g) * values(t)).sum() for g, t in zip(
+        forward = sum(inner(u, t) for u, t in zip(us, ends[1]))
+        reverse = sum(inner(g, t) for g, t in zip(
             grads, [t for t in tangents if t is not None]) if g is not None)
         assert_close(np.float64(forward), np.float64(reverse), rtol=1e-9, atol=1e-9)
+
+
+def inner(a, b):
+    """The real inner product of Tensors: of complex numbers as pairs."""
+    return np.real(np.conj(values(a)) * values(b)).sum()
 
 
 def check_differences(op, tensors, wanted, tangents, moving, outs, moved, eps=1e-6):
@@ -287,6 +303,11 @@ def check_differences(op, tensors, wanted, tangents, moving, outs, moved, eps=1e
 HALVES = ("float16", "bfloat16")
 
 
+def in_reals(takes):
+    """The wider floating dtypes, or the complex ones of what takes no others."""
+    return ("float32", "float64") if "float64" in takes else ("complex64", "complex128")
+
+
 def checks(op):
     """The aspects of an operation, each with what checks it."""
     takes = dtypes_taken(op)
@@ -304,7 +325,7 @@ def checks(op):
     yield "gradient", check_gradient, ()
     yield "gradgradient", check_second_gradient, ()
     if op.elementwise:
-        for dtype in ("float32", "float64"):
+        for dtype in in_reals(takes):
             yield "recorded", check_formula, (dtype,)
         if op.testing.get("edges"):
             yield "recorded", check_strong_zero, ()

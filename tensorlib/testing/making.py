@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import tensorlib as tl
+from tensorlib._core.base.dtypes import has_gradients
 
 
 def make_tensor(
@@ -20,6 +21,7 @@ def make_tensor(
 ) -> tl.Tensor:
     """Random numbers in [low, high), by default [-9, 9) and, of integers, whole ones up to 9.
 
+    Of complex numbers both parts are such.
     The bounds are brought within what the dtype has. noncontiguous: every second element of a
     tensor. exclude_zero: has the smallest number above 0 in the place of 0.
     Raises: ValueError for bounds that are NaN, not below each other or beyond the dtype, and for
@@ -32,7 +34,7 @@ def make_tensor(
     sizes: Any = shape[0] if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
     if noncontiguous and memory_format is not None:
         raise ValueError("make_tensor: noncontiguous and memory_format exclude each other")
-    floating = dtype.is_floating_point
+    floating = has_gradients(dtype)
     if requires_grad and not floating:
         raise ValueError(f"make_tensor: requires_grad takes floating dtypes, got {dtype}")
     first, last = bounds(dtype, low, high)
@@ -56,7 +58,7 @@ def bounds(dtype: tl.dtype, low: float | None, high: float | None) -> tuple[floa
     """The bounds for a dtype. Raises: ValueError."""
     least: float
     most: float
-    if dtype.is_floating_point:
+    if has_gradients(dtype):
         least, most, default = tl.finfo(dtype).min, tl.finfo(dtype).max, (-9.0, 9.0)
     elif dtype is tl.bool:
         least, most, default = 0, 2, (0, 2)
@@ -66,7 +68,7 @@ def bounds(dtype: tl.dtype, low: float | None, high: float | None) -> tuple[floa
     low, high = default[0] if low is None else low, default[1] if high is None else high
     if math.isnan(low) or math.isnan(high):
         raise ValueError(f"make_tensor: low and high must be numbers, got {low} and {high}")
-    if low > high or low == high and not dtype.is_floating_point:
+    if low > high or low == high and not has_gradients(dtype):
         raise ValueError(f"make_tensor: low must be less than high, got {low} and {high}")
     if high < least or low >= most:
         raise ValueError(f"make_tensor: {dtype} has numbers in [{least}, {most}), got bounds {low} "

@@ -24,7 +24,8 @@ from tests.peer import flat, same_kind, summary, values_of
 from .differences import NO_COUNTERPART, reason_for
 from .outcome import far, inside, tensors_in
 
-DTYPES = ("float64", "float32", "float16", "int64", "int32", "uint8", "bool")
+DTYPES = ("float64", "float32", "float16", "int64", "int32", "uint8", "bool", "complex128",
+          "complex64")
 DRAWS = re.compile(r"rand|normal|fractional_max|bernoulli|multinomial|dropout|empty|exponential"
                    r"|cauchy|geometric|uniform|poisson|rrelu|svd_lowrank|pca_lowrank|resize")
 
@@ -63,7 +64,7 @@ def counterpart(record):
 def converted(value, made):
     """A sample's argument as ours; `made` collects pairs of a tensor and its counterpart."""
     if isinstance(value, torch.Tensor):
-        if value.layout != torch.strided or value.dtype.is_complex or value.is_quantized:
+        if value.layout != torch.strided or value.is_quantized:
             raise Unknown(value.dtype)
         made.append((value, same_tensor(value)))
         return made[-1][1]
@@ -80,7 +81,7 @@ def converted(value, made):
         return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
     if isinstance(value, dict):
         return {name: converted(part, made) for name, part in value.items()}
-    if isinstance(value, (complex, torch.nn.Module, torch.Generator)):
+    if isinstance(value, (torch.nn.Module, torch.Generator)):
         raise Unknown(value)
     return value
 
@@ -109,7 +110,7 @@ def calls(record, dtype, most=None):
     kind = getattr(torch, dtype)
     if kind not in record.dtypes:
         return
-    with_gradient = dtype == "float64" and kind in record.backward_dtypes and (
+    with_gradient = dtype in ("float64", "complex128") and kind in record.backward_dtypes and (
         record.supports_autograd)
     torch.manual_seed(0)
     np.random.seed(0)
@@ -136,7 +137,8 @@ def outcome(library, function, args, kwargs, tensors):
         try:
             result = function(*args, **kwargs)
             results = tensors_in(library, result)
-            found = flat(results or ([result] if isinstance(result, (bool, int, float)) else []))
+            number = isinstance(result, (bool, int, float, complex))
+            found = flat(results or ([result] if number else []))
         except Exception as error:
             return "raised", error
         linked = tuple(y.requires_grad for y in results)
@@ -148,9 +150,12 @@ def gradients(library, results, tensors):
     wanted = [x for x in tensors if x.requires_grad]
     total = None
     for y in results:
-        if y.requires_grad and y.dtype.is_floating_point:
-            weights = np.random.default_rng(y.numel()).uniform(0.5, 1.5, tuple(y.shape))
-            part = (y * library.from_numpy(np.asarray(weights)).to(y.dtype)).sum()
+        if y.requires_grad and (y.dtype.is_floating_point or y.dtype.is_complex):
+            rng = np.random.default_rng(y.numel())
+            weights = rng.uniform(0.5, 1.5, tuple(y.shape))
+            if y.dtype.is_complex:
+                weights = weights + 1j * rng.uniform(0.5, 1.5, tuple(y.shape))
+            part = (y * library.from_numpy(np.asarray(weights)).to(y.dtype)).sum().real
             total = part if total is None else total + part
     if total is None or not wanted:
         return []

@@ -21,12 +21,11 @@ FIXED = [
     (r"(kthvalue|topk|mode|sort|argsort)$", "values", ANY,
      "which one of equal elements is named"),
     (r"__rpow__$", "error", INTEGERS, "integers to negative powers are refused; PyTorch gives 0"),
-    (r"(svd|linalg\.(svd|eigh))$", "values", FLOATS,
-     "vectors of decompositions are determined up to signs"),
-    (r"linalg\.eig(vals)?$", "error: .*complex", FLOATS, "there are no complex dtypes"),
-    (r"(cholesky_inverse|cholesky_solve)$", "gradient", "float64",
+    (r"(svd|linalg\.(svd|eigh?))$", "values", "float|complex",
+     "vectors of decompositions are determined up to signs, complex ones up to phases"),
+    (r"(cholesky_inverse|cholesky_solve)$", "gradient", "float64|complex128",
      "only one triangle is read, and has a gradient"),
-    (r"as_strided_scatter$|nn\.functional\.max_unpool\dd$", "gradient", "float64",
+    (r"as_strided_scatter$|nn\.functional\.max_unpool\dd$", "gradient", "float64|complex128",
      "of values that are written to one place only the one that stays has a gradient"),
     (r"as_strided \(partial_views\)", "", ANY,
      "the sample is a part of a larger storage; its counterpart has one of its own"),
@@ -38,7 +37,8 @@ FIXED = [
      "PyTorch's gradient of ctc_loss is that of log_softmax before it"),
     (r"nn\.functional\.batch_norm$", "error", FLOATS, "a batch without a dim of channels"),
     (r"(normal|bernoulli)", "graph", "float64", "a random draw has no gradient"),
-    (r"linalg\.lstsq", "graph", "float64", "residuals that are not computed are in no graph"),
+    (r"linalg\.lstsq", "graph", "float64|complex128",
+     "residuals that are not computed are in no graph"),
     (r"histc$", "values", "float16", "bounds are not rounded to float16 first"),
     (r"matrix_exp$", "error", "float16",
      "decompositions and what is made of them take float32 and float64"),
@@ -47,7 +47,6 @@ FIXED = [
     (r"nn\.functional\.(margin_ranking_loss|triplet_margin_loss|pairwise_distance)$", "values",
      "uint8", "differences of unsigned integers are computed in float32, and do not wrap"),
     (r"nn\.functional\.(triplet_margin_loss|pairwise_distance)$", "error", ANY, "bools"),
-    (r"linalg\.eig(vals)?$", "dtype", FLOATS, "eigenvalues are real where they are real"),
     (r"nn\.functional\.local_response_norm$", "values", "int64",
      "squares of integers are exact until they are divided"),
     (r"nn\.functional\.fractional_max_pool3d$", "error", FLOATS, "no images, of no channels"),
@@ -68,7 +67,17 @@ FIXED = [
     (r"square$", "error", "bool", "bools have no square; PyTorch gives int64"),
     (r"linspace", "values", INTEGERS,
      "the numbers are computed from the bounds as they are given; PyTorch rounds these first"),
-    (r"chalf$", "kind of error", ANY, "there are no complex dtypes"),
+    (r"(complex|view_as_complex)$", "kind of error", "float16",
+     "there is no complex dtype of half types"),
+    (r"chalf$", "kind of error", ANY, "there is no complex dtype of half types"),
+    (r"(linalg\.)?cholesky(_ex)?$", "gradient", "complex128",
+     "the diagonal of a factor is real; PyTorch gives it a gradient that is not"),
+    (r"(corrcoef|geqrf|ldexp|logaddexp|logsumexp|logcumsumexp|sinc|"
+     r"linalg\.ldl_(factor(_ex)?|solve)|((log_)?softmax|nn\.functional\.softmin) \(with_dtype\)|"
+     r"nn\.functional\.(normalize|rms_norm|silu \(complex\)|softsign|tanhshrink|"
+     r"feature_alpha_dropout \(without_train\)))$",
+     "error: tensorlib raised", "complex",
+     "what is not written for complex numbers is refused by name"),
 ]
 
 

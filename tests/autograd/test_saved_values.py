@@ -55,8 +55,10 @@ RECORDED = [op for op in registry.values() if op.differentiable and op.linearity
 def runs(op):
     """The samples of an operation, with the places of inputs that require grad: each alone, all."""
     for sample in catalogue.samples(op):
-        sample = catalogue.in_dtype(op, sample, "float32")
-        places = [i for i, x in enumerate(sample.arrays) if x.dtype.is_floating_point]
+        taken = catalogue.dtypes_taken(op)
+        sample = catalogue.in_dtype(op, sample, "float32" if "float32" in taken else "complex64")
+        places = [i for i, x in enumerate(sample.arrays)
+                  if x.dtype.is_floating_point or x.dtype.is_complex]
         for wanted in [*[(place,) for place in places], tuple(places)]:
             yield sample, wanted
 

@@ -83,11 +83,11 @@ def test_given_dtype(name, data):
     ([np.ones(2), np.ones((2, 2))], "1 dims at dim 1 .got 2", ValueError),
     ([np.ones(2), 1.0], "an array at dim 1", TypeError),
     ("abc", "got str 'abc'", TypeError), ([1, "a"], "got str 'a'", TypeError),
-    (b"ab", "got bytes", TypeError), (1j, "complex", TypeError),
+    (b"ab", "got bytes", TypeError),
     (None, "infer dtype of NoneType", RuntimeError), ({1: 2}, "dtype of dict", RuntimeError),
     ({1}, "dtype of set", RuntimeError), (object(), "dtype of object", RuntimeError),
     ([[None]], "dtype of NoneType", RuntimeError),
-    (np.array(["a"]), "<U1", TypeError), (np.ones(2, "c8"), "complex64", TypeError),
+    (np.array(["a"]), "<U1", TypeError), (np.ones(2, "clongdouble"), "complex256", TypeError),
 ])
 def test_what_is_no_tensor(data, message, error):
     with pytest.raises(error, match=message):
@@ -261,7 +261,7 @@ def test_read_only_arrays_stay_read_only():
 
 @pytest.mark.parametrize(("make", "error"), [
     (lambda: np.ones(2, ">f4"), ValueError), (lambda: np.ones(2, "m8[s]"), TypeError),
-    (lambda: np.array([None]), TypeError), (lambda: np.ones(2, "c16"), TypeError),
+    (lambda: np.array([None]), TypeError), (lambda: np.ones(2, "clongdouble"), TypeError),
     (lambda: np.zeros(3, [("a", "i1"), ("b", "f4")])["b"], ValueError),
     (lambda: np.zeros(3, [("a", "f4"), ("b", "f8")], )["b"], ValueError),
     (lambda: [1.0], TypeError), (lambda: np.float32(1), TypeError),
@@ -335,7 +335,7 @@ def test_memoryview(name, layout):
     assert view.shape == a.shape
     assert view.itemsize == a.itemsize
     assert view.nbytes == a.nbytes
-    if name != "float16":           # memoryview itself can't read halves
+    if name != "float16" and "complex" not in name:       # which memoryview itself can't read
         assert view.tolist() == a.tolist()
     assert np.asarray(view).dtype == a.dtype
 
@@ -369,12 +369,13 @@ def test_frombuffer():
 @pytest.mark.parametrize("name", NAMES)
 def test_numbers(name):
     x = tensor([[1]], dtype=BY_NAME[name])
-    kind = bool if name == "bool" else float if "float" in name else int
+    kind = bool if name == "bool" else float if "float" in name else (
+        complex if "complex" in name else int)
     assert type(x.item()) is kind
     assert x.item() == float(x) == int(x) == complex(x) == 1
     assert bool(x)
     assert not tensor(0, dtype=BY_NAME[name])
-    if kind is float:
+    if kind in (float, complex):
         with pytest.raises(TypeError, match="integer tensors"):
             [1, 2][x]
     else:

@@ -82,7 +82,7 @@ def batched_samples(op):
         for i in places:
             x = flat[i].numpy()
             copies = np.stack([x, np.flip(x), x])
-            if x.dtype.kind == "f":
+            if x.dtype.kind in "fc":
                 copies[2] = copies[2] * 0.5
             batches.append(tl.tensor(copies))
 

@@ -43,20 +43,33 @@ def together(request, monkeypatch):
 def directions(like, seed=0):
     """Three directions for each tensor."""
     rng = np.random.default_rng(seed)
-    return tuple(tl.tensor(rng.normal(size=(3, *x.shape)), dtype=x.dtype) for x in like)
+
+    def drawn(x):
+        shape = (3, *x.shape)
+        real = rng.normal(size=shape)
+        return tl.tensor(real + 1j * rng.normal(size=shape) if x.is_complex() else real,
+                         dtype=x.dtype)
+    return tuple(map(drawn, like))
+
+
+def moves(x):
+    """Whether there are derivatives by a tensor."""
+    return x.is_floating_point() or x.is_complex()
 
 
 def floating_parts(call, batches):
-    """A function of the floating arguments of a sample alone, which gives its floating results."""
-    places = [i for i, x in enumerate(batches) if x.is_floating_point()]
+    """A function of the floating arguments of a sample alone, which gives its floating results.
+
+    Complex ones are among both.
+    """
+    places = [i for i, x in enumerate(batches) if moves(x)]
 
     def function(*floats):
         given = [x[0] for x in batches]
         for i, x in zip(places, floats):
             given[i] = x
         out = call(*given)
-        return tuple(x for x in (out if isinstance(out, tuple) else (out,))
-                     if x.is_floating_point())
+        return tuple(x for x in as_tuple(out) if moves(x))
     return function, tuple(batches[i][0] for i in places)
 
 

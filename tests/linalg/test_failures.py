@@ -42,9 +42,10 @@ def test_infos(n):
     assert info.tolist() == [0, 1] and factor[1].isnan().all() and (factor[0] == eye).all()
 
 
-def test_complex_eigenvalues_are_refused():
-    with pytest.raises(NotImplementedError, match="linalg.eig: an eigenvalue is complex"):
-        tl.linalg.eig(tl.tensor([[0.0, 1.0], [-1.0, 0.0]]))
+def test_real_matrices_have_complex_eigenvalues():
+    values, vectors = tl.linalg.eig(turn := tl.tensor([[0.0, 1.0], [-1.0, 0.0]]))
+    assert values.tolist() == [1j, -1j]
+    assert (turn.cfloat() @ vectors - vectors * values).abs().max() < 1e-6
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])

@@ -216,7 +216,7 @@ def test_a_shared_member_is_found_once():
     (lambda m: m.nothing, AttributeError, "'Net' object has no attribute 'nothing'"),
     (lambda m: delattr(m, "nothing"), AttributeError, "nothing"),
     (lambda m: m.train("yes"), ValueError, "True or False"),
-    (lambda m: m.to(tl.int64), TypeError, "only floating-point dtypes"),
+    (lambda m: m.to(tl.int64), TypeError, "only floating-point and complex dtypes"),
     (lambda m: m.to(nowhere=3), TypeError, "nowhere"),
     (lambda m: m.to("cuda"), RuntimeError, "cuda"),
     (lambda m: m.to(3), TypeError, "takes a dtype, a device or a tensor, got int"),

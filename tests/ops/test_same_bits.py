@@ -8,9 +8,11 @@ from cases import each
 from catalogue import operations
 
 import tensorlib as tl
+from tensorlib._core.base.dtypes import has_gradients
 from tensorlib.testing.catalogue import (
-    call, elementwise, in_numpy, numpy_dtypes, outputs, samples,
+    call, dtypes_taken, elementwise, in_numpy, numpy_dtypes, outputs, samples,
 )
+from tensorlib.testing.checks import in_reals
 from tensorlib.testing.layouts import reversed_dims, shifted, strided, transposed
 
 SHAPES = [(5,), (1000,), (300_000,), (40, 50), (3, 700), (700, 3), (2, 150_000), (150_000, 2),
@@ -85,12 +87,13 @@ def test_an_element_alone_is_as_among_others(op):
 @operations("layouts", lambda op: op.elementwise and op.differentiable)
 def test_their_gradients_in_any_layout(op):
     sample = max(samples(op), key=lambda sample: sample.arrays[0].size)
-    arrays = in_numpy(op, sample, "float32").map(lambda i, array: np.resize(array, (3, 70)))
-    seed = numbers((3, 70), "float32")
+    dtype = in_reals(dtypes_taken(op))[0]
+    arrays = in_numpy(op, sample, dtype).map(lambda i, array: np.resize(array, (3, 70)))
+    seed = numbers((3, 70), dtype)
     results = set()
     for way in (np.copy, transposed, strided, reversed_dims, sliced):
         tensors = arrays.map(lambda i, array: tl.from_numpy(way(array)))
-        wanted = [x.requires_grad_() for x in tensors.arrays if x.is_floating_point()]
+        wanted = [x.requires_grad_() for x in tensors.arrays if has_gradients(x.dtype)]
         call(op, tensors).backward(tl.from_numpy(way(seed)))
         results.add(b"".join(bits([x.grad for x in wanted if x.grad is not None])))
     assert len(results) == 1

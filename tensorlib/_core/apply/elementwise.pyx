@@ -7,8 +7,8 @@ from libc.string cimport memchr
 
 from tensorlib._core.arrays.operands cimport number, operand, refused
 from tensorlib._core.base.dtypes cimport (
-    BOOL, FLOAT_KIND, INT64, ITEMSIZE, KIND, compute_dtype, default_float, dtype_object,
-    is_unsigned, promote,
+    BOOL, FLOAT_KIND, INT64, ITEMSIZE, KIND, complex_of, compute_dtype,
+    default_float, dtype_object, is_unsigned, promote,
 )
 from tensorlib._core.base.region cimport computes_nothing
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast
@@ -28,6 +28,7 @@ from tensorlib._core.tiles.program cimport MAX_INPUTS, TileLoops
 from tensorlib._core.tiles.run cimport run_program
 
 from tensorlib._core.base.storage import OutOfMemoryError
+from tensorlib._core.interpreters.recording import UnsupportedDtype
 
 cdef enum:
     LEAST_REPEATS = 8        # of an operand that is cast before
@@ -83,8 +84,8 @@ cdef Tensor run_elementwise(Op op, PyObject** args):
 
 cdef inline bint is_whole(Op op, const Loop* loop, int dtype) noexcept:
     """Whether the loop is the whole operation where all operands have this dtype."""
-    return (loop.run != NULL and not (op.to_float and KIND[dtype] != FLOAT_KIND)
-            and (op.guard == NOTHING or KIND[dtype] == FLOAT_KIND)
+    return (loop.run != NULL and not (op.to_float and KIND[dtype] < FLOAT_KIND)
+            and (op.guard == NOTHING or KIND[dtype] >= FLOAT_KIND)
             and (dtype == BOOL or not op.boolean_inputs))
 
 
@@ -115,6 +116,8 @@ cdef int combine(str name, int higher, int lower) except -2:
         return max(higher, lower)
     if KIND[higher] >= KIND[lower]:
         return higher
+    if KIND[higher] == FLOAT_KIND:
+        return complex_of(higher)
     return promote(name, higher, lower)
 
 
@@ -165,12 +168,12 @@ cdef const TileLoops* program_for(Op op, PyObject** args, int promoted) except N
             raise RuntimeError(
                 f"{op.name}: {op.arguments[i]} must be a bool tensor, got "
                 f"{(<Tensor>args[i]).dtype}")
-    if op.to_float and KIND[dtype] != FLOAT_KIND:
+    if op.to_float and KIND[dtype] < FLOAT_KIND:
         dtype = default_float()
     dtype = compute_dtype(dtype)
     if find_loop(op.loop, dtype).run == NULL:
         raise UnsupportedDtype(f"{op.name}: not implemented for {dtype_object(promoted)}")
-    if op.guard != NOTHING and KIND[dtype] != FLOAT_KIND:
+    if op.guard != NOTHING and KIND[dtype] < FLOAT_KIND:
         check_guard(op, <Tensor>args[op.n_args - 1], dtype)
     return op.program.at(dtype)
 
@@ -188,12 +191,6 @@ cdef int check_guard(Op op, Tensor x, int dtype) except -1:
         raise UnfitPower(
             f"{op.name}: the exponent {x.item()} does not fit in {dtype_object(dtype)}")
     return 0
-
-
-class UnsupportedDtype(NotImplementedError, TypeError):
-    """Both of PyTorch's errors for it: one is its functions', the other its operators'."""
-
-    __module__ = "tensorlib"
 
 
 class IntegerDivisionByZero(ZeroDivisionError, RuntimeError):

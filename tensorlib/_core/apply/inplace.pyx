@@ -7,6 +7,7 @@ new history here.
 from cpython.object cimport PyObject
 
 from tensorlib._core.apply.elementwise cimport apply_into, tuple_of
+from tensorlib._core.base.dtypes cimport COMPLEX_KIND, FLOAT_KIND, KIND
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast, sizes_of
 from tensorlib._core.base.storage cimport first_version, untracked
 from tensorlib._core.base.upcalls cimport AS_STRIDED, COPY, VIEW_SCATTER, registered
@@ -19,10 +20,11 @@ from tensorlib._core.graph.saved cimport note_written
 from tensorlib._core.interpreters.door cimport interpreted
 from tensorlib._core.interpreters.recording cimport record
 from tensorlib._core.tensor.tensor cimport (
-    ALONE, AMONG_OTHERS, IN_FUNCTION, Tensor, UNRECORDED, alias, new_tensor, requires_grad,
-    same_shape, track_tensor,
+    ALONE, AMONG_OTHERS, IN_FUNCTION, IN_PARTS, Tensor, UNRECORDED, alias, new_tensor,
+    requires_grad, same_shape, track_tensor,
 )
 from tensorlib._core.tiles.copies cimport copy_into, may_overlap, packed_copy
+from tensorlib._core.tiles.loops cimport find_loop
 from tensorlib._core.tiles.program cimport MAX_INPUTS
 
 cdef bint is_expanded(Tensor x) noexcept:
@@ -82,6 +84,11 @@ cdef str IN_FUNCTION_ENDS = (
     "would override the Function's backward; clone() the output of the Function")
 
 
+cdef str IN_PARTS_ENDS = (
+    "that shows complex numbers as real ones, or the other way round; make a new tensor of the "
+    "parts, with complex() or view_as_complex()")
+
+
 cdef int check_origin(str name, Tensor x) except -1:
     """Raises RuntimeError for a write into a view that was not made alone, in a graph."""
     if not (requires_grad(x) or x.base_ is not None and requires_grad(<Tensor>x.base_)):
@@ -96,6 +103,8 @@ cdef int check_origin(str name, Tensor x) except -1:
             "being modified inplace; index or narrow the tensor instead, or clone() the view")
     if x.origin == IN_FUNCTION:
         raise RuntimeError(f"{name}: a view is being modified inplace that {IN_FUNCTION_ENDS}")
+    if x.origin == IN_PARTS:
+        raise RuntimeError(f"{name}: a view is being modified inplace in a graph {IN_PARTS_ENDS}")
     return 0
 
 
@@ -143,6 +152,9 @@ cdef object run_inplace(Op op, PyObject** args):
     wanted = wanted and mode().grad
     if not is_plainly_writable(x):
         check_writable(op.name + "_", x, mode().grad)
+    if KIND[x.type] == COMPLEX_KIND and KIND[find_loop(op.loop, x.type).result] == FLOAT_KIND:
+        raise RuntimeError(f"{op.name}_: not implemented for {x.dtype} in place, since its result "
+                           "is real")
     if not wanted:
         apply_into(op, args, x)
         return x
@@ -257,8 +269,9 @@ cdef list new_histories(Tensor x, Tensor fresh):
         link = (<Tensor>link).next_view
     histories = [(base, new_base)] if base is x else [(None, fresh), (base, new_base)]
     for view in views:
-        histories.append((view, stale_record(base, new_base, view) if view.origin == IN_FUNCTION
-                          else strided_record(base, new_base, view)))
+        histories.append((view, strided_record(base, new_base, view) if (
+            view.origin != IN_FUNCTION and view.type == base.type) else (
+            stale_record(base, new_base, view))))
     return [(x, seen, None if x is None else follow(<Tensor>x, <Tensor>seen))
             for x, seen in histories]
 
@@ -328,7 +341,8 @@ def refuse_stale(g, maker):
     """Raises RuntimeError: the gradient of a view that does not know what it shows."""
     raise RuntimeError(
         f"backward: an output of {maker} is a view whose base, or another view of its base, was "
-        f"modified inplace. It {IN_FUNCTION_ENDS}")
+        f"modified inplace. It {IN_FUNCTION_ENDS}" if "parts" not in maker else
+        f"backward: {maker} were modified inplace in a graph {IN_PARTS_ENDS}")
 
 
 cdef Op STALE = Op("stale_view", "A view that a Function made, after its base was written.",
@@ -340,7 +354,8 @@ cdef Tensor stale_record(Tensor base, Tensor new_base, Tensor view):
     """A view made by a `Function` whose base has changed: its gradient is refused."""
     cdef PyObject* args[1]
     cdef Tensor new = alias(view)
-    maker = "a custom Function" if view.grad_node is None else view.grad_node.name()
+    maker = "the parts of complex numbers" if view.origin == IN_PARTS else (
+        "a custom Function" if view.grad_node is None else view.grad_node.name())
     args[0] = <PyObject*>new_base
     record(STALE, args, 1, new, {"maker": maker})
     return new

@@ -15,6 +15,7 @@ from tensorlib._core.apply.out_argument cimport apply_out
 from tensorlib._core.arrays.operands cimport (
     all_tensors, as_tensors, convert_arguments, operand, operands_of, refused, tuple_of,
 )
+from tensorlib._core.base.dtypes cimport COMPLEX_KIND, KIND
 from tensorlib._core.base.shape cimport MAX_NDIM, items
 from tensorlib._core.base.upcalls cimport MATMUL, OpSlot, upcalls
 from tensorlib._core.base.watch cimport watched
@@ -24,7 +25,7 @@ from tensorlib._core.interpreters.door cimport interpreted
 from tensorlib._core.interpreters.foreign cimport (
     is_taken, may_override, overridden, stand_in, to_write,
 )
-from tensorlib._core.interpreters.recording cimport apply_general, record
+from tensorlib._core.interpreters.recording cimport apply_general, record, refuse_complex
 from tensorlib._core.products.product cimport bind_product, product, promoted
 from tensorlib._core.tensor.tensor cimport Tensor, requires_grad
 from tensorlib._core.tiles.program cimport MAX_INPUTS
@@ -337,6 +338,8 @@ def make_reduction(Op op):
 cdef inline object run_reduction(Op op, object forward, bint takes_dtype, object input, object dim,
                                  object keepdim, object dtype, object out):
     cdef PyObject* args[1]
+    if not op.takes_complex and KIND[(<Tensor?>input).type] == COMPLEX_KIND:
+        refuse_complex(op, (input,))
     if takes_dtype:
         result = forward(input, dim, keepdim, dtype)
     else:
@@ -437,6 +440,8 @@ cdef object run_general(Op op, tuple args, dict kwargs):
         if not op.takes_out:
             raise TypeError(f"{op.name}: takes no out")
         out = kwargs.pop("out")
+        if not op.takes_complex:
+            refuse_complex(op, tuple(args[0]) if op.variadic else args)
         if out is not None:
             return store_results(op.name, <tuple>args[0] if op.variadic else args,
                                  op.forward(*args, **kwargs), out)

@@ -50,7 +50,8 @@ for _id in range(N_DTYPES):
 ids[np.dtype(np.longlong).num] = from_numpy_dtype(np.longlong)   # a second int64 on Linux
 ids[np.dtype(np.ulonglong).num] = from_numpy_dtype(np.ulonglong)
 
-cdef const char** FORMATS = ["?", "B", "b", "h", "i", "q", "H", "I", "Q", "e", NULL, "f", "d"]
+cdef const char** FORMATS = ["?", "B", "b", "h", "i", "q", "H", "I", "Q", "e", NULL, "f", "d",
+                             "Zf", "Zd"]
 
 
 # ---- from NumPy -------------------------------------------------------------------------------

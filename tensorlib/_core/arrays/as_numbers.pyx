@@ -11,7 +11,7 @@ from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.interpreters.foreign cimport is_taken, stands_in
 from tensorlib._core.interpreters.stack cimport leaving
-from tensorlib._core.tensor.numbers cimport element
+from tensorlib._core.tensor.numbers cimport as_real, element
 from tensorlib._core.tensor.tensor cimport Tensor, requires_grad
 
 import opcode
@@ -55,7 +55,8 @@ cdef object number_of(Tensor x):
                 "setitem: a tensor that requires grad can't become an element of an array, which "
                 "has no gradient; write it into a Tensor, or assign x.item()")
         warn_of_number()
-    return element(x)
+    value = element(x)
+    return as_real(value) if type(value) is complex else value
 
 
 cdef bint stored_at_index():

@@ -17,7 +17,7 @@ from libc.string cimport strcmp
 
 from tensorlib._core.base.closed cimport close_type
 from tensorlib._core.base.dtypes cimport (
-    BFLOAT16, BOOL, FLOAT_KIND, ITEMSIZE, KIND, N_DTYPES, is_unsigned,
+    BFLOAT16, BOOL, COMPLEX_KIND, FLOAT_KIND, ITEMSIZE, KIND, N_DTYPES, is_unsigned,
 )
 from tensorlib._core.base.shape cimport LARGEST, MAX_NDIM, reach, row_major, widen
 from tensorlib._core.base.storage cimport borrow
@@ -84,6 +84,8 @@ cdef Code code_of(int id) noexcept:
         return BRAIN
     if KIND[id] == FLOAT_KIND:
         return FLOATING
+    if KIND[id] == COMPLEX_KIND:
+        return COMPLEX
     return UNSIGNED if is_unsigned(id) else SIGNED
 
 

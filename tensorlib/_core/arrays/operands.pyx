@@ -6,6 +6,9 @@ costs what `a + b` costs. No such tensor reaches the user. Its memory holds a li
 a loop over few elements reads as it is.
 """
 
+from cpython.complex cimport (
+    PyComplex_Check, PyComplex_ImagAsDouble, PyComplex_RealAsDouble,
+)
 from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_Check
 from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_AsUnsignedLongLong, PyLong_Check
 from cpython.object cimport PyObject
@@ -17,8 +20,8 @@ import numpy as np
 
 from tensorlib._core.arrays.arrays cimport from_ndarray
 from tensorlib._core.base.dtypes cimport (
-    BOOL, FLOAT64, FLOAT_KIND, INT64, ITEMSIZE, KIND, UINT64, compute_dtype, default_float,
-    dtype_object,
+    BOOL, COMPLEX128, COMPLEX_KIND, FLOAT64, FLOAT_KIND, INT64, ITEMSIZE, KIND, UINT64, complex_of,
+    compute_dtype, default_float, dtype_object,
 )
 from tensorlib._core.base.shape cimport LARGEST, items
 from tensorlib._core.base.storage cimport LINE
@@ -48,8 +51,13 @@ cdef Tensor scalar_tensor(object value, int dtype):
     cdef Tensor x = new_in_mode(False, dtype, 0, NULL)    # also where `meta` asks for it
     cdef double real
     cdef int64_t whole
+    cdef double[2] parts
     cdef int overflow = 0
-    if PyFloat_Check(value) or KIND[dtype] == FLOAT_KIND:
+    if PyComplex_Check(value) and KIND[dtype] == COMPLEX_KIND:
+        parts[0], parts[1] = PyComplex_RealAsDouble(value), PyComplex_ImagAsDouble(value)
+        find_cast(COMPLEX128, dtype)(parts, x.data_pointer, 1)
+        return x
+    if PyFloat_Check(value) or KIND[dtype] >= FLOAT_KIND:
         real = as_real(value)
         if dtype == FLOAT64:
             (<double*>x.data_pointer)[0] = real
@@ -111,19 +119,21 @@ cdef Tensor operand(Op op, object value, Tensor partner):
         return <Tensor>value
     if PyFloat_Check(value):
         dtype = default_float()
-        if partner is not None and KIND[partner.type] == FLOAT_KIND:
+        if partner is not None and KIND[partner.type] >= FLOAT_KIND:
             dtype = compute_dtype(partner.type)
         return number(value, dtype)
     if PyBool_Check(value) or PyLong_Check(value):
         dtype = BOOL if PyBool_Check(value) else INT64
         if partner is not None:
-            if KIND[partner.type] == FLOAT_KIND:
+            if KIND[partner.type] >= FLOAT_KIND:
                 return number(as_real(value), compute_dtype(partner.type))
             if KIND[partner.type] >= KIND[dtype] and not (op.to_float or op.guard == NEGATIVES):
                 dtype = partner.type         # there a number wraps, as in PyTorch
                 if op.boolean_inputs:        # but not where it becomes an element as it is
                     require_fits(op.name, value, dtype)
         return number(value, dtype)
+    if PyComplex_Check(value):
+        return number(value, complex_of(default_float() if partner is None else partner.type))
     if isinstance(value, np.generic):
         value = exact_number(value)
         return None if value is None else operand(op, value, partner)

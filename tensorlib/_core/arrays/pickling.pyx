@@ -34,7 +34,7 @@ def rebuild(cls, dtype, shape, data, bint wants_grad, attributes, name=None):
     cdef int ndim = parse_shape("unpickle", shape, dims), id = dtype_id(dtype)
     cdef Py_ssize_t nbytes = count("unpickle", ndim, dims) * ITEMSIZE[id]
     cdef Tensor x = None
-    if wants_grad and KIND[id] != FLOAT_KIND:
+    if wants_grad and KIND[id] < FLOAT_KIND:
         raise pickle.UnpicklingError(f"unpickle: a tensor of {dtype} can't require gradients")
     view = memoryview(data)
     if view.nbytes != nbytes:

@@ -75,6 +75,8 @@ def formatter(values):
     Python's own numbers are looked at: so few elements are shown that arrays would be slower.
     """
     numbers = values.ravel().tolist()
+    if values.dtype.kind == "c":
+        return of_parts(*formatter(values.real), *formatter(values.imag))
     if values.dtype.kind != "f":
         return str, max(len(str(number)) for number in numbers)
     finite = [number for number in numbers if math.isfinite(number) and number != 0]
@@ -95,6 +97,15 @@ def formatter(values):
     return write, max(map(len, map(write, finite)))
 
 
+def of_parts(real, real_width, imag, imag_width):
+    """As `formatter`, for complex numbers, of what it gives for their parts."""
+    def write(value):
+        second = imag(value.imag)
+        sign = "" if second.startswith("-") else "+"
+        return f"{real(value.real).rjust(real_width)}{sign}{second}j"
+    return write, real_width + imag_width + 1
+
+
 def whole(value):
     """A number without digits after the point."""
     return f"{value:.0f}." if math.isfinite(value) else f"{value:.0f}"
@@ -113,9 +124,9 @@ def vector(items, cut, indent, width):
 def nested(values, cut, indent, write, width):
     """The text of an array; `cut` says for each dim whether its middle was left out."""
     if values.ndim == 0:
-        return write(values.item()).rjust(width)
+        return write(values.item())
     if values.ndim == 1:
-        items = [write(value).rjust(width) for value in values.tolist()]
+        items = [write(value) for value in values.tolist()]
         return vector(items, cut[0], indent, width)
     parts = [nested(part, cut[1:], indent + 1, write, width) for part in values]
     if cut[0]:
@@ -132,7 +143,9 @@ def elements_text(x, indent):
     if not values.size:      # no edges are shown at all
         return "[" * x.dim() + "..." + "]" * x.dim()
     write, width = formatter(values)
-    return nested(values, cut, indent, write, width)
+    if values.dtype.kind == "c":
+        return nested(values, cut, indent, write, width)
+    return nested(values, cut, indent, lambda value: write(value).rjust(width), width)
 
 
 def text(self):
@@ -141,7 +154,7 @@ def text(self):
     name = "tensor" if type(self) is Tensor else type(self).__name__
     indent = len(name) + 1
     suffixes = []
-    default = str(get_default_dtype())
+    default, in_pairs = str(get_default_dtype()), str(get_default_dtype().to_complex())
     if self.is_meta:
         body, plain = "...", (default,)
         suffixes += ["device='meta'", f"size={tuple(self.shape)}"]
@@ -152,7 +165,7 @@ def text(self):
             suffixes.append(f"size={tuple(self.shape)}")
     else:
         body = elements_text(self, indent)
-        plain = (default, "tensorlib.int64", "tensorlib.bool")
+        plain = (default, in_pairs, "tensorlib.int64", "tensorlib.bool")
     if str(self.dtype) not in plain:
         suffixes.append(f"dtype={self.dtype}")
     if self.grad_fn is not None:

@@ -12,19 +12,22 @@ cdef enum:
     BFLOAT16 = 10
     FLOAT32 = 11
     FLOAT64 = 12
-    N_DTYPES = 13
+    COMPLEX64 = 13
+    COMPLEX128 = 14
+    N_DTYPES = 15
 
 cdef enum:
     BOOLEAN_KIND = 0
     INTEGER_KIND = 1
     FLOAT_KIND = 2
+    COMPLEX_KIND = 3
 
 cdef class dtype:
     cdef readonly str name
     cdef int id
 
 cdef Py_ssize_t* ITEMSIZE          # bytes of an element, by dtype id
-cdef int* KIND                     # boolean, integer or floating, by dtype id
+cdef int* KIND                     # boolean, integer, floating or complex, by dtype id
 
 cdef object dtype_object(int id)
 cdef int dtype_id(object value) except -1
@@ -32,6 +35,8 @@ cdef int promote(str name, int a, int b) except -1
 cdef bint is_unsigned(int id) noexcept nogil
 cdef int signed_twin(int id) noexcept nogil
 cdef int compute_dtype(int id) noexcept nogil
+cdef int complex_of(int id) noexcept nogil
+cdef int real_of(int id) noexcept nogil
 cdef int default_float() noexcept nogil
 cdef int from_numpy_dtype(object value, str name=*) except -1
 cdef object to_numpy_dtype(int id)

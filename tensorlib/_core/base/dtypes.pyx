@@ -2,7 +2,8 @@
 
 Inside the core a dtype is its small integer id; the `dtype` objects are the public face. Half types
 (float16, bfloat16) store 16 bits and compute in float32. uint16, uint32 and uint64 promote with
-other integers as the array API standard says.
+other integers as the array API standard says. A complex number is two floating ones, the real part
+first.
 """
 
 cimport cython
@@ -11,13 +12,14 @@ import numpy as np
 
 from tensorlib._core.base.closed cimport close_type
 
-cdef Py_ssize_t[N_DTYPES] itemsizes = [1, 1, 1, 2, 4, 8, 2, 4, 8, 2, 2, 4, 8]
-cdef int[N_DTYPES] kinds = [0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2]
+cdef Py_ssize_t[N_DTYPES] itemsizes = [1, 1, 1, 2, 4, 8, 2, 4, 8, 2, 2, 4, 8, 8, 16]
+cdef int[N_DTYPES] kinds = [0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3]
 ITEMSIZE = itemsizes
 KIND = kinds
 
 cdef list NAMES = ["bool", "uint8", "int8", "int16", "int32", "int64",
-                   "uint16", "uint32", "uint64", "float16", "bfloat16", "float32", "float64"]
+                   "uint16", "uint32", "uint64", "float16", "bfloat16", "float32", "float64",
+                   "complex64", "complex128"]
 
 
 @cython.binding(False)            # methods check their `self`
@@ -37,11 +39,26 @@ cdef class dtype:
 
     @property
     def is_complex(self):
-        return False
+        return KIND[self.id] == COMPLEX_KIND
 
     @property
     def is_signed(self):
         return self.id != BOOL and not is_unsigned(self.id)
+
+    def to_real(self):
+        """The floating dtype of the parts of a complex one; a floating dtype itself.
+
+        Raises: RuntimeError for integers and bools.
+        """
+        return OBJECTS[real_of(counterpart("to_real", self.id))]
+
+    def to_complex(self):
+        """The complex dtype whose parts have this floating dtype; a complex dtype itself.
+
+        The half types give complex64, since there is no narrower one. Raises: RuntimeError for
+        integers and bools.
+        """
+        return OBJECTS[complex_of(counterpart("to_complex", self.id))]
 
     @property
     def dtype(self):
@@ -67,6 +84,13 @@ cdef class dtype:
 close_type(dtype)
 
 
+cdef int counterpart(str name, int id) except -1:
+    """A floating or complex dtype. Raises RuntimeError for others."""
+    if KIND[id] < FLOAT_KIND:
+        raise RuntimeError(f"{name}: takes floating and complex dtypes, got {OBJECTS[id]}")
+    return id
+
+
 cdef dtype _make(int id):
     cdef dtype result = dtype.__new__(dtype)
     result.id = id
@@ -87,13 +111,15 @@ cdef object dtype_object(int id):
 
 
 cdef int dtype_id(object value) except -1:
-    """The id of a dtype object, of a Python type (float, int, bool) or of a NumPy dtype."""
+    """The id of a dtype object, of a Python type (float, int, ...) or of a NumPy dtype."""
     if type(value) is dtype:
         return (<dtype>value).id
     if value is float:
         return FLOAT64
     if value is int:
         return INT64
+    if value is complex:
+        return COMPLEX128
     if value is bool:
         return BOOL
     if isinstance(value, (np.dtype, type)) :
@@ -114,6 +140,8 @@ cdef int _promote_pair(int a, int b):
         return a
     if signed_twin(a) != a and b == BOOL or signed_twin(b) != b and a == BOOL:
         return -1
+    if KIND[a] + KIND[b] == FLOAT_KIND + COMPLEX_KIND:
+        return max(complex_of(a), complex_of(b))
     if KIND[a] != KIND[b]:
         return a if KIND[a] > KIND[b] else b
     if KIND[a] == INTEGER_KIND:
@@ -169,6 +197,27 @@ cdef int promote(str name, int a, int b) except -1:
 cdef int compute_dtype(int id) noexcept nogil:
     """The dtype in which elements of `id` are computed: float32 for the half types."""
     return FLOAT32 if id == FLOAT16 or id == BFLOAT16 else id
+
+
+cdef int complex_of(int id) noexcept nogil:
+    """The complex dtype with parts of a floating one; of any other, with those of the default."""
+    if KIND[id] == COMPLEX_KIND:
+        return id
+    if KIND[id] < FLOAT_KIND:
+        id = _default_float
+    return COMPLEX128 if id == FLOAT64 else COMPLEX64
+
+
+cdef int real_of(int id) noexcept nogil:
+    """The dtype of the parts of a complex number; any other dtype itself."""
+    if KIND[id] != COMPLEX_KIND:
+        return id
+    return FLOAT32 if id == COMPLEX64 else FLOAT64
+
+
+def has_gradients(d):
+    """Whether tensors of a dtype have gradients: floating and complex ones."""
+    return KIND[dtype_id(d)] >= FLOAT_KIND
 
 
 cdef int _default_float = FLOAT32

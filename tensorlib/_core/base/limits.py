@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tensorlib._core.base.dtypes import BY_NAME, dtype, get_default_dtype
+from tensorlib._core.base.dtypes import BY_NAME, dtype, get_default_dtype, has_gradients
 
 # bits of the fraction, and the largest exponent: IEEE 754's formats, and the upper half of binary32
 FORMATS = {"float16": (10, 15), "bfloat16": (7, 127), "float32": (23, 127), "float64": (52, 1023)}
@@ -36,7 +36,7 @@ class finfo(Limits):
 
     `max`, `min`, `eps` (what the next number after 1 is larger by), `tiny` and `smallest_normal`
     (the smallest that has all digits), `resolution` (10 to minus the decimal digits), `bits`.
-    Raises: TypeError for other dtypes.
+    Of a complex dtype they are those of its parts. Raises: TypeError for other dtypes.
 
     >>> tensorlib.finfo(tensorlib.float32).eps
     1.1920928955078125e-07
@@ -46,6 +46,7 @@ class finfo(Limits):
 
     def __init__(self, type=None):
         type = get_default_dtype() if type is None else checked("finfo", type)
+        type = type.to_real() if type.is_complex else type
         if not type.is_floating_point:
             raise TypeError(f"finfo: takes a floating dtype, got {type}; iinfo takes integers")
         fraction, exponent = FORMATS[type.name]
@@ -72,7 +73,7 @@ class iinfo(Limits):
     __slots__ = ()
 
     def __init__(self, type):
-        if checked("iinfo", type).is_floating_point:
+        if has_gradients(checked("iinfo", type)):
             raise TypeError(f"iinfo: takes a dtype of integers, got {type}; finfo takes others")
         if type.name == "bool":
             raise TypeError("iinfo: takes a dtype of integers, got tensorlib.bool")

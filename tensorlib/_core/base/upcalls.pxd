@@ -18,7 +18,7 @@ cdef enum OpSlot:
     LT, LE, EQ, NE, GT, GE
     NEG, ABS, INVERT
     GETITEM, INDEX_PUT, COPY, VIEW_SCATTER, AS_STRIDED
-    ZMUL, SUM_TO_SIZE, TO
+    ZMUL, SUM_TO_SIZE, TO, CONJUGATED, REAL_PART
     N_OP_SLOTS
 
 # A tensor is an `object` here, since the table lies below its type.

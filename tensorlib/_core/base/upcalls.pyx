@@ -7,7 +7,7 @@ OPERATIONS = (
     "lt", "le", "eq", "ne", "gt", "ge",
     "neg", "abs", "bitwise_not",
     "getitem", "put_index", "copy", "view_scatter", "strided_part",
-    "zmul", "sum_to_size", "to")
+    "zmul", "sum_to_size", "to", "conjugated", "real_part")
 
 
 cdef int raise_unfilled(str what) except -1:

@@ -16,7 +16,7 @@ cdef int fill_number(str name, Tensor x, object value) except -1
 cdef Tensor allotted(str name, int dtype, int ndim, const Py_ssize_t* dims, object device,
                      Tensor beside=*)
 cdef int run_over(range_fn run, void* context, Tensor x, Py_ssize_t grain) except -1
-cdef int fill_bits(Tensor x, uint64_t bits) except -1
+cdef int fill_bits(Tensor x, uint64_t bits, uint64_t more=*) except -1
 cdef int number_bits(str name, object value, int dtype, uint64_t* bits) except -1
 cdef Tensor alike(str name, object input, object dtype, object layout, object device,
                   object pin_memory, object memory_format, bint whole=*)

@@ -9,7 +9,8 @@ from libc.string cimport memcpy, memset
 
 from tensorlib._core.arrays.as_numbers cimport in_graph, is_linked
 from tensorlib._core.base.dtypes cimport (
-    BOOL, FLOAT64, FLOAT_KIND, INT64, ITEMSIZE, KIND, default_float, dtype_id, dtype_object,
+    BOOL, FLOAT64, FLOAT_KIND, INT64, ITEMSIZE, KIND, complex_of, default_float, dtype_id,
+    dtype_object,
 )
 from tensorlib._core.base.pool cimport range_fn
 from tensorlib._core.base.shape cimport MAX_NDIM, count, parse_shape
@@ -184,6 +185,7 @@ cdef int check_out(str name, Tensor x, object out) except -1:
 cdef struct Fill:
     char* y
     uint64_t bits                # of the value, from the lowest byte
+    uint64_t more                # its second half, where it has 16 bytes
     Py_ssize_t itemsize
 
 
@@ -194,11 +196,19 @@ cdef inline void repeat(word* y, word value, Py_ssize_t n) noexcept nogil:
         y[i] = value
 
 
+cdef inline void repeat_pair(uint64_t* y, uint64_t first, uint64_t second,
+                             Py_ssize_t n) noexcept nogil:
+    """y := (first, second), n times"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[2 * i], y[2 * i + 1] = first, second
+
+
 cdef void fill_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Fill* fill = <Fill*>context
     cdef char* y = fill.y + begin * fill.itemsize
     cdef Py_ssize_t nbytes = (end - begin) * fill.itemsize, done = min(nbytes, <Py_ssize_t>BLOCK)
-    if fill.bits == 0:
+    if fill.bits == 0 and fill.more == 0:
         memset(y, 0, nbytes)
         return
     if fill.itemsize == 1:
@@ -208,6 +218,8 @@ cdef void fill_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
         repeat(<uint16_t*>y, <uint16_t>fill.bits, done // 2)
     elif fill.itemsize == 4:
         repeat(<uint32_t*>y, <uint32_t>fill.bits, done // 4)
+    elif fill.itemsize == 16:
+        repeat_pair(<uint64_t*>y, fill.bits, fill.more, done // 16)
     else:
         repeat(<uint64_t*>y, fill.bits, done // 8)
     while done < nbytes:         # memcpy's stores are wider than this module's
@@ -220,15 +232,18 @@ cdef int run_over(range_fn run, void* context, Tensor x, Py_ssize_t grain) excep
     return share(run, context, x.data_pointer, x.numel_, grain, x.numel_ < grain // 2)
 
 
-cdef int fill_bits(Tensor x, uint64_t bits) except -1:
-    """Every element of a tensor without gaps := these bits."""
+cdef int fill_bits(Tensor x, uint64_t bits, uint64_t more=0) except -1:
+    """Every element of a tensor without gaps := these bits, and `more` where it has 16 bytes."""
     cdef Fill fill
-    fill.y, fill.bits, fill.itemsize = x.data_pointer, bits, ITEMSIZE[x.type]
+    fill.y, fill.bits, fill.more, fill.itemsize = x.data_pointer, bits, more, ITEMSIZE[x.type]
     return run_over(fill_range, &fill, x, FILL_GRAIN)
 
 
 cdef int number_bits(str name, object value, int dtype, uint64_t* bits) except -1:
-    """The bits of a Python number as an element. Raises OutOfRangeError."""
+    """The bits of a Python number as an element: there is room for its bytes, and for eight.
+
+    Raises: OutOfRangeError.
+    """
     cdef PyObject* values[1]
     cdef double real, back
     bits[0] = 0
@@ -241,7 +256,9 @@ cdef int number_bits(str name, object value, int dtype, uint64_t* bits) except -
         return 0
     try:
         real = as_real(value)
-    except OutOfRangeError:
+    except OutOfRangeError as error:
+        if isinstance(value, complex):
+            raise OutOfRangeError(f"{name}{str(error).removeprefix('tensor')}") from None
         raise OutOfRangeError(f"{name}: an int of {value.bit_length()} bits does not fit in "
                               f"{dtype_object(dtype)}") from None
     find_cast(FLOAT64, dtype)(&real, bits, 1)
@@ -254,9 +271,10 @@ cdef int number_bits(str name, object value, int dtype, uint64_t* bits) except -
 
 cdef int fill_number(str name, Tensor x, object value) except -1:
     """Every element of a tensor without gaps := a Python number."""
-    cdef uint64_t bits
-    number_bits(name, value, x.type, &bits)
-    fill_bits(x, bits)
+    cdef uint64_t[2] bits
+    bits[1] = 0
+    number_bits(name, value, x.type, bits)
+    fill_bits(x, bits[0], bits[1])
     return 0
 
 
@@ -336,6 +354,8 @@ cdef int number_dtype(object value) noexcept:
     """The dtype that stands for a Python number."""
     if PyFloat_Check(value):
         return default_float()
+    if isinstance(value, complex):
+        return complex_of(default_float())
     return BOOL if isinstance(value, bool) else INT64
 
 

@@ -4,12 +4,13 @@ Element i of a draw is a function of (seed, offset, i) alone, counted in row-maj
 for any layout and any number of threads. Each draw takes the generator's offset and adds one to it.
 """
 
-from libc.math cimport isfinite
+from libc.math cimport isfinite, sqrt
 from libc.stdint cimport uint64_t
 
 from tensorlib._core.apply.inplace cimport check_writable
 from tensorlib._core.base.dtypes cimport (
-    BFLOAT16, FLOAT16, FLOAT32, FLOAT64, FLOAT_KIND, KIND, default_float, dtype_object,
+    BFLOAT16, COMPLEX_KIND, FLOAT16, FLOAT32, FLOAT64, FLOAT_KIND, KIND, default_float,
+    dtype_object, real_of,
 )
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.base.watch cimport watched
@@ -29,6 +30,7 @@ from tensorlib._core.tiles.copies cimport cast, copy_into
 from tensorlib._core.tiles.loops cimport find_cast
 
 from tensorlib import _kernels
+from tensorlib._core.layout.reinterpret import as_real
 
 
 # ---- drawing real numbers ------------------------------------------------------------------------
@@ -137,10 +139,19 @@ cdef int check_real(str name, Tensor x) except -1:
     return 0
 
 
+cdef int check_inexact(str name, Tensor x) except -1:
+    if KIND[x.type] < FLOAT_KIND:
+        raise RuntimeError(f"{name}: not implemented for {dtype_object(x.type)}; the dtype must be "
+                           "a floating or a complex one")
+    return 0
+
+
 cdef int draw_uniform(str name, Tensor x, double low, double high, object generator) except -1:
     cdef Draw draw
     cdef Generator chosen_one = chosen(name, generator)
-    check_real(name, x)
+    check_inexact(name, x)
+    if KIND[x.type] == COMPLEX_KIND:         # both parts, each by itself
+        return draw_uniform(name, as_real(x), low, high, generator)
     draw.law = UNIFORM
     draw.scale, draw.shift, draw.top = high - low, low, below(high, x.type)
     if low == high:
@@ -171,9 +182,11 @@ cdef double below(double value, int dtype) except? -1:
 cdef int draw_normal(str name, Tensor x, double mean, double std, object generator) except -1:
     cdef Draw draw
     cdef Generator chosen_one = chosen(name, generator)
-    check_real(name, x)
+    check_inexact(name, x)
     if not std >= 0:
         raise RuntimeError(f"{name}: std must be 0 or more, got {std}")
+    if KIND[x.type] == COMPLEX_KIND:         # of which each part has half of the variance
+        return draw_normal(name, as_real(x), mean, std * sqrt(0.5), generator)
     draw.law = NORMAL
     draw.scale, draw.shift, draw.top = std, mean, 0
     draw_reals(x, chosen_one, &draw)
@@ -298,12 +311,12 @@ def uniform_(Tensor self, from_=0.0, to=1.0, *, generator=None):
             return done
     check_writable("uniform_", self, mode().grad)
     refuse_apart("uniform_")
-    check_real("uniform_", self)
+    check_inexact("uniform_", self)
     if not low <= high or not isfinite(high - low):
         raise RuntimeError(
             f"uniform_: expects from <= to and a finite to - from, got from={low} and to={high}")
     for bound in (low, high, high - low):
-        number_bits("uniform_", bound, self.type, &bits)     # refuses what overflows
+        number_bits("uniform_", bound, real_of(self.type), &bits)     # refuses what overflows
     histories = histories_of(self, None)
     draw_uniform("uniform_", self, low, high, generator)
     overwritten(self, histories)

@@ -8,7 +8,7 @@ from libc.stdint cimport uint64_t
 from libc.string cimport memcpy, memset
 
 from tensorlib._core.base.dtypes cimport (
-    BOOL, FLOAT32, FLOAT64, FLOAT_KIND, INT64, INTEGER_KIND, ITEMSIZE, KIND, UINT64,
+    BOOL, FLOAT32, FLOAT64, FLOAT_KIND, INT64, INTEGER_KIND, ITEMSIZE, KIND, UINT64, dtype_object,
     default_float,
 )
 from tensorlib._core.base.work cimport run_alone
@@ -101,7 +101,7 @@ def arange(start=None, end=None, step=1, *, out=None, dtype=None, layout=None, d
     elif KIND[id] == FLOAT_KIND:
         x = real_range(start, end, step, id, device)
     else:
-        raise RuntimeError("arange: not implemented for tensorlib.bool")
+        raise RuntimeError(f"arange: not implemented for {dtype_object(id)}")
     return finish("arange", x, out, requires_grad)
 
 

@@ -44,6 +44,9 @@ cdef class Rule:
     cdef TileProgram program
     cdef readonly bint joint
     cdef bint widens                   # half types are computed in float32
+    cdef object conjugate              # `program` for complex numbers: a TileProgram, or what makes
+                                       # it when it is first asked for; None where nothing does
+    cdef TileProgram tiles_of(self, bint complex_numbers)
 
 cdef class Op:
     cdef readonly str name
@@ -70,6 +73,7 @@ cdef class Op:
     cdef readonly bint checks_values   # it refuses some elements
     cdef readonly bint sized_by_values # the shape of its result follows from elements
     cdef readonly bint may_view        # gives a view where it can, else a copy
+    cdef readonly bint takes_complex   # it takes complex numbers
     cdef readonly bint packs           # a matrix that it gives is new and lies row by row
     cdef readonly bint whole           # a capture sees it as one, and not as what it is made of
     cdef readonly str key              # the attribute that is an index expression, or ""

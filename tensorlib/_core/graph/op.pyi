@@ -7,7 +7,7 @@ class Op:
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def add_rule(
         self, argument: Any, function: Any, program: Any = None, constant: Any = None, spreads:
-        _bool = False, names: Any = None
+        _bool = False, names: Any = None, conjugate: Any = None
     ) -> None:
         """Registers how the gradient of `argument` (None: of all at once) is computed."""
     def add_tangent(self, function: Any, names: Any = None, linearity: _str = 'jvp') -> Any:
@@ -76,6 +76,8 @@ class Op:
     def rules(self) -> Any: ...
     @property
     def sized_by_values(self) -> Any: ...
+    @property
+    def takes_complex(self) -> Any: ...
     @property
     def takes_out(self) -> Any: ...
     @property

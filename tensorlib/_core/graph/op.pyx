@@ -73,6 +73,14 @@ cdef class Rule:
     def __repr__(self):
         return f"<rule of {', '.join(self.names)}>"
 
+    cdef TileProgram tiles_of(self, bint complex_numbers):
+        """The program of an element-wise formula; of complex numbers it is made here first."""
+        if not complex_numbers:
+            return self.program
+        if not isinstance(self.conjugate, TileProgram):
+            self.conjugate = self.conjugate()
+        return <TileProgram>self.conjugate
+
 
 close_type(Rule)
 
@@ -95,7 +103,8 @@ cdef class Op:
                   convert=None, places=None, str linearity="", testing=None,
                   bint pure=False, bint reads_values=True,
                   bint checks_values=True, bint sized_by_values=True, bint may_view=False,
-                  bint packs=False, bint whole=False, str key="", draws=None, str family="",
+                  bint takes_complex=False, bint packs=False, bint whole=False, str key="",
+                  draws=None, str family="",
                   multiplications=None):
         self.name = name
         self.doc = doc
@@ -118,6 +127,7 @@ cdef class Op:
         self.checks_values = checks_values
         self.sized_by_values = sized_by_values
         self.may_view = may_view
+        self.takes_complex = takes_complex
         self.packs = packs
         self.whole = whole
         self.key = key
@@ -140,19 +150,20 @@ cdef class Op:
                 self.n_args, [(loop, tuple(range(self.n_args)))], (), boolean_inputs)
 
     def add_rule(self, str argument or None, function, program=None, constant=None,
-                 bint spreads=False, names=None):
+                 bint spreads=False, names=None, conjugate=None):
         """Registers how the gradient of `argument` (None: of all at once) is computed.
 
         The parameters of `function` name what it needs and so what is kept: `g`, an output, an
         argument, an attribute, or an argument's shape, ndim or dtype (`input_shape`), or the `node`
         itself; `names` stands for parameters that say nothing. An element-wise formula comes with
-        its tile `program`, or with the `constant` 0 or 1 that it is. A rule that
-        `spreads` repeats the gradient over the attribute `dim`: the sweep does it without a call.
+        its tile `program`, or with the `constant` 0 or 1 that it is; `conjugate` makes the program
+        for complex numbers. A rule that `spreads` repeats the gradient over the attribute `dim`:
+        the sweep does it without a call.
         """
         cdef Rule rule = self.make_rule(function, names, MAX_PARAMETERS)
         self.kept_attributes |= {name for name in rule.names if name in self.attributes}
         rule.joint = argument is None
-        rule.program = program
+        rule.program, rule.conjugate = program, conjugate
         rule.kind = TILES if program is not None else FUNCTION
         if constant is not None:
             rule.kind = PASS if constant else ZERO

@@ -120,7 +120,7 @@ cdef Tensor saved_value(Node node, int bit, bint as_recorded):
     if not as_recorded:
         return x
     if bit >= OUTPUT:
-        if KIND[x.type] != FLOAT_KIND:
+        if KIND[x.type] < FLOAT_KIND:
             return x
         linked = alias(x)
         linked.grad_node = node

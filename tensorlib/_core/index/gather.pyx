@@ -9,10 +9,11 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from tensorlib._core.base.dtypes cimport (
-    BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT64, INTEGER_KIND, ITEMSIZE, KIND, dtype_id,
+    BFLOAT16, BOOL, COMPLEX128, COMPLEX64, FLOAT16, FLOAT32, FLOAT64, INT64, INTEGER_KIND,
+    ITEMSIZE, KIND, dtype_id,
     dtype_object, is_unsigned,
 )
-from tensorlib._core.base.items cimport item, number
+from tensorlib._core.base.items cimport complex128_t, complex64_t, item, number
 from tensorlib._core.base.shape cimport MAX_NDIM, parse_shape
 from tensorlib._core.base.work cimport run_alone, run_once, share
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view, same_shape
@@ -165,6 +166,7 @@ cdef line laying(int dtype) noexcept:
     if ITEMSIZE[dtype] == 1: return <line>lay[uint8_t]
     if ITEMSIZE[dtype] == 2: return <line>lay[uint16_t]
     if ITEMSIZE[dtype] == 4: return <line>lay[uint32_t]
+    if ITEMSIZE[dtype] == 16: return <line>lay[complex128_t]
     return <line>lay[uint64_t]
 
 
@@ -172,6 +174,7 @@ cdef line picking(int dtype) noexcept:
     if ITEMSIZE[dtype] == 1: return <line>pick[uint8_t]
     if ITEMSIZE[dtype] == 2: return <line>pick[uint16_t]
     if ITEMSIZE[dtype] == 4: return <line>pick[uint32_t]
+    if ITEMSIZE[dtype] == 16: return <line>pick[complex128_t]
     return <line>pick[uint64_t]
 
 
@@ -180,10 +183,11 @@ cdef line adding(int dtype) noexcept:
     if dtype == BOOL: return <line>add_bools
     if dtype == FLOAT32: return <line>add[float]
     if dtype == FLOAT64: return <line>add[double]
+    if dtype == COMPLEX64: return <line>add[complex64_t]
     if ITEMSIZE[dtype] == 1: return <line>add[uint8_t]
     if ITEMSIZE[dtype] == 2: return <line>add[uint16_t]
     if ITEMSIZE[dtype] == 4: return <line>add[uint32_t]
-    return <line>add[uint64_t]
+    return <line>add[complex128_t] if dtype == COMPLEX128 else <line>add[uint64_t]
 
 
 # All that a walk along lines needs to know: it runs without the GIL and looks at no tensor.

@@ -171,7 +171,7 @@ cdef Tensor as_index(object part):
     if found.type == UINT8:
         raise IndexError(
             "index: a uint8 tensor is ambiguous: use .bool() for a mask or .long() for positions")
-    if KIND[found.type] == FLOAT_KIND or is_unsigned(found.type):
+    if KIND[found.type] >= FLOAT_KIND or is_unsigned(found.type):
         raise IndexError(
             f"index: tensors used as indices must be signed integers or bool, got {found.dtype}")
     return found

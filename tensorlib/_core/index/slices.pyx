@@ -4,6 +4,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from tensorlib._core.base.dtypes cimport INT64, ITEMSIZE
+from tensorlib._core.base.items cimport complex128_t
 from tensorlib._core.base.shape cimport MAX_NDIM, count
 from tensorlib._core.base.work cimport share
 from tensorlib._core.index.gather cimport (
@@ -38,6 +39,9 @@ cdef void copy_slices(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept 
         elif run == 8:
             for i in range(begin, end):
                 (<uint64_t*>y)[i] = (<const uint64_t*>x)[places[i]]
+        elif run == 16:
+            for i in range(begin, end):
+                (<complex128_t*>y)[i] = (<const complex128_t*>x)[places[i]]
         else:
             for i in range(begin, end):
                 memcpy(y + i * run, x + places[i] * run, run)

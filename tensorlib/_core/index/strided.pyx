@@ -9,9 +9,9 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from tensorlib._core.base.dtypes cimport (
-    BOOL, FLOAT32, FLOAT64, ITEMSIZE,
+    BOOL, COMPLEX128, COMPLEX64, FLOAT32, FLOAT64, ITEMSIZE,
 )
-from tensorlib._core.base.items cimport item, number
+from tensorlib._core.base.items cimport complex128_t, item, number
 from tensorlib._core.base.shape cimport times
 from tensorlib._core.base.work cimport share
 from tensorlib._core.tensor.tensor cimport Tensor, new_view
@@ -87,16 +87,20 @@ cdef mover pick(Move kind, Py_ssize_t run, int dtype) noexcept:
         if run == 2: return <mover>take_items[uint16_t]
         if run == 4: return <mover>take_items[uint32_t]
         if run == 8: return <mover>take_items[uint64_t]
+        if run == 16: return <mover>take_items[complex128_t]
         return take_runs
     if kind == PUT:
         if run == 1: return <mover>put_items[uint8_t]
         if run == 2: return <mover>put_items[uint16_t]
         if run == 4: return <mover>put_items[uint32_t]
         if run == 8: return <mover>put_items[uint64_t]
+        if run == 16: return <mover>put_items[complex128_t]
         return put_runs
     if dtype == BOOL: return <mover>or_runs
     if dtype == FLOAT32: return <mover>add_runs[float]
     if dtype == FLOAT64: return <mover>add_runs[double]
+    if dtype == COMPLEX64: return <mover>add_runs[float]          # a run is of whole numbers
+    if dtype == COMPLEX128: return <mover>add_runs[double]
     if ITEMSIZE[dtype] == 1: return <mover>add_runs[uint8_t]
     if ITEMSIZE[dtype] == 2: return <mover>add_runs[uint16_t]
     if ITEMSIZE[dtype] == 4: return <mover>add_runs[uint32_t]

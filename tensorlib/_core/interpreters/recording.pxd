@@ -4,6 +4,7 @@ from tensorlib._core.graph.op cimport Op
 from tensorlib._core.tensor.tensor cimport Tensor
 
 cdef object apply_general(Op op, tuple args, dict kwargs)
+cdef int refuse_complex(Op op, tuple args) except -1
 cdef int link_outputs(Op op, PyObject** args, int n, object outputs, object attributes) except -1
 
 

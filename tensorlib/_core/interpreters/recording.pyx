@@ -6,7 +6,7 @@ requires a gradient the node is built; where none does, it costs a branch for ea
 
 from cpython.object cimport PyObject
 
-from tensorlib._core.base.dtypes cimport FLOAT_KIND, KIND
+from tensorlib._core.base.dtypes cimport COMPLEX_KIND, FLOAT_KIND, KIND
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.node cimport Node, OUTPUT, new_node, set_edge, track
 from tensorlib._core.graph.op cimport Op, Rule
@@ -14,6 +14,12 @@ from tensorlib._core.graph.saved cimport keep
 from tensorlib._core.tensor.tensor cimport Tensor, alias, requires_grad, track_tensor
 
 from tensorlib._core.base.storage import OutOfMemoryError
+
+class UnsupportedDtype(NotImplementedError, TypeError, RuntimeError):
+    """All of PyTorch's errors for it: its functions', its operators' and its older functions'."""
+
+    __module__ = "tensorlib"
+
 
 cdef extern from "Python.h":
     ctypedef struct TupleItems "PyTupleObject":
@@ -56,7 +62,7 @@ cdef int link(Op op, PyObject** args, int n, unsigned int mask, object outputs,
     cdef int i, n_outputs = len(outputs) if several else 1
     cdef Node node
     cdef Tensor out
-    if not several and KIND[(<Tensor>outputs).type] != FLOAT_KIND:
+    if not several and KIND[(<Tensor>outputs).type] < FLOAT_KIND:
         return 0
     node = new_node(op, n, __builtin_popcount(mask), n_outputs)
     node.attributes = attributes
@@ -72,7 +78,7 @@ cdef int link(Op op, PyObject** args, int n, unsigned int mask, object outputs,
         out = <Tensor>outputs[i] if several else <Tensor>outputs
         if mask >> (OUTPUT + i) & 1:
             keep(node, OUTPUT + i, alias(out))
-        if KIND[out.type] == FLOAT_KIND:
+        if KIND[out.type] >= FLOAT_KIND:
             out.grad_node = node
             out.slot = i
             if node.tracked:
@@ -87,6 +93,8 @@ cdef int link(Op op, PyObject** args, int n, unsigned int mask, object outputs,
 cdef object apply_general(Op op, tuple args, dict kwargs):
     """Runs any other operation on canonical arguments (tensors first) and records it."""
     cdef object out
+    if not op.takes_complex:
+        refuse_complex(op, tuple(args[0]) if op.variadic else args)
     try:
         if kwargs:
             out = op.forward(*args, **kwargs)
@@ -98,6 +106,15 @@ cdef object apply_general(Op op, tuple args, dict kwargs):
     if mode().grad and op.differentiable:
         record_general(op, args, kwargs, out)
     return out
+
+
+cdef int refuse_complex(Op op, tuple args) except -1:
+    """Raises for a complex tensor among the arguments of an operation that takes none."""
+    cdef int i
+    for i in range(len(args) if op.variadic else op.n_args):
+        if isinstance(args[i], Tensor) and KIND[(<Tensor>args[i]).type] == COMPLEX_KIND:
+            raise UnsupportedDtype(f"{op.name}: not implemented for {(<Tensor>args[i]).dtype}")
+    return 0
 
 
 cdef int record_general(Op op, tuple args, dict kwargs, object out) except -1:

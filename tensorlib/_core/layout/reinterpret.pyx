@@ -1,10 +1,13 @@
-"""The bytes of a tensor as elements of another dtype."""
+"""The bytes of a tensor as elements of another dtype, and complex numbers as their parts."""
 
 from libc.stdint cimport uintptr_t
 
-from tensorlib._core.base.dtypes cimport ITEMSIZE, dtype_id, dtype_object
-from tensorlib._core.base.shape cimport MAX_NDIM, times
-from tensorlib._core.tensor.tensor cimport Tensor, over_storage
+from tensorlib._core.base.dtypes cimport (
+    COMPLEX_KIND, FLOAT32, FLOAT64, ITEMSIZE, KIND, complex_of, dtype_id, dtype_object, real_of,
+)
+from tensorlib._core.base.shape cimport MAX_NDIM, broadcast, times
+from tensorlib._core.tensor.tensor cimport IN_PARTS, Tensor, new_tensor, over_storage, set_base
+from tensorlib._core.tiles.copies cimport copy_into
 
 
 def view_dtype(Tensor x, dtype):
@@ -46,3 +49,79 @@ def view_dtype(Tensor x, dtype):
 cdef int refuse(Tensor x, int id, str reason) except -1:
     raise RuntimeError(f"view: a tensor of {x.dtype} can't be viewed as {dtype_object(id)}, whose "
                        f"elements have another size: {reason} (shape {tuple(x.shape)})")
+
+
+# ---- complex numbers -----------------------------------------------------------------------------
+
+cdef Tensor view_as(Tensor x, int id, int ndim, const Py_ssize_t* dims, const Py_ssize_t* steps,
+                    Py_ssize_t offset):
+    """A view of `x` as elements of another dtype, which begins `offset` bytes further."""
+    cdef Tensor view = over_storage(x.storage, x.data_pointer + (offset if x.numel_ else 0), id,
+                                    ndim, dims, steps)
+    set_base(view, x)
+    view.origin = IN_PARTS
+    return view
+
+
+def part_of_complex(Tensor x, int part):
+    """The real (0) or the imaginary (1) parts of complex numbers, as a view outside the graph."""
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef int d
+    if KIND[x.type] != COMPLEX_KIND:
+        raise RuntimeError(f"imag: takes complex tensors, got {x.dtype}")
+    for d in range(x.ndim_):
+        steps[d] = times(x.steps[d], 2)
+    return view_as(x, real_of(x.type), x.ndim_, x.dims, steps, part * ITEMSIZE[real_of(x.type)])
+
+
+def as_real(Tensor x):
+    """Complex numbers as their parts, along a last dim of size 2; a view outside the graph."""
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef int d
+    if KIND[x.type] != COMPLEX_KIND:
+        raise RuntimeError(f"view_as_real: takes complex tensors, got {x.dtype}")
+    if x.ndim_ == MAX_NDIM:
+        raise RuntimeError(f"view_as_real: a tensor of {x.ndim_} dims can't get another one")
+    for d in range(x.ndim_):
+        dims[d], steps[d] = x.dims[d], times(x.steps[d], 2)
+    dims[x.ndim_], steps[x.ndim_] = 2, 1
+    return view_as(x, real_of(x.type), x.ndim_ + 1, dims, steps, 0)
+
+
+def as_complex(Tensor x):
+    """Pairs along a last dim of size 2 as complex numbers; a view outside the graph."""
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef int d, last = x.ndim_ - 1
+    if x.type != FLOAT32 and x.type != FLOAT64:
+        raise RuntimeError(f"view_as_complex: takes tensors of float32 and float64, got {x.dtype}")
+    if last < 0 or x.dims[last] != 2:
+        raise RuntimeError("view_as_complex: the last dim must have size 2, got shape "
+                           f"{tuple(x.shape)}")
+    if x.steps[last] != 1 and x.numel_:
+        raise RuntimeError("view_as_complex: the numbers of a pair must lie side by side, got a "
+                           f"step of {x.steps[last]} along the last dim; use contiguous()")
+    for d in range(last):
+        if x.steps[d] % 2 and x.dims[d] > 1 and x.numel_:
+            raise RuntimeError(f"view_as_complex: the step of dim {d}, {x.steps[d]}, is odd; use "
+                               "contiguous()")
+        steps[d] = x.steps[d] // 2
+    if (x.data_pointer - x.storage.data) // ITEMSIZE[x.type] % 2:
+        raise RuntimeError("view_as_complex: the tensor begins at an odd place in its memory; use "
+                           "clone()")
+    return view_as(x, complex_of(x.type), last, x.dims, steps, 0)
+
+
+def of_parts(Tensor real, Tensor imag):
+    """The complex numbers of these parts, with broadcasting, outside the graph."""
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef Tensor out
+    cdef int ndim
+    if real.type != imag.type or real.type != FLOAT32 and real.type != FLOAT64:
+        raise RuntimeError("complex: takes two tensors of float32 or two of float64, got "
+                           f"{real.dtype} and {imag.dtype}")
+    ndim = broadcast("complex", real.ndim_, real.dims, imag.ndim_, imag.dims, dims)
+    out = new_tensor(complex_of(real.type), ndim, dims)
+    copy_into(part_of_complex(out, 0), real)
+    copy_into(part_of_complex(out, 1), imag)
+    return out

@@ -47,42 +47,56 @@ cdef enum:
 cdef enum Function:
     GETRF, TRSM, GEQRF, ORGQR, SYTRF, SYTRS
 
-cdef void* found[2][FUNCTIONS]          # for float32 and float64; NULL where there is none
+# for float32, float64, complex64 and complex128; NULL where there is none
+cdef void* found[4][FUNCTIONS]
 
 
 cdef int find_functions() except -1:
     """Fill `found`."""
     cdef void* library
-    cdef int i, double
+    cdef int i, kind
     path = blas.blas_info()["path"]
     library = dlopen(os.fsencode(path), RTLD_LAZY | RTLD_NOLOAD) if path else NULL
     if library == NULL:
         return 0
     for i, name in enumerate(("getrf", "trsm", "geqrf", "orgqr", "sytrf", "sytrs")):
-        for double, letter in enumerate("sd"):
+        for kind, letter in enumerate("sdcz"):
+            if name == "orgqr" and kind > 1:
+                name = "ungqr"
             for full in (f"scipy_{letter}{name}_64_", f"{letter}{name}_64_"):
-                if found[double][i] == NULL:
-                    found[double][i] = dlsym(library, full.encode())
+                if found[kind][i] == NULL:
+                    found[kind][i] = dlsym(library, full.encode())
     return 0
 
 
 def has():
     """Whether all of these functions were found."""
-    cdef int i
-    for i in range(FUNCTIONS):
-        if found[0][i] == NULL or found[1][i] == NULL:
-            return False
+    cdef int i, kind
+    for kind in range(4):
+        for i in range(FUNCTIONS):
+            if found[kind][i] == NULL:
+                return False
     return True
+
+
+cdef int kind_of(cnp.ndarray a) noexcept:
+    """The place of an array's dtype in `found`, or -1."""
+    cdef int kind = cnp.PyArray_TYPE(a)
+    if kind == cnp.NPY_FLOAT32:
+        return 0
+    if kind == cnp.NPY_FLOAT64:
+        return 1
+    return 2 if kind == cnp.NPY_COMPLEX64 else 3 if kind == cnp.NPY_COMPLEX128 else -1
 
 
 cdef void* function(cnp.ndarray a, Function which) except NULL:
     """The function for the dtype of an array, which is checked to be a batch that it can read."""
-    cdef int kind = cnp.PyArray_TYPE(a)
+    cdef int kind = kind_of(a)
     if cnp.PyArray_NDIM(a) != 3 or not cnp.PyArray_ISCARRAY(a):
         raise ValueError("lapack: expected a contiguous batch of matrices")
-    if kind != cnp.NPY_FLOAT32 and kind != cnp.NPY_FLOAT64:
-        raise ValueError(f"lapack: expected float32 or float64, got {a.dtype}")
-    cdef void* address = found[1 if kind == cnp.NPY_FLOAT64 else 0][<int>which]
+    if kind < 0:
+        raise ValueError(f"lapack: expected float32, float64 or complex numbers, got {a.dtype}")
+    cdef void* address = found[kind][<int>which]
     if address == NULL:
         raise ValueError("lapack: NumPy's library has not the functions that are used")
     return address
@@ -124,14 +138,12 @@ def trsm(cnp.ndarray a not None, cnp.ndarray b not None, bint upper, bint unit):
     cdef trsm_fn run = <trsm_fn>function_of_both(a, b, TRSM)
     cdef Py_ssize_t i, batch = a.shape[0]
     cdef int64_t n = a.shape[1], k = b.shape[2]
-    cdef float one = 1
-    cdef double one_double = 1
+    cdef float[2] one = [1, 0]               # with an imaginary part, where it is read
+    cdef double[2] one_double = [1, 0]
     cdef const void* alpha
     if a.shape[2] != n or b.shape[1] != n or b.shape[0] != batch:
         raise ValueError("lapack: expected systems of one dtype and size")
-    alpha = <void*>&one
-    if cnp.PyArray_TYPE(a) == cnp.NPY_FLOAT64:
-        alpha = <void*>&one_double
+    alpha = <void*>one if kind_of(a) % 2 == 0 else <void*>one_double
     if n and k:                 # by columns these are transposes: x @ a = b with the other triangle
         with blas.one_blas_thread():
             for i in range(batch):

@@ -149,7 +149,7 @@ cdef void multiply_small(void* context, Py_ssize_t begin, Py_ssize_t end) noexce
 cdef inline bint takes(Tensor x) noexcept:
     """Whether the BLAS reads the matrices of `x` where they are."""
     cdef Py_ssize_t row, col
-    if KIND[x.type] != FLOAT_KIND:
+    if KIND[x.type] < FLOAT_KIND:
         return x.type != BOOL               # NumPy's integer loops take any strides
     if x.type != compute_dtype(x.type):
         return False

@@ -3,7 +3,9 @@ the kernels reduce over n."""
 
 from libc.math cimport sqrt
 
-from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT_KIND, INT64, KIND, compute_dtype
+from tensorlib._core.base.dtypes cimport (
+    COMPLEX_KIND, FLOAT32, FLOAT_KIND, INT64, KIND, compute_dtype, real_of,
+)
 from tensorlib._core.base.shape cimport MAX_NDIM, parse_dims, sizes_of
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.base.work cimport run_alone
@@ -118,10 +120,11 @@ cdef int fold_to(int kind, Tensor x, const char* center, const Py_ssize_t* sizes
 
 
 cdef int divide(Tensor x, double by) except -1:
-    """x /= by, for a contiguous float32 or float64 tensor."""
+    """x /= by, for a contiguous tensor of float32 or float64, or of pairs of these."""
     cdef Division division
-    division.x, division.by, division.dtype = x.data_pointer, by, x.type
-    run_alone(divide_all, &division, division.x, x.numel_)
+    division.x, division.by, division.dtype = x.data_pointer, by, real_of(x.type)
+    run_alone(divide_all, &division, division.x,
+              2 * x.numel_ if KIND[x.type] == COMPLEX_KIND else x.numel_)
     return 0
 
 
@@ -305,7 +308,7 @@ cdef Tensor sum_to(str name, Tensor g, int ndim, const Py_ssize_t* dims):
     """`g` summed over the dims along which a tensor of sizes `dims` was broadcast to it."""
     cdef int reduced[MAX_NDIM]
     cdef int n = 0, d, extra = g.ndim_ - ndim
-    cdef int computed = compute_dtype(g.type) if KIND[g.type] == FLOAT_KIND else INT64
+    cdef int computed = compute_dtype(g.type) if KIND[g.type] >= FLOAT_KIND else INT64
     cdef Tensor summed
     for d in range(g.ndim_):
         if d < extra or (dims[d - extra] == 1 and g.dims[d] != 1):

@@ -3,13 +3,13 @@
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from tensorlib._core.base.dtypes cimport BOOL, FLOAT_KIND, INT64, ITEMSIZE, KIND
+from tensorlib._core.base.dtypes cimport BOOL, COMPLEX_KIND, FLOAT_KIND, INT64, ITEMSIZE, KIND
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.base.work cimport run_alone, run_once
 from tensorlib._core.tensor.meta cimport elements
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, new_view
-from tensorlib._core.tiles.copies cimport packed
+from tensorlib._core.tiles.copies cimport cast, packed
 from tensorlib._core.tiles.loops cimport find_cast
 
 
@@ -34,6 +34,8 @@ cdef Tensor nonzero_mask(Tensor x):
     """A packed bool tensor: which elements are not zero. NaN is not zero."""
     cdef Tensor source = packed(x), out
     cdef Test job
+    if KIND[x.type] == COMPLEX_KIND:
+        return cast(source, BOOL)
     job.itemsize = ITEMSIZE[x.type]
     # the sign bit of a floating zero does not count
     job.kept = ~<uint64_t>0
@@ -209,5 +211,16 @@ cdef void blend_all(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
         blend(<uint16_t*>job.x, job.mask, <uint16_t*>job.value, job.n)
     elif job.itemsize == 4:
         blend(<uint32_t*>job.x, job.mask, <uint32_t*>job.value, job.n)
-    else:
+    elif job.itemsize == 8:
         blend(<uint64_t*>job.x, job.mask, <uint64_t*>job.value, job.n)
+    else:
+        blend_pairs(<uint64_t*>job.x, job.mask, <uint64_t*>job.value, job.n)
+
+
+cdef void blend_pairs(uint64_t* x, const char* mask, const uint64_t* value,
+                      Py_ssize_t n) noexcept nogil:
+    """x := value where the mask is true, of elements of 16 bytes"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        if mask[i]:
+            x[2 * i], x[2 * i + 1] = value[0], value[1]

@@ -1,8 +1,7 @@
 """The reductions of tensors: over which dims, in which dtype, and what an empty one gives.
 
-All of it is outside autograd.
-
-Half types are computed in float32. Integers are summed and multiplied in int64, as in PyTorch.
+All of it is outside autograd. Half types are computed in float32. Integers are summed and
+multiplied in int64, as in PyTorch.
 """
 
 from cpython.object cimport PyObject
@@ -83,8 +82,8 @@ cdef Tensor accumulated(str name, int kind, Tensor x, int n, const int* dims, bi
     if dtype is not None:
         result = dtype_id(dtype)
     else:
-        result = x.type if KIND[x.type] == FLOAT_KIND else INT64
-    computed = compute_dtype(result) if KIND[result] == FLOAT_KIND else INT64
+        result = x.type if KIND[x.type] >= FLOAT_KIND else INT64
+    computed = compute_dtype(result) if KIND[result] >= FLOAT_KIND else INT64
     if dtype is not None:
         x = cast(x, result)
     return cast(fold(kind, reducible(x, computed), n, dims, keepdim, computed), result)
@@ -112,9 +111,16 @@ def prod(Tensor input, dim=None, bint keepdim=False, dtype=None):
 
 
 cdef int floating_result(str name, Tensor x, object dtype) except -1:
-    """The dtype of the result. Raises RuntimeError unless it is a floating one."""
-    cdef int result = x.type if dtype is None else dtype_id(dtype)
+    cdef int result = inexact_result(name, x, dtype)
     if KIND[result] != FLOAT_KIND:
+        raise RuntimeError(f"{name}: not implemented for {dtype_object(result)}")
+    return result
+
+
+cdef int inexact_result(str name, Tensor x, object dtype) except -1:
+    """The dtype of the result. Raises RuntimeError unless it is a floating or a complex one."""
+    cdef int result = x.type if dtype is None else dtype_id(dtype)
+    if KIND[result] < FLOAT_KIND:
         raise RuntimeError(f"{name}: takes floating-point dtypes, got {dtype_object(result)}")
     return result
 
@@ -131,7 +137,7 @@ cdef Py_ssize_t elements(Tensor x, int n, const int* dims) noexcept:
 def mean(Tensor input, dim=None, bint keepdim=False, dtype=None):
     cdef int dims[MAX_NDIM]
     cdef int n = chosen_dims("mean", dim, input, dims)
-    cdef int result = floating_result("mean", input, dtype)
+    cdef int result = inexact_result("mean", input, dtype)
     cdef int computed = compute_dtype(result)
     cdef Tensor x = reducible(input, computed), out = fold(SUM, x, n, dims, keepdim, computed)
     divide(out, elements(x, n, dims))
@@ -146,10 +152,10 @@ def cumsum(Tensor input, dim, dtype=None):
     cdef char* to
     dim = settled(dim)
     along = wrap_dim("cumsum", dim, input.ndim_)
-    result = input.type if KIND[input.type] == FLOAT_KIND else INT64
+    result = input.type if KIND[input.type] >= FLOAT_KIND else INT64
     if dtype is not None:
         result = dtype_id(dtype)
-    computed = compute_dtype(result) if KIND[result] == FLOAT_KIND else INT64
+    computed = compute_dtype(result) if KIND[result] >= FLOAT_KIND else INT64
     source = packed(cast(input, computed))
     out = new_tensor(computed, input.ndim_, input.dims) if source is input else source
     sizes[0] = sizes[1] = sizes[2] = 1

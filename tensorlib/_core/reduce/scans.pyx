@@ -9,8 +9,10 @@ from libc.math cimport INFINITY, exp, log1p
 from libc.stdint cimport int16_t, int32_t, int64_t, int8_t, uint8_t, uint64_t
 
 from tensorlib._core.base.dtypes cimport (
-    BOOL, FLOAT32, FLOAT64, FLOAT_KIND, INT16, INT32, INT64, INT8, KIND, UINT8, compute_dtype,
+    BOOL, COMPLEX128, COMPLEX64, FLOAT32, FLOAT64, FLOAT_KIND, INT16, INT32, INT64,
+    INT8, KIND, UINT8, compute_dtype,
 )
+from tensorlib._core.base.items cimport complex128_t, complex64_t
 from tensorlib._core.base.pool cimport range_fn
 from tensorlib._core.base.shape cimport settled, wrap_dim
 from tensorlib._core.base.work cimport share
@@ -30,6 +32,10 @@ ctypedef fused factor:
     float
     double
     uint64_t                 # also of int64: products wrap, as only unsigned ones may in C
+
+ctypedef fused complex_number:
+    complex64_t
+    complex128_t
 
 ctypedef fused ordered:
     uint8_t
@@ -137,6 +143,32 @@ cdef void recur(const floating* x, const floating* factors, floating* y, Py_ssiz
             y[at + j] = <floating>state[j]
 
 
+cdef void complex_products(const complex_number* x, complex_number* y, Py_ssize_t n,
+                           Py_ssize_t step, Py_ssize_t width) noexcept nogil:
+    """As `products`, of complex numbers, a column after the other"""
+    cdef complex128_t running
+    cdef Py_ssize_t i, j
+    for j in range(width):
+        running = 1
+        for i in range(n):
+            running = running * x[i * step + j]
+            y[i * step + j] = <complex_number>running
+
+
+cdef void complex_recur(const complex_number* x, const complex_number* factors, complex_number* y,
+                        Py_ssize_t n, Py_ssize_t step, Py_ssize_t width,
+                        bint backwards) noexcept nogil:
+    """As `recur`, of complex numbers, a column after the other"""
+    cdef complex128_t total
+    cdef Py_ssize_t i, j, at
+    for j in range(width):
+        total = 0
+        for i in range(n):
+            at = (n - 1 - i if backwards else i) * step + j
+            total = x[at] + total * factors[at + step if backwards else at] if i else x[at]
+            y[at] = <complex_number>total
+
+
 cdef inline void extremes(const ordered* x, int64_t* y, Py_ssize_t n, Py_ssize_t step,
                           Py_ssize_t width, bint largest) noexcept nogil:
     """y[i] := the last place of the extreme of x[0] ... x[i]; a NaN is one"""
@@ -207,6 +239,23 @@ cdef void recur_all(const floating* x, const floating* factors, floating* y, con
         recur(x + at, factors + at, y + at, size.n, size.inner, width, backwards)
 
 
+cdef void all_complex_products(const complex_number* x, complex_number* y, const Sizes* size,
+                               Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Py_ssize_t block, width = 0, at
+    for block in range(begin, end):
+        at = place_of_block(size, block, &width)
+        complex_products(x + at, y + at, size.n, size.inner, width)
+
+
+cdef void recur_all_complex(const complex_number* x, const complex_number* factors,
+                            complex_number* y, const Sizes* size, bint backwards, Py_ssize_t begin,
+                            Py_ssize_t end) noexcept nogil:
+    cdef Py_ssize_t block, width = 0, at
+    for block in range(begin, end):
+        at = place_of_block(size, block, &width)
+        complex_recur(x + at, factors + at, y + at, size.n, size.inner, width, backwards)
+
+
 cdef void all_extremes(const ordered* x, int64_t* y, const Sizes* size, bint largest,
                        Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Py_ssize_t block, width = 0, at
@@ -245,6 +294,10 @@ cdef void run_products(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept
         all_products(<const uint64_t*>of.x, <uint64_t*>of.y, &of.size, begin, end)
     elif of.dtype == FLOAT32:
         all_products(<const float*>of.x, <float*>of.y, &of.size, begin, end)
+    elif of.dtype == COMPLEX64:
+        all_complex_products(<const complex64_t*>of.x, <complex64_t*>of.y, &of.size, begin, end)
+    elif of.dtype == COMPLEX128:
+        all_complex_products(<const complex128_t*>of.x, <complex128_t*>of.y, &of.size, begin, end)
     else:
         all_products(<const double*>of.x, <double*>of.y, &of.size, begin, end)
 
@@ -262,6 +315,12 @@ cdef void run_recurrence(void* context, Py_ssize_t begin, Py_ssize_t end) noexce
     if of.dtype == FLOAT32:
         recur_all(<const float*>of.x, <const float*>of.by, <float*>of.y, &of.size, of.flag, begin,
                   end)
+    elif of.dtype == COMPLEX64:
+        recur_all_complex(<const complex64_t*>of.x, <const complex64_t*>of.by, <complex64_t*>of.y,
+                          &of.size, of.flag, begin, end)
+    elif of.dtype == COMPLEX128:
+        recur_all_complex(<const complex128_t*>of.x, <const complex128_t*>of.by,
+                          <complex128_t*>of.y, &of.size, of.flag, begin, end)
     else:
         recur_all(<const double*>of.x, <const double*>of.by, <double*>of.y, &of.size, of.flag,
                   begin, end)
@@ -298,7 +357,7 @@ def cumprod(Tensor input, dim):
     """The products of each element and those before it along `dim`; the dtype is int64 or float."""
     cdef int along = place_of("cumprod", dim, input)
     cdef int dtype = (
-        compute_dtype(input.type) if KIND[input.type] == FLOAT_KIND else INT64)
+        compute_dtype(input.type) if KIND[input.type] >= FLOAT_KIND else INT64)
     cdef Sizes size = sizes_along(input, along)
     cdef Tensor x = packed(cast(input, dtype)), out = new_tensor(dtype, input.ndim_, input.dims)
     if out.numel_:
@@ -328,7 +387,8 @@ def recurrence(Tensor input, Tensor factors, dim, bint backwards):
     cdef int dtype = compute_dtype(input.type)
     cdef Sizes size = sizes_along(input, along)
     cdef Tensor x, a, out
-    if not same_shape(input, factors) or (dtype != FLOAT32 and dtype != FLOAT64):
+    if not same_shape(input, factors) or KIND[dtype] < FLOAT_KIND or (
+            KIND[dtype] != KIND[factors.type]):
         raise RuntimeError(f"recurrence: takes floating tensors of one shape, got "
                            f"{list(input.shape)} and {list(factors.shape)} of {input.dtype}")
     x, a = packed(cast(input, dtype)), packed(cast(factors, dtype))

@@ -11,7 +11,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from tensorlib._core.base.dtypes cimport (
-    FLOAT32, FLOAT_KIND, ITEMSIZE, KIND, N_DTYPES, compute_dtype, dtype_id,
+    COMPLEX_KIND, FLOAT32, FLOAT_KIND, ITEMSIZE, KIND, N_DTYPES, compute_dtype, dtype_id, real_of,
 )
 from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.work cimport run_alone
@@ -72,9 +72,12 @@ cdef int reduce_run(int kind, int dtype, const char* x, const char* center, char
                     Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner) noexcept nogil:
     """y := x reduced over n; n may be 0 for SUM, PROD, SQUARES, ANY and ALL
 
-    `center` is of the shape of y, for SQUARES: sums of (x - center)**2; else it is NULL.
+    `center` is of the shape of y, for SQUARES: sums of (x - center)**2; else it is NULL. Sums of
+    complex numbers are those of twice as many columns of real ones.
     """
     cdef Work work
+    if KIND[dtype] == COMPLEX_KIND and kind == SUM:
+        return reduce_run(kind, real_of(dtype), x, NULL, y, outer, n, 2 * inner)
     if n == 0:
         return run_of_nothing(kind, reduced_in(dtype), y, outer * inner)
     return run(&work, kind, dtype, x, center, y, NULL, outer, n, inner)
@@ -236,6 +239,13 @@ cdef void fill_identity(void* context, Py_ssize_t begin, Py_ssize_t n) noexcept 
     cdef Py_ssize_t i
     if kind == SUM or kind == SQUARES or kind == ANY:
         memset(y, 0, n * ITEMSIZE[dtype])
+    elif KIND[dtype] == COMPLEX_KIND:
+        memset(y, 0, n * ITEMSIZE[dtype])
+        for i in range(n):
+            if ITEMSIZE[dtype] == 8:
+                (<float*>y)[2 * i] = 1
+            else:
+                (<double*>y)[2 * i] = 1
     elif kind == ALL:
         memset(y, 1, n)
     elif kind == PROD:
@@ -305,6 +315,8 @@ cdef int scan_run(int dtype, const char* x, char* y, Py_ssize_t outer, Py_ssize_
                   Py_ssize_t inner) noexcept nogil:
     """y := running sums of x along n, both (outer, n, inner); y may be x"""
     cdef Scan work
+    if KIND[dtype] == COMPLEX_KIND:
+        return scan_run(real_of(dtype), x, y, outer, n, 2 * inner)
     work.loop = scan_loops[dtype]
     if work.loop == NULL:
         return NO_LOOP
@@ -344,8 +356,9 @@ def _fill_tables():
     row_kinds = {"softmax": SOFTMAX, "log_softmax": LOG_SOFTMAX, "logsumexp": LOGSUMEXP,
                  "softmax_backward": SOFTMAX_BACKWARD,
                  "log_softmax_backward": LOG_SOFTMAX_BACKWARD}
-    for module in ("reduce", "extremes"):
-        for name, inputs, _, address in _kernels.load(module).table():
+    for table in (_kernels.load("reduce").table(), _kernels.load("extremes").table(),
+                  _kernels.load("complex_arithmetic").reductions()):
+        for name, inputs, _, address in table:
             loops[<int>kinds[name]][dtype_id(BY_NAME[inputs[0]])] = <void*>address
     for _, inputs, _, address in _kernels.load("scan").table():
         scan_loops[dtype_id(BY_NAME[inputs[0]])] = <void*>address

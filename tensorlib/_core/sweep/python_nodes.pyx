@@ -43,7 +43,7 @@ cpdef Node custom_node(Op op, tuple inputs, tuple saved, int n_outputs, payload)
 
 cpdef set_history(Node node, int slot, Tensor out):
     """Makes `out` output `slot` of a node, unless its dtype has no gradients."""
-    if KIND[out.type] == FLOAT_KIND:
+    if KIND[out.type] >= FLOAT_KIND:
         out.grad_node, out.slot = node, slot
         track_tensor(out)
 

@@ -4,6 +4,8 @@ from tensorlib._core.tensor.tensor cimport Tensor
 
 cdef object joint_gradients(object source, Op op, object g, bint recorded)
 cpdef object run_rule(object source, Op op, int i, object g, bint recorded)
+cdef bint some_complex(tuple values) except -1
+cpdef object push_tangent(object source, Op op, int i, object tangent)
 cdef object fit(object source, Op op, int i, object grad, bint recorded)
 cdef Tensor end_of(Edge* edge)
 cdef Tensor valueless(int dtype, int ndim, const Py_ssize_t* dims, Node node, int slot)

@@ -4,6 +4,10 @@ A rule names what it needs of a run of its operation. Where that is found is the
 which kept it, or any object with `input(i)`, `output(k)`, `attributes` and, for each input, its
 shape and dtype in `facts`. A sweep has the common rules done without a call: a formula as one pass
 of tiles. Everywhere else rules are functions, of Tensors and of values that stand for them.
+
+Of complex numbers a rule gives what forward mode takes: the product with the derivative, or its
+transpose. The gradient of a real loss, d/dx + i d/dy, is the product with the conjugate. So a sweep
+conjugates what a rule is given as `g` and what it gives, here, and a formula serves both modes.
 """
 
 from cpython.object cimport PyObject
@@ -12,9 +16,13 @@ from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
 
 from tensorlib._core.apply.elementwise cimport apply_binary
 from tensorlib._core.apply.halves cimport in_float32, is_half
-from tensorlib._core.base.dtypes cimport BOOL, compute_dtype, dtype_id, dtype_object
+from tensorlib._core.base.dtypes cimport (
+    BOOL, COMPLEX_KIND, KIND, compute_dtype, dtype_id, dtype_object, promote,
+)
 from tensorlib._core.base.shape cimport MAX_NDIM, make_size
-from tensorlib._core.base.upcalls cimport SUM_TO_SIZE, TO, ZMUL, registered
+from tensorlib._core.base.upcalls cimport (
+    CONJUGATED, REAL_PART, SUM_TO_SIZE, TO, ZMUL, registered,
+)
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.node cimport OUTPUT, Edge, Node, edge_dims, new_node, set_edge
 from tensorlib._core.graph.op cimport (
@@ -137,9 +145,8 @@ def tangent(source, Op op, tuple tangents):
 
 
 cpdef object run_rule(object source, Op op, int i, object g, bint recorded):
-    """The gradient of input `i`, before `fit`; an element-wise one takes tangents as well."""
+    """The gradient of input `i`, before `fit`."""
     cdef Rule rule = <Rule>op.rules[i]
-    cdef object result
     if rule is None:
         raise RuntimeError(
             f"backward: {op.name} has no gradient for its argument {argument_name(op, i)}")
@@ -154,7 +161,35 @@ cpdef object run_rule(object source, Op op, int i, object g, bint recorded):
             return standing(g, run_tiles(source, rule, shown_tensor("backward", g, True)))
         if rule.kind == SPREAD and isinstance(g, Tensor) and type(source) is Node:
             return spread_back(<Node>source, i, <Tensor>g)
-    values = arguments(rule, op, source, g, recorded)
+    if not op.takes_complex:
+        return by_formula(source, op, i, g, recorded)
+    return conjugate_of(by_formula(source, op, i, all_conjugate(g), recorded))
+
+
+cpdef object push_tangent(object source, Op op, int i, object tangent):
+    """The tangent of an element-wise operation's result that follows from that of input `i`."""
+    cdef Rule rule = <Rule>op.rules[i]
+    if rule.kind == PASS:
+        return tangent
+    if rule.kind == ZERO:
+        return zeros_for(source, i)
+    return by_formula(source, op, i, tangent, True)
+
+
+cdef object conjugate_of(object g):
+    """The conjugate of complex values; others as they are, also what is no gradient at all."""
+    if isinstance(g, Tensor):
+        if KIND[(<Tensor>g).type] != COMPLEX_KIND:
+            return g
+    elif not is_taken(g) or not g.dtype.is_complex:
+        return g
+    return registered(CONJUGATED)(g)
+
+
+cdef object by_formula(object source, Op op, int i, object g, bint recorded):
+    """What the function of a rule gives, as a formula times `g`."""
+    cdef Rule rule = <Rule>op.rules[i]
+    cdef object result, values = arguments(rule, op, source, g, recorded)
     if rule.kind == TILES:
         g = in_float32(g)
         values = in_dtype_of(g, values)
@@ -182,6 +217,9 @@ cdef tuple in_dtype_of(object g, tuple values):
     be no more exact than the default float. Conditions stay."""
     cdef object dtype = g.dtype
     for value in values:
+        if value.dtype.is_complex:
+            dtype = dtype_object(promote("backward", dtype_id(dtype), dtype_id(value.dtype)))
+    for value in values:
         if value is not g and value.dtype is not dtype and value.dtype is not BOOLS:
             return tuple([value if value is g or value.dtype is dtype or value.dtype is BOOLS else
                           registered(TO)(value, dtype) for value in values])
@@ -194,13 +232,32 @@ cdef object joint_gradients(object source, Op op, object g, bint recorded):
     if rule is None or not rule.joint:
         return None
     cdef int n = count_inputs(source)
-    cdef object grads = call_rule(op, -1, rule, arguments(rule, op, source, g, recorded))
+    cdef object grads = call_rule(op, -1, rule, arguments(
+        rule, op, source, all_conjugate(g) if op.takes_complex else g, recorded))
     if not isinstance(grads, (tuple, list)) or len(grads) != n:
         got = (f"{len(grads)} gradients" if isinstance(grads, (tuple, list))
                else type_name(grads))
         raise WrongGradient(f"backward: the gradient rule of {op.name} returned {got}; it has {n} "
                             "inputs and takes a tuple of as many")
-    return grads
+    return all_conjugate(grads) if op.takes_complex else grads
+
+
+cdef bint some_complex(tuple values) except -1:
+    """Whether one of several values is a complex Tensor."""
+    for value in values:
+        if isinstance(value, Tensor) and KIND[(<Tensor>value).type] == COMPLEX_KIND:
+            return True
+    return False
+
+
+cdef object all_conjugate(object values):
+    """The conjugates of one value, or of several."""
+    if not isinstance(values, (tuple, list)):
+        return conjugate_of(values)
+    for value in values:
+        if is_taken(value) and value.dtype.is_complex:
+            return tuple([conjugate_of(value) for value in values])
+    return values
 
 
 cdef object call_rule(Op op, int i, Rule rule, tuple arguments):
@@ -250,9 +307,9 @@ cdef Tensor run_tiles(object source, Rule rule, Tensor g):
     cdef PyObject* inputs[MAX_INPUTS]
     cdef char* pointers[3]
     cdef bint is_scalar[3]
-    cdef Tensor x, out = new_like(g, g.type) if g.packed else new_arranged_as(g, g.type)
-    cdef int i, n = 1, dtype = compute_dtype(g.type)
-    cdef const TileLoops* program = rule.program.at(dtype)
+    cdef Tensor x, out
+    cdef int i, n = 1, dtype = compute_dtype(g.type), result = g.type
+    cdef const TileLoops* program
     cdef bint simple = rule.program.one_loop and g.packed and g.type == dtype
     inputs[0] = <PyObject*>g
     pointers[0] = g.data_pointer
@@ -267,6 +324,12 @@ cdef Tensor run_tiles(object source, Rule rule, Tensor g):
             is_scalar[n] = x.ndim_ == 0 and g.numel_ != 1
         n += 1
         simple = simple and x.type == dtype and x.packed and (x.ndim_ == 0 or same_shape(x, g))
+        if KIND[x.type] == COMPLEX_KIND:
+            dtype = result = promote("backward", x.type, dtype)
+    if KIND[dtype] == COMPLEX_KIND:
+        simple = False
+    program = rule.tiles_of(KIND[dtype] == COMPLEX_KIND).at(dtype)
+    out = new_like(g, result) if g.packed else new_arranged_as(g, result)
     if simple:
         run_loop(&program.steps[0].loop, pointers, is_scalar, out.data_pointer, out.numel_)
     else:
@@ -299,6 +362,8 @@ cdef object fit(object source, Op op, int i, object grad, bint recorded):
     shape, dtype = facts_of(source, i)
     if grad.shape != shape:
         grad = registered(SUM_TO_SIZE)(grad, shape)
+    if grad.dtype.is_complex and not dtype.is_complex:
+        grad = registered(REAL_PART)(grad)
     return grad if grad.dtype is dtype else registered(TO)(grad, dtype)
 
 

@@ -1,6 +1,9 @@
 """Elements as Python numbers and back, one or a row at a time."""
 
 cimport numpy as cnp
+from cpython.complex cimport (
+    PyComplex_Check, PyComplex_CheckExact, PyComplex_ImagAsDouble, PyComplex_RealAsDouble,
+)
 from cpython.float cimport (
     PyFloat_AS_DOUBLE, PyFloat_AsDouble, PyFloat_Check, PyFloat_CheckExact,
 )
@@ -17,8 +20,9 @@ from libc.stdint cimport (
 from libc.string cimport memcpy
 
 from tensorlib._core.base.dtypes cimport (
-    BOOL, FLOAT16, FLOAT32, FLOAT64, INT16, INT32, INT64, INT8, ITEMSIZE, UINT16,
-    UINT32, UINT64, UINT8, default_float, dtype_object, from_numpy_dtype, is_unsigned,
+    BOOL, COMPLEX128, COMPLEX64, FLOAT16, FLOAT32, FLOAT64, INT16, INT32, INT64,
+    INT8, ITEMSIZE, UINT16, UINT32, UINT64, UINT8, complex_of, default_float, dtype_object,
+    from_numpy_dtype, is_unsigned,
 )
 from tensorlib._core.base.upcalls cimport upcalls
 from tensorlib._core.base.watch cimport watched
@@ -77,20 +81,25 @@ cdef int scalar_dtype(object value) except -1:
         return default_float()
     if PyLong_Check(value):
         return INT64
-    if isinstance(value, (str, bytes, complex)):
+    if PyComplex_Check(value):
+        return complex_of(default_float())
+    if isinstance(value, (str, bytes)):
         raise TypeError(f"tensor: expected numbers, got {type(value).__name__} {value!r:.40}")
     raise RuntimeError(f"tensor: could not infer dtype of {type(value).__name__}")
 
 
 cdef object exact_number(object value):
-    """The float, int or bool, of no subclass, that a number is; None for what is none.
+    """The float, int, bool or complex, of no subclass, that a number is; None for what is none.
 
     What it gives runs no code of the user's when it is compared or computed with.
     """
-    if PyFloat_CheckExact(value) or PyLong_CheckExact(value) or PyBool_Check(value):
+    if (PyFloat_CheckExact(value) or PyLong_CheckExact(value) or PyBool_Check(value)
+            or PyComplex_CheckExact(value)):
         return value
     if PyFloat_Check(value):
         return PyFloat_AS_DOUBLE(value)
+    if PyComplex_Check(value) or isinstance(value, np.complexfloating):
+        return complex(value)
     if PyLong_Check(value):
         return PyNumber_Index(value)
     if isinstance(value, np.floating):       # not by item(): np.longdouble gives itself
@@ -111,9 +120,12 @@ cdef object as_number(object value):
 
 
 cdef double as_real(object value) except? -1.0:
-    """The double of a Python number. Raises OutOfRangeError for an int beyond all doubles."""
+    """The double of a Python number. Raises OutOfRangeError for an int beyond all doubles, and for
+    a complex number with an imaginary part."""
     if PyFloat_Check(value):
         return PyFloat_AS_DOUBLE(value)
+    if PyComplex_Check(value):
+        return real_part(value)
     try:
         return PyLong_AsDouble(value)
     except OverflowError:
@@ -121,12 +133,21 @@ cdef double as_real(object value) except? -1.0:
             from None
 
 
+cdef double real_part(object value) except? -1.0:
+    """The real part of a complex number. Raises OutOfRangeError unless the other one is zero."""
+    if PyComplex_ImagAsDouble(value) != 0:
+        raise OutOfRangeError(f"tensor: {value} has an imaginary part, which no real dtype holds")
+    return PyComplex_RealAsDouble(value)
+
+
 cdef double as_double(object value) except? -1.0:
     if PyFloat_Check(value):
         return PyFloat_AS_DOUBLE(value)
     if PyLong_Check(value):
         return PyLong_AsDouble(value)
-    if cnp.PyArray_CheckScalar(value):
+    if PyComplex_Check(value):
+        return real_part(value)
+    if cnp.PyArray_CheckScalar(value) and not isinstance(value, np.complexfloating):
         return PyFloat_AsDouble(value)
     return as_double(as_number(value))
 
@@ -147,6 +168,8 @@ cdef int64_t as_int64(object value, int id, int64_t low, int64_t high) except? -
     elif PyLong_Check(value):
         found = PyLong_AsLongLongAndOverflow(value, &overflow)
         overflow |= found < low or found > high
+    elif PyComplex_Check(value):
+        return as_int64(real_part(value), id, low, high)
     else:
         return as_int64(as_number(value), id, low, high)
     if overflow:
@@ -165,6 +188,8 @@ cdef uint64_t as_uint64(object value) except? 1:
         real = PyFloat_AS_DOUBLE(value)
         if 9223372036854775808.0 <= real < 18446744073709551616.0:
             return <uint64_t>real
+    elif PyComplex_Check(value):
+        return as_uint64(real_part(value))
     elif not PyLong_Check(value):
         return as_uint64(as_number(value))
     elif value.bit_length() == 64 and value > 0:
@@ -180,7 +205,8 @@ cdef uint64_t as_uint64(object value) except? 1:
 # numbers are read: False at the first other leaf.
 
 cdef inline bint is_plain(object value):
-    return PyFloat_CheckExact(value) or PyLong_CheckExact(value) or PyBool_Check(value)
+    return (PyFloat_CheckExact(value) or PyLong_CheckExact(value) or PyBool_Check(value)
+            or PyComplex_CheckExact(value))
 
 
 cdef bint write_reals(real* out, PyObject** values, Py_ssize_t n, bint held) except -1:
@@ -192,6 +218,23 @@ cdef bint write_reals(real* out, PyObject** values, Py_ssize_t n, bint held) exc
             out[i] = <real>as_double(<object>values[i])
         else:
             return False
+    return True
+
+
+cdef bint write_complex(real* out, PyObject** values, Py_ssize_t n, bint held) except -1:
+    cdef Py_ssize_t i
+    cdef object value
+    for i in range(n):
+        value = <object>values[i]
+        if not is_plain(value):
+            if not held:
+                return False
+            value = as_number(value)
+        if PyComplex_Check(value):
+            out[2 * i] = <real>PyComplex_RealAsDouble(value)
+            out[2 * i + 1] = <real>PyComplex_ImagAsDouble(value)
+        else:
+            out[2 * i], out[2 * i + 1] = <real>as_double(value), 0
     return True
 
 
@@ -245,6 +288,10 @@ cdef bint write_row(char* out, int id, PyObject** values, Py_ssize_t n, bint hel
         return write_integers(<uint32_t*>out, values, n, id, held)
     if id == UINT64:
         return write_integers(<uint64_t*>out, values, n, id, held)
+    if id == COMPLEX64:
+        return write_complex(<float*>out, values, n, held)
+    if id == COMPLEX128:
+        return write_complex(<double*>out, values, n, held)
     return write_integers(<uint8_t*>out, values, n, id, held)
 
 
@@ -283,6 +330,10 @@ cdef object read(int id, const char* data):
         return (<const uint32_t*>data)[0]
     if id == UINT64:
         return (<const uint64_t*>data)[0]
+    if id == COMPLEX64:
+        return complex((<const float*>data)[0], (<const float*>data)[1])
+    if id == COMPLEX128:
+        return complex((<const double*>data)[0], (<const double*>data)[1])
     return read_bfloat16(data)
 
 
@@ -330,7 +381,7 @@ def tolist(Tensor self):
 
 def __complex__(Tensor self):
     """The one element as a Python complex."""
-    return complex(float(self))
+    return complex(item_of(self)) if self.type >= COMPLEX64 else complex(float(self))
 
 
 attach("item", item)

@@ -2,7 +2,7 @@
 
 cimport cython
 
-from tensorlib._core.base.dtypes cimport FLOAT_KIND, ITEMSIZE, KIND
+from tensorlib._core.base.dtypes cimport COMPLEX_KIND, FLOAT_KIND, ITEMSIZE, KIND
 from tensorlib._core.base.storage cimport Storage, allocate, borrow, untracked
 from tensorlib._core.base.upcalls cimport effect, upcalls
 from tensorlib._core.base.watch cimport watched
@@ -162,19 +162,14 @@ def is_other(Tensor self):
     return False
 
 
-def real(Tensor self):
-    """The real part, which is the tensor itself."""
-    return self
-
-
 def is_floating_point(Tensor self):
     """Whether the dtype is a floating one."""
     return KIND[self.type] == FLOAT_KIND
 
 
 def is_complex(Tensor self):
-    """False: no dtype is complex."""
-    return False
+    """Whether the dtype is a complex one."""
+    return KIND[self.type] == COMPLEX_KIND
 
 
 # ---- place in the graph --------------------------------------------------------------------------
@@ -274,7 +269,7 @@ def set_data(Tensor self, Tensor value):
 for method in (nelement, element_size, is_contiguous, data_ptr, storage_offset, is_floating_point,
                untyped_storage, is_complex, requires_grad_, is_inference, detach, detach_):
     attach(method.__name__, method)
-for getter in (itemsize, nbytes, device, layout, is_cpu, is_cuda, is_meta, real, grad_fn, output_nr,
+for getter in (itemsize, nbytes, device, layout, is_cpu, is_cuda, is_meta, grad_fn, output_nr,
                retains_grad, _version, _base):
     attach(getter.__name__, property(getter, doc=getter.__doc__))
 for other in ("is_ipu", "is_mkldnn", "is_mps", "is_mtia", "is_nested", "is_quantized",

@@ -87,11 +87,11 @@ class Tensor:
     @property
     def T(self) -> Tensor: ...
     def abs(self, *, out: Tensor | None = None) -> Tensor:
-        """The absolute value of each element."""
+        """The absolute value of each element, real also for complex ones."""
     def abs_(self) -> Tensor:
         """In-place form of `abs`."""
     def absolute(self, *, out: Tensor | None = None) -> Tensor:
-        """The absolute value of each element."""
+        """The absolute value of each element, real also for complex ones."""
     def absolute_(self) -> Tensor:
         """In-place form of `abs`."""
     def acos(self, *, out: Tensor | None = None) -> Tensor:
@@ -180,8 +180,7 @@ class Tensor:
     ) -> _MinMax:
         """`amin` and `amax` as a named tuple (min, max)."""
     def angle(self, *, out: Tensor | None = None) -> Tensor:
-        """The angle in the plane of complex numbers: 0 or, for negative numbers, pi; NaN for
-        NaN."""
+        """The angle in the plane of complex numbers: of real ones 0 or, for negative ones, pi."""
     def any(
         self, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None = None,
         out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
@@ -328,6 +327,8 @@ class Tensor:
         self, median: _float = 0.0, sigma: _float = 1.0, *, generator: Generator | None = None
     ) -> Tensor:
         """This tensor, after its elements became Cauchy numbers of this median and scale."""
+    def cdouble(self, memory_format: Format | None = None) -> Tensor:
+        """The elements as complex128."""
     def ceil(self, *, out: Tensor | None = None) -> Tensor:
         """The smallest whole number not below each element."""
     def ceil_(self) -> Tensor:
@@ -336,6 +337,8 @@ class Tensor:
         self, alpha: _Number = 1.0, inplace: _bool = False, *, out: Tensor | None = None
     ) -> Tensor:
         """Each element above 0, alpha * (exp(x / alpha) - 1) of the others."""
+    def cfloat(self, memory_format: Format | None = None) -> Tensor:
+        """The elements as complex64."""
     def char(self, memory_format: Format | None = None) -> Tensor:
         """The elements as int8."""
     def cholesky(self, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
@@ -346,7 +349,7 @@ class Tensor:
         self, input2: Tensor, upper: _bool = False, *, out: Tensor | None = None
     ) -> Tensor:
         """The X of A @ X = input for the A whose Cholesky factor is input2 (with `upper`,
-        input2.mT)."""
+        input2.mH)."""
     def chunk(self, chunks: _int, dim: _Sizes = 0) -> tuple[Tensor, ...]:
         """Views of `input` cut along a dim in at most `chunks` pieces of one size, the last
         smaller."""
@@ -379,9 +382,9 @@ class Tensor:
     def clone(self, *, memory_format: Format | None = None) -> Tensor:
         """A copy, in the graph: without gaps, its dims in the same order in memory."""
     def conj(self) -> Tensor:
-        """The conjugate complex numbers: `input` itself, which is real."""
+        """The conjugate of each element; of a real tensor the tensor itself."""
     def conj_physical(self, *, out: Tensor | None = None) -> Tensor:
-        """The conjugate complex numbers: `input` itself, which is real."""
+        """The conjugate of each element; of a real tensor the tensor itself."""
     def conj_physical_(self) -> Tensor:
         """In-place form of `conj_physical`."""
     def contiguous(self, *, memory_format: Format = ...) -> Tensor:
@@ -675,6 +678,8 @@ class Tensor:
         """The regularized upper incomplete gamma function, 1 - `igamma`, with broadcasting."""
     def igammac_(self, other: Tensor) -> Tensor:
         """In-place form of `igammac`."""
+    @property
+    def imag(self) -> Any: ...
     def index_add(
         self, dim: _Sizes, index: Tensor, source: Tensor, *, alpha: _Number = 1
     ) -> Tensor:
@@ -714,9 +719,9 @@ class Tensor:
     def inverse(self, *, out: Tensor | None = None) -> Tensor:
         """The inverse of square matrices: see `linalg.inv`."""
     def is_complex(self) -> _bool:
-        """False: no dtype is complex."""
+        """Whether the dtype is a complex one."""
     def is_conj(self) -> Tensor:
-        """False: there are no complex tensors, whose conjugation could wait."""
+        """False: `conj` gives values, and no tensor's conjugation waits."""
     def is_contiguous(self, memory_format: Format | None = None) -> _bool:
         """Whether the elements lie in row-major order without gaps; or as another format orders
         them."""
@@ -779,7 +784,7 @@ class Tensor:
     def isposinf(self, *, out: Tensor | None = None) -> Tensor:
         """Whether each element is infinity, as bool."""
     def isreal(self) -> Tensor:
-        """True for each element: no dtype is complex."""
+        """Whether each element is real: of imaginary part 0, or of a real dtype."""
     def item(self) -> _Number:
         """The one element as a Python number."""
     @property
@@ -1256,9 +1261,9 @@ class Tensor:
     def selu(self, inplace: _bool = False, *, out: Tensor | None = None) -> Tensor:
         """1.0507 * (x above 0, else 1.6733 * (exp(x) - 1)) for each element."""
     def sgn(self, *, out: Tensor | None = None) -> Tensor:
-        """-1, 0 or 1 by the sign of each element; 0 for NaN."""
+        """Each element over its absolute value, and 0 at 0; of a real tensor the sign."""
     def sgn_(self) -> Tensor:
-        """In-place form of `sign`."""
+        """In-place form of `sgn`."""
     @property
     def shape(self) -> Size: ...
     def short(self, memory_format: Format | None = None) -> Tensor:
@@ -1370,7 +1375,7 @@ class Tensor:
         self, some: _bool = True, compute_uv: _bool = True, *, out: Tensor | None = None
     ) -> Any:
         """The singular value decomposition as a named tuple (U, S, V): `linalg.svd` with V for
-        V.mT."""
+        V.mH."""
     def swapaxes(self, axis0: Any, axis1: Any) -> Tensor:
         """`transpose` with NumPy's name and names of arguments."""
     def swapaxes_(self, axis0: Any, axis1: Any) -> Tensor:
@@ -1506,8 +1511,8 @@ class Tensor:
         None, out: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """The pair of `var` and `mean`."""
-    def vdot(self, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
-        """Inner product of two vectors."""
+    def vdot(self, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+        """Inner product of two vectors, of which the first is conjugated."""
     def view(self, *shape: _Sizes | _dtype) -> Tensor:
         """`input` under other sizes with the same elements, as a view."""
     def view_as(self, other: Tensor) -> Tensor:

@@ -330,7 +330,7 @@ cdef class Tensor:
         return float(upcalls.number(self))
 
     def __index__(self):
-        if KIND[self.type] == FLOAT_KIND or self.numel_ != 1:
+        if KIND[self.type] >= FLOAT_KIND or self.numel_ != 1:
             raise TypeError(
                 "only integer tensors of a single element can be converted to an index")
         return int(upcalls.item(self))
@@ -354,7 +354,7 @@ cdef int warn_of_none() except -1:
 
 
 cdef int set_requires_grad(Tensor x, bint value) except -1:
-    if value and KIND[x.type] != FLOAT_KIND:
+    if value and KIND[x.type] < FLOAT_KIND:
         raise RuntimeError(
             f"requires_grad: only floating-point tensors can require gradients, got {x.dtype}")
     if value and untracked(x.storage) and first_version()[0] == 0:

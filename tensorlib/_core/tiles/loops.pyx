@@ -9,7 +9,8 @@ from cpython.object cimport PyObject
 import numpy as np
 
 from tensorlib._core.base.dtypes cimport (
-    BOOL, ITEMSIZE, N_DTYPES, dtype_id, dtype_object, from_numpy_dtype,
+    BOOL, COMPLEX_KIND, ITEMSIZE, KIND, N_DTYPES, dtype_id, dtype_object,
+    from_numpy_dtype,
 )
 from tensorlib._core.base.ufunc cimport PyUFuncObject, ufunc_loop
 
@@ -31,7 +32,7 @@ cdef dict IDS = {}
 cdef int IDS_OF_NUMPY[128]
 for _number in range(128):
     IDS_OF_NUMPY[_number] = -1
-for _code in "?BbhilqHILQfd":
+for _code in "?BbhilqHILQfdFD":
     IDS_OF_NUMPY[<int>np.dtype(_code).num] = from_numpy_dtype(_code)
 
 
@@ -143,11 +144,11 @@ cdef int set_loop(str name, int dtype, void* run, void* data, int arity, int res
     return 0
 
 
-def fill_from_ufuncs(str name, int arity, ufuncs, bint bools):
+def fill_from_ufuncs(str name, int arity, ufuncs, bint bools, bint complex_numbers=False):
     """Takes NumPy's loops for the dtypes that have none yet, from the first ufunc that has them.
 
-    They are those of this arity whose inputs share one dtype, bool only with `bools`. What is no
-    ufunc gives none.
+    They are those of this arity whose inputs share one dtype, bool only with `bools`, complex ones
+    only with `complex_numbers`. What is no ufunc gives none.
     """
     cdef PyUFuncObject* u
     cdef Loop* loops = &TABLE[loop_id(name)][0]
@@ -166,6 +167,8 @@ def fill_from_ufuncs(str name, int arity, ufuncs, bint bools):
                 if types[i] != types[0]:
                     dtype = -1
             if dtype < 0 or result < 0 or loops[dtype].run != NULL or (dtype == BOOL and not bools):
+                continue
+            if KIND[dtype] == COMPLEX_KIND and not complex_numbers:
                 continue
             set_loop(name, dtype, <void*>u.functions[row],
                      u.data[row] if u.data != NULL else NULL, arity, result, True)

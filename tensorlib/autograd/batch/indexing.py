@@ -139,7 +139,7 @@ def written(x, key, values):
     level = innermost((x, key, values))
     if level is not x.level:
         raise RuntimeError(f"setitem: vmap: {SHARED_WRITE}")
-    if not isinstance(values, (Tensor, int, float)):
+    if not isinstance(values, (Tensor, int, float, complex)):
         values = tensor(values, dtype=x.dtype)
     basic, picks = parted(key if isinstance(key, tuple) else (key,), x.ndim)
     if not picks:

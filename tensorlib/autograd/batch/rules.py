@@ -48,7 +48,7 @@ def elementwise(op, level, tensors, attributes):
         elif isinstance(x, Tensor):
             ndim = max(ndim, x.ndim)
             dtypes.add(x.dtype)
-        elif not isinstance(x, (int, float)):              # an array, or nothing to compute with
+        elif not isinstance(x, (int, float, complex)):     # an array, or nothing to compute with
             return elementwise(op, level, [
                 operand(op, place, y) for place, y in enumerate(tensors)], None)
     if len(dtypes) > 1:
@@ -66,7 +66,7 @@ def operand(op, place, x):
     """An argument as a Tensor, or a number, which promotes less."""
     if isinstance(x, np.generic):
         return x.item()
-    return x if isinstance(x, (int, float)) else tensor_argument(op, place, x)
+    return x if isinstance(x, (int, float, complex)) else tensor_argument(op, place, x)
 
 
 def of_one_dtype(op, tensors):
@@ -358,7 +358,24 @@ def triangle(op, level, tensors, attributes):
     return op.function(x.value, **attributes)
 
 
-@batched(operations.to, operations.clone, operations.contiguous)
+@batched(operations.view_as_complex)
+def of_pairs(op, level, tensors, attributes):
+    """The pairs of each example as complex numbers, for which it must have a dim."""
+    x, = tensors
+    if x.ndim == 0:
+        raise RuntimeError("view_as_complex: an example must have a last dim of 2, got shape ()")
+    return op.function(x.value)
+
+
+@batched(operations.complex)
+def of_parts(op, level, tensors, attributes):
+    """The complex numbers of each example, whose parts broadcast as they would alone."""
+    ndim = max(x.ndim for x in tensors)
+    return op.function(*[aligned(x, ndim) if is_at(x, level) else x for x in tensors])
+
+
+@batched(operations.to, operations.clone, operations.contiguous, operations.real_part,
+         operations.imag_part, operations.view_as_real)
 def as_it_is(op, level, tensors, attributes):
     """The batch does as one tensor."""
     return op.function(tensors[0].value, **attributes)

@@ -12,6 +12,7 @@ from itertools import repeat
 from operator import attrgetter
 from typing import NamedTuple
 
+from tensorlib._core.base.dtypes import can_cast
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.settings import AttributeSwap, Held, Setting
 from tensorlib._core.create import generator
@@ -19,6 +20,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.ops.errors import DataDependent
 from tensorlib.ops.late import name_of
+from tensorlib.ops.shape.parts import imag_of, real_of, set_imag, set_real
 from tensorlib.ops.stand_ins import attach_methods, attach_operators
 
 SHARED_WRITE = ("a tensor that all examples of a batch share can't be written with what differs "
@@ -159,7 +161,7 @@ def tensor_argument(op, place, x):
     """An argument of an operation as a Tensor. Raises: TypeError for what can be none."""
     if isinstance(x, Tensor):
         return x
-    if isinstance(x, (int, float)) or hasattr(x, "__array__"):
+    if isinstance(x, (int, float, complex)) or hasattr(x, "__array__"):
         return FUNCTIONS["asarray"](x)
     raise TypeError(f"{op.name}: {op.arguments[place]} must be a Tensor, not {type_name(x)}")
 
@@ -216,7 +218,8 @@ class Batched:
     itemsize = property(lambda self: self.value.itemsize)
     requires_grad = property(lambda self: self.value.requires_grad)
 
-    real = property(lambda self: self)
+    real = property(real_of, set_real)
+    imag = property(imag_of, set_imag)
     is_leaf = property(lambda self: self.behind().is_leaf)
     grad_fn = property(lambda self: self.behind().grad_fn)
 
@@ -243,6 +246,10 @@ class Batched:
     def is_floating_point(self):
         """Whether the dtype is a floating one."""
         return self.value.is_floating_point()
+
+    def is_complex(self):
+        """Whether the dtype is a complex one."""
+        return self.value.is_complex()
 
     def is_contiguous(self):
         """Whether the elements of the batch lie in row-major order without gaps."""
@@ -440,7 +447,7 @@ def _inplace(function):
         if result.shape != self.shape:
             raise RuntimeError(f"{name}: the result of shape {tuple(result.shape)} does not fit "
                                f"into {tuple(self.shape)}")
-        if result.is_floating_point() and not self.is_floating_point():
+        if not can_cast(result.dtype, self.dtype):
             raise RuntimeError(f"{name}: result type {result.dtype} can't be cast to the desired "
                                f"output type {self.dtype}")
         return self.copy_(result)

@@ -187,11 +187,8 @@ def storage_types() -> dict[str, StorageType]:
     names = {"Double": "float64", "Float": "float32", "Half": "float16", "BFloat16": "bfloat16",
              "Long": "int64", "Int": "int32", "Short": "int16", "Char": "int8", "Byte": "uint8",
              "Bool": "bool", "ComplexFloat": "complex64", "ComplexDouble": "complex128"}
-    sizes = {"complex64": 8, "complex128": 16}
-    found = {f"{name}Storage": StorageType(
-        f"{name}Storage", dtype, sizes.get(dtype) or getattr(tl, dtype).itemsize)
-        for name, dtype in names.items()}
-    return found
+    return {f"{name}Storage": StorageType(f"{name}Storage", dtype, getattr(tl, dtype).itemsize)
+            for name, dtype in names.items()}
 
 
 STORAGES = storage_types()

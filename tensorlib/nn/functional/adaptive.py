@@ -286,7 +286,7 @@ def shuffled(x, r):
 @composite(tensors=("input",), method=False, reference=shuffled,
            samples=given(((1, 4, 2, 1), 2), ((4, 1, 2), 2)),
            errors=refusals((RuntimeError, (3, 2, 2), 2), (RuntimeError, (4, 2), 2),
-                           (RuntimeError, (4, 2, 2), 0)))
+                           (RuntimeError, (4, 2, 2), 0)), complex=True)
 def pixel_shuffle(input: Tensor, upscale_factor):
     """Images enlarged by elements of r**2 channels: the channels become places.
 
@@ -311,7 +311,7 @@ def unshuffled(x, r):
 
 @composite(tensors=("input",), method=False, reference=unshuffled,
            samples=given(((1, 1, 4, 2), 2), ((1, 2, 4), 2)),
-           errors=refusals((RuntimeError, (1, 3, 2), 2), (RuntimeError, (4, 2), 2)))
+           errors=refusals((RuntimeError, (1, 3, 2), 2), (RuntimeError, (4, 2), 2)), complex=True)
 def pixel_unshuffle(input: Tensor, downscale_factor):
     """Images made smaller: places become channels, the inverse of `pixel_shuffle`.
 
@@ -329,7 +329,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor):
 @composite(tensors=("input",), method=False, samples=given(((1, 4, 2), 2), ((2, 3, 1, 1), 3)),
            reference=lambda x, groups: x.reshape(len(x), groups, -1, *x.shape[2:]).swapaxes(
                1, 2).reshape(x.shape),
-           errors=refusals((RuntimeError, (1, 3, 2), 2), (RuntimeError, (4, 2), 2)))
+           errors=refusals((RuntimeError, (1, 3, 2), 2), (RuntimeError, (4, 2), 2)), complex=True)
 def channel_shuffle(input: Tensor, groups):
     """The channels of groups in turn: the first of each, the second of each, ...
 

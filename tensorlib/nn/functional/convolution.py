@@ -14,6 +14,7 @@ from tensorlib.nn.functional.integers import in_doubles
 from tensorlib.ops.arguments import refuse_bools
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.foreign import members
+from tensorlib.ops.publish import FUNCTIONS
 from tensorlib.ops.samples import refusals
 
 # ---- sizes ---------------------------------------------------------------------------------------
@@ -63,7 +64,7 @@ def by_windows(x, w, out, options):
 
 def adjoint(function, like, g):
     """For references: the adjoint of a linear function of arrays like this, at `g`."""
-    found = np.zeros(like)
+    found = np.zeros(like, g.dtype)
     for place in np.ndindex(*like):
         unit = np.zeros(like)
         unit[place] = 1
@@ -230,11 +231,16 @@ def conv(name, n, input, weight, bias, stride, padding, dilation, groups):
         raise RuntimeError(f"{name}: kernel size {kernel} can't be greater than the padded input "
                            f"size, of {spatial} with padding {padding}")
     options = (stride, padding, dilation, groups)
-    if input.is_floating_point():
-        found = convolve(input, weight, out, options)
-    else:
-        found = in_doubles(lambda x, w: convolve(x, w, out, options), input, weight)
+    found = in_any_dtype(lambda x, w: convolve(x, w, out, options), input, weight)
     return finished(name, found, bias, weight.shape[0], single)
+
+
+def in_any_dtype(product, x, w):
+    """What a product of floating tensors gives for all: integers, and parts of complex numbers."""
+    if x.is_complex():
+        a, b, c, d = x.real, x.imag, w.real, w.imag
+        return FUNCTIONS["complex"](product(a, c) - product(b, d), product(a, d) + product(b, c))
+    return product(x, w) if x.is_floating_point() else in_doubles(product, x, w)
 
 
 def conv_transpose(name, n, input, weight, bias, stride, padding, output_padding, groups,
@@ -258,10 +264,7 @@ def conv_transpose(name, n, input, weight, bias, stride, padding, output_padding
     if any(o < 1 for o in out) or any(s < 1 for s in spatial):
         raise RuntimeError(f"{name}: the output of size {out} is too small")
     options = (stride, padding, dilation, groups)
-    if input.is_floating_point():
-        found = convolve_input(input, weight, out, options)
-    else:
-        found = in_doubles(lambda x, w: convolve_input(x, w, out, options), input, weight)
+    found = in_any_dtype(lambda x, w: convolve_input(x, w, out, options), input, weight)
     return finished(name, found, bias, weight.shape[1] * groups, single)
 
 
@@ -297,8 +300,8 @@ def bad_images(n):
 def convolution(n, **declared):
     """Declares a convolution over n dims."""
     return composite(tensors=("input", "weight", "bias"), method=False, takes="integer floating",
-                     tolerance="product", samples=image_samples(n), errors=bad_images(n),
-                     **declared)
+                     complex=True, tolerance="product", samples=image_samples(n),
+                     errors=bad_images(n), **declared)
 
 
 @convolution(1, reference=conv_reference)
@@ -352,7 +355,7 @@ def transposed(n):
         yield (rng.uniform(-2, 2, x), rng.uniform(-2, 2, w), rng.uniform(-2, 2, 2), 2, 0, 1, 2), {}
     return composite(
         tensors=("input", "weight", "bias"), method=False, takes="integer floating",
-        tolerance="product", reference=transpose_reference, samples=samples,
+        complex=True, tolerance="product", reference=transpose_reference, samples=samples,
         errors=refusals((RuntimeError, (1, 2, *(3,) * n), np.ones((3, 1, *(2,) * n))),
                         (RuntimeError, (1, 2, *(3,) * n), np.ones((2, 1, *(2,) * n)), None, 1, 0,
                          1)))

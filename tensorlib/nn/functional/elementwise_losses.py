@@ -11,6 +11,7 @@ from tensorlib._core.create.creation import plain_number
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib._core.tiles.loops import add_loops
 from tensorlib.nn.functional.checks import check_optional
+from tensorlib.ops.arguments import refuse_complex
 from tensorlib.ops.declare import composite, elementwise
 from tensorlib.ops.samples import PAIRS, pairs, refusals
 from tensorlib.ops.value_checks import value_check
@@ -413,6 +414,7 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input=True, full=False, 
     log(target!), for targets above 1. Shapes: (*), (*) -> (), or (*) with "none".
     Raises: ValueError for another `reduction`.
     """
+    refuse_complex("poisson_nll_loss", input, target)
     input, target = in_floats(input, target)
     losses = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:

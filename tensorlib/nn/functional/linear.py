@@ -33,14 +33,14 @@ BAD_SIZES = refusals((RuntimeError, (2, 3), np.ones((4, 2))), (RuntimeError, (2,
 
 @op(public=False, method=False, multilinear=True, takes="floating", kernel=kernels.linear,
     reference=lambda x, w: x @ w.T, samples=products(((2, 3), (4, 3)), ((2, 3), (3,))),
-    multiplications=product_multiplications)
+    multiplications=product_multiplications, complex=True)
 def linear_without_bias(input: Tensor, weight: Tensor):
     """input @ weight.mT: see `linear`."""
 
 
 @op(public=False, method=False, takes="floating", kernel=kernels.linear, tolerance="product",
     reference=lambda x, w, b: x @ w.T + b, samples=with_bias, packs=True,
-    multiplications=product_multiplications)
+    multiplications=product_multiplications, complex=True)
 def linear_with_bias(input: Tensor, weight: Tensor, bias: Tensor):
     """input @ weight.mT + bias: see `linear`."""
 
@@ -85,7 +85,7 @@ stands_for(linear_formula)(linear_with_bias)
 
 @composite(tensors=("input", "weight", "bias"), public=False, method=False, takes="floating",
            tolerance="product", reference=lambda x, w, b: x @ w.T + b, samples=with_bias,
-           errors=BAD_SIZES, rounds_once=False)
+           errors=BAD_SIZES, rounds_once=False, complex=True)
 def linear(input: Tensor, weight: Tensor, bias=None):
     """input @ weight.mT + bias: what a fully connected layer computes.
 
@@ -107,7 +107,8 @@ def bilinear_reference(a, b, w, bias=None):
            tolerance="product", reference=bilinear_reference,
            samples=lambda rng: ((tuple(rng.uniform(-1, 1, s) for s in (a, b, (2, 3, 2), (2,))), {})
                                 for a, b in (((4, 3), (4, 2)), ((3,), (2,)))),
-           errors=refusals((RuntimeError, (4, 3), np.ones((4, 2)), np.ones((2, 2, 2)))))
+           errors=refusals((RuntimeError, (4, 3), np.ones((4, 2)), np.ones((2, 2, 2)))),
+           complex=True)
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias=None):
     """input1 @ weight[k] @ input2 for each k, plus a bias.
 

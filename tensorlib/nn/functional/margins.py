@@ -11,16 +11,17 @@ from tensorlib.nn.functional.elementwise_losses import (
 )
 from tensorlib.nn.functional.checks import check_optional
 from tensorlib.nn.functional.likelihoods import are_classes
-from tensorlib.ops.arguments import refuse_bools
+from tensorlib.ops.arguments import refuse_bools, refuse_complex
 from tensorlib.ops.declare import composite
 from tensorlib.ops.samples import given, given_pairs, refusals
 from tensorlib.ops.value_checks import value_check
 
 def numbers_in_floats(name, *tensors):
     """The tensors in floating dtypes, in which no difference wraps. Raises: RuntimeError for bools,
-    which have none."""
+    which have none, and for complex numbers."""
     for x in tensors:
         refuse_bools(name, x, RuntimeError)
+    refuse_complex(name, *tensors)
     return in_floats(*tensors)
 
 
@@ -160,6 +161,7 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
     Shapes: (B, N), (B, N), (B,) -> (), or (B,) with "none"; without B, too.
     Raises: RuntimeError for other shapes, ValueError for another `reduction`.
     """
+    refuse_complex("cosine_embedding_loss", input1, input2)
     input1, input2 = in_floats(input1, input2)
     if target.ndim not in (0, 1) or input1.ndim != target.ndim + 1 or input2.ndim != input1.ndim:
         raise RuntimeError("cosine_embedding_loss: expects (B, N), (B, N) and (B,), or (N,), (N,) "

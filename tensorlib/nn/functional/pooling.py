@@ -13,7 +13,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.convolution import adjoint, out_size, sizes_of
 from tensorlib.nn.functional.elementwise_losses import require_floating
 from tensorlib.nn.functional.integers import in_doubles
-from tensorlib.ops.arguments import refuse_bools
+from tensorlib.ops.arguments import refuse_bools, refuse_complex
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.samples import given, refusals
 from tensorlib.ops.value_checks import value_check
@@ -223,6 +223,7 @@ def max_pooled(name, n, input, kernel_size, stride, padding, dilation, ceil_mode
     """The maxima of windows over n dims."""
     spatial = planes_of(name, input, n)
     refuse_bools(name, input, RuntimeError)
+    refuse_complex(name, input)
     sizes = pool_sizes(name, spatial, kernel_size, stride, padding, dilation, ceil_mode)
     if input.is_floating_point():
         pooled = max_pool(input, *sizes)
@@ -236,6 +237,7 @@ def mean_pooled(name, n, input, kernel_size, stride, padding, ceil_mode, counts,
     """The means of windows over n dims."""
     spatial = planes_of(name, input, n)
     refuse_bools(name, input, RuntimeError)
+    refuse_complex(name, input)
     kernel, stride, padding, _, planes = pool_sizes(name, spatial, kernel_size, stride, padding, 1,
                                                     ceil_mode)
     if divisor is not None and not 0 < abs(as_int(divisor)) < 2 ** 60:

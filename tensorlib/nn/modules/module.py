@@ -19,6 +19,7 @@ from tensorlib import (
     no_grad,
 )
 from tensorlib._core.base.device import require_device
+from tensorlib._core.base.dtypes import has_gradients
 from tensorlib._core.base.importing import deferred
 from tensorlib._core.base.settings import ItemSwap
 from tensorlib._core.graph import owners
@@ -163,15 +164,16 @@ class Module(Hooked, Stated):
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """This module, its floating parameters and buffers in another dtype: `to(tl.float64)`.
 
-        It takes a dtype, a device or a tensor, as `Tensor.to` does.
+        It takes a dtype, a device or a tensor, as `Tensor.to` does. Complex ones count as floating.
 
-        Raises: TypeError for a dtype that is not floating, RuntimeError for a device that is not
+        Raises: TypeError for a dtype of integers or bools, RuntimeError for a device that is not
         there.
         """
         target, where = target_of(args, kwargs)
-        if target is not None and not target.is_floating_point:
-            raise TypeError(f"Module.to: only floating-point dtypes are accepted, got {target}")
-        return self._apply(lambda x: x.to(where, target if x.is_floating_point() else None))
+        if target is not None and not has_gradients(target):
+            raise TypeError("Module.to: only floating-point and complex dtypes are accepted, got "
+                            f"{target}")
+        return self._apply(lambda x: x.to(where, target if has_gradients(x.dtype) else None))
 
     def to_empty(self, *, device: Any = None, recurse: bool = True) -> Self:
         """This module, its parameters and buffers with memory that nothing was written to yet."""

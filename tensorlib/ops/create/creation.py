@@ -56,8 +56,7 @@ NO_NUMBERS = refused_calls((ValueError, [[1, 2], [3]]), (TypeError, [1, "a"]), (
 made(convert.tensor, reference=array_of, samples=SEQUENCES, errors=NO_NUMBERS)
 for _function, _given in ((convert.as_tensor, "data"), (convert.asarray, "obj")):
     composite(tensors=(_given,), method=False, view="maybe", reference=np.asarray,
-              samples=SHAPES,
-              errors=NO_NUMBERS)(_function)
+              samples=SHAPES, errors=NO_NUMBERS, complex=True)(_function)
 
 made(frombuffer,
      reference=lambda buffer, dtype, count=-1, offset=0: np.frombuffer(
@@ -101,12 +100,13 @@ made(creation.scalar_tensor, reference=lambda s, dtype=None: np.array(s, as_nump
 
 # ---- as another tensor ---------------------------------------------------------------------------
 
-made(creation.empty_like, reference=np.empty_like, samples=given(((0, 3),), ((2, 0),)))
-made(creation.zeros_like, reference=np.zeros_like, samples=SHAPES)
-made(creation.ones_like, reference=np.ones_like, samples=SHAPES)
+made(creation.empty_like, reference=np.empty_like, samples=given(((0, 3),), ((2, 0),)),
+     complex=True)
+made(creation.zeros_like, reference=np.zeros_like, samples=SHAPES, complex=True)
+made(creation.ones_like, reference=np.ones_like, samples=SHAPES, complex=True)
 made(creation.full_like, reference=np.full_like,
      samples=given(((2, 3), 2), ((), True), ((0, 3), 1.5)),
-     errors=refusals((TypeError, (2,), "a"), (TypeError, (2,), np.ones(2))))
+     errors=refusals((TypeError, (2,), "a"), (TypeError, (2,), np.ones(2))), complex=True)
 
 for _function in (
     creation.new_empty, creation.new_zeros, creation.new_ones, creation.new_full,
@@ -154,7 +154,7 @@ made(ranges.eye, reference=lambda n, m=None, dtype=None: np.eye(n, m, dtype=as_n
 
 @op(linear=True, public=False, method=False,
     reference=lambda x, src: np.broadcast_to(src, x.shape),
-    samples=given_pairs(((2, 3), (2, 3)), ((2, 3), (3,)), ((), ()), ((0, 2), (2,))))
+    samples=given_pairs(((2, 3), (2, 3)), ((2, 3), (3,)), ((), ()), ((0, 2), (2,))), complex=True)
 def copy(input: Tensor, src: Tensor):
     """The elements of `src`, cast and broadcast to `input`, whose own are lost."""
     return to_dtype(src, input.dtype).expand(input.shape).clone()
@@ -167,7 +167,7 @@ copy.op.add_rule("src", lambda: 1, constant=1)
 # ---- triangles -----------------------------------------------------------------------------------
 
 @op(linear=True, out=True, inplace=True, reference=np.tril, errors=refusals((RuntimeError, (3,))),
-    samples=given(((3, 3),), ((2, 4), 1), ((2, 3, 4), -1), ((0, 2),), ((3, 2), 9)))
+    samples=given(((3, 3),), ((2, 4), 1), ((2, 3, 4), -1), ((0, 2),), ((3, 2), 9)), complex=True)
 def tril(input: Tensor, diagonal=0):
     """The lower triangles of matrices, with zeros above `diagonal`.
 
@@ -181,7 +181,7 @@ def tril(input: Tensor, diagonal=0):
 
 
 @op(linear=True, out=True, inplace=True, reference=np.triu, errors=refusals((RuntimeError, (3,))),
-    samples=given(((3, 3),), ((2, 4), 1), ((2, 3, 4), -1), ((0, 2),), ((3, 2), -9)))
+    samples=given(((3, 3),), ((2, 4), 1), ((2, 3, 4), -1), ((0, 2),), ((3, 2), -9)), complex=True)
 def triu(input: Tensor, diagonal=0):
     """The upper triangles of matrices, with zeros below `diagonal`.
 

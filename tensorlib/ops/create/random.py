@@ -34,7 +34,12 @@ def between(low, high):
 
 def alike(low, high):
     """The reference of a function of a tensor whose sizes are taken."""
-    return lambda x, *args: (np.full_like(x, low), np.full_like(x, high))
+    def filled(x, value):
+        full = np.full_like(x, value)
+        if full.dtype.kind == "c":           # both parts are drawn
+            full.imag = value
+        return full
+    return lambda x, *args: (filled(x, low), filled(x, high))
 
 
 SIZES = calls((2, 3), ((2, 3),), ([4],), ((),), (0, 3), ({"size": (2,)},),
@@ -56,9 +61,9 @@ drawn(draws.rand, tensors=(), draws=("size",), reference=between(0, 1), samples=
 drawn(draws.randn, tensors=(), draws=("size",), reference=between(-inf, inf), samples=SIZES,
       errors=BAD_SIZES)
 drawn(draws.rand_like, tensors=("input",), draws=(), takes="floating", reference=alike(0, 1),
-      samples=SHAPES)
+      samples=SHAPES, complex=True)
 drawn(draws.randn_like, tensors=("input",), draws=(), takes="floating",
-      reference=alike(-inf, inf), samples=SHAPES)
+      reference=alike(-inf, inf), samples=SHAPES, complex=True)
 
 
 def integers(low, high, size=None, dtype=None):
@@ -75,7 +80,7 @@ drawn(random_integers.randint, tensors=(), draws=("low", "high", "size"), refere
       errors=refused_calls((RuntimeError, 0, (2,)), (RuntimeError, 3, 3, (2,)), (TypeError, 3),
                            (TypeError, 2.5, (2,)), (OverflowError, 2**40, (2,), {"dtype": INT32})))
 drawn(random_integers.randint_like, tensors=("input",), draws=("low", "high"),
-      takes="integer floating",
+      takes="integer floating", complex=True,
       reference=lambda x, *bounds: tuple(y.astype(x.dtype) for y in integers(*bounds, x.shape)),
       samples=given(((2, 3), 5), ((4,), 2, 9), ((0, 3), 1)),
       errors=refusals((RuntimeError, (2,), 0), (TypeError, (2,), 2.5)))
@@ -87,6 +92,7 @@ drawn(randperm.randperm, tensors=(), draws=("n",),
                            (RuntimeError, 300, {"dtype": BY_NAME["uint8"]})))
 composite(random=True, tensors=("input",), draws=("p",),
           reference=alike(0, 1), samples=given(((2, 3), 0.5), ((), 1.0), ((0, 2), 0.0)),
+          complex=True,
           errors=refusals((RuntimeError, (2,), 1.5), (RuntimeError, (2,), -0.5),
                           (TypeError, (2,), "a")))(draws.bernoulli)
 

@@ -59,7 +59,7 @@ def getitem_vjp(g, input_shape, index):
 @op(linear=True, public=False, method=False, reference=added_at,
     prepare=lambda x, shape, key: (x, shape, parse(views.zeros(shape, x.dtype), key)),
     samples=given(*((picked, (3, 4), key) for key, picked in KEYS)), checks_values=True,
-    key="index")
+    key="index", complex=True)
 def spread_index(input: Tensor, shape, index):
     """Zeros of sizes `shape` with `input` added where the index expression picks."""
     base = views.zeros(shape, input.dtype)
@@ -76,7 +76,7 @@ def spread_index_vjp(g, index):
     prepare=lambda x, values, key: (x, values, parse(x, key)),
     samples=given_pairs(*(((3, 4), picked, key) for key, picked in KEYS),
                         ((3, 4), (4,), slice(1, 3)), ((3, 4), (), ...)), checks_values=True,
-    key="index")
+    key="index", complex=True)
 def put_index(input: Tensor, values: Tensor, index):
     """A copy of `input` with `values` where the index expression picks, as `x[key] = values`."""
     base = views.clone(input)
@@ -131,7 +131,7 @@ def check_mask(name, mask):
 
 
 @composite(differentiable=False, out=True, reference=np.argwhere,
-           samples=given(((2, 3),), ((4,),), ((),), ((0, 2),)), sized_by_values=True)
+           samples=given(((2, 3),), ((4,),), ((),), ((0, 2),)), sized_by_values=True, complex=True)
 def nonzero(input: Tensor, *, as_tuple=False):
     """The positions of the elements that are not zero: int64 (n, ndim), or a tuple of a vector for
     each dim.
@@ -160,7 +160,8 @@ def selected(x, mask):
                          ((0, 2), (2,))),
            errors=refusals((RuntimeError, (2, 3), np.ones((2, 3), np.int64)),
                            (RuntimeError, (2, 3), np.ones((2, 3), np.uint8)),
-                           (RuntimeError, (2, 3), np.ones(2, bool))), sized_by_values=True)
+                           (RuntimeError, (2, 3), np.ones(2, bool))), sized_by_values=True,
+                           complex=True)
 def masked_select(input: Tensor, mask: Tensor):
     """The elements where the mask holds, as a vector; both broadcast.
 
@@ -190,7 +191,7 @@ def filled_where(x, mask, value):
                            (RuntimeError, (2, 3), np.ones(2, bool), 1),
                            (RuntimeError, (3,), np.ones(3, bool), np.ones(1)),
                            (OverflowError, (3,), np.ones(3, bool), 2**2000),
-                           (TypeError, (3,), np.ones(3, bool), "1")))
+                           (TypeError, (3,), np.ones(3, bool), "1")), complex=True)
 def masked_fill(input: Tensor, mask: Tensor, value):
     """A copy of `input` with `value`, a number or a 0-d tensor, where the mask holds.
 
@@ -237,7 +238,8 @@ def fill_value(name, value, input):
                            (RuntimeError, (), 0, np.array([0, 0])),
                            (IndexError, (2, 3), 0, np.array([[0]])),
                            (IndexError, (2, 3), 0, np.array([2])),
-                           (IndexError, (2, 3), 2, np.array([0]))), checks_values=True)
+                           (IndexError, (2, 3), 2, np.array([0]))), checks_values=True,
+                           complex=True)
 def index_select(input: Tensor, dim, index: Tensor):
     """The slices of `input` along `dim` at the positions of `index`, a vector.
 
@@ -276,7 +278,7 @@ def index_select_formula(input, dim, index):
 @op(linear=True, public=False, method=False, kernel=take_slices,
     reference=lambda x, dim, index: np.take(x, index, dim),
     samples=given(((2, 3), 1, np.array([2, 0, 2])), ((4, 2), 0, np.array([-1, 0]))),
-    checks_values=True)
+    checks_values=True, complex=True)
 def slices_taken(input: Tensor, dim, index):
     """The slices of `input` at the positions of a vector along `dim`: see `index_select`."""
 
@@ -347,7 +349,7 @@ PLACES = ((0, np.array([[0, 2, 1, 0], [2, 2, 0, 1]])), (1, np.array([[3, 0], [1,
 
 @op(linear=True, public=False, method=False, reference=added_along,
     samples=given(*((places.shape, (3, 4), dim, places) for dim, places in PLACES)),
-    checks_values=True)
+    checks_values=True, complex=True)
 def spread_along(input: Tensor, shape, dim, index):
     """Zeros of sizes `shape` with `input` added at checked positions along a dim."""
     return add_along(input, shape, dim, index)
@@ -405,7 +407,7 @@ def picked_along(input, dim, index):
                     (RuntimeError, (2, 3), 0, np.array([[0.0]])),
                     (RuntimeError, (2, 3), 0, np.zeros((1, 4), np.int64)),
                     (IndexError, (2, 3), 0, np.array([[2]])),
-                    (IndexError, (2, 3), 2, np.array([[0]]))), checks_values=True)
+                    (IndexError, (2, 3), 2, np.array([[0]]))), checks_values=True, complex=True)
 def gather(input: Tensor, dim, index):
     """out[i][j] = input[index[i][j]][j] for dim 0, and so on: elements picked along a dim.
 
@@ -441,7 +443,8 @@ def taken_along(x, indices, dim=None):
                            (RuntimeError, (2, 3), np.array([[True]]), 1),
                            (RuntimeError, (2, 3), np.zeros((3, 1), np.int64), 1),
                            (IndexError, (2, 3), np.array([6])),
-                           (IndexError, (2, 3), np.array([[0]]), 2)), checks_values=True)
+                           (IndexError, (2, 3), np.array([[0]]), 2)), checks_values=True,
+                           complex=True)
 def take_along_dim(input: Tensor, indices: Tensor, dim=None):
     """`gather` with broadcasting of the other dims; without `dim`, of both as vectors.
 

@@ -11,7 +11,7 @@ from tensorlib._core.index.keys import SharedIndex
 from tensorlib._core.interpreters.foreign import elements_known
 from tensorlib._core.layout import views
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.ops.arguments import integer, refuse_bools
+from tensorlib.ops.arguments import integer, refuse_bools, refuse_complex
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.index.indexing import (
     check_mask, counted, gather, parsed, put_index, spread_index, vector,
@@ -83,7 +83,7 @@ def key_of(name, input, indices):
            errors=refused((RuntimeError, ("x", 3), (np.array([0]),), np.array([1])),
                           (IndexError, ("x", 3), (np.array([3]),), ("x", 1)),
                           (TypeError, ("x", 3), np.array([0]), ("x", 1)),
-                          (TypeError, ("x", 3), (0,), ("x", 1))), checks_values=True)
+                          (TypeError, ("x", 3), (0,), ("x", 1))), checks_values=True, complex=True)
 def index_put(input: Tensor, indices, values: Tensor, accumulate=False):
     """A copy of `input` with `values` at `indices`, a tuple of tensors: as input[indices] = values.
 
@@ -117,7 +117,8 @@ def put_flat(x, index, source, accumulate=False):
            samples=tried((("x", 2, 3), np.array([0, -1]), ("x", 2)),
                          (("x", 4), np.array([[1], [1]]), ("x", 2, 1), True)),
            errors=refused((RuntimeError, ("x", 3), np.array([0, 1]), ("x", 1)),
-                          (IndexError, ("x", 3), np.array([3]), ("x", 1))), checks_values=True)
+                          (IndexError, ("x", 3), np.array([3]), ("x", 1))), checks_values=True,
+                          complex=True)
 def put(input: Tensor, index, source: Tensor, accumulate=False):
     """A copy of `input` with `source` at positions of `input` as a vector.
 
@@ -152,7 +153,8 @@ MASK = np.array([[True, False, True], [False, False, True]])
            errors=refused((RuntimeError, ("x", 2, 3), MASK, ("x", 2)),
                           (RuntimeError, ("x", 2, 3), MASK * 1, ("x", 6)),
                           (RuntimeError, ("x", 2, 3), MASK, np.ones(6, np.int64)),
-                          (RuntimeError, ("x", 2, 2), MASK, ("x", 6))), reads_values=True)
+                          (RuntimeError, ("x", 2, 2), MASK, ("x", 6))), reads_values=True,
+                          complex=True)
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor):
     """A copy of `input` with the elements of `source`, in order, where the mask holds.
 
@@ -310,6 +312,7 @@ def scatter_reduce(input: Tensor, dim, index: Tensor, src: Tensor, reduce, *, in
         return scatter_reduce(bits[0], dim, index, bits[1], counted_as,
                               include_self=include_self).to(input.dtype)
     refuse_bools("scatter_reduce", input, RuntimeError)
+    refuse_complex("scatter_reduce", input)
     src = elements_at("scatter_reduce", input, dim, index, src)
     src = src if src.ndim else src.reshape(1)
     dim, base = wrap("scatter_reduce", dim, input.ndim), input if input.ndim else input.reshape(1)
@@ -356,6 +359,7 @@ def index_reduce(input: Tensor, dim, index: Tensor, source: Tensor, reduce, *, i
         raise RuntimeError("index_reduce: expected reduce to be one of prod, mean, amax or amin "
                            f"but got {reduce!r}")
     refuse_bools("index_reduce", input, RuntimeError)
+    refuse_complex("index_reduce", input, source)
     place = wrap("index_reduce", dim, input.ndim)
     index = vector("index_reduce", index)
     shape = (*input.shape[:place], index.numel(), *input.shape[place + 1:]) if input.ndim else (
@@ -396,7 +400,7 @@ def put_in_view(view):
 
 @composite(tensors=("input", "src"), reference=put_in_view(np.diagonal),
            samples=given_pairs(((3, 4), (3,)), ((3, 4), (2,), -1), ((2, 3, 3), (2, 3), 0, 1, 2)),
-           errors=lambda: iter([((np.ones((2, 2)), np.ones(3)), {}, RuntimeError)]))
+           errors=lambda: iter([((np.ones((2, 2)), np.ones(3)), {}, RuntimeError)]), complex=True)
 def diagonal_scatter(input: Tensor, src: Tensor, offset=0, dim1=0, dim2=1):
     """A copy of `input` with `src` on the diagonal of two dims.
 
@@ -410,7 +414,7 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset=0, dim1=0, dim2=1):
     lambda x, dim, index: x[(WHOLE,) * (dim % x.ndim) + (index, ...)]),
     samples=given_pairs(((2, 3), (3,), 0, 1), ((2, 3), (2,), -1, -1)),
     errors=lambda: iter([((np.ones((2, 2)), np.ones(3), 0, 0), {}, RuntimeError),
-                         ((np.ones((2, 2)), np.ones(2), 0, 2), {}, IndexError)]))
+                         ((np.ones((2, 2)), np.ones(2), 0, 2), {}, IndexError)]), complex=True)
 def select_scatter(input: Tensor, src: Tensor, dim, index):
     """A copy of `input` with `src` at one index of a dim.
 
@@ -428,7 +432,7 @@ def select_scatter(input: Tensor, src: Tensor, dim, index):
     samples=given_pairs(((4, 3), (2, 3), 0, 1, 3), ((2, 4), (2, 2), 1, None, None, 2),
                         ((3,), (1,), 0, -1), ((2,), (2,))),
     errors=lambda: iter([((np.ones(3), np.ones(2), 0, 1), {"step": 0}, RuntimeError),
-                         ((np.ones(3), np.ones(1), 0, 1), {}, RuntimeError)]))
+                         ((np.ones(3), np.ones(1), 0, 1), {}, RuntimeError)]), complex=True)
 def slice_scatter(input: Tensor, src: Tensor, dim=0, start=None, end=None, step=1):
     """A copy of `input` with `src` in a slice of a dim.
 

@@ -127,7 +127,7 @@ def put_at(input, key, values):
 
 @composite(tensors=("input", "index", "source"), inplace=True,
            reference=put_slices, samples=with_sources(*SLICES), errors=refusals(*BAD_SLICES),
-           checks_values=True)
+           checks_values=True, complex=True)
 def index_copy(input: Tensor, dim, index: Tensor, source: Tensor):
     """A copy of `input` with the slices of `source` at the positions of `index`, a vector.
 
@@ -144,7 +144,7 @@ def index_copy(input: Tensor, dim, index: Tensor, source: Tensor):
 @composite(tensors=("input", "index", "source"), inplace=True,
            reference=added_slices, errors=refusals(*BAD_SLICES), tolerance="reduction",
            samples=with_sources(*SLICES, ((4, 5), 1, np.array([1, 1, 1]), (4, 3))),
-           checks_values=True, rounds_once=False)
+           checks_values=True, rounds_once=False, complex=True)
 def index_add(input: Tensor, dim, index: Tensor, source: Tensor, *, alpha=1):
     """A copy of `input` with alpha * `source` added at the positions of `index`, a vector.
 
@@ -173,7 +173,7 @@ def index_add(input: Tensor, dim, index: Tensor, source: Tensor, *, alpha=1):
                            (OverflowError, (4, 5), 0, BOTH, 10**400),
                            (TypeError, (4, 5), 0, BOTH, "1"), (IndexError, (4, 5), 0, ROWS, 1),
                            (IndexError, (4, 5), 0, np.array([4]), 1),
-                           (IndexError, (4, 5), 2, BOTH, 1)), checks_values=True)
+                           (IndexError, (4, 5), 2, BOTH, 1)), checks_values=True, complex=True)
 def index_fill(input: Tensor, dim, index: Tensor, value):
     """A copy of `input` with a number, or a 0-d tensor, at the positions of `index`, a vector.
 
@@ -227,7 +227,7 @@ def written_at(name, input, dim, index, src, adds):
     reference=lambda x, src, dim, index, adds: (added_elements if adds else put_elements)(
         x, dim, index, src),
     samples=given_pairs(((3, 4), (2, 3), 0, MEETING, True), ((3, 4), (2, 3), 0, MEETING, False),
-                        ((2, 3), (2, 3), 1, ROWS, False)), checks_values=True)
+                        ((2, 3), (2, 3), 1, ROWS, False)), checks_values=True, complex=True)
 def scattered(input: Tensor, src: Tensor, dim, index, adds):
     """`input` with the elements of `src` put, or added, at positions along a dim: see `scatter`."""
     return written_along(input, src, dim, index, adds)
@@ -252,7 +252,8 @@ def scattered_vjp_src(g, input_shape, dim, index, adds):
 
 @composite(tensors=("input", "index", "src"), inplace=True, reference=put_elements,
            samples=with_sources(*ELEMENTS),
-           errors=refusals(*BAD_ELEMENTS, (TypeError, (4,), 0, FIRST, "1")), checks_values=True)
+           errors=refusals(*BAD_ELEMENTS, (TypeError, (4,), 0, FIRST, "1")), checks_values=True,
+           complex=True)
 def scatter(input: Tensor, dim, index: Tensor, src=None, *, value=None, reduce=None):
     """A copy of `input` with out[index[i][j]][j] = src[i][j] for dim 0, and so on.
 
@@ -296,7 +297,7 @@ def combined(input, dim, index, src, reduce):
 @composite(tensors=("input", "index", "src"), inplace=True,
            reference=added_elements, errors=refusals(*BAD_ELEMENTS), tolerance="reduction",
            samples=with_sources(*ELEMENTS, ((4, 5), 0, MEETING, (2, 3))), checks_values=True,
-           rounds_once=False)
+           rounds_once=False, complex=True)
 def scatter_add(input: Tensor, dim, index: Tensor, src: Tensor):
     """A copy of `input` with src[i][j] added to out[index[i][j]][j] for dim 0, and so on.
 

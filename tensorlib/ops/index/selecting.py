@@ -17,7 +17,7 @@ WHOLE = slice(None)
            samples=given(((2, 3), 1, -1), ((2, 3), 0, 1), ((4,), 0, 2), ((2, 1, 3), -2, 0)),
            errors=refusals((IndexError, (2, 3), 0, 2), (IndexError, (2, 3), 2, 0),
                            (IndexError, (), 0, 0), (TypeError, (2, 3), 0, True),
-                           (TypeError, (2, 3), 0, slice(1))), view="maybe")
+                           (TypeError, (2, 3), 0, slice(1))), view="maybe", complex=True)
 def select(input: Tensor, dim, index):
     """`input` at one index of a dim, which goes away, as a view.
 
@@ -47,7 +47,8 @@ def is_place(index):
            samples=given(((2, 3), np.array([0, 5, -1])), ((4,), np.array([[1], [3]])),
                          ((3,), np.array(2))),
            errors=refusals((IndexError, (2, 3), np.array([6])),
-                           (RuntimeError, (2, 3), np.array([0.0]))), checks_values=True)
+                           (RuntimeError, (2, 3), np.array([0.0]))), checks_values=True,
+                           complex=True)
 def take(input, index: Tensor):
     """The elements of `input`, seen as a vector, at the positions of `index`.
 
@@ -64,7 +65,7 @@ def take(input, index: Tensor):
 
 
 @composite(reference=np.argwhere, samples=given(((2, 3),), ((4,),)), differentiable=False,
-           sized_by_values=True)
+           sized_by_values=True, complex=True)
 def argwhere(input):
     """The positions of the elements that are not zero, a row each: `nonzero` by another name."""
     return input.nonzero()

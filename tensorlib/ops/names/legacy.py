@@ -15,7 +15,7 @@ empty_like = FUNCTIONS["empty_like"]
 
 @composite(tensors=("input",), method=False, reference=lambda x, value: np.full_like(x, value),
            samples=given(((2, 3), 2), ((), 1), ((0, 2), 3)),
-           errors=refusals((RuntimeError, (2,), np.ones(2))))
+           errors=refusals((RuntimeError, (2,), np.ones(2))), complex=True)
 def fill(input: Tensor, value):
     """A copy of `input` whose elements are all `value`, a number or a tensor without dims.
 

@@ -11,7 +11,8 @@ add = FUNCTIONS["add"]
 
 @composite(differentiable=False, reference=lambda x: bool(x.any()),
            samples=given(((),), ((1,),), ((1, 1),)),
-           errors=refusals((RuntimeError, (2,)), (RuntimeError, (0,))), reads_values=True)
+           errors=refusals((RuntimeError, (2,)), (RuntimeError, (0,))), reads_values=True,
+           complex=True)
 def is_nonzero(input: Tensor) -> bool:
     """Whether the only element of `input` is not 0. Raises: RuntimeError for others than one."""
     if input.numel() != 1:
@@ -20,31 +21,32 @@ def is_nonzero(input: Tensor) -> bool:
 
 
 @composite(differentiable=False, reference=lambda x, y: x.shape == y.shape,
-           samples=given_pairs(((2, 3), (2, 3)), ((2,), (1,)), ((), ())))
+           samples=given_pairs(((2, 3), (2, 3)), ((2,), (1,)), ((), ())), complex=True)
 def is_same_size(input, other: Tensor) -> bool:
     """Whether both tensors have one shape."""
     return input.shape == other.shape
 
 
-@composite(differentiable=False, reference=lambda x: x.dtype.kind in "if", samples=reals(-2, 2))
+@composite(differentiable=False, reference=lambda x: x.dtype.kind in "ifc", samples=reals(-2, 2),
+           complex=True)
 def is_signed(input: Tensor) -> bool:
     """Whether the dtype of `input` has negative numbers."""
     return input.dtype.is_signed
 
 
-@composite(differentiable=False, reference=lambda x: False, samples=reals(-2, 2))
+@composite(differentiable=False, reference=lambda x: False, samples=reals(-2, 2), complex=True)
 def is_conj(input: Tensor) -> bool:
-    """False: there are no complex tensors, whose conjugation could wait."""
+    """False: `conj` gives values, and no tensor's conjugation waits."""
     return False
 
 
-@composite(differentiable=False, reference=lambda x: False, samples=reals(-2, 2))
+@composite(differentiable=False, reference=lambda x: False, samples=reals(-2, 2), complex=True)
 def is_neg(input: Tensor) -> bool:
     """False: no tensor's negation waits."""
     return False
 
 
-@composite(differentiable=False, reference=lambda x: -1, samples=reals(-2, 2))
+@composite(differentiable=False, reference=lambda x: -1, samples=reals(-2, 2), complex=True)
 def get_device(input: Tensor) -> int:
     """-1, as PyTorch says for the CPU."""
     return -1

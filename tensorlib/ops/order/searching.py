@@ -11,7 +11,7 @@ from tensorlib._core.index.gather import check_positions
 from tensorlib._core.interpreters.foreign import is_tensor, runs_in_parts
 from tensorlib._core.reduce.search import insertion_places
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.ops.arguments import refuse_bools
+from tensorlib.ops.arguments import refuse_bools, refuse_complex
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.foreign import within_memory
 from tensorlib.ops.late import declared
@@ -54,6 +54,7 @@ def unique(input: Tensor, sorted=True, return_inverse=False, return_counts=False
     >>> tensorlib.tensor([3, 1, 3]).unique(return_counts=True)
     (tensor([1, 3]), tensor([1, 2]))
     """
+    refuse_complex("unique", input)
     array = numbers(input)
     check_room("unique", input.numel(), input.itemsize)
     if dim is None:
@@ -145,7 +146,8 @@ def runs_of(x, return_inverse=False, return_counts=False, dim=None):
            samples=given(((5,), True, True), ((2, 3), True, True), ((3, 2), True, True, 0),
                          ((), True, True), ((0,), True, True)),
            errors=refusals((IndexError, (2,), False, False, 1),
-                           (RuntimeError, (0, 2), False, False, 1)), sized_by_values=True)
+                           (RuntimeError, (0, 2), False, False, 1)), sized_by_values=True,
+                           complex=True)
 def unique_consecutive(input: Tensor, return_inverse=False, return_counts=False, dim=None):
     """The elements without those equal to the one before; or the slices along `dim`.
 
@@ -290,7 +292,8 @@ def members_of(rng):
 
 
 @composite(tensors=("elements", "test_elements"), differentiable=False, method=False, out=True,
-           takes="integer floating", reference=np.isin, samples=members_of, reads_values=True)
+           takes="integer floating", reference=np.isin, samples=members_of, reads_values=True,
+           complex=True)
 def isin(elements, test_elements, *, assume_unique=False, invert=False):
     """Whether each of `elements` is one of `test_elements`, or with `invert` is none of them.
 

@@ -40,12 +40,13 @@ def check_factors(name, terms, **factors):
     """Raises RuntimeError for a factor that is a float where all that is added are integers."""
     for argument, factor in factors.items():
         if isinstance(factor, float) and not any(
-                isinstance(x, float) or getattr(x, "is_floating_point", bool)() for x in terms):
+                isinstance(x, (float, complex)) or getattr(x, "is_floating_point", bool)()
+                or getattr(x, "is_complex", bool)() for x in terms):
             raise RuntimeError(f"{name}: for integral input tensors, argument {argument} must not "
                                f"be a floating point number, got {factor}")
 
 
-@elementwise(reference=np.add, samples=pairs(), edges=EDGES, convert=scaled)
+@elementwise(reference=np.add, samples=pairs(), edges=EDGES, convert=scaled, complex=True)
 def add(input, other):
     """Sum of the elements of both, with broadcasting.
 
@@ -64,7 +65,7 @@ def add_deriv_other():
 
 
 @elementwise(reference=np.subtract, samples=pairs(), edges=EDGES, takes="integer floating",
-             convert=scaled_down)
+             convert=scaled_down, complex=True)
 def sub(input, other):
     """Difference of the elements of both, with broadcasting.
 
@@ -82,7 +83,7 @@ def sub_deriv_other():
     return -1
 
 
-@elementwise(reference=np.multiply, samples=pairs(), edges=EDGES)
+@elementwise(reference=np.multiply, samples=pairs(), edges=EDGES, complex=True)
 def mul(input, other):
     """Product of the elements of both, with broadcasting."""
 
@@ -108,7 +109,7 @@ def rounded(input, other, *, rounding_mode=None):
 
 
 @elementwise(reference=np.divide, samples=pairs(other_low=0.5), edges=EDGES, to_float=True,
-             convert=rounded)
+             convert=rounded, complex=True)
 def div(input, other):
     """Quotient of the elements of both, with broadcasting.
 
@@ -206,7 +207,7 @@ def fmod_deriv_other(input, other):
 
 
 @elementwise(reference=np.power, samples=pairs(low=0.3, other_low=-2.0), edges=EDGES,
-             refuses="negative", takes="integer floating")
+             refuses="negative", takes="integer floating", complex=True)
 def pow(input, exponent):
     """`input` to the power of `exponent`, with broadcasting.
 
@@ -226,9 +227,9 @@ def pow_deriv_input(input, exponent):
 
 
 @pow.deriv("exponent")
-def pow_deriv_exponent(input, exponent, out):
+def pow_deriv_exponent(input, out):
     """out * log(input), and 0 where 0 is raised to a power that is not negative."""
-    return (out * input.log()).where((input != 0).logical_or(exponent < 0), out * 0)
+    return (out * input.log()).where((input != 0).logical_or(out.isinf()), out * 0)
 
 
 @elementwise(reference=np.arctan2, samples=pairs(low=0.3), edges=EDGES, to_float=True)
@@ -373,7 +374,8 @@ def fmin_deriv_other(g, input, other):
 
 
 @elementwise(reference=lambda x, other: np.where(x == 0, x, x * other), samples=pairs(low=0.3),
-             edges=EDGES, signed_zeros=False, takes="floating", public=False, method=False)
+             edges=EDGES, signed_zeros=False, takes="floating", public=False, method=False,
+             complex=True)
 def zmul(input, other):
     """input * other, but 0 where `input` is 0: a gradient times an infinite or NaN derivative."""
 
@@ -391,7 +393,8 @@ def zmul_deriv_other(input):
 # ---- sums with a product or a quotient -----------------------------------------------------------
 
 @elementwise(kernel="addcmul", reference=lambda x, a, b: x + a * b, samples=three_reals(),
-             edges=EDGES, takes="integer floating", tolerance="product", public=False, method=False)
+             edges=EDGES, takes="integer floating", tolerance="product", public=False, method=False,
+             complex=True)
 def add_product(input, factor, other):
     """input + factor * other in one pass, with broadcasting: see `add` and `addcmul`."""
 
@@ -412,7 +415,8 @@ def add_product_deriv_other(factor):
 
 
 @elementwise(kernel="addcdiv", reference=lambda x, a, b: x + a / b, samples=three_reals(low=0.5),
-             edges=EDGES, takes="floating", tolerance="product", public=False, method=False)
+             edges=EDGES, takes="floating", tolerance="product", public=False, method=False,
+             complex=True)
 def add_quotient(input, dividend, other):
     """input + dividend / other in one pass, with broadcasting: see `addcdiv`."""
 

@@ -1,5 +1,9 @@
 """Conversions between dtypes and the methods named after them."""
 
+from warnings import warn
+
+import numpy as np
+
 from tensorlib._core.base.device import META, device as device_type, require_device
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.error_names import type_name
@@ -9,6 +13,11 @@ from tensorlib._core.tensor.meta import NoData
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import FUNCTIONS, op, publish
 from tensorlib.ops.samples import given, refusals
+from tensorlib.ops.shape.parts import real_of
+
+
+class ComplexWarning(UserWarning, np.exceptions.ComplexWarning):
+    """A cast that loses imaginary parts: PyTorch's warning for it, and NumPy's."""
 
 
 def target_dtype(self: Tensor, *args, dtype=None, device=None, copy=False, non_blocking=False,
@@ -84,7 +93,11 @@ def to(input: Tensor, dtype, copy=False):
     The tensor itself if nothing changes, unless `copy`. Raises: RuntimeError for other devices,
     TypeError for what is no dtype.
     """
-    return views.to_dtype(input, dtype, copy)
+    out = views.to_dtype(input, dtype, copy)
+    if input.is_complex() and not out.is_complex() and out.dtype.name != "bool":
+        warn("to: casting complex values to real discards the imaginary part; x.real is a view of "
+             "the other one", ComplexWarning, stacklevel=2)
+    return out
 
 
 cast = to.canonical
@@ -92,7 +105,8 @@ cast = to.canonical
 
 @to.vjp("input")
 def to_vjp(g, input_dtype):
-    return cast(g, input_dtype)
+    """A real tensor gets the real part, which loses nothing that it could have."""
+    return cast(g if input_dtype.is_complex else real_of(g), input_dtype)
 
 
 def type_method(name, target, doc):
@@ -107,7 +121,7 @@ def type_method(name, target, doc):
 for _name, _target in {
     "float": "float32", "double": "float64", "half": "float16", "bfloat16": "bfloat16",
     "int": "int32", "long": "int64", "short": "int16", "char": "int8", "byte": "uint8",
-    "bool": "bool",
+    "bool": "bool", "cfloat": "complex64", "cdouble": "complex128",
 }.items():
     type_method(_name, BY_NAME[_target], f"The elements as {_target}.")
 

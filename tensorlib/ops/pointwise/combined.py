@@ -24,7 +24,7 @@ def with_alpha(rng):
 
 
 @composite(reference=lambda x, y, alpha=1: y - alpha * x, takes="integer floating",
-           tolerance="product", samples=with_alpha)
+           tolerance="product", samples=with_alpha, complex=True)
 def rsub(input, other, *, alpha=1):
     """other - alpha * input, with broadcasting: `sub` with its tensors exchanged.
 
@@ -35,14 +35,14 @@ def rsub(input, other, *, alpha=1):
 
 
 def no_integers(name, input):
-    """Raises RuntimeError for a tensor that is not floating."""
-    if not input.is_floating_point():
+    """Raises RuntimeError for a tensor that is neither floating nor complex."""
+    if not (input.is_floating_point() or input.is_complex()):
         raise RuntimeError(f"{name}: expects floating-point tensors, got {input.dtype}")
 
 
 @composite(out=True, reference=lambda x, a, b, value=1: x + value * a * b,
            takes="integer floating", between="value", tolerance="product", inplace=True,
-           samples=three_reals(value=2))
+           samples=three_reals(value=2), complex=True)
 def addcmul(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
     """input + value * tensor1 * tensor2, with broadcasting.
 
@@ -55,19 +55,21 @@ def addcmul(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
     """
     refuse_bools("addcmul", input, RuntimeError)
     check_factors("addcmul", (input, tensor1, tensor2), value=value)
-    return add_product(input, tensor1 if value == 1 else mul(tensor1, value), tensor2)
+    tensor1 = tensor1 if value == 1 else mul(tensor1, value)
+    return add_product(input, tensor1, tensor2)
 
 
 @composite(out=True, reference=lambda x, a, b, value=1: x + value * a / b, takes="floating",
            between="value", tolerance="product", inplace=True,
-           samples=three_reals(low=0.5, value=2))
+           samples=three_reals(low=0.5, value=2), complex=True)
 def addcdiv(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
     """input + value * tensor1 / tensor2, with broadcasting.
 
     Raises: RuntimeError for integers and for shapes that do not broadcast.
     """
     no_integers("addcdiv", input)
-    return add_quotient(input, tensor1 if value == 1 else mul(tensor1, value), tensor2)
+    tensor1 = tensor1 if value == 1 else mul(tensor1, value)
+    return add_quotient(input, tensor1, tensor2)
 
 
 def between(input: Tensor, end: Tensor, weight):
@@ -87,7 +89,7 @@ def nearer_end(input, end, weight):
 
 
 @elementwise(reference=nearer_end, samples=three_reals(), edges=EDGES, takes="floating",
-             signed_zeros=False, tolerance="product", convert=between)
+             signed_zeros=False, tolerance="product", convert=between, complex=True)
 def lerp(input, end, weight):
     """input + weight * (end - input), for a number or a tensor `weight`, with broadcasting.
 

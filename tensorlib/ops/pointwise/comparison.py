@@ -16,7 +16,7 @@ inf = float("inf")
 
 # ---- comparisons ---------------------------------------------------------------------------------
 
-@elementwise(reference=np.equal, samples=pairs(), edges=EDGES, differentiable=False)
+@elementwise(reference=np.equal, samples=pairs(), edges=EDGES, differentiable=False, complex=True)
 def eq(input, other):
     """Whether the elements of both are equal, as bool."""
 
@@ -35,7 +35,8 @@ def contains(self, element):
 attach("_contains", contains)
 
 
-@elementwise(reference=np.not_equal, samples=pairs(), edges=EDGES, differentiable=False)
+@elementwise(reference=np.not_equal, samples=pairs(), edges=EDGES, differentiable=False,
+             complex=True)
 def ne(input, other):
     """Whether the elements of both differ, as bool."""
 
@@ -63,25 +64,25 @@ def ge(input, other):
 # ---- logic ---------------------------------------------------------------------------------------
 
 @elementwise(reference=np.logical_and, samples=booleans(2), edges=EDGES,
-             differentiable=False)
+             differentiable=False, complex=True)
 def logical_and(input, other):
     """Whether the elements of both are true (not zero), as bool."""
 
 
 @elementwise(reference=np.logical_or, samples=booleans(2), edges=EDGES,
-             differentiable=False)
+             differentiable=False, complex=True)
 def logical_or(input, other):
     """Whether an element of either is true (not zero), as bool."""
 
 
 @elementwise(reference=np.logical_xor, samples=booleans(2), edges=EDGES,
-             differentiable=False)
+             differentiable=False, complex=True)
 def logical_xor(input, other):
     """Whether exactly one of the elements is true (not zero), as bool."""
 
 
 @elementwise(reference=np.logical_not, samples=booleans(1), edges=EDGES,
-             differentiable=False)
+             differentiable=False, complex=True)
 def logical_not(input):
     """Whether each element is false (zero), as bool."""
 
@@ -139,7 +140,7 @@ def places_of_true(condition):
 
 
 @elementwise(reference=np.where, samples=triples(boolean=True), edges=EDGES,
-             boolean=("condition",), convert=both_or_places, method=False)
+             boolean=("condition",), convert=both_or_places, method=False, complex=True)
 def where(condition, input, other):
     """`input` where the condition holds, else `other`, with broadcasting.
 
@@ -180,7 +181,7 @@ def with_no_slope(value, *of):
 
 
 LIMITS = {dtype: (np.iinfo(name).min, np.iinfo(name).max) for name, dtype in BY_NAME.items()
-          if name != "bool" and not dtype.is_floating_point}
+          if name != "bool" and not (dtype.is_floating_point or dtype.is_complex)}
 
 
 def check_bounds(name, input, *bounds):
@@ -307,7 +308,7 @@ def near_pairs(*options):
 
 
 @composite(reference=np.isclose, differentiable=False,
-           samples=near_pairs({"rtol": 2.0}, {"atol": 3.0, "equal_nan": True}))
+           samples=near_pairs({"rtol": 2.0}, {"atol": 3.0, "equal_nan": True}), complex=True)
 def isclose(input, other: Tensor, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Where |input - other| <= atol + rtol * |other|, with broadcasting, as bool.
 
@@ -326,8 +327,9 @@ def isclose(input, other: Tensor, rtol=1e-05, atol=1e-08, equal_nan=False):
                                f"{bound}")
     input, other = input.detach(), other.detach()
     close = input == other
-    if input.is_floating_point() or input.dtype != BY_NAME["bool"] and (rtol or atol):
-        if not input.is_floating_point():        # whose differences may be out of their range
+    inexact = input.is_floating_point() or input.is_complex()
+    if inexact or input.dtype != BY_NAME["bool"] and (rtol or atol):
+        if not inexact:                          # whose differences may be out of their range
             input, other = input.double(), other.double()
         near = (input - other).abs() <= rtol * other.abs() + atol
         close = close.logical_or(near.logical_and(other.isfinite()))
@@ -337,7 +339,8 @@ def isclose(input, other: Tensor, rtol=1e-05, atol=1e-08, equal_nan=False):
 
 
 @composite(reference=np.allclose, differentiable=False,
-           samples=near_pairs({"rtol": 2.0}, {"atol": 3.0, "equal_nan": True}), reads_values=True)
+           samples=near_pairs({"rtol": 2.0}, {"atol": 3.0, "equal_nan": True}), reads_values=True,
+           complex=True)
 def allclose(input, other: Tensor, rtol=1e-05, atol=1e-08, equal_nan=False) -> bool:
     """Whether `isclose` holds for all elements, as a bool.
 
@@ -353,7 +356,7 @@ def unequal_shapes(rng):
 
 
 @composite(reference=np.array_equal, differentiable=False, samples=unequal_shapes,
-           reads_values=True)
+           reads_values=True, complex=True)
 def equal(input, other: Tensor) -> bool:
     """Whether both have one shape and the same elements, as a bool; NaN equals nothing."""
     return input.shape == other.shape and bool((input == other).all())
@@ -366,33 +369,35 @@ def tensors_and_others(rng):
 
 
 @composite(reference=lambda x: isinstance(x, np.ndarray), differentiable=False, method=False,
-           samples=tensors_and_others)
+           samples=tensors_and_others, complex=True)
 def is_tensor(obj) -> bool:
     """Whether `obj` is a Tensor."""
     return isinstance(obj, Tensor)
 
 
 @composite(reference=np.copy, differentiable=False, method=False, samples=reals(-3, 3),
-           view="maybe")
+           view="maybe", complex=True)
 def detach(input):
     """A view of the same elements, outside the graph."""
     return input.detach()
 
 
-@composite(reference=np.iscomplexobj, differentiable=False, method=False, samples=reals(-3, 3))
+@composite(reference=np.iscomplexobj, differentiable=False, method=False, samples=reals(-3, 3),
+           complex=True)
 def is_complex(input) -> bool:
-    """False: no dtype is complex."""
+    """Whether the dtype is a complex one."""
     return input.is_complex()
 
 
 @composite(reference=lambda x: x.dtype.kind == "f", differentiable=False, method=False,
-           samples=reals(-3, 3))
+           samples=reals(-3, 3), complex=True)
 def is_floating_point(input) -> bool:
     """Whether the dtype is a floating one."""
     return input.is_floating_point()
 
 
-@composite(reference=np.size, differentiable=False, method=False, samples=reals(-3, 3))
+@composite(reference=np.size, differentiable=False, method=False, samples=reals(-3, 3),
+           complex=True)
 def numel(input) -> int:
     """The number of elements, as an int."""
     return input.numel()

@@ -8,15 +8,16 @@ import numpy as np
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.create.overwrite import write_result
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.arguments import refuse_complex
 from tensorlib.ops.declare import alias, composite, elementwise, publish
 from tensorlib.ops.late import declared
 from tensorlib.ops.pointwise.arithmetic import EDGES, pow
 from tensorlib.ops.pointwise.comparison import clamp, lt, where
-from tensorlib.ops.pointwise.unary import sign
 from tensorlib.ops.samples import given, integers, pairs, reals, three_reals
 
 inf, nan = float("inf"), float("nan")
-FLOAT64, INT32, BOOL = (BY_NAME[name] for name in ("float64", "int32", "bool"))
+FLOAT64, COMPLEX128, INT32, BOOL = (
+    BY_NAME[name] for name in ("float64", "complex128", "int32", "bool"))
 # The largest number of each floating dtype.
 LARGEST = {"float16": 65504.0, "bfloat16": (2 - 2**-7) * 2.0**127,
            "float32": (2 - 2**-23) * 2.0**127, "float64": (2 - 2**-52) * 2.0**1023}
@@ -25,7 +26,8 @@ Parts = namedtuple("frexp", ("mantissa", "exponent"))
 
 # ---- inverse hyperbolic functions ----------------------------------------------------------------
 
-@elementwise(reference=np.arcsinh, samples=reals(-3, 3), edges=EDGES + (1e-9, 1e30), to_float=True)
+@elementwise(reference=np.arcsinh, samples=reals(-3, 3), edges=EDGES + (1e-9, 1e30), to_float=True,
+             complex=True)
 def asinh(input):
     """The inverse hyperbolic sine of each element."""
 
@@ -35,19 +37,21 @@ def asinh_deriv(input):
     return (input * input + 1).rsqrt()
 
 
-@elementwise(reference=np.arccosh, samples=reals(1.1, 4), edges=EDGES + (1.5, 1e30), to_float=True)
+@elementwise(reference=np.arccosh, samples=reals(1.1, 4), edges=EDGES + (1.5, 1e30), to_float=True,
+             complex=True)
 def acosh(input):
     """The inverse hyperbolic cosine of each element, 0 or more; NaN below 1."""
 
 
 @acosh.deriv
 def acosh_deriv(input):
-    """1 / sqrt(input**2 - 1), as a product that keeps its digits near 1."""
-    return ((input - 1) * (input + 1)).rsqrt()
+    """1 / sqrt(input**2 - 1), by roots of two factors: it keeps its digits near 1, and for complex
+    numbers it has the branch of `acosh`."""
+    return (input - 1).rsqrt() * (input + 1).rsqrt()
 
 
 @elementwise(reference=np.arctanh, samples=reals(-0.9, 0.9), edges=EDGES + (1e-9, 0.5),
-             to_float=True)
+             to_float=True, complex=True)
 def atanh(input):
     """The inverse hyperbolic tangent of each element; NaN outside [-1, 1]."""
 
@@ -110,6 +114,7 @@ def copysign_deriv_other():
 
 def sign_bit(input: Tensor):
     """The `convert` of `signbit`: integers have no -0."""
+    refuse_complex("signbit", input)
     return (input,) if input.is_floating_point() else [lt, input, 0]
 
 
@@ -209,26 +214,31 @@ def ldexp_deriv_other(out):
 
 
 @composite(out=True, samples=pairs(low=0.3, other_low=-2.0), reference=np.float_power,
-           result_dtype=lambda *args: FLOAT64, tolerance="product", tensors=("input", "exponent"))
+           tolerance="product",
+           result_dtype=lambda x, y: COMPLEX128 if x.is_complex() else FLOAT64,
+           tensors=("input", "exponent"),
+           complex=True)
 def float_power(input, exponent):
-    """`input` to the power of `exponent`, with broadcasting, in float64.
+    """`input` to the power of `exponent`, with broadcasting, in float64 or complex128.
 
     >>> tensorlib.float_power(tensorlib.tensor([2, 4]), -1)
     tensor([0.5000, 0.2500], dtype=tensorlib.float64)
     """
-    return pow(input.to(FLOAT64), in_float64(exponent))
+    return pow(in_double(input), in_double(exponent))
 
 
-def in_float64(x):
-    """A tensor in float64, or a number as a float."""
-    return x.to(FLOAT64) if isinstance(x, Tensor) else float(x)
+def in_double(x):
+    """A tensor in float64 or complex128, or a number as one of Python's."""
+    if isinstance(x, Tensor):
+        return x.to(COMPLEX128 if x.is_complex() else FLOAT64)
+    return complex(x) if isinstance(x, complex) else float(x)
 
 
 def float_power_in_place(self, exponent):
     """In-place form of `float_power`. Raises: RuntimeError unless the tensor is of float64."""
     if self.dtype != FLOAT64:
         raise RuntimeError(f"float_power_: the tensor must be of float64, got {self.dtype}")
-    return self.pow_(in_float64(exponent))
+    return self.pow_(in_double(exponent))
 
 
 publish("float_power_", float_power_in_place, float_power_in_place.__doc__, public=False)
@@ -359,12 +369,14 @@ def heaviside(input, values):
 @composite(out=True, differentiable=False, samples=reals(-1, 1), reference=np.isposinf)
 def isposinf(input):
     """Whether each element is infinity, as bool."""
+    refuse_complex("isposinf", input)
     return infinite(input, inf)
 
 
 @composite(out=True, differentiable=False, samples=reals(-1, 1), reference=np.isneginf)
 def isneginf(input):
     """Whether each element is minus infinity, as bool."""
+    refuse_complex("isneginf", input)
     return infinite(input, -inf)
 
 
@@ -374,9 +386,11 @@ def infinite(input, which):
     return x == which if x.is_floating_point() else x.new_zeros(x.shape, dtype=BOOL)
 
 
-@composite(differentiable=False, samples=reals(-1, 1), reference=np.isreal)
+@composite(differentiable=False, samples=reals(-1, 1), reference=np.isreal, complex=True)
 def isreal(input):
-    """True for each element: no dtype is complex."""
+    """Whether each element is real: of imaginary part 0, or of a real dtype."""
+    if input.is_complex():
+        return input.detach().imag == 0
     return input.detach().new_ones(input.shape, dtype=BOOL)
 
 
@@ -387,16 +401,19 @@ def isreal(input):
 @composite(reference=np.deg2rad, out=True, inplace=True, samples=reals(-360, 360))
 def deg2rad(input):
     """Angles in degrees as radians. Units: degrees -> radians."""
+    refuse_complex("deg2rad", input)
     return input * (math.pi / 180)
 
 
 @composite(reference=np.rad2deg, out=True, inplace=True, samples=reals(-7, 7))
 def rad2deg(input):
     """Angles in radians as degrees. Units: radians -> degrees."""
+    refuse_complex("rad2deg", input)
     return input * (180 / math.pi)
 
 
-@composite(reference=np.positive, samples=reals(-2, 2), takes="integer floating", view="maybe")
+@composite(reference=np.positive, samples=reals(-2, 2), takes="integer floating", view="maybe",
+           complex=True)
 def positive(input):
     """`input` itself. Raises: RuntimeError for bools, which have no sign."""
     if input.dtype.name == "bool":
@@ -421,7 +438,7 @@ def finite(input, number, most):
 
 
 @composite(tensors=("input",), out=True, inplace=True, reference=numbers_for,
-           samples=given(((2, 3),), ((4,), 1.0, 2.0, 3.0), ((0,),)))
+           samples=given(((2, 3),), ((4,), 1.0, 2.0, 3.0), ((0,),)), complex=True)
 def nan_to_num(input: Tensor, nan=0.0, posinf=None, neginf=None):
     """`input` with numbers in the place of NaN and of infinities.
 
@@ -442,7 +459,7 @@ def nan_to_num(input: Tensor, nan=0.0, posinf=None, neginf=None):
 
 
 for _name, _function in {
-    "arcsinh": asinh, "arccosh": acosh, "arctanh": atanh, "sgn": sign,
+    "arcsinh": asinh, "arccosh": acosh, "arctanh": atanh,
 }.items():
     alias(_name, _function)
 

@@ -6,7 +6,7 @@ from operator import index as as_int
 import numpy as np
 
 from tensorlib.ops.declare import alias, elementwise
-from tensorlib.ops.samples import reals
+from tensorlib.ops.samples import in_complex, reals
 
 inf, nan = float("inf"), float("nan")
 EDGES = (0.0, -0.0, 1.0, -1.0, inf, -inf, nan)
@@ -14,7 +14,8 @@ EDGES = (0.0, -0.0, 1.0, -1.0, inf, -inf, nan)
 
 # ---- sign and size -------------------------------------------------------------------------------
 
-@elementwise(reference=np.negative, samples=reals(-3, 3), edges=EDGES, takes="integer floating")
+@elementwise(reference=np.negative, samples=reals(-3, 3), edges=EDGES, takes="integer floating",
+             complex=True)
 def neg(input):
     """The negative of each element."""
 
@@ -24,17 +25,29 @@ def neg_deriv():
     return -1
 
 
-@elementwise(reference=np.abs, samples=reals(0.1, 3), edges=EDGES, takes="integer floating")
+@elementwise(reference=np.abs, samples=reals(0.1, 3), edges=EDGES, takes="integer floating",
+             complex=True)
 def abs(input):
-    """The absolute value of each element.
+    """The absolute value of each element, real also for complex ones.
 
-    Gradient: sign(input), so 0 at 0.
+    Gradient: sgn(input), so 0 at 0.
     """
 
 
 @abs.deriv
 def abs_deriv(input):
-    return input.sign()
+    return input.sgn().conj()
+
+
+@elementwise(reference=np.conjugate, kernel="conj", samples=in_complex(reals(-3, 3)),
+             takes="", public=False, method=False, complex=True)
+def conjugated(input):
+    """The conjugates of complex numbers: see `conj`."""
+
+
+@conjugated.deriv
+def conjugated_deriv(g):
+    return g.conj()
 
 
 @elementwise(reference=lambda x: x if x.dtype == bool else np.where(np.isnan(x), 0, np.sign(x)),
@@ -53,7 +66,7 @@ def sign_deriv():
 
 # ---- powers --------------------------------------------------------------------------------------
 
-@elementwise(reference=np.sqrt, samples=reals(0.1, 4), edges=EDGES, to_float=True)
+@elementwise(reference=np.sqrt, samples=reals(0.1, 4), edges=EDGES, to_float=True, complex=True)
 def sqrt(input):
     """The square root of each element; NaN for negative ones.
 
@@ -67,7 +80,7 @@ def sqrt_deriv(out):
 
 
 @elementwise(reference=lambda x: 1 / np.sqrt(x), samples=reals(0.1, 4), edges=(1.0, 4.0, inf, nan),
-             to_float=True)
+             to_float=True, complex=True)
 def rsqrt(input):
     """The reciprocal of the square root of each element."""
 
@@ -77,7 +90,8 @@ def rsqrt_deriv(out):
     return -0.5 * (out * out * out)
 
 
-@elementwise(reference=np.square, samples=reals(-3, 3), edges=EDGES, takes="integer floating")
+@elementwise(reference=np.square, samples=reals(-3, 3), edges=EDGES, takes="integer floating",
+             complex=True)
 def square(input):
     """The square of each element."""
 
@@ -87,8 +101,8 @@ def square_deriv(input):
     return 2 * input
 
 
-@elementwise(reference=lambda x: 1 / x, samples=reals(0.2, 3), edges=(1.0, -1.0, inf, nan),
-             to_float=True)
+@elementwise(reference=lambda x: 1 / x, ufuncs=(np.reciprocal,), samples=reals(0.2, 3),
+             edges=(1.0, -1.0, inf, nan), to_float=True, complex=True)
 def reciprocal(input):
     """One over each element."""
 
@@ -100,7 +114,8 @@ def reciprocal_deriv(out):
 
 # ---- exponentials and logarithms -----------------------------------------------------------------
 
-@elementwise(reference=np.exp, samples=reals(-3, 3), edges=EDGES + (89.0, -104.0), to_float=True)
+@elementwise(reference=np.exp, samples=reals(-3, 3), edges=EDGES + (89.0, -104.0), to_float=True,
+             complex=True)
 def exp(input):
     """e to the power of each element.
 
@@ -114,7 +129,8 @@ def exp_deriv(out):
     return out
 
 
-@elementwise(reference=np.expm1, samples=reals(-3, 3), edges=EDGES + (1e-9,), to_float=True)
+@elementwise(reference=np.expm1, samples=reals(-3, 3), edges=EDGES + (1e-9,), to_float=True,
+             complex=True)
 def expm1(input):
     """e to the power of each element, minus 1; exact for small elements.
 
@@ -128,7 +144,7 @@ def expm1_deriv(out):
     return out + 1
 
 
-@elementwise(reference=np.exp2, samples=reals(-3, 3), edges=EDGES, to_float=True)
+@elementwise(reference=np.exp2, samples=reals(-3, 3), edges=EDGES, to_float=True, complex=True)
 def exp2(input):
     """2 to the power of each element."""
 
@@ -138,7 +154,7 @@ def exp2_deriv(out):
     return out * 0.6931471805599453
 
 
-@elementwise(reference=np.log, samples=reals(0.1, 4), edges=EDGES, to_float=True)
+@elementwise(reference=np.log, samples=reals(0.1, 4), edges=EDGES, to_float=True, complex=True)
 def log(input):
     """The natural logarithm of each element; -inf at 0, NaN below.
 
@@ -151,7 +167,8 @@ def log_deriv(input):
     return 1 / input
 
 
-@elementwise(reference=np.log1p, samples=reals(-0.5, 3), edges=EDGES + (1e-9,), to_float=True)
+@elementwise(reference=np.log1p, samples=reals(-0.5, 3), edges=EDGES + (1e-9,), to_float=True,
+             complex=True)
 def log1p(input):
     """The natural logarithm of 1 + each element; exact for small elements."""
 
@@ -161,7 +178,7 @@ def log1p_deriv(input):
     return 1 / (input + 1)
 
 
-@elementwise(reference=np.log2, samples=reals(0.1, 4), edges=EDGES, to_float=True)
+@elementwise(reference=np.log2, samples=reals(0.1, 4), edges=EDGES, to_float=True, complex=True)
 def log2(input):
     """The base-2 logarithm of each element.
 
@@ -174,7 +191,7 @@ def log2_deriv(input):
     return 1 / (input * 0.6931471805599453)
 
 
-@elementwise(reference=np.log10, samples=reals(0.1, 4), edges=EDGES, to_float=True)
+@elementwise(reference=np.log10, samples=reals(0.1, 4), edges=EDGES, to_float=True, complex=True)
 def log10(input):
     """The base-10 logarithm of each element."""
 
@@ -186,7 +203,8 @@ def log10_deriv(input):
 
 # ---- trigonometry --------------------------------------------------------------------------------
 
-@elementwise(reference=np.sin, samples=reals(-4, 4), edges=EDGES + (1e5, 1e22), to_float=True)
+@elementwise(reference=np.sin, samples=reals(-4, 4), edges=EDGES + (1e5, 1e22), to_float=True,
+             complex=True)
 def sin(input):
     """The sine of each element.
 
@@ -202,7 +220,8 @@ def sin_deriv(input):
     return input.cos()
 
 
-@elementwise(reference=np.cos, samples=reals(-4, 4), edges=EDGES + (1e5, 1e22), to_float=True)
+@elementwise(reference=np.cos, samples=reals(-4, 4), edges=EDGES + (1e5, 1e22), to_float=True,
+             complex=True)
 def cos(input):
     """The cosine of each element.
 
@@ -217,7 +236,8 @@ def cos_deriv(input):
     return -input.sin()
 
 
-@elementwise(reference=np.tan, samples=reals(-1.2, 1.2), edges=EDGES + (1e5,), to_float=True)
+@elementwise(reference=np.tan, samples=reals(-1.2, 1.2), edges=EDGES + (1e5,), to_float=True,
+             complex=True)
 def tan(input):
     """The tangent of each element.
 
@@ -232,7 +252,8 @@ def tan_deriv(out):
     return out * out + 1
 
 
-@elementwise(reference=np.arcsin, samples=reals(-0.9, 0.9), edges=EDGES, to_float=True)
+@elementwise(reference=np.arcsin, samples=reals(-0.9, 0.9), edges=EDGES, to_float=True,
+             complex=True)
 def asin(input):
     """The arcsine of each element, in [-pi/2, pi/2]; NaN outside [-1, 1].
 
@@ -246,7 +267,8 @@ def asin_deriv(input):
     return ((1 - input) * (1 + input)).rsqrt()
 
 
-@elementwise(reference=np.arccos, samples=reals(-0.9, 0.9), edges=EDGES, to_float=True)
+@elementwise(reference=np.arccos, samples=reals(-0.9, 0.9), edges=EDGES, to_float=True,
+             complex=True)
 def acos(input):
     """The arccosine of each element, in [0, pi]; NaN outside [-1, 1].
 
@@ -260,7 +282,7 @@ def acos_deriv(input):
     return -((1 - input) * (1 + input)).rsqrt()
 
 
-@elementwise(reference=np.arctan, samples=reals(-3, 3), edges=EDGES, to_float=True)
+@elementwise(reference=np.arctan, samples=reals(-3, 3), edges=EDGES, to_float=True, complex=True)
 def atan(input):
     """The arctangent of each element, in [-pi/2, pi/2].
 
@@ -277,7 +299,7 @@ def atan_deriv(input):
 
 # ---- hyperbolic functions, activations, error functions ------------------------------------------
 
-@elementwise(reference=np.sinh, samples=reals(-3, 3), edges=EDGES, to_float=True)
+@elementwise(reference=np.sinh, samples=reals(-3, 3), edges=EDGES, to_float=True, complex=True)
 def sinh(input):
     """The hyperbolic sine of each element."""
 
@@ -287,7 +309,7 @@ def sinh_deriv(input):
     return input.cosh()
 
 
-@elementwise(reference=np.cosh, samples=reals(-3, 3), edges=EDGES, to_float=True)
+@elementwise(reference=np.cosh, samples=reals(-3, 3), edges=EDGES, to_float=True, complex=True)
 def cosh(input):
     """The hyperbolic cosine of each element."""
 
@@ -297,7 +319,8 @@ def cosh_deriv(input):
     return input.sinh()
 
 
-@elementwise(reference=np.tanh, samples=reals(-3, 3), edges=EDGES + (1e4, 1e-9), to_float=True)
+@elementwise(reference=np.tanh, samples=reals(-3, 3), edges=EDGES + (1e4, 1e-9), to_float=True,
+             complex=True)
 def tanh(input):
     """The hyperbolic tangent of each element."""
 
@@ -308,7 +331,7 @@ def tanh_deriv(out):
 
 
 @elementwise(reference=lambda x: 0.5 * (1 + np.tanh(0.5 * x)), samples=reals(-4, 4),
-             edges=EDGES + (1e4,), to_float=True)
+             edges=EDGES + (1e4,), to_float=True, complex=True)
 def sigmoid(input):
     """1 / (1 + exp(-input)) for each element."""
 
@@ -437,19 +460,19 @@ def rounding_deriv():
 # ---- predicates ----------------------------------------------------------------------------------
 
 @elementwise(reference=np.isnan, samples=reals(-1, 1), edges=EDGES, differentiable=False,
-             inplace=False)
+             inplace=False, complex=True)
 def isnan(input):
     """Whether each element is NaN, as bool."""
 
 
 @elementwise(reference=np.isinf, samples=reals(-1, 1), edges=EDGES, differentiable=False,
-             inplace=False)
+             inplace=False, complex=True)
 def isinf(input):
     """Whether each element is infinite, as bool."""
 
 
 @elementwise(reference=np.isfinite, samples=reals(-1, 1), edges=EDGES, differentiable=False,
-             inplace=False)
+             inplace=False, complex=True)
 def isfinite(input):
     """Whether each element is neither infinite nor NaN, as bool."""
 

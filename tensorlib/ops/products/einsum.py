@@ -323,7 +323,7 @@ def refused_equations(*cases):
            errors=refused_equations(("ij,jk", (2, 3), (2, 3)), ("ij", (2,)), ("ij,jk", (2, 3)),
                                     ("i1", (2, 2)), ("i->j", (2,)), ("i.j", (2, 2)),
                                     ("i->ii", (2,)), ("i...j...", (2, 2)), ("ii->i", (3, 1))),
-           view="maybe")
+           view="maybe", complex=True)
 def einsum(equation, *operands: Tensors):
     """The sum of products of operands over letters of their dims: Einstein's convention.
 

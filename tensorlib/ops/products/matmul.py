@@ -39,7 +39,7 @@ def product_multiplications(inputs, result):
     takes="integer floating",
     samples=products(*MATRICES, *MATRIX_VECTOR, *VECTORS, *BATCHES, *MIXED),
     errors=wrong(((2, 3), (2, 3)), ((), (3,)), ((3,), (2,)), ((2, 2, 3), (3, 3, 2))), packs=True,
-    multiplications=product_multiplications)
+    multiplications=product_multiplications, complex=True)
 def matmul(input: Tensor, other: Tensor):
     """Matrix product over the last two dims: `input @ other`.
 
@@ -55,7 +55,7 @@ def matmul(input: Tensor, other: Tensor):
 @op(multilinear=True, maker=make_product(2, 2, "mat2"), out=True, reference=np.matmul,
     takes="integer floating", samples=products(*MATRICES),
     errors=wrong(((2, 3), (2, 3)), ((2, 3), (3,))), packs=True,
-    multiplications=product_multiplications)
+    multiplications=product_multiplications, complex=True)
 def mm(input: Tensor, other: Tensor):
     """Product of two matrices.
 
@@ -67,7 +67,8 @@ def mm(input: Tensor, other: Tensor):
 
 @op(multilinear=True, maker=make_product(2, 1, "vec"), out=True, reference=np.matmul,
     takes="integer floating", samples=products(*MATRIX_VECTOR),
-    errors=wrong(((2, 3), (2,)), ((3,), (3,))), multiplications=product_multiplications)
+    errors=wrong(((2, 3), (2,)), ((3,), (3,))), multiplications=product_multiplications,
+    complex=True)
 def mv(input: Tensor, other: Tensor):
     """Product of a matrix and a vector.
 
@@ -79,7 +80,8 @@ def mv(input: Tensor, other: Tensor):
 
 @op(multilinear=True, maker=make_product(1, 1, "tensor"), out=True, reference=np.dot,
     takes="integer floating", samples=products(*VECTORS),
-    errors=wrong(((3,), (4,)), ((2, 3), (3,))), multiplications=product_multiplications)
+    errors=wrong(((3,), (4,)), ((2, 3), (3,))), multiplications=product_multiplications,
+    complex=True)
 def dot(input: Tensor, other: Tensor):
     """Inner product of two vectors.
 
@@ -92,7 +94,7 @@ def dot(input: Tensor, other: Tensor):
 @op(multilinear=True, maker=make_product(3, 3, "mat2"), out=True, reference=np.matmul,
     takes="integer floating", samples=products(*BATCHES),
     errors=wrong(((5, 2, 3), (4, 3, 4)), ((2, 3), (3, 4))),
-    multiplications=product_multiplications)
+    multiplications=product_multiplications, complex=True)
 def bmm(input: Tensor, other: Tensor):
     """Products of two batches of matrices, pair by pair.
 
@@ -109,13 +111,20 @@ for _product in (matmul, mm, mv, dot, bmm):
     _product.vjp("input")(product.grad_of_left)
     _product.vjp("other")(product.grad_of_right)
 
-alias("vdot", dot)
+@composite(reference=np.vdot, samples=products(*VECTORS), takes="integer floating", out=True,
+           complex=True, tolerance="product")
+def vdot(input, other: Tensor):
+    """Inner product of two vectors, of which the first is conjugated.
+
+    Shapes: (K,), (K,) -> (). Raises: as `dot`.
+    """
+    return dot(input.conj() if input.is_complex() else input, other)
 
 
 # ---- products made of operations -----------------------------------------------------------------
 
 @composite(reference=np.outer, samples=products(((3,), (4,)), ((0,), (4,))),
-           errors=wrong(((2, 3), (4,))))
+           errors=wrong(((2, 3), (4,))), complex=True)
 def outer(input, vec2: Tensor, *, out=None):
     """Every product of an element of one vector with one of another.
 
@@ -135,7 +144,7 @@ def outer(input, vec2: Tensor, *, out=None):
 
 @composite(reference=np.inner, out=True, takes="integer floating",
            errors=wrong(((2, 3), (4, 2))),
-           samples=products(*VECTORS, ((2, 3), (4, 3)), ((2, 3), (3,)), ((), (3,))))
+           samples=products(*VECTORS, ((2, 3), (4, 3)), ((2, 3), (3,)), ((), (3,))), complex=True)
 def inner(input, other: Tensor):
     """Sums of products over the last dim of both; the product where one has no dim.
 
@@ -196,7 +205,7 @@ def scaled_sum(x, a, b, beta=1, alpha=1):
 @composite(reference=scaled_sum, out=True, inplace=True, tolerance="product",
            takes="integer floating",
            samples=with_matrix(((4,), (2, 3), (3, 4)), ((2, 1), (2, 3), (3, 4)),
-                              ((2, 4), (2, 3), (3, 4))))
+                              ((2, 4), (2, 3), (3, 4))), complex=True)
 def addmm(input, mat1: Tensor, mat2: Tensor, *, beta=1, alpha=1):
     """beta * input + alpha * (mat1 @ mat2), with `input` expanded; ignored if beta is 0.
 
@@ -214,7 +223,7 @@ def addmm(input, mat1: Tensor, mat2: Tensor, *, beta=1, alpha=1):
 
 @composite(reference=scaled_sum, out=True, inplace=True, tolerance="product",
            takes="integer floating",
-           samples=with_matrix(((2,), (2, 3), (3,)), ((1,), (2, 3), (3,))))
+           samples=with_matrix(((2,), (2, 3), (3,)), ((1,), (2, 3), (3,))), complex=True)
 def addmv(input, mat: Tensor, vec: Tensor, *, beta=1, alpha=1):
     """beta * input + alpha * (mat @ vec), with `input` expanded; ignored if beta is 0.
 
@@ -228,7 +237,8 @@ def addmv(input, mat: Tensor, vec: Tensor, *, beta=1, alpha=1):
 
 @composite(reference=scaled_sum, out=True, inplace=True, tolerance="product",
            takes="integer floating",
-           samples=with_matrix(((3, 1), (2, 3, 2), (2, 2, 2)), ((2, 3, 2), (2, 3, 2), (2, 2, 2))))
+           samples=with_matrix(((3, 1), (2, 3, 2), (2, 2, 2)), ((2, 3, 2), (2, 3, 2), (2, 2, 2))),
+           complex=True)
 def baddbmm(input, batch1: Tensor, batch2: Tensor, *, beta=1, alpha=1):
     """beta * input + alpha * (batch1 @ batch2), with `input` expanded; ignored if beta is 0.
 

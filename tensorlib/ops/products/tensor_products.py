@@ -37,7 +37,8 @@ def outer_added(x, a, b, beta=1, alpha=1):
 
 @composite(reference=outer_added,
            out=True, inplace=True, tolerance="product",
-           samples=with_matrix(((2, 3), (2,), (3,)), ((3,), (2,), (3,)), ((2, 0), (2,), (0,))))
+           samples=with_matrix(((2, 3), (2,), (3,)), ((3,), (2,), (3,)), ((2, 0), (2,), (0,))),
+           complex=True)
 def addr(input, vec1: Tensor, vec2: Tensor, *, beta=1, alpha=1):
     """beta * input + alpha * outer(vec1, vec2), with `input` expanded; ignored if beta is 0.
 
@@ -57,7 +58,8 @@ def addr(input, vec1: Tensor, vec2: Tensor, *, beta=1, alpha=1):
 @composite(reference=lambda x, a, b, beta=1, alpha=1: (
                beta * x + alpha * (a @ b).sum(0, dtype=a.dtype)),
            out=True, inplace=True, tolerance="product", takes="integer floating",
-           samples=with_matrix(((3, 2), (4, 3, 2), (4, 2, 2)), ((1,), (2, 3, 2), (2, 2, 1))))
+           samples=with_matrix(((3, 2), (4, 3, 2), (4, 2, 2)), ((1,), (2, 3, 2), (2, 2, 1))),
+           complex=True)
 def addbmm(input, batch1: Tensor, batch2: Tensor, *, beta=1, alpha=1):
     """beta * input + alpha * (the sum of the products in the batch), with `input` expanded.
 
@@ -74,7 +76,7 @@ SHORT_ROW = 64      # of `kron`'s second matrix: each is a call of its own where
 
 @composite(reference=np.kron, out=True,
            samples=products(((2, 3), (4, 5)), ((3,), (2,)), ((2,), (3, 2)), ((), (3,)),
-                            ((0, 2), (2, 2))))
+                            ((0, 2), (2, 2))), complex=True)
 def kron(input, other: Tensor):
     """Kronecker product: `other` times each element of `input`, in their places.
 
@@ -107,7 +109,7 @@ def summed_over(a, b, dims=2):
                                ((3, 2), (3,), ((0,), (0,)))),
            errors=refusals((RuntimeError, (2, 3), np.ones((4, 2)), 1),
                            (RuntimeError, (2, 3), np.ones(3), 2),
-                           (RuntimeError, (2, 3), np.ones(3), ((0, 1), (0,)))))
+                           (RuntimeError, (2, 3), np.ones(3), ((0, 1), (0,)))), complex=True)
 def tensordot(a: Tensor, b: Tensor, dims=2):
     """Products of the elements of two tensors, summed over some dims of both.
 
@@ -151,9 +153,9 @@ def one_for_all(x, dims, other, other_dims):
 
 @composite(tensors=("x",), method=False, takes="integer floating", tolerance="reduction",
            reference=lambda x, N=None, increasing=False: np.vander(
-               x if x.dtype.kind == "f" else x.astype(np.int64), N, increasing),
+               x if x.dtype.kind in "fc" else x.astype(np.int64), N, increasing),
            samples=given(((3,),), ((3,), 2, True), ((2,), 0), ((2,), 4)),
-           errors=refusals((RuntimeError, (2, 2)), (RuntimeError, (2,), -1)))
+           errors=refusals((RuntimeError, (2, 2)), (RuntimeError, (2,), -1)), complex=True)
 def vander(x: Tensor, N=None, increasing=False):
     """The matrix of the powers of a vector, the highest or, with `increasing`, the lowest first.
 

@@ -22,7 +22,7 @@ inf = float("inf")
            reference=lambda x, y, p=2: np.linalg.norm((x - y).reshape(-1), p),
            samples=given_pairs(((3,), (3,)), ((2, 3), (3,), 1), ((2, 1), (3,), 3.5),
                                ((4,), (4,), inf)),
-           errors=refusals((RuntimeError, (2, 3), np.ones((3, 2)))))
+           errors=refusals((RuntimeError, (2, 3), np.ones((3, 2)))), complex=True)
 def dist(input, other: Tensor, p=2):
     """The p-norm of the difference of two tensors, which broadcast.
 
@@ -140,7 +140,8 @@ def bounded(x, p, dim, maxnorm):
            reference=bounded,
            samples=given(((3, 4), 2, 0, 2.0), ((2, 3, 2), 1, -1, 1.0), ((2, 2), 3, 1, 100.0)),
            errors=refusals((RuntimeError, (3,), 2, 0, 1.0), (RuntimeError, (2, 2), -1, 0, 1.0),
-                           (RuntimeError, (2, 2), 2, 0, -1.0), (IndexError, (2, 2), 2, 2, 1.0)))
+                           (RuntimeError, (2, 2), 2, 0, -1.0), (IndexError, (2, 2), 2, 2, 1.0)),
+                           complex=True)
 def renorm(input, p, dim: int, maxnorm: float):
     """`input` with each slice along `dim` made smaller where its p-norm is above maxnorm.
 

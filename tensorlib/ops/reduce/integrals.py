@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tensorlib._core.base.dtypes import has_gradients
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.create.creation import plain_number
@@ -24,7 +25,8 @@ def differences(x, n=1, dim=-1):
 
 @composite(tensors=("input",), out=True, reference=differences,
            samples=given(((5,),), ((2, 4), 2), ((3, 2), 1, 0), ((2, 3), 0), ((3,), 5), ((0, 2), 1)),
-           errors=refusals((RuntimeError, ()), (IndexError, (3,), 1, 1), (RuntimeError, (3,), -1)))
+           errors=refusals((RuntimeError, ()), (IndexError, (3,), 1, 1), (RuntimeError, (3,), -1)),
+           complex=True)
 def diff(input: Tensor, n=1, dim=-1, prepend=None, append=None):
     """Differences of neighbours along a dim, taken `n` times; of bools where neighbours differ.
 
@@ -109,7 +111,7 @@ def before(x, dim):
 
 @composite(tensors=("y", "x"), method=False, takes="integer floating", tolerance="reduction",
            reference=lambda y, x: areas_between(y, x).sum(-1) / 2,
-           samples=sampled, errors=BAD_TRAPEZOIDS)
+           samples=sampled, errors=BAD_TRAPEZOIDS, complex=True)
 def trapezoid(y: Tensor, x=None, *, dx=None, dim=-1):
     """The integral along `dim` of a function with the values `y`, by the trapezoidal rule.
 
@@ -135,7 +137,7 @@ alias("trapz", trapezoid, method=False)
 
 @composite(tensors=("y", "x"), method=False, takes="integer floating", tolerance="reduction",
            reference=lambda y, x: areas_between(y, x).cumsum(-1) / 2,
-           samples=sampled, errors=BAD_TRAPEZOIDS)
+           samples=sampled, errors=BAD_TRAPEZOIDS, complex=True)
 def cumulative_trapezoid(y: Tensor, x=None, *, dx=None, dim=-1):
     """The integrals up to each sample but the first, as `trapezoid`.
 
@@ -152,7 +154,7 @@ def cumulative_trapezoid(y: Tensor, x=None, *, dx=None, dim=-1):
 
 def slopes(x, spacing=1, dim=None, edge_order=1):
     """The reference of `gradient`."""
-    x = x if x.dtype.kind == "f" else x.astype(float)
+    x = x if x.dtype.kind in "fc" else x.astype(float)
     steps = spacing if isinstance(spacing, (list, tuple)) else [spacing]
     found = np.gradient(x, *steps, axis=dim, edge_order=edge_order)
     return tuple(found) if isinstance(found, (tuple, list)) else (found,)
@@ -163,7 +165,7 @@ def slopes(x, spacing=1, dim=None, edge_order=1):
            samples=lambda rng: ((args, options) for (shape, options) in (
                ((5,), {}), ((3, 4), {"spacing": 2.0}), ((3, 4), {"dim": 1, "edge_order": 2}),
                ((3, 3), {"spacing": [0.5, 2.0]})) for args in [(rng.uniform(-2, 2, shape),)]),
-           errors=refusals((RuntimeError, (1,)), (RuntimeError, (3,), [1.0, 2.0])))
+           errors=refusals((RuntimeError, (1,)), (RuntimeError, (3,), [1.0, 2.0])), complex=True)
 def gradient(input: Tensor, spacing=1, dim=None, edge_order=1):
     """The derivatives along each dim of a function with the values `input`: a tuple.
 
@@ -189,7 +191,7 @@ def gradient(input: Tensor, spacing=1, dim=None, edge_order=1):
     if len(steps) != len(dims):
         raise RuntimeError("gradient: expected spacing to be a number or one for each of "
                            f"{len(dims)} dims, got {len(steps)}")
-    x = input if input.is_floating_point() else input.to(FUNCTIONS["ones"](()).dtype)
+    x = input if has_gradients(input.dtype) else input.to(FUNCTIONS["ones"](()).dtype)
     return tuple(slope_along(x, d, step, edge_order) for d, step in zip(dims, steps))
 
 

@@ -26,7 +26,7 @@ def over(function):
 def whole(function):
     """A NumPy sum or product whose integers are int64, as PyTorch's are."""
     return lambda x, **options: function(
-        x, dtype=None if x.dtype.kind == "f" else np.int64, **options)
+        x, dtype=None if x.dtype.kind in "fc" else np.int64, **options)
 
 
 def bad_dims():
@@ -41,7 +41,7 @@ def bad_dims():
 
 @op(linear=True, kernel=reductions.sum, maker=make_reduction, out=True,
     reference=over(whole(np.sum)),
-    samples=given(*DIMS, ((0, 3), 0)), errors=bad_dims, tolerance="reduction")
+    samples=given(*DIMS, ((0, 3), 0)), errors=bad_dims, tolerance="reduction", complex=True)
 def sum(input: Tensor, dim=None, keepdim=False, *, dtype=None):
     """The sum over all elements, or over `dim` (an int or several); 0 for none.
 
@@ -64,7 +64,7 @@ sum.op.add_rule("input", expand_reduced, spreads=True)
 
 @op(linear=True, kernel=reductions.mean, maker=make_reduction, out=True,
     reference=over(np.mean),
-    samples=given(*DIMS), errors=bad_dims, takes="floating", tolerance="reduction")
+    samples=given(*DIMS), errors=bad_dims, takes="floating", tolerance="reduction", complex=True)
 def mean(input: Tensor, dim=None, keepdim=False, *, dtype=None):
     """The mean over all elements, or over `dim` (an int or several); NaN for none.
 
@@ -86,7 +86,7 @@ mean.vjp("input")(reductions.grad_of_mean)
 
 @op(kernel=reductions.prod, maker=make_reduction, out=True,
     reference=over(whole(np.prod)),
-    samples=given(*ONE_DIM, ((0, 3), 0), ((7,),)), tolerance="reduction")
+    samples=given(*ONE_DIM, ((0, 3), 0), ((7,),)), tolerance="reduction", complex=True)
 def prod(input: Tensor, dim=None, keepdim=False, *, dtype=None):
     """The product of all elements, or along one dim; 1 for none. Integers give int64.
 
@@ -139,7 +139,7 @@ def prod_jvp(d_input, input, out, dim, keepdim):
 
 @op(linear=True, kernel=reductions.cumsum, out=True, inplace=True, tolerance="reduction",
     reference=lambda x, dim: whole(np.cumsum)(np.atleast_1d(x), axis=dim).reshape(x.shape),
-    samples=given(((5,), 0), ((3, 4), 0), ((2, 3, 4), -2), ((), 0), ((0, 3), 1)))
+    samples=given(((5,), 0), ((3, 4), 0), ((2, 3, 4), -2), ((), 0), ((0, 3), 1)), complex=True)
 def cumsum(input: Tensor, dim, dtype=None):
     """The sums of each element and those before it along `dim`. Integers give int64.
 
@@ -169,7 +169,7 @@ def backwards(x, dim):
 
 
 @composite(tolerance="reduction", reference=over(whole(np.nansum)), samples=given(*DIMS),
-           rounds_once=False)
+           rounds_once=False, complex=True)
 def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """`sum` with NaN taken as zero.
 
@@ -186,7 +186,7 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
 
 @op(differentiable=False, kernel=reductions.count_nonzero,
     samples=given(((3, 4),), ((3, 4), 0), ((2, 3, 4), (0, 2)), ((0, 3), 0)),
-    reference=lambda x, dim=None: np.count_nonzero(x, axis=dim))
+    reference=lambda x, dim=None: np.count_nonzero(x, axis=dim), complex=True)
 def count_nonzero(input: Tensor, dim=None):
     """How many elements are not zero, as int64, over all or over `dim` (an int or several).
 
@@ -208,7 +208,8 @@ def truth_dtype(input, *_, **__):
 
 @op(differentiable=False, kernel=reductions.any, maker=make_reduction, out=True,
     reference=over(np.any),
-    samples=given(*ONE_DIM, ((2, 3, 4), (0, 2))), errors=bad_dims, result_dtype=truth_dtype)
+    samples=given(*ONE_DIM, ((2, 3, 4), (0, 2))), errors=bad_dims, result_dtype=truth_dtype,
+    complex=True)
 def any(input: Tensor, dim=None, keepdim=False):
     """Whether an element is true (not zero), of all or over `dim` (an int or several).
 
@@ -222,7 +223,8 @@ def any(input: Tensor, dim=None, keepdim=False):
 
 @op(differentiable=False, kernel=reductions.all, maker=make_reduction, out=True,
     reference=over(np.all),
-    samples=given(*ONE_DIM, ((2, 3, 4), (0, 2))), errors=bad_dims, result_dtype=truth_dtype)
+    samples=given(*ONE_DIM, ((2, 3, 4), (0, 2))), errors=bad_dims, result_dtype=truth_dtype,
+    complex=True)
 def all(input: Tensor, dim=None, keepdim=False):
     """Whether every element is true (not zero), of all or over `dim` (an int or several).
 

@@ -39,7 +39,8 @@ def preceding(x, dim, first):
 
 def recurred(x, factors, dim, reverse):
     """The reference of `recurrence`."""
-    x, a = (np.moveaxis(np.atleast_1d(y), dim, 0).astype(float) for y in (x, factors))
+    x, a = (np.moveaxis(np.atleast_1d(y), dim, 0).astype(
+        np.result_type(y, float)) for y in (x, factors))
     out = x.copy()
     for i in range(1, len(x)):
         at = len(x) - 1 - i if reverse else i
@@ -48,7 +49,8 @@ def recurred(x, factors, dim, reverse):
 
 
 @op(public=False, method=False, takes="floating", reference=recurred,
-    samples=given_pairs(((3, 4), (3, 4), 0, False), ((2, 3), (2, 3), 1, True), ((), (), 0, True)))
+    samples=given_pairs(((3, 4), (3, 4), 0, False), ((2, 3), (2, 3), 1, True), ((), (), 0, True)),
+    complex=True)
 def recurrence(input: Tensor, factors: Tensor, dim, reverse):
     """out[i] = input[i] + factors[i] * out[i - 1] along `dim`.
 
@@ -80,7 +82,7 @@ def recurrence_jvp(d_input, d_factors, factors, out, dim, reverse):
 
 
 @op(public=False, method=False, reference=at_least_a_dim(lambda x, dim: whole(np.cumprod)(
-    x, axis=dim)), samples=given(*ALONG), tolerance="reduction", errors=NO_SUCH_DIM)
+    x, axis=dim)), samples=given(*ALONG), tolerance="reduction", errors=NO_SUCH_DIM, complex=True)
 def running_product(input: Tensor, dim):
     """The products of each element and those before it along `dim`: see `cumprod`."""
     return scans.cumprod(input, dim)
@@ -99,7 +101,7 @@ def running_product_jvp(d_input, input, out, dim):
 
 @composite(tensors=("input",), out=True, inplace="of a copy", tolerance="reduction",
            reference=at_least_a_dim(lambda x, dim: whole(np.cumprod)(x, axis=dim)),
-           samples=given(*ALONG), errors=NO_SUCH_DIM)
+           samples=given(*ALONG), errors=NO_SUCH_DIM, complex=True)
 def cumprod(input: Tensor, dim, *, dtype=None):
     """The products of each element and those before it along `dim`. Integers give int64.
 

@@ -6,13 +6,13 @@ from math import isfinite
 import numpy as np
 
 from tensorlib._core.apply.elementwise import UnsupportedDtype
-from tensorlib._core.base.dtypes import BY_NAME
+from tensorlib._core.base.dtypes import BY_NAME, has_gradients
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.create.creation import plain_number
 from tensorlib._core.reduce import counts
 from tensorlib._core.reduce.search import insertion_places
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.ops.arguments import integer
+from tensorlib.ops.arguments import integer, refuse_complex
 from tensorlib.ops.declare import composite
 from tensorlib.ops.late import declared
 from tensorlib.ops.products.matmul import matmul
@@ -192,7 +192,7 @@ def edges_of(x, bins, ends):
            reference=lambda x, correction=1: np.cov(x, ddof=correction),
            samples=lambda rng: (((rng.uniform(-2, 2, shape),), keywords) for shape, keywords in (
                ((2, 4), {}), ((3,), {}), ((2, 3), {"correction": 0}))),
-           errors=refusals((RuntimeError, (2, 2, 2))))
+           errors=refusals((RuntimeError, (2, 2, 2))), complex=True)
 def cov(input, *, correction=1, fweights=None, aweights=None):
     """The covariance of the rows, each a variable with an observation in each column.
 
@@ -211,7 +211,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
         raise RuntimeError(f"cov: expected at most 2 dims, got {input.ndim}")
     if input.dtype.name == "bool":
         raise RuntimeError("cov: not implemented for bools")
-    x = input if input.is_floating_point() else input * 1.0
+    x = input if has_gradients(input.dtype) else input * 1.0
     x = x.reshape(1, x.numel()) if x.ndim < 2 else x
     n = x.shape[1]
     weights = None
@@ -221,14 +221,14 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
             weights = factors.to(x.dtype) if weights is None else weights * factors.to(x.dtype)
     if weights is None:
         away = x - x.mean(1, True)
-        result = matmul(away, away.mT) / x.new_tensor(max(n - correction, 0))
+        result = matmul(away, away.mH) / x.new_tensor(max(n - correction, 0))
     else:
         total = weights.sum()
         mean = (x * weights).sum(1, True) / total
         shared = 1 if aweights is None else (weights * aweights.to(x.dtype)).sum() / total
         freedom = total - correction * shared
         away = x - mean
-        result = matmul(away * weights, away.mT) / freedom.clamp(min=0)
+        result = matmul(away * weights, away.mH) / freedom.clamp(min=0)
     return result.squeeze()
 
 
@@ -255,6 +255,7 @@ def corrcoef(input):
     """
     if input.ndim > 2:
         raise RuntimeError(f"corrcoef: expected at most 2 dims, got {input.ndim}")
+    refuse_complex("corrcoef", input)
     together = cov(input)
     if together.ndim == 0:
         return together / together

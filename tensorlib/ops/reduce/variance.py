@@ -12,9 +12,10 @@ from tensorlib.ops.pointwise.arithmetic import zmul
 from tensorlib.ops.pointwise.comparison import with_no_slope
 from tensorlib.ops.reduce.extremes import amax, amin
 from tensorlib.ops.reduce.reductions import mean
-from tensorlib.ops.samples import given
+from tensorlib.ops.samples import given, in_complex
 
 inf = float("inf")
+COMPLEX = ("complex64", "complex128")
 
 
 def deviations(function):
@@ -44,12 +45,15 @@ def deviation_arguments(name):
             raise TypeError(f"{name}: takes unbiased or correction, not both")
         if correction is None:
             correction = 0 if unbiased is False else 1
+        if input.is_complex():
+            return [var_of_parts if name == "var" else std_of_parts, input, dim, correction,
+                    keepdim]
         return input, dim, correction, keepdim
     return convert
 
 
 @op(convert=deviation_arguments("var"), out=True, reference=deviations(np.var),
-    samples=deviation_samples, takes="floating", tolerance="reduction")
+    samples=deviation_samples, takes="floating", tolerance="reduction", complex=True)
 def var(input: Tensor, dim, correction, keepdim):
     """The mean squared distance from the mean, over all elements or over `dim` (an int or several).
 
@@ -71,7 +75,7 @@ def var(input: Tensor, dim, correction, keepdim):
 
 
 @op(convert=deviation_arguments("std"), out=True, reference=deviations(np.std),
-    samples=deviation_samples, takes="floating", tolerance="reduction")
+    samples=deviation_samples, takes="floating", tolerance="reduction", complex=True)
 def std(input: Tensor, dim, correction, keepdim):
     """The square root of `var`.
 
@@ -122,6 +126,38 @@ def std_jvp(d_input, input, out, dim, correction, keepdim):
     return half_inverse(var_jvp(d_input, input, dim, correction, keepdim), out)
 
 
+# ---- of complex numbers --------------------------------------------------------------------------
+
+def of_parts(function):
+    """Declares what gives the variance of complex numbers, or its root."""
+    return composite(public=False, method=False, out=True, complex=True, dtypes=COMPLEX,
+                     tolerance="reduction", reference=deviations(function),
+                     samples=in_complex(deviation_samples),
+                     result_dtype=lambda x, *_, **__: x.dtype.to_real())
+
+
+@of_parts(np.var)
+def var_of_parts(input: Tensor, dim=None, correction=1, keepdim=False):
+    """The variance of complex numbers, whose parts count as numbers of their own: see `var`."""
+    return var(input.real, dim, correction=correction, keepdim=keepdim) + var(
+        input.imag, dim, correction=correction, keepdim=keepdim)
+
+
+@of_parts(np.std)
+def std_of_parts(input: Tensor, dim=None, correction=1, keepdim=False):
+    """The square root of `var_of_parts`, whose gradient is 0 at 0: see `std`."""
+    spread = var_of_parts(input, dim, correction, keepdim)
+    return spread.where(spread != 0, 1).sqrt().where(spread != 0, 0)
+
+
+# ---- with the mean -------------------------------------------------------------------------------
+
+def own_arguments(function, *args, **kwargs):
+    """The tensor, dim, correction and keepdim of a call of `var` or `std`, also of complex ones."""
+    given = function.op.convert(*args, **kwargs)
+    return given if isinstance(given, tuple) else tuple(given[1:])
+
+
 def with_mean(function):
     """The reference of `var_mean` and `std_mean`."""
     return lambda x, dim, correction, keepdim: (
@@ -129,7 +165,7 @@ def with_mean(function):
 
 
 @composite(outputs=("var", "mean"), out=True, reference=with_mean(np.var),
-           samples=deviation_samples, takes="floating", tolerance="reduction")
+           samples=deviation_samples, takes="floating", tolerance="reduction", complex=True)
 def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None,
              keepdims=None):
     """The pair of `var` and `mean`. Shapes and errors are those of `var`.
@@ -137,18 +173,18 @@ def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, 
     >>> tensorlib.var_mean(tensorlib.tensor([1., 2., 6.]))
     (tensor(7.), tensor(3.))
     """
-    x, dim, correction, keepdim = var.op.convert(
-        input, dim, unbiased, keepdim, correction=correction, axis=axis, keepdims=keepdims)
+    x, dim, correction, keepdim = own_arguments(
+        var, input, dim, unbiased, keepdim, correction=correction, axis=axis, keepdims=keepdims)
     return var(x, dim, correction=correction, keepdim=keepdim), mean(x, dim, keepdim)
 
 
 @composite(outputs=("std", "mean"), out=True, reference=with_mean(np.std),
-           samples=deviation_samples, takes="floating", tolerance="reduction")
+           samples=deviation_samples, takes="floating", tolerance="reduction", complex=True)
 def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None,
              keepdims=None):
     """The pair of `std` and `mean`. Shapes and errors are those of `var`."""
-    x, dim, correction, keepdim = std.op.convert(
-        input, dim, unbiased, keepdim, correction=correction, axis=axis, keepdims=keepdims)
+    x, dim, correction, keepdim = own_arguments(
+        std, input, dim, unbiased, keepdim, correction=correction, axis=axis, keepdims=keepdims)
     return std(x, dim, correction=correction, keepdim=keepdim), mean(x, dim, keepdim)
 
 
@@ -185,7 +221,8 @@ def euclidean_norm_jvp(d_input, input, out, dim, keepdim):
 
 
 @composite(reference=p_norm, out=True, takes="floating", tolerance="reduction",
-           samples=given(((5,),), ((3, 4), 2, 0), ((3, 4), 3, 1, True), ((2, 3), 1, (0, 1))))
+           samples=given(((5,),), ((3, 4), 2, 0), ((3, 4), 3, 1, True), ((2, 3), 1, (0, 1))),
+           complex=True)
 def norm(input, p="fro", dim=None, keepdim=False, *, dtype=None):
     """The p-norm of all elements, or over `dim` (an int or several), as of vectors.
 
@@ -206,6 +243,8 @@ def norm(input, p="fro", dim=None, keepdim=False, *, dtype=None):
     if isinstance(p, str) and p == "nuc":
         return find("linalg_matrix_norm").function(x, "nuc", dim or (-2, -1), keepdim)
     p = exponent_of(p)
+    if x.is_complex():
+        x = x.abs()
     if not x.is_floating_point():
         raise RuntimeError(f"norm: takes floating-point dtypes, got {x.dtype}")
     if p == 2:

@@ -22,7 +22,8 @@ from tensorlib.ops.shape.stacking import refused_sequences, sequences, unpacked
 @composite(reference=np.diag, out=True,
            samples=given(((3,),), ((2,), 1), ((2,), -2), ((0,), 1), ((3, 4),), ((3, 4), -1),
                          ((3, 4), 9)),
-           errors=refusals((RuntimeError, ()), (RuntimeError, (2, 2, 2)), (TypeError, (2,), 1.5)))
+           errors=refusals((RuntimeError, ()), (RuntimeError, (2, 2, 2)), (TypeError, (2,), 1.5)),
+           complex=True)
 def diag(input: Tensor, diagonal=0):
     """The matrix with the vector `input` on a diagonal, or a copy of that diagonal of a matrix.
 
@@ -48,10 +49,11 @@ def diag(input: Tensor, diagonal=0):
     return matrix
 
 
-@composite(reference=lambda x: np.trace(x, dtype=x.dtype if x.dtype.kind == "f" else np.int64),
+@composite(reference=lambda x: np.trace(x, dtype=x.dtype if x.dtype.kind in "fc" else np.int64),
            tolerance="reduction",
            samples=given(((3, 3),), ((2, 4),), ((0, 0),)),
-           errors=refusals((RuntimeError, (3,)), (RuntimeError, (2, 2, 2))), rounds_once=False)
+           errors=refusals((RuntimeError, (3,)), (RuntimeError, (2, 2, 2))), rounds_once=False,
+           complex=True)
 def trace(input: Tensor):
     """The sum of the diagonal of a matrix.
 
@@ -78,7 +80,7 @@ def embedded(x, offset=0, dim1=-2, dim2=-1):
            samples=given(((3,),), ((2, 3), 1), ((2, 3), -1, 0, 2), ((0,), 2),
                          ((2, 1, 2), 0, -1, 0)),
            errors=refusals((IndexError, ()), (RuntimeError, (2,), 0, 1, 1),
-                           (IndexError, (2,), 0, 2), (TypeError, (2,), 1.5)))
+                           (IndexError, (2,), 0, 2), (TypeError, (2,), 1.5)), complex=True)
 def diag_embed(input: Tensor, offset=0, dim1=-2, dim2=-1):
     """Matrices in two new dims with the last dim of `input` on a diagonal, zeros elsewhere.
 
@@ -103,7 +105,7 @@ def diag_embed(input: Tensor, offset=0, dim1=-2, dim2=-1):
 
 @composite(tensors=("input",), reference=np.diagflat,
            samples=given(((3,),), ((2, 2), 1), ((), -1), ((0,),)),
-           errors=refusals((TypeError, (2,), 1.5)))
+           errors=refusals((TypeError, (2,), 1.5)), complex=True)
 def diagflat(input: Tensor, offset=0):
     """The matrix with all elements of `input` on a diagonal, zeros elsewhere.
 
@@ -147,17 +149,17 @@ attach_checked("fill_diagonal_", fill_diagonal_)
 def blocks(*xs):
     """The reference of `block_diag`."""
     xs = [np.atleast_2d(x) for x in xs]
-    out = np.zeros((sum(x.shape[0] for x in xs), sum(x.shape[1] for x in xs)))
+    out = np.zeros((sum(x.shape[0] for x in xs), sum(x.shape[1] for x in xs)), xs[0].dtype)
     row = column = 0
     for x in xs:
         out[row:row + x.shape[0], column:column + x.shape[1]] = x
         row, column = row + x.shape[0], column + x.shape[1]
-    return out.astype(xs[0].dtype)
+    return out
 
 
 @composite(tensors=("tensors",), method=False, reference=blocks,
            samples=sequences(((2, 3), (2,), ()), ((2, 2),), ((0, 2), (1, 1))),
-           errors=refused_sequences((RuntimeError, (2, 2, 2))))
+           errors=refused_sequences((RuntimeError, (2, 2, 2))), complex=True)
 def block_diag(*tensors: Tensors):
     """The matrix with the matrices along its diagonal, zeros elsewhere.
 

@@ -69,7 +69,8 @@ def not_joined(*cases):
     reference=lambda *xs, dim=0: np.concatenate(xs, dim),
     samples=given_sequences(((2, 3), (1, 3)), 0, ((2, 3), (2, 1), (2, 0)), 1),
     errors=not_joined((RuntimeError, (), 0), (RuntimeError, ((2, 3), (3, 2)), 0),
-                      (RuntimeError, ((), ()), 0), (IndexError, ((2, 3), (2, 3)), 2)))
+                      (RuntimeError, ((), ()), 0), (IndexError, ((2, 3), (2, 3)), 2)),
+    complex=True)
 def cat(tensors: Tensors, dim=0):
     """The tensors joined along a dim that is there. Dtypes are promoted.
 
@@ -101,7 +102,7 @@ def cat_vjp(g, tensors_shape, dim):
     reference=lambda *xs, dim=0: np.stack(xs, dim),
     samples=given_sequences(((2, 3), (2, 3)), 0, ((2,), (2,)), -1),
     errors=not_joined((RuntimeError, (), 0), (RuntimeError, ((2,), (3,)), 0),
-                      (IndexError, ((2,), (2,)), 2)))
+                      (IndexError, ((2,), (2,)), 2)), complex=True)
 def stack(tensors: Tensors, dim=0):
     """The tensors, all of one shape, joined along a new dim. Dtypes are promoted.
 
@@ -143,7 +144,8 @@ def pieces(x, size_or_sizes, dim=0):
            errors=refusals((RuntimeError, (4, 3), 0), (RuntimeError, (4, 3), -1),
                            (RuntimeError, (4, 3), [1, 2]), (RuntimeError, (4,), [5, -1]),
                            (RuntimeError, (), 1), (IndexError, (4, 3), 1, 2),
-                           (TypeError, (4, 3), 1.5), (TypeError, (4, 3), True)), view="maybe")
+                           (TypeError, (4, 3), 1.5), (TypeError, (4, 3), True)), view="maybe",
+                           complex=True)
 def split(tensor: Tensor, split_size_or_sections=None, dim=0, *, split_size=None):
     """Views of the tensor cut along a dim: in pieces of one size (the last may be smaller), or of
     the sizes given, which must add up. `split_size` is what PyTorch's method calls them.
@@ -200,7 +202,8 @@ def chunks_of(x, chunks, dim=0):
 @composite(tensors=("input",), reference=chunks_of,
            samples=given(((4, 3), 2), ((5,), 3), ((5,), 4), ((2, 3), 2, -1), ((0, 2), 3)),
            errors=refusals((RuntimeError, (4, 3), 0), (RuntimeError, (), 1),
-                           (IndexError, (4, 3), 1, 2), (TypeError, (4, 3), 2.0)), view="maybe")
+                           (IndexError, (4, 3), 1, 2), (TypeError, (4, 3), 2.0)), view="maybe",
+                           complex=True)
 def chunk(input: Tensor, chunks, dim=0):
     """Views of `input` cut along a dim in at most `chunks` pieces of one size, the last smaller.
 
@@ -228,7 +231,7 @@ def chunk(input: Tensor, chunks, dim=0):
 
 @composite(reference=lambda x, dim=0: tuple(np.moveaxis(x, dim, 0)),
            samples=given(((2, 3),), ((2, 3), -1), ((3,),), ((2, 0),)),
-           errors=refusals((IndexError, ()), (IndexError, (2, 3), 2)), view="maybe")
+           errors=refusals((IndexError, ()), (IndexError, (2, 3), 2)), view="maybe", complex=True)
 def unbind(input: Tensor, dim=0):
     """Views of `input` at each index of a dim, which goes away.
 

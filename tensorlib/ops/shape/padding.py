@@ -6,7 +6,7 @@ from tensorlib._core.create import padding as kernels
 from tensorlib._core.create.creation import plain_number
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer
-from tensorlib.ops.declare import composite, op
+from tensorlib.ops.declare import FUNCTIONS, composite, op
 from tensorlib.ops.late import declared
 from tensorlib.ops.samples import given, refusals
 
@@ -26,7 +26,8 @@ def margins(x, pad, mode="constant", value=None):
 
 @op(public=False, method=False, kernel=kernels.framed,
     reference=lambda x, pad, value: margins(x, pad, value=value),
-    samples=given(((2, 3), (1, 2), 0), ((2, 3), (-1, 1, 0, 1), 1), ((3,), (-1, -1), 0)))
+    samples=given(((2, 3), (1, 2), 0), ((2, 3), (-1, 1, 0, 1), 1), ((3,), (-1, -1), 0)),
+    complex=True)
 def framed(input: Tensor, pad, value):
     """`input` padded with a number; negative padding crops: see `pad`."""
 
@@ -91,7 +92,7 @@ PADDED = (((2, 3), (1, 2)), ((2, 3), (1, 0, 2, 1), "constant", 1.0), ((2, 2), (-
                            (RuntimeError, (1, 3), (4, 0), "circular"),
                            (RuntimeError, (1, 3), (1, 1), "reflect", 1.0),
                            (NotImplementedError, (3,), (1, 1), "reflect"),
-                           (NotImplementedError, (1, 3), (1, 1), "mirror")))
+                           (NotImplementedError, (1, 3), (1, 1), "mirror")), complex=True)
 def pad(input: Tensor, pad, mode="constant", value=None):
     """`input` padded: pairs of sizes before and after, for the last dim first.
 
@@ -112,7 +113,7 @@ def pad(input: Tensor, pad, mode="constant", value=None):
     sizes = checked_margins(input, pad)
     if mode == "constant":
         value = plain_number("pad", "value", 0 if value is None else value)
-        if not input.is_floating_point():
+        if not (input.is_floating_point() or input.is_complex()):
             value = int(value)
         return framed(input, sizes, value)
     if mode not in MODES:
@@ -127,7 +128,12 @@ def pad(input: Tensor, pad, mode="constant", value=None):
     if min(sizes) < 0 or max(sizes) >= min(spatial):     # else they fit in any mode
         for size, before, after in zip(reversed(spatial), sizes[::2], sizes[1::2]):
             check_border(size, before, after, mode)
-    return bordered(input, spatial, sizes, mode, False) if any(sizes) else input
+    if not any(sizes):
+        return input
+    if input.is_complex():                               # its parts are padded alike
+        return FUNCTIONS["complex"](*(bordered(part, spatial, sizes, mode, False)
+                                      for part in (input.real, input.imag)))
+    return bordered(input, spatial, sizes, mode, False)
 
 
 def checked_margins(input, pad):

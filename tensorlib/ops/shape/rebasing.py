@@ -64,7 +64,7 @@ def strided_part_vjp(g, input_shape, place):
 
 
 @op(linear=True, public=False, method=False, reference=spread,
-    samples=given(*((view, base, place) for base, view, place in PLACES)))
+    samples=given(*((view, base, place) for base, view, place in PLACES)), complex=True)
 def spread_view(input: Tensor, shape, place):
     """Zeros of a base's shape with `input` added where a view lies: `strided_part` transposed."""
     return rebasing.spread_view(input, shape, place)
@@ -75,7 +75,8 @@ def spread_view_vjp(g, place):
     return strided_part(g, place)
 
 
-@op(linear=True, public=False, method=False, reference=scattered, samples=given_pairs(*PLACES))
+@op(linear=True, public=False, method=False, reference=scattered, samples=given_pairs(*PLACES),
+    complex=True)
 def view_scatter(input: Tensor, value: Tensor, place):
     """`input`, a base or a copy of one, with `value` put where a view lies."""
     return rebasing.scatter_view(input, value, place)

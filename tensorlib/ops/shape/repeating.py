@@ -22,7 +22,7 @@ WHOLE, BACKWARDS = slice(None), slice(None, None, -1)
 
 @op(linear=True, maker=make_sized, reference=np.flip,
     samples=given(((2, 3), (0,)), ((2, 3), (0, -1)), ((2, 3), ()), ((0, 3), (1,)), ((), ())),
-    errors=refusals((RuntimeError, (2, 3), (0, -2)), (IndexError, (2, 3), 2)))
+    errors=refusals((RuntimeError, (2, 3), (0, -2)), (IndexError, (2, 3), 2)), complex=True)
 def flip(input: Tensor, dims):
     """A copy of `input` with the order of elements reversed along each of `dims`.
 
@@ -49,7 +49,7 @@ def flip_vjp(g, dims):
     samples=given(((2, 3), 2), ((2, 3), -4, 1), ((2, 3), (1, 2), (0, 1)), ((0, 3), 1, 0),
                   ((), 3), ((4,), 5, ())),
     errors=refusals((RuntimeError, (2, 3), (1, 2), 0), (RuntimeError, (2, 3), (1, 2)),
-                    (IndexError, (2, 3), 1, 2), (TypeError, (2, 3), 1.5)))
+                    (IndexError, (2, 3), 1, 2), (TypeError, (2, 3), 1.5)), complex=True)
 def roll(input: Tensor, shifts, dims=None):
     """`input` shifted along dims, what leaves at one end coming in at the other.
 
@@ -70,7 +70,8 @@ def roll_vjp(g, shifts, dims):
 @composite(tensors=("input",), reference=lambda x, k=1, dims=(0, 1): np.rot90(x, k, dims),
            samples=given(((2, 3),), ((2, 3), -1), ((2, 3, 4), 2, (1, -1)), ((2, 2), 4, (1, 0))),
            errors=refusals((RuntimeError, (2,)), (RuntimeError, (2, 2), 1, (0, 0)),
-                           (RuntimeError, (2, 2), 1, (0,)), (IndexError, (2, 2), 1, (0, 2))))
+                           (RuntimeError, (2, 2), 1, (0,)), (IndexError, (2, 2), 1, (0, 2))),
+                           complex=True)
 def rot90(input: Tensor, k=1, dims=(0, 1)):
     """A copy turned k times by 90 degrees in the plane of two dims, from the first to the second.
 
@@ -95,7 +96,7 @@ def rot90(input: Tensor, k=1, dims=(0, 1)):
 
 
 @composite(reference=np.fliplr, samples=given(((2, 3),), ((2, 3, 2),)),
-           errors=refusals((RuntimeError, (3,))))
+           errors=refusals((RuntimeError, (3,))), complex=True)
 def fliplr(input):
     """A copy with the order of columns reversed. Raises: RuntimeError for less than 2 dims."""
     require_dims("fliplr", input, 2)
@@ -103,7 +104,7 @@ def fliplr(input):
 
 
 @composite(reference=np.flipud, samples=given(((2, 3),), ((3,),)),
-           errors=refusals((RuntimeError, ())))
+           errors=refusals((RuntimeError, ())), complex=True)
 def flipud(input):
     """A copy with the order of rows reversed. Raises: RuntimeError for no dims."""
     require_dims("flipud", input, 1)
@@ -141,7 +142,7 @@ def summed_over_repeats(g, shape, counts):
     samples=given(((2, 3), (2, 3)), ((2, 3), (2, 1, 1)), ((2, 3), (0, 1)), ((2, 3), (1, 1)),
                   ((), (2, 2)), ((), ()), ((0, 2), (3, 2))),
     errors=refusals((RuntimeError, (2, 3), 2), (RuntimeError, (2, 3), (2, -1)),
-                    (TypeError, (2, 3), (2, 1.5))))
+                    (TypeError, (2, 3), (2, 1.5))), complex=True)
 def repeat(input: Tensor, repeats):
     """This tensor as often as `repeats` says along each dim, the last of which are its own.
 
@@ -160,7 +161,7 @@ def repeat_vjp(g, input_shape, repeats):
 
 @op(linear=True, maker=make_sized, reference=np.tile,
     samples=given(((2, 3), (2,)), ((2, 3), (2, 3)), ((2, 3), (2, 1, 1)), ((2, 3), ()), ((), (3,))),
-    errors=refusals((RuntimeError, (2, 3), -1), (TypeError, (2, 3), (2, 1.5))))
+    errors=refusals((RuntimeError, (2, 3), -1), (TypeError, (2, 3), (2, 1.5))), complex=True)
 def tile(input: Tensor, dims):
     """`input` repeated as `dims` says; with fewer numbers the first dims stay as they are.
 
@@ -184,7 +185,8 @@ def tile_vjp(g, input_shape, dims):
                          ((2, 3), 0, 0), ((), 3), ((0, 2), 2, 0)),
            errors=refusals((RuntimeError, (2, 3), np.array([1, 2]), 1), (RuntimeError, (2,), -1),
                            (IndexError, (2, 3), 2, 2), (TypeError, (2,), 1.5),
-                           (TypeError, (2,), np.ones(2))), sized_by_values=True, checks_values=True)
+                           (TypeError, (2,), np.ones(2))), sized_by_values=True, checks_values=True,
+                           complex=True)
 def repeat_interleave(input: Tensor, repeats, dim=None, *, output_size=None):
     """Each slice of `input` along `dim` as often as `repeats` says: an int, or an int for each.
 

@@ -63,7 +63,7 @@ def only(results):
 
 
 @composite(tensors=("tensors",), method=False, reference=of_each(np.atleast_1d), samples=MIXED,
-           view="maybe")
+           view="maybe", complex=True)
 def atleast_1d(*tensors: Tensors):
     """Each tensor as it is, or with one dim if it has none; a tuple, or the only one.
 
@@ -73,7 +73,7 @@ def atleast_1d(*tensors: Tensors):
 
 
 @composite(tensors=("tensors",), method=False, reference=of_each(np.atleast_2d), samples=MIXED,
-           view="maybe")
+           view="maybe", complex=True)
 def atleast_2d(*tensors: Tensors):
     """Each tensor as it is, or as one row if it has less than two dims; a tuple, or the only one.
 
@@ -84,7 +84,7 @@ def atleast_2d(*tensors: Tensors):
 
 
 @composite(tensors=("tensors",), method=False, reference=of_each(np.atleast_3d), samples=MIXED,
-           view="maybe")
+           view="maybe", complex=True)
 def atleast_3d(*tensors: Tensors):
     """Each tensor as it is, or with dims of size 1 to make three; a tuple, or the only one.
 
@@ -97,7 +97,7 @@ def atleast_3d(*tensors: Tensors):
 
 @composite(tensors=("tensors",), method=False, errors=refused_sequences((RuntimeError, (2,), (3,))),
            reference=lambda *xs: tuple(np.broadcast_arrays(*xs)),
-           samples=sequences(((2, 1), (3,)), ((), (0, 2)), ((3,),)), view="maybe")
+           samples=sequences(((2, 1), (3,)), ((), (0, 2)), ((3,),)), view="maybe", complex=True)
 def broadcast_tensors(*tensors: Tensors):
     """The tensors expanded to the shape to which they broadcast, as views.
 
@@ -137,7 +137,8 @@ def grids(*xs, indexing="ij"):
 
 @composite(tensors=("tensors",), method=False, reference=grids,
            errors=refused_sequences((RuntimeError, (2, 2), (3,)), (RuntimeError,)),
-           samples=sequences(((2,), (3,)), ((2,), (), (4,)), ((3,),), ((0,), (2,))), view="maybe")
+           samples=sequences(((2,), (3,)), ((2,), (), (4,)), ((3,),), ((0,), (2,))), view="maybe",
+           complex=True)
 def meshgrid(*tensors: Tensors, indexing="ij"):
     """The coordinates of all points of a grid: for each vector one tensor, a view.
 
@@ -172,7 +173,7 @@ def meshgrid(*tensors: Tensors, indexing="ij"):
 
 def stacked(function):
     """The declaration of a function that stacks tensors as NumPy's function does."""
-    return composite(reference=lambda *xs: function(xs), out=True, method=False,
+    return composite(reference=lambda *xs: function(xs), out=True, method=False, complex=True,
                      samples=sequences(((3,), (3,)), ((2, 3), (2, 3)),
                                        ((2, 1, 3), (2, 1, 3)), ((2,),)),
                      errors=refused_sequences((RuntimeError, (2, 3), (3, 4)), (RuntimeError,)))
@@ -250,7 +251,8 @@ def all_tuples(*xs):
 
 @composite(tensors=("tensors",), method=False, reference=all_tuples,
            samples=sequences(((2,), (3,)), ((2,),), ((2,), (1,), (2,))),
-           errors=refused_sequences((RuntimeError, (2, 2), (3,)), (RuntimeError,)), view="maybe")
+           errors=refused_sequences((RuntimeError, (2, 2), (3,)), (RuntimeError,)), view="maybe",
+           complex=True)
 def cartesian_prod(*tensors: Tensors):
     """All tuples of an element of each vector, as rows; of one vector itself.
 
@@ -280,7 +282,7 @@ def cartesian_prod(*tensors: Tensors):
                    x.tolist(), r)), x.dtype).reshape(-1, r) if r else x[:0],
            samples=given(((4,),), ((3,), 2, True), ((2,), 3), ((3,), 0), ((4,), 3)),
            errors=refusals((RuntimeError, (2, 2)), (RuntimeError, (2,), -1),
-                           (TypeError, (2,), 1.5)))
+                           (TypeError, (2,), 1.5)), complex=True)
 def combinations(input: Tensor, r=2, with_replacement=False):
     """All combinations of r elements of a vector, as rows.
 
@@ -321,7 +323,8 @@ def split_by(function):
            samples=given(((5, 2), 2), ((5,), (1, 3)), ((2, 6), 4, 1), ((3,), 5), ((4,), (-1,)),
                          ((0, 2), 2), ((3,), (5,))),
            errors=refusals((RuntimeError, (4,), 0), (RuntimeError, (), 1),
-                           (IndexError, (4,), 2, 1), (TypeError, (4,), 2.5)), view="maybe")
+                           (IndexError, (4,), 2, 1), (TypeError, (4,), 2.5)), view="maybe",
+                           complex=True)
 def tensor_split(input: Tensor, indices_or_sections=None, dim=0, *, indices=None, sections=None):
     """Views of `input` cut along a dim: in so many parts, the first ones larger by one, or there.
 
@@ -370,7 +373,8 @@ def parts(name, x, cuts, dim, even=False):
 
 @composite(tensors=("input",), reference=split_by(np.hsplit),
            samples=given(((4,), 2), ((2, 4), 2), ((2, 4), (1, 2))),
-           errors=refusals((RuntimeError, (3,), 2), (RuntimeError, (), 1)), view="maybe")
+           errors=refusals((RuntimeError, (3,), 2), (RuntimeError, (), 1)), view="maybe",
+           complex=True)
 def hsplit(input: Tensor, indices_or_sections=None, *, indices=None, sections=None):
     """Views of `input` cut along dim 1, of a vector along dim 0: in so many equal parts, or there.
 
@@ -382,7 +386,8 @@ def hsplit(input: Tensor, indices_or_sections=None, *, indices=None, sections=No
 
 @composite(tensors=("input",), reference=split_by(np.vsplit),
            samples=given(((4, 2), 2), ((4, 2), (1, 2))),
-           errors=refusals((RuntimeError, (3, 2), 2), (RuntimeError, (3,), 1)), view="maybe")
+           errors=refusals((RuntimeError, (3, 2), 2), (RuntimeError, (3,), 1)), view="maybe",
+           complex=True)
 def vsplit(input: Tensor, indices_or_sections=None, *, indices=None, sections=None):
     """Views of `input` cut along dim 0: in so many equal parts, or there.
 
@@ -394,7 +399,8 @@ def vsplit(input: Tensor, indices_or_sections=None, *, indices=None, sections=No
 
 @composite(tensors=("input",), reference=split_by(np.dsplit),
            samples=given(((1, 2, 4), 2), ((1, 2, 4), (1, 2))),
-           errors=refusals((RuntimeError, (1, 2, 3), 2), (RuntimeError, (3, 2), 1)), view="maybe")
+           errors=refusals((RuntimeError, (1, 2, 3), 2), (RuntimeError, (3, 2), 1)), view="maybe",
+           complex=True)
 def dsplit(input: Tensor, indices_or_sections=None, *, indices=None, sections=None):
     """Views of `input` cut along dim 2: in so many equal parts, or there.
 
@@ -406,7 +412,7 @@ def dsplit(input: Tensor, indices_or_sections=None, *, indices=None, sections=No
 
 @composite(tensors=("input",), reference=lambda x, sizes, dim=0: tuple(
     np.split(x, np.cumsum(sizes)[:-1], dim)), samples=given(((4, 3), [1, 3]), ((2, 3), [1, 2], 1)),
-    errors=refusals((RuntimeError, (3,), [1, 1])), view="maybe")
+    errors=refusals((RuntimeError, (3,), [1, 1])), view="maybe", complex=True)
 def split_with_sizes(input: Tensor, split_sizes, dim=0):
     """`split` into parts of these sizes. Raises: as `split`."""
     return input.split(list(members("split_with_sizes", split_sizes)), dim)
@@ -414,7 +420,7 @@ def split_with_sizes(input: Tensor, split_sizes, dim=0):
 
 @composite(tensors=("input",), reference=lambda x, dim, start, length: np.take(
     x, np.arange(start, start + length), dim), out=True, samples=given(((2, 4), 1, 1, 2)),
-    errors=refusals((RuntimeError, (3,), 0, 2, 2)))
+    errors=refusals((RuntimeError, (3,), 0, 2, 2)), complex=True)
 def narrow_copy(input: Tensor, dim, start, length):
     """A copy of what `narrow` gives. Raises: as `narrow`."""
     return input.narrow(dim, start, length).clone()

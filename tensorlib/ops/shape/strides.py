@@ -50,7 +50,8 @@ def strided_view(input: Tensor, place):
            errors=refusals(
                (RuntimeError, (3,), (2,), (1, 1)), (RuntimeError, (3,), (4,), (1,)),
                (RuntimeError, (3,), (2,), (-1,)), (RuntimeError, (3,), (2,), (1,), 2),
-               (RuntimeError, (3,), (2,), (1,), -1), (TypeError, (3,), (1.5,), (1,))), view="maybe")
+               (RuntimeError, (3,), (2,), (1,), -1), (TypeError, (3,), (1.5,), (1,))), view="maybe",
+               complex=True)
 def as_strided(input: Tensor, size, stride, storage_offset=None):
     """The elements of the storage of `input` at places that are `stride` apart, as a view.
 
@@ -124,7 +125,7 @@ def strided_view_jvp(d_input, input_shape, place):
     put_at(x, src, size, stride, storage_offset or 0)),
     samples=lambda rng: (((rng.uniform(-2, 2, (2, 3)), rng.uniform(-2, 2, (2, 2)), (2, 2), (3, 1),
                            1), {}) for _ in range(1)),
-    errors=lambda: iter([((np.ones(4), np.ones(3), (2,), (1,)), {}, RuntimeError)]))
+    errors=lambda: iter([((np.ones(4), np.ones(3), (2,), (1,)), {}, RuntimeError)]), complex=True)
 def as_strided_scatter(input: Tensor, src: Tensor, size, stride, storage_offset=None):
     """A copy of `input`, row by row, with `src` at the places that `as_strided` shows.
 

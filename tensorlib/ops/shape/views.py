@@ -6,6 +6,7 @@ from operator import index as as_int
 import numpy as np
 
 from tensorlib._core.apply.operators import make_sized
+from tensorlib._core.base.dtypes import has_gradients
 from tensorlib._core.base.formats import RANKS, contiguous_format
 from tensorlib._core.base.shape import listed, wrap
 from tensorlib._core.create.overwrite import take_layout
@@ -73,7 +74,7 @@ def expand_vjp(g):
 
 def summed_to(x, size):
     """The reference of `sum_to_size`."""
-    kept = x if x.dtype.kind == "f" or x.shape == tuple(size) else x.astype(np.int64)
+    kept = x if x.dtype.kind in "fc" or x.shape == tuple(size) else x.astype(np.int64)
     x = kept.sum(tuple(range(x.ndim - len(size))), dtype=kept.dtype)
     return x.sum(tuple(d for d, n in enumerate(size) if n == 1), dtype=x.dtype, keepdims=True)
 
@@ -87,7 +88,7 @@ def sum_to_size(input: Tensor, size):
     Shapes: (B, N, M) to (1, M) -> (1, M). Raises: RuntimeError for sizes that do not broadcast to
     those of `input`.
     """
-    if not (input.is_floating_point() or views.sum_to_size(input, size).shape == input.shape):
+    if not (has_gradients(input.dtype) or views.sum_to_size(input, size).shape == input.shape):
         return views.sum_to_size(input.long(), size)            # as `sum` does
     return views.sum_to_size(input, size)
 
@@ -164,21 +165,6 @@ def _last_two(self):
 
 
 attach("mT", property(_last_two, doc=_last_two.__doc__))
-attach("mH", property(_last_two, doc=_last_two.__doc__))
-
-
-def _of_a_matrix(self):
-    """The matrix transposed, and conjugate where it is complex.
-
-    Shapes: (N, M) -> (M, N), () -> (). Raises: RuntimeError for other numbers of dims.
-    """
-    if self.ndim not in (0, 2):
-        raise RuntimeError(f"H: expects a matrix, got a tensor of {self.ndim} dims; "
-                           "x.mH is for batches of them")
-    return t(self)
-
-
-attach("H", property(_of_a_matrix, doc=_of_a_matrix.__doc__))
 
 
 def _reversed(self):
@@ -311,7 +297,7 @@ def made_contiguous(input, *, memory_format=contiguous_format):
     return (input,)
 
 
-@op(linear=True, reference=np.copy, samples=given(((2, 3),), ((),)), convert=copied)
+@op(linear=True, reference=np.copy, samples=given(((2, 3),), ((),)), convert=copied, complex=True)
 def clone(input: Tensor):
     """A copy, in the graph: without gaps, its dims in the same order in memory."""
     return views.clone(input)
@@ -341,7 +327,7 @@ def to_shape(x, size):
 @composite(tensors=("input",), reference=to_shape,
            samples=given(((3, 1), (3, 4)), ((3, 1), (2, -1, 4)), ((), (2, 2)), ((1,), (0,))),
            errors=refusals((RuntimeError, (3, 4), (2, 4)), (RuntimeError, (3,), (-1, 3)),
-                           (TypeError, (3,), (3.0,))), view="maybe")
+                           (TypeError, (3,), (3.0,))), view="maybe", complex=True)
 def broadcast_to(input: Tensor, size):
     """`input` repeated along dims of size 1 and new leading dims, as a view of sizes `size`.
 
@@ -386,7 +372,8 @@ def flattened(x, start_dim=0, end_dim=-1):
            samples=given(((2, 3),), ((2, 3, 4), 1), ((2, 3, 4), 0, 1), ((2, 3), 1, 1), ((),),
                          ((0, 2, 3), 0, -2)),
            errors=refusals((RuntimeError, (2, 3, 4), 2, 1), (IndexError, (2, 3), 0, 2),
-                           (IndexError, (), 1), (TypeError, (2, 3), 0.0, 1)), view="maybe")
+                           (IndexError, (), 1), (TypeError, (2, 3), 0.0, 1)), view="maybe",
+                           complex=True)
 def flatten(input: Tensor, start_dim=0, end_dim=-1):
     """`input` with the dims from `start_dim` to `end_dim` made one.
 
@@ -410,7 +397,8 @@ def flatten(input: Tensor, start_dim=0, end_dim=-1):
     return reshape(input, sizes[:start] + (sizes[start:end + 1].numel(),) + sizes[end + 1:])
 
 
-@composite(reference=np.ravel, samples=given(((2, 3),), ((4,),), ((),), ((0, 2),)), view="maybe")
+@composite(reference=np.ravel, samples=given(((2, 3),), ((4,),), ((),), ((0, 2),)), view="maybe",
+           complex=True)
 def ravel(input: Tensor):
     """`input` as a vector: a view of what is contiguous, else a copy. Shapes: (N, M) -> (N M,)."""
     return reshape(input.contiguous(), (-1,))
@@ -422,7 +410,7 @@ def ravel(input: Tensor):
                          ((6,), 0, (-1, 2))),
            errors=refusals((RuntimeError, (2, 6), 1, (4, 2)), (RuntimeError, (2, 6), 1, (4, -1)),
                            (RuntimeError, (2, 1), 1, ()), (IndexError, (2, 6), 2, (2, 3)),
-                           (TypeError, (2, 6), 1, (2.0, 3))), view="maybe")
+                           (TypeError, (2, 6), 1, (2.0, 3))), view="maybe", complex=True)
 def unflatten(input: Tensor, dim, sizes):
     """`input` with one dim made into several, of sizes `sizes`, of which one may be -1.
 
@@ -452,7 +440,7 @@ def unflatten(input: Tensor, dim, sizes):
            errors=refusals((RuntimeError, (2, 3), (0, 0), (0, 1)),
                            (RuntimeError, (2, 3), 0, (0, 1)),
                            (RuntimeError, (2, 3), (0, 1), (1, 1)),
-                           (IndexError, (2, 3), 2, 0)), view="maybe")
+                           (IndexError, (2, 3), 2, 0)), view="maybe", complex=True)
 def movedim(input: Tensor, source, destination):
     """`input` with dims moved to other places, the others kept in order, as a view.
 
@@ -480,7 +468,7 @@ def movedim(input: Tensor, source, destination):
 
 @composite(tensors=("input",), reference=np.swapaxes,
            samples=given(((2, 3), 0, 1), ((2, 3, 4), -1, 0)),
-           errors=refusals((IndexError, (2,), 0, 1)), view="maybe")
+           errors=refusals((IndexError, (2,), 0, 1)), view="maybe", complex=True)
 def swapaxes(input: Tensor, axis0, axis1):
     """`transpose` with NumPy's name and names of arguments. Raises: IndexError."""
     return transpose(input, axis0, axis1)

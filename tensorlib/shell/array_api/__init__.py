@@ -13,10 +13,10 @@ tensor([0, 2])
 from math import e, inf, nan, pi
 
 from tensorlib import (
-    bool, float32, float64, int8, int16, int32, int64, newaxis, uint8, uint16,
-    uint32, uint64,
+    bool, complex64, complex128, float32, float64, int8, int16, int32, int64, newaxis, uint8,
+    uint16, uint32, uint64,
 )
-from tensorlib.array_api import linalg
+from tensorlib.array_api import fft, linalg
 from tensorlib.array_api.creation import (
     arange, asarray, empty, empty_like, eye, from_dlpack, full, full_like, linspace, meshgrid, ones,
     ones_like, tril, triu, zeros, zeros_like,
@@ -25,7 +25,7 @@ from tensorlib.array_api.dtypes import astype, can_cast, finfo, iinfo, isdtype, 
 from tensorlib.array_api.elementwise import (
     abs, acos, acosh, add, asin, asinh, atan, atan2, atanh, bitwise_and, bitwise_invert,
     bitwise_left_shift, bitwise_or, bitwise_right_shift, bitwise_xor, ceil, clip, conj, copysign,
-    cos, cosh, divide, equal, exp, expm1, floor, floor_divide, greater, greater_equal, hypot,
+    cos, cosh, divide, equal, exp, expm1, floor, floor_divide, greater, greater_equal, hypot, imag,
     isfinite, isinf, isnan, less, less_equal, log, log10, log1p, log2, logaddexp, logical_and,
     logical_not, logical_or, logical_xor, maximum, minimum, multiply, negative, nextafter,
     not_equal, positive, pow, real, reciprocal, remainder, round, sign, signbit, sin, sinh, sqrt,
@@ -54,11 +54,11 @@ __all__ = ["__array_api_version__", "__array_namespace_info__", "abs", "acos", "
            "astype", "atan", "atan2", "atanh", "bitwise_and", "bitwise_invert",
            "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bool",
            "broadcast_arrays", "broadcast_shapes", "broadcast_to", "can_cast", "ceil", "clip",
-           "concat", "conj", "copysign", "cos", "cosh", "count_nonzero",
+           "complex128", "complex64", "concat", "conj", "copysign", "cos", "cosh", "count_nonzero",
            "cumulative_prod", "cumulative_sum", "diff", "divide", "e", "empty", "empty_like",
-           "equal", "exp", "expand_dims", "expm1", "eye", "finfo", "flip", "float32",
+           "equal", "exp", "expand_dims", "expm1", "eye", "fft", "finfo", "flip", "float32",
            "float64", "floor", "floor_divide", "from_dlpack", "full", "full_like", "greater",
-           "greater_equal", "hypot", "iinfo", "inf", "int16", "int32", "int64", "int8",
+           "greater_equal", "hypot", "iinfo", "imag", "inf", "int16", "int32", "int64", "int8",
            "isdtype", "isfinite", "isin", "isinf", "isnan", "less", "less_equal", "linalg",
            "linspace", "log", "log10", "log1p", "log2", "logaddexp", "logical_and", "logical_not",
            "logical_or", "logical_xor", "matmul", "matrix_transpose", "max", "maximum", "mean",

@@ -58,7 +58,7 @@ def can_cast(from_, to, /):
 def finfo(type, /):
     """The limits of a floating dtype, or of the parts of a complex one."""
     dtype = dtype_of(type)
-    part = {"complex64": tl.float32, "complex128": tl.float64}.get(dtype.name, dtype)
+    part = dtype.to_real() if dtype.is_complex else dtype
     found = tl.finfo(part)
     return FloatLimits(found.bits, found.eps, found.max, found.min, found.smallest_normal, part)
 

@@ -32,6 +32,7 @@ cosh = unary("cosh", tl.cosh)
 exp = unary("exp", tl.exp)
 expm1 = unary("expm1", tl.expm1)
 floor = unary("floor", tl.floor)
+imag = unary("imag", tl.imag)
 isfinite = unary("isfinite", tl.isfinite)
 isinf = unary("isinf", tl.isinf)
 isnan = unary("isnan", tl.isnan)
@@ -127,7 +128,7 @@ def clip(x, /, min=None, max=None):
 __all__ = ["abs", "acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and",
            "bitwise_invert", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift",
            "bitwise_xor", "ceil", "clip", "conj", "copysign", "cos", "cosh", "divide", "equal",
-           "exp", "expm1", "floor", "floor_divide", "greater", "greater_equal", "hypot",
+           "exp", "expm1", "floor", "floor_divide", "greater", "greater_equal", "hypot", "imag",
            "isfinite", "isinf", "isnan", "less", "less_equal", "log", "log10", "log1p", "log2",
            "logaddexp", "logical_and", "logical_not", "logical_or", "logical_xor", "maximum",
            "minimum", "multiply", "negative", "nextafter", "not_equal", "positive", "pow", "real",

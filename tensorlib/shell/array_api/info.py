@@ -19,10 +19,8 @@ class Info:
         """The dtypes of new arrays by kind."""
         tl.empty((), device=device)              # refuses devices that there are not
         real = tl.get_default_dtype()
-        found = {"real floating": real, "integral": tl.int64, "indexing": tl.int64}
-        if KINDS["complex floating"]:
-            found["complex floating"] = dtype_beside(1j, real)
-        return found
+        return {"real floating": real, "complex floating": dtype_beside(1j, real),
+                "integral": tl.int64, "indexing": tl.int64}
 
     def dtypes(self, *, device=None, kind=None):
         """The dtypes of the standard of a kind, or of one of several, by their names."""

@@ -11,12 +11,11 @@ KINDS = {
     "signed integer": ("int8", "int16", "int32", "int64"),
     "unsigned integer": ("uint8", "uint16", "uint32", "uint64"),
     "real floating": ("float32", "float64"),
-    "complex floating": tuple(name for name in ("complex64", "complex128") if hasattr(tl, name)),
+    "complex floating": ("complex64", "complex128"),
 }
 KINDS["integral"] = KINDS["signed integer"] + KINDS["unsigned integer"]
 KINDS["numeric"] = KINDS["integral"] + KINDS["real floating"] + KINDS["complex floating"]
 
-COMPLEX_OF = {"float64": "complex128"}          # of all other real dtypes it is complex64
 RANKS = {bool: 0, int: 1, float: 2, complex: 3}
 
 
@@ -49,9 +48,7 @@ def dtype_beside(value, dtype):
     if rank <= rank_of(dtype):
         return dtype
     if rank == 3:
-        if not KINDS["complex floating"]:
-            raise TypeError("array_api: there are no complex dtypes, got a complex number")
-        return getattr(tl, COMPLEX_OF.get(dtype.name, "complex64"))
+        return dtype.to_complex() if dtype.is_floating_point else tl.complex64
     return tl.get_default_dtype() if rank == 2 else tl.int64
 
 

@@ -1,0 +1,316 @@
+"""Fourier transforms along one dim, by the loops of pocketfft that NumPy has compiled.
+
+A loop takes any step between the elements of a row, but walks through rows one by one, so that one
+along another dim than the last would read a line of memory for each element. So some rows that lie
+side by side are gathered, transformed, and put back, a line at a time.
+
+A loop takes several rows at once in the lanes of vectors, and the last ones one by one. Which rows
+go together follows from the sizes alone, so that results do not depend on the number of threads.
+"""
+
+from cpython.exc cimport PyErr_Clear, PyErr_Occurred
+from cpython.object cimport PyObject
+from libc.stdint cimport uint32_t, uint64_t
+
+from tensorlib._core.base.dtypes cimport COMPLEX128, COMPLEX64, FLOAT32, FLOAT64, ITEMSIZE
+from tensorlib._core.base.scratch cimport give_scratch, take_scratch
+from tensorlib._core.base.shape cimport MAX_NDIM
+from tensorlib._core.base.ufunc cimport PyUFuncObject, ufunc_loop
+from tensorlib._core.base.work cimport share
+from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
+
+import numpy
+import numpy.fft
+
+# It is not public, so that a later NumPy may be without it.
+pocketfft = getattr(numpy.fft, "_pocketfft_umath", None)
+
+cdef enum:
+    SIDE_BY_SIDE = 16                # rows gathered at a time: two lines of complex64
+    PADDING = 64                     # bytes between gathered rows, for sizes that are powers of 2
+    CHUNK = 1 << 14                  # elements that are worth a chunk of work
+    RELEASE_GIL = 1 << 11            # elements from which on the GIL is released
+    MOST_GATHERED = 1 << 22          # bytes: longer rows are read where they lie
+
+cdef enum Transform:
+    FORWARD, BACKWARD, REAL_EVEN, REAL_ODD, TO_REAL, TRANSFORMS
+
+cdef extern from "Python.h":
+    void* PyGILState_GetThisThreadState() nogil
+
+cdef ufunc_loop loops[TRANSFORMS][2]             # for parts of float32 and of float64
+cdef void* loop_data[TRANSFORMS][2]
+
+ctypedef fused floating:
+    float
+    double
+
+ctypedef struct Rows:
+    ufunc_loop loop
+    void* data
+    const char* source
+    char* target
+    int ndim                                     # dims beside the one that is transformed
+    Py_ssize_t dims[MAX_NDIM]
+    Py_ssize_t source_steps[MAX_NDIM]            # all steps are bytes
+    Py_ssize_t target_steps[MAX_NDIM]
+    Py_ssize_t n_in, n_out, step_in, step_out, size_in, size_out
+    Py_ssize_t n_whole                           # elements of a row that is filled, or n_out
+    Py_ssize_t count, unit                       # rows, and how many of them go together
+    float factor
+    double factor_double
+    bint failed                                  # a loop in a thread of the pool had no memory
+    bint double_
+    bint turned                                  # the direction is not that of the loop
+
+
+cdef int find_loops() except -1:
+    """Fill `loops`."""
+    cdef PyUFuncObject* ufunc
+    cdef int which, i, number
+    if pocketfft is None:
+        return 0
+    kinds = {numpy.dtype(c).num: k for c, k in (("f4", 0), ("c8", 0), ("f8", 1), ("c16", 1))}
+    for which, name in enumerate(("fft", "ifft", "rfft_n_even", "rfft_n_odd", "irfft")):
+        found = getattr(pocketfft, name, None)
+        if not isinstance(found, numpy.ufunc):
+            continue
+        ufunc = <PyUFuncObject*><PyObject*>found
+        for i in range(ufunc.ntypes):
+            number = kinds.get(ufunc.types[3 * i], -1)
+            if number >= 0:
+                loops[which][number] = ufunc.functions[i]
+                loop_data[which][number] = ufunc.data[i] if ufunc.data != NULL else NULL
+    return 0
+
+
+find_loops()
+
+
+def has():
+    """Whether all loops were found."""
+    cdef int which
+    for which in range(<int>TRANSFORMS):
+        if loops[which][0] == NULL or loops[which][1] == NULL:
+            return False
+    return True
+
+
+# ---- rows ----------------------------------------------------------------------------------------
+
+cdef inline void move(const char* source, char* target, Py_ssize_t size) noexcept nogil:
+    """One element of 4, 8 or 16 bytes."""
+    if size == 8:
+        (<uint64_t*>target)[0] = (<const uint64_t*>source)[0]
+    elif size == 4:
+        (<uint32_t*>target)[0] = (<const uint32_t*>source)[0]
+    else:
+        (<uint64_t*>target)[0] = (<const uint64_t*>source)[0]
+        (<uint64_t*>target)[1] = (<const uint64_t*>source)[1]
+
+
+cdef void exchange(const char* source, char* target, Py_ssize_t count, Py_ssize_t n,
+                   Py_ssize_t source_row, Py_ssize_t source_step, Py_ssize_t target_row,
+                   Py_ssize_t target_step, Py_ssize_t size) noexcept nogil:
+    """target[row, j] := source[row, j] for `count` rows of `n` elements."""
+    cdef Py_ssize_t j, row
+    for j in range(n):
+        for row in range(count):
+            move(source + row * source_row + j * source_step,
+                 target + row * target_row + j * target_step, size)
+
+
+cdef void call(Rows* r, const char* source, char* target, Py_ssize_t count, Py_ssize_t source_row,
+               Py_ssize_t target_row, Py_ssize_t step_in, Py_ssize_t step_out) noexcept nogil:
+    """`count` transforms by NumPy's loop."""
+    cdef char* args[3]
+    cdef Py_ssize_t[3] dimensions
+    cdef Py_ssize_t[5] steps
+    cdef Py_ssize_t row
+    args[0] = <char*>source
+    args[1] = <char*>&r.factor_double if r.double_ else <char*>&r.factor
+    args[2] = target
+    dimensions[0], dimensions[1], dimensions[2] = count, r.n_in, r.n_out
+    steps[0], steps[1], steps[2], steps[3], steps[4] = source_row, 0, target_row, step_in, step_out
+    r.loop(args, dimensions, steps, r.data)
+    if r.turned or r.n_whole != r.n_out:
+        for row in range(count):
+            if r.double_:
+                finish[double](r, target + row * target_row, step_out, 0)
+            else:
+                finish[float](r, target + row * target_row, step_out, 0)
+
+
+cdef void finish(Rows* r, char* row, Py_ssize_t step, floating kind) noexcept nogil:
+    """What the loop leaves of a row: the other direction, and the second half of real numbers'.
+
+    Of real numbers the other direction gives the conjugate numbers; to real ones, the order from
+    the end. The second half is the first one, conjugate and in reverse.
+    """
+    cdef Py_ssize_t k
+    cdef floating* a
+    cdef floating* b
+    cdef floating kept
+    if r.size_out == sizeof(floating):
+        for k in range(1, (r.n_out + 1) // 2):
+            a, b = <floating*>(row + k * step), <floating*>(row + (r.n_out - k) * step)
+            kept, a[0] = a[0], b[0]
+            b[0] = kept
+        return
+    for k in range(r.n_out, r.n_whole):
+        a, b = <floating*>(row + (r.n_whole - k) * step), <floating*>(row + k * step)
+        b[0] = a[0]
+        b[1] = a[1] if r.turned else -a[1]
+    if r.turned:
+        for k in range(r.n_out):
+            a = <floating*>(row + k * step)
+            a[1] = -a[1]
+
+
+cdef void gathered(Rows* r, const char* source, char* target, Py_ssize_t count,
+                   Py_ssize_t source_row, Py_ssize_t target_row) noexcept nogil:
+    """The same for rows that are gathered before, and put back."""
+    cdef Py_ssize_t row_in = r.n_in * r.size_in + PADDING
+    cdef Py_ssize_t row_out = r.n_whole * r.size_out + PADDING
+    cdef size_t nbytes = count * (row_in + row_out)
+    cdef char* scratch = take_scratch(nbytes) if nbytes <= MOST_GATHERED else NULL
+    cdef char* results
+    if scratch == NULL:                                      # the loop does it all
+        call(r, source, target, count, source_row, target_row, r.step_in, r.step_out)
+        return
+    results = scratch + count * row_in
+    exchange(source, scratch, count, r.n_in, source_row, r.step_in, row_in, r.size_in, r.size_in)
+    call(r, scratch, results, count, row_in, row_out, r.size_in, r.size_out)
+    exchange(results, target, count, r.n_whole, row_out, r.size_out, target_row, r.step_out,
+             r.size_out)
+    give_scratch(scratch, nbytes)
+
+
+cdef void run_rows(Rows* r, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """Transforms of rows `begin` to `end`, in the order of the dims beside."""
+    cdef bint side_by_side = r.step_in != r.size_in or r.step_out != r.size_out
+    cdef Py_ssize_t row = begin, rest, count, inner, source_row, target_row
+    cdef const char* source
+    cdef char* target
+    cdef int d, last = r.ndim - 1
+    inner = r.dims[last] if r.ndim else 1
+    source_row = r.source_steps[last] if r.ndim else 0
+    target_row = r.target_steps[last] if r.ndim else 0
+    while row < end:
+        source, target, rest = r.source, r.target, row
+        for d in range(last, -1, -1):
+            source += rest % r.dims[d] * r.source_steps[d]
+            target += rest % r.dims[d] * r.target_steps[d]
+            rest //= r.dims[d]
+        count = min(end - row, inner - row % inner)
+        if side_by_side and inner > 1:
+            count = min(count, SIDE_BY_SIDE)
+            gathered(r, source, target, count, source_row, target_row)
+        else:
+            call(r, source, target, count, source_row, target_row, r.step_in, r.step_out)
+        row += count
+
+
+cdef void run_units(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """Transforms of all rows of some units.
+
+    A loop without memory sets MemoryError, which stays where it is in a thread of Python, and is
+    seen by the caller. A thread of the pool is given a state of Python first, to keep the error.
+    """
+    cdef Rows* r = <Rows*>context
+    cdef Py_ssize_t unit
+    if PyGILState_GetThisThreadState() != NULL:
+        for unit in range(begin, end):
+            run_rows(r, unit * r.unit, min((unit + 1) * r.unit, r.count))
+        return
+    with gil:
+        with nogil:
+            for unit in range(begin, end):
+                run_rows(r, unit * r.unit, min((unit + 1) * r.unit, r.count))
+        if PyErr_Occurred() != NULL:
+            PyErr_Clear()
+            r.failed = True
+
+
+cdef void add_dim(Rows* r, Py_ssize_t size, Py_ssize_t source_step,
+                  Py_ssize_t target_step) noexcept:
+    """One more dim beside the one that is transformed: with the dim before it, where they are one
+    in memory."""
+    cdef int before = r.ndim - 1
+    if (before >= 0 and r.source_steps[before] == size * source_step
+            and r.target_steps[before] == size * target_step):
+        r.dims[before] *= size
+    else:
+        before = r.ndim
+        r.dims[before] = size
+        r.ndim += 1
+    r.source_steps[before] = source_step
+    r.target_steps[before] = target_step
+
+
+cdef Py_ssize_t rows_together(Py_ssize_t n, Py_ssize_t count) noexcept:
+    """How many of `count` rows of `n` points go together: enough to fill the lanes of vectors, but
+    where there are few long rows."""
+    if n < CHUNK:
+        return (CHUNK // n // SIDE_BY_SIDE + 1) * SIDE_BY_SIDE
+    return 4 if count >= 8 else 1
+
+
+def transform(Tensor x not None, int dim, Py_ssize_t n, bint forward, double factor,
+              bint real=False, bint whole=False, bint inside=False):
+    """The transform of `n` points along a dim, which is counted from the front, times `factor`.
+
+    real: to real numbers, from the first half of a spectrum, which has n // 2 + 1 elements. whole:
+    of real numbers all of the spectrum, not its first half. inside: of complex numbers, into the
+    memory of `x` itself.
+    """
+    cdef Rows r
+    cdef Transform which
+    cdef Tensor out
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef Py_ssize_t count = 1
+    cdef int d, dtype = COMPLEX64
+    cdef bint complex_in = x.type == COMPLEX64 or x.type == COMPLEX128
+    if dim < 0 or dim >= x.ndim_ or n < 1:
+        raise ValueError(f"transform: no dim {dim}, or {n} points")
+    if not complex_in and (real or inside or x.type != FLOAT32 and x.type != FLOAT64):
+        raise TypeError(f"transform: got {x.dtype}")
+    r.double_ = x.type == FLOAT64 or x.type == COMPLEX128
+    r.n_in, r.n_out, r.turned = x.dims[dim], n, False
+    if real:
+        which, dtype, r.turned = TO_REAL, FLOAT32, forward
+    elif complex_in:
+        which = FORWARD if forward else BACKWARD
+    else:
+        which, r.n_out, r.turned = REAL_ODD if n % 2 else REAL_EVEN, n // 2 + 1, not forward
+    if r.double_:
+        dtype = FLOAT64 if real else COMPLEX128
+    r.n_whole = n if whole else r.n_out
+    if r.n_in != (n // 2 + 1 if real else n):
+        raise ValueError(f"transform: {r.n_in} elements for {n} points")
+    r.loop, r.data = loops[<int>which][r.double_], loop_data[<int>which][r.double_]
+    if r.loop == NULL:
+        raise NotImplementedError("transform: NumPy's loops were not found")
+    for d in range(x.ndim_):
+        dims[d] = x.dims[d]
+    dims[dim] = r.n_whole
+    out = x if inside and not real else new_tensor(dtype, x.ndim_, dims)
+    r.size_in, r.size_out = ITEMSIZE[x.type], ITEMSIZE[dtype]
+    r.source, r.target = x.data_pointer, out.data_pointer
+    r.step_in, r.step_out = x.steps[dim] * r.size_in, out.steps[dim] * r.size_out
+    r.factor, r.factor_double = <float>factor, factor
+    r.ndim, r.failed = 0, False
+    for d in range(x.ndim_):
+        if d != dim:
+            add_dim(&r, x.dims[d], x.steps[d] * r.size_in, out.steps[d] * r.size_out)
+            count *= x.dims[d]
+    if count:
+        r.count, r.unit = count, rows_together(n, count)
+        share(run_units, &r, out.data_pointer, (count + r.unit - 1) // r.unit, 1,
+              count * n < RELEASE_GIL)
+        if PyErr_Occurred() != NULL:
+            PyErr_Clear()
+            r.failed = True
+        if r.failed:
+            raise MemoryError(f"fft: no memory for transforms of {n} points")
+    return out

@@ -1,0 +1,335 @@
+"""Loops of arithmetic on complex numbers: pairs of floating ones, the real part first.
+
+Every loop sees one contiguous run of n numbers (`tensorlib/_kernels/__init__.py`). Products are
+rounded before they are added: else the imaginary part of z * conj(z) would be a rounding error in
+the place of zero, and z * w would differ from w * z. So this module is compiled without contraction
+(`setup.py`). GCC 12 and later contract the two sums of a product all the same when they vectorise
+both together, but not around a barrier of association.
+"""
+
+from tensorlib._kernels.products cimport strong_product
+from tensorlib._kernels.vecmath cimport floating, infinity, magnitude, sqrt, with_sign
+from tensorlib._kernels.vecmath_hypot cimport hypotenuse
+
+cdef extern from *:
+    """
+    #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
+    #define TL_ROUNDED(x) __builtin_assoc_barrier(x)
+    #else
+    #define TL_ROUNDED(x) (x)
+    #endif
+    """
+    float rounded_single "TL_ROUNDED" (float x) noexcept nogil
+    double rounded_double "TL_ROUNDED" (double x) noexcept nogil
+
+cdef enum:
+    BLOCK = 64               # quotients that are looked through together
+
+
+cdef inline floating rounded(floating x) noexcept nogil:
+    """x, a product that is in no instruction together with a sum"""
+    if floating is float:
+        return rounded_single(x)
+    else:
+        return rounded_double(x)
+
+
+cdef void add_run(const floating* a, const floating* b, floating* y,
+                  Py_ssize_t n) noexcept nogil:
+    """y := a + b"""
+    cdef Py_ssize_t i
+    for i in range(2 * n):
+        y[i] = a[i] + b[i]
+
+
+cdef void sub_run(const floating* a, const floating* b, floating* y,
+                  Py_ssize_t n) noexcept nogil:
+    """y := a - b"""
+    cdef Py_ssize_t i
+    for i in range(2 * n):
+        y[i] = a[i] - b[i]
+
+
+cdef inline void multiply(floating a, floating b, floating c, floating d, floating* re,
+                          floating* im) noexcept nogil:
+    """re + im i := (a + b i) (c + d i)"""
+    re[0] = rounded(a * c) - rounded(b * d)
+    im[0] = rounded(a * d) + rounded(b * c)
+
+
+cdef void mul_run(const floating* a, const floating* b, floating* y,
+                  Py_ssize_t n) noexcept nogil:
+    """y := a * b"""
+    cdef Py_ssize_t i
+    cdef floating re, im
+    for i in range(n):
+        multiply(a[2 * i], a[2 * i + 1], b[2 * i], b[2 * i + 1], &re, &im)
+        y[2 * i] = re
+        y[2 * i + 1] = im
+
+
+cdef void zmul_run(const floating* a, const floating* b, floating* y,
+                   Py_ssize_t n) noexcept nogil:
+    """y := a * b, where a part of a that is 0 gives 0 whatever b is: the strong zero of derivatives
+
+    One choice for both parts, by whether the whole of a is 0, is vectorised wrongly by GCC 12.
+    """
+    cdef Py_ssize_t i
+    cdef floating re, im
+    for i in range(n):
+        re = rounded(strong_product(a[2 * i], b[2 * i])) - rounded(
+            strong_product(a[2 * i + 1], b[2 * i + 1]))
+        im = rounded(strong_product(a[2 * i], b[2 * i + 1])) + rounded(
+            strong_product(a[2 * i + 1], b[2 * i]))
+        y[2 * i] = re
+        y[2 * i + 1] = im
+
+
+cdef void add_number_run(const floating* a, const floating* b, floating* y,
+                         Py_ssize_t n) noexcept nogil:
+    """y := a + b[0]"""
+    cdef Py_ssize_t i
+    cdef floating re = b[0], im = b[1]
+    for i in range(n):
+        y[2 * i] = a[2 * i] + re
+        y[2 * i + 1] = a[2 * i + 1] + im
+
+
+cdef void sub_number_run(const floating* a, const floating* b, floating* y,
+                         Py_ssize_t n) noexcept nogil:
+    """y := a - b[0]"""
+    cdef Py_ssize_t i
+    cdef floating re = b[0], im = b[1]
+    for i in range(n):
+        y[2 * i] = a[2 * i] - re
+        y[2 * i + 1] = a[2 * i + 1] - im
+
+
+cdef void mul_number_run(const floating* a, const floating* b, floating* y,
+                         Py_ssize_t n) noexcept nogil:
+    """y := a * b[0]"""
+    cdef Py_ssize_t i
+    cdef floating c = b[0], d = b[1], re, im
+    for i in range(n):
+        multiply(a[2 * i], a[2 * i + 1], c, d, &re, &im)
+        y[2 * i] = re
+        y[2 * i + 1] = im
+
+
+cdef inline void divide(floating a, floating b, floating c, floating d, floating* re,
+                        floating* im) noexcept nogil:
+    """re + im i := (a + b i) / (c + d i), NaN where an intermediate result is out of range.
+
+    Products of float32 are in range as doubles; others are scaled by the larger part.
+    """
+    cdef double e, f, g, h, scale, square
+    if floating is float:
+        e, f, g, h = a, b, c, d
+        square = rounded(g * g) + rounded(h * h)
+        re[0] = <float>((rounded(e * g) + rounded(f * h)) / square)
+        im[0] = <float>((rounded(f * g) - rounded(e * h)) / square)
+    else:
+        scale = 1 / (magnitude(c) if magnitude(c) >= magnitude(d) else magnitude(d))
+        g, h = c * scale, d * scale
+        square = rounded(g * g) + rounded(h * h)
+        e, f = a * scale, b * scale
+        re[0] = (rounded(e * g) + rounded(f * h)) / square
+        im[0] = (rounded(f * g) - rounded(e * h)) / square
+
+
+cdef void recover(floating a, floating b, floating c, floating d, floating* y) noexcept nogil:
+    """y := (a + b i) / (c + d i) for what `divide` gives NaN for, as the C standard has it (annex
+    G.5.1): a quotient by zero is infinite, one by an infinity is zero."""
+    cdef floating inf = infinity(a), zero = 0, one = 1
+    cdef floating e = magnitude(a), f = magnitude(b), g = magnitude(c), h = magnitude(d)
+    if (c == 0) & (d == 0) and not (a != a and b != b):
+        y[0] = with_sign(inf, c) * a
+        y[1] = with_sign(inf, c) * b
+    elif (e == inf or f == inf) and g < inf and h < inf:
+        a = with_sign(one if e == inf else zero, a)
+        b = with_sign(one if f == inf else zero, b)
+        y[0] = inf * (a * c + b * d)
+        y[1] = inf * (b * c - a * d)
+    elif (g == inf or h == inf) and e < inf and f < inf:
+        c = with_sign(one if g == inf else zero, c)
+        d = with_sign(one if h == inf else zero, d)
+        y[0] = zero * (a * c + b * d)
+        y[1] = zero * (b * c - a * d)
+    elif e < inf and f < inf and g < inf and h < inf:
+        # an intermediate result was out of range: Smith's quotients
+        if g >= h:
+            e = d / c
+            f = c + d * e
+            y[0], y[1] = (a + b * e) / f, (b - a * e) / f
+        else:
+            e = c / d
+            f = d + c * e
+            y[0], y[1] = (a * e + b) / f, (b * e - a) / f
+
+
+cdef void div_run(const floating* a, const floating* b, floating* y,
+                  Py_ssize_t n) noexcept nogil:
+    """y := a / b"""
+    cdef Py_ssize_t i, start, stop
+    cdef floating re, im
+    cdef floating[2 * BLOCK] found
+    cdef int lost
+    start = 0
+    while start < n:
+        stop = min(n, start + BLOCK)
+        lost = 0
+        for i in range(start, stop):
+            divide(a[2 * i], a[2 * i + 1], b[2 * i], b[2 * i + 1], &re, &im)
+            found[2 * (i - start)] = re
+            found[2 * (i - start) + 1] = im
+            lost |= (re != re) | (im != im)
+        if lost:
+            for i in range(start, stop):
+                if found[2 * (i - start)] != found[2 * (i - start)] or (
+                        found[2 * (i - start) + 1] != found[2 * (i - start) + 1]):
+                    recover(a[2 * i], a[2 * i + 1], b[2 * i], b[2 * i + 1],
+                            &found[2 * (i - start)])
+        for i in range(2 * (stop - start)):
+            y[2 * start + i] = found[i]
+        start = stop
+
+
+cdef void addcmul_run(const floating* x, const floating* a, const floating* b, floating* y,
+                      Py_ssize_t n) noexcept nogil:
+    """y := x + a * b"""
+    cdef Py_ssize_t i
+    cdef floating re, im
+    for i in range(n):
+        multiply(a[2 * i], a[2 * i + 1], b[2 * i], b[2 * i + 1], &re, &im)
+        y[2 * i] = x[2 * i] + re
+        y[2 * i + 1] = x[2 * i + 1] + im
+
+
+cdef void addcdiv_run(const floating* x, const floating* a, const floating* b, floating* y,
+                      Py_ssize_t n) noexcept nogil:
+    """y := x + a / b"""
+    cdef Py_ssize_t i, count, start = 0
+    cdef floating[2 * BLOCK] quotients
+    while start < n:
+        count = min(n - start, <Py_ssize_t>BLOCK)
+        div_run(a + 2 * start, b + 2 * start, quotients, count)
+        for i in range(2 * count):
+            y[2 * start + i] = x[2 * start + i] + quotients[i]
+        start += count
+
+
+cdef void lerp_run(const floating* a, const floating* b, const floating* w, floating* y,
+                   Py_ssize_t n) noexcept nogil:
+    """y := a + w * (b - a), from the nearer end, so that a and b come out exactly"""
+    cdef Py_ssize_t i
+    cdef floating re, im, way, across, one = 1, half = 0.5
+    cdef bint near
+    for i in range(n):
+        near = length(w[2 * i], w[2 * i + 1]) < half
+        way, across = b[2 * i] - a[2 * i], b[2 * i + 1] - a[2 * i + 1]
+        if near:
+            multiply(w[2 * i], w[2 * i + 1], way, across, &re, &im)
+            y[2 * i], y[2 * i + 1] = a[2 * i] + re, a[2 * i + 1] + im
+        else:
+            multiply(one - w[2 * i], -w[2 * i + 1], way, across, &re, &im)
+            y[2 * i], y[2 * i + 1] = b[2 * i] - re, b[2 * i + 1] - im
+
+
+cdef void neg_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := -x"""
+    cdef Py_ssize_t i
+    for i in range(2 * n):
+        y[i] = -x[i]
+
+
+cdef void conj_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := the conjugate of x"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[2 * i] = x[2 * i]
+        y[2 * i + 1] = -x[2 * i + 1]
+
+
+cdef inline floating length(floating a, floating b) noexcept nogil:
+    """|a + b i|; of float32 the squares are in range as doubles"""
+    cdef floating inf = infinity(a)
+    cdef double square
+    if floating is float:
+        square = rounded(<double>a * a) + rounded(<double>b * b)
+        return inf if (magnitude(a) == inf) | (magnitude(b) == inf) else <float>sqrt(square)
+    else:
+        return hypotenuse(a, b)
+
+
+cdef void abs_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := |x|, which is real"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = length(x[2 * i], x[2 * i + 1])
+
+
+cdef void sgn_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := x / |x|, and 0 where x is 0"""
+    cdef Py_ssize_t i
+    cdef floating size, one = 1
+    for i in range(n):
+        size = length(x[2 * i], x[2 * i + 1])
+        size = one if size == 0 else size
+        y[2 * i], y[2 * i + 1] = x[2 * i] / size, x[2 * i + 1] / size
+
+
+cdef void prod_fold(void* tag, const floating* x, const floating* c, floating* y, Py_ssize_t outer,
+                    Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin,
+                    Py_ssize_t end) noexcept nogil:
+    """y := the product of x over n; as the loops of reduce.pyx"""
+    cdef Py_ssize_t o, i, j
+    cdef floating re, im
+    cdef const floating* row
+    cdef floating* into
+    for o in range(outer):
+        into = y + 2 * o * inner
+        row = x + 2 * o * n * inner
+        for j in range(2 * begin, 2 * end):
+            into[j] = row[j]
+        for i in range(1, n):
+            row += 2 * inner
+            for j in range(begin, end):
+                multiply(into[2 * j], into[2 * j + 1], row[2 * j], row[2 * j + 1], &re, &im)
+                into[2 * j] = re
+                into[2 * j + 1] = im
+
+
+def reductions():
+    """(name, input dtypes, output dtype, address) of every loop that reduces"""
+    return [("prod", ("complex64",), "complex64", <size_t>&prod_fold[float]),
+            ("prod", ("complex128",), "complex128", <size_t>&prod_fold[double])]
+
+
+def table():
+    """(name, input dtypes, output dtype, address) of every loop"""
+    binary = [
+        ("add", <size_t>&add_run[float], <size_t>&add_run[double]),
+        ("sub", <size_t>&sub_run[float], <size_t>&sub_run[double]),
+        ("mul", <size_t>&mul_run[float], <size_t>&mul_run[double]),
+        ("div", <size_t>&div_run[float], <size_t>&div_run[double]),
+        ("zmul", <size_t>&zmul_run[float], <size_t>&zmul_run[double]),
+        ("add_number", <size_t>&add_number_run[float], <size_t>&add_number_run[double]),
+        ("sub_number", <size_t>&sub_number_run[float], <size_t>&sub_number_run[double]),
+        ("mul_number", <size_t>&mul_number_run[float], <size_t>&mul_number_run[double]),
+    ]
+    of_three = [
+        ("addcmul", <size_t>&addcmul_run[float], <size_t>&addcmul_run[double]),
+        ("addcdiv", <size_t>&addcdiv_run[float], <size_t>&addcdiv_run[double]),
+        ("lerp", <size_t>&lerp_run[float], <size_t>&lerp_run[double]),
+    ]
+    unary = [
+        ("neg", <size_t>&neg_run[float], <size_t>&neg_run[double]),
+        ("conj", <size_t>&conj_run[float], <size_t>&conj_run[double]),
+        ("sgn", <size_t>&sgn_run[float], <size_t>&sgn_run[double]),
+    ]
+    return [row for inputs, loops in ((3, of_three), (2, binary), (1, unary))
+            for name, single, double_ in loops
+            for row in ((name, ("complex64",) * inputs, "complex64", single),
+                        (name, ("complex128",) * inputs, "complex128", double_))] + [
+        ("abs", ("complex64",), "float32", <size_t>&abs_run[float]),
+        ("abs", ("complex128",), "float64", <size_t>&abs_run[double])]

@@ -1,0 +1,1 @@
+"""Fourier transforms: spectra of signals, and signals of spectra."""

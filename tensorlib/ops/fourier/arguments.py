@@ -1,0 +1,131 @@
+"""What the functions of `tensorlib.fft` take: lengths, dims and norms, and numbers of which types.
+"""
+
+from operator import index as as_int
+
+from tensorlib._core.apply.elementwise import UnsupportedDtype
+from tensorlib._core.base.dtypes import get_default_dtype
+from tensorlib._core.base.shape import wrap
+from tensorlib.ops.declare import FUNCTIONS
+
+cat, zeros = FUNCTIONS["cat"], FUNCTIONS["zeros"]
+
+HALF_TYPES = ("float16", "bfloat16")
+
+
+# ---- types of numbers ----------------------------------------------------------------------------
+
+def floating(name, x):
+    """A floating or complex tensor: integers become the default dtype.
+
+    Raises: UnsupportedDtype for half types.
+    """
+    if x.dtype.name in HALF_TYPES:
+        raise UnsupportedDtype(f"{name}: takes float32, float64 and complex dtypes, got {x.dtype}; "
+                               "x.float() gives float32")
+    if x.dtype.is_floating_point or x.dtype.is_complex:
+        return x
+    return x.to(get_default_dtype())
+
+
+def real_input(name, x):
+    """A floating tensor. Raises: RuntimeError for a complex one."""
+    if x.dtype.is_complex:
+        raise RuntimeError(f"{name}: expects a real input tensor, got {x.dtype}")
+    return floating(name, x)
+
+
+def complex_input(name, x):
+    """A complex tensor."""
+    x = floating(name, x)
+    return x if x.dtype.is_complex else x.to(x.dtype.to_complex())
+
+
+# ---- dims and lengths ----------------------------------------------------------------------------
+
+def whole(name, what, value):
+    """An argument as an int. Raises: TypeError."""
+    try:
+        return as_int(value)
+    except TypeError:
+        raise TypeError(f"{name}: {what} must be an int, got {type(value).__name__}") from None
+
+
+def many(name, what, values):
+    """An argument as a list of ints, of which one may stand alone. Raises: TypeError."""
+    if isinstance(values, (list, tuple)):
+        return [whole(name, f"each of {what}", value) for value in values]
+    return [whole(name, what, values)]
+
+
+def one_dim(name, x, dim):
+    """A dim counted from the front. Raises: IndexError, also for a tensor without dims."""
+    if x.ndim == 0:
+        raise IndexError(f"{name}: dimension specified as {dim} but tensor has no dimensions")
+    return wrap(name, dim, x.ndim)
+
+
+def dims_and_lengths(name, x, s, dim, halved=False):
+    """The dims to transform, from the front, and the number of points along each.
+
+    By default they are all dims, or the last ones where lengths are given. halved: the last of
+    them is half a spectrum.
+    Raises: RuntimeError for dims twice, for other lengths than dims, for none and for lengths below
+    1; IndexError; TypeError.
+    """
+    lengths = None if s is None else many(name, "s", s)
+    if dim is None:
+        count = x.ndim if lengths is None else len(lengths)
+        if count > x.ndim:
+            raise RuntimeError(f"{name}: got shape with {count} values but input tensor only has "
+                               f"{x.ndim} dimensions")
+        dims = list(range(x.ndim - count, x.ndim))
+    else:
+        dims = [one_dim(name, x, d) for d in many(name, "dim", dim)]
+    if len(set(dims)) < len(dims):
+        raise RuntimeError(f"{name}: FFT dims must be unique, got dim={dim}")
+    if lengths is None:
+        lengths = [-1] * len(dims)
+    if len(lengths) != len(dims):
+        raise RuntimeError(f"{name}: when given, dim and shape arguments must have the same length,"
+                           f" got {len(dims)} and {len(lengths)}")
+    for place, d in enumerate(dims):
+        if lengths[place] == -1:
+            last = halved and place == len(dims) - 1
+            lengths[place] = 2 * (x.shape[d] - 1) if last else x.shape[d]
+    check_lengths(name, lengths)
+    return dims, lengths
+
+
+def check_lengths(name, lengths):
+    """Raises RuntimeError for lengths below 1."""
+    for n in lengths:
+        if n < 1:
+            raise RuntimeError(f"{name}: invalid number of data points ({n}) specified, there must "
+                               "be one at least")
+
+
+def resized(x, dims, lengths):
+    """The tensor with other sizes of some dims: cut at the end, or with zeros there."""
+    for d, n in zip(dims, lengths, strict=True):
+        size = x.shape[d]
+        if n < size:
+            x = x.narrow(d, 0, n)
+        elif n > size:
+            shape = list(x.shape)
+            shape[d] = n - size
+            x = cat([x, zeros(shape, dtype=x.dtype, device=x.device)], d)
+    return x
+
+
+def factor_of(name, norm, lengths, forward):
+    """The factor of a transform. Raises: RuntimeError for an unknown norm."""
+    if norm not in (None, "backward", "ortho", "forward"):
+        raise RuntimeError(f"{name}: invalid normalization mode {norm!r}; the modes are 'backward',"
+                           " 'ortho' and 'forward'")
+    count = 1
+    for n in lengths:
+        count *= n
+    if norm == "ortho":
+        return count ** -0.5
+    return 1.0 / count if (norm == "forward") == forward else 1.0

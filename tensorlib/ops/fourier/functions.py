@@ -1,0 +1,257 @@
+"""The functions of `tensorlib.fft`: transforms with lengths, dims and norms.
+
+The signs and the factors: forward transforms have exp(-2 pi i jk / n) and by default no factor,
+backward ones exp(2 pi i jk / n) and by default 1 / n. norm: "backward", "ortho" for a factor of
+1 / sqrt(n) in both, or "forward" for 1 / n in forward ones.
+"""
+
+import numpy as np
+
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.declare import composite
+from tensorlib.ops.fourier.arguments import (
+    complex_input, dims_and_lengths, factor_of, floating, one_dim, real_input, resized, whole)
+from tensorlib.ops.fourier.transforms import fft_c2c, fft_c2r, fft_r2c
+from tensorlib.ops.late import declared
+from tensorlib.ops.samples import given, refusals
+
+SHARED = {"method": False, "public": False, "out": True, "tolerance": "product", "complex": True,
+          "dtypes": ("float32", "float64", "complex64", "complex128")}
+REAL = {**SHARED, "dtypes": ("float32", "float64")}
+SIGNALS = given(((5,),), ((2, 4),), ((2, 3), 5), ((3, 4), 2, 0), ((4, 3), None, 0, "ortho"),
+                ((3, 2), 3, -1, "forward"))
+HALVES = given(((5,),), ((2, 4),), ((2, 3), 5), ((3, 4), 2, 0), ((4, 3), None, 0, "ortho"),
+               ((3, 2), 3, -1, "forward"))
+PLANES = given(((3, 4),), ((2, 3, 4), (2, 5)), ((2, 3, 4), None, (0, 1), "ortho"))
+SPACES = given(((3, 4),), ((2, 3, 4), (2, 5)), ((2, 3, 4), None, (0, 1), "ortho"),
+               ((4, 3), (5,), (0,), "forward"))
+BAD = refusals((RuntimeError, (4,), 0), (RuntimeError, (4,), -2),
+               (RuntimeError, (4,), None, 0, "no"), (IndexError, (4,), None, 1),
+               (IndexError, ()), (TypeError, (4,), 2.5))
+REFUSED = [
+    (RuntimeError, (4, 4), (2, 0)), (RuntimeError, (4, 4), None, (0, 0)),
+    (RuntimeError, (4, 4), (2,), (0, 1)), (IndexError, (4, 4), None, (0, 2)),
+    (RuntimeError, (4, 4), None, (0, 1), "no")]
+BAD_SPACES = refusals(*REFUSED, (RuntimeError, (2,), (2, 2)))
+BAD_PLANES = refusals(*REFUSED, (IndexError, (2,), (2, 2)))
+
+
+# ---- along several dims --------------------------------------------------------------------------
+
+def transformed(name, input, s, dim, norm, forward):
+    """Of complex numbers, or all of the spectrum of real ones."""
+    x = floating(name, input)
+    dims, lengths = dims_and_lengths(name, x, s, dim)
+    factor = factor_of(name, norm, lengths, forward)
+    x = resized(x, dims, lengths)
+    if x.dtype.is_complex:
+        return fft_c2c(x, tuple(dims), factor, forward) if dims else x.clone()
+    if not dims:
+        return x.to(x.dtype.to_complex())
+    return fft_r2c(x, tuple(dims), factor, forward, True)
+
+
+def of_real(name, input, s, dim, norm, forward):
+    """Half of the spectrum of real numbers."""
+    x = real_input(name, input)
+    dims, lengths = dims_and_lengths(name, x, s, dim)
+    require_dims(name, dims)
+    factor = factor_of(name, norm, lengths, forward)
+    return fft_r2c(resized(x, dims, lengths), tuple(dims), factor, forward, False)
+
+
+def to_real(name, input, s, dim, norm, forward):
+    """Real numbers, of half of their spectrum."""
+    x = complex_input(name, input)
+    dims, lengths = dims_and_lengths(name, x, s, dim, halved=True)
+    require_dims(name, dims)
+    factor = factor_of(name, norm, lengths, forward)
+    n = lengths[-1]
+    x = resized(x, dims, [*lengths[:-1], n // 2 + 1])
+    return fft_c2r(x, tuple(dims), n, factor, forward)
+
+
+def require_dims(name, dims):
+    """Raises RuntimeError where there is no dim to transform."""
+    if not dims:
+        raise RuntimeError(f"{name}: must transform at least one axis")
+
+
+def along_one(function, name, input, n, dim, norm, forward):
+    """One of these along one dim, of `n` points."""
+    d = one_dim(name, input, whole(name, "dim", dim))
+    if n is not None:
+        n = whole(name, "n", n)
+        if n < 1:                           # -1 stands for the size in lists of lengths alone
+            raise RuntimeError(f"{name}: invalid number of data points ({n}) specified, there must "
+                               "be one at least")
+    return function(name, input, None if n is None else (n,), (d,), norm, forward)
+
+
+# ---- one dim -------------------------------------------------------------------------------------
+
+@composite(reference=np.fft.fft, samples=SIGNALS, errors=BAD, **SHARED)
+def fft_fft(input: Tensor, n=None, dim=-1, norm=None):
+    """The discrete Fourier transform along a dim: the sum of x[j] exp(-2 pi i jk / n) for each k.
+
+    Shapes: (*, N, *) -> (*, n, *): the signal is cut to `n` elements, or has zeros after it.
+    Raises: RuntimeError for n below 1 and an unknown norm, IndexError for a dim that is not there.
+
+    >>> tensorlib.fft.fft(tensorlib.tensor([1., 0., 0., 0.])).real
+    tensor([1., 1., 1., 1.])
+    """
+    return along_one(transformed, "fft.fft", input, n, dim, norm, True)
+
+
+@composite(reference=np.fft.ifft, samples=SIGNALS, errors=BAD, **SHARED)
+def fft_ifft(input: Tensor, n=None, dim=-1, norm=None):
+    """The inverse of `fft`: the mean of x[k] exp(2 pi i jk / n) for each j.
+
+    Shapes: (*, N, *) -> (*, n, *). Raises: as `fft`.
+    """
+    return along_one(transformed, "fft.ifft", input, n, dim, norm, False)
+
+
+@composite(reference=np.fft.rfft, samples=SIGNALS, errors=BAD, **REAL)
+def fft_rfft(input: Tensor, n=None, dim=-1, norm=None):
+    """The first half of the `fft` of real numbers; the other one is its conjugate in reverse.
+
+    Shapes: (*, N, *) -> (*, n // 2 + 1, *). Raises: as `fft`, RuntimeError for complex numbers.
+    """
+    return along_one(of_real, "fft.rfft", input, n, dim, norm, True)
+
+
+@composite(reference=np.fft.irfft, samples=HALVES, errors=BAD, **SHARED)
+def fft_irfft(input: Tensor, n=None, dim=-1, norm=None):
+    """The inverse of `rfft`: `n` real numbers, by default 2 (N - 1).
+
+    Shapes: (*, N, *) -> (*, n, *). Raises: as `fft`.
+    """
+    return along_one(to_real, "fft.irfft", input, n, dim, norm, False)
+
+
+@composite(reference=np.fft.hfft, samples=HALVES, errors=BAD, **SHARED)
+def fft_hfft(input: Tensor, n=None, dim=-1, norm=None):
+    """The `fft` of a signal of which there is the first half and the other one is its conjugate in
+    reverse: `n` real numbers, by default 2 (N - 1).
+
+    Shapes: (*, N, *) -> (*, n, *). Raises: as `fft`.
+    """
+    return along_one(to_real, "fft.hfft", input, n, dim, norm, True)
+
+
+@composite(reference=np.fft.ihfft, samples=SIGNALS, errors=BAD, **REAL)
+def fft_ihfft(input: Tensor, n=None, dim=-1, norm=None):
+    """The inverse of `hfft`: the first half of the `ifft` of real numbers.
+
+    Shapes: (*, N, *) -> (*, n // 2 + 1, *). Raises: as `fft`, RuntimeError for complex numbers.
+    """
+    return along_one(of_real, "fft.ihfft", input, n, dim, norm, False)
+
+
+# ---- several dims --------------------------------------------------------------------------------
+
+def over(function, axes=None):
+    """NumPy's function of several dims as a reference: with all lengths, as it wants them."""
+    def reference(x, s=None, dim=axes, norm=None):
+        if s is not None and dim is None:
+            dim = tuple(range(x.ndim - len(s), x.ndim))
+        return function(x, s, dim, norm)
+    return reference
+
+
+def hermitian(x, s=None, dim=None, norm=None):
+    """The reference of `hfftn`."""
+    swapped = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
+    return over(np.fft.irfftn)(np.conj(x), s, dim, swapped[norm])
+
+
+def inverse_hermitian(x, s=None, dim=None, norm=None):
+    """The reference of `ihfftn`."""
+    swapped = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
+    return np.conj(over(np.fft.rfftn)(x, s, dim, swapped[norm]))
+
+
+@composite(reference=over(np.fft.fftn), samples=SPACES, errors=BAD_SPACES, **SHARED)
+def fft_fftn(input: Tensor, s=None, dim=None, norm=None):
+    """The `fft` along several dims: by default all, or the last ones where `s` gives lengths.
+
+    Raises: RuntimeError for dims twice, other lengths than dims, lengths below 1 (but -1 stands for
+    the size) and an unknown norm; IndexError for a dim that is not there.
+    """
+    return transformed("fft.fftn", input, s, dim, norm, True)
+
+
+@composite(reference=over(np.fft.ifftn), samples=SPACES, errors=BAD_SPACES, **SHARED)
+def fft_ifftn(input: Tensor, s=None, dim=None, norm=None):
+    """The inverse of `fftn`. Raises: as `fftn`."""
+    return transformed("fft.ifftn", input, s, dim, norm, False)
+
+
+@composite(reference=over(np.fft.rfftn), samples=SPACES, errors=BAD_SPACES, **REAL)
+def fft_rfftn(input: Tensor, s=None, dim=None, norm=None):
+    """The `fftn` of real numbers, of whose last dim there is the first half.
+
+    Raises: as `fftn`, RuntimeError for complex numbers and for no dims.
+    """
+    return of_real("fft.rfftn", input, s, dim, norm, True)
+
+
+@composite(reference=over(np.fft.irfftn), samples=SPACES, errors=BAD_SPACES, **SHARED)
+def fft_irfftn(input: Tensor, s=None, dim=None, norm=None):
+    """The inverse of `rfftn`. Raises: as `fftn`, RuntimeError for no dims."""
+    return to_real("fft.irfftn", input, s, dim, norm, False)
+
+
+@composite(reference=hermitian, samples=SPACES, errors=BAD_SPACES, **SHARED)
+def fft_hfftn(input: Tensor, s=None, dim=None, norm=None):
+    """The `fftn` of a signal that equals its conjugate in reverse, of whose last dim there is the
+    first half: real numbers. Raises: as `fftn`, RuntimeError for no dims."""
+    return to_real("fft.hfftn", input, s, dim, norm, True)
+
+
+@composite(reference=inverse_hermitian, samples=SPACES, errors=BAD_SPACES, **REAL)
+def fft_ihfftn(input: Tensor, s=None, dim=None, norm=None):
+    """The inverse of `hfftn`, of real numbers. Raises: as `rfftn`."""
+    return of_real("fft.ihfftn", input, s, dim, norm, False)
+
+
+@composite(reference=over(np.fft.fft2, (-2, -1)), samples=PLANES, errors=BAD_PLANES, **SHARED)
+def fft_fft2(input: Tensor, s=None, dim=(-2, -1), norm=None):
+    """The `fft` along two dims. Raises: as `fftn`."""
+    return transformed("fft.fft2", input, s, dim, norm, True)
+
+
+@composite(reference=over(np.fft.ifft2, (-2, -1)), samples=PLANES, errors=BAD_PLANES, **SHARED)
+def fft_ifft2(input: Tensor, s=None, dim=(-2, -1), norm=None):
+    """The inverse of `fft2`. Raises: as `fftn`."""
+    return transformed("fft.ifft2", input, s, dim, norm, False)
+
+
+@composite(reference=over(np.fft.rfft2, (-2, -1)), samples=PLANES, errors=BAD_PLANES, **REAL)
+def fft_rfft2(input: Tensor, s=None, dim=(-2, -1), norm=None):
+    """The `rfftn` along two dims. Raises: as `rfftn`."""
+    return of_real("fft.rfft2", input, s, dim, norm, True)
+
+
+@composite(reference=over(np.fft.irfft2, (-2, -1)), samples=PLANES, errors=BAD_PLANES, **SHARED)
+def fft_irfft2(input: Tensor, s=None, dim=(-2, -1), norm=None):
+    """The inverse of `rfft2`. Raises: as `irfftn`."""
+    return to_real("fft.irfft2", input, s, dim, norm, False)
+
+
+@composite(reference=lambda x, s=None, dim=(-2, -1), norm=None: hermitian(x, s, dim, norm),
+           samples=PLANES, errors=BAD_PLANES, **SHARED)
+def fft_hfft2(input: Tensor, s=None, dim=(-2, -1), norm=None):
+    """The `hfftn` along two dims. Raises: as `hfftn`."""
+    return to_real("fft.hfft2", input, s, dim, norm, True)
+
+
+@composite(reference=lambda x, s=None, dim=(-2, -1), norm=None: inverse_hermitian(x, s, dim, norm),
+           samples=PLANES, errors=BAD_PLANES, **REAL)
+def fft_ihfft2(input: Tensor, s=None, dim=(-2, -1), norm=None):
+    """The `ihfftn` along two dims. Raises: as `rfftn`."""
+    return of_real("fft.ihfft2", input, s, dim, norm, False)
+
+
+declared(__name__)
