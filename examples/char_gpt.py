@@ -3,9 +3,9 @@
     python examples/char_gpt.py
     python examples/char_gpt.py --steps 6000 --width 192 --prompt "class "
 
-Letters are its words. Blocks of causal attention and a perceptron predict each next letter; AdamW
-decays weights, but no biases and norms, under a learning rate that warms up and falls. Then it
-writes, letter by letter, and the picture shows which letters of unseen text surprise it.
+Letters are the words of a small `nn.zoo.GPT`, which predicts each next one; AdamW decays weights,
+but no biases and norms, under a learning rate that warms up and falls. Then it writes, letter by
+letter, and the picture shows which letters of unseen text surprise it.
 """
 
 import argparse
@@ -23,6 +23,7 @@ from tqdm import tqdm
 import tensorlib as tl
 from tensorlib import Tensor, nn, optim
 from tensorlib.nn import functional as F
+from tensorlib.nn import zoo
 
 ROWS, COLUMNS = 13, 64                       # of text in the picture
 LETTERS = string.printable[:96] + "\n"
@@ -58,73 +59,7 @@ def batch(text: Tensor, count: int, length: int) -> tuple[Tensor, Tensor]:
     return pieces[:, :-1], pieces[:, 1:]
 
 
-# ---- the model -----------------------------------------------------------------------------------
-
-class Attention(nn.Module):
-    """Each letter looks at those before it."""
-
-    def __init__(self, width: int, heads: int) -> None:
-        super().__init__()
-        self.heads = heads
-        self.qkv = nn.Linear(width, 3 * width)
-        self.out = nn.Linear(width, width)
-
-    def forward(self, x: Tensor) -> Tensor:
-        count, length, width = x.shape
-        q, k, v = self.qkv(x).reshape(count, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
-        seen = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        mixed: Tensor = self.out(seen.transpose(1, 2).reshape(count, length, width))
-        return mixed
-
-
-class Block(nn.Module):
-    """Attention, then a perceptron for each letter by itself."""
-
-    def __init__(self, width: int, heads: int) -> None:
-        super().__init__()
-        self.norm_a, self.norm_b = nn.LayerNorm(width), nn.LayerNorm(width)
-        self.attention = Attention(width, heads)
-        self.perceptron = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(),
-                                        nn.Linear(4 * width, width))
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = x + self.attention(self.norm_a(x))
-        further: Tensor = self.perceptron(self.norm_b(x))
-        return x + further
-
-
-class GPT(nn.Module):
-    """The logits of each next letter: (N, L) -> (N, L, letters)."""
-
-    def __init__(self, length: int, width: int, heads: int, layers: int) -> None:
-        super().__init__()
-        self.length = length
-        self.letter = nn.Embedding(len(CODES), width)
-        self.place = nn.Embedding(length, width)
-        self.blocks = nn.Sequential(*(Block(width, heads) for _ in range(layers)))
-        self.norm = nn.LayerNorm(width)
-        self.apply(self.begin)
-
-    def begin(self, module: nn.Module) -> None:
-        """Small weights, and the smaller the more blocks add up."""
-        if isinstance(module, (nn.Linear, nn.Embedding)):
-            nn.init.normal_(module.weight, std=0.02)
-        if isinstance(module, nn.Linear) and module.bias is not None:
-            nn.init.zeros_(module.bias)
-
-    def forward(self, codes: Tensor) -> Tensor:
-        x = self.letter(codes) + self.place(tl.arange(codes.shape[1]))
-        return F.linear(self.norm(self.blocks(x)), self.letter.weight)     # weights are shared
-
-    def write(self, start: Tensor, count: int, temperature: float) -> Tensor:
-        """The letters of `start` and `count` more, drawn one by one."""
-        codes = start
-        with tl.inference_mode():
-            for _ in range(count):
-                logits = self(codes[None, -self.length:])[0, -1] / temperature
-                codes = tl.cat([codes, tl.multinomial(logits.softmax(0), 1)])
-        return codes
-
+# ---- the model ---------------------------------------------------------------------------------
 
 def make_optimizer(model: nn.Module, lr: float) -> optim.Optimizer:
     """AdamW that decays matrices alone."""
@@ -134,11 +69,11 @@ def make_optimizer(model: nn.Module, lr: float) -> optim.Optimizer:
                         {"params": others, "weight_decay": 0.0}], lr=lr, betas=(0.9, 0.95))
 
 
-def loss_of(model: GPT, codes: Tensor, following: Tensor) -> Tensor:
+def loss_of(model: zoo.GPT, codes: Tensor, following: Tensor) -> Tensor:
     return F.cross_entropy(model(codes).flatten(0, 1), following.flatten())
 
 
-def train(model: GPT, text: Tensor, unseen: Tensor, args: argparse.Namespace
+def train(model: zoo.GPT, text: Tensor, unseen: Tensor, args: argparse.Namespace
           ) -> tuple[list[float], list[tuple[int, float]]]:
     """The loss of each step, and of unseen text every so often."""
     optimizer = make_optimizer(model, args.lr)
@@ -165,18 +100,18 @@ def train(model: GPT, text: Tensor, unseen: Tensor, args: argparse.Namespace
 
 # ---- the picture ---------------------------------------------------------------------------------
 
-def surprises(model: GPT, text: Tensor) -> tuple[Tensor, Tensor]:
+def surprises(model: zoo.GPT, text: Tensor) -> tuple[Tensor, Tensor]:
     """Letters of a text, each with what it costs after half a window of others."""
-    half = model.length // 2
-    starts = tl.arange(0, len(text) - model.length - 1, half)
-    pieces = text[starts.unsqueeze(1) + tl.arange(model.length + 1)]
+    half = model.block_size // 2
+    starts = tl.arange(0, len(text) - model.block_size - 1, half)
+    pieces = text[starts.unsqueeze(1) + tl.arange(model.block_size + 1)]
     with tl.no_grad():
         logits = model(pieces[:, :-1])[:, -half:]
     codes = pieces[:, -half:].flatten()
     return codes, F.cross_entropy(logits.flatten(0, 1), codes, reduction="none")
 
 
-def draw(path: Path, model: GPT, unseen: Tensor, losses: list[float],
+def draw(path: Path, model: zoo.GPT, unseen: Tensor, losses: list[float],
          checks: list[tuple[int, float]]) -> None:
     figure: Any = Figure(figsize=(10, 3.4), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=[2, 3])
@@ -225,12 +160,13 @@ def main(argv: Sequence[str] | None = None) -> float:
     tl.manual_seed(args.seed)
     text = read_library(args.letters)
     text, unseen = text[:-len(text) // 20], text[-len(text) // 20:]
-    model = GPT(args.length, args.width, args.heads, args.layers)
+    model = zoo.GPT(len(CODES), args.length, args.layers, args.heads, args.width)
     print(f"{len(text):,} letters to learn from; "
           f"{sum(p.numel() for p in model.parameters()):,} parameters")
     losses, checks = train(model, text, unseen, args)
     draw(args.out, model, unseen, losses, checks)
-    print("\n" + decoded(model.write(encoded("\n" + args.prompt), args.write, args.temperature)))
+    start = encoded("\n" + args.prompt)[None]
+    print("\n" + decoded(model.generate(start, args.write, args.temperature)[0]))
     print(f"\nunseen text: {checks[-1][1] / math.log(2):.2f} bits for a letter; see {args.out}")
     return checks[-1][1]
 

@@ -83,7 +83,7 @@ def draw(path: Path, plate: Plate, wanted: Tensor, history: list[float]) -> None
     with tl.no_grad():
         shown = plate().numpy()
     phases = plate.phases.detach()[part, part].numpy() % (2 * math.pi)
-    pictures = [(second, "A part of the plate", phases, "twilight", None)]
+    pictures: list[Any] = [(second, "A part of the plate", phases, "twilight", None)]
     pictures += [(axes, f"Light at {1000 * z:.0f} mm", image, "magma", float(wanted.max()))
                  for axes, z, image in zip(rest, DISTANCES, shown)]
     for axes, title, image, colors, most in pictures:

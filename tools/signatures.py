@@ -74,6 +74,9 @@ EXCEPTIONS = {
     ("flatten", "start_dim"): "_int", ("manual_seed", "seed"): "_int",
     ("where", "input"): "Tensor | _Number", ("norm", "p"): "_Number | _str",
     ("view", "shape"): "_Sizes | _dtype",
+    **{(name, "d"): "_float" for name in ("fftfreq", "rfftfreq")},
+    **{(f"{kind}fft{many}", "s"): "_Sizes"
+       for kind in ("", "i", "r", "ir", "h", "ih") for many in "2n"},
 }
 
 # Functions and methods that do not return one tensor.
@@ -89,6 +92,7 @@ RETURNS = {
     "manual_seed": "Generator", "seed": "_int", "initial_seed": "_int", "set_rng_state": "None",
     "set_default_dtype": "None", "set_num_threads": "None", "get_num_threads": "_int",
     "get_default_dtype": "_dtype", "promote_types": "_dtype", "can_cast": "_bool",
+    "to_complex": "_dtype", "to_real": "_dtype",
     "result_type": "_dtype", "type": "Tensor | _str", "ndimension": "_int", "is_pinned": "_bool",
     "is_grad_enabled": "_bool", "usable_processors": "_int", "empty_cache": "None",
     "reset_peak": "None", "set_cache_limit": "None", "set_cache_time": "None",

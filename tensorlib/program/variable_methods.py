@@ -9,6 +9,7 @@ from tensorlib._core.graph.op import Op
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.ops.late import operations
+from tensorlib.ops.shape.parts import imag_of, real_of
 from tensorlib.ops.stand_ins import attach_methods, attach_operators
 from tensorlib.program.building import Builder, builder, no_number, twin_of
 from tensorlib.program.errors import CaptureError
@@ -182,6 +183,7 @@ FACTS = {
     "itemsize": property(lambda self: self.dtype.itemsize),
     "element_size": lambda self: self.dtype.itemsize,
     "is_complex": lambda self: self.dtype.is_complex,
+    "real": property(real_of), "imag": property(imag_of),
     "is_meta": False,
     "no_write": "a tensor that is no variable of the program can't be written in place or by out= "
                 "with the value of one",

@@ -9,7 +9,6 @@ from tensorlib._core.base.dtypes import dtype as _dtype
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib._core.base.device import device as _device
 
-_Number: TypeAlias = _float | _bool
 _Sizes: TypeAlias = _int | Sequence[_int]
 _DType: TypeAlias = _dtype | _numpy_dtype[Any] | type[Any]
 _Device: TypeAlias = _device | _str
@@ -28,20 +27,20 @@ def fft(
     k."""
 
 def fft2(
-    input: Tensor, s: _Number | Tensor | None = None, dim: _Sizes = (-2, -1), norm: Any = None, *,
-    out: Tensor | None = None
+    input: Tensor, s: _Sizes | None = None, dim: _Sizes = (-2, -1), norm: Any = None, *, out: Tensor
+    | None = None
 ) -> Tensor:
     """The `fft` along two dims."""
 
 def fftfreq(
-    n: _int, d: _DType = 1.0, *, dtype: _DType | None = None, layout: Format | None = None, device:
+    n: _int, d: _float = 1.0, *, dtype: _DType | None = None, layout: Format | None = None, device:
     _Device | None = None, requires_grad: _bool = False, out: Tensor | None = None
 ) -> Tensor:
     """The frequency of each element of an `fft` of `n` samples that lie `d` apart."""
 
 def fftn(
-    input: Tensor, s: _Number | Tensor | None = None, dim: _Sizes | None = None, norm: Any = None,
-    *, out: Tensor | None = None
+    input: Tensor, s: _Sizes | None = None, dim: _Sizes | None = None, norm: Any = None, *, out:
+    Tensor | None = None
 ) -> Tensor:
     """The `fft` along several dims: by default all, or the last ones where `s` gives lengths."""
 
@@ -56,14 +55,14 @@ def hfft(
     reverse: `n` real numbers, by default 2 (N - 1)."""
 
 def hfft2(
-    input: Tensor, s: _Number | Tensor | None = None, dim: _Sizes = (-2, -1), norm: Any = None, *,
-    out: Tensor | None = None
+    input: Tensor, s: _Sizes | None = None, dim: _Sizes = (-2, -1), norm: Any = None, *, out: Tensor
+    | None = None
 ) -> Tensor:
     """The `hfftn` along two dims."""
 
 def hfftn(
-    input: Tensor, s: _Number | Tensor | None = None, dim: _Sizes | None = None, norm: Any = None,
-    *, out: Tensor | None = None
+    input: Tensor, s: _Sizes | None = None, dim: _Sizes | None = None, norm: Any = None, *, out:
+    Tensor | None = None
 ) -> Tensor:
     """The `fftn` of a signal that equals its conjugate in reverse, of whose last dim there is the
     first half: real numbers."""
@@ -75,14 +74,14 @@ def ifft(
     """The inverse of `fft`: the mean of x[k] exp(2 pi i jk / n) for each j."""
 
 def ifft2(
-    input: Tensor, s: _Number | Tensor | None = None, dim: _Sizes = (-2, -1), norm: Any = None, *,
-    out: Tensor | None = None
+    input: Tensor, s: _Sizes | None = None, dim: _Sizes = (-2, -1), norm: Any = None, *, out: Tensor
+    | None = None
 ) -> Tensor:
     """The inverse of `fft2`."""
 
 def ifftn(
-    input: Tensor, s: _Number | Tensor | None = None, dim: _Sizes | None = None, norm: Any = None,
-    *, out: Tensor | None = None
+    input: Tensor, s: _Sizes | None = None, dim: _Sizes | None = None, norm: Any = None, *, out:
+    Tensor | None = None
 ) -> Tensor:
     """The inverse of `fftn`."""
 
@@ -96,14 +95,14 @@ def ihfft(
     """The inverse of `hfft`: the first half of the `ifft` of real numbers."""
 
 def ihfft2(
-    input: Tensor, s: _Number | Tensor | None = None, dim: _Sizes = (-2, -1), norm: Any = None, *,
-    out: Tensor | None = None
+    input: Tensor, s: _Sizes | None = None, dim: _Sizes = (-2, -1), norm: Any = None, *, out: Tensor
+    | None = None
 ) -> Tensor:
     """The `ihfftn` along two dims."""
 
 def ihfftn(
-    input: Tensor, s: _Number | Tensor | None = None, dim: _Sizes | None = None, norm: Any = None,
-    *, out: Tensor | None = None
+    input: Tensor, s: _Sizes | None = None, dim: _Sizes | None = None, norm: Any = None, *, out:
+    Tensor | None = None
 ) -> Tensor:
     """The inverse of `hfftn`, of real numbers."""
 
@@ -114,14 +113,14 @@ def irfft(
     """The inverse of `rfft`: `n` real numbers, by default 2 (N - 1)."""
 
 def irfft2(
-    input: Tensor, s: _Number | Tensor | None = None, dim: _Sizes = (-2, -1), norm: Any = None, *,
-    out: Tensor | None = None
+    input: Tensor, s: _Sizes | None = None, dim: _Sizes = (-2, -1), norm: Any = None, *, out: Tensor
+    | None = None
 ) -> Tensor:
     """The inverse of `rfft2`."""
 
 def irfftn(
-    input: Tensor, s: _Number | Tensor | None = None, dim: _Sizes | None = None, norm: Any = None,
-    *, out: Tensor | None = None
+    input: Tensor, s: _Sizes | None = None, dim: _Sizes | None = None, norm: Any = None, *, out:
+    Tensor | None = None
 ) -> Tensor:
     """The inverse of `rfftn`."""
 
@@ -132,19 +131,19 @@ def rfft(
     """The first half of the `fft` of real numbers; the other one is its conjugate in reverse."""
 
 def rfft2(
-    input: Tensor, s: _Number | Tensor | None = None, dim: _Sizes = (-2, -1), norm: Any = None, *,
-    out: Tensor | None = None
+    input: Tensor, s: _Sizes | None = None, dim: _Sizes = (-2, -1), norm: Any = None, *, out: Tensor
+    | None = None
 ) -> Tensor:
     """The `rfftn` along two dims."""
 
 def rfftfreq(
-    n: _int, d: _DType = 1.0, *, dtype: _DType | None = None, layout: Format | None = None, device:
+    n: _int, d: _float = 1.0, *, dtype: _DType | None = None, layout: Format | None = None, device:
     _Device | None = None, requires_grad: _bool = False, out: Tensor | None = None
 ) -> Tensor:
     """The frequency of each element of an `rfft` of `n` samples that lie `d` apart."""
 
 def rfftn(
-    input: Tensor, s: _Number | Tensor | None = None, dim: _Sizes | None = None, norm: Any = None,
-    *, out: Tensor | None = None
+    input: Tensor, s: _Sizes | None = None, dim: _Sizes | None = None, norm: Any = None, *, out:
+    Tensor | None = None
 ) -> Tensor:
     """The `fftn` of real numbers, of whose last dim there is the first half."""

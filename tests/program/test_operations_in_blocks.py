@@ -12,8 +12,8 @@ from tensorlib.testing.catalogue import (
     SEED,
     call,
     differentiable,
+    dtypes_taken,
     in_dtype,
-    kinds_taken,
     outputs,
     recorded_samples,
     samples,
@@ -40,7 +40,8 @@ def first_sample(op):
     """A sample of an operation, and those of its tensors that have gradients."""
     if differentiable(op):
         return recorded_samples(op)[0]
-    dtype = "float64" if "floating" in kinds_taken(op) else "int64"
+    taken = dtypes_taken(op)
+    dtype = next((x for x in ("float64", "int64", "complex128") if x in taken), "float64")
     return in_dtype(op, samples(op)[0], dtype), []
 
 
@@ -51,7 +52,7 @@ def branch_of(op, sample):
                      if isinstance(x, tl.Tensor))
 
     def in_branch(*given):
-        return tl.cond(given[0].new_ones(()) >= 0, lambda: function(*given),
+        return tl.cond(given[0].new_ones((), dtype=tl.float64) >= 0, lambda: function(*given),
                        lambda: function(*(x.clone() for x in given)))
 
     return function, in_branch
@@ -87,7 +88,7 @@ def test_in_a_branch_it_is_as_eager(op):
             program.gradients(targets, inputs)
         return
     slopes = program.gradients(targets, inputs)
-    expected = tl.autograd.grad([x.sum() for x in roots], wanted, allow_unused=True)
+    expected = tl.autograd.grad(roots, wanted, list(map(tl.ones_like, roots)), allow_unused=True)
     feed = dict(zip((x.name for x in made.inputs), sample.arrays))
     for g, slope in zip(slopes, expected):
         if slope is not None:

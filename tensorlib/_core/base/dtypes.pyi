@@ -3,7 +3,6 @@
 from builtins import bool as _bool, int as _int, str as _str
 from typing import Any, TypeAlias
 from numpy import dtype as _numpy_dtype
-from tensorlib._core.tensor.tensor import Tensor
 
 _dtype = dtype
 _DType: TypeAlias = _dtype | _numpy_dtype[Any] | type[Any]
@@ -24,9 +23,9 @@ class dtype:
     def itemsize(self) -> _int: ...
     @property
     def name(self) -> _str: ...
-    def to_complex(self) -> Tensor:
+    def to_complex(self) -> _dtype:
         """The complex dtype whose parts have this floating dtype; a complex dtype itself."""
-    def to_real(self) -> Tensor:
+    def to_real(self) -> _dtype:
         """The floating dtype of the parts of a complex one; a floating dtype itself."""
 
 def get_default_dtype() -> _dtype:

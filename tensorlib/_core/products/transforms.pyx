@@ -307,7 +307,7 @@ def transform(Tensor x not None, int dim, Py_ssize_t n, bint forward, double fac
     if count:
         r.count, r.unit = count, rows_together(n, count)
         share(run_units, &r, out.data_pointer, (count + r.unit - 1) // r.unit, 1,
-              count * n < RELEASE_GIL)
+              count < RELEASE_GIL // n)
         if PyErr_Occurred() != NULL:
             PyErr_Clear()
             r.failed = True
