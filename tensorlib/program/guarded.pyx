@@ -13,6 +13,8 @@ from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_XDECREF, Py_XINCREF
 from tensorlib.program.values cimport is_same
 
+from tensorlib.program.values import is_settled
+
 cdef extern from *:
     """
     /* A version that each write of a dict changes. Python 3.12 shares its bits with others: there
@@ -88,6 +90,22 @@ def in_cell(cell):
     return MISSING if content == NULL else <object>content
 
 
+cdef bint is_still(before, now) except -1:
+    """Whether a value may stand for the one that was read. What may be changed in place has to be
+    the very object: its own guard looks at that one, and at no other that was equal for a while."""
+    return before is now or is_same(before, now) and not may_change(now)
+
+
+cdef bint may_change(x) except -1:
+    """Whether a value that compares by what is in it may come to hold something else."""
+    if isinstance(x, tuple):
+        for part in <tuple>x:
+            if may_change(part):
+                return True
+        return False
+    return is_settled(x)
+
+
 # A tuple that another thread is making breaks where somebody else holds it. So none is held, and
 # compiled code, in which no thread gives way to another, goes through what there is.
 
@@ -145,15 +163,15 @@ cdef class DictGuard(Guard):
         cdef dict now = <dict>self.holder
         for name, before in self.read.items():
             value = PyDict_GetItemWithError(now, name)
-            if not is_same(before, MISSING if value == NULL else <object>value):
+            if not is_still(before, MISSING if value == NULL else <object>value):
                 return False
         if self.keys is None:
             return True
         if PyDict_Size(now) != len(self.keys):
             return False
         while PyDict_Next(now, &place, &key, &value):
-            if not (is_same(self.keys[i], <object>key) and
-                    is_same(self.values[i], <object>value)):
+            if not (is_still(self.keys[i], <object>key) and
+                    is_still(self.values[i], <object>value)):
                 return False
             i += 1
         return True
@@ -177,7 +195,7 @@ cdef class TypeGuard(Guard):
 
     cdef bint are_same(self) except -1:
         for name, before in self.read.items():
-            if not is_same(before, in_class(self.holder, name)):
+            if not is_still(before, in_class(self.holder, name)):
                 return False
         return True
 
@@ -195,14 +213,14 @@ cdef class ListGuard(Guard):
             if n != len(self.whole):
                 return False
             for i in range(n):
-                if not is_same(self.whole[i], now[i]):
+                if not is_still(self.whole[i], now[i]):
                     return False
             return True
         for place, before in self.read.items():
             i = place
             if i < 0:
                 i += n
-            if not (0 <= i < n and is_same(before, now[i])):
+            if not (0 <= i < n and is_still(before, now[i])):
                 return False
         return True
 
@@ -217,7 +235,7 @@ cdef class CellGuard(Guard):
         cdef PyObject* content = PyCell_GET(<PyObject*>self.holder)
         if content == <PyObject*>self.read:
             return True
-        return is_same(self.read, MISSING if content == NULL else <object>content)
+        return is_still(self.read, MISSING if content == NULL else <object>content)
 
 
 cdef class FunctionGuard(Guard):
@@ -264,7 +282,7 @@ cdef class ValueGuard(Guard):
             now = self.look(self.holder, self.key)
         except Exception:
             return False
-        return is_same(self.read, now)
+        return is_still(self.read, now)
 
 
 @cython.binding(False)            # methods check their `self`

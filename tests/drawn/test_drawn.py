@@ -2,6 +2,7 @@
 
 import ast
 import os
+from collections import deque
 from dataclasses import replace
 
 import pytest
@@ -11,6 +12,8 @@ from . import (
     holders, layouts, running, states, ways, ways_of_code, ways_of_libraries, ways_of_objects,
 )
 from cases import each
+
+import tensorlib as tl
 
 COUNT = int(os.environ.get("TENSORLIB_DRAWN", "100"))     # programs; 20,000 by hand
 WAYS = {**ways_of_objects.WAYS, **ways_of_code.WAYS, **ways_of_libraries.WAYS}
@@ -36,6 +39,26 @@ def test_drawn_programs_are_ones_that_python_parses():
             assert type(whole) is ast.Attribute, (name, text)
     for number in range(COUNT):
         ast.parse(states.text_of(states.drawn(9, number)))
+
+
+@pytest.mark.parametrize("made", [
+    lambda: {1, 2}, lambda: deque([1, 2]), lambda: bytearray((1, 2)), lambda: ({1, 2}, 5)],
+    ids=["set", "deque", "bytearray", "set in a tuple"])
+def test_what_is_equal_for_a_while_is_watched_in_its_turn(made):
+    """A container in the place of an equal one, which changes later."""
+    held = {"k": made()}
+    compiled = tl.compile(lambda x: x * (2 if 2 in first_of(held["k"]) else 3))
+    for _ in range(2):
+        assert compiled(tl.ones(1)).item() == 2
+        held["k"] = made()
+        assert compiled(tl.ones(1)).item() == 2
+        first_of(held["k"]).remove(2)
+        assert compiled(tl.ones(1)).item() == 3
+        held["k"] = made()
+
+
+def first_of(x):
+    return x[0] if type(x) is tuple else x
 
 
 def test_functions_of_a_state_that_stays_give_what_eager_ones_give():
