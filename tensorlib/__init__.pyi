@@ -1914,7 +1914,7 @@ def sqrt_(input: Tensor) -> Tensor:
     """In-place form of `sqrt`."""
 
 def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The square of each element."""
+    """The square of each element; that of a bool is an int64."""
 
 def square_(input: Tensor) -> Tensor:
     """In-place form of `square`."""

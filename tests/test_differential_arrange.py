@@ -263,6 +263,8 @@ def test_arrangements():
         "of matrices": lambda x, lib: lib.cartesian_prod(x, x),
         "combinations": lambda x, lib: lib.combinations(x.reshape(-1)[:5], 3),
         "with repetition": lambda x, lib: lib.combinations(x.reshape(-1)[:3], 2, True),
+        "more than there are": lambda x, lib: lib.combinations(x.reshape(-1)[:2], 4, True),
+        "with none": lambda x, lib: lib.combinations(x.reshape(-1)[:0], 2, True),
         "block_diag": lambda x, lib: lib.block_diag(x, x[0], lib.ones((), dtype=x.dtype)),
         "vander": lambda x, lib: lib.vander(x.reshape(-1)[:3], 4),
         "vander of none": lambda x, lib: lib.vander(x.reshape(-1)[:3], 0, True),

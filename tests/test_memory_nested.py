@@ -16,6 +16,7 @@ END = {
     "numbers.pyx": "once, with a number; no deeper than a tensor has dims",
     "operands.pyx": "once, with a tensor", "keys.pyx": "once, with float32",
     "tensor.pyx": "a function of the same name",
+    "draws.pyx": "once, with the real parts", "schedule.pyx": "once, with real and imaginary parts",
     "arrange.pyx": "once, with the last dims", "by_cast.pyx": "with half of the rows",
 }
 
@@ -79,6 +80,39 @@ print(ended > 5000)
 def test_what_is_nested_deeply_or_holds_itself():
     """A tuple is left out: Python itself crashes where it looks up one that is so deep."""
     assert run_python(DEEP) == "True\n"
+
+
+LENT = """
+import sys, threading
+import numpy as np
+import tensorlib as tl
+
+WAYS = {
+    "dlpack": tl.from_dlpack, "numpy": lambda x: tl.from_numpy(x.numpy()),
+    "numpy's dlpack": lambda x: tl.from_numpy(np.from_dlpack(x)),
+    "dlpack of numpy": lambda x: tl.from_dlpack(x.numpy()),
+    "buffer": lambda x: tl.frombuffer(memoryview(x), dtype=tl.float32),
+    "view": lambda x: tl.from_dlpack(x[:]),
+}
+chains = []
+for take in WAYS.values():
+    x = tl.ones(2)
+    for _ in range(100_000):
+        x = take(x)
+    chains.append(x)
+assert sum(x.sum().item() for x in chains) == 12
+del x
+threading.stack_size(128 * 1024)
+thread = threading.Thread(target=chains.clear)
+thread.start()
+thread.join()
+x = tl.ones(3) + 1
+print(len(chains), x.sum().item())
+"""
+
+
+def test_memory_that_was_lent_on_many_times_is_given_back_one_after_the_other():
+    assert run_python(LENT) == "0 6.0\n"
 
 
 def test_compiled_functions_and_programs_say_so():

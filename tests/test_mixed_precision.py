@@ -98,10 +98,17 @@ LOW = {
     "conv_transpose2d": lambda: F.conv_transpose2d(X[None, None], W[None, None]),
     "LSTM": lambda: tl.nn.LSTM(4, 3)(X)[0], "relu of a product": lambda: (X @ W).relu(),
     "layer_norm of a product": lambda: F.layer_norm(X @ W, (4,)),
+    "attention": lambda: F.scaled_dot_product_attention(X, W, X),
+    "attention of products": lambda: F.scaled_dot_product_attention(X @ W, X @ W, X @ W),
+    "attention of heads": lambda: tl.nn.MultiheadAttention(4, 2)(X, X, X, need_weights=False)[0],
 }
 WIDE = {
     "sum": lambda: (X @ W).sum(), "mean": lambda: (X @ W).mean(0), "softmax": lambda: (
-        X @ W).softmax(-1), "var": lambda: (X @ W).var(),
+        X @ W).softmax(-1), "var": lambda: (X @ W).var(), "norm": lambda: (X @ W).norm(),
+    "norm of 3": lambda: (X @ W).norm(3, 0), "std_mean": lambda: tl.std_mean(X @ W)[0],
+    "vector_norm": lambda: tl.linalg.vector_norm(X @ W), "logsumexp": lambda: (
+        X @ W).logsumexp(0), "norm of half": lambda: X.half().norm(),
+    "half loss": lambda: F.cosine_embedding_loss(X @ W, W @ X, tl.ones(4)),
     "cumsum": lambda: (X @ W).cumsum(0), "mse_loss": lambda: F.mse_loss(X @ W, X),
     "cross_entropy": lambda: F.cross_entropy(X @ W, tl.arange(4)),
     "binary": lambda: F.binary_cross_entropy_with_logits(X @ W, X.sigmoid()),

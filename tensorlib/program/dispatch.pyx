@@ -10,6 +10,7 @@ from tensorlib.program.executor cimport Machine
 from tensorlib.program.signatures cimport Conditions, Overlaps, Signature
 
 from tensorlib._core.arrays.as_numbers import differentiating
+from tensorlib._core.base.error_names import from_the_users_line
 from tensorlib.autograd.tree import unflatten
 from tensorlib.autograd.batch import running_levels
 
@@ -88,6 +89,7 @@ cdef class Dispatcher:
     def __call__(self, *args, **kwargs):
         cdef Way way
         cdef list tensors
+        cdef object function = self._f
         if self._eager or watched and current_layer() is not None or running_levels() or (
                 differentiating() or mode().packing != NULL):      # hooks see each saved value
             return self._f(*args, **kwargs)
@@ -103,7 +105,15 @@ cdef class Dispatcher:
                 found = UNDONE if way.replay is None else way.run(tensors)
                 if found is not UNDONE:
                     return found
-                return (self._f if way.parts is None else way.parts)(*args, **kwargs)
-        if self._apart is not None:
-            return self._apart(*args, **kwargs)
+                if way.parts is not None:
+                    function = way.parts
+                break
+        else:
+            function = self._captured if self._apart is None else self._apart
+        try:
+            return function(*args, **kwargs)
+        except BaseException as error:
+            raise from_the_users_line(error)
+
+    def _captured(self, *args, **kwargs):
         return self._capture(args, kwargs)

@@ -11,6 +11,7 @@ from typing import Any
 
 from tensorlib import Tensor
 from tensorlib import matmul as _matmul
+from tensorlib._core.base.error_names import type_name as _type_name
 from tensorlib.sparse import functions
 from tensorlib.sparse.functions import addmm, log_softmax, softmax, sum
 from tensorlib.sparse.gradients import rows_looked_up
@@ -36,7 +37,9 @@ def mm(mat1: Tensor, mat2: Tensor, reduce: str = "sum") -> Any:
     """
     if isinstance(mat1, SparseTensor) or isinstance(mat2, SparseTensor):
         return functions.matmul(mat1, mat2, reduce=reduce)
-    if reduce != "sum" or mat1.ndim != 2 or mat2.ndim != 2:
-        raise TypeError(f"sparse.mm: takes two matrices and reduce='sum', got {mat1.ndim} and "
-                        f"{mat2.ndim} dims and {reduce!r}")
+    dims = [getattr(x, "ndim", None) for x in (mat1, mat2)]
+    if reduce != "sum" or dims != [2, 2]:
+        shown = [_type_name(x) if n is None else f"{n} dims" for x, n in zip((mat1, mat2), dims)]
+        raise TypeError(f"sparse.mm: takes two matrices and reduce='sum', got {shown[0]} and "
+                        f"{shown[1]} and {reduce!r}")
     return _matmul(mat1, mat2)

@@ -57,7 +57,7 @@ def named(made, defined, reads=(), writes=NAMED_WRITES + DICT_OF_NAMES_WRITES,
 
 HOLDERS = {
     "dict": Holder("{{'k': {v}, 'other': 7}}", MAPPING_READS + (
-        "{h}.setdefault('k', 1)", "{h}.copy()['k']", "({h} | {{}})['k']", "'{{k}}' and {h}['k']"),
+        "{h}.setdefault('k', 1)", "{h}.copy()['k']", "({h} | {{}})['k']", "('k' and {h}['k'])"),
         DICT_WRITES),
     "dict by number": Holder("{{1: {v}, 2: 7}}", ("{h}[1]", "{h}.get(1)", "{h}[True]", "{h}[1.0]"),
                              ("{h}[1] = {v}", "{h}[True] = {v}", "{h}.update({{1: {v}}})")),
@@ -214,7 +214,7 @@ class Part(nn.Module):
         self.k = k
     def forward(self, y=None):
         return self.k
-""", ("vars({h}).get('k', None) if 'k' in vars({h}) else {h}.k", "{h}()"), NAMED_WRITES),
+""", ("(vars({h}).get('k', None) if 'k' in vars({h}) else {h}.k)", "{h}()"), NAMED_WRITES),
     "closure": Holder("held({v})[0]", ("{h}()", "{h}.__closure__[0].cell_contents"),
                       ("{h}.__closure__[0].cell_contents = {v}",), """
 def held(k):

@@ -70,7 +70,8 @@ FUNCTION = Leaf(
     (
         "doubled.__code__ = tripled.__code__", "doubled.__code__ = (lambda z: z * 5).__code__",
         "Times.__call__ = lambda self, z: z * 7", "Times.call = lambda self, z: z + self.by",
-        "{p}.by = 9", "globals().update(doubled=tripled)"))
+        "if isinstance({p}, Times): {p}.by = 9",       # no function of the library, which all share
+        "globals().update(doubled=tripled)"))
 
 SEQUENCE = Leaf(
     (

@@ -1,12 +1,15 @@
 """What a compiled function reads, and how: a replay is the eager call to the bit."""
 
+import ast
 import os
 from dataclasses import replace
 
 import pytest
 
 from . import __main__ as drawn
-from . import layouts, running, states, ways, ways_of_code, ways_of_libraries, ways_of_objects
+from . import (
+    holders, layouts, running, states, ways, ways_of_code, ways_of_libraries, ways_of_objects,
+)
 from cases import each
 
 COUNT = int(os.environ.get("TENSORLIB_DRAWN", "100"))     # programs; 20,000 by hand
@@ -21,6 +24,18 @@ def test_a_change_of_what_is_read_is_noticed(name):
 @each("name", WAYS)
 def test_what_is_read_and_does_not_change_is_as_it_was(name):
     assert not running.difference(ways.text_of(WAYS[name], changed=False))
+
+
+def test_drawn_programs_are_ones_that_python_parses():
+    """What reads stays one expression wherever it stands, and may be written to in parts."""
+    for name, holder in holders.HOLDERS.items():
+        for text in holder.read:
+            part = ast.parse(text.format(h="h") + "['k'].k = 0", mode="exec").body
+            assert len(part) == 1 and type(part[0].targets[0]) is ast.Attribute, (name, text)
+            whole = ast.parse(f"[*{text.format(h='h')}][0].k", mode="eval").body
+            assert type(whole) is ast.Attribute, (name, text)
+    for number in range(COUNT):
+        ast.parse(states.text_of(states.drawn(9, number)))
 
 
 def test_functions_of_a_state_that_stays_give_what_eager_ones_give():

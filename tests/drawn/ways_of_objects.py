@@ -49,6 +49,14 @@ WAYS = {
         inner="c = 2\ndef g(): return c"),
     "3.2 cell_contents": Way("y = y * g()", "g.__closure__[0].cell_contents = 3",
                              inner="c = 2\ndef g(): return c"),
+    "3.2 cell_contents that can be called": Way(
+        "y = y * g.__closure__[0].cell_contents(2, 3)", "g.__closure__[0].cell_contents = max",
+        inner="c = min\ndef g(): return c"),
+    **{f"3.3 slot that can be called, by {text}": Way(
+        f"y = y * {text}(2, 3)", "o.k = max",
+        "class P:\n    __slots__ = ('k',)\no = P()\no.k = min") for text in (
+            "o.k", "getattr(o, 'k')", "getattr(o, 'k', 1)", "o.__getattribute__('k')",
+            "object.__getattribute__(o, 'k')", "operator.attrgetter('k')(o)")},
     "3.2 empty cell": Way("try:\n    y = y * c\nexcept NameError:\n    y = y + 5",
                           "nonlocal c; c = 3", inner="if False: c = 1"),
     "3.2 generator function": Way("y = y * sum(g())", "G.append(2)",

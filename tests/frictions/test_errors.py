@@ -2,6 +2,7 @@
 
 import pickle
 import traceback
+import warnings
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,34 @@ def test_between_a_transform_and_its_function_stands_one_frame(transform):
     frames = frames_of(lambda: transform(broken)(tl.ones(2, 2, 3)))
     assert frames[0] is False and False in frames[1:]
     assert not any(a and b for a, b in zip(frames, frames[1:]))
+
+
+def in_parts(x):
+    y = x * 2
+    print(end=str(x.sum().item())[:0])
+    return broken(y) + 1
+
+
+@pytest.mark.parametrize("f", [broken, in_parts, lambda w: tl.cat([w]) @ w], ids=[
+    "whole", "in parts", "at once"])
+def test_below_a_line_that_calls_a_compiled_function_stands_one_frame(f):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        compiled = tl.compile(f)
+        for _ in range(3):
+            frames = frames_of(lambda: compiled(X))
+            assert frames[0] is False and False in frames[1:]
+            assert not any(a and b for a, b in zip(frames, frames[1:])), frames
+
+
+def test_the_error_of_a_compiled_module_has_one_frame_of_ours():
+    compiled = tl.compile(tl.nn.Sequential(tl.nn.Linear(5, 2)))
+    assert frames_of(lambda: compiled(X)) == [False, True]
+
+
+def test_what_is_wrong_with_the_arguments_of_a_compiled_function_is_what_python_says():
+    with pytest.raises(TypeError, match=r"broken\(\) missing 1 required positional argument: 'w'"):
+        tl.compile(broken)()
 
 
 def test_a_variable_of_the_environment_shows_all_frames(monkeypatch):

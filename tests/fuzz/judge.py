@@ -10,7 +10,10 @@ import tensorlib as tl
 from . import liars
 from .values import NAMES, compiled
 
-SIGNS_OF_NEGLECT = (AttributeError, UnboundLocalError, AssertionError, NameError)
+# What comes of an argument that nobody looked at, unless it is one of the types that errors have.
+SIGNS_OF_NEGLECT = (AttributeError, UnboundLocalError, AssertionError, NameError, OverflowError,
+                    ZeroDivisionError, KeyError, StopIteration)
+DOCUMENTED = (RuntimeError, TypeError, ValueError, IndexError)
 
 
 def evaluated(text):
@@ -110,7 +113,7 @@ def judged(call):
             is_numpys(call)):
         return "no OutOfMemoryError\n" + "".join(traceback.format_exception(raised))
     if isinstance(raised, SIGNS_OF_NEGLECT) and not is_asked_for(call) and (
-            not isinstance(raised, tl.NoSuchDevice)                      # PyTorch's type for these
+            not isinstance(raised, DOCUMENTED)
             and not str(raised).startswith("embedding: padding_idx")):
         return f"{type(raised).__name__}\n" + "".join(traceback.format_exception(raised))
     if raised is None:

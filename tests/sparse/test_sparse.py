@@ -205,3 +205,11 @@ def test_plain_descent_takes_sparse_gradients():
         each(tl.tensor([0, 0, 2])).sum().backward()
         optimizer.step()
     assert tl.equal(layer.weight, dense.weight)
+
+
+@pytest.mark.parametrize("args, shown", [
+    ((tl.ones(2, 3), 1), "2 dims and int"), (([1], tl.ones(2)), "list and 1 dims"),
+    ((tl.ones(2), tl.ones(2)), "1 dims and 1 dims")])
+def test_factors_that_are_no_matrices_are_refused_by_what_they_are(args, shown):
+    with pytest.raises(TypeError, match=f"takes two matrices and reduce='sum', got {shown} and"):
+        tl.sparse.mm(*args)

@@ -10,7 +10,18 @@ from tensorlib._core.base.upcalls cimport TO, registered
 from tensorlib._core.interpreters.foreign cimport is_taken
 from tensorlib._core.tensor.tensor cimport Tensor
 
+from _thread import _local as local   # of `threading`, which an import is not worth
+
 cdef object SINGLE = dtype_object(FLOAT32)
+
+
+class Rounding(local):
+    """Which functions this thread lets keep float32. keeps: a function that says so, or None."""
+
+    keeps = None
+
+
+rounding = Rounding()
 
 
 cdef object widened(object function, tuple args, dict kwargs):
@@ -69,7 +80,10 @@ cdef object in_single(object function, tuple args, dict kwargs):
     given = {name: in_float32(x) for name, x in given.items()}
     if "out" in kwargs:
         given["out"] = out
-    return in_half(function(*in_float32(args), **given), half)
+    result = function(*in_float32(args), **given)
+    if dtype is None and out is None and rounding.keeps is not None and rounding.keeps(function):
+        return result
+    return in_half(result, half)
 
 
 cdef object half_of(object values):

@@ -45,8 +45,8 @@ cdef extern from "Python.h":
 ctypedef PyObject* (*with_keywords)(PyObject* self, PyObject* args, PyObject* kwargs) noexcept
 
 # Where our code is: Cython's frames have the path of the source as it was built.
-cdef tuple OWN = (os.path.dirname(_kernels.__path__[0]) + os.sep, "tensorlib/_core/",
-                  "tensorlib/autograd/")
+cdef tuple OWN = (os.path.dirname(_kernels.__path__[0]) + os.sep, *(
+    f"tensorlib/{room}/" for room in ("_core", "autograd", "program")))
 cdef bint ALL_FRAMES = os.environ.get("TENSORLIB_TRACEBACK") == "full"
 
 # What Python and Cython say of arguments.
@@ -177,6 +177,17 @@ cdef object shortened(trace):
     for i, one in enumerate(kept):
         one.tb_next = kept[i + 1] if i + 1 < len(kept) else None
     return kept[0] if kept else None
+
+
+def from_the_users_line(error):
+    """An error whose traceback begins with the first frame that is not the library's, for one of
+    the library's functions that calls those of users, and raises it again."""
+    if not ALL_FRAMES:
+        trace = shortened(error.__traceback__)
+        while trace is not None and trace.tb_frame.f_code.co_filename.startswith(OWN):
+            trace = trace.tb_next
+        error.__traceback__ = trace
+    return error
 
 
 # ---- functions -----------------------------------------------------------------------------------

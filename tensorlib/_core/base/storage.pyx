@@ -11,6 +11,7 @@ pages. All of it runs under the GIL.
 import os
 
 cimport cython
+from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free
 
@@ -73,6 +74,24 @@ cdef extern from * nogil:
     Py_ssize_t physical_memory()
     int size_class_of(size_t lines)
     int64_t milliseconds()
+
+ctypedef void (*destructor)(PyObject*) noexcept
+
+cdef extern from "Python.h":
+    ctypedef struct TypeSlots "PyTypeObject":
+        destructor tp_dealloc
+
+cdef extern from *:
+    """
+    static __thread struct Freeing { int depth; PyObject* waiting; } freeing;
+    """
+    struct Freeing:
+        int depth
+        PyObject* waiting      # the first of a linked list
+    Freeing freeing            # the storages of borrowed memory that this thread is about to free
+
+cdef enum:
+    DEEP = 8                   # such storages that are freed within each other, until others wait
 
 cdef enum:
     HUGE_PAGE = 2 << 20
@@ -151,6 +170,34 @@ cdef class Storage:
             release(self.data, self.capacity)
 
 
+cdef TypeSlots* type_slots = <TypeSlots*><PyObject*>Storage
+cdef destructor free_storage = type_slots.tp_dealloc
+
+
+cdef void dealloc(PyObject* self) noexcept:
+    """Frees a storage, or has one of borrowed memory wait where it is found deep among others.
+
+    Whoever owns the memory may have borrowed it in turn, as where one library after the other takes
+    an array by DLPack: the last reference to a storage is then held by what another one frees.
+    """
+    if (<Storage>self).owner is None:
+        free_storage(self)
+        return
+    if freeing.depth >= DEEP:
+        (<Storage>self).version = <int64_t>freeing.waiting
+        freeing.waiting = self
+        return
+    freeing.depth += 1
+    free_storage(self)
+    if freeing.depth == 1:
+        while freeing.waiting != NULL:
+            self = freeing.waiting
+            freeing.waiting = <PyObject*>(<Storage>self).version
+            free_storage(self)
+    freeing.depth -= 1
+
+
+type_slots.tp_dealloc = dealloc
 close_type(Storage)
 
 

@@ -49,11 +49,11 @@ def load(
     default a file of `save` or `torch.save` that names another class than tensors and containers
     are made of is refused, unless `serialization.add_safe_globals` allows the class.
 
-    Tensors of a safetensors file that is given by its path lie in the file's mapped memory: what is
-    not used is not read, and writing to a tensor changes the tensor alone. `mmap=False` reads all
-    into memory of its own, which is right for a file that others may write to in place or cut off;
-    `mmap=True` maps files of `torch.save` too. All tensors are on the CPU, wherever they were;
-    `map_location` may say so.
+    All is read into memory of its own. With `mmap=True` tensors of a safetensors file, or one of
+    `torch.save`, that is given by its path lie in the file's mapped memory: what is not used is not
+    read, and writing to a tensor changes the tensor alone. That is for files that nobody writes to
+    in place or cuts off: the system ends a process that touches memory whose file is gone. All
+    tensors are on the CPU, wherever they were; `map_location` may say so.
 
     Raises: serialization.LoadError, a RuntimeError and ValueError, for what is no such file or is
     damaged; OSError where it can't be read; RuntimeError for another device.

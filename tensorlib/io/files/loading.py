@@ -41,10 +41,10 @@ def load(f: str | os.PathLike[str] | IO[bytes], *, map_location: Any, weights_on
     trusted = weights_only is not None and not weights_only
     with readable(f) as source:
         try:
-            reader, mapped = reader_of(source, as_objects if trusted else as_data)
-            source.shared = is_path and source.file is not None and (
-                mapped if mmap is None else bool(mmap))
-            return reader(source)
+            source.shared = bool(mmap) and source.file is not None
+            found = reader_of(source, as_objects if trusted else as_data)(source)
+            source.check_size()
+            return found
         except LoadError as error:
             raise LoadError(f"load: {name}{str(error)[:1000]}") from error.__cause__
         except Exception as error:
@@ -61,23 +61,23 @@ def check_location(map_location: Any) -> None:
                         f"{type(map_location).__name__}")
 
 
-def reader_of(source: Source, pickles: Any) -> tuple[Callable[[Source], Any], bool]:
-    """The function that reads such a file, and whether it is mapped unless asked not to."""
+def reader_of(source: Source, pickles: Any) -> Callable[[Source], Any]:
+    """The function that reads such a file."""
     begin = bytes(source.read(0, 9))
     if begin.startswith(NUMPY):
-        return load_array, False
+        return load_array
     if begin.startswith((ZIP, EMPTY_ZIP)):
         names = zipfile.ZipFile(Cursor(source)).namelist()
         if any(name.endswith("data.pkl") for name in names):
-            return partial(load_zip, reader=pickles), False
+            return partial(load_zip, reader=pickles)
         if all(name.endswith(".npy") for name in names):
-            return load_archive, False
+            return load_archive
         raise LoadError("a zip file that neither torch.save nor NumPy wrote")
     if begin.startswith(PICKLE):
-        return partial(load_legacy, reader=pickles), False
+        return partial(load_legacy, reader=pickles)
     if len(begin) < 9 or begin[8:] != b"{":
         raise LoadError("no file of safetensors, torch.save or NumPy" if begin else "an empty file")
-    return load_container, True
+    return load_container
 
 
 def load_container(source: Source) -> Any:

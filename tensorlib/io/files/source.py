@@ -22,7 +22,8 @@ class Source:
     """The bytes of a file. If they are `shared`, tensors lie in mapped memory, else in their own.
 
     A mapping is private: who writes to a tensor has a page of his own, and the file stays. All
-    else is read: touching mapped memory whose file has become shorter ends the process.
+    else is read: touching mapped memory whose file has become shorter ends the process. So a file
+    is mapped only where that was asked for.
     """
 
     def __init__(self, content: bytes | bytearray | memoryview | None, file: Any = None) -> None:
@@ -63,6 +64,11 @@ class Source:
         if self.mapped is None:
             self.mapped = memoryview(Mapping(self.file.fileno(), self.size))
         return self.mapped[start:stop]
+
+    def check_size(self) -> None:
+        """Raises LoadError if a file that is mapped has become shorter meanwhile."""
+        if self.mapped is not None and os.fstat(self.file.fileno()).st_size < self.size:
+            raise LoadError(f"the file was cut off while it was read: it had {self.size} bytes")
 
 
 @contextmanager

@@ -130,7 +130,8 @@ def attention(query: Tensor, key: Tensor, value: Tensor, mask, causal, scale):
 def by_tiles(name, query, key, value, mask, causal, scale):
     """Attention by the kernel: all dims before the last two are heads, which broadcast."""
     dtype = query.dtype
-    if dtype.name in ("float16", "bfloat16"):
+    is_half = dtype.name in ("float16", "bfloat16")
+    if is_half:
         query, key, value = query.float(), key.float(), value.float()
     lead = query.shape[:-2]
     if mask is not None or key.shape[:-2] != lead or value.shape[:-2] != lead:
@@ -142,4 +143,4 @@ def by_tiles(name, query, key, value, mask, causal, scale):
         broadcast_shapes(name, mask.shape, sizes)
         mask = mask.to(query.dtype).detach().expand(sizes)
     out = attention(query, key, value, mask, causal, scale)[0]
-    return out if out.dtype == dtype else out.to(dtype)
+    return out.to(dtype) if is_half and out.dtype.name == "float32" else out   # else by autocast

@@ -203,12 +203,17 @@ def local_response_norm(input: Tensor, size: int, alpha=1e-4, beta=0.75, k=1.0):
         raise ValueError(f"local_response_norm: expected 3-D or higher, got {input.ndim} dims")
     if size < 1:
         raise RuntimeError(f"local_response_norm: size must be positive, got {size}")
+    if not input.numel():
+        return input
     squares, channels = input * input, input.shape[1]
-    beyond = channels if input.numel() else 0               # from there on, all is 0
-    reach = [min(n, beyond) for n in (size // 2, (size - 1) // 2)]
+    reach = [min(n, channels) for n in (size // 2, (size - 1) // 2)]     # beyond, all is 0
     ends = [input.new_zeros((input.shape[0], n, *input.shape[2:])) for n in reach]
     padded = cat([ends[0], squares, ends[1]], 1)
     sums = padded.narrow(1, 0, channels)
     for i in range(1, sum(reach) + 1):
         sums = sums + padded.narrow(1, i, channels)
-    return input / (sums * (alpha / size) + k) ** beta
+    if input.is_floating_point():
+        means = sums * (alpha / size)
+    else:
+        means = sums // size * alpha             # an average pool of integers is one of them
+    return input / (means + k) ** beta

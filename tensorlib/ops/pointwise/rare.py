@@ -126,16 +126,27 @@ def signbit(input):
 
 
 @elementwise(kernel="nextafter", reference=lambda x, y: np.nextafter(x, y), samples=pairs(),
-             edges=(0.0, -0.0, 1.0, -2.5, nan), differentiable=False, takes="floating",
-             public=False, method=False)
+             edges=(0.0, -0.0, 1.0, -2.5, nan), takes="floating", public=False, method=False)
 def next_number(input, other):
     """The number after each element of `input` on the way to that of `other`: see `nextafter`."""
 
 
-@composite(out=True, differentiable=False, reference=np.nextafter, samples=pairs(),
-           takes="floating", dtypes=("float32", "float64"))
+@next_number.deriv("input")
+def next_number_deriv_input():
+    return 1
+
+
+@next_number.deriv("other")
+def next_number_deriv_other():
+    return 0
+
+
+@composite(out=True, reference=np.nextafter, samples=pairs(), takes="floating",
+           dtypes=("float32", "float64"))
 def nextafter(input, other: Tensor):
     """The number after each element of `input` on the way to that of `other`, with broadcasting.
+
+    Gradient: 1 to `input`, from which the result is a rounding error away, and 0 to `other`.
 
     Raises: RuntimeError for other dtypes than float32 and float64.
     """

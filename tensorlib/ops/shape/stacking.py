@@ -301,15 +301,22 @@ def combinations(input: Tensor, r=2, with_replacement=False):
     if r == 0:
         return input[:0]
     make = combinations_with_replacement if with_replacement else combinations_of
-    n, rows = input.shape[0], 1
-    for i in range(min(r, n)):               # how many there are, without numbers without end
-        rows = min(rows * (n + (i if with_replacement else -i)), 1 << 62)
-        rows = rows // (i + 1)
-    rows = rows if n >= r or with_replacement else 0
+    n = input.shape[0]
+    rows = number_of_choices(n + r - 1 if with_replacement and n else n, r)
     check_room("combinations", rows, 8 * r)
     places = within_memory("combinations", lambda: np.fromiter(
         chain.from_iterable(make(range(n), r)), np.int64, rows * r).reshape(-1, r))
     return input[from_numpy(places)]
+
+
+def number_of_choices(n, r):
+    """n over r, or some number of at least 2**62."""
+    found = int(n >= r)
+    for i in range(min(r, n - r)):           # each factor is at least 1
+        if found >= 1 << 62:
+            break
+        found = found * (n - i) // (i + 1)
+    return found
 
 
 # ---- cut -----------------------------------------------------------------------------------------

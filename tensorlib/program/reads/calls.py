@@ -162,7 +162,7 @@ def method_called(reads: Reads, owner: Any, name: str, f: Any, args: tuple[Any, 
     if name in ("__setattr__", "__delattr__") and args:
         reads.written(owner, args[0])
     elif name == "__getattribute__" and args:
-        reads.attribute(owner, args[0])
+        reads.looked_up(owner, args[0])
     elif issubclass(kind, dict) and name in SINGLE and args:
         reads.key(owner, args[0])
         if kind is not dict:
@@ -210,7 +210,7 @@ def static_called(reads: Reads, owner: type, name: str, f: Any, args: tuple[Any,
     if name in ("__setattr__", "__delattr__") and args:
         reads.written(owner, args[0])
     elif name == "__getattribute__" and args:
-        reads.attribute(owner, args[0])
+        reads.looked_up(owner, args[0])
     elif known or name in ("__new__", "__init__", "__init_subclass__", "__call__", "mro",
                            "__subclasshook__", "__instancecheck__", "__subclasscheck__"):
         reads.passed((*args, *kwargs.values()))
@@ -236,10 +236,7 @@ def name_of(f: Any) -> str:
 
 def attribute_read(reads: Reads, x: Any, name: Any, *default: Any) -> None:
     """Notes what `getattr` and `hasattr` read."""
-    if isinstance(name, str) and reads.attribute(x, name):
-        found = getattr(x, name, MISSING)
-        if found is not MISSING and not callable(found):
-            reads.value(x, getattr, name, found)
+    reads.looked_up(x, name)
 
 
 def attribute_written(reads: Reads, x: Any, name: Any, *value: Any) -> None:

@@ -3,7 +3,7 @@
 import sys
 from functools import partial
 from operator import attrgetter, methodcaller
-from types import BuiltinFunctionType, GetSetDescriptorType, MemberDescriptorType
+from types import BuiltinFunctionType
 from typing import Any
 
 from tensorlib._core.tensor.tensor import Tensor
@@ -13,8 +13,6 @@ from tensorlib.program.reads.notes import vars_of
 from tensorlib.program.reads.functions import running, told
 from tensorlib.program.reads.recorder import GETTERS, is_module
 
-FIELDS = GetSetDescriptorType, MemberDescriptorType       # of objects: they hold what they give
-
 
 def attribute(x: Any, name: str) -> Any:
     """`x.name`"""
@@ -22,10 +20,7 @@ def attribute(x: Any, name: str) -> Any:
     noted = reads is not None and reads.noted(reads.attribute, x, name)
     found = getattr(x, name)
     if reads is not None and noted:
-        if not callable(found) or type(in_class(type(x), name)) in FIELDS:
-            reads.noted(reads.value, x, getattr, name, found)
-        elif issubclass(type(x), Tensor):
-            reads.noted(reads.value, x, layout_of, None)
+        reads.noted(reads.attribute_value, x, name, found)
     return found
 
 
@@ -242,11 +237,6 @@ def read_cell(x: Any) -> Any:
 
 def written_cell() -> None:
     """Tells of a write to such a variable."""
-
-
-def layout_of(x: Tensor, _: Any) -> Any:
-    """How a tensor is laid out, as its methods tell."""
-    return tuple(x.shape), x.stride(), x.dtype, x.requires_grad, x.is_leaf
 
 
 told.update((f.__name__, f) for f in (

@@ -7,6 +7,8 @@ from types import (
     BuiltinFunctionType,
     FunctionType,
     GeneratorType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
     MethodType,
     ModuleType,
     WrapperDescriptorType,
@@ -205,6 +207,20 @@ class Reads(Observer):
         if kind is super:
             return self.super_attribute(x, name)
         return self.object_attribute(x, kind, name)
+
+    def attribute_value(self, x: Any, name: str, found: Any) -> None:
+        """Notes the value of an attribute, of which `attribute` says that it is to be noted."""
+        if not callable(found) or type(in_class(type(x), name)) in FIELDS:
+            self.value(x, getattr, name, found)
+        elif issubclass(type(x), Tensor):
+            self.value(x, layout_of, None)
+
+    def looked_up(self, x: Any, name: Any) -> None:
+        """Notes an attribute that C code looks up by its name."""
+        if isinstance(name, str) and self.attribute(x, name):
+            found = getattr(x, name, MISSING)
+            if found is not MISSING:
+                self.attribute_value(x, name, found)
 
     def in_class(self, kind: type, name: str) -> Any:
         """What a class has under a name, which is noted."""
@@ -413,12 +429,18 @@ def length_of(x: Any, _: Any) -> int:
     return len(x)
 
 
+def layout_of(x: Tensor, _: Any) -> Any:
+    """How a tensor is laid out, as its methods tell."""
+    return tuple(x.shape), x.stride(), x.dtype, x.requires_grad, x.is_leaf
+
+
 def has(x: Any, name: str) -> bool:
     """Whether an object has an attribute."""
     return hasattr(x, name)
 
 
 GETTERS = attrgetter, itemgetter, methodcaller
+FIELDS = GetSetDescriptorType, MemberDescriptorType       # of objects: they hold what they give
 HASHES = {x.__hash__ for x in SAFE_KEYS}
 CALLABLE = set(map(id, (
     FunctionType, MethodType, BuiltinFunctionType, COMPILED, partial, type, GeneratorType)))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from tensorlib._core.apply.halves import rounding
 from tensorlib._core.base.device import device
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.settings import AttributeSwap, Held
@@ -83,7 +84,8 @@ class autocast(Interpreter):
     def settings(self) -> Any:
         """Makes it the innermost one of its thread, in compiled code."""
         return None if self.device != "cpu" else Held(
-            (AttributeSwap(_state, "innermost"),), (self,))
+            (AttributeSwap(_state, "innermost"), AttributeSwap(rounding, "keeps")),
+            (self, self.keeps_float32))
 
     def call(self, op: Any, args: Any, kwargs: Any) -> Any:
         """What an operation gives for tensors of the dtype that it is computed in."""
@@ -95,7 +97,13 @@ class autocast(Interpreter):
 
     def sweep(self, roots: Any, grads: Any, **options: Any) -> Any:
         """Its operations are left as they are, in the dtypes that the forward pass gave them."""
-        return sweep(roots, grads, **options)
+        with Held((AttributeSwap(rounding, "keeps"),), (None,)):
+            return sweep(roots, grads, **options)
+
+    def keeps_float32(self, function: Any) -> bool:
+        """Whether a function made of operations, which computes half types in float32, leaves its
+        result so."""
+        return self._enabled and function.__module__.startswith(WIDE)
 
     def cast(self, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """The arguments, those that are tensors in the dtype of the operation."""
