@@ -201,6 +201,13 @@ cdef void isfinite_run(const floating* x, uint8_t* y, Py_ssize_t n) noexcept nog
 
 # ---- half types: their sign is a bit, whatever the rest means -----------------------------------
 
+cdef void square_bool_run(const uint8_t* x, int64_t* y, Py_ssize_t n) noexcept nogil:
+    """y := x**2, which of 0 and 1 is itself"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = x[i] != 0
+
+
 cdef void neg_half_run(const uint16_t* x, uint16_t* y, Py_ssize_t n) noexcept nogil:
     """y := -x"""
     cdef Py_ssize_t i
@@ -250,4 +257,5 @@ def table():
         (name, ("float32",), "bool", single),
         (name, ("float64",), "bool", double_),
     )] + [(name, (dtype,), dtype, address) for name, address in halves
-          for dtype in ("float16", "bfloat16")]
+          for dtype in ("float16", "bfloat16")] + [
+              ("square", ("bool",), "int64", <size_t>&square_bool_run)]

@@ -60,7 +60,6 @@ FIXED = [
      "powers of float16 overflow where their root would not"),
     (r"nn\.functional\.(interpolate|upsample)", "error", "uint8",
      "images of bytes are converted first; PyTorch rounds between its passes"),
-    (r"square$", "error", "bool", "bools have no square; PyTorch gives int64"),
     (r"linspace", "values", INTEGERS,
      "the numbers are computed from the bounds as they are given; PyTorch rounds these first"),
     (r"(complex|view_as_complex)$", "kind of error", "float16",

@@ -10,7 +10,7 @@ go together follows from the sizes alone, so that results do not depend on the n
 
 from cpython.exc cimport PyErr_Clear, PyErr_Occurred
 from cpython.object cimport PyObject
-from libc.stdint cimport uint32_t, uint64_t
+from libc.string cimport memcpy
 
 from tensorlib._core.base.dtypes cimport COMPLEX128, COMPLEX64, FLOAT32, FLOAT64, ITEMSIZE
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
@@ -99,14 +99,13 @@ def has():
 # ---- rows ----------------------------------------------------------------------------------------
 
 cdef inline void move(const char* source, char* target, Py_ssize_t size) noexcept nogil:
-    """One element of 4, 8 or 16 bytes."""
+    """One element of 4, 8 or 16 bytes, which may lie anywhere: two floats are aligned as one."""
     if size == 8:
-        (<uint64_t*>target)[0] = (<const uint64_t*>source)[0]
+        memcpy(target, source, 8)
     elif size == 4:
-        (<uint32_t*>target)[0] = (<const uint32_t*>source)[0]
+        memcpy(target, source, 4)
     else:
-        (<uint64_t*>target)[0] = (<const uint64_t*>source)[0]
-        (<uint64_t*>target)[1] = (<const uint64_t*>source)[1]
+        memcpy(target, source, 16)
 
 
 cdef void exchange(const char* source, char* target, Py_ssize_t count, Py_ssize_t n,

@@ -5,6 +5,7 @@ from operator import index as as_int
 
 import numpy as np
 
+from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib.ops.declare import alias, elementwise
 from tensorlib.ops.samples import in_complex, reals
 
@@ -90,10 +91,12 @@ def rsqrt_deriv(out):
     return -0.5 * (out * out * out)
 
 
-@elementwise(reference=np.square, samples=reals(-3, 3), edges=EDGES, takes="integer floating",
+@elementwise(reference=lambda x: x.astype(np.int64) if x.dtype == bool else np.square(x),
+             ufuncs=[np.square], samples=reals(-3, 3), edges=EDGES,
+             result_dtype=lambda x, **out: BY_NAME["int64"] if x.dtype.name == "bool" else x.dtype,
              complex=True)
 def square(input):
-    """The square of each element."""
+    """The square of each element; that of a bool is an int64."""
 
 
 @square.deriv
