@@ -18,7 +18,6 @@ ROWS = {
         "@", "mm", "mv", "bmm", "dot", "addmm", "addmv", "baddbmm", "inner")},
     "matmul": ["`bool @ bool`", PROMOTED],
     "softmax": ["softmax of integers"], "log_softmax": ["softmax of integers"],
-    "square": ["`square` of bools"],
     "sub": ["bools in a difference"], "-": ["bools in a difference"],
     "reflected -": ["bools in a difference"],
     "**": ["bools to the power of a bool"],

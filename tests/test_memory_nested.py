@@ -16,6 +16,7 @@ END = {
     "numbers.pyx": "once, with a number; no deeper than a tensor has dims",
     "operands.pyx": "once, with a tensor", "keys.pyx": "once, with float32",
     "tensor.pyx": "a function of the same name",
+    "guarded.pyx": "into tuples that were compared before",
     "draws.pyx": "once, with the real parts", "schedule.pyx": "once, with real and imaginary parts",
     "arrange.pyx": "once, with the last dims", "by_cast.pyx": "with half of the rows",
 }

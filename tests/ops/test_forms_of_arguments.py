@@ -55,8 +55,12 @@ def test_losses_and_norms_compute_integers_in_floats():
     a, b = tl.tensor([[1, 5]], dtype=tl.uint8), tl.tensor([[4, 1]], dtype=tl.uint8)
     assert F.pairwise_distance(a, b, eps=0).tolist() == [5.0]
     assert F.margin_ranking_loss(a, b, tl.tensor([[1, 1]])).tolist() == 1.5
-    lines = tl.arange(12).reshape(1, 4, 3)
-    assert tl.equal(F.local_response_norm(lines, 2), F.local_response_norm(lines.float(), 2))
+
+
+def test_means_of_integers_around_a_channel_are_integers():
+    found = F.local_response_norm(tl.full((1, 2, 1), 3), 2)      # means of 9 and 18 by 2: 4 and 9
+    wanted = tl.tensor([4e-4, 9e-4]).add(1).pow(-0.75).mul(3).reshape(1, 2, 1)
+    assert tl.allclose(found, wanted, rtol=1e-6)
 
 
 def test_addr_of_bools_is_or_and_and():
