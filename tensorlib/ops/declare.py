@@ -384,6 +384,9 @@ def run_resolved(op, tensors, attributes):
     if op.places == tuple(range(len(tensors))):
         return op.function(*tensors, **attributes)
     if op.variadic:                              # after what stands before its `*tensors`
+        missing = [name for name in op.attributes[:op.places[0]] if name not in attributes]
+        if missing:
+            raise TypeError(f"{op.name}: missing required argument {missing[0]!r}")
         before = [attributes[name] for name in op.attributes[:op.places[0]]]
         rest = {name: attributes[name] for name in op.attributes[op.places[0]:]
                 if name in attributes}

@@ -459,3 +459,9 @@ def test_bad_composed_operations():
     assert broken.name in caught.value.__notes__[0]
     x.sum().backward()
     assert x.grad.tolist() == [1.0, 1.0]
+
+
+def test_a_gradient_names_the_attribute_that_it_lacks():
+    x = tl.ones(3)
+    with pytest.raises(TypeError, match="einsum: missing required argument 'equation'"):
+        tl.ops.registry["einsum"].gradient(x, x)
