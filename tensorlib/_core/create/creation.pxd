@@ -3,6 +3,10 @@ from libc.stdint cimport uint64_t
 from tensorlib._core.base.pool cimport range_fn
 from tensorlib._core.tensor.tensor cimport Tensor
 
+cdef struct Bits:                # of one element of any dtype, from the lowest byte
+    uint64_t low
+    uint64_t high                # of what has 16 bytes
+
 cdef int chosen_dtype(str name, object dtype, object out, int otherwise) except -1
 cdef int check_options(str name, object layout, object device, object pin_memory) except -1
 cdef object offered_new(str name, tuple args, dict options, object layout, object device,
@@ -16,7 +20,7 @@ cdef int fill_number(str name, Tensor x, object value) except -1
 cdef Tensor allotted(str name, int dtype, int ndim, const Py_ssize_t* dims, object device,
                      Tensor beside=*)
 cdef int run_over(range_fn run, void* context, Tensor x, Py_ssize_t grain) except -1
-cdef int fill_bits(Tensor x, uint64_t bits, uint64_t more=*) except -1
-cdef int number_bits(str name, object value, int dtype, uint64_t* bits) except -1
+cdef int zero(Tensor x) except -1
+cdef int number_bits(str name, object value, int dtype, Bits* bits) except -1
 cdef Tensor alike(str name, object input, object dtype, object layout, object device,
                   object pin_memory, object memory_format, bint whole=*)

@@ -40,6 +40,7 @@ cdef enum:
     BLOCK = 4096                 # bytes
 
 ctypedef fused word:
+    Bits
     uint16_t
     uint32_t
     uint64_t
@@ -184,8 +185,7 @@ cdef int check_out(str name, Tensor x, object out) except -1:
 
 cdef struct Fill:
     char* y
-    uint64_t bits                # of the value, from the lowest byte
-    uint64_t more                # its second half, where it has 16 bytes
+    Bits bits                    # of the value
     Py_ssize_t itemsize
 
 
@@ -196,32 +196,24 @@ cdef inline void repeat(word* y, word value, Py_ssize_t n) noexcept nogil:
         y[i] = value
 
 
-cdef inline void repeat_pair(uint64_t* y, uint64_t first, uint64_t second,
-                             Py_ssize_t n) noexcept nogil:
-    """y := (first, second), n times"""
-    cdef Py_ssize_t i
-    for i in range(n):
-        y[2 * i], y[2 * i + 1] = first, second
-
-
 cdef void fill_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Fill* fill = <Fill*>context
     cdef char* y = fill.y + begin * fill.itemsize
     cdef Py_ssize_t nbytes = (end - begin) * fill.itemsize, done = min(nbytes, <Py_ssize_t>BLOCK)
-    if fill.bits == 0 and fill.more == 0:
+    if fill.bits.low == 0 and fill.bits.high == 0:
         memset(y, 0, nbytes)
         return
     if fill.itemsize == 1:
-        memset(y, <int>fill.bits, nbytes)
+        memset(y, <int>fill.bits.low, nbytes)
         return
     if fill.itemsize == 2:
-        repeat(<uint16_t*>y, <uint16_t>fill.bits, done // 2)
+        repeat(<uint16_t*>y, <uint16_t>fill.bits.low, done // 2)
     elif fill.itemsize == 4:
-        repeat(<uint32_t*>y, <uint32_t>fill.bits, done // 4)
+        repeat(<uint32_t*>y, <uint32_t>fill.bits.low, done // 4)
     elif fill.itemsize == 16:
-        repeat_pair(<uint64_t*>y, fill.bits, fill.more, done // 16)
+        repeat(<Bits*>y, fill.bits, done // 16)
     else:
-        repeat(<uint64_t*>y, fill.bits, done // 8)
+        repeat(<uint64_t*>y, fill.bits.low, done // 8)
     while done < nbytes:         # memcpy's stores are wider than this module's
         memcpy(y + done, y, min(nbytes - done, <Py_ssize_t>BLOCK))
         done += BLOCK
@@ -232,21 +224,26 @@ cdef int run_over(range_fn run, void* context, Tensor x, Py_ssize_t grain) excep
     return share(run, context, x.data_pointer, x.numel_, grain, x.numel_ < grain // 2)
 
 
-cdef int fill_bits(Tensor x, uint64_t bits, uint64_t more=0) except -1:
-    """Every element of a tensor without gaps := these bits, and `more` where it has 16 bytes."""
+cdef int fill_bits(Tensor x, Bits bits) except -1:
+    """Every element of a tensor without gaps := these bits."""
     cdef Fill fill
-    fill.y, fill.bits, fill.more, fill.itemsize = x.data_pointer, bits, more, ITEMSIZE[x.type]
+    fill.y, fill.bits, fill.itemsize = x.data_pointer, bits, ITEMSIZE[x.type]
     return run_over(fill_range, &fill, x, FILL_GRAIN)
 
 
-cdef int number_bits(str name, object value, int dtype, uint64_t* bits) except -1:
-    """The bits of a Python number as an element: there is room for its bytes, and for eight.
+cdef int zero(Tensor x) except -1:
+    """Every element of a tensor without gaps := 0."""
+    return fill_bits(x, Bits(0, 0))
+
+
+cdef int number_bits(str name, object value, int dtype, Bits* bits) except -1:
+    """The bits of a Python number as an element, with zeros above them.
 
     Raises: OutOfRangeError.
     """
     cdef PyObject* values[1]
     cdef double real, back
-    bits[0] = 0
+    bits[0] = Bits(0, 0)
     if KIND[dtype] != FLOAT_KIND:
         values[0] = <PyObject*>value
         try:
@@ -271,11 +268,9 @@ cdef int number_bits(str name, object value, int dtype, uint64_t* bits) except -
 
 cdef int fill_number(str name, Tensor x, object value) except -1:
     """Every element of a tensor without gaps := a Python number."""
-    cdef uint64_t[2] bits
-    bits[1] = 0
-    number_bits(name, value, x.type, bits)
-    fill_bits(x, bits[0], bits[1])
-    return 0
+    cdef Bits bits
+    number_bits(name, value, x.type, &bits)
+    return fill_bits(x, bits)
 
 
 cdef object constant(str name, Tensor x, object out, object requires_grad, object value):
@@ -313,7 +308,7 @@ def zeros(*sizes, size=None, out=None, dtype=None, layout=None, device=None, pin
     """
     check_options("zeros", layout, device, pin_memory)
     x = sized("zeros", sizes, size, chosen_dtype("zeros", dtype, out, default_float()), device)
-    fill_bits(x, 0)
+    zero(x)
     return finish("zeros", x, out, requires_grad)
 
 
@@ -423,7 +418,7 @@ def zeros_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
     Shapes: (*) -> (*). Raises: TypeError for what is no tensor, RuntimeError.
     """
     x = alike("zeros_like", input, dtype, layout, device, pin_memory, memory_format, True)
-    fill_bits(x, 0)
+    zero(x)
     return standing(input, finish("zeros_like", x, None, requires_grad))
 
 
@@ -468,7 +463,7 @@ def new_zeros(Tensor self, *sizes, size=None, dtype=None, layout=None, device=No
     """As `zeros`, of the dtype of this tensor."""
     check_options("new_zeros", layout, device, pin_memory)
     x = sized("new_zeros", sizes, size, chosen_dtype("new_zeros", dtype, self, 0), device, self)
-    fill_bits(x, 0)
+    zero(x)
     return finish("new_zeros", x, None, requires_grad)
 
 

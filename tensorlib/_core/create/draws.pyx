@@ -15,8 +15,8 @@ from tensorlib._core.base.dtypes cimport (
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.create.creation cimport (
-    alike, check_options, chosen_dtype, finish, number_bits, offered_new, plain_number, run_over,
-    sized,
+    Bits, alike, check_options, chosen_dtype, finish, number_bits, offered_new, plain_number,
+    run_over, sized,
 )
 from tensorlib._core.create.generator cimport (
     Generator, chosen, next_draw, refuse_apart, seen_apart, sizes_apart,
@@ -162,19 +162,20 @@ cdef int draw_uniform(str name, Tensor x, double low, double high, object genera
 
 cdef double below(double value, int dtype) except? -1:
     """The largest number of a floating dtype below `value`."""
-    cdef uint64_t bits, sign = <uint64_t>1 << (15 if dtype == FLOAT16 or dtype == BFLOAT16
-                                               else 31 if dtype == FLOAT32 else 63)
+    cdef Bits bits
+    cdef uint64_t sign = <uint64_t>1 << (15 if dtype == FLOAT16 or dtype == BFLOAT16
+                                         else 31 if dtype == FLOAT32 else 63)
     cdef double found
     number_bits("uniform_", value, dtype, &bits)
     find_cast(dtype, FLOAT64)(&bits, &found, 1)
     if found < value:
         return found
     if found == 0:
-        bits = sign | 1
-    elif bits & sign:
-        bits += 1
+        bits.low = sign | 1
+    elif bits.low & sign:
+        bits.low += 1
     else:
-        bits -= 1
+        bits.low -= 1
     find_cast(dtype, FLOAT64)(&bits, &found, 1)
     return found
 
@@ -304,7 +305,7 @@ def uniform_(Tensor self, from_=0.0, to=1.0, *, generator=None):
     """
     cdef double low = plain_number("uniform_", "from", from_)
     cdef double high = plain_number("uniform_", "to", to)
-    cdef uint64_t bits
+    cdef Bits bits
     if watched:
         done = offered(None, "uniform_", (self, from_, to), {"generator": generator})
         if done is not NotImplemented:

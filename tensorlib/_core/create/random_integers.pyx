@@ -10,7 +10,7 @@ from tensorlib._core.base.dtypes cimport (
 )
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.create.creation cimport (
-    alike, check_options, chosen_dtype, finish, number_bits, offered_new, run_over, sized,
+    Bits, alike, check_options, chosen_dtype, finish, number_bits, offered_new, run_over, sized,
 )
 from tensorlib._core.create.draws cimport DRAW_GRAIN, roomy
 from tensorlib._core.create.generator cimport Generator, chosen, next_draw, refuse_apart, seen_apart
@@ -71,7 +71,7 @@ cdef int draw_between(str name, Tensor x, object low, object high, object genera
 
 
 cdef int check_bound(str name, object bound, int dtype) except -1:
-    cdef uint64_t bits
+    cdef Bits bits
     if dtype != UINT64:
         number_bits(name, bound, INT64, &bits)
     if dtype == BOOL and not 0 <= bound <= 1:

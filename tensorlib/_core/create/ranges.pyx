@@ -13,7 +13,7 @@ from tensorlib._core.base.dtypes cimport (
 )
 from tensorlib._core.base.work cimport run_alone
 from tensorlib._core.create.creation cimport (
-    allotted, check_options, chosen_dtype, fill_bits, finish, number_bits, plain_number, run_over,
+    Bits, allotted, check_options, chosen_dtype, finish, number_bits, plain_number, run_over, zero,
 )
 from tensorlib._core.tensor.tensor cimport Tensor
 from tensorlib._core.tiles.copies cimport cast, packed_copy
@@ -144,7 +144,7 @@ cdef Tensor integer_range(object start, object end, object step, int id, object 
 
 
 cdef int check_fits(object value, int id) except -1:
-    cdef uint64_t bits
+    cdef Bits bits
     return number_bits("arange", value, id, &bits)
 
 
@@ -247,7 +247,7 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, pin_memory
     dims[0] = plain_size("eye", "n", n)
     dims[1] = dims[0] if m is None else plain_size("eye", "m", m)
     x = allotted("eye", chosen_dtype("eye", dtype, out, default_float()), 2, dims, device)
-    fill_bits(x, 0)
+    zero(x)
     number_bits("eye", 1, x.type, &diagonal.bits)
     diagonal.y, diagonal.size = x.data_pointer, ITEMSIZE[x.type]
     diagonal.step = (dims[1] + 1) * diagonal.size
@@ -258,7 +258,7 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, pin_memory
 cdef struct Diagonal:
     char* y
     Py_ssize_t step, size        # bytes
-    uint64_t bits
+    Bits bits
 
 
 cdef void write_diagonal(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
