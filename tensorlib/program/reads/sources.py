@@ -9,7 +9,6 @@ import __future__
 import ast
 import linecache
 import sys
-import warnings
 import weakref
 from collections.abc import Callable
 from threading import Lock
@@ -68,7 +67,7 @@ def code_for(f: FunctionType) -> CodeType:
     if known is None or known[0]() is not code:
         try:
             found: CodeType | str = file_of(f).code_for(code)
-        except NoSource as error:
+        except (NoSource, SyntaxError) as error:       # or a warning that was made an error
             found = str(error)             # with its frames it would keep what these held
         known = made[id(code)] = weakref.ref(code, lambda _, key=id(code): made.pop(key, None)), (
             found)
@@ -119,9 +118,7 @@ def definition_of(f: FunctionType) -> tuple[str, str | None, Any]:
 def compiled_alone(statement: Any, tells: bool, path: str, flags: int) -> CodeType:
     """The code of a statement, or of one that tells what it reads. Changes the statement."""
     tree = ast.Module([rewritten(statement) if tells else statement], [])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return compile(tree, path, "exec", flags & FUTURES, dont_inherit=True)
+    return compile(tree, path, "exec", flags & FUTURES, dont_inherit=True)
 
 
 def register(plain: CodeType, telling: CodeType) -> None:
@@ -153,9 +150,7 @@ def pairs_of(text: str, imports: list[str], path: str, flags: int) -> dict[CodeT
     for tree in trees if imports else ():
         names: ast.stmt = ast.Import([ast.alias(name) for name in imports])
         tree.body.insert(0, ast.fix_missing_locations(names))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")           # a mark is no function, says the compiler
-        plain, telling = (compile(x, path, "exec", flags, dont_inherit=True) for x in trees)
+    plain, telling = (compile(x, path, "exec", flags, dont_inherit=True) for x in trees)
     found: dict[CodeType, CodeType] = {}
     add_pairs(plain, telling, found)
     return found
