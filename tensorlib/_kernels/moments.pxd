@@ -3,8 +3,8 @@
 from tensorlib._kernels.vecmath cimport floating, sqrt
 
 cdef extern from "row_moments.h" nogil:
-    double moments_sum_float(const float* x, Py_ssize_t n)
-    double moments_sum_double(const double* x, Py_ssize_t n)
+    double moments_sum_float(const float* x, float origin, Py_ssize_t n)
+    double moments_sum_double(const double* x, double origin, Py_ssize_t n)
     double moments_squares_float(const float* x, float mean, Py_ssize_t n)
     double moments_squares_double(const double* x, double mean, Py_ssize_t n)
     void moments_slopes_float(const float* g, const float* w, const float* x, float mean,
@@ -17,11 +17,18 @@ cdef enum:
     NEAR = 256          # elements at most that these have; of more, memory waits for the sums
 
 
-cdef inline double sum_of(const floating* x, Py_ssize_t n) noexcept nogil:
+cdef inline double sum_of_distances(const floating* x, floating origin,
+                                    Py_ssize_t n) noexcept nogil:
+    """The sum of the distances from a number"""
     if floating is float:
-        return moments_sum_float(x, n)
+        return moments_sum_float(x, origin, n)
     else:
-        return moments_sum_double(x, n)
+        return moments_sum_double(x, origin, n)
+
+
+cdef inline floating mean_of(const floating* x, Py_ssize_t n) noexcept nogil:
+    """The mean, which of equal elements is exact; 0 of none"""
+    return <floating>(x[0] + sum_of_distances(x, x[0], n) / n) if n else 0
 
 
 cdef inline double sum_of_squares(const floating* x, floating mean, Py_ssize_t n) noexcept nogil:
@@ -56,13 +63,15 @@ cdef inline void row_statistics(const floating* x, Py_ssize_t rows, Py_ssize_t n
     cdef double one = 1
     cdef Py_ssize_t r
     if rows == 1:                        # without what loops over few rows cost
-        mean[0] = <floating>(sum_of(x, n) / n) if centered else 0
+        mean[0] = mean_of(x, n) if centered else 0
         scale[0] = <floating>(one / sqrt(sum_of_squares(x, mean[0], n) / n + eps))
         return
     for r in range(rows):
-        totals[r] = sum_of(x + r * n, n) if centered else 0
+        mean[r] = x[r * n] if centered and n else 0
     for r in range(rows):
-        mean[r] = <floating>(totals[r] / n)
+        totals[r] = sum_of_distances(x + r * n, mean[r], n) if centered else 0
+    for r in range(rows):
+        mean[r] = <floating>(mean[r] + totals[r] / n)
     for r in range(rows):
         totals[r] = sum_of_squares(x + r * n, mean[r], n)
     for r in range(rows):

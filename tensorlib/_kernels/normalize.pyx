@@ -18,7 +18,7 @@ than keeping and finding them.
 """
 
 from tensorlib._kernels.moments cimport (
-    TOGETHER, row_statistics, rows_together, slopes, sum_of, sum_of_squares,
+    TOGETHER, row_statistics, rows_together, slopes, sum_of_distances, sum_of_squares,
 )
 from tensorlib._kernels.vecmath cimport floating, sqrt
 
@@ -106,40 +106,43 @@ cdef void rows_weight(const floating* g, const floating* x, floating* y, Py_ssiz
 # ---- channels ------------------------------------------------------------------------------------
 
 cdef inline void channel_statistics(const floating* x, const Sizes* sizes, floating* mean,
-                                    floating* var) noexcept nogil:
+                                    double* var) noexcept nogil:
     """The mean and the variance of one channel, whose first element is at x"""
     cdef Py_ssize_t step = sizes.channels * sizes.inner, o, n = sizes.outer * sizes.inner
     cdef double total = 0
+    cdef floating first = x[0] if n and sizes.centered else 0
     for o in range(sizes.outer):
-        total += sum_of(x + o * step, sizes.inner)
-    mean[0] = <floating>(total / n) if sizes.centered else 0
+        total += sum_of_distances(x + o * step, first, sizes.inner)
+    mean[0] = <floating>(first + total / n) if sizes.centered else 0
     total = 0
     for o in range(sizes.outer):
         total += sum_of_squares(x + o * step, mean[0], sizes.inner)
-    var[0] = <floating>(total / n)
+    var[0] = total / n
 
 
 cdef inline void column_statistics(const floating* x, const Sizes* sizes, Py_ssize_t width,
-                                   floating* mean, floating* var) noexcept nogil:
+                                   floating* mean, double* var) noexcept nogil:
     """The same of `width` channels of one element each"""
     cdef double totals[COLUMNS]
+    cdef double distance
     cdef floating part[COLUMNS]
     cdef Py_ssize_t o = 0, j, end
     cdef floating moved
     for j in range(width):
-        totals[j] = mean[j] = 0
+        totals[j] = 0
+        mean[j] = x[j] if sizes.outer and sizes.centered else 0
     while o < sizes.outer and sizes.centered:
         end = min(o + LEAF, sizes.outer)
         for j in range(width):
             part[j] = 0
         while o < end:
             for j in range(width):
-                part[j] += x[o * sizes.channels + j]
+                part[j] += x[o * sizes.channels + j] - mean[j]
             o += 1
         for j in range(width):
             totals[j] += part[j]
     for j in range(width):
-        mean[j] = <floating>(totals[j] / sizes.outer)
+        mean[j] = <floating>(mean[j] + totals[j] / sizes.outer)
         totals[j] = 0
     o = 0
     while o < sizes.outer:
@@ -154,11 +157,16 @@ cdef inline void column_statistics(const floating* x, const Sizes* sizes, Py_ssi
         for j in range(width):
             totals[j] += part[j]
     for j in range(width):
-        var[j] = <floating>(totals[j] / sizes.outer)
+        if totals[j] - totals[j] != 0:         # squares that overflowed, as row_moments.h says
+            totals[j] = 0
+            for o in range(sizes.outer):
+                distance = <double>x[o * sizes.channels + j] - <double>mean[j]
+                totals[j] += distance * distance
+        var[j] = totals[j] / sizes.outer
 
 
 cdef inline void statistics(const floating* x, const Sizes* sizes, Py_ssize_t width,
-                            floating* mean, floating* var, floating* scale) noexcept nogil:
+                            floating* mean, double* var, floating* scale) noexcept nogil:
     """Of `width` channels: columns, or one channel. scale := 1 / sqrt(var + eps)"""
     cdef Py_ssize_t j
     cdef double one = 1
@@ -178,12 +186,15 @@ cdef void channels(const floating* x, const floating* w, const floating* b, floa
                    floating* mean, floating* var, const Sizes* sizes, Py_ssize_t begin,
                    Py_ssize_t end) noexcept nogil:
     """y := (x - mean) * scale * w + b; mean and var (channels) are given, too"""
+    cdef double spread[COLUMNS]
     cdef floating scale[COLUMNS]
     cdef floating factor, center, shift
     cdef Py_ssize_t step = sizes.channels * sizes.inner, c = begin, width, o, i, at
     while c < end:
         width = width_of(sizes, end - c)
-        statistics(x + c * sizes.inner, sizes, width, mean + c, var + c, scale)
+        statistics(x + c * sizes.inner, sizes, width, mean + c, spread, scale)
+        for i in range(width):
+            var[c + i] = <floating>spread[i]
         for o in range(sizes.outer):
             at = o * step + c * sizes.inner
             if sizes.inner == 1:
@@ -246,11 +257,12 @@ cdef void channels_backward(const floating* g, const floating* x, const floating
     cdef floating slope[COLUMNS]
     cdef double plain[COLUMNS]
     cdef double moved[COLUMNS]
+    cdef double spread[COLUMNS]
     cdef Py_ssize_t step = sizes.channels * sizes.inner, c = begin, width, o, i, at
     cdef Py_ssize_t n = sizes.outer * sizes.inner
     while c < end:
         width, at = width_of(sizes, end - c), c * sizes.inner
-        statistics(x + at, sizes, width, mean, slope, scale)
+        statistics(x + at, sizes, width, mean, spread, scale)
         channel_sums(g + at, x + at, sizes, width, mean, plain, moved)
         for i in range(width):
             slope[i] = <floating>(moved[i] / n * scale[i] * scale[i])
@@ -281,13 +293,13 @@ cdef void channels_weight(const floating* g, const floating* x, floating* y, con
     """y (channels) := sum of g * u"""
     cdef floating mean[COLUMNS]
     cdef floating scale[COLUMNS]
-    cdef floating var[COLUMNS]
+    cdef double spread[COLUMNS]
     cdef double plain[COLUMNS]
     cdef double moved[COLUMNS]
     cdef Py_ssize_t c = begin, width, i, at
     while c < end:
         width, at = width_of(sizes, end - c), c * sizes.inner
-        statistics(x + at, sizes, width, mean, var, scale)
+        statistics(x + at, sizes, width, mean, spread, scale)
         channel_sums(g + at, x + at, sizes, width, mean, plain, moved)
         for i in range(width):
             y[c + i] = <floating>(moved[i] * scale[i])

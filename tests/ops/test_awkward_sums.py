@@ -69,3 +69,33 @@ def test_cosines_do_not_depend_on_the_scale(scale):
     np.testing.assert_allclose(found.tolist(), F.cosine_similarity(x, y).tolist(), rtol=1e-6)
     found.sum().backward()
     assert x.grad.isfinite().all()
+
+
+LAYERS = {
+    "layer_norm": lambda x: F.layer_norm(x, x.shape[1:]),
+    "group_norm": lambda x: F.group_norm(x, 1),
+    "instance_norm": lambda x: F.instance_norm(x),
+    "batch_norm": lambda x: F.batch_norm(x.transpose(0, 1), None, None, training=True),
+}
+
+
+@each("dtype", [tl.float32, tl.float64, tl.float16, tl.bfloat16])
+@each("value", [0.1, 1e4, -3.3, 1e8, 1e18])
+@each("shape", [(1, 3, 7), (2, 3, 1000), (3, 2, 4096), (40, 3, 1)], ids=str)
+def test_layers_take_the_mean_of_equal_elements_to_be_exact(shape, value, dtype):
+    if dtype is tl.float16 and value >= 60000:
+        return
+    x = tl.full(shape, value, dtype=dtype)
+    for name, layer in LAYERS.items():
+        if shape[2] > 1 or name != "instance_norm":
+            assert layer(x).count_nonzero() == 0, name
+
+
+@each("times, plus", [(1, 0), (1e18, 0), (1e25, 0), (1, 1e3), (1e-3, 10), (1e18, 1e20)])
+@each("shape", [(1, 1, 7), (2, 3, 1000), (3, 2, 4096), (40, 3, 5)], ids=str)
+def test_layers_are_near_in_float32(shape, times, plus):
+    x = numbers(shape, np.float32, times, plus)
+    for name, layer in LAYERS.items():
+        exact = layer(tl.tensor(x.astype(np.float64)))
+        np.testing.assert_allclose(layer(tl.tensor(x)).numpy(), exact.numpy(), err_msg=name,
+                                   atol=2e-6 * (1 + abs(plus) / times))
