@@ -8,9 +8,7 @@ from typing import Any
 import tensorlib
 from tensorlib import Tensor
 from tensorlib.autograd.graph import increment_version
-from tensorlib.distributed.errors import DistBackendError
 from tensorlib.distributed.group import ProcessGroup
-from tensorlib.distributed.mpi import mpi
 from tensorlib.distributed.work import EAGER_TESTS, Work
 
 
@@ -87,23 +85,17 @@ def adjacent(xs: Sequence[Tensor]) -> Tensor | None:
     return first.detach().as_strided((total,), (1,))
 
 
-def started(group: ProcessGroup, name: str, begin: Callable[[], Any], async_op: bool,
-            result: Any = None, finish: Callable[[], None] | None = None, nbytes: int = 0,
-            keep: Any = None) -> Work | None:
-    """Begins communication; waits for it unless it is asynchronous."""
-    try:
-        request = begin()
-        if not async_op and not isinstance(request, list):
-            for _ in range(EAGER_TESTS):         # what a Work does, without one
-                if request.Test():
-                    if finish is not None:
-                        finish()
-                    return None
-    except mpi().Exception as error:
-        raise DistBackendError(f"{name}: MPI on rank {group.global_rank}: "
-                               f"{error.Get_error_string()}") from error
-    work = Work(group, name, request if isinstance(request, list) else [request], result, finish,
-                nbytes, keep)
+def started(group: ProcessGroup, name: str, request: Any, async_op: bool, result: Any = None,
+            finish: Callable[[], None] | None = None, nbytes: int = 0, keep: Any = None
+            ) -> Work | None:
+    """Waits for communication that has begun, unless it is asynchronous."""
+    if not async_op:
+        for _ in range(EAGER_TESTS):             # what a Work does, without one
+            if request.Test():
+                if finish is not None:
+                    finish()
+                return None
+    work = Work(group, name, [request], result, finish, nbytes, keep)
     if async_op:
         return work
     work.wait()
