@@ -370,7 +370,7 @@ def elements(name: str, what: str, x: Tensor, splits: list[int] | None, count: i
     return [size * each for size in splits]
 
 
-def exchanged(members: ProcessGroup, name: str, source: Tensor, sent: list[int], target: Tensor,
+def exchanged(members: ProcessGroup, name: str, source: Any, sent: list[int], target: Any,
               taken: list[int], async_op: bool, result: Any, finish: Any, keep: Any
               ) -> Work | None:
     """All-to-all of parts with so many elements, which the ranks compare if they compare calls."""
