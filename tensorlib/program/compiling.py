@@ -266,13 +266,12 @@ def way_for(kind: Signature, recorder: ReplayRecorder, tensors: list[Tensor],
     slots = make_constants_anew(recorder.block, [
         recorder.variable_of(x) if isinstance(x, Tensor) else x for x in found])
     linked = is_linked(recorder, tensors, slots, found)
-    for x in found:
-        if isinstance(x, Tensor) and x.requires_grad and x.is_leaf and (
-                was_made_since(x, recorder.epoch)):
-            raise Unplanned("it returns a leaf that it makes, of which each call makes another")
+    if any(isinstance(x, Tensor) and x.requires_grad and x.is_leaf
+           and was_made_since(x, recorder.epoch) for x in found):
+        raise Unplanned("it returns a leaf that it makes, of which each call makes another")
     if linked and is_part:
         check_uses(recorder)
-    kept = escaped(recorder, result, found)
+    kept = escaped(recorder, result, found)      # no variable here is one of the tensors
     if kept is not None:
         raise Unplanned("a tensor is kept outside of it that was made by " + next(
             f"{call.type}, {call.line}" for call in recorder.block.ops
