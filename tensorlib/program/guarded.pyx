@@ -331,7 +331,7 @@ cdef extern from "Python.h":
 
 
 cdef int on_event(PyObject* watch, PyFrameObject* frame, int what, PyObject* arg) except -1:
-    if what == PyTrace_CALL:
+    if what == PyTrace_CALL and (<Watch>watch).apart == 0:
         (<Watch>watch).began(PyFrame_GetCode(frame))
     return 0
 
@@ -343,6 +343,7 @@ cdef class Watch:
 
     cdef object tell
     cdef dict seen
+    cdef int apart                  # calls under way of which it is not told
     cdef PyObject* before
     cdef int (*function)(PyObject*, PyFrameObject*, int, PyObject*) except -1
 
@@ -353,6 +354,14 @@ cdef class Watch:
         if id(code) not in self.seen and self.tell(code):
             self.seen[id(code)] = code
         return 0
+
+    def without(self, function, *args):
+        """What a function of the library's gives; nothing is told of what it begins."""
+        self.apart += 1
+        try:
+            return function(*args)
+        finally:
+            self.apart -= 1
 
     def __enter__(self):
         cdef PyThreadState* thread = PyThreadState_Get()
