@@ -8,9 +8,7 @@ from typing import Any
 import tensorlib
 from tensorlib import Tensor
 from tensorlib.autograd.graph import increment_version
-from tensorlib.distributed.errors import DistBackendError
 from tensorlib.distributed.group import ProcessGroup
-from tensorlib.distributed.mpi import mpi
 from tensorlib.distributed.work import EAGER_TESTS, Work
 
 
@@ -43,67 +41,70 @@ class Target:
 class Joined:
     """Several tensors as one stretch of memory, part after part.
 
-    Views that lie so already, as those of a tensor cut into pieces do, are that memory themselves.
+    Those that lie so already, as a tensor cut into pieces does, are that memory themselves.
     """
 
     def __init__(self, xs: Sequence[Tensor], filled: bool = False) -> None:
-        self.xs = list(xs)
+        self.xs = tuple(xs)
         self.counts = [x.numel() for x in xs]
-        self.whole = adjacent(self.xs)
-        if self.whole is None:
+        self.packs = not adjacent(xs)
+        self.memory: Tensor | Stretch
+        if self.packs:
             self.memory = tensorlib.empty(sum(self.counts), dtype=xs[0].dtype)
             if filled:
                 with tensorlib.no_grad():
-                    for part, x in zip(self.memory.split(self.counts), self.xs):
+                    for part, x in zip(self.memory.split(self.counts), xs):
                         part.copy_(x.reshape(-1))
         else:
-            self.memory = self.whole
+            self.memory = Stretch(xs[0], sum(self.counts))
 
     def unpack(self) -> None:
         """Puts what came into the tensors."""
-        if self.whole is not None:
+        if not self.packs:
             for x in self.xs:
                 increment_version(x)
             return
+        assert isinstance(self.memory, Tensor)
         with tensorlib.no_grad():
             for part, x in zip(self.memory.split(self.counts), self.xs):
                 x.copy_(part.view(x.shape))
 
 
-def adjacent(xs: Sequence[Tensor]) -> Tensor | None:
-    """A view of contiguous tensors that follow each other in one storage, or None."""
-    first = xs[0]
-    place = first.data_ptr()
+class Stretch:
+    """Memory from where a tensor lies on, with so many elements of its dtype."""
+
+    __slots__ = ("dtype", "nbytes", "place")
+
+    def __init__(self, first: Tensor, count: int) -> None:
+        self.dtype, self.nbytes = first.dtype, count * first.element_size()
+        self.place = first.data_ptr()
+
+    def data_ptr(self) -> int:
+        """Its address."""
+        return self.place
+
+
+def adjacent(xs: Sequence[Tensor]) -> bool:
+    """Whether contiguous tensors follow each other in memory."""
+    place = xs[0].data_ptr()
     for x in xs:
-        if not x.is_contiguous() or x.data_ptr() != place:
-            return None
-        place += x.numel() * x.element_size()
-    total = sum(x.numel() for x in xs)
-    if len(xs) == 1:
-        return first.detach().view(-1)
-    storage = first.untyped_storage()
-    if any(x.untyped_storage().data_ptr() != storage.data_ptr() for x in xs):
-        return None
-    return first.detach().as_strided((total,), (1,))
+        if x.data_ptr() != place or not x.is_contiguous():
+            return False
+        place += x.nbytes
+    return True
 
 
-def started(group: ProcessGroup, name: str, begin: Callable[[], Any], async_op: bool,
-            result: Any = None, finish: Callable[[], None] | None = None, nbytes: int = 0,
-            keep: Any = None) -> Work | None:
-    """Begins communication; waits for it unless it is asynchronous."""
-    try:
-        request = begin()
-        if not async_op and not isinstance(request, list):
-            for _ in range(EAGER_TESTS):         # what a Work does, without one
-                if request.Test():
-                    if finish is not None:
-                        finish()
-                    return None
-    except mpi().Exception as error:
-        raise DistBackendError(f"{name}: MPI on rank {group.global_rank}: "
-                               f"{error.Get_error_string()}") from error
-    work = Work(group, name, request if isinstance(request, list) else [request], result, finish,
-                nbytes, keep)
+def started(group: ProcessGroup, name: str, request: Any, async_op: bool, result: Any = None,
+            finish: Callable[[], None] | None = None, nbytes: int = 0, keep: Any = None
+            ) -> Work | None:
+    """Waits for communication that has begun, unless it is asynchronous."""
+    if not async_op:
+        for _ in range(EAGER_TESTS):             # what a Work does, without one
+            if request.Test():
+                if finish is not None:
+                    finish()
+                return None
+    work = Work(group, name, [request], result, finish, nbytes, keep)
     if async_op:
         return work
     work.wait()

@@ -6,8 +6,9 @@ then costs one small exchange more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Sequence
 from functools import wraps
+from inspect import Signature, signature
 from typing import Any, TypeVar
 
 import tensorlib
@@ -15,7 +16,7 @@ from tensorlib import Tensor
 from tensorlib.distributed.errors import DistError
 from tensorlib.distributed.group import ProcessGroup, group_of
 from tensorlib.distributed.mpi import mpi
-from tensorlib.distributed.work import Work
+from tensorlib.distributed.work import Work, backend_error
 
 RECORD = 256                    # bytes in which a rank describes its call; what is longer is cut
 ANYTHING = "*"                  # what a rank says of what it leaves to others
@@ -23,60 +24,67 @@ ANYTHING = "*"                  # what a rank says of what it leaves to others
 T = TypeVar("T")
 
 
-def collective(function: Callable[..., Generator[Any, None, T]]) -> Callable[..., T]:
-    """A call that all members of a group make.
+def collective(function: Callable[..., T]) -> Callable[..., T]:
+    """A call that all members of a group make: what one rank refuses, the others hear of.
 
-    The function checks its arguments, yields what all ranks have to agree on, as a tuple, and then
-    communicates. Its last parameters are `group` and perhaps `async_op`.
+    The function takes `group`, by which it asks for `member_of`, checks its arguments, has the
+    ranks `agree`, and then communicates.
     """
     name = function.__name__
+    parameters = signature(function)
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> T:
-        steps = function(*args, **kwargs)
         try:
-            group, *facts = next(steps)
-        except Refused as refusal:
-            if refusal.group.compares:
-                compare(refusal.group, name, ["refused: " + str(refusal.error)], False)
-            raise refusal.error from None
-        if group.compares:
-            compare(group, name, facts)
-        try:
-            next(steps)
-        except StopIteration as ended:
-            return ended.value
-        raise AssertionError(f"{name} goes on after it communicated")
+            return function(*args, **kwargs)
+        except Exception as error:
+            if isinstance(error, TypeError) and not takes(parameters, args, kwargs):
+                raise
+            group = parameters.bind(*args, **kwargs).arguments.get("group")
+            raise told_to_others(error, group, name) from None
 
     return call
 
 
-class Refused(Exception):
-    """Arguments of one rank that it refuses, which the others have to hear of."""
-
-    def __init__(self, group: ProcessGroup, error: Exception) -> None:
-        self.group, self.error = group, error
-
-
-class usable:
-    """A context in which the arguments of a call are checked: gives the group.
-
-    A group that can't be used at all raises as it is; other errors are told to the other ranks.
-    """
-
-    def __init__(self, group: Any, name: str) -> None:
-        self.group = group_of(group, name)
-        self.group.check(name)
-
-    def __enter__(self) -> ProcessGroup:
-        return self.group
-
-    def __exit__(self, kind: Any, error: Any, where: Any) -> None:
-        if isinstance(error, Exception):
-            raise Refused(self.group, error) from None
+def takes(parameters: Signature, args: Any, kwargs: Any) -> bool:
+    """Whether a function takes these arguments."""
+    try:
+        parameters.bind(*args, **kwargs)
+    except TypeError:
+        return False
+    return True
 
 
-def compare(group: ProcessGroup, name: str, facts: list[Any], complain: bool = True) -> None:
+def told_to_others(error: Exception, given: Any, name: str) -> Exception:
+    """What to raise for an error of one rank, after the others heard that it makes no call."""
+    if isinstance(error, mpi().Exception):
+        return backend_error(group_of(given, name), name, error)
+    try:
+        members = group_of(given, name)
+        members.check(name)
+    except Exception:
+        return error                    # a group that can't be used by anybody
+    if members.compares and not members.agreed:
+        compare(members, name, [f"refused: {error}"], False)
+    return error
+
+
+def member_of(group: Any, name: str) -> ProcessGroup:
+    """The group that a call was given, of which this rank is a member. Raises: as `group_of`."""
+    found = group_of(group, name)
+    found.check(name)
+    found.agreed = False
+    return found
+
+
+def agree(group: ProcessGroup, name: str, *facts: Any) -> None:
+    """Raises DistError unless all ranks make this call with these facts, where they compare."""
+    group.agreed = True
+    if group.compares:
+        compare(group, name, facts)
+
+
+def compare(group: ProcessGroup, name: str, facts: Sequence[Any], complain: bool = True) -> None:
     """Raises DistError unless all ranks make the same call with the same facts.
 
     complain: this rank has no error of its own to raise.

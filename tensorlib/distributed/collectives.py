@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from typing import Any
 
 import tensorlib
 from tensorlib import Tensor
 from tensorlib.distributed.buffers import Joined, Target, packed, started
 from tensorlib.distributed.checking import (
+    agree,
     check_dtypes,
     check_tensor,
     check_tensors,
     collective,
-    usable,
+    member_of,
 )
 from tensorlib.distributed.group import ProcessGroup, place_of
 from tensorlib.distributed.mpi import OPERATIONS, memory, memory_in_parts, mpi, mpi_operation
@@ -22,8 +23,6 @@ from tensorlib.distributed.work import Work
 __all__ = ["ReduceOp", "all_gather", "all_gather_into_tensor", "all_reduce", "all_to_all",
            "all_to_all_single", "broadcast", "gather", "reduce", "reduce_scatter",
            "reduce_scatter_tensor", "scatter"]
-
-Steps = Generator[Any, None, Work | None]
 
 
 class ReduceOp(str):
@@ -94,104 +93,104 @@ def root_of(group: ProcessGroup, name: str, what: str, rank: int | None,
 
 @collective
 def all_reduce(tensor: Tensor, op: str = ReduceOp.SUM, group: ProcessGroup | None = None,
-               async_op: bool = False) -> Steps:
+               async_op: bool = False) -> Work | None:
     """Reduces the tensors of all ranks, and gives all of them the result, in place.
 
     Raises: RuntimeError for a tensor that requires a gradient, or has no elements; TypeError for
     an operation that its dtype does not have; DistTimeoutError if a rank does not come.
     """
-    with usable(group, "all_reduce") as members:
-        check_tensor("all_reduce", "tensor", tensor, "all_reduce")
-        operation = operation_for("all_reduce", op, tensor.dtype)
-    yield members, op.lower(), tensor
+    members = member_of(group, "all_reduce")
+    check_tensor("all_reduce", "tensor", tensor, "all_reduce")
+    operation = operation_for("all_reduce", op, tensor.dtype)
+    agree(members, "all_reduce", op.lower(), tensor)
     target = Target(tensor, filled=True)
-    return started(
-        members, "all_reduce",
-        lambda: members.comm.Iallreduce(mpi().IN_PLACE, memory(target.memory), operation),
-        async_op, tensor, finish_of(op, members, target), tensor.nbytes, target)
+    return started(members, "all_reduce", members.comm.Iallreduce(
+        mpi().IN_PLACE, memory(target.memory), operation), async_op, tensor,
+        finish_of(op, members, target), tensor.nbytes, target)
 
 
 @collective
 def reduce(tensor: Tensor, dst: int | None = None, op: str = ReduceOp.SUM,
            group: ProcessGroup | None = None, async_op: bool = False,
-           group_dst: int | None = None) -> Steps:
+           group_dst: int | None = None) -> Work | None:
     """Reduces the tensors of all ranks into that of rank `dst`; the others stay as they are.
 
     Raises: as `all_reduce`; ValueError for a rank that is not in the group.
     """
-    with usable(group, "reduce") as members:
-        check_tensor("reduce", "tensor", tensor, "reduce")
-        operation = operation_for("reduce", op, tensor.dtype)
-        root = root_of(members, "reduce", "dst", dst, group_dst)
-    yield members, op.lower(), f"dst={root}", tensor
+    members = member_of(group, "reduce")
+    check_tensor("reduce", "tensor", tensor, "reduce")
+    operation = operation_for("reduce", op, tensor.dtype)
+    root = root_of(members, "reduce", "dst", dst, group_dst)
+    agree(members, "reduce", op.lower(), f"dst={root}", tensor)
     if members.rank() != root:
         source = packed(tensor)
-        return started(members, "reduce", lambda: members.comm.Ireduce(
+        return started(members, "reduce", members.comm.Ireduce(
             memory(source), None, operation, root), async_op, tensor, None, tensor.nbytes, source)
     target = Target(tensor, filled=True)
-    return started(members, "reduce", lambda: members.comm.Ireduce(
+    return started(members, "reduce", members.comm.Ireduce(
         mpi().IN_PLACE, memory(target.memory), operation, root), async_op, tensor,
         finish_of(op, members, target), tensor.nbytes, target)
 
 
 @collective
 def broadcast(tensor: Tensor, src: int | None = None, group: ProcessGroup | None = None,
-              async_op: bool = False, group_src: int | None = None) -> Steps:
+              async_op: bool = False, group_src: int | None = None) -> Work | None:
     """Writes the tensor of rank `src` over those of the others.
 
     Raises: RuntimeError for a tensor that requires a gradient, or has no elements; ValueError for
     a rank that is not in the group; DistTimeoutError if a rank does not come.
     """
-    with usable(group, "broadcast") as members:
-        root = root_of(members, "broadcast", "src", src, group_src)
-        sends = members.rank() == root
-        check_tensor("broadcast", "tensor", tensor, "broadcast", writes=not sends)
-    yield members, f"src={root}", tensor
+    members = member_of(group, "broadcast")
+    root = root_of(members, "broadcast", "src", src, group_src)
+    sends = members.rank() == root
+    check_tensor("broadcast", "tensor", tensor, "broadcast", writes=not sends)
+    agree(members, "broadcast", f"src={root}", tensor)
     target = Target(tensor, filled=sends)
-    return started(members, "broadcast", lambda: members.comm.Ibcast(memory(target.memory), root),
+    return started(members, "broadcast", members.comm.Ibcast(memory(target.memory), root),
                    async_op, tensor, None if sends else target.unpack, tensor.nbytes, target)
 
 
 @collective
 def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: ProcessGroup | None = None,
-               async_op: bool = False) -> Steps:
+               async_op: bool = False) -> Work | None:
     """Fills `tensor_list` of each rank with the tensors of all of them, which may differ in shape.
 
     Raises: as `broadcast`; ValueError for another number of tensors than of ranks; RuntimeError if
     the tensor that a rank sends does not have the shape of its place in the lists.
     """
-    with usable(group, "all_gather") as members:
-        check_tensor("all_gather", "tensor", tensor, "all_gather", writes=False)
-        check_tensors("all_gather", "tensor_list", tensor_list, members.size(), "all_gather")
-        check_dtypes("all_gather", tensor, tensor_list)
-        own = tensor_list[members.rank()]
-        if own.shape != tensor.shape:
-            raise RuntimeError(f"all_gather: tensor is {tuple(tensor.shape)}, but its place in "
-                               f"tensor_list {tuple(own.shape)}")
-    yield members, *tensor_list
+    members = member_of(group, "all_gather")
+    check_tensor("all_gather", "tensor", tensor, "all_gather", writes=False)
+    check_tensors("all_gather", "tensor_list", tensor_list, members.size(), "all_gather")
+    check_dtypes("all_gather", tensor, tensor_list)
+    own = tensor_list[members.rank()]
+    if own.shape != tensor.shape:
+        raise RuntimeError(f"all_gather: tensor is {tuple(tensor.shape)}, but its place in "
+                           f"tensor_list {tuple(own.shape)}")
+    agree(members, "all_gather", *tensor_list)
     source, target = packed(tensor), Joined(tensor_list)
-    return started(members, "all_gather", lambda: members.comm.Iallgatherv(
+    return started(members, "all_gather", members.comm.Iallgatherv(
         memory(source), memory_in_parts(target.memory, target.counts)), async_op, tensor_list,
         target.unpack, target.memory.nbytes, (source, target))
 
 
 @collective
 def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor,
-                           group: ProcessGroup | None = None, async_op: bool = False) -> Steps:
+                           group: ProcessGroup | None = None, async_op: bool = False
+                          ) -> Work | None:
     """Fills `output_tensor` with the inputs of all ranks, one after the other.
 
     It is as if they were concatenated along the first dim, or stacked along a new one.
     Raises: as `broadcast`; RuntimeError for an output of another size.
     """
     name = "all_gather_into_tensor"
-    with usable(group, name) as members:
-        check_tensor(name, "input_tensor", input_tensor, "all_gather", writes=False)
-        check_tensor(name, "output_tensor", output_tensor)
-        check_dtypes(name, input_tensor, [output_tensor])
-        check_sizes(name, output_tensor, "output_tensor", input_tensor, "input_tensor", members)
-    yield members, input_tensor
+    members = member_of(group, name)
+    check_tensor(name, "input_tensor", input_tensor, "all_gather", writes=False)
+    check_tensor(name, "output_tensor", output_tensor)
+    check_dtypes(name, input_tensor, [output_tensor])
+    check_sizes(name, output_tensor, "output_tensor", input_tensor, "input_tensor", members)
+    agree(members, name, input_tensor)
     source, target = packed(input_tensor), Target(output_tensor)
-    return started(members, name, lambda: members.comm.Iallgather(
+    return started(members, name, members.comm.Iallgather(
         memory(source), memory(target.memory)), async_op, output_tensor, target.unpack,
         output_tensor.nbytes, (source, target))
 
@@ -207,29 +206,29 @@ def check_sizes(name: str, large: Tensor, large_name: str, small: Tensor, small_
 @collective
 def gather(tensor: Tensor, gather_list: list[Tensor] | None = None, dst: int | None = None,
            group: ProcessGroup | None = None, async_op: bool = False,
-           group_dst: int | None = None) -> Steps:
+           group_dst: int | None = None) -> Work | None:
     """Fills `gather_list` of rank `dst` (by default 0) with the tensors of all ranks.
 
     Raises: as `broadcast`; ValueError for a list on another rank, or none on `dst`.
     """
-    with usable(group, "gather") as members:
-        if dst is None and group_dst is None:
-            group_dst = 0
-        root = root_of(members, "gather", "dst", dst, group_dst)
-        check_tensor("gather", "tensor", tensor, "all_gather", writes=False)
-        if members.rank() == root:
-            check_tensors("gather", "gather_list", gather_list, members.size())
-            check_dtypes("gather", tensor, gather_list)
-            check_alike("gather", tensor, gather_list)
-        elif gather_list:
-            raise ValueError(f"gather: gather_list is for rank {members.ranks[root]} alone")
-    yield members, f"dst={root}", tensor
+    members = member_of(group, "gather")
+    if dst is None and group_dst is None:
+        group_dst = 0
+    root = root_of(members, "gather", "dst", dst, group_dst)
+    check_tensor("gather", "tensor", tensor, "all_gather", writes=False)
+    if members.rank() == root:
+        check_tensors("gather", "gather_list", gather_list, members.size())
+        check_dtypes("gather", tensor, gather_list)
+        check_alike("gather", tensor, gather_list)
+    elif gather_list:
+        raise ValueError(f"gather: gather_list is for rank {members.ranks[root]} alone")
+    agree(members, "gather", f"dst={root}", tensor)
     source = packed(tensor)
     if members.rank() != root:
-        return started(members, "gather", lambda: members.comm.Igather(
+        return started(members, "gather", members.comm.Igather(
             memory(source), None, root), async_op, gather_list, None, tensor.nbytes, source)
     target = Joined(gather_list or [])
-    return started(members, "gather", lambda: members.comm.Igather(
+    return started(members, "gather", members.comm.Igather(
         memory(source), memory(target.memory), root), async_op, gather_list, target.unpack,
         target.memory.nbytes, (source, target))
 
@@ -244,90 +243,91 @@ def check_alike(name: str, x: Tensor, others: Any) -> None:
 @collective
 def scatter(tensor: Tensor, scatter_list: list[Tensor] | None = None, src: int | None = None,
             group: ProcessGroup | None = None, async_op: bool = False,
-            group_src: int | None = None) -> Steps:
+            group_src: int | None = None) -> Work | None:
     """Fills `tensor` of each rank with its part of `scatter_list` of rank `src` (by default 0).
 
     Raises: as `broadcast`; ValueError for a list on another rank, or none on `src`.
     """
-    with usable(group, "scatter") as members:
-        if src is None and group_src is None:
-            group_src = 0
-        root = root_of(members, "scatter", "src", src, group_src)
-        check_tensor("scatter", "tensor", tensor)
-        if members.rank() == root:
-            check_tensors("scatter", "scatter_list", scatter_list, members.size(), writes=False)
-            check_dtypes("scatter", tensor, scatter_list)
-            check_alike("scatter", tensor, scatter_list)
-        elif scatter_list:
-            raise ValueError(f"scatter: scatter_list is for rank {members.ranks[root]} alone")
-    yield members, f"src={root}", tensor
+    members = member_of(group, "scatter")
+    if src is None and group_src is None:
+        group_src = 0
+    root = root_of(members, "scatter", "src", src, group_src)
+    check_tensor("scatter", "tensor", tensor)
+    if members.rank() == root:
+        check_tensors("scatter", "scatter_list", scatter_list, members.size(), writes=False)
+        check_dtypes("scatter", tensor, scatter_list)
+        check_alike("scatter", tensor, scatter_list)
+    elif scatter_list:
+        raise ValueError(f"scatter: scatter_list is for rank {members.ranks[root]} alone")
+    agree(members, "scatter", f"src={root}", tensor)
     target = Target(tensor)
     if members.rank() != root:
-        return started(members, "scatter", lambda: members.comm.Iscatter(
+        return started(members, "scatter", members.comm.Iscatter(
             None, memory(target.memory), root), async_op, tensor, target.unpack, tensor.nbytes,
             target)
     source = Joined(scatter_list or [], filled=True)
-    return started(members, "scatter", lambda: members.comm.Iscatter(
+    return started(members, "scatter", members.comm.Iscatter(
         memory(source.memory), memory(target.memory), root), async_op, tensor, target.unpack,
         source.memory.nbytes, (source, target))
 
 
 @collective
 def reduce_scatter(output: Tensor, input_list: list[Tensor], op: str = ReduceOp.SUM,
-                   group: ProcessGroup | None = None, async_op: bool = False) -> Steps:
+                   group: ProcessGroup | None = None, async_op: bool = False) -> Work | None:
     """Reduces the lists of all ranks place by place, and gives each rank what is at its place.
 
     Raises: as `all_reduce`; ValueError for another number of tensors than of ranks.
     """
     name = "reduce_scatter"
-    with usable(group, name) as members:
-        check_tensor(name, "output", output)
-        check_tensors(name, "input_list", input_list, members.size(), name, writes=False)
-        check_dtypes(name, output, input_list)
-        operation = operation_for(name, op, output.dtype)
-        check_alike(name, output, [input_list[members.rank()]])
-    yield members, op.lower(), *input_list
+    members = member_of(group, name)
+    check_tensor(name, "output", output)
+    check_tensors(name, "input_list", input_list, members.size(), name, writes=False)
+    check_dtypes(name, output, input_list)
+    operation = operation_for(name, op, output.dtype)
+    check_alike(name, output, [input_list[members.rank()]])
+    agree(members, name, op.lower(), *input_list)
     source, target = Joined(input_list, filled=True), Target(output)
-    return started(members, name, lambda: members.comm.Ireduce_scatter(
+    return started(members, name, members.comm.Ireduce_scatter(
         memory(source.memory), memory(target.memory), source.counts, operation), async_op, output,
         finish_of(op, members, target), source.memory.nbytes, (source, target))
 
 
 @collective
 def reduce_scatter_tensor(output: Tensor, input: Tensor, op: str = ReduceOp.SUM,
-                          group: ProcessGroup | None = None, async_op: bool = False) -> Steps:
+                          group: ProcessGroup | None = None, async_op: bool = False
+                          ) -> Work | None:
     """Reduces the inputs of all ranks, and gives each rank its part of the result, in order.
 
     Raises: as `all_reduce`; RuntimeError for an output of another size.
     """
     name = "reduce_scatter_tensor"
-    with usable(group, name) as members:
-        check_tensor(name, "output", output)
-        check_tensor(name, "input", input, "reduce_scatter", writes=False)
-        check_dtypes(name, output, [input])
-        operation = operation_for(name, op, output.dtype)
-        check_sizes(name, input, "input", output, "output", members)
-    yield members, op.lower(), input
+    members = member_of(group, name)
+    check_tensor(name, "output", output)
+    check_tensor(name, "input", input, "reduce_scatter", writes=False)
+    check_dtypes(name, output, [input])
+    operation = operation_for(name, op, output.dtype)
+    check_sizes(name, input, "input", output, "output", members)
+    agree(members, name, op.lower(), input)
     source, target = packed(input), Target(output)
-    return started(members, name, lambda: members.comm.Ireduce_scatter_block(
+    return started(members, name, members.comm.Ireduce_scatter_block(
         memory(source), memory(target.memory), operation), async_op, output,
         finish_of(op, members, target), input.nbytes, (source, target))
 
 
 @collective
 def all_to_all(output_tensor_list: list[Tensor], input_tensor_list: list[Tensor],
-               group: ProcessGroup | None = None, async_op: bool = False) -> Steps:
+               group: ProcessGroup | None = None, async_op: bool = False) -> Work | None:
     """Sends each rank its tensor of the input list, and gathers what all send to this one.
 
     Raises: as `all_gather`.
     """
     name = "all_to_all"
-    with usable(group, name) as members:
-        check_tensors(name, "output_tensor_list", output_tensor_list, members.size())
-        check_tensors(name, "input_tensor_list", input_tensor_list, members.size(), name,
-                      writes=False)
-        check_dtypes(name, input_tensor_list[0], [*input_tensor_list, *output_tensor_list])
-    yield members, str(input_tensor_list[0].dtype)
+    members = member_of(group, name)
+    check_tensors(name, "output_tensor_list", output_tensor_list, members.size())
+    check_tensors(name, "input_tensor_list", input_tensor_list, members.size(), name,
+                  writes=False)
+    check_dtypes(name, input_tensor_list[0], [*input_tensor_list, *output_tensor_list])
+    agree(members, name, str(input_tensor_list[0].dtype))
     source, target = Joined(input_tensor_list, filled=True), Joined(output_tensor_list)
     return exchanged(members, name, source.memory, source.counts, target.memory, target.counts,
                      async_op, output_tensor_list, target.unpack, (source, target))
@@ -336,20 +336,20 @@ def all_to_all(output_tensor_list: list[Tensor], input_tensor_list: list[Tensor]
 @collective
 def all_to_all_single(output: Tensor, input: Tensor, output_split_sizes: list[int] | None = None,
                       input_split_sizes: list[int] | None = None,
-                      group: ProcessGroup | None = None, async_op: bool = False) -> Steps:
+                      group: ProcessGroup | None = None, async_op: bool = False) -> Work | None:
     """Sends each rank its rows of `input`, and puts the rows that come into `output`, in order.
 
     The splits are numbers of rows, by default equal ones.
     Raises: as `broadcast`; ValueError for splits that do not add up.
     """
     name = "all_to_all_single"
-    with usable(group, name) as members:
-        check_tensor(name, "output", output)
-        check_tensor(name, "input", input, "all_to_all", writes=False)
-        check_dtypes(name, output, [input])
-        sent = elements(name, "input", input, input_split_sizes, members.size())
-        taken = elements(name, "output", output, output_split_sizes, members.size())
-    yield members, str(input.dtype)
+    members = member_of(group, name)
+    check_tensor(name, "output", output)
+    check_tensor(name, "input", input, "all_to_all", writes=False)
+    check_dtypes(name, output, [input])
+    sent = elements(name, "input", input, input_split_sizes, members.size())
+    taken = elements(name, "output", output, output_split_sizes, members.size())
+    agree(members, name, str(input.dtype))
     source, target = packed(input), Target(output)
     return exchanged(members, name, source, sent, target.memory, taken, async_op, output,
                      target.unpack, (source, target))
@@ -370,13 +370,13 @@ def elements(name: str, what: str, x: Tensor, splits: list[int] | None, count: i
     return [size * each for size in splits]
 
 
-def exchanged(members: ProcessGroup, name: str, source: Tensor, sent: list[int], target: Tensor,
+def exchanged(members: ProcessGroup, name: str, source: Any, sent: list[int], target: Any,
               taken: list[int], async_op: bool, result: Any, finish: Any, keep: Any
               ) -> Work | None:
     """All-to-all of parts with so many elements, which the ranks compare if they compare calls."""
     if members.compares:
         compare_counts(members, name, sent, taken)
-    return started(members, name, lambda: members.comm.Ialltoallv(
+    return started(members, name, members.comm.Ialltoallv(
         memory_in_parts(source, sent), memory_in_parts(target, taken)), async_op, result, finish,
         source.nbytes, keep)
 

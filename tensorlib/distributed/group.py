@@ -52,6 +52,7 @@ class ProcessGroup:
         self.destroyed = False
         self.compares = os.environ.get(SWITCH, "0") not in ("", "0")
         self.calls = 0                           # that were compared between the ranks
+        self.agreed = False                      # on the call that is being made
 
     def rank(self) -> int:
         """The place of this process in the group, -1 outside of it."""

@@ -9,7 +9,6 @@ from importlib.util import find_spec
 from typing import Any
 
 import tensorlib
-from tensorlib import Tensor
 from tensorlib.distributed.errors import DistError
 
 # What launchers put into the environment of the processes that they start.
@@ -109,12 +108,12 @@ def lent() -> Any:
     return mpi().memory.fromaddress
 
 
-def memory(x: Tensor) -> list[Any]:
-    """The elements of a contiguous tensor, as mpi4py takes them: no copy."""
+def memory(x: Any) -> list[Any]:
+    """The elements of a contiguous tensor, or of several, as mpi4py takes them: no copy."""
     return [lent()(x.data_ptr(), x.nbytes), mpi_type(x.dtype)]
 
 
-def memory_in_parts(x: Tensor, counts: list[int]) -> list[Any]:
+def memory_in_parts(x: Any, counts: list[int]) -> list[Any]:
     """The same, as parts of so many elements each, one after the other."""
     places, total = [], 0
     for count in counts:

@@ -7,20 +7,17 @@ do.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Generator
 from typing import Any
 
 import tensorlib
 from tensorlib import Tensor
-from tensorlib.distributed.checking import collective, usable
+from tensorlib.distributed.checking import agree, collective, member_of
 from tensorlib.distributed.collectives import root_of
 from tensorlib.distributed.group import ProcessGroup
 from tensorlib.distributed.mpi import memory, memory_in_parts
 from tensorlib.distributed.work import Work
 
 __all__ = ["all_gather_object", "broadcast_object_list", "gather_object", "scatter_object_list"]
-
-Steps = Generator[Any, None, None]
 
 
 def pickled(value: Any) -> Tensor:
@@ -42,16 +39,16 @@ def sizes_of(members: ProcessGroup, name: str, size: int) -> list[int]:
 
 
 @collective
-def all_gather_object(object_list: list[Any], obj: Any, group: ProcessGroup | None = None) -> Steps:
+def all_gather_object(object_list: list[Any], obj: Any, group: ProcessGroup | None = None) -> None:
     """Fills `object_list` of each rank with the objects of all of them.
 
     Raises: ValueError for a list of another length than there are ranks; what pickling raises.
     """
     name = "all_gather_object"
-    with usable(group, name) as members:
-        check_list(name, "object_list", object_list, members)
-        mine = pickled(obj)
-    yield (members,)
+    members = member_of(group, name)
+    check_list(name, "object_list", object_list, members)
+    mine = pickled(obj)
+    agree(members, name)
     sizes = sizes_of(members, name, mine.numel())
     found = tensorlib.empty(sum(sizes), dtype=tensorlib.uint8)
     Work(members, name, [members.comm.Iallgatherv(memory(mine), memory_in_parts(found, sizes))],
@@ -61,20 +58,20 @@ def all_gather_object(object_list: list[Any], obj: Any, group: ProcessGroup | No
 
 @collective
 def gather_object(obj: Any, object_gather_list: list[Any] | None = None, dst: int | None = None,
-                  group: ProcessGroup | None = None, group_dst: int | None = None) -> Steps:
+                  group: ProcessGroup | None = None, group_dst: int | None = None) -> None:
     """Fills `object_gather_list` of rank `dst` (by default 0) with the objects of all ranks.
 
     Raises: ValueError for a list on another rank, or none on `dst`; what pickling raises.
     """
     name = "gather_object"
-    with usable(group, name) as members:
-        root = root_of(members, name, "dst", *default_root(dst, group_dst))
-        if members.rank() == root:
-            check_list(name, "object_gather_list", object_gather_list, members)
-        elif object_gather_list:
-            raise ValueError(f"{name}: object_gather_list is for rank {members.ranks[root]} alone")
-        mine = pickled(obj)
-    yield members, f"dst={root}"
+    members = member_of(group, name)
+    root = root_of(members, name, "dst", *default_root(dst, group_dst))
+    if members.rank() == root:
+        check_list(name, "object_gather_list", object_gather_list, members)
+    elif object_gather_list:
+        raise ValueError(f"{name}: object_gather_list is for rank {members.ranks[root]} alone")
+    mine = pickled(obj)
+    agree(members, name, f"dst={root}")
     sizes = sizes_of(members, name, mine.numel())
     receives = object_gather_list is not None and members.rank() == root
     found = tensorlib.empty(sum(sizes) if receives else 0, dtype=tensorlib.uint8)
@@ -88,19 +85,19 @@ def gather_object(obj: Any, object_gather_list: list[Any] | None = None, dst: in
 @collective
 def broadcast_object_list(object_list: list[Any], src: int | None = None,
                           group: ProcessGroup | None = None, device: Any = None,
-                          group_src: int | None = None) -> Steps:
+                          group_src: int | None = None) -> None:
     """Writes the objects of rank `src` (by default 0) over those in the lists of the others.
 
     Raises: ValueError for a rank that is not in the group; what pickling raises.
     """
     name = "broadcast_object_list"
-    with usable(group, name) as members:
-        root = root_of(members, name, "src", *default_root(src, group_src))
-        if not isinstance(object_list, list):
-            raise TypeError(f"{name}: object_list is a list, got {type(object_list).__name__}")
-        sends = members.rank() == root
-        data = pickled(object_list) if sends else None
-    yield members, f"src={root}", len(object_list)
+    members = member_of(group, name)
+    root = root_of(members, name, "src", *default_root(src, group_src))
+    if not isinstance(object_list, list):
+        raise TypeError(f"{name}: object_list is a list, got {type(object_list).__name__}")
+    sends = members.rank() == root
+    data = pickled(object_list) if sends else None
+    agree(members, name, f"src={root}", len(object_list))
     size = sizes_of(members, name, data.numel() if data is not None else 0)[root]
     if data is None:
         data = tensorlib.empty(size, dtype=tensorlib.uint8)
@@ -113,22 +110,22 @@ def broadcast_object_list(object_list: list[Any], src: int | None = None,
 def scatter_object_list(scatter_object_output_list: list[Any],
                         scatter_object_input_list: list[Any] | None = None,
                         src: int | None = None, group: ProcessGroup | None = None,
-                        group_src: int | None = None) -> Steps:
+                        group_src: int | None = None) -> None:
     """Puts the object for this rank, of the list of rank `src`, into the first place of a list.
 
     Raises: ValueError for no list on `src`, and an output list without a place; what pickling
     raises.
     """
     name = "scatter_object_list"
-    with usable(group, name) as members:
-        root = root_of(members, name, "src", *default_root(src, group_src))
-        if not isinstance(scatter_object_output_list, list) or not scatter_object_output_list:
-            raise ValueError(f"{name}: scatter_object_output_list is a list with a place")
-        parts = []
-        if members.rank() == root:
-            check_list(name, "scatter_object_input_list", scatter_object_input_list, members)
-            parts = [pickled(each) for each in scatter_object_input_list or []]
-    yield members, f"src={root}"
+    members = member_of(group, name)
+    root = root_of(members, name, "src", *default_root(src, group_src))
+    if not isinstance(scatter_object_output_list, list) or not scatter_object_output_list:
+        raise ValueError(f"{name}: scatter_object_output_list is a list with a place")
+    parts = []
+    if members.rank() == root:
+        check_list(name, "scatter_object_input_list", scatter_object_input_list, members)
+        parts = [pickled(each) for each in scatter_object_input_list or []]
+    agree(members, name, f"src={root}")
     counts = tensorlib.tensor([part.numel() for part in parts] or [0] * members.size())
     Work(members, name, [members.comm.Ibcast(memory(counts), root)], keep=counts).wait()
     sizes = counts.tolist()

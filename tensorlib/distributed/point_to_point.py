@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
 from tensorlib import Tensor
 from tensorlib.distributed.buffers import Target, packed, started
-from tensorlib.distributed.checking import check_tensor, collective, told, usable
+from tensorlib.distributed.checking import agree, check_tensor, collective, member_of, told
 from tensorlib.distributed.errors import DistError, DistTimeoutError
 from tensorlib.distributed.group import ProcessGroup, group_of, place_of
 from tensorlib.distributed.mpi import memory, mpi
-from tensorlib.distributed.work import Work, seconds_of, wait_until
+from tensorlib.distributed.work import Work, backend_error, seconds_of, wait_until
 
 __all__ = ["P2POp", "barrier", "batch_isend_irecv", "irecv", "isend", "monitored_barrier", "recv",
            "send"]
@@ -34,17 +34,14 @@ def isend(tensor: Tensor, dst: int | None = None, group: ProcessGroup | None = N
     assert peer is not None
     check_tensor("isend", "tensor", tensor, writes=False)
     source = packed(tensor)
-
-    def begin() -> list[Any]:
+    label = told(tensor).encode()[:LABEL].ljust(LABEL) if members.compares else b""
+    try:
         requests = [members.comm.Isend(memory(source), peer, tag)]
-        if members.compares:
-            label = told(tensor).encode()[:LABEL].ljust(LABEL)
+        if label:
             requests.append(members.control.Isend([label, mpi().BYTE], peer, tag + 2 + ANSWERED))
-        return requests
-
-    work = started(members, "isend", begin, True, tensor, None, tensor.nbytes, source)
-    assert work is not None
-    return work
+    except mpi().Exception as error:
+        raise backend_error(members, "isend", error) from error
+    return Work(members, "isend", requests, tensor, None, tensor.nbytes, (source, label))
 
 
 def irecv(tensor: Tensor, src: int | None = None, group: ProcessGroup | None = None, tag: int = 0,
@@ -76,7 +73,10 @@ def irecv(tensor: Tensor, src: int | None = None, group: ProcessGroup | None = N
         target.unpack()
 
     place = mpi().ANY_SOURCE if peer is None else peer
-    request = Receipt(members.comm.Irecv(memory(target.memory), place, tag), status)
+    try:
+        request = Receipt(members.comm.Irecv(memory(target.memory), place, tag), status)
+    except mpi().Exception as error:
+        raise backend_error(members, "irecv", error) from error
     work = Work(members, "irecv", [request], tensor, finish, tensor.nbytes, target)
     return work
 
@@ -169,15 +169,14 @@ def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
 
 @collective
 def barrier(group: ProcessGroup | None = None, async_op: bool = False, device_ids: Any = None
-            ) -> Generator[Any, None, Work | None]:
+            ) -> Work | None:
     """Returns when all ranks of the group have come here.
 
     Raises: DistTimeoutError if one does not.
     """
-    with usable(group, "barrier") as members:
-        pass
-    yield (members,)
-    return started(members, "barrier", lambda: members.comm.Ibarrier(), async_op)
+    members = member_of(group, "barrier")
+    agree(members, "barrier")
+    return started(members, "barrier", members.comm.Ibarrier(), async_op)
 
 
 def monitored_barrier(group: ProcessGroup | None = None, timeout: timedelta | float | None = None,

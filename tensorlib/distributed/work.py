@@ -95,8 +95,7 @@ class Work:
                     return False
                 self._requests.pop()
         except mpi().Exception as error:
-            raise DistBackendError(f"{self.name}: MPI on rank {self.group.global_rank}: "
-                                   f"{error.Get_error_string()}") from error
+            raise backend_error(self.group, self.name, error) from error
         return True
 
     def _end(self) -> None:
@@ -171,6 +170,12 @@ class _Until:
 
     def wait(self) -> None:
         self.future.wait()
+
+
+def backend_error(group: Any, name: str, error: Any) -> DistBackendError:
+    """What MPI raised in a call, as the error that says where."""
+    return DistBackendError(
+        f"{name}: MPI on rank {group.global_rank}: {error.Get_error_string()}")
 
 
 def wait_until(ended: Callable[[], bool], bound: float, nbytes: int = 0) -> bool:

@@ -3,11 +3,12 @@
 import gc
 import sys
 import weakref
+from collections import Counter
 from types import FrameType
 from typing import Any
 
 from tensorlib._core.graph.node import Node
-from tensorlib._core.sweep.graph_reader import was_made_since
+from tensorlib._core.sweep.graph_reader import saved_ids, was_made_since
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.model import Variable
 
@@ -32,7 +33,7 @@ def escaped(recorder: Any, result: list[Any], leaves: list[Any]) -> Variable | N
             variables.append(x)
     del held, known
     tensor = None
-    own = holders(leaves, gradients_of(grads))
+    own = holders(leaves, gradients_of(grads), recorder.epoch)
     if all(count <= own.get(id(x), 0) for x, count in zip(tensors, counts(tensors))):
         return None                        # the search through all objects takes milliseconds
     around = gc.get_referrers(*tensors)
@@ -58,12 +59,12 @@ def gradients_of(leaves: list[Any]) -> list[Any]:
     return [x.grad for x in leaves if x is not None]
 
 
-def holders(leaves: list[Any], grads: list[Any]) -> dict[int, int]:
+def holders(leaves: list[Any], grads: list[Any], epoch: int) -> dict[int, int]:
     """How many of the library's own, and of what is returned, hold a tensor, by its id."""
-    found: dict[int, int] = {}
-    for x in (*leaves, *leaves, *grads):     # in the result and among its leaves; in `.grad`
-        found[id(x)] = found.get(id(x), 0) + 1
-    return found
+    nodes = [x.grad_fn for x in leaves if isinstance(x, Tensor) and x.grad_fn is not None]
+    # in the result and among its leaves; in `.grad`; in the graph of what is returned
+    return Counter((*map(id, leaves), *map(id, leaves), *map(id, grads),
+                    *saved_ids(nodes, epoch)))
 
 
 def is_graph(holder: Any, allowed: set[int]) -> bool:

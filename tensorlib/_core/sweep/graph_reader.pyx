@@ -85,6 +85,17 @@ def are_as_saved(list roots, int64_t since, set changed):
     return True
 
 
+def saved_ids(list roots, int64_t since):
+    """The ids of the tensors that the nodes below `roots` hold, each as often as it is held."""
+    cdef list found = []
+    cdef Node node
+    cdef int i
+    for node in nodes_below(roots, [], since, False)[0]:
+        for i in range(0 if node.is_leaf or node.packs or node.released else node.n_saved):
+            found.append(<size_t>node.saved[i].tensor)
+    return found
+
+
 def age(Node node):
     """When a node was recorded, as a number that grows with time."""
     return node.sequence

@@ -129,7 +129,7 @@ class Observer(Notes):
             if in_cell(cell) is MISSING:               # whose load raises before it is told of
                 self.note(cell, "cell", None, MISSING)
         try:
-            sources.replace(f, lambda found: filled(found, f))
+            self.watch.without(sources.replace, f, lambda found: filled(found, f))
         except sources.NoSource as error:
             self.unread[code] = str(error)
             return None
