@@ -1,8 +1,9 @@
 """Transforms inside `vmap`: derivatives of a function of one example for a whole batch at once."""
 
 from tensorlib._core.base.settings import Setting
+from tensorlib._core.interpreters.levels import running_levels
 from tensorlib.autograd.transform import Recording
-from tensorlib.autograd.batch import Batched, as_example, running_levels, batch_of
+from tensorlib.autograd.batch import Batched, as_example, batch_of
 
 
 class BatchRecording(Setting):

@@ -2,17 +2,17 @@
 
 cimport cython
 from libc.stdint cimport int64_t
+from tensorlib._core.arrays.as_numbers cimport differentiating
 from tensorlib._core.base.storage cimport UNTRACKED, first_version
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.modes cimport mode
+from tensorlib._core.interpreters.levels cimport maps_over_batches
 from tensorlib._core.interpreters.stack cimport current_layer
 from tensorlib.program.executor cimport Machine
 from tensorlib.program.signatures cimport Conditions, Overlaps, Signature
 
-from tensorlib._core.arrays.as_numbers import differentiating
 from tensorlib._core.base.error_names import from_the_users_line
 from tensorlib.autograd.tree import unflatten
-from tensorlib.autograd.batch import running_levels
 
 UNDONE = object()            # no result: the replay failed, and changed nothing
 
@@ -90,7 +90,7 @@ cdef class Dispatcher:
         cdef Way way
         cdef list tensors
         cdef object function = self._f
-        if self._eager or watched and current_layer() is not None or running_levels() or (
+        if self._eager or watched and current_layer() is not None or maps_over_batches() or (
                 differentiating() or mode().packing != NULL):      # hooks see each saved value
             return self._f(*args, **kwargs)
         for way in self._entries:

@@ -1,3 +1,4 @@
+from cpython.object cimport PyObject
 from libc.stdint cimport uint64_t
 
 cdef class Guard:
@@ -30,9 +31,21 @@ cdef class FunctionGuard(Guard):
 cdef class ValueGuard(Guard):
     cdef readonly object look, key, read
 
+cdef enum:
+    OTHERWISE, BY_VERSION, BY_CLASS
+
+cdef struct Look:                # how it is seen at once that what a guard guards is as it was
+    PyObject* holder             # which the guard holds, as it does the owner
+    PyObject* owner
+    uint64_t state               # the version of a dict; where the class of an object lies
+    int kind
+
 cdef class Guards:
     cdef readonly list all
     cdef list hooks
+    cdef Look* looks
+    cdef Py_ssize_t n_looks
+    cdef int gather(self) except -1
     cdef bint hold(self) except -1
 
 cdef class KindGuard(Guard):

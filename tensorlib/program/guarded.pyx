@@ -11,6 +11,7 @@ from cpython.dict cimport PyDict_GetItemWithError, PyDict_Next, PyDict_Size
 from cpython.list cimport PyList_GET_SIZE
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_XDECREF, Py_XINCREF
+from libc.stdlib cimport free, realloc
 from tensorlib.program.values cimport is_same
 
 from tensorlib.program.values import is_settled
@@ -48,10 +49,11 @@ cdef extern from *:
     uint64_t VERSION_OF(PyObject* d)
     unsigned int TAG_OF(PyTypeObject* t)
     bint LOOKS_UP_AS_USUAL(PyTypeObject* t)
-    bint HAS_DICT(object x, object d)
+    bint HAS_DICT(PyObject* x, PyObject* d)
 
 cdef extern from "Python.h":
     PyObject* PyCell_GET(PyObject* cell)
+    PyTypeObject* Py_TYPE(PyObject* x)
     PyObject* PyFunction_GET_CODE(PyObject* f)
     PyObject* PyFunction_GET_DEFAULTS(PyObject* f)
     PyObject* PyFunction_GET_KW_DEFAULTS(PyObject* f)
@@ -147,7 +149,8 @@ cdef class DictGuard(Guard):
 
     cdef bint holds(self) except -1:
         cdef uint64_t version = VERSION_OF(<PyObject*>self.holder)
-        if self.owner is not None and not HAS_DICT(self.owner, self.holder):
+        if self.owner is not None and not HAS_DICT(
+                <PyObject*>self.owner, <PyObject*>self.holder):
             return False
         if version and version == self.version:
             return True
@@ -288,17 +291,56 @@ cdef class ValueGuard(Guard):
 @cython.binding(False)            # methods check their `self`
 cdef class Guards:
     """All guards of a capture. hooks: dicts of hooks by kind, of the modules that ran and of all
-    modules."""
+    modules.
+
+    A model has a thousand guards. So what tells in most of them that nothing happened lies side by
+    side in `looks`, and a guard is asked where that does not.
+    """
 
     def __init__(self, list all, list hooks):
         self.all = all
         self.hooks = [(kinds, keys_in(kinds)) for kinds in map(list, map(dict.values, hooks))]
 
+    def __dealloc__(self):
+        free(self.looks)
+
+    cdef int gather(self) except -1:
+        """Fills `looks`."""
+        cdef Py_ssize_t i, n = PyList_GET_SIZE(self.all)
+        cdef Look* looks = <Look*>realloc(self.looks, max(n, 1) * sizeof(Look))
+        if looks == NULL:
+            raise MemoryError
+        self.looks, self.n_looks = looks, n
+        for i in range(n):
+            guard = <Guard>self.all[i]
+            looks[i] = Look(<PyObject*>guard.holder, NULL, 0, OTHERWISE)
+            if type(guard) is DictGuard:
+                looks[i].kind = BY_VERSION
+                if (<DictGuard>guard).owner is not None:
+                    looks[i].owner = <PyObject*>(<DictGuard>guard).owner
+            elif type(guard) is KindGuard:
+                looks[i].kind, looks[i].state = BY_CLASS, <size_t><PyObject*>(<KindGuard>guard).kind
+        return 0
+
     cdef bint hold(self) except -1:
-        cdef Guard each
-        for each in self.all:
-            if not each.holds():
+        cdef Py_ssize_t i
+        cdef Look* look
+        cdef Guard guard
+        if self.n_looks != PyList_GET_SIZE(self.all):
+            self.gather()
+        for i in range(self.n_looks):
+            look = &self.looks[i]
+            if look.kind == BY_VERSION:
+                if look.state and VERSION_OF(look.holder) == look.state and (
+                        look.owner == NULL or HAS_DICT(look.owner, look.holder)):
+                    continue
+            elif look.kind == BY_CLASS and <size_t>Py_TYPE(look.holder) == look.state:
+                continue
+            guard = <Guard>self.all[i]
+            if not guard.holds():
                 return False
+            if look.kind == BY_VERSION:
+                look.state = (<DictGuard>guard).version
         for pair in self.hooks:
             if not has_keys(<list>pair[0], <tuple>pair[1]):
                 return False

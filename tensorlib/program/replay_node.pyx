@@ -7,12 +7,13 @@ cimport cython
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.node cimport Node
 from tensorlib._core.graph.op cimport Op
+from tensorlib._core.interpreters.levels cimport maps_over_batches
 from tensorlib._core.sweep.python_nodes cimport (
     custom_node, payload_of, saved_tensors, set_history, view_of_input,
 )
 from tensorlib._core.tensor.tensor cimport Tensor
 
-from tensorlib.autograd.batch import outside_of_all, running_levels
+from tensorlib.autograd.batch import outside_of_all
 from tensorlib.program.stacks import flattened, restored
 
 cdef Op compiled = Op("compiled", "A function that is replayed.", ("inputs",), variadic=True,
@@ -121,7 +122,7 @@ def gradients(Node node, g):
     cdef Kept kept = payload_of(node)
     cdef list grads = list(g) if isinstance(g, tuple) else [g]
     cdef list values = kept.values(list(saved_tensors(node)))
-    if not running_levels():
+    if not maps_over_batches():
         return kept.replay.gradients(grads, values, kept)
     with outside_of_all():            # what a node keeps and is given are whole batches
         return kept.replay.gradients(grads, values, kept)

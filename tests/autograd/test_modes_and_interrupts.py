@@ -13,9 +13,10 @@ import tensorlib as tl
 from tensorlib._core.create.generator import set_plan
 from tensorlib._core.graph import owners
 from tensorlib._core.graph.modes import is_forward_mode, packing
+from tensorlib._core.interpreters.levels import running_levels
 from tensorlib._core.interpreters.stack import current_layer
 from tensorlib.autograd import anomaly, forward_ad, graph
-from tensorlib.autograd.batch import outside_of_all, running_levels
+from tensorlib.autograd.batch import outside_of_all
 from tensorlib.program.reads.functions import running
 from tests.fuzz.failing import PythonsOwn
 

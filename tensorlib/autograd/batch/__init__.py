@@ -11,11 +11,10 @@ from tensorlib.autograd.batch.values import (
     innermost,
     is_at,
     outside_of_all,
-    running_levels,
     seen,
     batch_of,
 )
 
 __all__ = ["Batched", "Level", "VmapInfo", "adjoints", "as_example", "batch_of", "has_rule",
            "indexing", "innermost", "is_at", "matrices", "one_by_one", "ordering", "outside_of_all",
-           "running_levels", "scattering", "seen", "warn_of_loop"]
+           "scattering", "seen", "warn_of_loop"]

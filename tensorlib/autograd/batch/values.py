@@ -6,7 +6,6 @@ nested, it holds a Batched of the `vmap` around it. Compiled functions hand oper
 `__tensor_call__` (_core/interpreters/foreign.pyx), so Tensors never pay for it.
 """
 
-import threading
 from functools import partial
 from itertools import repeat
 from operator import attrgetter
@@ -14,8 +13,9 @@ from typing import NamedTuple
 
 from tensorlib._core.base.dtypes import can_cast
 from tensorlib._core.base.error_names import type_name
-from tensorlib._core.base.settings import AttributeSwap, Held, Setting
+from tensorlib._core.base.settings import Held, Setting
 from tensorlib._core.create import generator
+from tensorlib._core.interpreters.levels import running_levels, set_levels
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.ops.errors import DataDependent
@@ -25,16 +25,6 @@ from tensorlib.ops.stand_ins import attach_methods, attach_operators
 
 SHARED_WRITE = ("a tensor that all examples of a batch share can't be written with what differs "
                 "between them; clone() or new_zeros() of an example can")
-
-
-class _Running(threading.local):
-    """The batches that this thread maps over now, the innermost last."""
-
-    def __init__(self):
-        self.levels = []
-
-
-_running = _Running()
 
 
 class Level(Setting):
@@ -47,13 +37,13 @@ class Level(Setting):
         self.size = size
         self.randomness = randomness
 
-    swaps = (AttributeSwap(_running, "levels"), generator.set_plan)
+    swaps = (set_levels, generator.set_plan)
 
     @property
     def values(self):
-        self.depth = len(_running.levels)
-        self.around = list(_running.levels)
-        levels = [*self.around, self]
+        self.around = running_levels()
+        self.depth = len(self.around)
+        levels = (*self.around, self)
         return levels, drawing_plan(levels)
 
     def outside(self):
@@ -63,12 +53,7 @@ class Level(Setting):
 
 def outside_of_all():
     """A context for what works on whole batches only, as if none were mapped over."""
-    return Held(Level.swaps, ([], None))
-
-
-def running_levels():
-    """The batches that this thread maps over now, the outermost first."""
-    return tuple(_running.levels)
+    return Held(Level.swaps, ((), None))
 
 
 def drawing_plan(levels):
@@ -91,7 +76,7 @@ def as_example(x, levels):
 def running_level(name, args):
     """The innermost batch among arguments. Raises: RuntimeError where its `vmap` has ended."""
     level = innermost(args)
-    if level not in _running.levels:
+    if level not in running_levels():
         raise RuntimeError(f"{name}: got a tensor of a vmap that has ended; return it from the "
                            "function to have the batch")
     return level
@@ -374,7 +359,7 @@ class Batched:
 
     def drawn_(self, name, args, options):
         """This example, overwritten with numbers that method `name` of a Tensor draws."""
-        plan = drawing_plan(_running.levels)
+        plan = drawing_plan(running_levels())
         fresh = self.like()
         if not plan:
             return self.copy_(getattr(fresh, name)(*args, **options))

@@ -1,0 +1,1 @@
+cdef bint maps_over_batches() noexcept
