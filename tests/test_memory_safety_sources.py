@@ -42,7 +42,7 @@ COUNTED = {
     "create/padding.pyx": "some sizes of one tensor",
     "index/strided.pyx": "neighbouring dims of a tensor",
     "tiles/plan.pyx": "neighbouring dims of the output",
-    "tiles/run.pyx": "neighbouring dims of the output",
+    "tiles/pieces.pyx": "neighbouring dims of the output",
     "reduce/arrange.pyx": "some sizes of one tensor",
     "reduce/reductions.pyx": "some sizes of one tensor",
     "layout/rolling.pyx": "some sizes of one tensor",

@@ -85,5 +85,5 @@ def load(name, level=level):
 
 # the modules whose tables hold element-wise loops, casts and moves
 ELEMENTWISE = ("unary", "exponential", "trigonometric", "gamma", "normal", "bessel", "binary",
-               "division", "bounds", "fused", "moves", "cast", "complex_arithmetic",
-               "complex_functions")
+               "division", "bounds", "fused", "halves", "moves", "cast",
+               "complex_arithmetic", "complex_functions")

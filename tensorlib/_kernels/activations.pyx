@@ -4,6 +4,8 @@ Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.p
 gradient coming in. The numbers that shape an activation are operands, so that they broadcast.
 """
 
+from libc.string cimport memmove
+
 from tensorlib._kernels.logistic cimport log_of_one_and_exp, logistic
 from tensorlib._kernels.products cimport strong_product
 from tensorlib._kernels.rows cimport exp_below
@@ -117,12 +119,27 @@ cdef void mish_backward_run(const floating* g, const floating* x, floating* y,
         y[i] = strong_product(g[i], t + x[i] * logistic(x[i]) * (one - t * t))
 
 
+cdef inline bint all_positive(const floating* x, Py_ssize_t n) noexcept nogil:
+    """Whether a block can do without the exponentials, which take nine tenths of the time."""
+    cdef Py_ssize_t i
+    cdef int others = 0
+    for i in range(n):
+        others |= not x[i] > 0
+    return others == 0
+
+
 cdef void selu_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
     """y := scale * (x where x > 0, else alpha * expm1(x))"""
-    cdef Py_ssize_t i
+    cdef Py_ssize_t i, start, stop
     cdef floating scale = 1.0507009873554805, steep = 1.7580993408473766
-    for i in range(n):
-        y[i] = scale * x[i] if x[i] > 0 else steep * expm1(x[i])
+    for start in range(0, n, 256):
+        stop = min(start + 256, n)
+        if all_positive(x + start, stop - start):
+            for i in range(start, stop):
+                y[i] = scale * x[i]
+        else:
+            for i in range(start, stop):
+                y[i] = scale * x[i] if x[i] > 0 else steep * expm1(x[i])
 
 
 cdef void logsigmoid_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
@@ -191,17 +208,27 @@ cdef void leaky_relu_backward_run(const floating* g, const floating* x, const fl
 cdef void elu_run(const floating* x, const floating* alpha, floating* y,
                   Py_ssize_t n) noexcept nogil:
     """y := x where x > 0, else alpha * expm1(x)"""
-    cdef Py_ssize_t i
-    for i in range(n):
-        y[i] = x[i] if x[i] > 0 else alpha[i] * expm1(x[i])
+    cdef Py_ssize_t i, start, stop
+    for start in range(0, n, 256):
+        stop = min(start + 256, n)
+        if all_positive(x + start, stop - start):
+            memmove(y + start, x + start, (stop - start) * sizeof(floating))
+        else:
+            for i in range(start, stop):
+                y[i] = x[i] if x[i] > 0 else alpha[i] * expm1(x[i])
 
 
 cdef void celu_run(const floating* x, const floating* alpha, floating* y,
                    Py_ssize_t n) noexcept nogil:
     """y := x where x > 0, else alpha * expm1(x / alpha)"""
-    cdef Py_ssize_t i
-    for i in range(n):
-        y[i] = x[i] if x[i] > 0 else alpha[i] * expm1(x[i] / alpha[i])
+    cdef Py_ssize_t i, start, stop
+    for start in range(0, n, 256):
+        stop = min(start + 256, n)
+        if all_positive(x + start, stop - start):
+            memmove(y + start, x + start, (stop - start) * sizeof(floating))
+        else:
+            for i in range(start, stop):
+                y[i] = x[i] if x[i] > 0 else alpha[i] * expm1(x[i] / alpha[i])
 
 
 cdef void hardshrink_run(const floating* x, const floating* border, floating* y,

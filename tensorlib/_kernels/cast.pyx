@@ -13,17 +13,13 @@ from libc.stdint cimport (
     int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
 )
 
+from tensorlib._kernels.half_types cimport (
+    brain, brain_bits, brain_value, half, half_bits, half_value)
 from tensorlib._kernels.vecmath cimport bits32, floating, from_bits32, magnitude
 
 cdef extern from "half.h" nogil:
     Py_ssize_t to_half(const float* x, uint16_t* y, Py_ssize_t n)
     Py_ssize_t from_half(const uint16_t* x, float* y, Py_ssize_t n)
-
-cdef struct half:  # float16
-    uint16_t bits
-
-cdef struct brain:  # bfloat16
-    uint16_t bits
 
 cdef struct truth:  # bool
     uint8_t byte
@@ -67,33 +63,6 @@ ctypedef fused target:
     brain
     float
     double
-
-
-cdef inline float half_value(uint16_t bits) noexcept nogil:
-    """the float of a float16: its bits as a float are 2**112 too small, subnormals too"""
-    cdef uint32_t wide = bits, rest = (wide & 0x7FFF) << 13
-    cdef float value = from_bits32(rest) * from_bits32(0x77800000)
-    rest = rest | 0x7F800000u if (wide & 0x7C00) == 0x7C00 else bits32(value)
-    return from_bits32(rest | (wide & 0x8000) << 16)
-
-
-cdef inline uint16_t half_bits(float x) noexcept nogil:
-    """the float16 nearest to x, ties to even (after F. Giesen's float_to_half_fast3_rtne)"""
-    cdef uint32_t bits = bits32(x), a = bits & 0x7FFFFFFFu, normal, small, most
-    normal = (a + 0xFFF + ((a >> 13) & 1) - 0x38000000u) >> 13
-    # adding 1/2 leaves the digits of a subnormal float16 in the low bits, rounded
-    small = bits32(from_bits32(a) + from_bits32(0x3F000000)) - 0x3F000000u
-    most = 0x7E00 if a > 0x7F800000u else 0x7C00
-    normal = small if a < 0x38800000u else normal
-    normal = most if a >= 0x47800000u else normal
-    return <uint16_t>(normal | (bits >> 16) & 0x8000)
-
-
-cdef inline uint16_t brain_bits(float x) noexcept nogil:
-    """the bfloat16 nearest to x, ties to even"""
-    cdef uint32_t bits = bits32(x), a = bits & 0x7FFFFFFFu
-    cdef uint32_t rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
-    return <uint16_t>(0x7FC0 if a > 0x7F800000u else rounded)
 
 
 cdef inline float round_to_odd(double x) noexcept nogil:
@@ -182,7 +151,7 @@ cdef void cast_run(const source* x, target* y, Py_ssize_t n) noexcept nogil:
         if source is half:
             put(half_value(x[i].bits), &y[i])
         elif source is brain:
-            put(from_bits32(<uint32_t>x[i].bits << 16), &y[i])
+            put(brain_value(x[i].bits), &y[i])
         elif source is truth:
             put(<uint8_t>(x[i].byte != 0), &y[i])
         else:
@@ -208,7 +177,7 @@ cdef void cast_to_complex_run(const source* x, floating* y, Py_ssize_t n) noexce
         if source is half:
             put(half_value(x[i].bits), &y[2 * i])
         elif source is brain:
-            put(from_bits32(<uint32_t>x[i].bits << 16), &y[2 * i])
+            put(brain_value(x[i].bits), &y[2 * i])
         elif source is truth:
             put(<uint8_t>(x[i].byte != 0), &y[2 * i])
         else:

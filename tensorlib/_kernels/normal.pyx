@@ -4,9 +4,11 @@ Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.p
 elements leave out the branches that none of them takes.
 """
 
-from tensorlib._kernels.vecmath cimport floating
+from libc.stdint cimport uint8_t
+
+from tensorlib._kernels.vecmath cimport floating, magnitude
 from tensorlib._kernels.vecmath_normal cimport (
-    erfcx, erfcx_positive, erfinv, log_ndtr, ndtr, ndtri, ndtri_near)
+    erfcx, erfcx_positive, erfinv, erfinv_far, erfinv_near, log_ndtr, ndtr, ndtri, ndtri_near)
 
 cdef inline bint any_negative(const floating* x, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
     cdef Py_ssize_t i
@@ -24,11 +26,40 @@ cdef inline bint any_small(const floating* x, Py_ssize_t start, Py_ssize_t stop)
     return found
 
 
+cdef inline void erfinv_block(const float* x, float* y, Py_ssize_t n) noexcept nogil:
+    """y := erfinv(x) of at most 256 elements
+
+    The few that are near 1 are taken aside, so that nothing else pays for their root and series.
+    """
+    cdef float far[256]
+    cdef uint8_t places[256]
+    cdef float border = 0.9966
+    cdef Py_ssize_t i, count = 0
+    cdef int found = 0
+    for i in range(n):
+        found |= not magnitude(x[i]) < border
+    if found:
+        for i in range(n):                   # without a branch: what is not far is written over
+            far[count] = x[i]
+            places[count] = <uint8_t>i
+            count += not magnitude(x[i]) < border
+    for i in range(n):
+        y[i] = erfinv_near(x[i])
+    for i in range(count):
+        far[i] = erfinv_far(far[i])
+    for i in range(count):
+        y[places[i]] = far[i]
+
+
 cdef void erfinv_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
     """y := erfinv(x)"""
     cdef Py_ssize_t i
-    for i in range(n):
-        y[i] = <floating>erfinv(x[i])
+    if floating is float:
+        for i in range(0, n, 256):
+            erfinv_block(x + i, y + i, min(n - i, <Py_ssize_t>256))
+    else:
+        for i in range(n):
+            y[i] = erfinv(x[i])
 
 
 cdef void erfcx_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:

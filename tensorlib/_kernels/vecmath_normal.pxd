@@ -1,14 +1,16 @@
-"""The normal distribution's functions: erfinv, erfcx, ndtr, log_ndtr, ndtri, in double.
+"""The normal distribution's functions: erfinv, erfcx, ndtr, log_ndtr, ndtri, in double; erfinv of
+floats in as many digits of it as they need.
 
 Sources: Giles, "Approximating the erfinv function", GPU Computing Gems 2 (2011), for its variable
 w = -log(1 - x**2); erfcx as in `vecmath_erf`.
 """
 
 from tensorlib._kernels.vecmath cimport (
-    infinity, magnitude, nan, poly6, poly10, poly11, poly12, product_error, scale, sqrt, with_sign)
+    infinity, magnitude, nan, poly4, poly5, poly6, poly10, poly11, poly12, product_error, scale,
+    sqrt, with_sign)
 from tensorlib._kernels.vecmath_erf cimport erfcx_parts
 from tensorlib._kernels.vecmath_exp cimport exp_parts, times_exp
-from tensorlib._kernels.vecmath_log cimport log, log1p_parts
+from tensorlib._kernels.vecmath_log cimport log, log1p_parts, log_for_float
 
 
 cdef inline double erfinv_of(double x, double w, double* low) noexcept nogil:
@@ -58,6 +60,30 @@ cdef inline double erfinv_of(double x, double w, double* low) noexcept nogil:
     high = factor * value
     low[0] = product_error(factor, value, high) + (factor * rest + lost * value)
     return high
+
+
+cdef inline float erfinv_near(float x) noexcept nogil:
+    """erfinv(x) for |x| < 0.9966"""
+    cdef double a = x, c = -2.5 - log_for_float((1.0 - a) * (1.0 + a))
+    return <float>(a * poly10(                             # 2**-36
+        c, poly5(c, -6.208614341680017e-13, -2.0604351975815947e-11, 1.3554418905513804e-10,
+                 8.214476659821361e-10, -1.0951266111164331e-08), 1.3770763776895908e-08,
+        4.79003886280163e-07, -3.4173727282634364e-06, -4.996526306376468e-06,
+        0.00021825102773870593, -0.0012527075897191373, -0.00417731801363632, 0.2466402766780547,
+        1.5014093511285658))
+
+
+cdef inline float erfinv_far(float x) noexcept nogil:
+    """erfinv(x) for |x| >= 0.9966; NaN beyond 1"""
+    cdef float size = magnitude(x), y
+    cdef double a = size, s = sqrt(-log_for_float((1.0 - a) * (1.0 + a))), v = s - 3.125
+    y = <float>(s * poly10(                                # 2**-39
+        v, poly4(v, 1.9116125682046806e-07, -3.094286906478552e-07, -7.271497173621615e-07,
+                 3.3351676441396023e-06), -5.147485066259897e-06, -3.625425091176283e-06,
+        4.49759046192331e-05, -0.00013820494145311342, 0.00019906746334178745,
+        0.0003769332751932757, -0.0040872879778466676, 0.01842725958161966, 0.9466352827872019))
+    y = infinity(x) if size == 1 else y
+    return with_sign(y if size <= 1 else nan(x), x)
 
 
 cdef inline double erfinv(double x) noexcept nogil:

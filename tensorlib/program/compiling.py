@@ -97,28 +97,37 @@ class Compiled(Dispatcher):
         if kind.opaque:
             recorder.fail(f"an argument is an {kind.opaque}, whose elements a capture would keep; "
                           "pass a tensor of it")
-        result = [capture(self._f, args, kwargs, tensors, recorder)]
+        with without_collections():             # of all that is made now, nearly all stays
+            result = [capture(self._f, args, kwargs, tensors, recorder)]
+            way = self._way(kind, recorder, (args, kwargs), tensors, result)
+        if way is not None:
+            self._entries.insert(0, way)
+        return result[0]
+
+    def _way(self, kind: Signature, recorder: ReplayRecorder, given: Any, tensors: list[Tensor],
+             result: list[Any]) -> Way | None:
+        """How calls of a kind run after one was captured; None if it changed what it read."""
         try:
-            with without_collections():
-                if recorder.why or recorder.reads.why:
-                    raise Unplanned(recorder.why or recorder.reads.why)
-                now = kind.tensors_of(args, kwargs)
-                if now is None or not are_same(now, tensors):
-                    raise Unplanned("it changes its arguments in Python")
-                refuse_to_return(result[0], (args, kwargs))
-                guards = guards_of(recorder, tensors)
-                refuse_containers(result[0], recorder.reads)
-                recorder.reads.forget()
-                way = way_for(kind, recorder, tensors, result, guards, flags_of(self._options),
-                              self._quiet)
-                broken = guards.broken()
-                if broken is not None:
-                    self._changes += 1
-                    if self._changes < MOST_CHANGES:
-                        return result[0]        # the next call is captured
-                    raise Unplanned(f"each call changes {described(broken)}")
-                guards.all.extend(guard_of_gradient(x) for x in recorder.graded)
-                self._changes = 0
+            if recorder.why or recorder.reads.why:
+                raise Unplanned(recorder.why or recorder.reads.why)
+            now = kind.tensors_of(*given)
+            if now is None or not are_same(now, tensors):
+                raise Unplanned("it changes its arguments in Python")
+            refuse_to_return(result[0], given)
+            guards = guards_of(recorder, tensors)
+            refuse_containers(result[0], recorder.reads)
+            recorder.reads.forget()
+            way = way_for(kind, recorder, tensors, result, guards, flags_of(self._options),
+                          self._quiet)
+            broken = guards.broken()
+            if broken is not None:
+                self._changes += 1
+                if self._changes < MOST_CHANGES:
+                    return None                 # the next call is captured
+                raise Unplanned(f"each call changes {described(broken)}")
+            guards.all.extend(guard_of_gradient(x) for x in recorder.graded)
+            self._changes = 0
+            return way
         except (Unplanned, CaptureError, ProgramError) as error:
             recorder.reads.forget()
             if self._fullgraph:
@@ -132,10 +141,8 @@ class Compiled(Dispatcher):
             text = f"{how}: {error}{line_of(self._f, str(error))}"
             if not self._quiet and text not in self._said:
                 self._said.add(text)
-                warn(f"compile: {name_of(self._f)} runs {text}")
-        self._entries.insert(0, way)
-        return result[0]
-
+                warn(f"compile: {name_of(self._f)} runs {text}", 4)
+            return way
 
     def _in_parts(self, line: int, why: str) -> Any:
         """What runs the function in parts around a line; None where it can't be taken apart."""
@@ -346,9 +353,9 @@ def line_of(f: Any, why: str) -> str:
     return f"; {Path(code.co_filename).name}:{code.co_firstlineno}"
 
 
-def warn(message: str) -> None:
-    """Warns at the line of the user."""
-    warnings.warn(message, RuntimeWarning, stacklevel=3)
+def warn(message: str, stacklevel: int = 3) -> None:
+    """Warns at the line of the user, so many frames up."""
+    warnings.warn(message, RuntimeWarning, stacklevel=stacklevel)
 
 
 def flags_of(options: dict[str, Any] | None) -> dict[str, bool]:

@@ -65,3 +65,22 @@ def test_two_threads_turn_as_one_does(two_threads):
 def test_nothing_is_read_or_written_on_meta():
     found = tl.empty(8, 64, 128, device="meta").permute(0, 2, 1).contiguous()
     assert found.is_meta and found.stride() == (8192, 64, 1)
+
+
+@each("dtype", DTYPES)
+@each("shape", ((37, 70), (2, 17, 600), (3, 129, 65)), ids=str)
+def test_operands_that_lie_across_rows(shape, dtype, two_threads):
+    """Rows are gone through several at a time, whatever the other operands and the result are."""
+    values = numbered(shape, dtype)
+    across = np.ascontiguousarray(values.swapaxes(-1, -2))
+    gaps = np.repeat(across, 2, -1)[..., ::2]
+    turned = [x.swapaxes(-1, -2) for x in (across, gaps, across[..., ::-1], across[..., ::-1, :])]
+    for x in turned:
+        for y in (values, values[..., :1], values[..., :1, :], np.float32(3), x):
+            for n_threads in (1, 2):
+                tl.set_num_threads(n_threads)
+                a, b = tl.from_numpy(x), tl.from_numpy(np.asarray(y))
+                np.testing.assert_array_equal((a == b).numpy(), x == y)
+                np.testing.assert_array_equal(tl.where(a > b, a, b).numpy(), np.where(x > y, x, y))
+                out = tl.zeros(shape[:-1] + (2 * shape[-1],))[..., ::2]
+                np.testing.assert_array_equal(out.copy_(a).numpy(), x.astype(np.float32))

@@ -170,12 +170,22 @@ cdef const TileLoops* program_for(Op op, PyObject** args, int promoted) except N
                 f"{(<Tensor>args[i]).dtype}")
     if op.to_float and KIND[dtype] < FLOAT_KIND:
         dtype = default_float()
-    dtype = compute_dtype(dtype)
+    if not has_own_loop(op, args, dtype):
+        dtype = compute_dtype(dtype)
     if find_loop(op.loop, dtype).run == NULL:
         raise UnsupportedDtype(f"{op.name}: not implemented for {dtype_object(promoted)}")
     if op.guard != NOTHING and KIND[dtype] < FLOAT_KIND:
         check_guard(op, <Tensor>args[op.n_args - 1], dtype)
     return op.program.at(dtype)
+
+
+cdef bint has_own_loop(Op op, PyObject** args, int dtype) noexcept:
+    """Whether there is a loop of the very dtype that all operands have: of half types, too."""
+    cdef int i
+    for i in range(op.n_args):
+        if (<Tensor>args[i]).type != dtype:
+            return False
+    return find_loop(op.loop, dtype).run != NULL
 
 
 cdef int check_guard(Op op, Tensor x, int dtype) except -1:

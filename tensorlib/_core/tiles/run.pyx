@@ -9,11 +9,9 @@ else, and a loop sees one contiguous run.
 
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
-from libc.string cimport memcpy
 
-from tensorlib._core.base.blocks cimport copy_blocks
 from tensorlib._core.base.dtypes cimport FLOAT64, INT64, ITEMSIZE
-from tensorlib._core.base.pool cimport parallel_for
+from tensorlib._core.base.pool cimport parallel_for, range_fn
 from tensorlib._core.base.region cimport region_size
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.base.storage cimport LINE, work_begins, work_ends
@@ -21,8 +19,10 @@ from tensorlib._core.tensor.meta cimport is_meta, refuse_meta
 from tensorlib._core.tensor.tensor cimport Tensor
 from tensorlib._core.tiles.flat cimport GRAIN, RELEASE_GIL
 from tensorlib._core.tiles.loops cimport (
-    call_loop, call_with_number, find_cast, find_gather, find_scatter, takes_number,
+    call_loop, call_with_number, find_cast, find_gather, find_scatter, find_transpose,
+    takes_number,
 )
+from tensorlib._core.tiles.pieces cimport move_rows, repeat_row
 from tensorlib._core.tiles.plan cimport (
     BUFFER_BYTES, LEAST_BUFFERS, Operand, Plan, SHORT_ROW, advance, as_transpositions, cost,
     make_plan, place, transpose_rows,
@@ -39,8 +39,7 @@ cdef enum:
     CACHED = 1 << 14         # bytes that the tiles of all values take at most
     MOST = 8                 # times as long as in that an element may take, as far as it counts
     LEAST_ROWS = 16          # of a transposition in one chunk, at least
-    MANY = 16                # places of a dim that are gone through together, at least
-    AREA = 2048              # elements of the slabs that are
+    BLOCK_ROWS = 16          # of an operand that lies across them, gone through together
 
 
 # ---- programs ------------------------------------------------------------------------------------
@@ -52,7 +51,8 @@ cdef int run_program(const TileLoops* program, PyObject** inputs, Tensor out) ex
     one that does not broadcast.
     """
     cdef Plan plan
-    cdef Py_ssize_t numel = out.numel_
+    cdef Py_ssize_t numel = out.numel_, count, grain, row
+    cdef range_fn work = run_range
     cdef int era
     if numel == 0:
         return 0
@@ -66,14 +66,17 @@ cdef int run_program(const TileLoops* program, PyObject** inputs, Tensor out) ex
     if numel < RELEASE_GIL:
         run_range(&plan, 0, numel)
         return 0
+    row = plan.dims[plan.ndim - 1]
+    count, grain = numel, GRAIN // min(cost(&plan), MOST)
+    if goes_by_blocks(&plan):
+        work, count, grain = run_rows, numel // row, max(grain // row, BLOCK_ROWS)
     era = work_begins()
     if as_transpositions(&plan):
         with nogil:
-            parallel_for(transpose_rows, &plan, numel // plan.dims[plan.ndim - 1],
-                         max(GRAIN // plan.dims[plan.ndim - 1], LEAST_ROWS))
+            parallel_for(transpose_rows, &plan, numel // row, max(GRAIN // row, LEAST_ROWS))
     else:
         with nogil:
-            parallel_for(run_range, &plan, numel, GRAIN // min(cost(&plan), MOST))
+            parallel_for(work, &plan, count, grain)
     return work_ends(era)
 
 
@@ -87,11 +90,18 @@ cdef Py_ssize_t tile_of(const Plan* plan) noexcept nogil:
     return min(BUFFER_BYTES, CACHED // count) // size // LINE * LINE
 
 
+cdef void run_rows(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """Runs the rows [begin, end) of the plan's order."""
+    cdef Py_ssize_t row = (<Plan*>context).dims[(<Plan*>context).ndim - 1]
+    run_range(context, begin * row, end * row)
+
+
 cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     """Runs the elements [begin, end) of the plan's order."""
     cdef Plan* plan = <Plan*>context
     cdef bint direct = needs_no_tiles(plan), by_rows = goes_by_rows(plan)
     cdef bint several = not by_rows and goes_by_several_rows(plan), gathered = is_gathered(plan)
+    cdef bint by_blocks = goes_by_blocks(plan)
     # buffers: of inputs and constants, by their slots; of results; of what is cast on its way; of
     # operands whose rows are gathered
     cdef char* scratch = <char*>alloca(LINE + BUFFER_BYTES * max(
@@ -124,6 +134,12 @@ cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
             move_rows(plan, &plan.operands[0], index, at,
                       plan.operands[1].data + begin * ITEMSIZE[plan.operands[1].dtype], count,
                       False)
+        elif by_blocks and index[inner] == 0 and end - begin >= row:
+            count = min(plan.dims[inner - 1] - index[inner - 1], (end - begin) // row)
+            run_blocks(plan, index, filled, scratch, count)
+            index[inner - 1] += count - 1
+            advance(plan, index, row)
+            count *= row
         elif (row >= SHORT_ROW or ndim == 1) and not several:
             left = row - index[inner]
             count = min(left, end - begin)
@@ -142,6 +158,73 @@ cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
                 count = min(count, row - index[inner])
             run_short_rows(plan, index, begin, filled, scratch, count)
         begin += count
+
+
+# ---- blocks --------------------------------------------------------------------------------------
+
+cdef inline bint lies_across(const Operand* operand, int inner) noexcept nogil:
+    """Whether the elements of a column are neighbours, and not those of a row."""
+    cdef Py_ssize_t down = operand.steps[inner - 1], along = operand.steps[inner]
+    return down != 0 and -LINE < down < LINE and not -LINE < along < LINE
+
+
+cdef bint goes_by_blocks(const Plan* plan) noexcept nogil:
+    """Whether an operand lies across the rows, as a transposed one: then rows are gone through
+    several at a time, since each of its cache lines has elements of several rows."""
+    cdef int inner = plan.ndim - 1, i
+    if inner == 0 or plan.dims[inner] < SHORT_ROW or is_gathered(plan):
+        return False
+    for i in range(plan.program.n_inputs):
+        if lies_across(&plan.operands[i], inner):
+            return True
+    return False
+
+
+cdef void run_blocks(const Plan* plan, const Py_ssize_t* index, Py_ssize_t* filled, char* scratch,
+                     Py_ssize_t rows) noexcept nogil:
+    """Rows from `index` on, of the two inner dims of a plan that goes by blocks.
+
+    What lies across them is turned first.
+    """
+    cdef int inner = plan.ndim - 1, n = plan.program.n_inputs, i
+    cdef Py_ssize_t row = plan.dims[inner], done, width, size = 1, first, count, r, most
+    cdef char* gathered = scratch + (plan.program.first_aside + 1) * BUFFER_BYTES
+    cdef char* columns
+    cdef char* pointers[MAX_INPUTS + 1]
+    cdef Py_ssize_t steps[MAX_INPUTS + 1]
+    cdef Py_ssize_t moves[MAX_INPUTS + 1]
+    cdef const Operand* operand
+    for i in range(n + 1):
+        size = max(size, ITEMSIZE[plan.operands[i].dtype])
+    most = min(plan.tile, BUFFER_BYTES // (size * BLOCK_ROWS))
+    for first in range(0, rows, 16):         # BLOCK_ROWS; Cython wants the sign of a step
+        count = min(<Py_ssize_t>BLOCK_ROWS, rows - first)
+        done = 0
+        while done < row:
+            width = min(most, row - done)
+            for i in range(n + 1):
+                operand = &plan.operands[i]
+                size = ITEMSIZE[operand.dtype]
+                moves[i], steps[i] = operand.steps[inner - 1], operand.steps[inner]
+                pointers[i] = place(operand, plan.ndim, index) + first * moves[i] + done * steps[i]
+                if i < n and lies_across(operand, inner):
+                    if moves[i] != size:     # with gaps, which are left out first
+                        columns = scratch + i * BUFFER_BYTES
+                        for r in range(width):
+                            find_gather(operand.dtype)(
+                                pointers[i] + r * steps[i], moves[i], columns + r * count * size,
+                                count)
+                        pointers[i], steps[i] = columns, count * size
+                    find_transpose(operand.dtype)(
+                        pointers[i], steps[i], gathered + i * BUFFER_BYTES, width * size, count,
+                        width)
+                    pointers[i] = gathered + i * BUFFER_BYTES
+                    moves[i], steps[i] = width * size, size
+            for r in range(count):
+                run_tile(plan, pointers, steps, filled, scratch, width)
+                for i in range(n + 1):
+                    pointers[i] += moves[i]
+            done += width
 
 
 # ---- tiles ---------------------------------------------------------------------------------------
@@ -214,112 +297,6 @@ cdef bint is_gathered(const Plan* plan) noexcept nogil:
     """Whether the plan is a copy into contiguous memory, to which elements can be gathered."""
     return (plan.program.n_steps == 0 and plan.operands[1].linear
             and plan.operands[0].dtype == plan.operands[1].dtype == plan.program.dtypes[0])
-
-
-cdef void move_rows(const Plan* plan, const Operand* operand, const Py_ssize_t* index,
-                    Py_ssize_t* at, char* pieces, Py_ssize_t count, bint back) noexcept nogil:
-    """Gathers `count` elements from `index` on into `pieces`, or scatters them back."""
-    cdef int inner = plan.ndim - 1, d
-    cdef Py_ssize_t size = ITEMSIZE[operand.dtype], length, slab
-    cdef int outer = slab_dim(plan, &slab)
-    for d in range(plan.ndim):
-        at[d] = index[d]
-    while count:
-        if outer >= 0 and count >= slab and begins_slab(plan, at, outer):
-            length = min(plan.dims[outer] - at[outer], min(count, AREA) // slab)
-            move_slabs(plan, operand, at, outer, slab, length, pieces, back)
-            carry(plan, at, outer, length)
-            length *= slab
-        else:
-            length = min(count, plan.dims[inner] - at[inner])
-            if back:
-                find_scatter(operand.dtype)(
-                    pieces, place(operand, plan.ndim, at), operand.steps[inner], length)
-            else:
-                find_gather(operand.dtype)(
-                    place(operand, plan.ndim, at), operand.steps[inner], pieces, length)
-            carry(plan, at, inner, length)
-        pieces += length * size
-        count -= length
-
-
-cdef int slab_dim(const Plan* plan, Py_ssize_t* slab) noexcept nogil:
-    """A dim with many places, as far inside as there is one; `slab` := the elements of each place.
-    -1 where rows are long enough without.
-
-    Of short rows, what a row costs beside its elements is most of the time. So slabs are gone
-    through together: for each place in a slab, one loop along this dim.
-    """
-    cdef int d = plan.ndim - 2
-    slab[0] = plan.dims[plan.ndim - 1]
-    while d > 0 and plan.dims[d] < MANY and slab[0] * plan.dims[d] * MANY <= AREA:
-        slab[0] *= plan.dims[d]
-        d -= 1
-    return d if slab[0] * MANY <= AREA else -1
-
-
-cdef inline bint begins_slab(const Plan* plan, const Py_ssize_t* at, int outer) noexcept nogil:
-    cdef int d
-    for d in range(outer + 1, plan.ndim):
-        if at[d]:
-            return False
-    return True
-
-
-cdef inline void carry(const Plan* plan, Py_ssize_t* at, int d, Py_ssize_t count) noexcept nogil:
-    """Moves on by `count` places of the dim d, at most to the start of the next row of them."""
-    at[d] += count
-    while d > 0 and at[d] == plan.dims[d]:
-        at[d] = 0
-        d -= 1
-        at[d] += 1
-
-
-cdef void move_slabs(const Plan* plan, const Operand* operand, const Py_ssize_t* index, int outer,
-                     Py_ssize_t slab, Py_ssize_t count, char* pieces, bint back) noexcept nogil:
-    """Gathers `count` slabs from `index` on into `pieces`, or scatters them back."""
-    cdef Py_ssize_t at[MAX_NDIM]
-    cdef Py_ssize_t size = ITEMSIZE[operand.dtype], step = operand.steps[outer]
-    cdef Py_ssize_t slab_bytes = slab * size
-    cdef char* x = place(operand, plan.ndim, index)
-    cdef char* end = pieces + slab_bytes
-    cdef int last = plan.ndim - 1, d
-    if operand.steps[last] == size and plan.dims[last] * size >= 16 and last > outer:
-        size *= plan.dims[last]              # whole runs are moved
-        last -= 1
-    for d in range(plan.ndim):
-        at[d] = 0
-    while pieces < end:
-        if back:
-            copy_blocks(pieces, slab_bytes, x, step, count, size)
-        else:
-            copy_blocks(x, step, pieces, slab_bytes, count, size)
-        pieces += size
-        d = last
-        while d > outer:
-            at[d] += 1
-            x += operand.steps[d]
-            if at[d] < plan.dims[d]:
-                break
-            x -= at[d] * operand.steps[d]
-            at[d] = 0
-            d -= 1
-
-
-cdef void repeat_row(const Operand* operand, Py_ssize_t first, Py_ssize_t row, char* pieces,
-                     Py_ssize_t count) noexcept nogil:
-    """One row over and over, from its element `first` on, by copies that double in length."""
-    cdef Py_ssize_t size = ITEMSIZE[operand.dtype], done = min(row - first, count), length
-    find_gather(operand.dtype)(
-        operand.data + first * operand.steps[1], operand.steps[1], pieces, done)
-    if done < count:
-        length = min(first, count - done)
-        find_gather(operand.dtype)(operand.data, operand.steps[1], pieces + done * size, length)
-        done += length
-    while done < count:                      # what is there is a whole number of rows
-        length = min(done, count - done)
-        memcpy(pieces + done * size, pieces, length * size)
-        done += length
 
 
 cdef void run_tile(const Plan* plan, char** pointers, const Py_ssize_t* steps, Py_ssize_t* filled,

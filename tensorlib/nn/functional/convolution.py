@@ -17,19 +17,22 @@ from tensorlib.ops.foreign import members
 from tensorlib.ops.publish import FUNCTIONS
 from tensorlib.ops.samples import refusals
 
+LARGE = 2 ** 40              # beyond what sizes, strides and paddings may be
+
 # ---- sizes ---------------------------------------------------------------------------------------
 
 def sizes_of(name, what, given, n, least=0):
     """A number for each of n dims, from one or several. Raises: TypeError, RuntimeError."""
+    if type(given) is int and least <= given < LARGE:     # nearly always, at each call of a layer
+        return (given,) * n
     try:
-        several = members(name, given) if hasattr(given, "__iter__") else (given,)
-        found = tuple(as_int(x) for x in several)
+        found = tuple(map(as_int, members(name, given) if hasattr(given, "__iter__") else (given,)))
     except TypeError:
         raise TypeError(f"{name}: {what} must be ints, got {given!r}") from None
     found = found * n if len(found) == 1 else found
     if len(found) != n:
         raise RuntimeError(f"{name}: {what} should be one number or {n}, got {found}")
-    if not all(least <= x < 2 ** 40 for x in found):
+    if found and not least <= min(found) <= max(found) < LARGE:
         raise RuntimeError(f"{name}: {what} should be at least {least}, got {found}")
     return found
 

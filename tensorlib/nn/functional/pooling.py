@@ -200,14 +200,14 @@ def pool_sizes(name, spatial, kernel, stride, padding, dilation, ceil_mode):
     stride = kernel if no_stride else sizes_of(name, "stride", stride, n, 1)
     padding, dilation = sizes_of(name, "padding", padding, n), sizes_of(
         name, "dilation", dilation, n, 1)
-    if any(2 * p > k for p, k in zip(padding, kernel)):
+    if any(padding) and any(2 * p > k for p, k in zip(padding, kernel)):
         raise RuntimeError(f"{name}: pad should be at most half of effective kernel size, but got "
                            f"padding={padding} and kernel_size={kernel}")
     planes = tuple(map(out_size, spatial, kernel, stride, padding, dilation))
     if ceil_mode:
         planes = tuple(rounded_up(*each) for each in zip(
             spatial, kernel, stride, padding, dilation))
-    if any(o < 1 for o in planes):
+    if min(planes) < 1:
         raise RuntimeError(f"{name}: given input size {spatial} and kernel {kernel}, the output "
                            f"size {planes} is too small")
     return kernel, stride, padding, dilation, planes
@@ -361,7 +361,7 @@ def column_sizes(name, spatial, kernel_size, dilation, padding, stride):
     dilation = sizes_of(name, "dilation", dilation, 2, 1)
     padding, stride = sizes_of(name, "padding", padding, 2), sizes_of(name, "stride", stride, 2, 1)
     planes = tuple(map(out_size, spatial, kernel, stride, padding, dilation))
-    if any(o < 1 for o in planes):
+    if min(planes) < 1:
         raise RuntimeError(f"{name}: given spatial size {spatial} and kernel_size {kernel}, there "
                            f"are no windows: {planes}")
     return spatial, kernel, stride, padding, dilation, planes

@@ -16,11 +16,11 @@ from tensorlib.ops.pointwise.special import i0
 from tensorlib.ops.samples import calls, refused_calls
 
 from_numpy = FUNCTIONS["from_numpy"]
-zeros = FUNCTIONS["zeros"]
+ones, zeros = FUNCTIONS["ones"], FUNCTIONS["zeros"]
 
 LENGTHS = calls((0,), (1,), (1, False), (2,), (6,), (7, False), (5, True))
 BAD_LENGTHS = refused_calls((RuntimeError, -1), (TypeError, 2.5), (RuntimeError, 2**62),
-                            (RuntimeError, 4, {"dtype": FUNCTIONS["ones"](1).long().dtype}))
+                            (RuntimeError, 4, {"dtype": ones(1).long().dtype}))
 
 
 def weights(name, length, periodic, formula, dtype, layout, device, pin_memory, requires_grad):
@@ -37,12 +37,12 @@ def weights(name, length, periodic, formula, dtype, layout, device, pin_memory, 
         raise RuntimeError(f"{name}: window_length must be >= 0, got {n}")
     options = {"layout": layout, "device": device, "pin_memory": pin_memory,
                "requires_grad": requires_grad}
-    out = zeros(n, dtype=dtype, **{k: v for k, v in options.items() if v is not None})
+    make = ones if n == 1 else zeros                   # as every window has in its middle
+    options = {k: v for k, v in options.items() if v is not None and v is not False}
+    out = make(n, dtype=dtype, **options)
     if not out.is_floating_point():
         raise RuntimeError(f"{name}: dtype must be a floating one, got {out.dtype}")
-    if n == 1:
-        out.data = out.data.fill_(1)                   # as every window has in its middle
-    elif n > 1:
+    if n > 1:
         places = 2 * np.arange(n) / (n if periodic else n - 1) - 1
         out.data = from_numpy(formula(places)).to(out.dtype)
     return out

@@ -4,12 +4,15 @@ from collections import namedtuple
 
 import numpy as np
 
+from tensorlib._core.arrays.arrays import from_numpy
 from tensorlib._core.arrays.convert import asarray
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.index.gather import take_along
 from tensorlib._core.interpreters.foreign import elements_known, is_tensor
 from tensorlib._core.layout import views
+from tensorlib._core.reduce.order import order_keys
+from tensorlib._core.reduce.runs import last_of_longest
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import refuse_bools
 from tensorlib.ops.declare import composite, op
@@ -182,21 +185,15 @@ MODES = (((5,),), ((3, 4), 0), ((2, 3, 4), 1, True), ((), 0), ((0, 3), 1))
 
 def mode_places(x):
     """The last positions of the most frequent elements of each row, as an array of one column."""
-    order = sorted_places(x)
-    ranked = np.take_along_axis(numbers(x), order, -1)
-    n = order.shape[-1]
-    positions = np.arange(n)
-    last = np.ones(order.shape, bool)
-    np.not_equal(ranked[..., 1:], ranked[..., :-1], out=last[..., :-1])
-    starts = np.zeros(order.shape, np.int64)
-    starts[..., 1:] = np.where(last[..., :-1], positions[1:], 0)
-    counts = np.where(last, positions - np.maximum.accumulate(starts, -1), -1)
-    places = counts.argmax(-1)[..., None] if order.size else np.zeros((*order.shape[:-1], 1), int)
-    if ranked.dtype.kind == "f":             # each NaN is alone, and comes before what is alone
-        unknown = np.isnan(ranked).sum(-1, keepdims=True)
-        alone = (np.take_along_axis(counts, places, -1) == 0) & (unknown > 0)
-        places = np.where(alone, n - unknown, places)
-    return np.take_along_axis(order, places, -1)
+    keys, bits = order_keys(x, False)
+    order = None
+    if bits:
+        keys.numpy().sort()
+    else:
+        places = sorted_places(x)
+        keys = from_numpy(np.take_along_axis(keys.numpy(), places, -1))
+        order = from_numpy(places)
+    return last_of_longest(keys, bits, order, x.is_floating_point()).numpy()
 
 
 @op(differentiable=False, public=False, method=False,

@@ -9,6 +9,7 @@ from tensorlib._core.base.shape import wrap
 from tensorlib._core.base.storage import check_room
 from tensorlib._core.index.gather import check_positions
 from tensorlib._core.interpreters.foreign import is_tensor, runs_in_parts
+from tensorlib._core.reduce.runs import runs_of_slices
 from tensorlib._core.reduce.search import insertion_places
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import refuse_bools, refuse_complex
@@ -71,8 +72,9 @@ def unique(input: Tensor, sorted=True, return_inverse=False, return_counts=False
 
 def chosen(input, values, *parts):
     """The values in the dtype of `input`, alone or in a tuple with those parts that are there."""
-    values = from_numpy(np.ascontiguousarray(values)).to(input.dtype)
-    parts = [from_numpy(np.asarray(x, np.int64, order="C")) for x in parts if x is not None]
+    values, *parts = [x if isinstance(x, Tensor) else from_numpy(np.ascontiguousarray(x))
+                      for x in (values, *parts) if x is not None]
+    values = values.to(input.dtype)
     return (values, *parts) if parts else values
 
 
@@ -97,25 +99,9 @@ def unique_elements(flat, inverse, counts):
         low, high = int(flat.min()), int(flat.max())
         if high - low < flat.size:
             return unique_in_range(flat, low, high, inverse, counts)
-    if not inverse:
-        ranked = np.sort(flat)
-        firsts = np.flatnonzero(starts(ranked))
-        return ranked[firsts], None, np.diff(firsts, append=flat.size) if counts else None
-    order = sorted_places(from_numpy(flat))
-    ranked = flat[order]
-    begins = starts(ranked)
-    firsts = np.flatnonzero(begins)
-    where = np.empty(flat.size, np.int64)
-    where[order] = np.cumsum(begins) - 1
-    return ranked[firsts], where, np.diff(firsts, append=flat.size) if counts else None
-
-
-def starts(x):
-    """Which elements (slices along dim 0) differ from the one before, as bools."""
-    begins = np.ones(len(x), bool)
-    differs = x[1:] != x[:-1]
-    begins[1:] = differs.any(tuple(range(1, x.ndim))) if x.ndim > 1 else differs
-    return begins
+    order = sorted_places(from_numpy(flat)) if inverse else None
+    ranked = from_numpy(flat[order] if inverse else np.sort(flat))
+    return runs_of_slices(ranked, inverse, counts, from_numpy(order) if inverse else None)
 
 
 def unique_in_range(flat, low, high, inverse, counts):
@@ -157,16 +143,14 @@ def unique_consecutive(input: Tensor, return_inverse=False, return_counts=False,
     tensor([3, 1, 3])
     """
     array = numbers(input)
-    rows, back = array.reshape(-1), lambda values: values
-    if dim is not None:
-        rows, back = slices_as_rows("unique_consecutive", array, dim)
-    begins = starts(rows)
-    firsts = np.flatnonzero(begins)
-    inverse = np.cumsum(begins) - 1 if return_inverse else None
-    if inverse is not None and dim is None:
-        inverse = inverse.reshape(array.shape)
-    return chosen(input, back(rows[firsts]), inverse,
-                  np.diff(firsts, append=len(rows)) if return_counts else None)
+    if dim is None:
+        values, inverse, counts = runs_of_slices(
+            from_numpy(array).reshape(-1), return_inverse, return_counts)
+        inverse = None if inverse is None else inverse.reshape(array.shape)
+        return chosen(input, values, inverse, counts)
+    rows, back = slices_as_rows("unique_consecutive", array, dim)
+    values, inverse, counts = runs_of_slices(from_numpy(rows), return_inverse, return_counts)
+    return chosen(input, back(values.numpy()), inverse, counts)
 
 
 # ---- sorted sequences ----------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from tensorlib.ops.late import declared
 from tensorlib.ops.samples import given, refusals
 
 WHOLE, BACKWARDS = slice(None), slice(None, None, -1)
+MANY = 1 << 31               # slices, of which there may be more than there is memory for
 
 
 # ---- turned round and shifted --------------------------------------------------------------------
@@ -201,6 +202,11 @@ def repeat_interleave(input: Tensor, repeats, dim=None, *, output_size=None):
     if dim is None:
         return repeat_interleave(input.reshape(-1), repeats, 0, output_size=output_size)
     dim, size = wrap("repeat_interleave", dim, input.ndim), input.size(dim)
+    if type(repeats) is int and repeats > 1 and 0 < size * repeats < MANY and input.numel() and (
+            output_size is None or output_size == size * repeats):
+        shape = list(input.shape)                # one copy, without positions
+        shape.insert(dim + 1, repeats)
+        return input.unsqueeze(dim + 1).expand(shape).contiguous().flatten(dim, dim + 1)
     if isinstance(repeats, (list, tuple)):       # NumPy may crash where a list changes meanwhile
         repeats = [as_int(n) if hasattr(n, "__index__") and not isinstance(n, bool) else n
                    for n in tuple(repeats)]

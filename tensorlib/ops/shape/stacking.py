@@ -2,7 +2,7 @@
 
 from itertools import chain
 from itertools import combinations as combinations_of
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, pairwise
 from operator import index as as_int
 
 import numpy as np
@@ -372,10 +372,15 @@ def parts(name, x, cuts, dim, even=False):
             raise RuntimeError(f"{name}: can't cut {size} elements of dim {dim} into {count} parts"
                                + (" of one size" if even else ""))
         check_room(name, count, Tensor.__basicsize__)
-        bounds = [i * (size // count) + min(i, size % count) for i in range(count + 1)]
+        least, more = divmod(size, count)
+        bounds = [*range(0, more * (least + 1), least + 1),
+                  *[more + i * least for i in range(more, count + 1)]]
     before = (slice(None),) * dim
-    return tuple([x[(*before, slice(begin, max(begin, end)))]
-                  for begin, end in zip(bounds, bounds[1:])])
+    found = []
+    for begin, end in pairwise(bounds):
+        part = slice(begin, end if end > begin else begin)
+        found.append(x[(*before, part)] if dim else x[part])
+    return tuple(found)
 
 
 @composite(tensors=("input",), reference=split_by(np.hsplit),

@@ -1,0 +1,232 @@
+"""Runs of equal neighbours: where they begin, how long they are, which is the longest.
+
+NumPy does this in passes over new arrays. Those of several MB are given back to the system at once,
+so that most of the time was spent on page faults.
+"""
+
+from libc.stdint cimport INT32_MAX, INT64_MAX, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from tensorlib._core.base.dtypes cimport (
+    BFLOAT16, BOOL, COMPLEX128, COMPLEX64, FLOAT16, FLOAT32, FLOAT64, INT64, ITEMSIZE,
+)
+from tensorlib._core.base.shape cimport MAX_NDIM
+from tensorlib._core.base.work cimport run_once
+from tensorlib._core.reduce.masks cimport nonzero_mask, number_true
+from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view
+from tensorlib._core.tiles.copies cimport cast, packed
+
+ctypedef fused bits:
+    uint8_t
+    uint16_t
+    uint32_t
+    uint64_t
+
+ctypedef fused number:
+    uint8_t
+    uint16_t
+    uint32_t
+    uint64_t
+    float
+    double
+
+
+# ---- their places --------------------------------------------------------------------------------
+
+cdef struct Runs:
+    const char* x
+    char* begins
+    char* values
+    int64_t* inverse
+    int64_t* lengths
+    const int64_t* order
+    int dtype
+    Py_ssize_t rows, n, nbytes
+
+
+cdef void compare(const number* x, char* y, Py_ssize_t rows, Py_ssize_t n) noexcept nogil:
+    """y := whether a row of n numbers differs from the one before, as the first one does"""
+    cdef Py_ssize_t row, i
+    cdef bint differs
+    y[0] = 1
+    for row in range(1, rows if n == 1 else 1):
+        y[row] = x[row] != x[row - 1]
+    for row in range(1, 1 if n == 1 else rows):
+        differs = False
+        x += n
+        for i in range(n):
+            differs |= x[i] != x[i - n]
+        y[row] = differs
+
+
+cdef void find_begins(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Runs* of = <Runs*>context
+    if of.dtype == FLOAT32:
+        compare(<const float*>of.x, of.begins, of.rows, of.n)
+    elif of.dtype == FLOAT64:
+        compare(<const double*>of.x, of.begins, of.rows, of.n)
+    elif ITEMSIZE[of.dtype] == 1:
+        compare(<const uint8_t*>of.x, of.begins, of.rows, of.n)
+    elif ITEMSIZE[of.dtype] == 2:
+        compare(<const uint16_t*>of.x, of.begins, of.rows, of.n)
+    elif ITEMSIZE[of.dtype] == 4:
+        compare(<const uint32_t*>of.x, of.begins, of.rows, of.n)
+    else:
+        compare(<const uint64_t*>of.x, of.begins, of.rows, of.n)
+
+
+cdef void take(const bits* x, bits* y, const char* begins, Py_ssize_t rows) noexcept nogil:
+    """y := the elements with which runs begin, and perhaps one more"""
+    cdef Py_ssize_t i, k = 0
+    for i in range(rows):
+        y[k] = x[i]                          # no branch: what begins no run is written over
+        k += begins[i]
+
+
+cdef void take_rows(const char* x, char* y, const char* begins, Py_ssize_t rows,
+                    Py_ssize_t nbytes) noexcept nogil:
+    """The same of rows"""
+    cdef Py_ssize_t i
+    for i in range(rows):
+        if begins[i]:
+            memcpy(y, x + i * nbytes, nbytes)
+            y += nbytes
+
+
+cdef void number_runs(const Runs* of) noexcept nogil:
+    """inverse := the run that each row is in; lengths := those of the runs; where they are"""
+    cdef const char* begins = of.begins
+    cdef const int64_t* order = of.order
+    cdef int64_t* inverse = of.inverse
+    cdef int64_t* lengths = of.lengths
+    cdef Py_ssize_t i, first = 0, k = -1
+    for i in range(of.rows if inverse != NULL and order == NULL else 0):
+        k += begins[i]
+        inverse[i] = k
+    for i in range(of.rows if inverse != NULL and order != NULL else 0):
+        k += begins[i]
+        inverse[order[i]] = k
+    k = -1
+    for i in range(of.rows if lengths != NULL else 0):
+        k += begins[i]
+        first = i if begins[i] else first
+        lengths[k] = i + 1 - first
+
+
+cdef void find_runs(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Runs* of = <Runs*>context
+    if of.nbytes == 1:
+        take(<const uint8_t*>of.x, <uint8_t*>of.values, of.begins, of.rows)
+    elif of.nbytes == 2:
+        take(<const uint16_t*>of.x, <uint16_t*>of.values, of.begins, of.rows)
+    elif of.nbytes == 4:
+        take(<const uint32_t*>of.x, <uint32_t*>of.values, of.begins, of.rows)
+    elif of.nbytes == 8:
+        take(<const uint64_t*>of.x, <uint64_t*>of.values, of.begins, of.rows)
+    else:
+        take_rows(of.x, of.values, of.begins, of.rows, of.nbytes)
+    number_runs(of)
+
+
+def runs_of_slices(Tensor input, bint inverse, bint lengths, Tensor order=None):
+    """(values, inverse, lengths) of the runs of equal slices along dim 0, which there must be.
+
+    values: the slices with which runs begin; inverse: the run that each slice is in, or None;
+    lengths: of each run, or None; the two are of int64. order: the permutation by which the slices
+    were sorted, so that `inverse` is of those before. NaN is not equal to itself.
+    """
+    cdef Tensor x = nonzero_mask(input) if input.type == BOOL else packed(input), wide = x
+    cdef Tensor begins, values, run = None, length = None
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef Py_ssize_t count = 0
+    cdef int d
+    cdef Runs job
+    if x.type == FLOAT16 or x.type == BFLOAT16:
+        wide = cast(x, FLOAT32)
+    job.dtype, job.rows = wide.type, x.dims[0]
+    job.n = x.numel_ // max(job.rows, <Py_ssize_t>1)
+    job.nbytes = job.n * ITEMSIZE[x.type]
+    if x.type == COMPLEX64 or x.type == COMPLEX128:
+        job.dtype, job.n = FLOAT32 if x.type == COMPLEX64 else FLOAT64, 2 * job.n
+    begins = new_tensor(BOOL, 1, &job.rows)
+    job.x, job.begins = wide.data_pointer, begins.data_pointer
+    if job.rows:
+        run_once(find_begins, &job, job.x, False)
+        count = number_true(begins)
+    for d in range(x.ndim_):
+        dims[d] = x.dims[d]
+    dims[0] = count + 1
+    values = new_tensor(x.type, x.ndim_, dims)
+    dims[0] = count
+    job.x, job.values = x.data_pointer, values.data_pointer
+    job.order = NULL if order is None else <const int64_t*>order.data_pointer
+    job.inverse = job.lengths = NULL
+    if inverse:
+        run = new_tensor(INT64, 1, &job.rows)
+        job.inverse = <int64_t*>run.data_pointer
+    if lengths:
+        length = new_tensor(INT64, 1, &count)
+        job.lengths = <int64_t*>length.data_pointer
+    run_once(find_runs, &job, job.values, False)
+    return new_view(values, x.ndim_, dims, values.steps, values.data_pointer), run, length
+
+
+# ---- the longest ---------------------------------------------------------------------------------
+
+cdef struct Ranked:
+    const int64_t* keys
+    const int64_t* order
+    int64_t* y
+    int bits
+    bint floating
+    Py_ssize_t rows, n
+
+
+cdef void find_longest(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """The keys of NaN, which come last, are runs of one element, and come before other such runs"""
+    cdef Ranked* of = <Ranked*>context
+    cdef const int64_t* keys = of.keys
+    cdef int64_t unknown = INT32_MAX if of.bits else INT64_MAX, key
+    cdef Py_ssize_t row, first, last, most, place
+    for row in range(of.rows):
+        first = place = most = 0
+        while first < of.n:
+            key = keys[first] >> of.bits
+            if of.floating and key == unknown:
+                place = first if most < 2 else place
+                break
+            last = first
+            while last + 1 < of.n and keys[last + 1] >> of.bits == key:
+                last += 1
+            if last + 1 - first > most:
+                most, place = last + 1 - first, last
+            first = last + 1
+        if of.order == NULL:
+            of.y[row] = keys[place] & (<int64_t>1 << of.bits) - 1
+        else:
+            of.y[row] = of.order[row * of.n + place]
+        keys += of.n
+
+
+def last_of_longest(Tensor keys, int bits, Tensor order or None, bint floating):
+    """For each row of sorted `order_keys` the position of the last element of the longest run.
+
+    order: where positions do not fit in the keys (bits is 0) the permutation that sorts, else None.
+    Of runs of one length the first is taken. Shapes: (*, N), (*, N) -> (*, 1), for N > 0.
+    """
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef Tensor ranked = packed(keys), places, out
+    cdef Ranked job
+    cdef int d
+    for d in range(ranked.ndim_):
+        dims[d] = ranked.dims[d]
+    job.n, dims[ranked.ndim_ - 1] = dims[ranked.ndim_ - 1], 1
+    out = new_tensor(INT64, ranked.ndim_, dims)
+    job.keys, job.y = <const int64_t*>ranked.data_pointer, <int64_t*>out.data_pointer
+    job.order = NULL
+    if order is not None:
+        places = packed(order)
+        job.order = <const int64_t*>places.data_pointer
+    job.bits, job.floating, job.rows = bits, floating, out.numel_
+    run_once(find_longest, &job, job.y, False)
+    return out

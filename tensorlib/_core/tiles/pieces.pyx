@@ -1,0 +1,119 @@
+"""Elements of any shape and strides gathered into a contiguous run, or scattered back from it."""
+
+from libc.string cimport memcpy
+
+from tensorlib._core.base.blocks cimport copy_blocks
+from tensorlib._core.base.dtypes cimport ITEMSIZE
+from tensorlib._core.base.shape cimport MAX_NDIM
+from tensorlib._core.tiles.loops cimport find_gather, find_scatter
+from tensorlib._core.tiles.plan cimport Operand, Plan, place
+
+cdef enum:
+    MANY = 16                # places of a dim that are gone through together, at least
+    AREA = 2048              # elements of the slabs that are
+
+
+cdef void move_rows(const Plan* plan, const Operand* operand, const Py_ssize_t* index,
+                    Py_ssize_t* at, char* pieces, Py_ssize_t count, bint back) noexcept nogil:
+    """Gathers `count` elements from `index` on into `pieces`, or scatters them back."""
+    cdef int inner = plan.ndim - 1, d
+    cdef Py_ssize_t size = ITEMSIZE[operand.dtype], length, slab
+    cdef int outer = slab_dim(plan, &slab)
+    for d in range(plan.ndim):
+        at[d] = index[d]
+    while count:
+        if outer >= 0 and count >= slab and begins_slab(plan, at, outer):
+            length = min(plan.dims[outer] - at[outer], min(count, AREA) // slab)
+            move_slabs(plan, operand, at, outer, slab, length, pieces, back)
+            carry(plan, at, outer, length)
+            length *= slab
+        else:
+            length = min(count, plan.dims[inner] - at[inner])
+            if back:
+                find_scatter(operand.dtype)(
+                    pieces, place(operand, plan.ndim, at), operand.steps[inner], length)
+            else:
+                find_gather(operand.dtype)(
+                    place(operand, plan.ndim, at), operand.steps[inner], pieces, length)
+            carry(plan, at, inner, length)
+        pieces += length * size
+        count -= length
+
+
+cdef int slab_dim(const Plan* plan, Py_ssize_t* slab) noexcept nogil:
+    """A dim with many places, as far inside as there is one; `slab` := the elements of each place.
+    -1 where rows are long enough without.
+
+    Of short rows, what a row costs beside its elements is most of the time. So slabs are gone
+    through together: for each place in a slab, one loop along this dim.
+    """
+    cdef int d = plan.ndim - 2
+    slab[0] = plan.dims[plan.ndim - 1]
+    while d > 0 and plan.dims[d] < MANY and slab[0] * plan.dims[d] * MANY <= AREA:
+        slab[0] *= plan.dims[d]
+        d -= 1
+    return d if slab[0] * MANY <= AREA else -1
+
+
+cdef inline bint begins_slab(const Plan* plan, const Py_ssize_t* at, int outer) noexcept nogil:
+    cdef int d
+    for d in range(outer + 1, plan.ndim):
+        if at[d]:
+            return False
+    return True
+
+
+cdef inline void carry(const Plan* plan, Py_ssize_t* at, int d, Py_ssize_t count) noexcept nogil:
+    """Moves on by `count` places of the dim d, at most to the start of the next row of them."""
+    at[d] += count
+    while d > 0 and at[d] == plan.dims[d]:
+        at[d] = 0
+        d -= 1
+        at[d] += 1
+
+
+cdef void move_slabs(const Plan* plan, const Operand* operand, const Py_ssize_t* index, int outer,
+                     Py_ssize_t slab, Py_ssize_t count, char* pieces, bint back) noexcept nogil:
+    """Gathers `count` slabs from `index` on into `pieces`, or scatters them back."""
+    cdef Py_ssize_t at[MAX_NDIM]
+    cdef Py_ssize_t size = ITEMSIZE[operand.dtype], step = operand.steps[outer]
+    cdef Py_ssize_t slab_bytes = slab * size
+    cdef char* x = place(operand, plan.ndim, index)
+    cdef char* end = pieces + slab_bytes
+    cdef int last = plan.ndim - 1, d
+    if operand.steps[last] == size and plan.dims[last] * size >= 16 and last > outer:
+        size *= plan.dims[last]              # whole runs are moved
+        last -= 1
+    for d in range(plan.ndim):
+        at[d] = 0
+    while pieces < end:
+        if back:
+            copy_blocks(pieces, slab_bytes, x, step, count, size)
+        else:
+            copy_blocks(x, step, pieces, slab_bytes, count, size)
+        pieces += size
+        d = last
+        while d > outer:
+            at[d] += 1
+            x += operand.steps[d]
+            if at[d] < plan.dims[d]:
+                break
+            x -= at[d] * operand.steps[d]
+            at[d] = 0
+            d -= 1
+
+
+cdef void repeat_row(const Operand* operand, Py_ssize_t first, Py_ssize_t row, char* pieces,
+                     Py_ssize_t count) noexcept nogil:
+    """One row over and over, from its element `first` on, by copies that double in length."""
+    cdef Py_ssize_t size = ITEMSIZE[operand.dtype], done = min(row - first, count), length
+    find_gather(operand.dtype)(
+        operand.data + first * operand.steps[1], operand.steps[1], pieces, done)
+    if done < count:
+        length = min(first, count - done)
+        find_gather(operand.dtype)(operand.data, operand.steps[1], pieces + done * size, length)
+        done += length
+    while done < count:                      # what is there is a whole number of rows
+        length = min(done, count - done)
+        memcpy(pieces + done * size, pieces, length * size)
+        done += length
