@@ -96,8 +96,9 @@ FAMILIES = {
                   "nan_to_num_ neg_ negative_ rad2deg_ reciprocal_ relu_ round_ rsqrt_ sigmoid_ "
                   "sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ trunc_ xlogy_ zero_"),
     "tensorlib.ops.names.legacy": Names(
+        both="resize_as_",
         functions="fill",
-        methods="apply_ map_"),
+        methods="apply_ map_ resize_"),
     "tensorlib.ops.names.queries": Names(
         both="get_device is_conj is_neg is_nonzero is_same_size is_signed",
         functions="result_type"),

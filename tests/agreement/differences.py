@@ -8,7 +8,7 @@ import re
 
 NO_COUNTERPART = {
     "max_pool2d_with_indices_backward",     # PyTorch's own function for its graph
-    "empty_strided", "new_empty_strided", "resize_", "resize_as_", "to_sparse",
+    "empty_strided", "new_empty_strided", "to_sparse",
 }
 
 ANY, FLOATS, INTEGERS = "", "float", "u?int"
