@@ -16,6 +16,7 @@ import math
 import statistics
 from pathlib import Path
 
+import accuracy_of_complex
 import accuracy_of_sums
 import mpmath
 import numpy as np
@@ -302,6 +303,7 @@ def markdown(rows, exhaustive, level):
     for name, dtype, worst, where in rows:
         at = ", ".join(f"{x:.17g}" if dtype == "float64" else f"{x:.9g}" for x in where)
         yield f"| `{name}` | {dtype} | {worst:.3f} | {at} |"
+    yield from accuracy_of_complex.table()
     yield SUMS
     yield from accuracy_of_sums.table(tensorlib)
 

@@ -114,13 +114,13 @@ def draw(path: str, alpha: float, beta: float, steps: Rows, found: dict[int, Row
         left.loglog(sizes, [1e6 * better(count, size, alpha, beta) for size in sizes], color=color,
                     linewidth=1, label="model")
     left.set(title="All-reduce, us", xlabel="bytes")
-    for row in steps:
+    for row, color in zip(steps, ("#2b6cb0", "#d64545", "#2f855a")):
         for kind, style in ((ring, "-"), (tree, ":")):
             right.semilogx(RANKS, [
                 row["alone"] / (row["alone"] + kind(n, row["bytes"], alpha, beta))
-                for n in RANKS], style, base=2, label=row["name"] if style == "-" else None)
-    right.set(title="Efficiency if nothing were hidden; ring, and tree dotted", xlabel="ranks",
-              ylim=(0, 1.05))
+                for n in RANKS], style, base=2, color=color,
+                label=row["name"] if style == "-" else None)
+    right.set(title="Efficiency by the model: ring, tree (dotted)", xlabel="ranks", ylim=(0, 1.05))
     for axes in (left, right):
         axes.grid(alpha=0.25)
         axes.spines[["top", "right"]].set_visible(False)

@@ -1725,6 +1725,11 @@ def repeat_interleave(
 def reshape(input: Tensor, *shape: _Sizes) -> Tensor:
     """`input` under other sizes with the same elements: a view if possible, else a copy."""
 
+def resize_as_(
+    input: Tensor, the_template: Tensor, *, memory_format: Format | None = None
+) -> Tensor:
+    """`input` with the sizes of another tensor, as `resize_` gives it."""
+
 def resolve_conj(input: Tensor) -> Tensor:
     """`input` itself, of which no conjugation waits."""
 

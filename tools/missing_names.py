@@ -99,12 +99,13 @@ REASONS = [
      r"solve|eig|symeig|index|is_inference|(celu|selu|rrelu|threshold|"
      r"dropout|alpha_dropout|feature_alpha_dropout|index_put)_|multi_head_attention_forward|"
      r"clip_grad_norm|assert_allclose"),
-    ("The memory of a tensor", "A tensor's storage keeps its size, since views and the graph rely "
-     "on it, is memory of this process alone, and is no object that Python sees: `data_ptr()`, "
-     "`nbytes` and `storage_offset()` tell of it. `x.data = y` shows other elements, `new_empty` "
-     "makes a new tensor, and `as_strided` a view with any strides. Processes share what is loaded "
-     "before they fork, and files that NumPy maps.",
-     r"resize_(as_)?|resize_as|resize|set_|share_memory_|is_shared|(new_)?empty_(strided|permuted)|"
+    ("The memory of a tensor", "A storage keeps its size, since views and the graph rely on it (a "
+     "tensor that `resize_` makes larger gets a new one), is memory of this process alone, and is "
+     "no object that Python sees: `data_ptr()`, `nbytes` and `storage_offset()` tell of it. "
+     "`x.data = y` shows other elements, `new_empty` makes a new tensor, and `as_strided` a view "
+     "with any strides. Processes share what is loaded before they fork, and files that NumPy "
+     "maps.",
+     r"resize_as|resize|set_|share_memory_|is_shared|(new_)?empty_(strided|permuted)|"
      r"as_strided_|map2_|is_set_to|const_data_ptr|storage_type|(untyped_)?storage|is_storage|"
      r"from_file"),
     ("Rare functions", "Not written yet. SciPy has most of them, for plain tensors or by "

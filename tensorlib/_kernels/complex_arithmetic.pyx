@@ -8,7 +8,9 @@ both together, but not around a barrier of association.
 """
 
 from tensorlib._kernels.products cimport strong_product
-from tensorlib._kernels.vecmath cimport floating, infinity, magnitude, sqrt, with_sign
+from tensorlib._kernels.vecmath cimport (
+    bits64, floating, from_bits64, infinity, magnitude, sqrt, with_sign,
+)
 from tensorlib._kernels.vecmath_hypot cimport hypotenuse
 
 cdef extern from *:
@@ -120,7 +122,8 @@ cdef inline void divide(floating a, floating b, floating c, floating d, floating
                         floating* im) noexcept nogil:
     """re + im i := (a + b i) / (c + d i), NaN where an intermediate result is out of range.
 
-    Products of float32 are in range as doubles; others are scaled by the larger part.
+    Products of float32 are in range as doubles; others are scaled by the power of two that brings
+    the larger part of the divisor into [2, 4), which rounds nothing.
     """
     cdef double e, f, g, h, scale, square
     if floating is float:
@@ -129,7 +132,8 @@ cdef inline void divide(floating a, floating b, floating c, floating d, floating
         re[0] = <float>((rounded(e * g) + rounded(f * h)) / square)
         im[0] = <float>((rounded(f * g) - rounded(e * h)) / square)
     else:
-        scale = 1 / (magnitude(c) if magnitude(c) >= magnitude(d) else magnitude(d))
+        scale = magnitude(c) if magnitude(c) >= magnitude(d) else magnitude(d)
+        scale = from_bits64(~bits64(scale) & 0x7FF0000000000000ULL)
         g, h = c * scale, d * scale
         square = rounded(g * g) + rounded(h * h)
         e, f = a * scale, b * scale

@@ -96,11 +96,11 @@ def jacfwd(func, argnums=0, has_aux=False, *, holomorphic=False):
 
 
 @entry
-def hessian(func, argnums=0):
+def hessian(func, argnums=0, *, holomorphic=False):
     """A function that returns the second derivatives of `func`: forward mode over reverse mode.
 
     The result is that of `jacfwd(jacrev(func, argnums), argnums)`. Where an operation from outside
-    has no rule for forward mode, reverse mode runs twice.
+    has no rule for forward mode, reverse mode runs twice. holomorphic: as in `jacrev`.
 
     Shapes: the output's, then the input's twice.
     Raises: as `jacrev` and `jvp`.
@@ -111,15 +111,15 @@ def hessian(func, argnums=0):
     tensor([[ 6.,  0.],
             [ 0., 12.]])
     """
-    gradients = jacrev(func, argnums)
+    gradients = jacrev(func, argnums, holomorphic=holomorphic)
 
     @entry
     @functools.wraps(func)
     def second(*args, **kwargs):
         try:
-            return jacfwd(gradients, argnums)(*args, **kwargs)
+            return jacfwd(gradients, argnums, holomorphic=holomorphic)(*args, **kwargs)
         except NoForwardRule:
-            return jacrev(gradients, argnums)(*args, **kwargs)
+            return jacrev(gradients, argnums, holomorphic=holomorphic)(*args, **kwargs)
     return second
 
 

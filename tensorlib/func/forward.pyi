@@ -38,11 +38,12 @@ def jacfwd(
 
 @overload
 def hessian(
-    func: Callable[Concatenate[Tensor, _P], Tensor], argnums: int = 0
+    func: Callable[Concatenate[Tensor, _P], Tensor], argnums: int = 0, *,
+    holomorphic: bool = False
 ) -> Callable[Concatenate[Tensor, _P], Tensor]: ...
 @overload
 def hessian(
-    func: Callable[_P, Any], argnums: _Argnums = 0
+    func: Callable[_P, Any], argnums: _Argnums = 0, *, holomorphic: bool = False
 ) -> Callable[_P, Any]: ...
 
 def hvp(func: Callable[..., Tensor], primals: Any, tangents: Any) -> tuple[Tensor, Any]: ...

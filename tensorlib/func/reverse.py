@@ -9,17 +9,18 @@ from tensorlib.func.arguments import directions_of, entry, places_of
 
 
 @entry
-def grad(func, argnums=0, has_aux=False):
+def grad(func, argnums=0, has_aux=False, *, holomorphic=False):
     """A function that returns the gradient of `func`, which returns a tensor of one element.
 
     argnums: the argument that is differentiated, or a tuple of them, which gives a tuple. An
     argument may be a container of tensors; its gradient is one alike. has_aux: `func` returns
-    (output, aux), and the gradient function (gradient, aux).
+    (output, aux), and the gradient function (gradient, aux). holomorphic: the function takes and
+    gives complex tensors and has a complex derivative, which is the result.
 
     Shapes: the gradient has those of the argument.
-    Raises: RuntimeError if the output is not a scalar, for argnums that name no argument, or if
-    `func` writes in place to an argument or to a tensor that it captured; ValueError for an
-    argument that is no tensor.
+    Raises: RuntimeError if the output is not a scalar, for complex outputs without `holomorphic`
+    and real ones with it, for argnums that name no argument, or if `func` writes in place to an
+    argument or to a tensor that it captured; ValueError for an argument that is no tensor.
 
     Source: Griewank and Walther, Evaluating Derivatives, second edition (SIAM, 2008).
 
@@ -27,17 +28,19 @@ def grad(func, argnums=0, has_aux=False):
     >>> cube = lambda x: x * x * x
     >>> grad(cube)(x), grad(grad(cube))(x)
     (tensor(12.), tensor(12.))
+    >>> grad(cube, holomorphic=True)(tensorlib.tensor(1 + 2j))
+    tensor(-9.+12.j)
     """
     @entry
     @functools.wraps(func)
     def gradient(*args, **kwargs):
-        run, found = _differentiated("grad", func, argnums, has_aux, args, kwargs)
+        run, found = _differentiated("grad", func, argnums, has_aux, holomorphic, args, kwargs)
         return run.with_aux(found)
     return gradient
 
 
 @entry
-def value_and_grad(func, argnums=0, has_aux=False):
+def value_and_grad(func, argnums=0, has_aux=False, *, holomorphic=False):
     """A function that returns (value, gradient) of `func`, or ((value, aux), gradient).
 
     Arguments and errors are those of `grad`.
@@ -48,13 +51,14 @@ def value_and_grad(func, argnums=0, has_aux=False):
     @entry
     @functools.wraps(func)
     def both(*args, **kwargs):
-        run, found = _differentiated("value_and_grad", func, argnums, has_aux, args, kwargs)
+        run, found = _differentiated(
+            "value_and_grad", func, argnums, has_aux, holomorphic, args, kwargs)
         return run.with_aux(run.value()), found
     return both
 
 
 @entry
-def grad_and_value(func, argnums=0, has_aux=False):
+def grad_and_value(func, argnums=0, has_aux=False, *, holomorphic=False):
     """A function that returns (gradient, value) of `func`, or (gradient, (value, aux)).
 
     PyTorch's order of what `value_and_grad` returns. Arguments and errors are those of `grad`.
@@ -65,12 +69,13 @@ def grad_and_value(func, argnums=0, has_aux=False):
     @entry
     @functools.wraps(func)
     def both(*args, **kwargs):
-        run, found = _differentiated("grad_and_value", func, argnums, has_aux, args, kwargs)
+        run, found = _differentiated(
+            "grad_and_value", func, argnums, has_aux, holomorphic, args, kwargs)
         return found, run.with_aux(run.value())
     return both
 
 
-def _differentiated(name, func, argnums, has_aux, args, kwargs):
+def _differentiated(name, func, argnums, has_aux, holomorphic, args, kwargs):
     """A run of `func`, whose output must be a scalar, and its gradient."""
     places, single = places_of(name, argnums, len(args))
     run = Run(name, func, args, kwargs, places, has_aux)
@@ -83,12 +88,20 @@ def _differentiated(name, func, argnums, has_aux, args, kwargs):
             f"{name}: expected the function to return a scalar Tensor, got one of shape "
             f"{tuple(out.shape)}; vjp and jacrev take such functions, elementwise_grad those that "
             "act on each element")
-    check_floating(name, run.outputs)
-    return run, run.by_argument(run.gradients(), single)
+    return run, run.by_argument(derivatives(run, holomorphic), single)
+
+
+def derivatives(run, holomorphic):
+    """The gradient of each input; with `holomorphic` the complex derivative, its conjugate."""
+    if not holomorphic:
+        check_floating(run.name, run.outputs)
+        return run.gradients()
+    run.check_directions(False, True)
+    return [g.conj() for g in run.gradients()]
 
 
 @entry
-def elementwise_grad(func, argnums=0):
+def elementwise_grad(func, argnums=0, *, holomorphic=False):
     """A function that returns the derivative of `func`, a function of each element, at each.
 
     It is the gradient of the sum of what `func` returns. Arguments are those of `grad`.
@@ -105,8 +118,7 @@ def elementwise_grad(func, argnums=0):
         name = "elementwise_grad"
         places, single = places_of(name, argnums, len(args))
         run = Run(name, func, args, kwargs, places)
-        check_floating(name, run.outputs)
-        return run.by_argument(run.gradients(), single)
+        return run.by_argument(derivatives(run, holomorphic), single)
     return derivative
 
 
@@ -172,5 +184,7 @@ def check_floating(name, outputs):
     """Raises RuntimeError for outputs that have no gradient."""
     for out in outputs:
         if not out.is_floating_point():
+            hint = ("; holomorphic=True gives the complex derivative of a function that has one"
+                    if out.is_complex() else "")
             raise RuntimeError(f"{name}: all outputs of the function must be floating-point "
-                               f"Tensors, got a Tensor of {out.dtype}")
+                               f"Tensors, got a Tensor of {out.dtype}{hint}")

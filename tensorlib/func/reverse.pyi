@@ -15,55 +15,59 @@ _Argnums = int | Sequence[int]
 @overload
 def grad(
     func: Callable[Concatenate[_A, _P], Tensor], argnums: Literal[0] = 0,
-    has_aux: Literal[False] = False
+    has_aux: Literal[False] = False, *, holomorphic: bool = False
 ) -> Callable[Concatenate[_A, _P], _A]: ...
 @overload
 def grad(
     func: Callable[Concatenate[_A, _P], tuple[Tensor, _X]], argnums: Literal[0] = 0, *,
-    has_aux: Literal[True]
+    has_aux: Literal[True], holomorphic: bool = False
 ) -> Callable[Concatenate[_A, _P], tuple[_A, _X]]: ...
 @overload
 def grad(
-    func: Callable[_P, Any], argnums: _Argnums = 0, has_aux: bool = False
+    func: Callable[_P, Any], argnums: _Argnums = 0, has_aux: bool = False, *,
+    holomorphic: bool = False
 ) -> Callable[_P, Any]: ...
 
 @overload
 def value_and_grad(
     func: Callable[Concatenate[_A, _P], Tensor], argnums: Literal[0] = 0,
-    has_aux: Literal[False] = False
+    has_aux: Literal[False] = False, *, holomorphic: bool = False
 ) -> Callable[Concatenate[_A, _P], tuple[Tensor, _A]]: ...
 @overload
 def value_and_grad(
     func: Callable[Concatenate[_A, _P], tuple[Tensor, _X]], argnums: Literal[0] = 0, *,
-    has_aux: Literal[True]
+    has_aux: Literal[True], holomorphic: bool = False
 ) -> Callable[Concatenate[_A, _P], tuple[tuple[Tensor, _X], _A]]: ...
 @overload
 def value_and_grad(
-    func: Callable[_P, Any], argnums: _Argnums = 0, has_aux: bool = False
+    func: Callable[_P, Any], argnums: _Argnums = 0, has_aux: bool = False, *,
+    holomorphic: bool = False
 ) -> Callable[_P, tuple[Any, Any]]: ...
 
 @overload
 def grad_and_value(
     func: Callable[Concatenate[_A, _P], Tensor], argnums: Literal[0] = 0,
-    has_aux: Literal[False] = False
+    has_aux: Literal[False] = False, *, holomorphic: bool = False
 ) -> Callable[Concatenate[_A, _P], tuple[_A, Tensor]]: ...
 @overload
 def grad_and_value(
     func: Callable[Concatenate[_A, _P], tuple[Tensor, _X]], argnums: Literal[0] = 0, *,
-    has_aux: Literal[True]
+    has_aux: Literal[True], holomorphic: bool = False
 ) -> Callable[Concatenate[_A, _P], tuple[_A, tuple[Tensor, _X]]]: ...
 @overload
 def grad_and_value(
-    func: Callable[_P, Any], argnums: _Argnums = 0, has_aux: bool = False
+    func: Callable[_P, Any], argnums: _Argnums = 0, has_aux: bool = False, *,
+    holomorphic: bool = False
 ) -> Callable[_P, tuple[Any, Any]]: ...
 
 @overload
 def elementwise_grad(
-    func: Callable[Concatenate[_A, _P], Tensor], argnums: Literal[0] = 0
+    func: Callable[Concatenate[_A, _P], Tensor], argnums: Literal[0] = 0, *,
+    holomorphic: bool = False
 ) -> Callable[Concatenate[_A, _P], _A]: ...
 @overload
 def elementwise_grad(
-    func: Callable[_P, Any], argnums: _Argnums = 0
+    func: Callable[_P, Any], argnums: _Argnums = 0, *, holomorphic: bool = False
 ) -> Callable[_P, Any]: ...
 
 @overload

@@ -12,7 +12,7 @@ from tensorlib.ops.declare import FUNCTIONS
 
 for _ufunc, _name in {
     np.fabs: "abs", np.reciprocal: "reciprocal", np.rint: "round", np.sign: "sign",
-    np.square: "square",
+    np.square: "square", np.logaddexp: "logaddexp",
     np.deg2rad: "deg2rad", np.radians: "deg2rad", np.rad2deg: "rad2deg", np.degrees: "rad2deg",
 }.items():
     counterpart(_ufunc)(FUNCTIONS[_name])

@@ -360,22 +360,22 @@ def require_lapack(name):
                                   "is known")
 
 
-def ldl_factor(a):
-    """L and D in one matrix, the pivots, and infos: LAPACK's sytrf."""
+def ldl_factor(a, hermitian):
+    """L and D in one matrix, the pivots, and infos: LAPACK's sytrf, or hetrf."""
     require_lapack("linalg.ldl_factor")
     n, batch = a.shape[-1], a.shape[:-2]
     columns = copied_columns(a)
-    pivots, info = products.sytrf(columns)
+    pivots, info = products.sytrf(columns, hermitian)
     return (np.triu(columns).reshape(a.shape).swapaxes(-1, -2),
             pivots.astype(np.int32).reshape(batch + (n,)), info.astype(np.int32).reshape(batch))
 
 
-def ldl_solve(ld, pivots, b):
+def ldl_solve(ld, pivots, b, hermitian):
     """x of a @ x = b for what `ldl_factor` made of `a`."""
     require_lapack("linalg.ldl_solve")
     (n, k), batch = b.shape[-2:], b.shape[:-2]
     columns, x = copied_columns(ld), copied_columns(b)
-    products.sytrs(columns, np.array(pivots, np.int64).reshape((len(columns), n)), x)
+    products.sytrs(columns, np.array(pivots, np.int64).reshape((len(columns), n)), x, hermitian)
     return x.reshape(batch + (k, n)).swapaxes(-1, -2)
 
 

@@ -1,4 +1,4 @@
-"""The LDL decomposition of symmetric matrices, and solving by it."""
+"""The LDL decomposition of symmetric and Hermitian matrices, and solving by it."""
 
 from collections import namedtuple
 
@@ -9,8 +9,8 @@ from tensorlib._core.base.shape import broadcast_shapes
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg import lapack
 from tensorlib.linalg.checks import (
-    DTYPES, NOT_SQUARE, definite, first, matrices, prepared_by, refusing, require_matrices,
-    require_no_failure, require_one_dtype, require_square, without_checks,
+    NOT_SQUARE, TAKEN, definite, first, matrices, refusing, require_matrices, require_no_failure,
+    require_one_dtype, require_square,
 )
 from tensorlib.linalg.inverses import tensors
 from tensorlib.ops.declare import composite, op
@@ -19,43 +19,53 @@ LDL = namedtuple("linalg_ldl_factor", "LD pivots")
 LDLEx = namedtuple("linalg_ldl_factor_ex", "LD pivots info")
 
 
-def eliminated(x):
+def eliminated(x, hermitian=False, check_errors=False):
     """The reference of `linalg_ldl_factor_ex` where nothing is exchanged."""
-    out = x.copy()
+    out = definite(x)
     for j in range(len(x)):
         column = out[j + 1:, j].copy()
         out[j + 1:, j] /= out[j, j]
-        out[j + 1:, j + 1:] -= np.tril(np.outer(column, out[j + 1:, j]))
+        row = out[j + 1:, j].conj() if hermitian else out[j + 1:, j]
+        out[j + 1:, j + 1:] -= np.tril(np.outer(column, row))
     return np.tril(out), np.arange(1, len(x) + 1, dtype=np.int32), np.int32(0)
 
 
+def hermitian_too(generate):
+    """The samples, and the first one again with `hermitian`."""
+    def with_both(rng):
+        cases = list(generate(rng))
+        yield from cases
+        yield cases[0][0], {"hermitian": True}
+    return with_both
+
+
 @op(out=True, outputs=("LD", "pivots", "info"), public=False, method=False, differentiable=False,
-    dtypes=DTYPES, tolerance="product", prepare=first(definite),
-    samples=refusing(matrices((2, 2), (1, 1))), checks_values=True,
-    errors=NOT_SQUARE,
-    reference=without_checks(prepared_by(definite, eliminated)), reads_values=True)
+    dtypes=TAKEN, tolerance="product", prepare=first(definite), complex=True,
+    samples=hermitian_too(refusing(matrices((2, 2), (1, 1)))), checks_values=True,
+    errors=NOT_SQUARE, reference=eliminated, reads_values=True)
 def linalg_ldl_factor_ex(A: Tensor, hermitian=False, check_errors=False):
     """The LDL decomposition of symmetric matrices, as a named tuple (LD, pivots, info).
 
-    LD and pivots are those of LAPACK's `sytrf` of the lower triangle; info is 0, or the place of a
-    block of D that is 0.
+    hermitian: of Hermitian matrices, which real ones are if they are symmetric.
+    LD and pivots are those of LAPACK's `sytrf`, or `hetrf`, of the lower triangle; info is 0, or
+    the place of a block of D that is 0.
 
     Shapes: (*, N, N) -> (*, N, N), (*, N), (*).
-    Raises: RuntimeError for other than square matrices and for dtypes other than float32 and
-    float64; LinAlgError for failures with `check_errors`; NotImplementedError where NumPy's library
-    has no LAPACK that is known.
+    Raises: RuntimeError for other than square matrices and for integers and half types;
+    LinAlgError for failures with `check_errors`; NotImplementedError where NumPy's library has no
+    LAPACK that is known.
     """
     require_square("linalg.ldl_factor", A)
-    ld, pivots, info = lapack.ldl_factor(A.numpy(force=True))
+    ld, pivots, info = lapack.ldl_factor(A.numpy(force=True), hermitian)
     if check_errors:
         require_no_failure("linalg.ldl_factor", info, "the diagonal block {} of D is zero")
     return LDLEx(*tensors(ld, pivots, info))
 
 
 @composite(out=True, outputs=("LD", "pivots"), public=False, method=False, differentiable=False,
-           dtypes=DTYPES, tolerance="product", prepare=first(definite), samples=matrices((2, 2)),
-           errors=NOT_SQUARE,
-           reference=lambda x: linalg_ldl_factor_ex.op.testing["reference"](x)[:2],
+           dtypes=TAKEN, tolerance="product", prepare=first(definite), complex=True,
+           samples=hermitian_too(matrices((2, 2))), errors=NOT_SQUARE,
+           reference=lambda x, hermitian=False: eliminated(x, hermitian)[:2],
            reads_values=True, checks_values=True)
 def linalg_ldl_factor(A: Tensor, *, hermitian=False):
     """The LDL decomposition of symmetric matrices, as a named tuple (LD, pivots).
@@ -68,25 +78,27 @@ def linalg_ldl_factor(A: Tensor, *, hermitian=False):
 def ldl_systems(rng):
     """A compact LDL decomposition without exchanges, and a right-hand side."""
     ld = definite(rng.uniform(-1, 1, (3, 3)))
-    yield (ld, np.array([1, 2, 3]), rng.uniform(-1, 1, (3, 2))), {}
+    for keywords in ({}, {"hermitian": True}):
+        yield (ld, np.array([1, 2, 3]), rng.uniform(-1, 1, (3, 2))), keywords
 
 
-def ldl_reference(ld, pivots, b):
+def ldl_reference(ld, pivots, b, hermitian=False):
     """The reference of `linalg_ldl_solve` where nothing was exchanged."""
-    lower = np.tril(ld, -1) + np.eye(ld.shape[-1])
-    return np.linalg.solve(lower @ np.diag(np.diag(ld)) @ lower.T, b)
+    lower, diagonal = np.tril(ld, -1) + np.eye(ld.shape[-1]), np.diag(ld)
+    upper = lower.T.conj() if hermitian else lower.T
+    return np.linalg.solve(lower * (diagonal.real if hermitian else diagonal) @ upper, b)
 
 
 @composite(out=True, tensors=("LD", "B"), public=False, method=False, differentiable=False,
-           dtypes=DTYPES,
+           dtypes=TAKEN, complex=True,
            tolerance="product", samples=ldl_systems, reference=ldl_reference,
            reads_values=True, checks_values=True)
 def linalg_ldl_solve(LD: Tensor, pivots, B: Tensor, *, hermitian=False):
     """The X of A @ X = B for the A that LD and pivots decompose: see `linalg.ldl_factor`.
 
     Shapes: (*, N, N), (*, N), (*, N, K) -> (*, N, K), with * broadcast.
-    Raises: RuntimeError for shapes that do not fit and for dtypes other than float32 and float64,
-    IndexError for pivots that are none.
+    Raises: RuntimeError for shapes that do not fit and for integers and half types, IndexError for
+    pivots that are none.
     """
     require_square("linalg.ldl_solve", LD, "LD")
     require_matrices("linalg.ldl_solve", B, "B")
@@ -100,11 +112,12 @@ def linalg_ldl_solve(LD: Tensor, pivots, B: Tensor, *, hermitian=False):
     batch = broadcast_shapes("linalg.ldl_solve", LD.shape[:-2], B.shape[:-2])
     given = (LD.expand(batch + (n, n)), pivots.expand(batch + (n,)),
              B.expand(batch + B.shape[-2:]))
-    return ldl_systems_solved(*given)
+    return ldl_systems_solved(*given, hermitian)
 
 
-@op(public=False, method=False, differentiable=False, dtypes=DTYPES, tolerance="product",
-    samples=ldl_systems, reference=ldl_reference, reads_values=True, checks_values=True)
-def ldl_systems_solved(LD: Tensor, pivots: Tensor, B: Tensor):
+@op(public=False, method=False, differentiable=False, dtypes=TAKEN, tolerance="product",
+    samples=ldl_systems, reference=ldl_reference, reads_values=True, checks_values=True,
+    complex=True)
+def ldl_systems_solved(LD: Tensor, pivots: Tensor, B: Tensor, hermitian=False):
     """X of A @ X = B for decompositions of one batch shape: see `linalg_ldl_solve`."""
-    return tensors(lapack.ldl_solve(*[x.numpy(force=True) for x in (LD, pivots, B)]))[0]
+    return tensors(lapack.ldl_solve(*[x.numpy(force=True) for x in (LD, pivots, B)], hermitian))[0]

@@ -8,7 +8,7 @@ from tensorlib._core.arrays.arrays import from_numpy
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg import lapack
 from tensorlib.linalg.checks import (
-    DTYPES, TAKEN, matrices, refused_matrices, require_matrices, require_one_dtype,
+    TAKEN, matrices, refused_matrices, require_matrices, require_one_dtype,
 )
 from tensorlib.linalg.factors import unit_lower
 from tensorlib.linalg.inverses import tensors
@@ -23,20 +23,20 @@ Reflections = namedtuple("geqrf", "a tau")
 def reflections(x):
     """The reference of `geqrf`."""
     flat = x.reshape((-1,) + x.shape[-2:])
-    found = [np.linalg.qr(matrix.astype(np.float64), "raw") for matrix in flat]
+    found = [np.linalg.qr(matrix.astype(np.result_type(x, np.float64)), "raw") for matrix in flat]
     h, tau = (np.array([pair[i] for pair in found]) for i in (0, 1))
     return (h.reshape(x.shape[:-2] + h.shape[1:]).swapaxes(-1, -2),
             tau.reshape(x.shape[:-2] + tau.shape[1:]))
 
 
-@op(out=True, outputs=("a", "tau"), differentiable=False, dtypes=DTYPES, tolerance="product",
-    samples=matrices((3, 3), (3, 2), (2, 3), (2, 2, 2)), errors=NO_MATRIX,
+@op(out=True, outputs=("a", "tau"), differentiable=False, dtypes=TAKEN, tolerance="product",
+    complex=True, samples=matrices((3, 3), (3, 2), (2, 3), (2, 2, 2)), errors=NO_MATRIX,
     reference=reflections, reads_values=True)
 def geqrf(input: Tensor):
     """R and the Householder vectors of a QR decomposition below it, as a named tuple (a, tau).
 
     Shapes: (*, M, N) -> (*, M, N), (*, K) with K = min(M, N).
-    Raises: RuntimeError for less than two dims and for dtypes other than float32 and float64.
+    Raises: RuntimeError for less than two dims and for integers and half types.
     """
     require_matrices("geqrf", input)
     columns, tau = lapack.geqrf(input.numpy(force=True))

@@ -60,7 +60,7 @@ FAMILIES = {
                    "multilabel_soft_margin_loss nll_loss nll_of_logits nll_of_logits_backward "
                    "norm_backward norm_weight_backward normalize one_hot put_places relu6 "
                    "scaled_dot_product_attention silu smooth_l1 smooth_l1_loss soft_margin_loss "
-                   "softplus softshrink softsign squared_error tanhshrink "
+                   "softplus softshrink softsign softsign_of_complex squared_error tanhshrink "
                    "triplet_margin_with_distance_loss"),
     "tensorlib.nn.functional.recurrent": Names(
         functions="gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell",
@@ -96,8 +96,9 @@ FAMILIES = {
                   "nan_to_num_ neg_ negative_ rad2deg_ reciprocal_ relu_ round_ rsqrt_ sigmoid_ "
                   "sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ trunc_ xlogy_ zero_"),
     "tensorlib.ops.names.legacy": Names(
+        both="resize_as_",
         functions="fill",
-        methods="apply_ map_"),
+        methods="apply_ map_ resize_"),
     "tensorlib.ops.names.queries": Names(
         both="get_device is_conj is_neg is_nonzero is_same_size is_signed",
         functions="result_type"),

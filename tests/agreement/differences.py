@@ -8,7 +8,7 @@ import re
 
 NO_COUNTERPART = {
     "max_pool2d_with_indices_backward",     # PyTorch's own function for its graph
-    "empty_strided", "new_empty_strided", "resize_", "resize_as_", "to_sparse",
+    "empty_strided", "new_empty_strided", "to_sparse",
 }
 
 ANY, FLOATS, INTEGERS = "", "float", "u?int"
@@ -46,7 +46,7 @@ FIXED = [
      "exp overflows in PyTorch's, and does not here"),
     (r"nn\.functional\.(margin_ranking_loss|triplet_margin_loss|pairwise_distance)$", "values",
      "uint8", "differences of unsigned integers are computed in float32, and do not wrap"),
-    (r"nn\.functional\.(triplet_margin_loss|pairwise_distance)$", "error", ANY, "bools"),
+    (r"nn\.functional\.(triplet_margin_loss|pairwise_distance)$", "error", "bool", "bools"),
     (r"nn\.functional\.fractional_max_pool3d$", "error", FLOATS, "no images, of no channels"),
     (r"nn\.functional\.multi_head_attention_forward$", "values", FLOATS,
      "dropout draws other numbers"),
@@ -67,12 +67,6 @@ FIXED = [
     (r"chalf$", "kind of error", ANY, "there is no complex dtype of half types"),
     (r"(linalg\.)?cholesky(_ex)?$", "gradient", "complex128",
      "the diagonal of a factor is real; PyTorch gives it a gradient that is not"),
-    (r"(corrcoef|geqrf|ldexp|logaddexp|logsumexp|logcumsumexp|sinc|"
-     r"linalg\.ldl_(factor(_ex)?|solve)|((log_)?softmax|nn\.functional\.softmin) \(with_dtype\)|"
-     r"nn\.functional\.(normalize|rms_norm|silu \(complex\)|softsign|tanhshrink|"
-     r"feature_alpha_dropout \(without_train\)))$",
-     "error: tensorlib raised", "complex",
-     "what is not written for complex numbers is refused by name"),
 ]
 
 

@@ -201,6 +201,67 @@ def test_exponentials_and_quotients_are_right_where_their_parts_overflow(dtype, 
     assert_close(tl.tensor(big).abs().numpy(), np.abs(big), rtol=4 * rtol, atol=0)
 
 
+def test_sums_of_exponentials_neither_overflow_nor_turn_to_nan():
+    for dtype in (tl.complex64, tl.complex128):
+        z = tl.tensor([1000 + 1j, 1000 + 1j, -1000 - 3j], dtype=dtype)
+        wanted = complex(1000 + np.log(2), 1)
+        for found in (z.logsumexp(0), z.logcumsumexp(0)[2], tl.logaddexp(z[0], z[1])):
+            assert found.dtype == dtype
+            assert_close(found.item(), wanted, rtol=1e-6, atol=0)
+        rows = tl.stack((z, z - 5j))
+        assert_close(rows.logsumexp(1, True)[:, 0], rows.logsumexp(-1))
+        assert_close(rows.T.logsumexp((0, 1)), rows.logsumexp(()), rtol=1e-6, atol=1e-6)
+        none = tl.full((2, 3), complex(-INF, 0), dtype=dtype)
+        none[0, 1] = 2 - 2j
+        assert tl.equal(none.logsumexp(1)[0], none[0, 1]) and none.logsumexp(1)[1].real == -INF
+        assert tl.equal(none.logcumsumexp(1)[0, 1:], none[0, 1:2].expand(2))
+        assert none[:, :0].logsumexp(1).real.tolist() == [-INF, -INF]
+        for bad in (complex(NAN, 0), complex(0, NAN)):
+            assert tl.logaddexp(tl.tensor(bad, dtype=dtype), z)[0].isnan()
+        assert z.logsumexp(0).shape == tl.tensor(1j).logsumexp(0).shape == ()
+    assert tl.tensor(2j).logsumexp(0).item() == pytest.approx(2j, abs=1e-6)
+
+
+def test_a_softmax_of_the_real_parts_is_asked_for_by_its_dtype():
+    z = leaf(2, 3)
+    with pytest.warns(np.exceptions.ComplexWarning, match="imaginary"):
+        for name in ("softmax", "log_softmax"):
+            found = getattr(z, name)(1, dtype=tl.float64)
+            assert_close(found, getattr(z.real, name)(1))
+            grad, = tl.autograd.grad((found * found).sum(), z)
+            real = z.detach().real.clone().requires_grad_()
+            out = getattr(real, name)(1)
+            assert_close(grad, tl.autograd.grad((out * out).sum(), real)[0].to(z.dtype))
+    with pytest.raises(NotImplementedError, match="softmax: not implemented for .*complex128"):
+        z.softmax(1)
+
+
+def test_powers_of_whole_numbers_are_exact_and_those_of_zero_are_zero():
+    for dtype in (tl.complex64, tl.complex128):
+        z = tl.tensor([1 + 2j, 1j, -3.0, complex(2, -0.0)], dtype=dtype)
+        assert (z ** 3).tolist() == [-11 - 2j, -1j, -27, 8] and (z ** 1).imag[3].signbit()
+        assert (z ** -2)[1:].tolist() == [-1, 1 / 9 if dtype == tl.complex128 else
+                                          complex(np.float32(1) / 9), 0.25]
+        zero = tl.zeros((), dtype=dtype)
+        assert (zero ** 0).item() == 1 and (zero ** (2 + 1j)).item() == 0
+        assert (zero ** -1).isinf() and (zero ** -0.5).isinf() and (zero ** 2j).isnan()
+        assert (z ** 0.5)[2].item() == pytest.approx(3 ** 0.5 * 1j, abs=1e-6)
+
+
+def test_scaling_by_powers_of_two_keeps_what_is_infinite():
+    z = tl.tensor([complex(INF, 1), complex(3, -INF)])
+    assert tl.ldexp(z, tl.tensor([2, -1])).tolist() == [complex(INF, 4), complex(1.5, -INF)]
+    assert_close(tl.ldexp(z.new_tensor(3j), 1j).item(), 3j * 2 ** 1j, rtol=1e-6, atol=0)
+
+
+def test_the_sine_over_its_argument_vanishes_at_whole_numbers():
+    for dtype in (tl.complex64, tl.complex128):
+        found = tl.sinc(tl.tensor([0, 1, -20, 20.5, 1j], dtype=dtype))
+        assert found[:3].tolist() == [1, 0, 0]
+        assert_close(found[3:].to(tl.complex128), tl.tensor(
+            [1 / (np.pi * 20.5), np.sinh(np.pi) / np.pi], dtype=tl.complex128), rtol=1e-6, atol=0)
+
+
 def test_a_product_with_the_conjugate_has_no_imaginary_part():
     for dtype in (tl.complex64, tl.complex128):
         z = tl.tensor(numbers(1000), dtype=dtype)
@@ -248,7 +309,8 @@ def test_random_numbers_are_complex_normal():
     ("maximum", lambda z: tl.maximum(z, z)), ("clamp", lambda z: z.clamp(0, 1)),
     ("remainder", lambda z: z % 2), ("floor_divide", lambda z: z // 2), ("sign", tl.sign),
     ("round", tl.round), ("softmax", lambda z: z.softmax(0)), ("relu", tl.relu),
-    ("argsort", lambda z: z.argsort()), ("logsumexp", lambda z: z.logsumexp(0)),
+    ("argsort", lambda z: z.argsort()), ("log_softmax", lambda z: z.log_softmax(0)),
+    ("dropout", lambda z: tl.nn.functional.dropout(z)),
     ("atan2", lambda z: tl.atan2(z, z)), ("erf", tl.erf), ("bitwise_and", lambda z: z & z),
 ])
 def test_what_needs_an_order_is_refused_by_name(name, call):
@@ -287,6 +349,10 @@ FUNCTIONS = {
     "positions": lambda z, w: z[[0, 1, 0]].sum(0) + w.gather(1, tl.tensor([[1], [0]])),
     "choices": lambda z, w: tl.where(z.detach().real > 0, z, w).reshape(-1)[1:] ** 2,
     "sigmoid": lambda z, w: z.sigmoid() * w,
+    "sums of exponentials": lambda z, w: z.logsumexp(0) + tl.logaddexp(z, w).logcumsumexp(1),
+    "layers": lambda z, w: tl.nn.functional.rms_norm(z, (2,), w[0]) + tl.nn.functional.normalize(
+        w) * tl.nn.functional.softsign(z) + tl.nn.functional.conv1d(z[None], w[None])[0],
+    "correlations": lambda z, w: tl.corrcoef(tl.cat((z, w), 1)) * (tl.ldexp(z, w) / 9).sinc(),
 }
 
 
@@ -327,6 +393,20 @@ def test_jacobians_of_complex_numbers_need_a_complex_derivative():
     for strategy in ("reverse-mode", "forward-mode"):
         with pytest.raises(RuntimeError, match="jacobian: expected all .* to be real"):
             tl.autograd.functional.jacobian(pairs, z, strategy=strategy)
+    derivative = tl.func.grad(lambda z: (z * z * z).sum(), holomorphic=True)
+    assert_close(derivative(z), 3 * z * z)
+    assert_close(tl.func.grad(lambda z: derivative(z)[0], holomorphic=True)(z)[0], 6 * z[0])
+    value, found = tl.func.value_and_grad(lambda z: z.exp().sum(), holomorphic=True)(z)
+    assert_close(value, z.exp().sum())
+    assert_close(found, z.exp())
+    assert_close(tl.func.elementwise_grad(tl.sin, holomorphic=True)(z), z.cos())
+    assert_close(tl.func.hessian(lambda z: (z ** 3).prod(), holomorphic=True)(z)[0, 1],
+                 9 * (z[0] * z[1]) ** 2 * z[2] ** 3)
+    for wrong in (real, lambda z: real(z).sum()):
+        with pytest.raises(RuntimeError, match="holomorphic=True takes functions|scalar"):
+            tl.func.grad(wrong, holomorphic=True)(z)
+    with pytest.raises(RuntimeError, match="grad: .*complex128; holomorphic=True gives"):
+        tl.func.grad(lambda z: z.sum())(z)
     gradients = tl.func.jacrev(real)(z)          # of real results they are the gradients
     assert_close(gradients.diagonal(), 2 * z, rtol=1e-12, atol=1e-12)
     x = tl.tensor([0.5, 2.0], dtype=tl.float64)

@@ -175,3 +175,17 @@ def test_the_minor_and_the_pivot_that_fail():
     assert [lapack.zero_pivot(np.array(x)) for x in (
         [[1.0, 2.0], [2.0, 1.0]], [[0.0]], [[1.0, 1.0], [1.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]],
         [[0.0, 1.0], [0.0, 1.0]])] == [0, 1, 2, 0, 1]
+
+
+@pytest.mark.parametrize("hermitian", [False, True])
+def test_ldl_of_complex_matrices_with_blocks_of_two(hermitian):
+    """A diagonal of zeros has no pivot of one number."""
+    a = tl.tensor(RNG.normal(size=(2, 5, 5)) + 1j * RNG.normal(size=(2, 5, 5)))
+    a = (a + (a.mH if hermitian else a.mT)) * (1 - np.eye(5))
+    b = tl.tensor(RNG.normal(size=(5, 3)) + 1j * RNG.normal(size=(5, 3)))
+    ld, pivots = linalg.ldl_factor(a, hermitian=hermitian)
+    assert (pivots < 0).any() and ld.dtype == tl.complex128
+    x = linalg.ldl_solve(ld, pivots, b, hermitian=hermitian)
+    assert_close(a @ x, b.expand(x.shape), rtol=1e-9, atol=1e-9)
+    lower = a.tril() + RNG.normal(size=(5, 5)) * np.triu(np.ones((5, 5)), 1)     # is not read
+    assert tl.equal(linalg.ldl_factor(lower, hermitian=hermitian)[0], ld)

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-ROW = re.compile(r"^\| `(\w+)` \| (float\d+) \| ([\d.]+) \| ([^|]+) \|$", re.MULTILINE)
+ROW = re.compile(r"^\| `(\w+)` \| ((?:float|complex)\d+) \| ([\d.]+) \| ([^|]+) \|$", re.MULTILINE)
 # How the cases of the benchmarks name operations that are no method called in them.
 SIGNS = {" + ": "add", " * ": "mul", " / ": "div", " @ ": "matmul"}
 

@@ -41,11 +41,15 @@ ctypedef void (*sytrs_fn)(const char* uplo, const int64_t* n, const int64_t* nrh
                           int64_t* info) noexcept nogil
 
 cdef enum:
-    FUNCTIONS = 6
+    FUNCTIONS = 8
     BLOCK = 64               # columns for which work space is given
 
 cdef enum Function:
-    GETRF, TRSM, GEQRF, ORGQR, SYTRF, SYTRS
+    GETRF, TRSM, GEQRF, ORGQR, SYTRF, SYTRS, HETRF, HETRS
+
+NAMES = ("getrf", "trsm", "geqrf", "orgqr", "sytrf", "sytrs", "hetrf", "hetrs")
+OF_REALS = {"hetrf": "sytrf", "hetrs": "sytrs"}      # which are Hermitian if they are symmetric
+OF_COMPLEX = {"orgqr": "ungqr"}
 
 # for float32, float64, complex64 and complex128; NULL where there is none
 cdef void* found[4][FUNCTIONS]
@@ -59,10 +63,9 @@ cdef int find_functions() except -1:
     library = dlopen(os.fsencode(path), RTLD_LAZY | RTLD_NOLOAD) if path else NULL
     if library == NULL:
         return 0
-    for i, name in enumerate(("getrf", "trsm", "geqrf", "orgqr", "sytrf", "sytrs")):
+    for i in range(FUNCTIONS):
         for kind, letter in enumerate("sdcz"):
-            if name == "orgqr" and kind > 1:
-                name = "ungqr"
+            name = (OF_COMPLEX if kind > 1 else OF_REALS).get(NAMES[i], NAMES[i])
             for full in (f"scipy_{letter}{name}_64_", f"{letter}{name}_64_"):
                 if found[kind][i] == NULL:
                     found[kind][i] = dlsym(library, full.encode())
@@ -185,9 +188,10 @@ def orgqr(cnp.ndarray a not None, cnp.ndarray tau not None):
                     &info)
 
 
-def sytrf(cnp.ndarray a not None):
-    """a := L and D of a = L @ D @ L.T, by columns; the pivots, and infos."""
-    cdef sytrf_fn run = <sytrf_fn>function(a, SYTRF)
+def sytrf(cnp.ndarray a not None, bint hermitian):
+    """a := L and D of a = L @ D @ L.T, or L.mH where it is hermitian, by columns; the pivots, and
+    infos."""
+    cdef sytrf_fn run = <sytrf_fn>function(a, HETRF if hermitian else SYTRF)
     cdef Py_ssize_t i, batch = a.shape[0]
     cdef int64_t n = a.shape[1], lwork = max(1, a.shape[1] * BLOCK)
     cdef cnp.ndarray pivots = integers(batch, n), info = integers(batch, 1)
@@ -216,9 +220,10 @@ cdef int check_pivots(const int64_t* pivots, Py_ssize_t n) except -1:
     return 0
 
 
-def sytrs(cnp.ndarray a not None, cnp.ndarray pivots not None, cnp.ndarray b not None):
+def sytrs(cnp.ndarray a not None, cnp.ndarray pivots not None, cnp.ndarray b not None,
+          bint hermitian):
     """b := x of a @ x = b, by columns, for what `sytrf` made of `a`."""
-    cdef sytrs_fn run = <sytrs_fn>function_of_both(a, b, SYTRS)
+    cdef sytrs_fn run = <sytrs_fn>function_of_both(a, b, HETRS if hermitian else SYTRS)
     cdef Py_ssize_t i, batch = a.shape[0], j
     cdef int64_t n = a.shape[1], k = b.shape[1], info = 0
     if (a.shape[2] != n or b.shape[2] != n or b.shape[0] != batch or pivots.ndim != 2

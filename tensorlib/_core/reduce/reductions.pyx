@@ -4,27 +4,23 @@ All of it is outside autograd. Half types are computed in float32. Integers are 
 multiplied in int64, as in PyTorch.
 """
 
-from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
 from tensorlib._core.base.dtypes cimport (
-    BOOL, FLOAT32, FLOAT_KIND, INT64, ITEMSIZE, KIND, UINT8, compute_dtype, default_float, dtype_id,
-    dtype_object,
+    BOOL, FLOAT_KIND, INT64, ITEMSIZE, KIND, UINT8, compute_dtype, dtype_id, dtype_object,
 )
 from tensorlib._core.base.shape cimport MAX_NDIM, parse_dims, parse_shape, settled, wrap_dim
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.base.work cimport run_alone
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.reduce.arrange cimport (
-    arrange, check_status, divide, expand_over, fold, fold_to, new_reduced, reduced_dims,
-    reducible, rows_of,
+    arrange, check_status, divide, expand_over, fold, fold_to, new_reduced, reduced_dims, reducible,
 )
-from tensorlib._core.reduce.by_cast cimport BLOCK
 from tensorlib._core.reduce.masks cimport count_nonzero as count_in
 from tensorlib._core.reduce.schedule cimport (
-    ALL, ANY, ARGMAX, ARGMIN, LOGSUMEXP, LOG_SOFTMAX, LOG_SOFTMAX_BACKWARD, MAX, MIN, PROD,
-    RELEASE_GIL, SOFTMAX, SOFTMAX_BACKWARD, SQUARES, SUM, index_run, reduced_in, rows_run, scan_run,
+    ALL, ANY, ARGMAX, ARGMIN, MAX, MIN, PROD, RELEASE_GIL, SQUARES, SUM, index_run, reduced_in,
+    scan_run,
 )
 from tensorlib._core.reduce.squares cimport finish_squares
 from tensorlib._core.reduce.unsigned cimport signed_order, restored
@@ -32,8 +28,8 @@ from tensorlib._core.tensor.tensor cimport (
     Tensor, new_like, new_tensor, requires_grad, same_shape,
 )
 from tensorlib._core.tiles.copies cimport cast, packed, zero
-from tensorlib._core.tiles.program cimport TileProgram
-from tensorlib._core.tiles.run cimport run_program
+
+from tensorlib._core.interpreters.recording import UnsupportedDtype
 
 
 # ---- which dims ----------------------------------------------------------------------------------
@@ -113,7 +109,7 @@ def prod(Tensor input, dim=None, bint keepdim=False, dtype=None):
 cdef int floating_result(str name, Tensor x, object dtype) except -1:
     cdef int result = inexact_result(name, x, dtype)
     if KIND[result] != FLOAT_KIND:
-        raise RuntimeError(f"{name}: not implemented for {dtype_object(result)}")
+        raise UnsupportedDtype(f"{name}: not implemented for {dtype_object(result)}")
     return result
 
 
@@ -358,120 +354,6 @@ def any(Tensor input, dim=None, bint keepdim=False):
 
 def all(Tensor input, dim=None, bint keepdim=False):
     return truth("all", ALL, input, dim, keepdim)
-
-
-# ---- softmax, log_softmax and logsumexp ----------------------------------------------------------
-
-def logsumexp(Tensor input, dim, bint keepdim=False):
-    cdef int dims[MAX_NDIM]
-    cdef Py_ssize_t sizes[3]
-    cdef int n = chosen_dims("logsumexp", dim, input, dims)
-    cdef int result = input.type if KIND[input.type] == FLOAT_KIND else default_float()
-    cdef Tensor x = cast(input, compute_dtype(result))
-    cdef Tensor source = rows_of(x, n, dims, sizes)
-    cdef Tensor out = new_reduced(x, n, dims, keepdim, x.type)
-    if out.numel_:
-        run_rows(LOGSUMEXP, source, None, out, sizes[0], sizes[1])
-    return cast(out, result)
-
-
-cdef int run_rows(int kind, Tensor x, Tensor g, Tensor out, Py_ssize_t rows,
-                  Py_ssize_t n) except -1:
-    """out := softmax or a kin of the rows of `x`; with `g` the gradient, `x` being the result."""
-    cdef const char* from_ = x.data_pointer
-    cdef const char* grad = NULL if g is None else g.data_pointer
-    cdef char* to = out.data_pointer
-    cdef int dtype = x.type, era
-    if x.numel_ < RELEASE_GIL:
-        rows_run(kind, dtype, grad, from_, to, rows, n)
-        return 0
-    era = work_begins()
-    with nogil:
-        rows_run(kind, dtype, grad, from_, to, rows, n)
-    return work_ends(era)
-
-
-cdef Tensor by_rows(str name, int kind, int back_kind, Tensor input, Tensor grad, object dim,
-                    int result):
-    """Softmax or log_softmax of `input`; with `grad` the gradient, `input` being the result."""
-    cdef int along, dtype = compute_dtype(result)
-    if grad is not None and (not same_shape(grad, input) or KIND[result] != FLOAT_KIND):
-        raise RuntimeError(
-            f"{name}_backward: expects a floating result and a gradient of its shape, got "
-            f"{dtype_object(result)} of {tuple(input.shape)} and {tuple(grad.shape)}")
-    cdef Tensor x, y
-    cdef Py_ssize_t n
-    dim = settled(dim)
-    along = wrap_dim(name, dim, input.ndim_)
-    if along < input.ndim_ - 1:
-        x = cast(input, dtype)
-        return cast(by_columns(kind, x, None if grad is None else cast(grad, dtype), along), result)
-    n = input.dims[along] if input.ndim_ else 1
-    if 0 < n <= BLOCK and input.type == result and (grad is None or grad.type == result):
-        dtype = result                       # half types are cast on the way
-    x = packed(cast(input, dtype))
-    y = new_like(x, dtype)
-    if y.numel_ and grad is None:
-        run_rows(kind, x, None, y, x.numel_ // n, n)
-    elif y.numel_:
-        run_rows(back_kind, x, packed(cast(grad, dtype)), y, x.numel_ // n, n)
-    return cast(y, result)
-
-
-# Along other dims than the last the steps run one after the other, each over the whole: copies with
-# the dims exchanged, to have rows, took more than twice as long for 1000 x 1000 float32, and
-# programs of two steps half as long again for 256 x 256.
-cdef TileProgram difference = TileProgram(2, [("sub", (0, 1))])
-cdef TileProgram product = TileProgram(2, [("mul", (0, 1))])
-cdef TileProgram quotient = TileProgram(2, [("div", (0, 1))])
-cdef TileProgram exponential = TileProgram(1, [("exp", (0,))])
-cdef TileProgram logarithm = TileProgram(1, [("log", (0,))])
-
-
-cdef Tensor by_columns(int kind, Tensor x, Tensor g, int dim):
-    """What `by_rows` gives, along a dim that is not the last."""
-    cdef Tensor y = new_like(x, x.type), exps, total
-    if y.numel_ == 0:
-        return y
-    if g is not None:
-        if kind == SOFTMAX:
-            total = fold(SUM, apply(product, y, g, x), 1, &dim, True, x.type)
-            return apply(product, y, apply(difference, y, g, total), x)
-        total = fold(SUM, g, 1, &dim, True, x.type)
-        apply(product, y, apply(exponential, y, x, None), total)
-        return apply(difference, y, g, y)
-    apply(difference, y, x, fold(MAX, x, 1, &dim, True, x.type))
-    exps = y if kind == SOFTMAX else new_like(x, x.type)
-    total = fold(SUM, apply(exponential, exps, y, None), 1, &dim, True, x.type)
-    if kind == SOFTMAX:
-        return apply(quotient, y, y, total)
-    return apply(difference, y, y, apply(logarithm, total, total, None))
-
-
-cdef Tensor apply(TileProgram program, Tensor out, Tensor a, Tensor b):
-    """out := program(a, b), or program(a)."""
-    cdef PyObject* inputs[2]
-    inputs[0], inputs[1] = <PyObject*>a, <PyObject*>b
-    run_program(program.at(out.type), inputs, out)
-    return out
-
-
-def softmax(Tensor input, dim, dtype=None):
-    return by_rows("softmax", SOFTMAX, SOFTMAX_BACKWARD, input, None, dim,
-                   floating_result("softmax", input, dtype))
-
-
-def log_softmax(Tensor input, dim, dtype=None):
-    return by_rows("log_softmax", LOG_SOFTMAX, LOG_SOFTMAX_BACKWARD, input, None, dim,
-                   floating_result("log_softmax", input, dtype))
-
-
-def softmax_backward(Tensor grad, Tensor result, dim):
-    return by_rows("softmax", SOFTMAX, SOFTMAX_BACKWARD, result, grad, dim, result.type)
-
-
-def log_softmax_backward(Tensor grad, Tensor result, dim):
-    return by_rows("log_softmax", LOG_SOFTMAX, LOG_SOFTMAX_BACKWARD, result, grad, dim, result.type)
 
 
 # ---- gradients -----------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from tensorlib._core.base.work cimport share
 from tensorlib._core.reduce.unsigned cimport signed_order
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, same_shape
 from tensorlib._core.tiles.copies cimport cast, packed
+from tensorlib._kernels.complex_math cimport log_of_two, pair
 
 cdef enum:
     WIDTH = 256
@@ -117,6 +118,18 @@ cdef void log_sums(const floating* x, floating* y, Py_ssize_t n, Py_ssize_t step
             y[j] = <floating>totals[j]
         x += step
         y += step
+
+
+cdef void complex_log_sums(const complex_number* x, complex_number* y, Py_ssize_t n,
+                           Py_ssize_t step, Py_ssize_t width) noexcept nogil:
+    """As `log_sums`, of complex numbers, a column after the other"""
+    cdef complex128_t total
+    cdef Py_ssize_t i, j
+    for j in range(width):
+        total = pair(-INFINITY, 0)
+        for i in range(n):
+            total = log_of_two(pair(x[i * step + j].real, x[i * step + j].imag), total)
+            y[i * step + j].real, y[i * step + j].imag = total.real, total.imag
 
 
 cdef void recur(const floating* x, const floating* factors, floating* y, Py_ssize_t n,
@@ -231,6 +244,14 @@ cdef void all_log_sums(const floating* x, floating* y, const Sizes* size, Py_ssi
         log_sums(x + at, y + at, size.n, size.inner, width)
 
 
+cdef void all_complex_log_sums(const complex_number* x, complex_number* y, const Sizes* size,
+                               Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Py_ssize_t block, width = 0, at
+    for block in range(begin, end):
+        at = place_of_block(size, block, &width)
+        complex_log_sums(x + at, y + at, size.n, size.inner, width)
+
+
 cdef void recur_all(const floating* x, const floating* factors, floating* y, const Sizes* size,
                     bint backwards, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Py_ssize_t block, width = 0, at
@@ -306,6 +327,10 @@ cdef void run_log_sums(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept
     cdef Scan* of = <Scan*>context
     if of.dtype == FLOAT32:
         all_log_sums(<const float*>of.x, <float*>of.y, &of.size, begin, end)
+    elif of.dtype == COMPLEX64:
+        all_complex_log_sums(<const complex64_t*>of.x, <complex64_t*>of.y, &of.size, begin, end)
+    elif of.dtype == COMPLEX128:
+        all_complex_log_sums(<const complex128_t*>of.x, <complex128_t*>of.y, &of.size, begin, end)
     else:
         all_log_sums(<const double*>of.x, <double*>of.y, &of.size, begin, end)
 
@@ -366,12 +391,12 @@ def cumprod(Tensor input, dim):
 
 
 def logcumsumexp(Tensor input, dim):
-    """The logarithms of running sums of exponentials along `dim`, of a floating tensor."""
+    """The logarithms of running sums of exponentials along `dim`, of floats or complex numbers."""
     cdef int along = place_of("logcumsumexp", dim, input)
     cdef int dtype = compute_dtype(input.type)
     cdef Sizes size = sizes_along(input, along)
     cdef Tensor x = packed(cast(input, dtype)), out = new_tensor(dtype, input.ndim_, input.dims)
-    if dtype != FLOAT32 and dtype != FLOAT64:
+    if KIND[dtype] < FLOAT_KIND:
         raise RuntimeError(f"logcumsumexp: takes floating-point dtypes, got {input.dtype}")
     if out.numel_:
         scan(run_log_sums, dtype, size, x, None, out, False)

@@ -15,7 +15,7 @@ from tensorlib.nn.functional.samples import signed
 from tensorlib.ops.declare import FUNCTIONS, composite, elementwise, op
 from tensorlib.ops.pointwise.unary import erf as _erf
 from tensorlib.ops.pointwise.unary import relu as _relu
-from tensorlib.ops.samples import given, reals, refusals
+from tensorlib.ops.samples import given, in_complex, reals, refusals
 from tensorlib.ops.reduce.softmax import log_softmax as _log_softmax
 from tensorlib.ops.reduce.softmax import softmax as _softmax
 
@@ -113,7 +113,7 @@ INPLACE = {}            # the in-place forms, by name
 
 
 @activation(reference=lambda x: x * logistic(x), samples=reals(-4, 4), edges=EDGES,
-            convert=in_place("silu"))
+            convert=in_place("silu"), complex=True)
 def silu(input):
     """x / (1 + exp(-x)) for each element.
 
@@ -203,8 +203,25 @@ def hardsigmoid_deriv(g, input):
     return (g * (1 / 6)).where((input > -3).logical_and(input < 3), 0)
 
 
-@activation(reference=lambda x: x / (1 + np.abs(x)), samples=signed(0.1, 3), edges=ALL,
-            takes="integer floating", to_float=True)
+def over_size(x):
+    """The reference of `softsign`."""
+    return x / (1 + np.abs(x))
+
+
+@composite(public=False, method=False, out=True, complex=True, dtypes=("complex64", "complex128"),
+           reference=over_size, samples=in_complex(reals(0.1, 3)))
+def softsign_of_complex(input: Tensor):
+    """x / (1 + |x|) by operations of their own, as it has no complex derivative: see `softsign`."""
+    return input / (input.abs() + 1)
+
+
+def by_kind(input: Tensor):
+    """The `convert` of `softsign`."""
+    return [softsign_of_complex, input] if input.is_complex() else (input,)
+
+
+@activation(reference=over_size, samples=signed(0.1, 3), edges=ALL,
+            takes="integer floating", to_float=True, convert=by_kind)
 def softsign(input):
     """x / (1 + |x|) for each element."""
 
@@ -216,7 +233,7 @@ def softsign_deriv(input):
 
 
 @activation(reference=lambda x: x - np.tanh(x), samples=reals(-3, 3), edges=ALL,
-            takes="integer floating", to_float=True)
+            takes="integer floating", to_float=True, complex=True)
 def tanhshrink(input):
     """x - tanh(x) for each element."""
 

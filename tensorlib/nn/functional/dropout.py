@@ -29,9 +29,11 @@ BAD_CHANCES = refusals((ValueError, (2,), 1.5), (ValueError, (2,), -0.1))
 CASES = given(((3, 4), 0.5), ((5,), 0.0), ((5,), 1.0), ((5,), 0.5, False), ((0, 2), 0.3))
 
 
-def check(name, input, p):
-    """Raises ValueError for what is no probability, RuntimeError for integers."""
-    require_floating(name, input)
+def check(name, input, p, training):
+    """Raises ValueError for what is no probability, RuntimeError for integers, and for complex
+    numbers in training."""
+    if training or not input.is_complex():
+        require_floating(name, input)
     if not 0 <= p <= 1:
         raise ValueError(f"{name}: dropout probability has to be between 0 and 1, but got {p}")
 
@@ -60,7 +62,7 @@ def dropout(input: Tensor, p=0.5, training=True, inplace=False):
     Source: Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from Overfitting",
     JMLR 15, 2014.
     """
-    check("dropout", input, p)
+    check("dropout", input, p, training)
     if not training or p == 0:
         return input
     return finished(input, scaled(input, kept(input, p), p), inplace)
@@ -68,7 +70,7 @@ def dropout(input: Tensor, p=0.5, training=True, inplace=False):
 
 def of_channels(name, input, p, training, inplace, batched):
     """Dropout of whole channels: dim 1 in a batch, else dim 0."""
-    check(name, input, p)
+    check(name, input, p, training)
     if not training or p == 0:
         return input
     lead = 2 if batched else 1
@@ -90,7 +92,7 @@ def dropout1d(input: Tensor, p=0.5, training=True, inplace=False):
 
     Shapes: (B, C, L) or (C, L). Raises: RuntimeError for other dims, ValueError.
     """
-    check("dropout1d", input, p)
+    check("dropout1d", input, p, training)
     if input.ndim not in (2, 3):
         raise RuntimeError(f"dropout1d: expected 2-D or 3-D input, got {input.ndim} dims")
     return of_channels("dropout1d", input, p, training, inplace, input.ndim == 3)
@@ -144,7 +146,7 @@ def alpha_dropout(input: Tensor, p=0.5, training=False, inplace=False):
     Raises: ValueError for what is no probability.
     Source: Klambauer et al., "Self-Normalizing Neural Networks", NIPS 2017.
     """
-    check("alpha_dropout", input, p)
+    check("alpha_dropout", input, p, training)
     if not training or p == 0:
         return input
     return finished(input, with_mean_and_variance(input, kept(input, p), p), inplace)
@@ -157,7 +159,7 @@ def feature_alpha_dropout(input: Tensor, p=0.5, training=False, inplace=False):
 
     Shapes: (B, C, *). Raises: ValueError for what is no probability, RuntimeError.
     """
-    check("feature_alpha_dropout", input, p)
+    check("feature_alpha_dropout", input, p, training)
     if not training or p == 0:
         return input
     if input.ndim < 2:

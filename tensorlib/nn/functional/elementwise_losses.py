@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 
 from tensorlib import full_like, get_default_dtype
+from tensorlib._core.base.dtypes import has_gradients
 from tensorlib._core.base.shape import broadcast_shapes
 from tensorlib._core.create.creation import plain_number
 from tensorlib._core.tensor.tensor import Tensor
@@ -70,7 +71,7 @@ def require_floating(name, input):
 
 def in_floats(*tensors):
     """The tensors, of which those of integers have the default floating dtype."""
-    return [x if x.is_floating_point() else x.to(get_default_dtype()) for x in tensors]
+    return [x if has_gradients(x.dtype) else x.to(get_default_dtype()) for x in tensors]
 
 
 def in_numpy(losses):

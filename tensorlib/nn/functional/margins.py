@@ -13,15 +13,15 @@ from tensorlib.nn.functional.checks import check_optional
 from tensorlib.nn.functional.likelihoods import are_classes
 from tensorlib.ops.arguments import refuse_bools, refuse_complex
 from tensorlib.ops.declare import composite
+from tensorlib.ops.pointwise.combined import no_integers
 from tensorlib.ops.samples import given, given_pairs, refusals
 from tensorlib.ops.value_checks import value_check
 
 def numbers_in_floats(name, *tensors):
-    """The tensors in floating dtypes, in which no difference wraps. Raises: RuntimeError for bools,
-    which have none, and for complex numbers."""
+    """The tensors in floating dtypes, in which no difference wraps; complex ones as they are.
+    Raises: RuntimeError for bools, which have none."""
     for x in tensors:
         refuse_bools(name, x, RuntimeError)
-    refuse_complex(name, *tensors)
     return in_floats(*tensors)
 
 
@@ -71,7 +71,7 @@ def between_pairs(a, b, p=2.0, eps=1e-6, keepdim=False):
 @distance_function(public=True, takes="integer floating", reference=between_pairs,
                    samples=given_pairs(((2, 3), (2, 3)), ((3,), (2, 3), 1.0),
                                        ((2, 3), (2, 3), 3.0, 1e-3, True)),
-                   errors=refusals((RuntimeError, (2, 3), np.ones((2, 4)))))
+                   errors=refusals((RuntimeError, (2, 3), np.ones((2, 4)))), complex=True)
 def pairwise_distance(x1: Tensor, x2: Tensor, p=2.0, eps=1e-6, keepdim=False):
     """The norms |x1 - x2 + eps| of type `p` along the last dim.
 
@@ -85,13 +85,13 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p=2.0, eps=1e-6, keepdim=False):
 @distance_function(reference=lambda x, p=2.0, dim=1, eps=1e-12: x / np.maximum(
                        (np.abs(x) ** p).sum(dim, keepdims=True) ** (1 / p), eps),
                    samples=given(((2, 3),), ((3,), 1.0, 0), ((2, 3), 3.0, 0)),
-                   errors=refusals((IndexError, (3,))))
+                   errors=refusals((IndexError, (3,))), complex=True)
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out=None):
     """The vectors along a dim over their norms of type `p`, which are at least `eps`.
 
     Shapes: the input's. Raises: IndexError, RuntimeError for integers.
     """
-    require_floating("normalize", input)
+    no_integers("normalize", input)
     check_optional("normalize", out=out)
     norms = input.norm(p, dim, keepdim=True).clamp(min=eps)
     result = input / norms.expand(input.shape)
@@ -144,6 +144,7 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin=0
         raise RuntimeError("margin_ranking_loss: all input tensors should have the same number of "
                            f"dims, got shapes {tuple(input1.shape)}, {tuple(input2.shape)} and "
                            f"{tuple(target.shape)}")
+    refuse_complex("margin_ranking_loss", input1, input2)
     input1, input2 = numbers_in_floats("margin_ranking_loss", input1, input2)
     losses = (-target * (input1 - input2) + margin).relu()
     return named("margin_ranking_loss", losses, locals())
@@ -187,7 +188,8 @@ def triplet(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-6, swap=False)
     return np.maximum(between_pairs(anchor, positive, p, eps) - far + margin, 0)
 
 
-@loss(public=True, takes="integer floating", samples=three_points, reference=in_numpy(triplet),
+@loss(public=True, takes="integer floating", complex=True, samples=three_points,
+      reference=in_numpy(triplet),
       errors=refusals((RuntimeError, (2, 3), np.ones(3), np.ones((2, 3)))))
 def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin=1.0, p=2,
                         eps=1e-6, swap=False, size_average=None, reduce=None, reduction="mean"):
@@ -217,7 +219,7 @@ def of_triplets(anchor, positive, negative, margin, swap, distance):
     return (distance(anchor, positive) - far + margin).relu()
 
 
-@loss(samples=three_points, reference=in_numpy(triplet))
+@loss(samples=three_points, reference=in_numpy(triplet), complex=True)
 def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative: Tensor, *,
                                       distance_function=None, margin=1.0, swap=False,
                                       reduction="mean"):

@@ -295,18 +295,22 @@ def rms_reference(x, shape, weight=None, eps=None):
 @composite(tensors=("input", "weight"), method=False, takes="floating", tolerance="reduction",
            reference=rms_reference, errors=BAD_ROWS,
            samples=with_options(((2, 3), (3,), ((3,),), {"eps": 0.1}),
-                                ((2, 2, 3), (2, 3), ((2, 3),), {"eps": 1e-5})), rounds_once=False)
+                                ((2, 2, 3), (2, 3), ((2, 3),), {"eps": 1e-5})), rounds_once=False,
+           complex=True)
 def rms_norm(input: Tensor, normalized_shape, weight=None, eps=None):
     """Each row over its root mean square, times `weight`.
 
     eps: by default the distance from 1 to the next number of the dtype that is computed in.
+    Of complex numbers the mean is that of their squares, not of their absolute values.
     Shapes: (*, *normalized_shape) -> the same; weight (*normalized_shape).
     Raises: RuntimeError for an input or a weight of another shape and for integers, TypeError.
     Source: Zhang and Sennrich, "Root Mean Square Layer Normalization", NeurIPS 2019.
     """
     weight, bias = rows_of("rms_norm", input, normalized_shape, weight, None)
     if eps is None:
-        eps = 2.0 ** -52 if input.dtype.name == "float64" else 2.0 ** -23
+        eps = 2.0 ** -52 if input.dtype.name in ("float64", "complex128") else 2.0 ** -23
+    if input.is_complex():
+        return normalised(input, weight.ndim, float(eps), False, False)[0] * weight
     return affine_norm(input, weight, bias, float(eps), False, False)
 
 

@@ -277,10 +277,20 @@ def hypot_deriv_other(other, out):
     return other / out.where(out != 0, 1.0)
 
 
-@elementwise(reference=np.logaddexp, samples=pairs(), edges=EDGES, to_float=True)
+def log_of_two(x, y):
+    """The reference of `logaddexp`."""
+    if not np.iscomplexobj(x):
+        return np.logaddexp(x, y)
+    low, high = (np.where(x.real > y.real, *pair) for pair in ((y, x), (x, y)))
+    return high + np.log1p(np.exp(low - high))
+
+
+@elementwise(reference=log_of_two, ufuncs=[np.logaddexp], samples=pairs(), edges=EDGES,
+             to_float=True, complex=True)
 def logaddexp(input, other):
     """log(exp(input) + exp(other)) without overflow between, with broadcasting.
 
+    Of complex numbers the imaginary part is near that of the one with the larger real part.
     Gradient: half to each of two equal infinities.
     """
 

@@ -63,7 +63,7 @@ def atanh_deriv(input):
 
 
 @elementwise(reference=np.sinc, samples=reals(0.1, 3), edges=(0.0, -0.0, 1.0, -2.5, 1e-9, nan),
-             to_float=True, signed_zeros=False)
+             to_float=True, signed_zeros=False, complex=True)
 def sinc(input):
     """sin(pi * input) / (pi * input) for each element, 1 at 0.
 
@@ -209,7 +209,7 @@ def frexp(input):
 # ---- powers of two and others --------------------------------------------------------------------
 
 @elementwise(reference=lambda x, y: x * np.exp2(y * 1.0), samples=pairs(), edges=EDGES,
-             to_float=True)
+             to_float=True, complex=True)
 def ldexp(input, other):
     """input * 2**other, with broadcasting."""
 

@@ -5,6 +5,7 @@ from collections import namedtuple
 import numpy as np
 
 from tensorlib._core.apply.elementwise import UnsupportedDtype
+from tensorlib._core.base.dtypes import has_gradients
 from tensorlib._core.reduce import scans
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import composite, op
@@ -169,18 +170,19 @@ def cummin(input: Tensor, dim):
 # ---- sums of exponentials ------------------------------------------------------------------------
 
 @op(out=True, takes="floating", tolerance="reduction", samples=given(*ALONG),
-    reference=at_least_a_dim(lambda x, dim: np.logaddexp.accumulate(x, axis=dim)),
-    errors=NO_SUCH_DIM)
+    reference=at_least_a_dim(lambda x, dim: np.log(np.cumsum(np.exp(x), axis=dim))),
+    errors=NO_SUCH_DIM, complex=True)
 def logcumsumexp(input: Tensor, dim):
     """The logarithm of the sum of the exponentials of each element and those before it.
 
+    Of complex numbers it is made step by step, as by `logaddexp`.
     Shapes: the input's. Raises: UnsupportedDtype for integers, IndexError for a dim that is not
     there.
 
     >>> tensorlib.tensor([0., 0., 0.]).logcumsumexp(0).exp()
     tensor([1., 2., 3.])
     """
-    if not input.dtype.is_floating_point:
+    if not has_gradients(input.dtype):
         raise UnsupportedDtype(f"logcumsumexp: not implemented for {input.dtype}")
     return scans.logcumsumexp(input, dim)
 
@@ -188,13 +190,14 @@ def logcumsumexp(input: Tensor, dim):
 def weighted(x, weights, out, dim, reverse):
     """Sums of the weights by exp(x - out), of those before or, with `reverse`, after an element.
 
-    Computed from logarithms, with those of positive and of negative weights apart, as neither
+    Computed from logarithms, with those of positive and of negative real weights apart, as neither
     exp(x) nor exp(-out) need have a place among floating-point numbers.
     """
     inf = float("inf")
     parts = []
-    for sign in (1, -1):
-        there = (weights * sign > 0).logical_and(out != -inf)
+    for sign in (1,) if weights.is_complex() else (1, -1):
+        taken = weights != 0 if weights.is_complex() else weights * sign > 0
+        there = taken.logical_and(out != -inf)
         logs = (weights * sign).where(there, 1).log()
         if reverse:
             sums = (logs - out.where(there, 0)).where(there, -inf)
@@ -202,7 +205,7 @@ def weighted(x, weights, out, dim, reverse):
         else:
             sums = (logs + x).where(there, -inf).logcumsumexp(dim)
             parts.append((sums - out).where(out != -inf, -inf).exp())
-    return parts[0] - parts[1]
+    return parts[0] - parts[1] if len(parts) > 1 else parts[0]
 
 
 @logcumsumexp.vjp("input")

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tensorlib._core.reduce import reductions
+from tensorlib._core.reduce import exponentials
 from tensorlib._core.reduce.reductions import expand_reduced
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import op
@@ -10,12 +10,14 @@ from tensorlib.ops.samples import given, given_pairs
 
 inf = float("inf")
 
+# Complex numbers are taken with the `dtype` that their real parts are to have.
+FLOATS = ("float16", "bfloat16", "float32", "float64")
 ROWS = given(((5,), 0), ((3, 4), 1), ((3, 4), 0), ((2, 3, 4), -2), ((), 0), ((0, 3), 0))
 
 
 def log_of_sums(x, dim, keepdim=False):
     """The reference of `logsumexp`."""
-    return np.log(np.sum(np.exp(x, dtype=float), axis=dim, keepdims=keepdim))
+    return np.log(np.sum(np.exp(x * 1.0), axis=dim, keepdims=keepdim))
 
 
 def summed(x, dim):
@@ -28,10 +30,13 @@ def normalised(x, dim):
     return np.exp(x) / summed(np.exp(x), dim)
 
 
-@op(kernel=reductions.logsumexp, out=True, reference=log_of_sums, tolerance="reduction",
-    samples=given(((5,), 0), ((3, 4), 1, True), ((3, 4), 0), ((2, 3, 4), (0, 2)), ((0, 3), 0)))
+@op(kernel=exponentials.logsumexp, out=True, reference=log_of_sums, tolerance="reduction",
+    samples=given(((5,), 0), ((3, 4), 1, True), ((3, 4), 0), ((2, 3, 4), (0, 2)), ((0, 3), 0)),
+    complex=True)
 def logsumexp(input: Tensor, dim, keepdim=False):
     """log(sum(exp(input))) over `dim` (an int or several), without overflow; -inf for none.
+
+    Of complex numbers the largest real part is taken from all before, and added after.
 
     Shapes: (*, N, *) -> (*, *), with `keepdim` (*, 1, *).
 
@@ -64,8 +69,8 @@ def logsumexp_jvp(d_input, input, out, dim, keepdim):
     return (d_input * weights(input, out, dim, keepdim)).sum(dim, keepdim)
 
 
-@op(kernel=reductions.softmax, out=True, reference=normalised, samples=ROWS, takes="floating",
-    tolerance="reduction")
+@op(kernel=exponentials.softmax, out=True, reference=normalised, samples=ROWS, takes="floating",
+    tolerance="reduction", dtypes=FLOATS, complex=True)
 def softmax(input: Tensor, dim, dtype=None):
     """exp(input) / sum(exp(input)) along one dim, without overflow.
 
@@ -73,8 +78,8 @@ def softmax(input: Tensor, dim, dtype=None):
 
     Shapes: the input's.
 
-    Raises: RuntimeError for integers (give a floating `dtype`), IndexError for a dim that is not
-    there.
+    Raises: RuntimeError for integers and complex numbers (give a floating `dtype`), IndexError for
+    a dim that is not there.
 
     Source: as `logsumexp`.
 
@@ -83,16 +88,16 @@ def softmax(input: Tensor, dim, dtype=None):
     """
 
 
-@op(kernel=reductions.log_softmax, out=True,
+@op(kernel=exponentials.log_softmax, out=True,
     reference=lambda x, dim: np.log(normalised(x, dim)), samples=ROWS, takes="floating",
-    tolerance="reduction")
+    tolerance="reduction", dtypes=FLOATS, complex=True)
 def log_softmax(input: Tensor, dim, dtype=None):
     """The logarithm of `softmax`, exact where that is small.
 
     Shapes: the input's.
 
-    Raises: RuntimeError for integers (give a floating `dtype`), IndexError for a dim that is not
-    there.
+    Raises: RuntimeError for integers and complex numbers (give a floating `dtype`), IndexError for
+    a dim that is not there.
 
     Source: as `logsumexp`.
 
@@ -105,13 +110,13 @@ PAIRS_OF_ROWS = given_pairs(((5,), (5,), 0), ((3, 4), (3, 4), 1), ((2, 3, 4), (2
                             ((), (), 0), ((0, 3), (0, 3), 0))
 
 
-@op(public=False, method=False, kernel=reductions.softmax_backward, takes="floating",
+@op(public=False, method=False, kernel=exponentials.softmax_backward, takes="floating",
     reference=lambda g, y, dim: (g - summed(g * y, dim)) * y, samples=PAIRS_OF_ROWS)
 def softmax_backward(grad: Tensor, result: Tensor, dim):
     """(grad - sum(grad * result)) * result: the gradient of `softmax`, in one pass."""
 
 
-@op(public=False, method=False, kernel=reductions.log_softmax_backward, takes="floating",
+@op(public=False, method=False, kernel=exponentials.log_softmax_backward, takes="floating",
     reference=lambda g, y, dim: g - np.exp(y) * summed(g, dim), samples=PAIRS_OF_ROWS)
 def log_softmax_backward(grad: Tensor, result: Tensor, dim):
     """grad - exp(result) * sum(grad): the gradient of `log_softmax`, in one pass."""

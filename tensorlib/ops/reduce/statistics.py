@@ -12,7 +12,7 @@ from tensorlib._core.create.creation import plain_number
 from tensorlib._core.reduce import counts
 from tensorlib._core.reduce.search import insertion_places
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.ops.arguments import integer, refuse_complex
+from tensorlib.ops.arguments import integer
 from tensorlib.ops.declare import composite
 from tensorlib.ops.late import declared
 from tensorlib.ops.products.matmul import matmul
@@ -246,21 +246,25 @@ def check_weights(name, factors, n):
 
 @composite(takes="integer floating", tolerance="reduction", reference=np.corrcoef,
            samples=given(((2, 4),), ((3, 3),), ((4,),)),
-           errors=refusals((RuntimeError, (2, 2, 2))))
+           errors=refusals((RuntimeError, (2, 2, 2))), complex=True)
 def corrcoef(input):
     """The correlation of the rows: their covariances divided by the deviations of both.
+
+    Rounding takes no real nor imaginary part out of [-1, 1].
 
     Shapes: (M, N) -> (M, M); (1, N) or (N,) -> ().
     Raises: RuntimeError for more than two dims.
     """
     if input.ndim > 2:
         raise RuntimeError(f"corrcoef: expected at most 2 dims, got {input.ndim}")
-    refuse_complex("corrcoef", input)
     together = cov(input)
     if together.ndim == 0:
         return together / together
-    scale = together.diagonal().sqrt()
-    return (together / scale.unsqueeze(-1) / scale).clamp(-1, 1)
+    scale = together.real.diagonal().sqrt()
+    found = together / scale.unsqueeze(-1) / scale
+    if found.is_complex():
+        return FUNCTIONS["complex"](found.real.clamp(-1, 1), found.imag.clamp(-1, 1))
+    return found.clamp(-1, 1)
 
 
 declared(__name__)
