@@ -99,18 +99,22 @@ cdef void number_runs(const Runs* of) noexcept nogil:
     cdef const int64_t* order = of.order
     cdef int64_t* inverse = of.inverse
     cdef int64_t* lengths = of.lengths
-    cdef Py_ssize_t i, first = 0, k = -1
+    cdef Py_ssize_t i, k = 0
     for i in range(of.rows if inverse != NULL and order == NULL else 0):
         k += begins[i]
-        inverse[i] = k
+        inverse[i] = k - 1
     for i in range(of.rows if inverse != NULL and order != NULL else 0):
         k += begins[i]
-        inverse[order[i]] = k
-    k = -1
-    for i in range(of.rows if lengths != NULL else 0):
+        inverse[order[i]] = k - 1
+    if lengths == NULL:
+        return
+    k = 0
+    for i in range(of.rows):                 # where they begin, as in `take`
+        lengths[k] = i
         k += begins[i]
-        first = i if begins[i] else first
-        lengths[k] = i + 1 - first
+    lengths[k] = of.rows
+    for i in range(k):
+        lengths[i] = lengths[i + 1] - lengths[i]
 
 
 cdef void find_runs(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
@@ -138,7 +142,7 @@ def runs_of_slices(Tensor input, bint inverse, bint lengths, Tensor order=None):
     cdef Tensor x = nonzero_mask(input) if input.type == BOOL else packed(input), wide = x
     cdef Tensor begins, values, run = None, length = None
     cdef Py_ssize_t dims[MAX_NDIM]
-    cdef Py_ssize_t count = 0
+    cdef Py_ssize_t count = 0, room, one = 1
     cdef int d
     cdef Runs job
     if x.type == FLOAT16 or x.type == BFLOAT16:
@@ -165,8 +169,10 @@ def runs_of_slices(Tensor input, bint inverse, bint lengths, Tensor order=None):
         run = new_tensor(INT64, 1, &job.rows)
         job.inverse = <int64_t*>run.data_pointer
     if lengths:
-        length = new_tensor(INT64, 1, &count)
+        room = count + 1
+        length = new_tensor(INT64, 1, &room)
         job.lengths = <int64_t*>length.data_pointer
+        length = new_view(length, 1, &count, &one, length.data_pointer)
     run_once(find_runs, &job, job.values, False)
     return new_view(values, x.ndim_, dims, values.steps, values.data_pointer), run, length
 
