@@ -4,8 +4,6 @@ Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.p
 gradient coming in. The numbers that shape an activation are operands, so that they broadcast.
 """
 
-from libc.string cimport memmove
-
 from tensorlib._kernels.logistic cimport log_of_one_and_exp, logistic
 from tensorlib._kernels.products cimport strong_product
 from tensorlib._kernels.rows cimport exp_below
@@ -205,17 +203,26 @@ cdef void leaky_relu_backward_run(const floating* g, const floating* x, const fl
         y[i] = strong_product(g[i], slope[i] if x[i] <= 0 else one)
 
 
+cdef inline bint copies_positive(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := x; whether that is all"""
+    cdef Py_ssize_t i
+    cdef int others = 0
+    for i in range(n):
+        others |= not x[i] > 0
+        y[i] = x[i]
+    return others == 0
+
+
 cdef void elu_run(const floating* x, const floating* alpha, floating* y,
                   Py_ssize_t n) noexcept nogil:
     """y := x where x > 0, else alpha * expm1(x)"""
     cdef Py_ssize_t i, start, stop
     for start in range(0, n, 256):
         stop = min(start + 256, n)
-        if all_positive(x + start, stop - start):
-            memmove(y + start, x + start, (stop - start) * sizeof(floating))
-        else:
-            for i in range(start, stop):
-                y[i] = x[i] if x[i] > 0 else alpha[i] * expm1(x[i])
+        if copies_positive(x + start, y + start, stop - start):
+            continue
+        for i in range(start, stop):
+            y[i] = y[i] if y[i] > 0 else alpha[i] * expm1(y[i])
 
 
 cdef void celu_run(const floating* x, const floating* alpha, floating* y,
@@ -224,11 +231,10 @@ cdef void celu_run(const floating* x, const floating* alpha, floating* y,
     cdef Py_ssize_t i, start, stop
     for start in range(0, n, 256):
         stop = min(start + 256, n)
-        if all_positive(x + start, stop - start):
-            memmove(y + start, x + start, (stop - start) * sizeof(floating))
-        else:
-            for i in range(start, stop):
-                y[i] = x[i] if x[i] > 0 else alpha[i] * expm1(x[i] / alpha[i])
+        if copies_positive(x + start, y + start, stop - start):
+            continue
+        for i in range(start, stop):
+            y[i] = y[i] if y[i] > 0 else alpha[i] * expm1(y[i] / alpha[i])
 
 
 cdef void hardshrink_run(const floating* x, const floating* border, floating* y,

@@ -6,8 +6,8 @@ is negative in a block of 1024, the branches of the reflections are left out.
 
 from tensorlib._kernels.vecmath cimport floating
 from tensorlib._kernels.vecmath_gamma cimport (
-    digamma, digamma_positive, lgamma, lgamma_positive, polygamma, trigamma, trigamma_positive,
-    zeta)
+    digamma, digamma_positive, lgamma, lgamma_positive, polygamma, trigamma, trigamma_for_float,
+    trigamma_positive, zeta)
 from tensorlib._kernels.vecmath_gamma_parts cimport gamma_gradient, gammainc, gammaincc
 
 cdef inline bint any_negative(const floating* x, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
@@ -44,6 +44,13 @@ cdef void digamma_run(const floating* x, floating* y, Py_ssize_t n) noexcept nog
                 y[i] = <floating>digamma_positive(x[i])
 
 
+cdef inline floating trigamma_at_least_0(floating x) noexcept nogil:
+    if floating is float:
+        return <float>trigamma_for_float(x)
+    else:
+        return trigamma_positive(x)
+
+
 cdef void trigamma_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
     """y := trigamma(x)"""
     cdef Py_ssize_t i, start, stop
@@ -51,10 +58,10 @@ cdef void trigamma_run(const floating* x, floating* y, Py_ssize_t n) noexcept no
         stop = min(start + 1024, n)
         if any_negative(x, start, stop):
             for i in range(start, stop):
-                y[i] = <floating>trigamma(x[i])
+                y[i] = trigamma_at_least_0(x[i]) if x[i] >= 0 else <floating>trigamma(x[i])
         else:
             for i in range(start, stop):
-                y[i] = <floating>trigamma_positive(x[i])
+                y[i] = trigamma_at_least_0(x[i])
 
 
 cdef void polygamma_run(const floating* a, const floating* b, floating* y,

@@ -3,8 +3,8 @@
 from tensorlib._kernels.vecmath cimport floating, sqrt
 
 cdef extern from "row_moments.h" nogil:
-    double moments_sum_float(const float* x, float origin, Py_ssize_t n)
-    double moments_sum_double(const double* x, double origin, Py_ssize_t n)
+    double moments_sum_float(const float* x, Py_ssize_t n)
+    double moments_sum_double(const double* x, Py_ssize_t n)
     double moments_squares_float(const float* x, float mean, Py_ssize_t n)
     double moments_squares_double(const double* x, double mean, Py_ssize_t n)
     void moments_slopes_float(const float* g, const float* w, const float* x, float mean,
@@ -17,18 +17,11 @@ cdef enum:
     NEAR = 256          # elements at most that these have; of more, memory waits for the sums
 
 
-cdef inline double sum_of_distances(const floating* x, floating origin,
-                                    Py_ssize_t n) noexcept nogil:
-    """The sum of the distances from a number"""
+cdef inline double sum_of(const floating* x, Py_ssize_t n) noexcept nogil:
     if floating is float:
-        return moments_sum_float(x, origin, n)
+        return moments_sum_float(x, n)
     else:
-        return moments_sum_double(x, origin, n)
-
-
-cdef inline floating mean_of(const floating* x, Py_ssize_t n) noexcept nogil:
-    """The mean, which of equal elements is exact; 0 of none"""
-    return <floating>(x[0] + sum_of_distances(x, x[0], n) / n) if n else 0
+        return moments_sum_double(x, n)
 
 
 cdef inline double sum_of_squares(const floating* x, floating mean, Py_ssize_t n) noexcept nogil:
@@ -37,6 +30,31 @@ cdef inline double sum_of_squares(const floating* x, floating mean, Py_ssize_t n
         return moments_squares_float(x, mean, n)
     else:
         return moments_squares_double(x, mean, n)
+
+
+cdef inline bint is_rough(double var, floating mean) noexcept nogil:
+    """Whether a variance overflowed, or is as small as what the rounding of sums leaves of it"""
+    cdef double bound = mean * (3e-5 if floating is float else 6e-14)
+    return var - var != 0 or 0 < var < bound * bound
+
+
+cdef inline void in_double(const floating* x, Py_ssize_t outer, Py_ssize_t step, Py_ssize_t inner,
+                           bint centered, floating* mean, double* var) noexcept nogil:
+    """The mean and the variance of (outer, inner) elements again, by distances from the first one:
+    those of equal elements are exact"""
+    cdef Py_ssize_t o, i, n = outer * inner
+    cdef double first = x[0] if n else 0, total = 0, distance
+    if centered:
+        for o in range(outer):
+            for i in range(inner):
+                total += <double>x[o * step + i] - first
+        mean[0] = <floating>(first + total / n)
+    total = 0
+    for o in range(outer):
+        for i in range(inner):
+            distance = <double>x[o * step + i] - <double>mean[0]
+            total += distance * distance
+    var[0] = total / n
 
 
 cdef inline void slopes(const floating* g, const floating* w, const floating* x, floating mean,
@@ -60,19 +78,23 @@ cdef inline void row_statistics(const floating* x, Py_ssize_t rows, Py_ssize_t n
     A row waits for its sum, its quotient and its root; here others go on in the meantime.
     """
     cdef double totals[TOGETHER]
-    cdef double one = 1
+    cdef double one = 1, var
     cdef Py_ssize_t r
     if rows == 1:                        # without what loops over few rows cost
-        mean[0] = mean_of(x, n) if centered else 0
-        scale[0] = <floating>(one / sqrt(sum_of_squares(x, mean[0], n) / n + eps))
+        mean[0] = <floating>(sum_of(x, n) / n) if centered else 0
+        var = sum_of_squares(x, mean[0], n) / n
+        if is_rough(var, mean[0]):
+            in_double(x, 1, 0, n, centered, mean, &var)
+        scale[0] = <floating>(one / sqrt(var + eps))
         return
     for r in range(rows):
-        mean[r] = x[r * n] if centered and n else 0
+        totals[r] = sum_of(x + r * n, n) if centered else 0
     for r in range(rows):
-        totals[r] = sum_of_distances(x + r * n, mean[r], n) if centered else 0
-    for r in range(rows):
-        mean[r] = <floating>(mean[r] + totals[r] / n)
+        mean[r] = <floating>(totals[r] / n)
     for r in range(rows):
         totals[r] = sum_of_squares(x + r * n, mean[r], n)
     for r in range(rows):
-        scale[r] = <floating>(one / sqrt(totals[r] / n + eps))
+        var = totals[r] / n
+        if is_rough(var, mean[r]):
+            in_double(x + r * n, 1, 0, n, centered, mean + r, &var)
+        scale[r] = <floating>(one / sqrt(var + eps))

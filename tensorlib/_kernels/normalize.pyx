@@ -18,7 +18,7 @@ than keeping and finding them.
 """
 
 from tensorlib._kernels.moments cimport (
-    TOGETHER, row_statistics, rows_together, slopes, sum_of_distances, sum_of_squares,
+    TOGETHER, in_double, is_rough, row_statistics, rows_together, slopes, sum_of, sum_of_squares,
 )
 from tensorlib._kernels.vecmath cimport floating, sqrt
 
@@ -110,10 +110,9 @@ cdef inline void channel_statistics(const floating* x, const Sizes* sizes, float
     """The mean and the variance of one channel, whose first element is at x"""
     cdef Py_ssize_t step = sizes.channels * sizes.inner, o, n = sizes.outer * sizes.inner
     cdef double total = 0
-    cdef floating first = x[0] if n and sizes.centered else 0
     for o in range(sizes.outer):
-        total += sum_of_distances(x + o * step, first, sizes.inner)
-    mean[0] = <floating>(first + total / n) if sizes.centered else 0
+        total += sum_of(x + o * step, sizes.inner)
+    mean[0] = <floating>(total / n) if sizes.centered else 0
     total = 0
     for o in range(sizes.outer):
         total += sum_of_squares(x + o * step, mean[0], sizes.inner)
@@ -124,25 +123,23 @@ cdef inline void column_statistics(const floating* x, const Sizes* sizes, Py_ssi
                                    floating* mean, double* var) noexcept nogil:
     """The same of `width` channels of one element each"""
     cdef double totals[COLUMNS]
-    cdef double distance
     cdef floating part[COLUMNS]
     cdef Py_ssize_t o = 0, j, end
     cdef floating moved
     for j in range(width):
-        totals[j] = 0
-        mean[j] = x[j] if sizes.outer and sizes.centered else 0
+        totals[j] = mean[j] = 0
     while o < sizes.outer and sizes.centered:
         end = min(o + LEAF, sizes.outer)
         for j in range(width):
             part[j] = 0
         while o < end:
             for j in range(width):
-                part[j] += x[o * sizes.channels + j] - mean[j]
+                part[j] += x[o * sizes.channels + j]
             o += 1
         for j in range(width):
             totals[j] += part[j]
     for j in range(width):
-        mean[j] = <floating>(mean[j] + totals[j] / sizes.outer)
+        mean[j] = <floating>(totals[j] / sizes.outer)
         totals[j] = 0
     o = 0
     while o < sizes.outer:
@@ -157,11 +154,6 @@ cdef inline void column_statistics(const floating* x, const Sizes* sizes, Py_ssi
         for j in range(width):
             totals[j] += part[j]
     for j in range(width):
-        if totals[j] - totals[j] != 0:         # squares that overflowed, as row_moments.h says
-            totals[j] = 0
-            for o in range(sizes.outer):
-                distance = <double>x[o * sizes.channels + j] - <double>mean[j]
-                totals[j] += distance * distance
         var[j] = totals[j] / sizes.outer
 
 
@@ -175,6 +167,9 @@ cdef inline void statistics(const floating* x, const Sizes* sizes, Py_ssize_t wi
     else:
         channel_statistics(x, sizes, mean, var)
     for j in range(width):
+        if is_rough(var[j], mean[j]):
+            in_double(x + j, sizes.outer, sizes.channels * sizes.inner, sizes.inner,
+                      sizes.centered, mean + j, var + j)
         scale[j] = <floating>(one / sqrt(var[j] + sizes.eps))
 
 

@@ -1,6 +1,5 @@
 /* Of one contiguous row: its greatest element, and the sums of its elements, of their squared
-   distances from a mean, and of what the gradient of a normalisation needs. Elements are added as
-   distances from the first, so that the mean of equal ones is exact.
+   distances from a mean, and of what the gradient of a normalisation needs.
 
    Blocks of MOMENTS_BLOCK elements are added in four registers each, whose lanes are added in
    pairs, and the blocks in double. By the loops of `fold.pxi` a row of 64 float32 was normalised
@@ -27,7 +26,7 @@ enum { MOMENTS_SUM, MOMENTS_SQUARES, MOMENTS_SLOPES };
             const T* x, const T* g, const T* w, T mean, bits_##T mask, int kind, row_##T* a,     \
             row_##T* b) {                                                                        \
         row_##T value = *(const row_##T*)x;                                                      \
-        value -= mean;                                                                           \
+        if (kind != MOMENTS_SUM) value -= mean;                                                  \
         if (kind == MOMENTS_SQUARES) value *= value;                                             \
         if (kind == MOMENTS_SLOPES) {                                                            \
             row_##T h = *(const row_##T*)g;                                                      \
@@ -71,29 +70,20 @@ enum { MOMENTS_SUM, MOMENTS_SQUARES, MOMENTS_SLOPES };
             *second += moments_total_##T((b[0] + b[2]) + (b[1] + b[3]));                         \
     }                                                                                            \
                                                                                                  \
-    /* The sum of the distances from `from`, or of their squares; what overflows as T is taken   \
-       again in double. */                                                                       \
-    static inline __attribute__((always_inline)) double moments_total_of_##T(                    \
-            const T* x, T from, Py_ssize_t n, int kind) {                                        \
+    static inline double moments_sum_##T(const T* x, Py_ssize_t n) {                             \
         double total = 0;                                                                        \
-        for (Py_ssize_t i = 0; i < n; i += MOMENTS_BLOCK)                                        \
-            moments_block_##T(x + i, x + i, 0, from, n - i < MOMENTS_BLOCK ? n - i :             \
-                              MOMENTS_BLOCK, kind, &total, &total);                              \
-        if (total - total == 0) return total;                                                    \
-        total = 0;                                                                               \
-        for (Py_ssize_t i = 0; i < n; i++) {                                                     \
-            double distance = (double)x[i] - (double)from;                                       \
-            total += kind == MOMENTS_SUM ? distance : distance * distance;                       \
-        }                                                                                        \
+        for (; n > 0; n -= MOMENTS_BLOCK, x += MOMENTS_BLOCK)                                    \
+            moments_block_##T(x, x, 0, 0, n < MOMENTS_BLOCK ? n : MOMENTS_BLOCK, MOMENTS_SUM,    \
+                              &total, &total);                                                   \
         return total;                                                                            \
     }                                                                                            \
                                                                                                  \
-    static inline double moments_sum_##T(const T* x, T from, Py_ssize_t n) {                     \
-        return moments_total_of_##T(x, from, n, MOMENTS_SUM);                                    \
-    }                                                                                            \
-                                                                                                 \
     static inline double moments_squares_##T(const T* x, T mean, Py_ssize_t n) {                 \
-        return moments_total_of_##T(x, mean, n, MOMENTS_SQUARES);                                \
+        double total = 0;                                                                        \
+        for (; n > 0; n -= MOMENTS_BLOCK, x += MOMENTS_BLOCK)                                    \
+            moments_block_##T(x, x, 0, mean, n < MOMENTS_BLOCK ? n : MOMENTS_BLOCK,              \
+                              MOMENTS_SQUARES, &total, &total);                                  \
+        return total;                                                                            \
     }                                                                                            \
                                                                                                  \
     /* plain and moved := the sums of g * w and of g * w * (x - mean); w may be NULL */          \

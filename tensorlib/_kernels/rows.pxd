@@ -8,8 +8,8 @@ from tensorlib._kernels.vecmath_exp cimport exp_reduce, exp_series
 cdef extern from "row_moments.h" nogil:
     float row_max_float(const float* x, Py_ssize_t n)
     double row_max_double(const double* x, Py_ssize_t n)
-    double moments_sum_float(const float* x, float origin, Py_ssize_t n)
-    double moments_sum_double(const double* x, double origin, Py_ssize_t n)
+    double moments_sum_float(const float* x, Py_ssize_t n)
+    double moments_sum_double(const double* x, Py_ssize_t n)
 
 cdef enum:
     LONG = 32           # elements of rows that fill registers of their own
@@ -42,9 +42,9 @@ cdef inline floating row_max(const floating* x, Py_ssize_t n) noexcept nogil:
 
 cdef inline double row_sum(const floating* x, Py_ssize_t n) noexcept nogil:
     if floating is float:
-        return moments_sum_float(x, 0, n)
+        return moments_sum_float(x, n)
     else:
-        return moments_sum_double(x, 0, n)
+        return moments_sum_double(x, n)
 
 
 cdef inline void row_maxima(const floating* x, floating* y, Py_ssize_t rows,

@@ -116,18 +116,28 @@ cdef inline double sum_error(double a, double b, double total) noexcept nogil:
     return (a - (total - part)) + (b - part)
 
 
-cdef inline double trigamma_positive(double x) noexcept nogil:
-    """the derivative of `digamma` for x >= 0: the sum of 1 / (x + i)**2, the smallest first"""
-    cdef double y, z, total, term, low, new, rest, end = x
+cdef inline double trigamma_end(double x, double* y) noexcept nogil:
+    """the first of x, x + 1, ... from 8 on, inverted; y := its square"""
+    cdef double end = x, z
     cdef int i
     for i in range(1, 9):                    # f(y) = f(y + 1) + 1 / y**2, up to y >= 8
         end = x + i if x + (i - 1) < 8.0 else end
     z = 1.0 / end
-    y = z * z
-    rest = 0.5 * y + y * z * poly8(
+    y[0] = z * z
+    return z
+
+
+cdef inline double trigamma_rest(double y, double z) noexcept nogil:
+    """trigamma(1 / z) - z for z <= 1 / 8 and y = z**2"""
+    return 0.5 * y + y * z * poly8(
         y, -4.575304142113963, 1.1093601965597248, -0.2523946862734603, 0.07575246348177586,
         -0.03333331335581846, 0.023809523770911365, -0.03333333333330476, 0.16666666666666666)
-    total = z
+
+
+cdef inline double trigamma_positive(double x) noexcept nogil:
+    """the derivative of `digamma` for x >= 0: the sum of 1 / (x + i)**2, the smallest first"""
+    cdef double y, total = trigamma_end(x, &y), rest = trigamma_rest(y, total), term, low, new
+    cdef int i
     for i in range(7, -1, -1):
         y = x + i
         term = inverse_square(y, sum_error(x, i, y), &low)
@@ -136,6 +146,16 @@ cdef inline double trigamma_positive(double x) noexcept nogil:
         rest = rest + low if (y < 8.0) & (term < infinity(x)) else rest
         total = new if y < 8.0 else total
     return total + rest
+
+
+cdef inline double trigamma_for_float(double x) noexcept nogil:
+    """the same to the digits of a float: without the errors of the terms and of their sum"""
+    cdef double y, z = trigamma_end(x, &y), total = z + trigamma_rest(y, z)
+    cdef int i
+    for i in range(7, -1, -1):
+        y = x + i
+        total += 1.0 / (y * y) if y < 8.0 else 0.0
+    return total
 
 
 cdef inline double trigamma(double x) noexcept nogil:

@@ -162,7 +162,9 @@ class ReplayRecorder(Recorder):
             if op.sized_by_values and not self.why:
                 self.fail(f"{op.name}: the size of what it gives depends on elements, "
                           f"{user_line()}")
-        return self.while_it_goes(super().call, op, args, kwargs)
+        if "." in op.name:                   # of the user's, who may have written it in Python
+            return self.while_it_goes(super().call, op, args, kwargs)
+        return self.reads.watch.without(self.while_it_goes, super().call, op, args, kwargs)
 
     def write(self, op: Op | None, name: str, args: tuple[Any, ...],
               kwargs: dict[str, Any]) -> Any:

@@ -373,7 +373,7 @@ cdef extern from "Python.h":
 
 
 cdef int on_event(PyObject* watch, PyFrameObject* frame, int what, PyObject* arg) except -1:
-    if what == PyTrace_CALL and (<Watch>watch).apart == 0:
+    if what == PyTrace_CALL:
         (<Watch>watch).began(PyFrame_GetCode(frame))
     return 0
 
@@ -399,11 +399,15 @@ cdef class Watch:
 
     def without(self, function, *args):
         """What a function of the library's gives; nothing is told of what it begins."""
+        if self.apart == 0:
+            PyEval_SetProfile(NULL, NULL)        # each event has its price, told of or not
         self.apart += 1
         try:
             return function(*args)
         finally:
             self.apart -= 1
+            if self.apart == 0:
+                PyEval_SetProfile(on_event, <PyObject*>self)
 
     def __enter__(self):
         cdef PyThreadState* thread = PyThreadState_Get()

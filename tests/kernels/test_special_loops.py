@@ -201,7 +201,7 @@ def test_zeta_at_the_ends(table):
                                     np.array(expected), 0)
 
 
-@each("name, border", [("erfinv", 0.9966), ("atanh", 1 / 3)])
+@each("name, border", [("erfinv", 0.9966), ("atanh", 1 / 3), ("trigamma", 8.0)])
 def test_functions_of_floats_are_those_of_doubles_rounded(table, name, border):
     """float32 has series of its own, whose parts meet; few or all of a block are near 1."""
     run = table[name, "float32", "float32"]
@@ -212,9 +212,10 @@ def test_functions_of_floats_are_those_of_doubles_rounded(table, name, border):
               np.linspace(-1, 1, 200_001), np.append(small, -small),
               np.tile(np.append(np.full(250, 0.25), [1, -1, np.nan, 2, 0.9999, -0.0]), 9)):
         x = x.astype(np.float32)
-        exact = table[name, "float64", "float64"](x.astype(float)).astype(np.float32)
+        with np.errstate(over="ignore"):
+            exact = table[name, "float64", "float64"](x.astype(float)).astype(np.float32)
         got = run(x)
         np.testing.assert_array_max_ulp(got, exact, 1)
         assert (got != exact).sum() - np.isnan(exact).sum() < 1e-3 * x.size + 1
         np.testing.assert_array_equal(run.in_place(0, x), got)
-        np.testing.assert_array_equal(np.signbit(got[x == 0]), np.signbit(x[x == 0]))
+        np.testing.assert_array_equal(np.signbit(got[x == 0]), np.signbit(exact[x == 0]))

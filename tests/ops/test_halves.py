@@ -109,3 +109,16 @@ def test_the_slope_of_selu_fades_far_below_zero(dtype):
     exact = np.where(x.tolist() <= np.zeros(7), 1.7580993408473766 * np.exp(x.tolist()),
                      1.0507009873554805)
     np.testing.assert_allclose(x.grad.double().numpy(), exact, rtol=4e-3, atol=6e-8)
+
+
+@each("dtype", SCALES, ids=lambda dtype: dtype.name)
+@each("number", (2, 0.5, 0.1, -3, True, 65519.0, 1e-8, 70000, 2**40 + 1, np.inf, np.nan))
+def test_numbers_beside_half_types_keep_their_digits(dtype, number):
+    """Those that the half type holds go to its own loops, which give the same."""
+    x = tl.linspace(-4, 4, 300).to(dtype)
+    for function in (lambda x: x + number, lambda x: number - x, lambda x: x * number,
+                     lambda x: x / number, lambda x: number / x, lambda x: x.t() * number,
+                     lambda x: x.clone().add_(number), lambda x: x[:, None] - number):
+        found, wanted = function(x), function(x.float()).to(dtype)
+        assert found.dtype is dtype
+        assert ((found == wanted).logical_or(found.isnan().logical_and(wanted.isnan()))).all()

@@ -7,12 +7,13 @@ from libc.string cimport memchr
 
 from tensorlib._core.arrays.operands cimport number, operand, refused
 from tensorlib._core.base.dtypes cimport (
-    BOOL, FLOAT_KIND, INT64, ITEMSIZE, KIND, complex_of, compute_dtype,
+    BOOL, FLOAT32, FLOAT_KIND, INT64, ITEMSIZE, KIND, complex_of, compute_dtype,
     default_float, dtype_object, is_unsigned, promote,
 )
 from tensorlib._core.base.region cimport computes_nothing
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.base.storage cimport LINE
+from tensorlib._core.base.work cimport run_alone
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.op cimport NEGATIVES, NOTHING, Op, ZEROS
 from tensorlib._core.interpreters.door cimport interpreted
@@ -23,7 +24,7 @@ from tensorlib._core.tensor.meta cimport is_meta
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, same_shape
 from tensorlib._core.tiles.copies cimport cast, may_overlap, packed_copy
 from tensorlib._core.tiles.flat cimport run_loop
-from tensorlib._core.tiles.loops cimport Loop, find_loop
+from tensorlib._core.tiles.loops cimport Loop, find_cast, find_loop
 from tensorlib._core.tiles.program cimport MAX_INPUTS, TileLoops
 from tensorlib._core.tiles.run cimport run_program
 
@@ -180,12 +181,42 @@ cdef const TileLoops* program_for(Op op, PyObject** args, int promoted) except N
 
 
 cdef bint has_own_loop(Op op, PyObject** args, int dtype) noexcept:
-    """Whether there is a loop of the very dtype that all operands have: of half types, too."""
+    """Whether there is a loop of a half type for operands that are all of it, or are numbers that
+    it can hold."""
+    cdef Tensor x
     cdef int i
+    if compute_dtype(dtype) == dtype or find_loop(op.loop, dtype).run == NULL:
+        return False
     for i in range(op.n_args):
-        if (<Tensor>args[i]).type != dtype:
+        x = <Tensor>args[i]
+        if x.type != dtype and not (x.is_scalar and holds(dtype, x)):
             return False
-    return find_loop(op.loop, dtype).run != NULL
+    return True
+
+
+cdef struct Rounding:
+    char* number
+    int source, target
+    bint exact
+
+
+cdef bint holds(int dtype, Tensor x) noexcept:
+    """Whether a number is the same in a half type as in float32."""
+    cdef Rounding rounding
+    rounding.number, rounding.source, rounding.target = x.data_pointer, x.type, dtype
+    rounding.exact = False
+    run_alone(round_number, &rounding, rounding.number, 1)
+    return rounding.exact
+
+
+cdef void round_number(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Rounding* of = <Rounding*>context
+    cdef float wide, back
+    cdef short rounded
+    find_cast(of.source, FLOAT32)(of.number, <char*>&wide, 1)
+    find_cast(of.source, of.target)(of.number, <char*>&rounded, 1)
+    find_cast(of.target, FLOAT32)(<char*>&rounded, <char*>&back, 1)
+    of.exact = wide == back
 
 
 cdef int check_guard(Op op, Tensor x, int dtype) except -1:

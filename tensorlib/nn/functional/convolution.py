@@ -26,7 +26,10 @@ def sizes_of(name, what, given, n, least=0):
     if type(given) is int and least <= given < LARGE:     # nearly always, at each call of a layer
         return (given,) * n
     try:
-        found = tuple(map(as_int, members(name, given) if hasattr(given, "__iter__") else (given,)))
+        several = given
+        if type(given) is not tuple:
+            several = members(name, given) if hasattr(given, "__iter__") else (given,)
+        found = tuple(map(as_int, several))
     except TypeError:
         raise TypeError(f"{name}: {what} must be ints, got {given!r}") from None
     found = found * n if len(found) == 1 else found

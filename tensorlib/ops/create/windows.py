@@ -35,10 +35,12 @@ def weights(name, length, periodic, formula, dtype, layout, device, pin_memory, 
         raise TypeError(f"{name}: window_length must be an int, got {length!r}") from None
     if n < 0:
         raise RuntimeError(f"{name}: window_length must be >= 0, got {n}")
-    options = {"layout": layout, "device": device, "pin_memory": pin_memory,
-               "requires_grad": requires_grad}
+    options = {}
+    if not (layout is device is None and pin_memory is requires_grad is False):
+        options = {"layout": layout, "device": device, "pin_memory": pin_memory,
+                   "requires_grad": requires_grad}
+        options = {k: v for k, v in options.items() if v is not None}
     make = ones if n == 1 else zeros                   # as every window has in its middle
-    options = {k: v for k, v in options.items() if v is not None and v is not False}
     out = make(n, dtype=dtype, **options)
     if not out.is_floating_point():
         raise RuntimeError(f"{name}: dtype must be a floating one, got {out.dtype}")

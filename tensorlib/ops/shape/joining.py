@@ -180,8 +180,11 @@ def sizes_of_pieces(wanted, size, dim):
         wanted = as_int(wanted)
         if wanted < 0 or (wanted == 0 and size):
             raise RuntimeError(f"split: expects split_size be positive, got {wanted}")
-        check_room("split", size // max(wanted, 1), Tensor.__basicsize__)
-        return [min(wanted, size - start) for start in range(0, size, wanted)] if size else [0]
+        if size == 0:
+            return [0]
+        count, rest = divmod(size, wanted)
+        check_room("split", count, Tensor.__basicsize__)
+        return [wanted] * count + [rest] * (rest > 0)
     try:
         sizes = [as_int(n) for n in members("split", wanted)]
     except TypeError:
@@ -226,7 +229,8 @@ def chunk(input: Tensor, chunks, dim=0):
     if size == 0:
         check_room("chunk", chunks, Tensor.__basicsize__)
         return split(input, [0] * chunks, dim)
-    return split(input, -(-size // chunks), dim)
+    return within_memory(
+        "chunk", lambda: cut(input, dim, sizes_of_pieces(-(-size // chunks), size, dim)))
 
 
 @composite(reference=lambda x, dim=0: tuple(np.moveaxis(x, dim, 0)),

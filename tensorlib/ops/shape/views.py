@@ -421,17 +421,18 @@ def unflatten(input: Tensor, dim, sizes):
     tensorlib.Size([2, 3, 4])
     """
     dim, sizes = wrap("unflatten", dim, input.ndim), listed(sizes)
+    shape = tuple(input.shape)
     if not sizes:
         raise RuntimeError("unflatten: sizes must be non-empty")
-    if input.ndim:
+    if shape:
         try:
-            size, product = input.shape[dim], math.prod(map(as_int, sizes))
+            size, product = shape[dim], math.prod(map(as_int, sizes))
         except TypeError:
             raise TypeError(f"unflatten: sizes must be ints, got {list(sizes)}") from None
         if product != size and (sizes.count(-1) != 1 or product == 0 or size % -product):
             raise RuntimeError(f"unflatten: sizes {list(sizes)} don't multiply up to the size of "
                                f"dim {dim}, which is {size}")
-    return reshape(input, input.shape[:dim] + sizes + input.shape[dim + 1:])
+    return reshape(input, shape[:dim] + sizes + shape[dim + 1:])
 
 
 @composite(tensors=("input",), reference=np.moveaxis,

@@ -67,8 +67,8 @@ class Notes:
     def end(self) -> None:
         """Is called after it ran."""
         self.young = ids_of_youngest()
-        if any(map(has_an_end_to_come, (*self.made.values(), *(
-                x for x, _ in self.only_young.values())))):
+        young = (*self.made.values(), *(x for x, _ in self.only_young.values()))
+        if any([has_an_end_to_come(x) for x in young if type(x) is GeneratorType]):
             self.fail("a generator has not come to its end, and what it does then is not known")
 
     def note(self, holder: Any, kind: str, key: Any, value: Any) -> None:
@@ -194,7 +194,7 @@ def line_in(f: Any) -> int:
 
 def has_an_end_to_come(x: Any) -> bool:
     """Whether code of the user's may run where a generator is let go of."""
-    return type(x) is GeneratorType and x.gi_frame is not None and (
+    return x.gi_frame is not None and (
         x.gi_code.co_name != "<genexpr>" and not is_trusted(x.gi_code.co_filename))
 
 
