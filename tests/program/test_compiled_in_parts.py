@@ -2,6 +2,7 @@
 
 import linecache
 import warnings
+from types import SimpleNamespace
 
 import pytest
 
@@ -114,6 +115,35 @@ def with_functions(x):
     parts = [scaled(v) for v in (x, y)]
     weighted = sum(v * scale for v in parts)
     return weighted + (lambda v: v - scale)(y)
+
+
+def test_a_part_that_is_taken_apart_once_more():
+    kept = [iter([1.0])]
+
+    def f(x):
+        y = x * 1
+        k = kept[0]
+        if hasattr(k, "n") and not callable(k):        # what a namespace does is not known
+            y = y + 2
+        LOG.append(len(LOG))
+        return y * 3
+
+    compiled = tl.compile(f)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for k in (kept[0], kept[0], *(SimpleNamespace(n=0) for _ in range(4)), kept[0]):
+            kept[0] = k
+            assert compiled(tl.ones(2)).tolist() == f(tl.ones(2)).tolist()
+
+
+def test_several_statements_on_a_line():
+    def f(x):
+        y = x * 2; LOG.append(1); z = y + 1                      # noqa: E702
+        for i in range(3): z = z * 2; LOG.append(z.sum().item()); y = y + z      # noqa: E701, E702
+        if z.sum().item() > 0: y = y * 2; z = z - y              # noqa: E701, E702
+        return f"{y.sum() * 1:.3f} {(z * 2).sum():.3f}"
+
+    agree(f, tl.ones(2), tl.zeros(2))
 
 
 def test_variables_that_functions_inside_share():

@@ -42,6 +42,7 @@ class Names:
             if isinstance(x, (ast.Delete, ast.Nonlocal)):
                 raise Unfit("it unbinds variables, or binds those of others")
         self.uses = list(uses_of(node.body))
+        self.order = order_of(node.body)
         counts: dict[str, int] = dict.fromkeys(self.parameters, 1)
         for statement in node.body:
             for name in reads_of(statement, stores=True):
@@ -69,19 +70,25 @@ class Names:
 
     def read_after(self, body: list[Any], loops: tuple[Any, ...]) -> set[str]:
         """The variables that are read after statements have run."""
-        first, last = body[0].lineno, body[-1].end_lineno
         found = set(exposed(body)) if loops else set()
         for x, _ in self.uses:
-            if x.lineno > last or loops and x.lineno < first:
+            if self.is_behind(x, body) or loops and self.is_before(x, body):
                 found.add(x.id)
         return found & self.local
 
     def uses_outside(self, name: str, body: list[Any]) -> Iterator[tuple[ast.Name, list[ast.AST]]]:
         """The uses of a variable in other statements, with what is around each."""
-        first, last = body[0].lineno, body[-1].end_lineno
         for x, around in self.uses:
-            if x.id == name and not first <= x.lineno <= last:
+            if x.id == name and (self.is_before(x, body) or self.is_behind(x, body)):
                 yield x, around
+
+    def is_before(self, x: ast.AST, body: list[Any]) -> bool:
+        """Whether a node stands before statements."""
+        return self.order[id(x)][0] < self.order[id(body[0])][0]
+
+    def is_behind(self, x: ast.AST, body: list[Any]) -> bool:
+        """Whether a node stands behind statements."""
+        return self.order[id(x)][0] >= self.order[id(body[-1])][1]
 
     def may_be_set_elsewhere(self, body: list[Any]) -> bool:
         """Whether a function in statements has a variable of this one that is bound more than
@@ -92,6 +99,24 @@ class Names:
                 if isinstance(x, (*FUNCTIONS, ast.GeneratorExp, ast.ClassDef)):
                     kept |= set(reads_of(x))
         return any(self.counts.get(name, 0) > 1 for name in kept & self.local)
+
+
+def order_of(body: list[Any]) -> dict[int, tuple[int, int]]:
+    """By its id the number of each node in statements, as they are written, and that of what comes
+    behind it. Lines and columns would not tell: a line may have several statements, and parts of
+    formatted strings have places of their own."""
+    found: dict[int, tuple[int, int]] = {}
+    count = 0
+    waiting: list[tuple[ast.AST, bool]] = [(x, False) for x in reversed(body)]
+    while waiting:
+        x, ends = waiting.pop()
+        if ends:
+            found[id(x)] = found[id(x)][0], count
+            continue
+        found[id(x)] = count, count
+        count += 1
+        waiting += [(x, True), *((y, False) for y in reversed([*ast.iter_child_nodes(x)]))]
+    return found
 
 
 def uses_of(body: list[Any]) -> Iterator[tuple[ast.Name, list[ast.AST]]]:
