@@ -268,3 +268,11 @@ def test_dtypes_are_those_of_the_strict_namespace(name):
                 assert tuple(found.shape) == tuple(wanted.shape)
                 compared += 1
     assert compared
+
+
+def test_products_of_vectors_broadcast_all_but_their_axis():
+    x, y = xp.ones((2, 3), dtype=xp.complex64) * 1j, xp.asarray([1j, 2, 3j])
+    assert xp.all(xp.linalg.vecdot(x, y) == 4 - 2j) and xp.vecdot(x, y).shape == (2,)
+    assert xp.linalg.cross(x, y).shape == xp.linalg.cross(y, x).shape == (2, 3)
+    with pytest.raises(RuntimeError, match="vecdot: axis -1 has sizes 3 and 1"):
+        xp.vecdot(x, xp.ones(1))

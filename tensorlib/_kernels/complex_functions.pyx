@@ -91,6 +91,22 @@ cdef void log1p_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil
         y[2 * i], y[2 * i + 1] = <floating>z.real, <floating>z.imag
 
 
+cdef void expm1_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := e**x - 1, in double: (e**re - 1) cos(im) + (cos(im) - 1), exact for small x"""
+    cdef Py_ssize_t i
+    cdef double re, im, sine
+    cdef double complex z
+    for i in range(n):
+        re, im = x[2 * i], x[2 * i + 1]
+        if fabs(re) < 700 and fabs(im) < INFINITY:
+            sine = libm_sin(0.5 * im)
+            z = pair(expm1(re) * libm_cos(im) - 2 * sine * sine, libm_exp(re) * libm_sin(im))
+        else:                                    # also what is not finite
+            z = cexp(pair(re, im))
+            z.real = z.real - 1
+        y[2 * i], y[2 * i + 1] = <floating>z.real, <floating>z.imag
+
+
 cdef void silu_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
     """y := x / (1 + e**-x), in double"""
     cdef Py_ssize_t i
@@ -173,6 +189,14 @@ cdef extern from "<complex.h>" nogil:
     long double complex cexpl(long double complex z)
     long double complex clogl(long double complex z)
 
+cdef extern from "<math.h>" nogil:
+    long double atan2l(long double y, long double x)
+    long double cosl(long double x)
+    long double expl(long double x)
+    long double log1pl(long double x)
+    long double logl(long double x)
+    long double sinl(long double x)
+
 cdef enum:
     REPEATED = 100           # the largest whole exponent that is done by products
 
@@ -189,6 +213,24 @@ cdef inline long double complex long_pair(double re, double im) noexcept nogil:
     cdef long double complex z = 0
     z.real, z.imag = re, im
     return z
+
+
+cdef inline long double complex long_power(long double complex z,
+                                           long double complex w) noexcept nogil:
+    """e**(w log(z)) in a third of the time of the C library's functions of such numbers"""
+    cdef long double a = z.real, b = z.imag, square = a * a + b * b, angle = atan2l(b, a)
+    cdef long double size = logl(square), re, im
+    cdef long double complex result = 0
+    if 0.5 < square < 2:                         # |z|**2 - 1, where the 1 cancels
+        a, b = (a, b) if a * a >= b * b else (b, a)
+        size = log1pl((a - 1) * (a + 1) + b * b)
+    size = size / 2
+    re, im = w.real * size - w.imag * angle, w.real * angle + w.imag * size
+    size = expl(re)
+    result.real, result.imag = size * cosl(im), size * sinl(im)
+    if result.real - result.real != 0 or result.imag - result.imag != 0:     # what is not finite
+        return cexpl(w * clogl(z))
+    return result
 
 
 cdef inline wide_complex power(wide_complex z, wide_complex w) noexcept nogil:
@@ -215,7 +257,7 @@ cdef inline wide_complex power(wide_complex z, wide_complex w) noexcept nogil:
     if wide_complex is double_complex:
         return cexp(w * clog(z))
     else:
-        return cexpl(w * clogl(z))
+        return long_power(z, w)
 
 
 cdef void pow_run(const floating* x, const floating* w, floating* y, Py_ssize_t n) noexcept nogil:
@@ -266,6 +308,7 @@ def table():
         ("rsqrt", <size_t>&rsqrt_run[float], <size_t>&rsqrt_run[double]),
         ("sigmoid", <size_t>&sigmoid_run[float], <size_t>&sigmoid_run[double]),
         ("log1p", <size_t>&log1p_run[float], <size_t>&log1p_run[double]),
+        ("expm1", <size_t>&expm1_run[float], <size_t>&expm1_run[double]),
         ("tan", <size_t>&tan_run[float], <size_t>&tan_run[double]),
         ("tanh", <size_t>&tanh_run[float], <size_t>&tanh_run[double]),
         ("silu", <size_t>&silu_run[float], <size_t>&silu_run[double]),

@@ -34,7 +34,7 @@ def matmul(a, b, out=None):
 
 @counterpart(np.vecdot)
 def vecdot(a, b):
-    return (tensor_of(a) * tensor_of(b)).sum(-1)
+    return (tensor_of(a).conj() * tensor_of(b)).sum(-1)
 
 
 @counterpart(np.positive)

@@ -169,7 +169,7 @@ def vander(x: Tensor, *, N: Any = None) -> Tensor:
     """Powers of the elements from 0 to N - 1, by default as many as there are elements."""
 
 def vecdot(x: Tensor, y: Tensor, *, dim: _Sizes = -1, out: Tensor | None = None) -> Tensor:
-    """The sums over a dim of the products of two tensors."""
+    """The sums over a dim of the products of two tensors, the first one conjugate."""
 
 def vector_norm(
     x: Tensor, ord: _int = 2, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType |

@@ -270,7 +270,7 @@ def crossed(x, y, dim=-1):
 CROSSES = {"takes": "integer floating", "tolerance": "product", "reference": crossed}
 
 
-@composite(public=False, method=False, out=True, **CROSSES,
+@composite(public=False, method=False, out=True, complex=True, **CROSSES,
            samples=with_keywords(((3,), (3,)), ((2, 3), (1, 3)), ((3, 2), (3, 2), {"dim": 0}),
                                  ((0, 3), (0, 3))),
            errors=refused_matrices((RuntimeError, (2, 3), np.ones(3)),
@@ -301,16 +301,16 @@ def cross(input, other: Tensor, dim=None):
 
 @composite(public=False, method=False, out=True, takes="floating", tolerance="product",
            samples=with_keywords(((3,), (3,)), ((2, 3), (3,)), ((3, 2), (3, 2), {"dim": 0})),
-           reference=lambda x, y, dim=-1: (x * y).sum(dim))
+           reference=lambda x, y, dim=-1: (x.conj() * y).sum(dim), complex=True)
 def linalg_vecdot(x: Tensor, y: Tensor, *, dim=-1):
-    """The sums over a dim of the products of two tensors.
+    """The sums over a dim of the products of two tensors, the first one conjugate.
 
     Shapes: (*, N, *), (*, N, *) -> (*, *), with * broadcast. Raises: RuntimeError, IndexError.
     """
-    return (x * y).sum(dim)
+    return (x.conj() * y).sum(dim)
 
 
-@composite(public=False, method=False,
+@composite(public=False, method=False, complex=True,
            samples=with_keywords(((3, 3),), ((2, 3, 4), {"offset": 1, "dim1": 0, "dim2": 2})),
            reference=lambda x, offset=0, dim1=-2, dim2=-1: np.diagonal(x, offset, dim1, dim2),
            view="maybe")

@@ -44,7 +44,10 @@ def cholesky(x, /, *, upper=False):
 
 def cross(x1, x2, /, *, axis=-1):
     """The cross product of vectors of three elements along an axis."""
-    return tl.linalg.cross(*together(x1, x2), dim=axis)
+    x1, x2 = together(x1, x2)
+    ndim = max(x1.ndim, x2.ndim)
+    x1, x2 = (x[(None,) * (ndim - x.ndim)] for x in (x1, x2))
+    return tl.linalg.cross(x1, x2, dim=axis)
 
 
 def det(x, /):
@@ -162,8 +165,12 @@ def trace(x, /, *, offset=0, dtype=None):
 
 
 def vecdot(x1, x2, /, *, axis=-1):
-    """The sums of products of vectors along an axis, the first conjugated."""
+    """The sums of products of vectors along an axis, the first conjugated. The axis is not
+    broadcast: RuntimeError for two sizes."""
     x1, x2 = together(x1, x2)
+    if x1.shape[axis] != x2.shape[axis]:
+        raise RuntimeError(f"linalg.vecdot: axis {axis} has sizes {x1.shape[axis]} and "
+                           f"{x2.shape[axis]}, which must be the same")
     if x1.dtype.is_floating_point or x1.dtype.is_complex:
         return tl.linalg.vecdot(x1, x2, dim=axis)
     return tl.sum(x1 * x2, axis, dtype=x1.dtype)
