@@ -1,4 +1,4 @@
-"""What docs/operations.md has beside the operations: public modules, settings, variables."""
+"""What the reference has beside the operations: public modules, settings, variables."""
 
 import enum
 import importlib
@@ -159,13 +159,14 @@ def rows(owner, names):
 
 
 def sections():
-    """The texts of all sections, each with its heading."""
+    """The texts of all sections, each with its heading, and the names of the modules they are of.
+    """
     for path, title, text in MODULES:
         module = importlib.import_module(path)
         names = [name for name in module.__all__
                  if not isinstance(getattr(module, name), types.ModuleType)]
         says = [text, ""] if text else []
-        yield "\n".join([f"## {title}", "", *says, *rows(module, names), ""])
+        yield path, "\n".join([f"## {title}", "", *says, *rows(module, names), ""])
     for title, names in SETTINGS:
-        yield "\n".join([f"## {title}", "", *rows(tensorlib, names), ""])
-    yield VARIABLES
+        yield "tensorlib", "\n".join([f"## {title}", "", *rows(tensorlib, names), ""])
+    yield "tensorlib", VARIABLES

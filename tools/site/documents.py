@@ -17,7 +17,9 @@ OTHERS = {
     "CONTRIBUTING.md": "contributing", "CHANGELOG.md": "changelog", "SECURITY.md": "security",
 }
 # Generated lists that the site has as pages of the reference.
-REPLACED = {"docs/operations.md": "reference/index", "README.md": "index"}
+REPLACED = {"docs/operations.md": "reference/index", "README.md": "index",
+            **{f"docs/reference/{path.name}": "reference/index"
+               for path in (ROOT / "docs" / "reference").glob("*.md")}}
 TOUR = "tour"
 
 
