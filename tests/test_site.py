@@ -56,7 +56,8 @@ def test_examples_are_what_calls_gave():
 
 
 def test_figures_are_found_by_the_names_of_operations():
-    assert [dtype for dtype, *_ in figures.errors()["tanh"]] == ["float32", "float64"]
+    assert [dtype for dtype, *_ in figures.errors()["tanh"]] == [
+        "float32", "float64", "complex64", "complex128"]
     assert figures.speeds()["matmul"] and "a.tanh(), 65,536" in dict(
         (case, ratio) for case, *_, ratio in figures.speeds()["tanh"])
     assert "## Accuracy" in figures.tables("exp") and figures.tables("no_such_name") == ""
