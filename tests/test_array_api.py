@@ -189,6 +189,7 @@ def test_shapes():
     assert xp.repeat(x, 2).shape == (12,) and xp.flip(x).tolist() == [[5, 4, 3], [2, 1, 0]]
     assert len(xp.unstack(x, axis=1)) == 3 and xp.tile(x, (2, 1)).shape == (4, 3)
     assert xp.eye(2, 3, k=1).tolist() == [[0, 1, 0], [0, 0, 1]]
+    assert not xp.eye(2, 3, k=2**63).any() and not xp.eye(2, k=-2**70).any()
     assert xp.linspace(0, 1, 4, endpoint=False).tolist() == [0, 0.25, 0.5, 0.75]
     assert xp.arange(5, 2).shape == (0,) and xp.meshgrid() == xp.broadcast_arrays() == ()
     with pytest.raises(ValueError):

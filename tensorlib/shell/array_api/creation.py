@@ -41,6 +41,7 @@ def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
         return tl.eye(n_rows, n_cols, dtype=dtype, device=device)
     rows = tl.arange(n_rows, device=device)[:, None]
     columns = tl.arange(n_cols, device=device)
+    k = max(-n_rows, min(k, n_cols))             # no diagonal is further away
     return (columns - rows == k).to(tl.get_default_dtype() if dtype is None else dtype)
 
 
