@@ -1728,7 +1728,7 @@ def reshape(input: Tensor, *shape: _Sizes) -> Tensor:
 def resize_as_(
     input: Tensor, the_template: Tensor, *, memory_format: Format | None = None
 ) -> Tensor:
-    """`input` with the sizes of another tensor, as `resize_` gives it."""
+    """`input` with the sizes of `the_template`, as `resize_` gives it."""
 
 def resolve_conj(input: Tensor) -> Tensor:
     """`input` itself, of which no conjugation waits."""

@@ -43,7 +43,7 @@ def grad(func, argnums=0, has_aux=False, *, holomorphic=False):
 def value_and_grad(func, argnums=0, has_aux=False, *, holomorphic=False):
     """A function that returns (value, gradient) of `func`, or ((value, aux), gradient).
 
-    Arguments and errors are those of `grad`.
+    Arguments (`holomorphic=` among them) and errors are those of `grad`.
 
     >>> value_and_grad(tensorlib.square)(tensorlib.tensor(3.0))
     (tensor(9.), tensor(6.))
@@ -61,7 +61,8 @@ def value_and_grad(func, argnums=0, has_aux=False, *, holomorphic=False):
 def grad_and_value(func, argnums=0, has_aux=False, *, holomorphic=False):
     """A function that returns (gradient, value) of `func`, or (gradient, (value, aux)).
 
-    PyTorch's order of what `value_and_grad` returns. Arguments and errors are those of `grad`.
+    PyTorch's order of what `value_and_grad` returns. Arguments (`holomorphic=` among them) and
+    errors are those of `grad`.
 
     >>> grad_and_value(tensorlib.square)(tensorlib.tensor(3.0))
     (tensor(6.), tensor(9.))
@@ -104,7 +105,8 @@ def derivatives(run, holomorphic):
 def elementwise_grad(func, argnums=0, *, holomorphic=False):
     """A function that returns the derivative of `func`, a function of each element, at each.
 
-    It is the gradient of the sum of what `func` returns. Arguments are those of `grad`.
+    It is the gradient of the sum of what `func` returns. Arguments (`holomorphic=` among
+    them) are those of `grad`.
 
     Shapes: the output may have any; the derivative has that of the argument.
     Raises: as `grad`, but not for an output that is no scalar.

@@ -108,7 +108,7 @@ def resize_(self, *sizes, memory_format=None):
 
 
 def resize_as_(input: Tensor, the_template: Tensor, *, memory_format=None):
-    """`input` with the sizes of another tensor, as `resize_` gives it. Raises: as `resize_`."""
+    """`input` with the sizes of `the_template`, as `resize_` gives it. Raises: as `resize_`."""
     return resize_(input, the_template.shape, memory_format=memory_format)
 
 
