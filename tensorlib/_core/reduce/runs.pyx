@@ -145,6 +145,8 @@ def runs_of_slices(Tensor input, bint inverse, bint lengths, Tensor order=None):
     cdef Py_ssize_t count = 0, room, one = 1
     cdef int d
     cdef Runs job
+    if not x.ndim_ or order is not None and not are_places(order, x.dims[0]):
+        raise RuntimeError("unique: expects slices, and a place for each of them")
     if x.type == FLOAT16 or x.type == BFLOAT16:
         wide = cast(x, FLOAT32)
     job.dtype, job.rows = wide.type, x.dims[0]
@@ -163,7 +165,10 @@ def runs_of_slices(Tensor input, bint inverse, bint lengths, Tensor order=None):
     values = new_tensor(x.type, x.ndim_, dims)
     dims[0] = count
     job.x, job.values = x.data_pointer, values.data_pointer
-    job.order = NULL if order is None else <const int64_t*>order.data_pointer
+    job.order = NULL
+    if order is not None:
+        order = packed(order)
+        job.order = <const int64_t*>order.data_pointer
     job.inverse = job.lengths = NULL
     if inverse:
         run = new_tensor(INT64, 1, &job.rows)
@@ -175,6 +180,11 @@ def runs_of_slices(Tensor input, bint inverse, bint lengths, Tensor order=None):
         length = new_view(length, 1, &count, &one, length.data_pointer)
     run_once(find_runs, &job, job.values, False)
     return new_view(values, x.ndim_, dims, values.steps, values.data_pointer), run, length
+
+
+cdef bint are_places(Tensor order, Py_ssize_t n) noexcept:
+    """Whether there are n numbers as those of places are"""
+    return order.type == INT64 and order.numel_ == n
 
 
 # ---- the longest ---------------------------------------------------------------------------------
@@ -224,6 +234,9 @@ def last_of_longest(Tensor keys, int bits, Tensor order or None, bint floating):
     cdef Tensor ranked = packed(keys), places, out
     cdef Ranked job
     cdef int d
+    if ranked.type != INT64 or not ranked.ndim_ or not ranked.dims[ranked.ndim_ - 1] or (
+            order is not None and not are_places(order, ranked.numel_)):
+        raise RuntimeError("mode: expects elements along the dim, and a place for each of them")
     for d in range(ranked.ndim_):
         dims[d] = ranked.dims[d]
     job.n, dims[ranked.ndim_ - 1] = dims[ranked.ndim_ - 1], 1
