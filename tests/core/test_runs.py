@@ -1,10 +1,11 @@
 """Runs of equal neighbours, and the longest of sorted rows, beside loops in Python."""
 
 import numpy as np
+import pytest
 from cases import each
 
 import tensorlib as tl
-from tensorlib._core.reduce.runs import runs_of_slices
+from tensorlib._core.reduce.runs import last_of_longest, runs_of_slices
 
 nan = float("nan")
 DTYPES = ("bool", "uint8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64",
@@ -78,3 +79,14 @@ def test_modes(dtype, n):
     x = tl.tensor(array).to(getattr(tl, dtype))
     assert x.mode(1).indices.tolist() == [most_frequent(row) for row in x.tolist()]
     assert (x.mode(0).indices == x.t().mode(1).indices).all()
+
+
+def test_runs_of_nothing_are_refused():
+    empty, keys = tl.zeros(3, 0, dtype=tl.int64), tl.zeros(3, 2, dtype=tl.int64)
+    for given, order in ((empty, None), (keys, tl.arange(5)), (keys.double(), None)):
+        with pytest.raises(RuntimeError, match="^mode: expects elements along the dim"):
+            last_of_longest(given, 0, order, False)
+    with pytest.raises(RuntimeError, match="^unique: expects slices"):
+        runs_of_slices(tl.zeros(()), False, False)
+    with pytest.raises(RuntimeError, match="^unique: expects slices"):
+        runs_of_slices(tl.zeros(3), True, False, tl.arange(2))
