@@ -8,7 +8,7 @@ import pytest
 from cases import each
 
 import tensorlib as tl
-from tensorlib.io import functions  # noqa: F401  fills COUNTERPARTS
+from tensorlib.io import protocol  # noqa: F401  fills COUNTERPARTS
 from tensorlib.io.arrays import CONVERSIONS
 from tensorlib.io.operands import name_of
 from tensorlib.io.table import COUNTERPARTS
