@@ -54,6 +54,7 @@ def test_resized_tensors_are_captured_or_run_eagerly():
     compiled, x = tl.compile(f), tl.arange(6)
     for _ in range(3):
         assert compiled(x).tolist() == f(x).tolist() == [[0, 2], [4, 6]]
+    assert tl.ones(6).resize_(size=(2, 3)).shape == (2, 3)
     assert tl.ones(2).resize_as_(tl.ones(1, 2)).shape == (1, 2)
 
 
@@ -72,6 +73,7 @@ def test_types():
     (lambda: tl.zeros(2, 2, 3).fill_diagonal_(1), RuntimeError, "must have the same size"),
     (lambda: tl.ones(2, requires_grad=True).apply_(abs), RuntimeError, "requires a gradient"),
     (lambda: tl.ones(2).resize_(-1), RuntimeError, "resize_: sizes must not be negative"),
+    (lambda: tl.ones(2).resize_(1, size=(1,)), TypeError, "one by one or as size="),
     (lambda: tl.ones(2).resize_(1.5), TypeError, "resize_: sizes must be ints, got float"),
     (lambda: tl.ones(2, requires_grad=True).resize_(3), RuntimeError, "requires a gradient"),
     (lambda: tl.ones(2).resize_(2, memory_format=tl.channels_last), RuntimeError, "memory_format"),

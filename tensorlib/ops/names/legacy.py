@@ -73,8 +73,10 @@ def written(name, x, values):
 
 # ---- another size --------------------------------------------------------------------------------
 
-def resize_(self, *sizes, memory_format=None):
+def resize_(self, *sizes, size=None, memory_format=None):
     """This tensor with other sizes, over the same memory in its order from where it begins.
+
+    size: the sizes as one sequence, as `sizes` may be given, too.
 
     Where the memory does not suffice, the tensor gets new memory, with the old elements first and
     any others behind them; views of the old memory stay with that.
@@ -86,11 +88,15 @@ def resize_(self, *sizes, memory_format=None):
     tensor([[0, 1],
             [2, 3]])
     """
+    if size is not None:
+        if sizes:
+            raise TypeError("resize_: takes sizes one by one or as size=, not both")
+        sizes = (size,)
     shape = tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
-    for size in shape:
-        if isinstance(size, bool) or not hasattr(size, "__index__"):
-            raise TypeError(f"resize_: sizes must be ints, got {type_name(size)}")
-        if size < 0:
+    for each in shape:
+        if isinstance(each, bool) or not hasattr(each, "__index__"):
+            raise TypeError(f"resize_: sizes must be ints, got {type_name(each)}")
+        if each < 0:
             raise RuntimeError(f"resize_: sizes must not be negative, got {tuple(shape)}")
     if self.requires_grad:
         raise RuntimeError("resize_: the tensor requires a gradient; resize x.detach()")
