@@ -67,6 +67,8 @@ def test_there_are_no_groups_of_processes():
     for ask in (distributed.get_rank, distributed.get_world_size):
         with pytest.raises(ValueError, match=f"{ask.__name__}: there is no process group"):
             ask()
+    with pytest.raises(ValueError, match="all_reduce: there is no process group"):
+        distributed.all_reduce(tl.ones(2))             # with mpi4py or without
     with pytest.raises(ValueError, match="init_process_group: backend is 'mpi'"):
         distributed.init_process_group("nccl", rank=0, world_size=1)
 

@@ -57,10 +57,10 @@ def takes(parameters: Signature, args: Any, kwargs: Any) -> bool:
 
 def told_to_others(error: Exception, given: Any, name: str) -> Exception:
     """What to raise for an error of one rank, after the others heard that it makes no call."""
-    if isinstance(error, mpi().Exception):
-        return backend_error(group_of(given, name), name, error)
     try:
         members = group_of(given, name)
+        if isinstance(error, mpi().Exception):           # there is an MPI, as there is a group
+            return backend_error(members, name, error)
         members.check(name)
     except Exception:
         return error                    # a group that can't be used by anybody

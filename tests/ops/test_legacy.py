@@ -73,6 +73,7 @@ def test_types():
     (lambda: tl.zeros(2, 2, 3).fill_diagonal_(1), RuntimeError, "must have the same size"),
     (lambda: tl.ones(2, requires_grad=True).apply_(abs), RuntimeError, "requires a gradient"),
     (lambda: tl.ones(2).resize_(-1), RuntimeError, "resize_: sizes must not be negative"),
+    (lambda: tl.ones(2).resize_(2**62, 4), RuntimeError, "resize_: .* or too large"),
     (lambda: tl.ones(2).resize_(1, size=(1,)), TypeError, "one by one or as size="),
     (lambda: tl.ones(2).resize_(1.5), TypeError, "resize_: sizes must be ints, got float"),
     (lambda: tl.ones(2, requires_grad=True).resize_(3), RuntimeError, "requires a gradient"),

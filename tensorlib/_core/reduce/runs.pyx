@@ -10,26 +10,12 @@ from libc.string cimport memcpy
 from tensorlib._core.base.dtypes cimport (
     BFLOAT16, BOOL, COMPLEX128, COMPLEX64, FLOAT16, FLOAT32, FLOAT64, INT64, ITEMSIZE,
 )
+from tensorlib._core.base.items cimport complex128_t, complex64_t, item, number
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.base.work cimport run_once
 from tensorlib._core.reduce.masks cimport nonzero_mask, number_true
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view
 from tensorlib._core.tiles.copies cimport cast, packed
-
-ctypedef fused bits:
-    uint8_t
-    uint16_t
-    uint32_t
-    uint64_t
-
-ctypedef fused number:
-    uint8_t
-    uint16_t
-    uint32_t
-    uint64_t
-    float
-    double
-
 
 # ---- their places --------------------------------------------------------------------------------
 
@@ -65,6 +51,10 @@ cdef void find_begins(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept 
         compare(<const float*>of.x, of.begins, of.rows, of.n)
     elif of.dtype == FLOAT64:
         compare(<const double*>of.x, of.begins, of.rows, of.n)
+    elif of.dtype == COMPLEX64:
+        compare(<const complex64_t*>of.x, of.begins, of.rows, of.n)
+    elif of.dtype == COMPLEX128:
+        compare(<const complex128_t*>of.x, of.begins, of.rows, of.n)
     elif ITEMSIZE[of.dtype] == 1:
         compare(<const uint8_t*>of.x, of.begins, of.rows, of.n)
     elif ITEMSIZE[of.dtype] == 2:
@@ -75,7 +65,7 @@ cdef void find_begins(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept 
         compare(<const uint64_t*>of.x, of.begins, of.rows, of.n)
 
 
-cdef void take(const bits* x, bits* y, const char* begins, Py_ssize_t rows) noexcept nogil:
+cdef void take(const item* x, item* y, const char* begins, Py_ssize_t rows) noexcept nogil:
     """y := the elements with which runs begin, and perhaps one more"""
     cdef Py_ssize_t i, k = 0
     for i in range(rows):
@@ -127,6 +117,8 @@ cdef void find_runs(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
         take(<const uint32_t*>of.x, <uint32_t*>of.values, of.begins, of.rows)
     elif of.nbytes == 8:
         take(<const uint64_t*>of.x, <uint64_t*>of.values, of.begins, of.rows)
+    elif of.dtype == COMPLEX128 and of.n == 1:
+        take(<const complex128_t*>of.x, <complex128_t*>of.values, of.begins, of.rows)
     else:
         take_rows(of.x, of.values, of.begins, of.rows, of.nbytes)
     number_runs(of)
@@ -152,8 +144,6 @@ def runs_of_slices(Tensor input, bint inverse, bint lengths, Tensor order=None):
     job.dtype, job.rows = wide.type, x.dims[0]
     job.n = x.numel_ // max(job.rows, <Py_ssize_t>1)
     job.nbytes = job.n * ITEMSIZE[x.type]
-    if x.type == COMPLEX64 or x.type == COMPLEX128:
-        job.dtype, job.n = FLOAT32 if x.type == COMPLEX64 else FLOAT64, 2 * job.n
     begins = new_tensor(BOOL, 1, &job.rows)
     job.x, job.begins = wide.data_pointer, begins.data_pointer
     if job.rows:

@@ -1,6 +1,7 @@
 """Functions and methods that only older scripts call."""
 
 from math import prod
+from operator import index
 
 import numpy as np
 
@@ -96,8 +97,9 @@ def resize_(self, *sizes, size=None, memory_format=None):
     for each in shape:
         if isinstance(each, bool) or not hasattr(each, "__index__"):
             raise TypeError(f"resize_: sizes must be ints, got {type_name(each)}")
-        if each < 0:
-            raise RuntimeError(f"resize_: sizes must not be negative, got {tuple(shape)}")
+    shape = tuple(map(index, shape))
+    if shape and min(shape) < 0 or prod(shape) * self.itemsize >= 2**63:
+        raise RuntimeError(f"resize_: sizes must not be negative, or too large, got {shape}")
     if self.requires_grad:
         raise RuntimeError("resize_: the tensor requires a gradient; resize x.detach()")
     if memory_format not in (None, contiguous_format, preserve_format):
