@@ -12,7 +12,6 @@ from tensorlib._core.create import creation, overwrite, ranges
 from tensorlib._core.layout.views import to_dtype
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import composite, op, publish
-from tensorlib.ops.foreign import within_memory
 from tensorlib.ops.publish import parameters
 from tensorlib.ops.samples import calls, given, given_pairs, refusals, refused_calls
 
