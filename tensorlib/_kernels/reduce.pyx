@@ -9,10 +9,9 @@ row of `table()` is (kind, input dtypes, output dtype, address). The kinds sum, 
               Py_ssize_t step)
 
 x[o, i, j] is at o * slice_step + i * step + j: slices may have gaps between them, and so may the
-rows of a slice, if these are at least LANE_BYTES long. Of each outer slice the columns [begin, end) of
-inner are reduced. n is at least 1. `tag` is there
-for the compiler alone, to choose an operation; NULL is passed. `c` has the shape of y and may be
-NULL for the kinds that do not use it.
+rows of a slice, if these are at least LANE_BYTES long. Of each outer slice the columns [begin, end)
+of inner are reduced. n is at least 1. `tag` is there for the compiler alone, to choose an
+operation; NULL is passed. `c` has the shape of y and may be NULL for the kinds that do not use it.
 """
 
 from libc.stdint cimport uint64_t

@@ -387,8 +387,10 @@ def flip(Tensor x, dims):
     cdef Tensor out
     cdef int d
     dims = settled(dims)
+    for d in range(MAX_NDIM):                # without dims there is still dim 0
+        turned[d] = False
     for d in range(x.ndim_):
-        steps[d], turned[d] = x.steps[d], False
+        steps[d] = x.steps[d]
     for dim in (dims if isinstance(dims, tuple) else (dims,)):
         d = wrap_dim("flip", dim, x.ndim_)
         if turned[d]:
