@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "row_sum.h"
+#include "row_fold.h"
 
 enum { MOMENTS_BLOCK = 2048 };
 enum { MOMENTS_SUM, MOMENTS_SQUARES, MOMENTS_SLOPES };
@@ -18,7 +18,7 @@ enum { MOMENTS_SUM, MOMENTS_SQUARES, MOMENTS_SLOPES };
     static inline __attribute__((always_inline)) T moments_total_##T(row_##T x) {                \
         quad_##T end = ((const quad_##T*)&x)[0];                                                 \
         for (int k = 1; k < REGISTER / 16; k++) end += ((const quad_##T*)&x)[k];                 \
-        return LAST_##T(((const T*)&end), 0);                                                    \
+        return LAST_##T(+, ((const T*)&end), 0);                                                 \
     }                                                                                            \
                                                                                                  \
     /* a and b += the terms of one vector; lanes that the mask has not, of none */               \
