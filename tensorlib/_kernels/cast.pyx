@@ -107,24 +107,26 @@ cdef inline uint64_t truncate_unsigned(floating x) noexcept nogil:
     return 0 if x >= most else <uint64_t>truncate_64(x)
 
 
+cdef inline float single(number x) noexcept nogil:
+    """x as the float that rounds to the half type that x rounds to"""
+    if number is double:
+        return round_to_odd(x)
+    elif number is int64_t:
+        return round_to_odd(int64_to_odd(x))
+    elif number is uint64_t:
+        return round_to_odd(uint64_to_odd(x))
+    elif number is int32_t or number is uint32_t:
+        return round_to_odd(<double>x)
+    else:
+        return <float>x
+
+
 cdef inline void put(number x, target* y) noexcept nogil:
     """y[0] := x"""
-    cdef float single
-    if target is half or target is brain:
-        if number is double:
-            single = round_to_odd(x)
-        elif number is int64_t:
-            single = round_to_odd(int64_to_odd(x))
-        elif number is uint64_t:
-            single = round_to_odd(uint64_to_odd(x))
-        elif number is int32_t or number is uint32_t:
-            single = round_to_odd(<double>x)
-        else:
-            single = <float>x
-        if target is half:
-            y[0].bits = half_bits(single)
-        else:
-            y[0].bits = brain_bits(single)
+    if target is half:
+        y[0].bits = half_bits(single(x))
+    elif target is brain:
+        y[0].bits = brain_bits(single(x))
     elif target is float or target is double:
         y[0] = <target>x
     elif number is float or number is double:
@@ -140,11 +142,36 @@ cdef inline void put(number x, target* y) noexcept nogil:
         y[0] = <target>x
 
 
+cdef enum:
+    TOGETHER = 256               # numbers that are floats before the processor makes them halves
+
+
+cdef inline void cast_to_half(const source* x, uint16_t* y, Py_ssize_t n) noexcept nogil:
+    """y := at most TOGETHER numbers, by way of floats"""
+    cdef float buffer[TOGETHER]
+    cdef Py_ssize_t i
+    for i in range(n):
+        if source is truth:
+            buffer[i] = <float>(x[i].byte != 0)
+        elif source is brain:
+            buffer[i] = brain_value(x[i].bits)
+        elif source is half:
+            buffer[i] = half_value(x[i].bits)
+        else:
+            buffer[i] = single(x[i])
+    for i in range(to_half(buffer, y, n), n):
+        y[i] = half_bits(buffer[i])
+
+
 cdef void cast_run(const source* x, target* y, Py_ssize_t n) noexcept nogil:
     """y := x"""
     cdef Py_ssize_t i, first = 0
     if source is float and target is half:
         first = to_half(x, <uint16_t*>y, n)
+    elif target is half and source is not half:
+        while first < n:
+            cast_to_half(x + first, <uint16_t*>(y + first), min(<Py_ssize_t>TOGETHER, n - first))
+            first += TOGETHER
     elif source is half and target is float:
         first = from_half(<const uint16_t*>x, y, n)
     for i in range(first, n):

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "row_sum.h"
+#include "row_fold.h"
 
 enum { DEPTHWISE_WIDE = 8, DEPTHWISE_TALL = 7, DEPTHWISE_LEAF = 2048 };
 
@@ -110,7 +110,7 @@ enum { DEPTHWISE_WIDE = 8, DEPTHWISE_TALL = 7, DEPTHWISE_LEAF = 2048 };
         for (int k = 0; k < count; k++) {                                                         \
             quad_##T end = ((const quad_##T*)&sums[k])[0];                                        \
             for (int j = 1; j < REGISTER / 16; j++) end += ((const quad_##T*)&sums[k])[j];        \
-            totals[k] += LAST_##T(((const T*)&end), 0);                                           \
+            totals[k] += LAST_##T(+, ((const T*)&end), 0);                                        \
         }                                                                                         \
     }                                                                                             \
                                                                                                   \

@@ -1,10 +1,11 @@
-"""Extremes of contiguous memory seen as (outer, n, inner) to (outer, inner), over n.
+"""Extremes of memory seen as (outer, n, inner) to (outer, inner), over n.
 
 They are called as the sums of reduce.pyx. The kinds max, min, any and all have the same signature;
 argmax and argmin, which write the extreme value as well as its index, first on ties, have
 
     void index(void* tag, const T* x, T* y, int64_t* at, Py_ssize_t outer, Py_ssize_t n,
-               Py_ssize_t inner, Py_ssize_t begin, Py_ssize_t end)
+               Py_ssize_t inner, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t slice_step,
+               Py_ssize_t step)
 
 NaN counts as the greatest and as the least value.
 """
@@ -12,7 +13,6 @@ NaN counts as the greatest and as the least value.
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
 
 from tensorlib._kernels.extreme_folds cimport LANE_BYTES, TILE, Max, Min, element, fold
-from tensorlib._kernels.vecmath cimport floating
 
 ctypedef fused Extreme:
     Max
@@ -21,13 +21,13 @@ ctypedef fused Extreme:
 cdef enum:
     SEARCH = 4096  # elements among which an extreme value is looked for again: they are near
     TOGETHER = 16  # rows of at most SEARCH that are folded before they are searched
+    SHORT = 16     # elements of a row in which a search costs more than a lane of its own
 
 
 cdef extern from "row_extremes.h" nogil:
-    void row_greatest_float(const float* x, float* y, Py_ssize_t rows, Py_ssize_t n)
-    void row_greatest_double(const double* x, double* y, Py_ssize_t rows, Py_ssize_t n)
-    void row_least_float(const float* x, float* y, Py_ssize_t rows, Py_ssize_t n)
-    void row_least_double(const double* x, double* y, Py_ssize_t rows, Py_ssize_t n)
+    # By the type of x: (largest, x, y, rows, n, step) and (value, x, n)
+    void row_extremes(int largest, ...)
+    Py_ssize_t row_find(...)
     const Py_ssize_t REGISTER
 
 
@@ -38,62 +38,41 @@ cdef inline bint beats(Extreme* op, element a, element b) noexcept nogil:
         return (a < b) | ((a != a) & (b == b))
 
 
+cdef inline void extremes(Extreme* op, const element* x, element* y, Py_ssize_t outer,
+                          Py_ssize_t n, Py_ssize_t slice_step) noexcept nogil:
+    """Those of rows: by a loop of their own if these have a register of elements"""
+    if n * <Py_ssize_t>sizeof(element) >= REGISTER:
+        row_extremes(Extreme is Max, x, y, outer, n, slice_step)
+    else:
+        fold(op, x, <const element*>NULL, y, outer, n, 1, 0, 1, slice_step, 1)
+
+
 cdef inline Py_ssize_t find(const element* x, element value, Py_ssize_t n) noexcept nogil:
     """The first index of a value that is known to be there; NaN is equal to NaN."""
-    cdef Py_ssize_t lanes = LANE_BYTES // sizeof(element)
-    cdef bint nan = value != value
-    cdef Py_ssize_t i = 0
-    cdef Py_ssize_t l
-    cdef element differ
-    while i + lanes <= n:
-        differ = 1
-        for l in range(lanes):
-            differ = 0 if (x[i + l] == value) | (nan & (x[i + l] != x[i + l])) else differ
-        if differ == 0:
-            break
-        i += lanes
-    while i < n - 1 and not ((x[i] == value) | (nan & (x[i] != x[i]))):
-        i += 1
-    return i
+    return row_find(value, x, n)
 
 
-cdef inline void extremes(Extreme* op, const element* x, element* y, Py_ssize_t outer,
-                          Py_ssize_t n) noexcept nogil:
-    """Those of rows: of floats by a loop of their own"""
-    if element is float or element is double:
-        if n * <Py_ssize_t>sizeof(element) >= 4 * REGISTER:
-            if Extreme is Max and element is float:
-                row_greatest_float(x, y, outer, n)
-            elif Extreme is Max:
-                row_greatest_double(x, y, outer, n)
-            elif element is float:
-                row_least_float(x, y, outer, n)
-            else:
-                row_least_double(x, y, outer, n)
-            return
-    fold(op, x, <const element*>NULL, y, outer, n, 1, 0, 1)
-
-
-cdef void float_extremes(Extreme* op, const floating* x, const floating* c, floating* y,
-                         Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin,
-                         Py_ssize_t end) noexcept nogil:
+cdef void fold_extremes(Extreme* op, const element* x, const element* c, element* y,
+                        Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin,
+                        Py_ssize_t end, Py_ssize_t slice_step, Py_ssize_t step) noexcept nogil:
     """The fold of extremes, but rows by their own loop"""
     if inner == 1:
-        extremes(op, x, y, outer, n)
+        extremes(op, x, y, outer, n, slice_step)
     else:
-        fold(op, x, c, y, outer, n, inner, begin, end)
+        fold(op, x, c, y, outer, n, inner, begin, end, slice_step, step)
 
 
 cdef inline void index_rows(Extreme* op, const element* x, element* y, int64_t* at,
-                            Py_ssize_t outer, Py_ssize_t n) noexcept nogil:
+                            Py_ssize_t outer, Py_ssize_t n,
+                            Py_ssize_t slice_step) noexcept nogil:
     """Rows of at most SEARCH elements."""
     cdef Py_ssize_t r, rows
     while outer > 0:
         rows = min(outer, <Py_ssize_t>TOGETHER)
-        extremes(op, x, y, rows, n)
+        extremes(op, x, y, rows, n, slice_step)
         for r in range(rows):
-            at[r] = find(x + r * n, y[r], n)
-        x += rows * n
+            at[r] = find(x + r * slice_step, y[r], n)
+        x += rows * slice_step
         y += rows
         at += rows
         outer -= rows
@@ -108,7 +87,7 @@ cdef inline void index_row(Extreme* op, const element* x, element* y, int64_t* a
     cdef element value
     while begin < n:
         size = min(<Py_ssize_t>SEARCH, n - begin)
-        extremes(op, x + begin, &value, 1, size)
+        extremes(op, x + begin, &value, 1, size, size)
         if beats(op, value, best):
             best = value
             best_begin = begin
@@ -118,28 +97,29 @@ cdef inline void index_row(Extreme* op, const element* x, element* y, int64_t* a
 
 
 cdef inline void index_short_rows(Extreme* op, const element* x, element* y, int64_t* at,
-                                  Py_ssize_t outer, Py_ssize_t n) noexcept nogil:
+                                  Py_ssize_t outer, Py_ssize_t n,
+                                  Py_ssize_t slice_step) noexcept nogil:
     """One lane for each row: a search in each would mispredict its end."""
     cdef Py_ssize_t i, l, rows
     cdef bint better
     while outer > 0:
         rows = min(outer, <Py_ssize_t>LANE_BYTES)
         for l in range(rows):
-            y[l] = x[l * n]
+            y[l] = x[l * slice_step]
             at[l] = 0
         for i in range(1, n):
             for l in range(rows):
-                better = beats(op, x[l * n + i], y[l])
-                y[l] = x[l * n + i] if better else y[l]
+                better = beats(op, x[l * slice_step + i], y[l])
+                y[l] = x[l * slice_step + i] if better else y[l]
                 at[l] = i if better else at[l]
-        x += rows * n
+        x += rows * slice_step
         y += rows
         at += rows
         outer -= rows
 
 
 cdef inline void index_columns(Extreme* op, const element* x, element* y, int64_t* at,
-                               Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin,
+                               Py_ssize_t n, Py_ssize_t step, Py_ssize_t begin,
                                Py_ssize_t end) noexcept nogil:
     cdef Py_ssize_t i, j, tile_end
     cdef bint better
@@ -150,52 +130,53 @@ cdef inline void index_columns(Extreme* op, const element* x, element* y, int64_
             at[j] = 0
         for i in range(1, n):
             for j in range(begin, tile_end):
-                better = beats(op, x[i * inner + j], y[j])
-                y[j] = x[i * inner + j] if better else y[j]
+                better = beats(op, x[i * step + j], y[j])
+                y[j] = x[i * step + j] if better else y[j]
                 at[j] = i if better else at[j]
         begin = tile_end
 
 
 cdef void index(Extreme* op, const element* x, element* y, int64_t* at, Py_ssize_t outer,
-                Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+                Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin, Py_ssize_t end,
+                Py_ssize_t slice_step, Py_ssize_t step) noexcept nogil:
     """y[o, j], at[o, j] := the extreme of x[o, :, j] and its first index"""
     cdef Py_ssize_t o
-    if inner == 1 and n < 2 * LANE_BYTES // <Py_ssize_t>sizeof(element):
-        index_short_rows(op, x, y, at, outer, n)
+    if inner == 1 and n < SHORT:
+        index_short_rows(op, x, y, at, outer, n, slice_step)
         return
     if inner == 1 and n <= SEARCH:
-        index_rows(op, x, y, at, outer, n)
+        index_rows(op, x, y, at, outer, n, slice_step)
         return
     for o in range(outer):
         if inner == 1:
             index_row(op, x, y, at, n)
         else:
-            index_columns(op, x, y, at, n, inner, begin, end)
-        x += n * inner
+            index_columns(op, x, y, at, n, step, begin, end)
+        x += slice_step
         y += inner
         at += inner
 
 
 def table():
     return [
-        ("any", ("bool",), "bool", <size_t>&fold[Max, uint8_t]),
-        ("all", ("bool",), "bool", <size_t>&fold[Min, uint8_t]),
-        ("max", ("bool",), "bool", <size_t>&fold[Max, uint8_t]),
-        ("max", ("uint8",), "uint8", <size_t>&fold[Max, uint8_t]),
-        ("max", ("int8",), "int8", <size_t>&fold[Max, int8_t]),
-        ("max", ("int16",), "int16", <size_t>&fold[Max, int16_t]),
-        ("max", ("int32",), "int32", <size_t>&fold[Max, int32_t]),
-        ("max", ("int64",), "int64", <size_t>&fold[Max, int64_t]),
-        ("max", ("float32",), "float32", <size_t>&float_extremes[Max, float]),
-        ("max", ("float64",), "float64", <size_t>&float_extremes[Max, double]),
-        ("min", ("bool",), "bool", <size_t>&fold[Min, uint8_t]),
-        ("min", ("uint8",), "uint8", <size_t>&fold[Min, uint8_t]),
-        ("min", ("int8",), "int8", <size_t>&fold[Min, int8_t]),
-        ("min", ("int16",), "int16", <size_t>&fold[Min, int16_t]),
-        ("min", ("int32",), "int32", <size_t>&fold[Min, int32_t]),
-        ("min", ("int64",), "int64", <size_t>&fold[Min, int64_t]),
-        ("min", ("float32",), "float32", <size_t>&float_extremes[Min, float]),
-        ("min", ("float64",), "float64", <size_t>&float_extremes[Min, double]),
+        ("any", ("bool",), "bool", <size_t>&fold_extremes[Max, uint8_t]),
+        ("all", ("bool",), "bool", <size_t>&fold_extremes[Min, uint8_t]),
+        ("max", ("bool",), "bool", <size_t>&fold_extremes[Max, uint8_t]),
+        ("max", ("uint8",), "uint8", <size_t>&fold_extremes[Max, uint8_t]),
+        ("max", ("int8",), "int8", <size_t>&fold_extremes[Max, int8_t]),
+        ("max", ("int16",), "int16", <size_t>&fold_extremes[Max, int16_t]),
+        ("max", ("int32",), "int32", <size_t>&fold_extremes[Max, int32_t]),
+        ("max", ("int64",), "int64", <size_t>&fold_extremes[Max, int64_t]),
+        ("max", ("float32",), "float32", <size_t>&fold_extremes[Max, float]),
+        ("max", ("float64",), "float64", <size_t>&fold_extremes[Max, double]),
+        ("min", ("bool",), "bool", <size_t>&fold_extremes[Min, uint8_t]),
+        ("min", ("uint8",), "uint8", <size_t>&fold_extremes[Min, uint8_t]),
+        ("min", ("int8",), "int8", <size_t>&fold_extremes[Min, int8_t]),
+        ("min", ("int16",), "int16", <size_t>&fold_extremes[Min, int16_t]),
+        ("min", ("int32",), "int32", <size_t>&fold_extremes[Min, int32_t]),
+        ("min", ("int64",), "int64", <size_t>&fold_extremes[Min, int64_t]),
+        ("min", ("float32",), "float32", <size_t>&fold_extremes[Min, float]),
+        ("min", ("float64",), "float64", <size_t>&fold_extremes[Min, double]),
         ("argmax", ("bool",), "int64", <size_t>&index[Max, uint8_t]),
         ("argmax", ("uint8",), "int64", <size_t>&index[Max, uint8_t]),
         ("argmax", ("int8",), "int64", <size_t>&index[Max, int8_t]),

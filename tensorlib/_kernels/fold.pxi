@@ -81,8 +81,8 @@ cdef inline void fold_tree(Op* op, const element* x, const element* c, element* 
 
 
 cdef inline void fold_wide(Op* op, const element* x, const element* c, element* y, Py_ssize_t n,
-                    Py_ssize_t inner, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """Columns [begin, end), at least one lane block of them."""
+                    Py_ssize_t step, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """Columns [begin, end), at least one lane block of them, of rows that are `step` apart."""
     cdef Py_ssize_t lanes = LANE_BYTES // sizeof(element)
     cdef Py_ssize_t j = begin
     cdef Py_ssize_t width
@@ -90,12 +90,13 @@ cdef inline void fold_wide(Op* op, const element* x, const element* c, element* 
         width = end - j
         if width > TILE:
             width = TILE if width >= TILE + lanes else width // 2
-        fold_tree(op, x + j, c + j if Op is Squares else NULL, y + j, width, n, inner)
+        fold_tree(op, x + j, c + j if Op is Squares else NULL, y + j, width, n, step)
         j += width
 
 
 cdef inline void fold_short_rows(Op* op, const element* x, const element* c, element* y,
-                                 Py_ssize_t outer, Py_ssize_t n) noexcept nogil:
+                                 Py_ssize_t outer, Py_ssize_t n,
+                                 Py_ssize_t slice_step) noexcept nogil:
     """Rows of at most one lane block: one lane for each row."""
     cdef Py_ssize_t lanes = LANE_BYTES // sizeof(element)
     cdef element sums[MAX_LANES]
@@ -105,13 +106,13 @@ cdef inline void fold_short_rows(Op* op, const element* x, const element* c, ele
         rows = min(outer, lanes)
         for l in range(rows):
             shift[l] = c[l] if Op is Squares else 0
-            sums[l] = lift(op, x[l * n], shift[l])
+            sums[l] = lift(op, x[l * slice_step], shift[l])
         for i in range(1, n):
             for l in range(rows):
-                sums[l] = join(op, sums[l], lift(op, x[l * n + i], shift[l]))
+                sums[l] = join(op, sums[l], lift(op, x[l * slice_step + i], shift[l]))
         for l in range(rows):
             y[l] = sums[l]
-        x += rows * n
+        x += rows * slice_step
         y += rows
         if Op is Squares:
             c += rows
@@ -147,7 +148,7 @@ cdef inline void fold_block_rows(Op* op, const element* x, element* sums, const 
 
 
 cdef inline void fold_rows(Op* op, const element* x, const element* c, element* y,
-                           Py_ssize_t outer, Py_ssize_t n) noexcept nogil:
+                           Py_ssize_t outer, Py_ssize_t n, Py_ssize_t slice_step) noexcept nogil:
     """Rows of one lane block and more: ENDS lanes are left of each, and are folded together."""
     cdef Py_ssize_t lanes = LANE_BYTES // sizeof(element)
     cdef element sums[MAX_LANES]
@@ -159,7 +160,7 @@ cdef inline void fold_rows(Op* op, const element* x, const element* c, element* 
         if Op is Squares:
             for l in range(lanes):
                 shift[l] = c[o]
-        fold_block_rows(op, x + o * n, sums, shift, n, lanes)
+        fold_block_rows(op, x + o * slice_step, sums, shift, n, lanes)
         half = lanes
         while half > ENDS:
             half //= 2
@@ -170,9 +171,9 @@ cdef inline void fold_rows(Op* op, const element* x, const element* c, element* 
         rows += 1
         if rows == MAX_LANES or o == outer - 1:
             if Op is Squares:
-                fold_short_rows(<Sum*>NULL, ends, <const element*>NULL, y, rows, ENDS)
+                fold_short_rows(<Sum*>NULL, ends, <const element*>NULL, y, rows, ENDS, ENDS)
             else:
-                fold_short_rows(op, ends, <const element*>NULL, y, rows, ENDS)
+                fold_short_rows(op, ends, <const element*>NULL, y, rows, ENDS, ENDS)
             y += rows
             rows = 0
 
@@ -199,24 +200,29 @@ cdef inline void fold_narrow(Op* op, const element* x, const element* c, element
 
 
 cdef inline void fold(Op* op, const element* x, const element* c, element* y, Py_ssize_t outer,
-               Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """y[o, j] := x[o, 0, j] + x[o, 1, j] + ..., begin <= j < end"""
+               Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin, Py_ssize_t end,
+               Py_ssize_t slice_step, Py_ssize_t step) noexcept nogil:
+    """y[o, j] := x[o, 0, j] + x[o, 1, j] + ..., begin <= j < end
+
+    x[o, i, j] is at o * slice_step + i * step + j. There are no gaps between the rows of a slice,
+    step = inner, unless these are at least one lane block.
+    """
     cdef Py_ssize_t lanes = LANE_BYTES // sizeof(element)
     cdef Py_ssize_t o
     if inner == 1:
         if n <= lanes:
-            fold_short_rows(op, x, c, y, outer, n)
+            fold_short_rows(op, x, c, y, outer, n, slice_step)
         else:
-            fold_rows(op, x, c, y, outer, n)
+            fold_rows(op, x, c, y, outer, n, slice_step)
         return
     for o in range(outer):
         if inner >= lanes:
-            fold_wide(op, x, c, y, n, inner, begin, end)
+            fold_wide(op, x, c, y, n, step, begin, end)
         elif n * inner >= lanes:
             fold_narrow(op, x, c, y, n, inner)
         else:
             fold_short(op, x, c, y, n, inner)
-        x += n * inner
+        x += slice_step
         y += inner
         if Op is Squares:
             c += inner

@@ -57,6 +57,7 @@ cdef void scatter_run(const item* x, char* y, Py_ssize_t stride, Py_ssize_t n) n
 
 cdef enum:
     BLOCK = 16               # a power of two
+    HALF = 8                 # half of it
     AREA = 256               # BLOCK * BLOCK
     NARROW = 4               # columns that are laid beside each other at once
 
@@ -69,7 +70,9 @@ cdef void transpose_run(const item* x, Py_ssize_t x_stride, item* y, Py_ssize_t 
     once; strides that are powers of two would throw them out of the cache in between.
     """
     cdef item block[AREA]
-    cdef Py_ssize_t i, j, k, l, height, width
+    cdef item aside[AREA]
+    cdef item* turned
+    cdef Py_ssize_t i, j, k, l, height, width, down, across
     cdef const char* source
     cdef char* target
     if y_stride == columns * <Py_ssize_t>sizeof(item) and 2 <= columns <= NARROW:
@@ -82,23 +85,31 @@ cdef void transpose_run(const item* x, Py_ssize_t x_stride, item* y, Py_ssize_t 
         return
     for j in range(0, columns, 16):          # BLOCK; Cython wants the sign of a step
         width = min(<Py_ssize_t>BLOCK, columns - j)
+        across = BLOCK if width > HALF else HALF
         for i in range(0, rows, 16):
             height = min(<Py_ssize_t>BLOCK, rows - i)
+            down = HALF if height <= HALF < width else BLOCK
             source = <const char*>(x + i) + j * x_stride
             target = <char*>(y + j) + i * y_stride
             if height == BLOCK:              # a memcpy of a constant size is no call
                 for l in range(width):
                     memcpy(block + l * BLOCK, source + l * x_stride, BLOCK * sizeof(item))
+            elif height == down == HALF:
+                for l in range(width):
+                    memcpy(block + l * HALF, source + l * x_stride, HALF * sizeof(item))
             else:
                 for l in range(width):
-                    memcpy(block + l * BLOCK, source + l * x_stride, height * sizeof(item))
-            turn(block)
+                    memcpy(block + l * down, source + l * x_stride, height * sizeof(item))
+            turned = turn(block, aside, down, across)
             if width == BLOCK:
                 for k in range(height):
-                    memcpy(target + k * y_stride, block + k * BLOCK, BLOCK * sizeof(item))
+                    memcpy(target + k * y_stride, turned + k * BLOCK, BLOCK * sizeof(item))
+            elif width == HALF:
+                for k in range(height):
+                    memcpy(target + k * y_stride, turned + k * HALF, HALF * sizeof(item))
             else:
                 for k in range(height):
-                    memcpy(target + k * y_stride, block + k * BLOCK, width * sizeof(item))
+                    memcpy(target + k * y_stride, turned + k * across, width * sizeof(item))
 
 
 cdef inline void interleave(const item* x, Py_ssize_t x_stride, item* y, Py_ssize_t rows,
@@ -110,24 +121,33 @@ cdef inline void interleave(const item* x, Py_ssize_t x_stride, item* y, Py_ssiz
             y[i * columns + j] = (<const item*>(<const char*>x + j * x_stride))[i]
 
 
-cdef inline void turn(item* block) noexcept nogil:
-    """block := its transpose
+cdef inline item* turn(item* block, item* aside, Py_ssize_t down,
+                       Py_ssize_t across) noexcept nogil:
+    """The transpose of `across` rows of `down` items, BLOCK or HALF each, in one of the buffers.
 
     To take elements of the first and of the second half in turn moves the bits of their places
-    round by one: what was the number of the row is that of the column after four times.
+    round by one: what was the number of the row is that of the column once all its bits have moved.
     """
-    cdef item aside[AREA]
-    cdef int i
-    for i in range(2):
-        shuffle(block, aside)
-        shuffle(aside, block)
+    if down == across:
+        shuffle(block, aside, AREA // 2)
+        shuffle(aside, block, AREA // 2)
+        shuffle(block, aside, AREA // 2)
+        shuffle(aside, block, AREA // 2)
+        return block
+    shuffle(block, aside, AREA // 4)
+    shuffle(aside, block, AREA // 4)
+    shuffle(block, aside, AREA // 4)
+    if across == HALF:
+        return aside
+    shuffle(aside, block, AREA // 4)
+    return block
 
 
-cdef inline void shuffle(const item* x, item* y) noexcept nogil:
+cdef inline void shuffle(const item* x, item* y, int half) noexcept nogil:
     cdef int i
-    for i in range(128):                     # AREA / 2
+    for i in range(half):
         y[2 * i] = x[i]
-        y[2 * i + 1] = x[128 + i]
+        y[2 * i + 1] = x[half + i]
 
 
 cdef void where_run(const uint8_t* condition, const item* a, const item* b, item* y,

@@ -1,15 +1,17 @@
-"""Sums and products of contiguous memory seen as (outer, n, inner) to (outer, inner), over n.
+"""Sums and products of memory seen as (outer, n, inner) to (outer, inner), over n.
 
 `tensorlib._core.reduce.schedule` calls these, on parts of an array, from any number of threads. A
 row of `table()` is (kind, input dtypes, output dtype, address). The kinds sum, prod and squares
 (the sum of (x - c)**2), like those of extremes.pyx, have the signature
 
     void fold(void* tag, const T* x, const T* c, T* y, Py_ssize_t outer, Py_ssize_t n,
-              Py_ssize_t inner, Py_ssize_t begin, Py_ssize_t end)
+              Py_ssize_t inner, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t slice_step,
+              Py_ssize_t step)
 
-Of each outer slice the columns [begin, end) of inner are reduced. n is at least 1. `tag` is there
-for the compiler alone, to choose an operation; NULL is passed. `c` has the shape of y and may be
-NULL for the kinds that do not use it.
+x[o, i, j] is at o * slice_step + i * step + j: slices may have gaps between them, and so may the
+rows of a slice, if these are at least LANE_BYTES long. Of each outer slice the columns [begin, end)
+of inner are reduced. n is at least 1. `tag` is there for the compiler alone, to choose an
+operation; NULL is passed. `c` has the shape of y and may be NULL for the kinds that do not use it.
 """
 
 from libc.stdint cimport uint64_t
@@ -18,49 +20,68 @@ from tensorlib._kernels.moments cimport sum_of_squares
 from tensorlib._kernels.sum_folds cimport LANE_BYTES, Product, Squares, Sum, fold
 from tensorlib._kernels.vecmath cimport floating
 
-cdef extern from "row_sum.h" nogil:
-    void row_sums_float(const float* x, float* y, Py_ssize_t rows, Py_ssize_t n)
-    void row_sums_double(const double* x, double* y, Py_ssize_t rows, Py_ssize_t n)
+cdef extern from "row_fold.h" nogil:
+    void row_sums_float(const float* x, float* y, Py_ssize_t rows, Py_ssize_t n, Py_ssize_t step)
+    void row_sums_double(const double* x, double* y, Py_ssize_t rows, Py_ssize_t n,
+                         Py_ssize_t step)
+    void row_products_float(const float* x, float* y, Py_ssize_t rows, Py_ssize_t n,
+                            Py_ssize_t step)
+    void row_products_double(const double* x, double* y, Py_ssize_t rows, Py_ssize_t n,
+                             Py_ssize_t step)
     const Py_ssize_t REGISTER
 
 
 cdef void sums(Sum* op, const floating* x, const floating* c, floating* y, Py_ssize_t outer,
-               Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+               Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin, Py_ssize_t end,
+               Py_ssize_t slice_step, Py_ssize_t step) noexcept nogil:
     """The fold of sums, but rows by a loop of their own."""
     if inner == 1 and n * <Py_ssize_t>sizeof(floating) >= REGISTER:
         if floating is float:
-            row_sums_float(x, y, outer, n)
+            row_sums_float(x, y, outer, n, slice_step)
         else:
-            row_sums_double(x, y, outer, n)
+            row_sums_double(x, y, outer, n, slice_step)
     else:
-        fold(op, x, c, y, outer, n, inner, begin, end)
+        fold(op, x, c, y, outer, n, inner, begin, end, slice_step, step)
+
+
+cdef void products(Product* op, const floating* x, const floating* c, floating* y,
+                   Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin,
+                   Py_ssize_t end, Py_ssize_t slice_step, Py_ssize_t step) noexcept nogil:
+    """The fold of products, but rows by a loop of their own."""
+    if inner == 1 and n * <Py_ssize_t>sizeof(floating) >= REGISTER:
+        if floating is float:
+            row_products_float(x, y, outer, n, slice_step)
+        else:
+            row_products_double(x, y, outer, n, slice_step)
+    else:
+        fold(op, x, c, y, outer, n, inner, begin, end, slice_step, step)
 
 
 cdef void squares(Squares* op, const floating* x, const floating* c, floating* y, Py_ssize_t outer,
-                  Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin,
-                  Py_ssize_t end) noexcept nogil:
+                  Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin, Py_ssize_t end,
+                  Py_ssize_t slice_step, Py_ssize_t step) noexcept nogil:
     """The fold of squares, but rows by the loop that norms have."""
     cdef Py_ssize_t o
     if inner == 1 and n * <Py_ssize_t>sizeof(floating) > LANE_BYTES:
         for o in range(outer):
-            y[o] = <floating>sum_of_squares(x + o * n, c[o], n)
+            y[o] = <floating>sum_of_squares(x + o * slice_step, c[o], n)
     else:
-        fold(op, x, c, y, outer, n, inner, begin, end)
+        fold(op, x, c, y, outer, n, inner, begin, end, slice_step, step)
 
 
 cdef void whole_sums(Sum* op, const uint64_t* x, const uint64_t* c, uint64_t* y, Py_ssize_t outer,
-                     Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin,
-                     Py_ssize_t end) noexcept nogil:
+                     Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin, Py_ssize_t end,
+                     Py_ssize_t slice_step, Py_ssize_t step) noexcept nogil:
     """The fold of sums of integers, which are the same in any order: rows by the plain loop."""
     cdef uint64_t total
     cdef Py_ssize_t o, i
     if inner != 1:
-        fold(op, x, c, y, outer, n, inner, begin, end)
+        fold(op, x, c, y, outer, n, inner, begin, end, slice_step, step)
         return
     for o in range(outer):
         total = 0
         for i in range(n):
-            total += x[o * n + i]
+            total += x[o * slice_step + i]
         y[o] = total
 
 
@@ -71,8 +92,8 @@ def table():
         ("sum", ("float32",), "float32", <size_t>&sums[float]),
         ("sum", ("float64",), "float64", <size_t>&sums[double]),
         ("prod", ("int64",), "int64", <size_t>&fold[Product, uint64_t]),
-        ("prod", ("float32",), "float32", <size_t>&fold[Product, float]),
-        ("prod", ("float64",), "float64", <size_t>&fold[Product, double]),
+        ("prod", ("float32",), "float32", <size_t>&products[float]),
+        ("prod", ("float64",), "float64", <size_t>&products[double]),
         ("squares", ("float32", "float32"), "float32", <size_t>&squares[float]),
         ("squares", ("float64", "float64"), "float64", <size_t>&squares[double]),
     ]

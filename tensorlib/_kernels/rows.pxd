@@ -56,7 +56,7 @@ cdef inline void row_maxima(const floating* x, floating* y, Py_ssize_t rows,
         for r in range(rows):
             y[r] = row_max(x + r * n, n)
     else:
-        fold(<Max*>NULL, x, <const floating*>NULL, y, rows, n, 1, 0, 1)
+        fold(<Max*>NULL, x, <const floating*>NULL, y, rows, n, 1, 0, 1, n, 1)
 
 
 cdef inline void row_sums(const floating* x, floating* y, Py_ssize_t rows,
@@ -66,7 +66,7 @@ cdef inline void row_sums(const floating* x, floating* y, Py_ssize_t rows,
     elif rows == 1:
         y[0] = <floating>row_sum(x, n)
     else:
-        fold(<Sum*>NULL, x, <const floating*>NULL, y, rows, n, 1, 0, 1)
+        fold(<Sum*>NULL, x, <const floating*>NULL, y, rows, n, 1, 0, 1, n, 1)
 
 
 cdef inline void exps_of(const floating* x, const floating* shift, floating* y, Py_ssize_t rows,

@@ -1,6 +1,7 @@
 """Conversions between dtypes, and moves of items with strides."""
 
 import ctypes
+import itertools
 import math
 from fractions import Fraction
 
@@ -185,6 +186,24 @@ def test_gather_of_stride_zero_repeats(movers, dtype):
     GATHER(movers["gather", dtype])(value.ctypes.data, 0, out.ctypes.data, 50)
     assert (out == value).all()
     GATHER(movers["gather", dtype])(0, 0, out.ctypes.data, 0)  # an empty run reads nothing
+
+
+TRANSPOSE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_void_p,
+                             ctypes.c_ssize_t, ctypes.c_ssize_t, ctypes.c_ssize_t)
+
+
+@each("dtype", ["uint8", "bfloat16", "float32", "float64", "complex128"])
+def test_blocks_of_any_shape_are_turned(movers, dtype):
+    """Also into rows with gaps, where nothing is written."""
+    whole = any_bits(np.uint8, 16 * 36 * 40, 8).view(f"V{numpy_dtype(dtype).itemsize}")[:36 * 40]
+    for height, columns in itertools.product((*range(1, 20), 31, 32, 35), repeat=2):
+        x = whole.reshape(36, 40)[:columns, 1:1 + height]       # what becomes columns has gaps
+        for gap in (0, 3):
+            y = np.zeros((height, columns + gap), whole.dtype)
+            TRANSPOSE(movers["transpose", dtype])(x.ctypes.data, x.strides[0], y.ctypes.data,
+                                                  y.strides[0], height, columns)
+            assert y[:, :columns].tobytes() == x.T.tobytes()
+            assert not any(y[:, columns:].tobytes())
 
 
 @each("dtype", ("bool", *INTEGERS, "float32", "float64", "complex64",

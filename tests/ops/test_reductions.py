@@ -135,6 +135,39 @@ def test_nan_is_the_largest_and_the_smallest():
     assert x.max(1).indices.tolist() == [1, 0]
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "uint8", "float16"])
+@pytest.mark.parametrize("shape", [(3, 70, 65), (4, 33, 3), (2, 5, 300)])
+def test_gaps_between_rows_change_no_bit(dtype, shape):
+    """Rows and slices with gaps are reduced where they lie, those without as one piece."""
+    rng = np.random.default_rng(7)
+    whole = tl.from_numpy(rng.normal(0, 9, [n + 1 for n in shape])).to(getattr(tl, dtype))
+    gapped = whole[1:, 1:, 1:]
+    packed = gapped.contiguous()
+    for dims in ((0,), (1,), (2,), (0, 1), (1, 2)):
+        for name in ("sum", "amax", "amin", *(("var",) if packed.is_floating_point() else ())):
+            found, expected = (getattr(x, name)(dims) for x in (gapped, packed))
+            assert found.tolist() == expected.tolist(), (name, dims)
+    for dim in (0, 1, 2):
+        for name in ("prod", "argmax", "argmin"):
+            found, expected = (getattr(x, name)(dim) for x in (gapped, packed))
+            assert found.tolist() == expected.tolist(), (name, dim)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [3, 8, 31, 64, 257, 1000])
+def test_extremes_and_their_places_are_numpys_wherever_they_stand(dtype, n):
+    """Rows have loops for whole registers, for what is left of them, and for less than one."""
+    rng = np.random.default_rng(n)
+    rows = np.stack([rng.permutation(n) for _ in range(2 * n)]).astype(dtype)
+    rows[np.arange(n), np.arange(n)] = np.nan
+    x = tl.from_numpy(rows)
+    for name in ("argmax", "argmin"):
+        assert np.array_equal(getattr(x, name)(1).numpy(), getattr(np, name)(rows, 1))
+    for name in ("amax", "amin"):
+        assert np.array_equal(getattr(x, name)(1).numpy(), getattr(np, name)(rows, 1),
+                              equal_nan=True)
+
+
 def test_ties_give_the_first_place_in_row_major_order():
     x = double([[0.0, 1.0], [1.0, 1.0]]).T
     assert x.argmax().item() == 1 and x.argmax(0).tolist() == [1, 0]

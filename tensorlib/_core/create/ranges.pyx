@@ -4,7 +4,7 @@ from cpython.float cimport PyFloat_Check
 from cpython.long cimport PyLong_AsSsize_t
 from cpython.number cimport PyIndex_Check, PyNumber_Index
 from libc.math cimport ceil, isfinite, pow
-from libc.stdint cimport uint64_t
+from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from tensorlib._core.base.dtypes cimport (
@@ -17,6 +17,8 @@ from tensorlib._core.create.creation cimport (
 )
 from tensorlib._core.tensor.tensor cimport Tensor
 from tensorlib._core.tiles.copies cimport cast, packed_copy
+
+from tensorlib._core.layout.views import empty
 
 cdef enum:
     RAMP_GRAIN = 1 << 15         # elements written by a thread at once
@@ -300,3 +302,53 @@ cdef void clear_triangle(void* context, Py_ssize_t begin, Py_ssize_t end) noexce
         if first < last:
             memset(place + first * of.size, 0, (last - first) * of.size)
         place += of.cols * of.size
+
+
+# ---- places in a triangle ------------------------------------------------------------------------
+
+def triangle_places(str name, row, col, offset, bint above):
+    """The rows and columns of the elements of a triangle of (row, col), in a tensor of two rows.
+
+    The upper triangle from the diagonal `offset` on, or the lower one up to it, row by row.
+    Raises: MemoryError for more than there is memory for.
+    """
+    cdef Places of
+    offset = max(-row, min(offset - above, col))         # of the last diagonal that is below
+    first = min(row, max(0, -offset))                    # the first row with an element below
+    full = min(row, max(first, col - 1 - offset))        # and the first that is below as a whole
+    below = (first + full + 1 + 2 * offset) * (full - first) // 2 + (row - full) * col
+    total = row * col - below if above else below
+    cdef Tensor out = empty((2, total), dtype_object(INT64), name=name)
+    if out.numel_:
+        of.rows = <int64_t*>out.data_pointer
+        of.columns = of.rows + out.dims[1]
+        of.first, of.last, of.offset, of.above = 0 if above else first, row, offset + 1, above
+        if above:
+            of.last = min(row, col - 1 - offset)
+        of.col = col if above else min(col, row + offset + 1)
+        run_alone(write_places, &of, out.data_pointer, out.numel_)
+    return out
+
+
+cdef struct Places:
+    int64_t* rows
+    int64_t* columns
+    Py_ssize_t first, last, col, offset  # in row r the elements below are those before r + offset
+    bint above
+
+
+cdef void write_places(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Places* of = <Places*>context
+    cdef int64_t* rows = of.rows
+    cdef int64_t* columns = of.columns
+    cdef Py_ssize_t r, i, start, stop
+    for r in range(of.first, of.last):
+        start, stop = 0, max(min(r + of.offset, of.col), <Py_ssize_t>0)
+        if of.above:
+            start, stop = stop, of.col
+        for i in range(stop - start):
+            rows[i] = r
+        for i in range(stop - start):
+            columns[i] = start + i
+        rows += stop - start
+        columns += stop - start

@@ -248,6 +248,52 @@ def unsqueeze(Tensor x, int dim):
     return view_of(x, x.ndim_ + 1, dims, steps, x.data_pointer)
 
 
+def flat_sizes(sizes, start_dim, end_dim):
+    """Sizes with the dims from `start_dim` to `end_dim` as one; None where that is one already.
+
+    Raises: IndexError, RuntimeError if `start_dim` comes after `end_dim`.
+    """
+    cdef int ndim = len(sizes)
+    cdef int start = wrap_dim("flatten", settled(start_dim), ndim)
+    cdef int end = wrap_dim("flatten", settled(end_dim), ndim)
+    if start > end:
+        raise RuntimeError("flatten: has invalid args: start_dim cannot come after end_dim")
+    if start == end and ndim:
+        return None
+    together = 1
+    for size in sizes[start:end + 1]:
+        together *= size
+    return (*sizes[:start], together, *sizes[end + 1:])
+
+
+def moved_order(int ndim, source, destination):
+    """The order of dims in which those of `source` stand at `destination`, the others as before.
+
+    Raises: RuntimeError for dims given twice or of different numbers, IndexError.
+    """
+    cdef int at[MAX_NDIM]            # the dim at each place, or -1
+    cdef bint moved[MAX_NDIM]
+    cdef int d, place, dim, following = 0
+    source, destination = settled(source), settled(destination)
+    cdef tuple sources = source if isinstance(source, tuple) else (source,)
+    cdef tuple targets = destination if isinstance(destination, tuple) else (destination,)
+    if len(sources) != len(targets):
+        raise RuntimeError(f"movedim: got {len(sources)} source and {len(targets)} target dims")
+    for d in range(MAX_NDIM):
+        at[d], moved[d] = -1, False
+    for one, other in zip(sources, targets):
+        dim, place = wrap_dim("movedim", one, ndim), wrap_dim("movedim", other, ndim)
+        if moved[dim] or at[place] >= 0:
+            raise RuntimeError("movedim: repeated dims")
+        at[place], moved[dim] = dim, True
+    for d in range(ndim):
+        if not moved[d]:
+            while at[following] >= 0:
+                following += 1
+            at[following] = d
+    return tuple([at[d] for d in range(ndim)])
+
+
 # ---- parts ---------------------------------------------------------------------------------------
 
 cdef inline int require_dim(str name, Tensor x, int dim) except -1:
@@ -328,6 +374,33 @@ def clone(Tensor x):
     """A copy without gaps, its dims in the same order in memory."""
     cdef Tensor out = new_arranged_as(x, x.type)
     copy_into(out, x)
+    return out
+
+
+def flip(Tensor x, dims):
+    """A copy without gaps with some dims in reverse order, its dims in the same order in memory."""
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef bint turned[MAX_NDIM]
+    cdef Py_ssize_t first = 0
+    cdef Tensor out
+    cdef int d
+    dims = settled(dims)
+    for d in range(MAX_NDIM):                # without dims there is still dim 0
+        turned[d] = False
+    for d in range(x.ndim_):
+        steps[d] = x.steps[d]
+    for dim in (dims if isinstance(dims, tuple) else (dims,)):
+        d = wrap_dim("flip", dim, x.ndim_)
+        if turned[d]:
+            raise RuntimeError(f"flip: a dim appears multiple times in {dims}")
+        turned[d] = True
+        if x.ndim_:
+            first += (x.dims[d] - 1) * x.steps[d]
+            steps[d] = -x.steps[d]
+    out = new_arranged_as(x, x.type)
+    if out.numel_:
+        copy_into(out, new_view(x, x.ndim_, x.dims, steps,
+                                x.data_pointer + first * ITEMSIZE[x.type]))
     return out
 
 

@@ -1,16 +1,16 @@
 """How tensors are arranged for a reduction: any layout and any dims become (outer, n, inner), which
-the kernels reduce over n."""
+the kernels reduce over n. `sizes` are these three and two steps: see schedule.pxd."""
 
 from libc.math cimport sqrt
 
 from tensorlib._core.base.dtypes cimport (
-    COMPLEX_KIND, FLOAT32, FLOAT_KIND, INT64, KIND, compute_dtype, real_of,
+    COMPLEX_KIND, FLOAT32, FLOAT_KIND, INT64, ITEMSIZE, KIND, compute_dtype, real_of,
 )
 from tensorlib._core.base.shape cimport MAX_NDIM, parse_dims, sizes_of
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.base.work cimport run_alone
 from tensorlib._core.reduce.schedule cimport (
-    NO_LOOP, NO_MEMORY, RELEASE_GIL, SUM, reduce_run, reduced_in,
+    GAPPED_BYTES, NO_LOOP, NO_MEMORY, RELEASE_GIL, SUM, reduce_run, reduced_in,
 )
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, new_view
 from tensorlib._core.tiles.copies cimport cast, copy_into, packed_copy
@@ -31,7 +31,7 @@ cdef Tensor fold(int kind, Tensor x, int n_reduced, const int* reduced, bint kee
     `x` has the dtype that is computed in, or a half type: sum and prod of integers want int64, any
     and all bool.
     """
-    cdef Py_ssize_t sizes[3]
+    cdef Py_ssize_t sizes[5]
     cdef int last[MAX_NDIM]
     cdef int n_last = last_reduced(x, n_reduced, reduced, last)
     cdef Tensor source, out
@@ -102,7 +102,7 @@ cdef Tensor reducible(Tensor x, int computed):
 
 cdef int fold_to(int kind, Tensor x, const char* center, const Py_ssize_t* sizes,
                  Tensor out) except -1:
-    """out := x, which lies in memory as (outer, n, inner), reduced over n
+    """out := x, which lies in memory as the sizes say, reduced over n
 
     `center` has the elements from which SQUARES takes distances; else it is NULL.
     """
@@ -110,11 +110,11 @@ cdef int fold_to(int kind, Tensor x, const char* center, const Py_ssize_t* sizes
     cdef const char* from_ = x.data_pointer
     cdef char* to = out.data_pointer
     if x.numel_ < RELEASE_GIL:
-        status = reduce_run(kind, dtype, from_, center, to, sizes[0], sizes[1], sizes[2])
+        status = reduce_run(kind, dtype, from_, center, to, sizes)
     else:
         era = work_begins()
         with nogil:
-            status = reduce_run(kind, dtype, from_, center, to, sizes[0], sizes[1], sizes[2])
+            status = reduce_run(kind, dtype, from_, center, to, sizes)
         work_ends(era)
     return check_status(status, x)
 
@@ -195,10 +195,11 @@ cdef Tensor new_reduced(Tensor x, int n_reduced, const int* reduced, bint keepdi
 cdef Tensor arrange(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* sizes):
     """A tensor with the elements of `x` in memory as (outer, n, inner), and these sizes.
 
-    `x` itself where the dims, taken in the order of their strides, are dense, the reduced ones are
-    neighbours and the kept ones are in order; else a copy, dense where that is all it takes, or
-    with the reduced dims last. So gaps, steps back and expanded dims change nothing in the order
-    of additions, and nothing in the bits of a result.
+    `x` itself where the dims are taken in the order of their strides, the reduced ones are
+    neighbours and the kept ones are in order, and there are no gaps but those that kernels take;
+    else a copy, dense where that is all it takes, or with the reduced dims last. So gaps, steps
+    back and expanded dims change nothing in the order of additions, and nothing in the bits of a
+    result.
     """
     cdef int order[MAX_NDIM]
     cdef bint is_reduced[MAX_NDIM]
@@ -209,10 +210,11 @@ cdef Tensor arrange(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* siz
     for k in range(n_reduced):
         is_reduced[reduced[k]] = True
     by_stride(x, order)
-    if split(x, order, is_reduced, sizes):
+    if split(x, order, is_reduced, sizes) and evenly_spaced(x, order, is_reduced, sizes):
         return x
     dense = without_gaps(x, order)
     if split(dense, order, is_reduced, sizes):
+        sizes[3], sizes[4] = sizes[1] * sizes[2], sizes[2]
         copy_into(dense, x)
         return dense
     return reduced_last(x, n_reduced, reduced, sizes)
@@ -221,7 +223,9 @@ cdef Tensor arrange(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* siz
 cdef Tensor rows_of(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* sizes):
     """A tensor with the elements of `x` in memory as (rows, n), and these sizes."""
     cdef Tensor source = arrange(x, n_reduced, reduced, sizes)
-    return source if sizes[2] == 1 else reduced_last(x, n_reduced, reduced, sizes)
+    if sizes[2] == 1 and (sizes[0] == 1 or sizes[3] == sizes[1]):
+        return source
+    return reduced_last(x, n_reduced, reduced, sizes)
 
 
 cdef Tensor reduced_last(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* sizes):
@@ -240,6 +244,7 @@ cdef Tensor reduced_last(Tensor x, int n_reduced, const int* reduced, Py_ssize_t
             sizes[0] *= x.dims[d]
             kept += 1
         dims[place], steps[place] = x.dims[d], x.steps[d]
+    sizes[3], sizes[4] = sizes[1], 1
     return packed_copy(new_view(x, x.ndim_, dims, steps, x.data_pointer), x.type)
 
 
@@ -276,15 +281,8 @@ cdef Tensor without_gaps(Tensor x, const int* order):
 
 
 cdef bint split(Tensor x, const int* order, const bint* is_reduced, Py_ssize_t* sizes) noexcept:
-    """Whether memory in this order is dense and reads (outer, n, inner); writes the sizes."""
-    cdef Py_ssize_t expected = 1
+    """Whether dims in this order are (outer, n, inner); writes these three sizes."""
     cdef int k, d, part = 0, last_kept = -1
-    for k in range(x.ndim_ - 1, -1, -1):
-        d = order[k]
-        if x.dims[d] != 1:
-            if x.steps[d] != expected:
-                return False
-            expected *= x.dims[d]
     sizes[0] = sizes[1] = sizes[2] = 1
     for k in range(x.ndim_):
         d = order[k]
@@ -302,6 +300,44 @@ cdef bint split(Tensor x, const int* order, const bint* is_reduced, Py_ssize_t* 
                 part = 2
         sizes[part] *= x.dims[d]
     return True
+
+
+cdef bint evenly_spaced(Tensor x, const int* order, const bint* is_reduced,
+                        Py_ssize_t* sizes) noexcept:
+    """Whether the elements of `x` lie in steps that the kernels take; writes the two steps.
+
+    The dims are in an order that `split` found good.
+    """
+    cdef Py_ssize_t steps[3]
+    cdef Py_ssize_t expected = 0
+    cdef int k, d, part, last = -1
+    cdef bint reduced_before = False         # in this order: the kept dims after it are inner
+    steps[2], steps[1], steps[0] = 1, sizes[2], sizes[1] * sizes[2]
+    for k in range(x.ndim_):
+        reduced_before = reduced_before or (is_reduced[order[k]] and x.dims[order[k]] != 1)
+    for k in range(x.ndim_ - 1, -1, -1):
+        d = order[k]
+        if x.dims[d] == 1:
+            continue
+        if is_reduced[d]:
+            part, reduced_before = 1, False
+        else:
+            part = 2 if reduced_before else 0
+        if part != last:
+            last, expected = part, x.steps[d]
+            if expected < steps[part]:
+                return False
+            steps[part] = expected
+        if x.steps[d] != expected:
+            return False
+        expected *= x.dims[d]
+    sizes[3], sizes[4] = steps[0], steps[1]
+    if steps[2] != 1 or (sizes[2] == 1 and sizes[4] != 1):
+        return False
+    if sizes[4] != sizes[2] and sizes[2] * ITEMSIZE[x.type] < GAPPED_BYTES:
+        return False
+    return reduced_in(x.type) == x.type or (sizes[4] == sizes[2]
+                                            and sizes[3] == sizes[1] * sizes[2])
 
 
 cdef Tensor sum_to(str name, Tensor g, int ndim, const Py_ssize_t* dims):

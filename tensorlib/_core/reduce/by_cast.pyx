@@ -4,8 +4,8 @@ As a whole in float32, 262,144 elements are 1 MB to write and to read again, and
 """
 
 ctypedef void (*fold_fn)(void* tag, const float* x, const float* c, float* y, Py_ssize_t outer,
-                         Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin,
-                         Py_ssize_t end) noexcept nogil
+                         Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin, Py_ssize_t end,
+                         Py_ssize_t slice_step, Py_ssize_t step) noexcept nogil
 ctypedef void (*row_fn)(const float* x, float* y, Py_ssize_t rows, Py_ssize_t n) noexcept nogil
 ctypedef void (*row_backward_fn)(const float* g, const float* out, float* y, Py_ssize_t rows,
                                  Py_ssize_t n) noexcept nogil
@@ -24,7 +24,7 @@ cdef void fold_by_cast(void* loop, cast_loop cast, const uint16_t* x, float* y, 
         while outer > 0:
             count = min(outer, BLOCK // (n * inner))
             cast(<const char*>x, <char*>buffer, count * n * inner)
-            (<fold_fn>loop)(NULL, buffer, NULL, y, count, n, inner, 0, inner)
+            (<fold_fn>loop)(NULL, buffer, NULL, y, count, n, inner, 0, inner, n * inner, inner)
             x += count * n * inner
             y += count * inner
             outer -= count
@@ -50,12 +50,12 @@ cdef void fold_columns(void* loop, cast_loop cast, const uint16_t* x, float* y, 
         else:
             for i in range(n):
                 cast(<const char*>(x + i * stride), <char*>(buffer + i * width), width)
-        (<fold_fn>loop)(NULL, buffer, NULL, y, 1, n, width, 0, width)
+        (<fold_fn>loop)(NULL, buffer, NULL, y, 1, n, width, 0, width, n * width, width)
         return
     half = (n // 2 + rows - 1) // rows * rows
     fold_columns(loop, cast, x, parts, half, stride, width, buffer)
     fold_columns(loop, cast, x + half * stride, parts + width, n - half, stride, width, buffer)
-    (<fold_fn>loop)(NULL, parts, NULL, y, 1, 2, width, 0, width)
+    (<fold_fn>loop)(NULL, parts, NULL, y, 1, 2, width, 0, width, 2 * width, width)
 
 
 cdef void rows_by_cast(void* loop, cast_loop cast, cast_loop back, const uint16_t* g,

@@ -27,7 +27,7 @@ from tensorlib._core.tiles.run cimport run_program
 
 def logsumexp(Tensor input, dim, bint keepdim=False):
     cdef int dims[MAX_NDIM]
-    cdef Py_ssize_t sizes[3]
+    cdef Py_ssize_t sizes[5]
     cdef int n = chosen_dims("logsumexp", dim, input, dims)
     if KIND[input.type] == COMPLEX_KIND:
         return complex_log_of_sums(input, n, dims, keepdim)

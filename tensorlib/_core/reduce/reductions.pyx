@@ -172,7 +172,7 @@ cdef Tensor variance(str name, Tensor input, object dim, double correction, bint
                      bint root):
     """The variance, or its root, in the dtype of the input, in two passes: the mean first."""
     cdef int dims[MAX_NDIM]
-    cdef Py_ssize_t sizes[3]
+    cdef Py_ssize_t sizes[5]
     cdef int n = chosen_dims(name, dim, input, dims)
     cdef int dtype = compute_dtype(floating_result(name, input, None))
     cdef Tensor x = cast(input, dtype)
@@ -199,7 +199,7 @@ def std(Tensor input, dim, correction, bint keepdim):
 def euclidean_norm(Tensor input, dim, bint keepdim):
     """The square roots of sums of squares: of squared distances from zero."""
     cdef int dims[MAX_NDIM]
-    cdef Py_ssize_t sizes[3]
+    cdef Py_ssize_t sizes[5]
     cdef int n = chosen_dims("norm", dim, input, dims)
     cdef int dtype = compute_dtype(floating_result("norm", input, None))
     cdef Tensor x = cast(input, dtype)
@@ -233,7 +233,7 @@ def amin(Tensor input, dim=None, bint keepdim=False):
 cdef tuple extreme_at(str name, int kind, Tensor input, object dim, bint keepdim):
     """The extreme values and the first place of each, along one dim or among all elements."""
     cdef int dims[MAX_NDIM]
-    cdef Py_ssize_t sizes[3]
+    cdef Py_ssize_t sizes[5]
     cdef int n = single_dim(name, dim, input, dims), status = 0
     cdef int dtype = UINT8 if input.type == BOOL else compute_dtype(input.type)   # 0 and 1 alone
     cdef Tensor x = signed_order(cast(input, dtype)), values, places
@@ -246,6 +246,7 @@ cdef tuple extreme_at(str name, int kind, Tensor input, object dim, bint keepdim
     if dim is None:                        # places count in row-major order
         x = packed(x)
         sizes[0], sizes[1], sizes[2] = 1, x.numel_, 1
+        sizes[3], sizes[4] = x.numel_, 1
     else:
         x = arrange(x, n, dims, sizes)
     values = new_reduced(input, n, dims, keepdim, dtype)
@@ -253,11 +254,11 @@ cdef tuple extreme_at(str name, int kind, Tensor input, object dim, bint keepdim
     if values.numel_:
         data, to, at = x.data_pointer, values.data_pointer, <int64_t*>places.data_pointer
         if x.numel_ < RELEASE_GIL:
-            status = index_run(kind, dtype, data, to, at, sizes[0], sizes[1], sizes[2])
+            status = index_run(kind, dtype, data, to, at, sizes)
         else:
             era = work_begins()
             with nogil:
-                status = index_run(kind, dtype, data, to, at, sizes[0], sizes[1], sizes[2])
+                status = index_run(kind, dtype, data, to, at, sizes)
             work_ends(era)
         check_status(status, x)
     return cast(restored(values, input.type), input.type), places

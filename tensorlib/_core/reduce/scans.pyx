@@ -182,6 +182,11 @@ cdef void complex_recur(const complex_number* x, const complex_number* factors, 
             y[at] = <complex_number>total
 
 
+cdef inline bint beaten(ordered extreme, ordered x, bint largest) noexcept nogil:
+    """Whether `x` is what comes next: as far out, or a NaN"""
+    return ((x >= extreme) if largest else (x <= extreme)) | (x != x)
+
+
 cdef inline void extremes(const ordered* x, int64_t* y, Py_ssize_t n, Py_ssize_t step,
                           Py_ssize_t width, bint largest) noexcept nogil:
     """y[i] := the last place of the extreme of x[0] ... x[i]; a NaN is one"""
@@ -189,12 +194,14 @@ cdef inline void extremes(const ordered* x, int64_t* y, Py_ssize_t n, Py_ssize_t
     cdef int64_t places[WIDTH]
     cdef Py_ssize_t i, j
     cdef bint better
-    cdef ordered extreme = x[0]
+    cdef ordered extreme = x[0], value
     cdef int64_t place = 0
     if step == 1:
         for i in range(n):
-            better = x[i] >= extreme if largest else x[i] <= extreme
-            if better or x[i] != x[i]:
+            if x[i] >= extreme if largest else x[i] <= extreme:    # seldom, so that it is foreseen
+                extreme = x[i]
+                place = i
+            elif x[i] != x[i]:
                 extreme = x[i]
                 place = i
             y[i] = place
@@ -204,10 +211,10 @@ cdef inline void extremes(const ordered* x, int64_t* y, Py_ssize_t n, Py_ssize_t
         places[j] = 0
     for i in range(n):
         for j in range(width):
-            better = x[j] >= best[j] if largest else x[j] <= best[j]
-            if better or x[j] != x[j]:
-                best[j] = x[j]
-                places[j] = i
+            value = x[j]
+            better = beaten(best[j], value, largest)
+            best[j] = value if better else best[j]
+            places[j] = i if better else places[j]
             y[j] = places[j]
         x += step
         y += step

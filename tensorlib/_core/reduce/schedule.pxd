@@ -2,6 +2,10 @@
 
 Memory is seen as (outer, n, inner), and reduced over n to (outer, inner). Each function
 returns 0, NO_LOOP if there is no loop for the dtype, or NO_MEMORY.
+
+Reductions take five `sizes`: outer, n, inner, and how many elements lie from the begin of one slice
+(of outer) to that of the next, and from one row (of n) to the next. There are no gaps between the
+rows of a slice unless these are at least GAPPED_BYTES long, and none at all in half types.
 """
 
 from libc.stdint cimport int64_t
@@ -28,15 +32,16 @@ cdef enum:
     NO_LOOP = -1
     NO_MEMORY = -2
     RELEASE_GIL = 16384      # elements from which on the callers release the GIL
+    GAPPED_BYTES = 256       # LANE_BYTES of the kernels
 
 # The results of half types are of float32.
 cdef int reduce_run(int kind, int dtype, const char* x, const char* center, char* y,
-                    Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner) noexcept nogil
+                    const Py_ssize_t* sizes) noexcept nogil
 
 cdef int reduced_in(int dtype) noexcept nogil
 
 cdef int index_run(int kind, int dtype, const char* x, char* y, int64_t* at,
-                   Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner) noexcept nogil
+                   const Py_ssize_t* sizes) noexcept nogil
 
 cdef int rows_run(int kind, int dtype, const char* g, const char* x, char* y, Py_ssize_t rows,
                   Py_ssize_t n) noexcept nogil

@@ -22,11 +22,11 @@ from tensorlib import _kernels
 from tensorlib._core.base.dtypes import BY_NAME
 
 ctypedef void (*fold_fn)(void* tag, const char* x, const char* c, char* y, Py_ssize_t outer,
-                         Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin,
-                         Py_ssize_t end) noexcept nogil
+                         Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin, Py_ssize_t end,
+                         Py_ssize_t slice_step, Py_ssize_t step) noexcept nogil
 ctypedef void (*index_fn)(void* tag, const char* x, char* y, int64_t* at, Py_ssize_t outer,
-                          Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin,
-                          Py_ssize_t end) noexcept nogil
+                          Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin, Py_ssize_t end,
+                          Py_ssize_t slice_step, Py_ssize_t step) noexcept nogil
 ctypedef void (*scan_fn)(const char* x, char* y, Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner,
                          Py_ssize_t begin, Py_ssize_t end) noexcept nogil
 ctypedef void (*row_fn)(const char* x, char* y, Py_ssize_t rows, Py_ssize_t n) noexcept nogil
@@ -61,7 +61,7 @@ ctypedef struct Work:
     int64_t* at
     cast_loop cast           # of half types to float32, in which they are reduced; or NULL
     Py_ssize_t itemsize, result_size     # bytes of an element, and of one of y
-    Py_ssize_t outer, n, inner
+    Py_ssize_t outer, n, inner, slice_step, step
     Py_ssize_t pieces, size  # of each outer slice: how many pieces, and of how many tiles or rows
     Py_ssize_t piece         # elements of one
     void* combine            # the loop that reduces the results of pieces
@@ -69,18 +69,21 @@ ctypedef struct Work:
 
 
 cdef int reduce_run(int kind, int dtype, const char* x, const char* center, char* y,
-                    Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner) noexcept nogil:
+                    const Py_ssize_t* sizes) noexcept nogil:
     """y := x reduced over n; n may be 0 for SUM, PROD, SQUARES, ANY and ALL
 
     `center` is of the shape of y, for SQUARES: sums of (x - center)**2; else it is NULL. Sums of
     complex numbers are those of twice as many columns of real ones.
     """
     cdef Work work
+    cdef Py_ssize_t[5] reals
     if KIND[dtype] == COMPLEX_KIND and kind == SUM:
-        return reduce_run(kind, real_of(dtype), x, NULL, y, outer, n, 2 * inner)
-    if n == 0:
-        return run_of_nothing(kind, reduced_in(dtype), y, outer * inner)
-    return run(&work, kind, dtype, x, center, y, NULL, outer, n, inner)
+        reals[0], reals[1], reals[2] = sizes[0], sizes[1], 2 * sizes[2]
+        reals[3], reals[4] = 2 * sizes[3], 2 * sizes[4]
+        return reduce_run(kind, real_of(dtype), x, NULL, y, reals)
+    if sizes[1] == 0:
+        return run_of_nothing(kind, reduced_in(dtype), y, sizes[0] * sizes[2])
+    return run(&work, kind, dtype, x, center, y, NULL, sizes)
 
 
 cdef int reduced_in(int dtype) noexcept nogil:
@@ -89,15 +92,15 @@ cdef int reduced_in(int dtype) noexcept nogil:
 
 
 cdef int index_run(int kind, int dtype, const char* x, char* y, int64_t* at,
-                   Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner) noexcept nogil:
+                   const Py_ssize_t* sizes) noexcept nogil:
     """y, at := extreme over n and its first index; kind is ARGMAX or ARGMIN, n is at least 1"""
     cdef Work work
-    return run(&work, kind, dtype, x, NULL, y, at, outer, n, inner)
+    return run(&work, kind, dtype, x, NULL, y, at, sizes)
 
 
 cdef int run(Work* work, int kind, int dtype, const char* x, const char* c, char* y, int64_t* at,
-             Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner) noexcept nogil:
-    cdef Py_ssize_t slice_size = n * inner, piece = PIECE if at == NULL else INDEX_PIECE
+             const Py_ssize_t* sizes) noexcept nogil:
+    cdef Py_ssize_t outer = sizes[0], piece = PIECE if at == NULL else INDEX_PIECE
     cdef int computed = reduced_in(dtype)
     work.loop = loops[kind][computed]
     work.cast = NULL
@@ -114,10 +117,10 @@ cdef int run(Work* work, int kind, int dtype, const char* x, const char* c, char
     work.at = at
     work.itemsize, work.result_size = ITEMSIZE[dtype], ITEMSIZE[computed]
     work.outer = outer
-    work.n = n
-    work.inner = inner
+    work.n, work.inner = sizes[1], sizes[2]
+    work.slice_step, work.step = sizes[3], sizes[4]
     work.status = 0
-    if outer * slice_size < 2 * piece:
+    if outer * work.n * work.inner < 2 * piece:
         run_alone(run_outer, work, y, outer)
     else:
         work.piece, work.combine = piece, loops[SUM if kind == SQUARES else kind][computed]
@@ -164,16 +167,17 @@ cdef inline void call(Work* work, void* loop, const char* x, const char* c, char
                       Py_ssize_t end) noexcept nogil:
     """Run the loop on `outer` slices from slice `first` on."""
     cdef Py_ssize_t results = first * work.inner
-    x += results * n * work.itemsize
+    x += first * work.slice_step * work.itemsize
     y += results * work.result_size
     if work.cast != NULL:
         fold_by_cast(loop, work.cast, <const uint16_t*>x, <float*>y, outer, n, work.inner, begin,
                      end)
     elif work.indices:
-        (<index_fn>loop)(NULL, x, y, at + results, outer, n, work.inner, begin, end)
+        (<index_fn>loop)(NULL, x, y, at + results, outer, n, work.inner, begin, end,
+                         work.slice_step, work.step)
     else:
         (<fold_fn>loop)(NULL, x, c + results * work.itemsize if c != NULL else NULL, y, outer, n,
-                        work.inner, begin, end)
+                        work.inner, begin, end, work.slice_step, work.step)
 
 
 cdef int run_long(Work* work) noexcept nogil:
@@ -183,6 +187,7 @@ cdef int run_long(Work* work) noexcept nogil:
     cdef Py_ssize_t i, o, j, piece
     cdef Work parts = work[0], last = work[0]
     last.cast, last.itemsize = NULL, work.result_size
+    last.slice_step, last.step = work.pieces * work.inner, work.inner
     parts.y = <char*>malloc(partials * work.result_size)
     parts.at = <int64_t*>malloc(partials * sizeof(int64_t)) if work.indices else NULL
     if parts.y == NULL or (work.indices and parts.at == NULL):
@@ -212,7 +217,7 @@ cdef void run_piece(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
     for i in range(begin, end):
         o = i // work.pieces
         first = i % work.pieces * work.size
-        x = work.x + (o * work.n + first) * work.inner * work.itemsize
+        x = work.x + (o * work.slice_step + first * work.step) * work.itemsize
         if work.c != NULL:
             c = work.c + o * work.inner * work.itemsize
         call(work, work.loop, x, c, work.y + i * work.inner * work.result_size,

@@ -34,7 +34,7 @@ cdef struct Squares:
     const char* x
     const char* center
     char* y
-    Py_ssize_t outer, n, inner
+    Py_ssize_t outer, n, inner, slice_step, step
     double over                  # what the sums are divided by
     int dtype
     bint root, centered, coarse
@@ -112,8 +112,8 @@ cdef void mend(Squares* of, const floating* x, const floating* means, floating* 
     cdef Py_ssize_t k
     for k in range(of.outer * of.inner):
         if is_coarse(y[k], means[k]):
-            y[k] = <floating>mean_square(x + k // of.inner * of.n * of.inner + k % of.inner, of.n,
-                                         of.inner, of.over, of.root, of.centered)
+            y[k] = <floating>mean_square(x + k // of.inner * of.slice_step + k % of.inner, of.n,
+                                         of.step, of.over, of.root, of.centered)
         elif of.root:
             y[k] = <floating>sqrt(y[k])
 
@@ -139,14 +139,15 @@ cdef int finish_squares(Tensor x, Tensor center, const Py_ssize_t* sizes, double
                         bint centered, Tensor out) except -1:
     """out := sums of squared distances from `center` over `over`, or their roots, of such sums.
 
-    x: the elements, contiguous of `sizes` (outer, n, inner). centered: the center is their mean,
-    else 0.
+    x: the elements, which lie as the `sizes` say (schedule.pxd). centered: the center is their
+    mean, else 0.
     """
     cdef Squares of
     if over != 1:
         divide(out, over)
     of.x, of.center, of.y = x.data_pointer, center.data_pointer, out.data_pointer
     of.outer, of.n, of.inner = sizes[0], sizes[1], sizes[2]
+    of.slice_step, of.step = sizes[3], sizes[4]
     of.over, of.root, of.dtype, of.coarse = over, root, x.type, False
     of.centered = centered
     if over > 0 and of.n:

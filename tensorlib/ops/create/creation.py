@@ -12,7 +12,6 @@ from tensorlib._core.create import creation, overwrite, ranges
 from tensorlib._core.layout.views import to_dtype
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import composite, op, publish
-from tensorlib.ops.foreign import within_memory
 from tensorlib.ops.publish import parameters
 from tensorlib.ops.samples import calls, given, given_pairs, refusals, refused_calls
 
@@ -218,7 +217,7 @@ def tril_indices(row, col, offset=0, *, dtype=None, device=None, layout=None, pi
     tensor([[0, 1, 1],
             [0, 0, 1]])
     """
-    return _indices("tril_indices", places_below, row, col, offset, dtype, device)
+    return _indices("tril_indices", False, row, col, offset, dtype, device)
 
 
 @composite(tensors=(), method=False, differentiable=False, samples=TRIANGLES, errors=NO_TRIANGLES,
@@ -230,33 +229,16 @@ def triu_indices(row, col, offset=0, *, dtype=None, device=None, layout=None, pi
 
     Shapes: (2, number of elements). Raises: RuntimeError for negative sizes, TypeError.
     """
-    return _indices("triu_indices", places_above, row, col, offset, dtype, device)
+    return _indices("triu_indices", True, row, col, offset, dtype, device)
 
 
-def places_below(row, offset, col):
-    """The rows and columns of the elements of a lower triangle, in an array of two rows."""
-    lengths = np.clip(np.arange(offset + 1, offset + 1 + row), 0, col)
-    ends = np.cumsum(lengths)
-    return np.stack((np.repeat(np.arange(row), lengths),
-                     np.arange(ends[-1] if row else 0) - np.repeat(ends - lengths, lengths)))
-
-
-def places_above(row, offset, col):
-    """The same of an upper triangle."""
-    starts = np.clip(np.arange(offset, offset + row), 0, col)
-    lengths = col - starts
-    ends = np.cumsum(lengths)
-    return np.stack((np.repeat(np.arange(row), lengths), np.arange(ends[-1] if row else 0)
-                     + np.repeat(starts - ends + lengths, lengths)))
-
-
-def _indices(name, find, row, col, offset, dtype, device):
-    """What a function finds, positions in an array of two rows, as a tensor."""
+def _indices(name, above, row, col, offset, dtype, device):
+    """The rows and columns of the elements of a triangle, in a tensor of two rows."""
     try:
         row, col, offset = as_int(row), as_int(col), as_int(offset)
     except TypeError:
         raise TypeError(f"{name}: expects ints, got {row!r}, {col!r} and {offset!r}") from None
     if row < 0 or col < 0:
         raise RuntimeError(f"{name}: sizes must be 0 or more, got {row} and {col}")
-    pair = within_memory(name, lambda: find(row, offset, col))
-    return convert.asarray(pair, dtype=dtype, device=device)
+    pair = ranges.triangle_places(name, row, col, offset, above)
+    return pair if dtype is device is None else convert.asarray(pair, dtype=dtype, device=device)

@@ -29,6 +29,9 @@ def weights(name, length, periodic, formula, dtype, layout, device, pin_memory, 
     Raises: RuntimeError for a negative length, one beyond memory and a dtype of integers;
     TypeError.
     """
+    if (type(length) is int and 0 <= length <= 1 and dtype is layout is device is None
+            and pin_memory is requires_grad is False):
+        return ones(1) if length else zeros(0)
     try:
         n = as_int(length)
     except TypeError:

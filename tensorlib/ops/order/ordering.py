@@ -80,6 +80,8 @@ def top_places(x, k, largest):
     """The positions of the k largest or smallest elements of each row, in order, as an array."""
     n = x.shape[-1]
     rows = x.numel() // n if n else 0
+    if k == 0:
+        return np.empty((*x.shape[:-1], 0), np.int64)
     if n >= LONG_ROW and n >= 4 * GROUP * k and 0 < k and rows * LONG_ROW <= 4 * x.numel():
         found = [few_candidates(row, k, largest) for row in numbers(x).reshape(-1, n)]
         return np.stack(found).reshape(*x.shape[:-1], k)

@@ -13,25 +13,21 @@ EDGES = (0.0, -0.0, 1.0, -2.5, inf, -inf, nan)
 
 def scaled(input, other, *, alpha=1):
     """The `convert` of `add`: `other` times `alpha`."""
-    if type(alpha) is int and alpha != 1:
-        return input, mul(other, alpha)
     return sum_with("add", input, other, alpha, alpha)
 
 
 def scaled_down(input, other, *, alpha=1):
     """The `convert` of `sub`: `other` times `alpha`."""
-    if type(alpha) is int and alpha != 1:
-        return input, mul(other, alpha)
-    return sum_with("sub", input, other, alpha, -alpha if type(alpha) is float else alpha)
+    return sum_with("sub", input, other, alpha, -alpha if type(alpha) in (int, float) else alpha)
 
 
 def sum_with(name, input, other, alpha, factor):
-    """The operands, `other` times alpha, or input + factor * other in one pass for a float."""
-    if not isinstance(alpha, int):
-        check_factors(name, (input, other), alpha=alpha)
+    """The operands, `other` times alpha, or input + factor * other in one pass for floats."""
     if alpha == 1:
         return input, other
-    if type(alpha) is float and getattr(input, "is_floating_point", bool)():
+    if not isinstance(alpha, int):
+        check_factors(name, (input, other), alpha=alpha)
+    if type(alpha) in (int, float) and getattr(input, "is_floating_point", bool)():
         return [add_product, input, other, factor]
     return input, mul(other, alpha)
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tensorlib._core.apply.halves import rounded_once
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import refuse_bools
 from tensorlib.ops.declare import composite, elementwise
@@ -24,7 +25,7 @@ def with_alpha(rng):
 
 
 @composite(reference=lambda x, y, alpha=1: y - alpha * x, takes="integer floating",
-           tolerance="product", samples=with_alpha, complex=True)
+           tolerance="product", samples=with_alpha, rounds_once=False, complex=True)
 def rsub(input, other, *, alpha=1):
     """other - alpha * input, with broadcasting: `sub` with its tensors exchanged.
 
@@ -40,9 +41,15 @@ def no_integers(name, input):
         raise RuntimeError(f"{name}: expects floating-point tensors, got {input.dtype}")
 
 
+@rounded_once
+def scaled(function, input, tensor1, tensor2, value):
+    """What a function gives for the second tensor times a value."""
+    return function(input, mul(tensor1, value), tensor2)
+
+
 @composite(out=True, reference=lambda x, a, b, value=1: x + value * a * b,
            takes="integer floating", between="value", tolerance="product", inplace=True,
-           samples=three_reals(value=2), complex=True)
+           samples=three_reals(value=2), rounds_once=False, complex=True)
 def addcmul(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
     """input + value * tensor1 * tensor2, with broadcasting.
 
@@ -55,21 +62,21 @@ def addcmul(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
     """
     refuse_bools("addcmul", input, RuntimeError)
     check_factors("addcmul", (input, tensor1, tensor2), value=value)
-    tensor1 = tensor1 if value == 1 else mul(tensor1, value)
-    return add_product(input, tensor1, tensor2)
+    return (add_product(input, tensor1, tensor2) if value == 1 else
+            scaled(add_product, input, tensor1, tensor2, value))
 
 
 @composite(out=True, reference=lambda x, a, b, value=1: x + value * a / b, takes="floating",
            between="value", tolerance="product", inplace=True,
-           samples=three_reals(low=0.5, value=2), complex=True)
+           samples=three_reals(low=0.5, value=2), rounds_once=False, complex=True)
 def addcdiv(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
     """input + value * tensor1 / tensor2, with broadcasting.
 
     Raises: RuntimeError for integers and for shapes that do not broadcast.
     """
     no_integers("addcdiv", input)
-    tensor1 = tensor1 if value == 1 else mul(tensor1, value)
-    return add_quotient(input, tensor1, tensor2)
+    return (add_quotient(input, tensor1, tensor2) if value == 1 else
+            scaled(add_quotient, input, tensor1, tensor2, value))
 
 
 def between(input: Tensor, end: Tensor, weight):

@@ -2,7 +2,7 @@
 
 from itertools import chain
 from itertools import combinations as combinations_of
-from itertools import combinations_with_replacement, pairwise
+from itertools import combinations_with_replacement
 from operator import index as as_int
 
 import numpy as np
@@ -19,6 +19,9 @@ from tensorlib.ops.foreign import members, within_memory
 from tensorlib.ops.late import declared
 from tensorlib.ops.samples import given, refusals
 from tensorlib.ops.shape.joining import cat, stack
+
+WHOLE = slice(None)
+FEW = 1024                  # parts of which nobody asks whether there is memory for them
 
 
 def sequences(*cases):
@@ -187,6 +190,16 @@ def several(name, tensors):
     return tensors
 
 
+def are_tensors(tensors, ndim):
+    """Whether these are some tensors in a list or tuple, each with at least so many dims."""
+    if type(tensors) is not list and type(tensors) is not tuple or not tensors:
+        return False
+    for x in tensors:
+        if type(x) is not Tensor or x.ndim < ndim:
+            return False
+    return True
+
+
 @stacked(np.hstack)
 def hstack(tensors: Tensors):
     """Tensors joined along dim 1, vectors along dim 0.
@@ -197,6 +210,8 @@ def hstack(tensors: Tensors):
     >>> tensorlib.hstack([tensorlib.tensor([1, 2]), tensorlib.tensor([3])])
     tensor([1, 2, 3])
     """
+    if are_tensors(tensors, 2):
+        return cat(tensors, 1)
     tensors = [x.reshape(1) if x.ndim == 0 else x for x in several("hstack", tensors)]
     return cat(tensors, 0 if tensors[0].ndim == 1 else 1)
 
@@ -211,6 +226,8 @@ def vstack(tensors: Tensors):
     tensor([[1, 2],
             [3, 4]])
     """
+    if are_tensors(tensors, 2):
+        return cat(tensors, 0)
     return cat([atleast_2d(x) for x in several("vstack", tensors)], 0)
 
 
@@ -233,6 +250,8 @@ def column_stack(tensors: Tensors):
     tensor([[1, 3],
             [2, 4]])
     """
+    if are_tensors(tensors, 2):
+        return cat(tensors, 1)
     return cat([x.reshape(x.numel(), 1) if x.ndim < 2 else x
                 for x in several("column_stack", tensors)], 1)
 
@@ -348,6 +367,8 @@ def tensor_split(input: Tensor, indices_or_sections=None, dim=0, *, indices=None
 
 def where(indices_or_sections, indices, sections):
     """Where to cut, which PyTorch calls by three names."""
+    if indices is None and sections is None:
+        return indices_or_sections
     found = [x for x in (indices_or_sections, indices, sections) if x is not None]
     return found[0] if len(found) == 1 else None
 
@@ -357,7 +378,7 @@ def parts(name, x, cuts, dim, even=False):
     if x.ndim == 0:
         raise RuntimeError(f"{name}: expects at least a 1-dimensional tensor")
     dim = wrap(name, dim, x.ndim)
-    size = x.shape[dim]
+    size = x.size(dim)
     if isinstance(cuts, Tensor):
         cuts = within_memory(name, cuts.tolist)
     if isinstance(cuts, (tuple, list)):
@@ -371,15 +392,19 @@ def parts(name, x, cuts, dim, even=False):
         if count < 1 or even and size % count:
             raise RuntimeError(f"{name}: can't cut {size} elements of dim {dim} into {count} parts"
                                + (" of one size" if even else ""))
-        check_room(name, count, Tensor.__basicsize__)
+        if count > FEW:
+            check_room(name, count, Tensor.__basicsize__)
         least, more = divmod(size, count)
         bounds = [*range(0, more * (least + 1), least + 1),
-                  *[more + i * least for i in range(more, count + 1)]]
-    before = (slice(None),) * dim
+                  *range(more * (least + 1), size + 1, least)] if least else [
+                      *range(size), *[size] * (count - size + 1)]
+    before = (WHOLE,) * dim
     found = []
-    for begin, end in pairwise(bounds):
+    begin = 0
+    for end in bounds[1:]:
         part = slice(begin, end if end > begin else begin)
         found.append(x[(*before, part)] if dim else x[part])
+        begin = end
     return tuple(found)
 
 

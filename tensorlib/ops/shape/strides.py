@@ -71,6 +71,9 @@ def as_strided(input: Tensor, size, stride, storage_offset=None):
 
 def place_of(size, stride, storage_offset):
     """Sizes, strides and the offset, or None, as ints. Raises: TypeError."""
+    if type(size) is tuple and type(stride) is tuple and storage_offset is None and (
+            {*map(type, size), *map(type, stride)} == {int}):
+        return size, stride, None
     return (tuple(integer("as_strided", "each size", n) for n in listed(size)),
             tuple(integer("as_strided", "each stride", n) for n in listed(stride)),
             storage_offset if storage_offset is None else integer(

@@ -386,15 +386,8 @@ def flatten(input: Tensor, start_dim=0, end_dim=-1):
     """
     if start_dim == 0 and end_dim == -1 and input.ndim != 1:
         return reshape(input, (input.numel(),))
-    start, end = wrap("flatten", start_dim, input.ndim), wrap("flatten", end_dim, input.ndim)
-    if start > end:
-        raise RuntimeError("flatten: has invalid args: start_dim cannot come after end_dim")
-    if input.ndim == 0:
-        return reshape(input, (1,))
-    if start == end:
-        return input
-    sizes = input.shape
-    return reshape(input, sizes[:start] + (sizes[start:end + 1].numel(),) + sizes[end + 1:])
+    sizes = views.flat_sizes(input.shape, start_dim, end_dim)
+    return input if sizes is None else reshape(input, sizes)
 
 
 @composite(reference=np.ravel, samples=given(((2, 3),), ((4,),), ((),), ((0, 2),)), view="maybe",
@@ -451,20 +444,7 @@ def movedim(input: Tensor, source, destination):
     >>> tensorlib.zeros(2, 3, 5).movedim(0, -1).shape
     tensorlib.Size([3, 5, 2])
     """
-    sources = source if isinstance(source, (tuple, list)) else (source,)
-    targets = destination if isinstance(destination, (tuple, list)) else (destination,)
-    if len(sources) != len(targets):
-        raise RuntimeError(f"movedim: got {len(sources)} source and {len(targets)} target dims")
-    sources = [wrap("movedim", d, input.ndim) for d in sources]
-    targets = [wrap("movedim", d, input.ndim) for d in targets]
-    if len(set(sources)) != len(sources) or len(set(targets)) != len(targets):
-        raise RuntimeError("movedim: repeated dims")
-    if input.ndim == 0:
-        return permute(input, ())
-    order = [d for d in range(input.ndim) if d not in sources]
-    for place, dim in sorted(zip(targets, sources)):
-        order.insert(place, dim)
-    return permute(input, order)
+    return permute(input, views.moved_order(input.ndim, source, destination))
 
 
 @composite(tensors=("input",), reference=np.swapaxes,
