@@ -197,7 +197,9 @@ class SummaryWriter:
                              global_step: int | None = None, walltime: float | None = None,
                              rescale: float = 1, dataformats: str = "CHW",
                              labels: Sequence[str] | str | None = None) -> None:
-        """Logs an image with boxes (N, 4), of x1, y1, x2 and y2, and their names, drawn by Pillow.
+        """Logs an image with boxes (N, 4), which are (x1, y1, x2, y2), and their names.
+
+        Pillow draws them.
         """
         pixels = image_with_boxes(img_tensor, box_tensor, rescale, dataformats, labels)
         self.write(summaries.image(tag, pixels), global_step, walltime)
