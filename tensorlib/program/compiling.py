@@ -115,7 +115,7 @@ class Compiled(Dispatcher):
                 raise Unplanned("it changes its arguments in Python")
             refuse_to_return(result[0], given)
             guards = guards_of(recorder, tensors)
-            read = list(recorder.reads.tensors.values())
+            read = [*recorder.reads.tensors.values(), *recorder.older.values()]
             refuse_containers(result[0], recorder.reads)
             recorder.reads.forget()
             way = way_for(kind, recorder, tensors, result, guards, read, flags_of(self._options),
