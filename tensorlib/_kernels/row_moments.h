@@ -101,35 +101,46 @@ enum { MOMENTS_SUM, MOMENTS_SQUARES, MOMENTS_SLOPES };
         }                                                                                        \
     }
 
+/* Lane by lane a where it is greater, else b. */
+#define GREATER(a, b) ({                                                                         \
+    __typeof__((a) > (b)) first = (a) > (b);                                                     \
+    (__typeof__(a))((first & (__typeof__(first))(a)) | (~first & (__typeof__(first))(b))); })
+
 /* The greatest element, NaN where there is one; -inf of none. A comparison with NaN is false, so
    that the greatest of the others goes on, and the NaN are counted apart. */
 #define ROW_MAX(T, I)                                                                            \
     static inline T row_max_##T(const T* x, Py_ssize_t n) {                                      \
-        enum { LANES = 2 * REGISTER / sizeof(T) };                                               \
-        T most[LANES], greatest = -__builtin_inf();                                              \
-        I unlike[LANES] = {0}, any = 0;                                                          \
+        enum { WIDTH = REGISTER / sizeof(T), WORDS = REGISTER / sizeof(long long) };             \
+        T greatest = -__builtin_inf();                                                           \
+        long long words[WORDS], any = 0;                                                         \
         Py_ssize_t i = 0;                                                                        \
-        if (n >= LANES) {                                                                        \
-            for (int k = 0; k < LANES; k++) most[k] = x[k];                                      \
-            for (; i < n; i += LANES) {                                                          \
-                const T* at = x + (i < n - LANES ? i : n - LANES);                               \
-                for (int k = 0; k < LANES; k++) {                                                \
-                    most[k] = at[k] > most[k] ? at[k] : most[k];                                 \
-                    unlike[k] |= at[k] != at[k];                                                 \
-                }                                                                                \
+        if (n < WIDTH) {                                                                         \
+            for (; i < n; i++) {                                                                 \
+                greatest = x[i] > greatest ? x[i] : greatest;                                    \
+                any |= x[i] != x[i];                                                             \
             }                                                                                    \
-            for (int half = LANES / 2; half; half /= 2)                                          \
-                for (int k = 0; k < half; k++) {                                                 \
-                    most[k] = most[k + half] > most[k] ? most[k + half] : most[k];               \
-                    unlike[k] |= unlike[k + half];                                               \
-                }                                                                                \
-            return unlike[0] ? __builtin_nan("") : most[0];                                      \
+            return any ? (T)__builtin_nan("") : greatest;                                        \
         }                                                                                        \
-        for (; i < n; i++) {                                                                     \
-            greatest = x[i] > greatest ? x[i] : greatest;                                        \
-            any |= x[i] != x[i];                                                                 \
+        row_##T a = *(const row_##T*)x, b = a, p, q;                                             \
+        bits_##T unlike = (bits_##T)(a != a), apart = unlike;                                    \
+        for (; i + 2 * WIDTH <= n; i += 2 * WIDTH) {                                             \
+            p = *(const row_##T*)(x + i), q = *(const row_##T*)(x + i + WIDTH);                  \
+            a = GREATER(p, a), b = GREATER(q, b);                                                \
+            unlike |= (bits_##T)(p != p), apart |= (bits_##T)(q != q);                           \
         }                                                                                        \
-        return any ? __builtin_nan("") : greatest;                                               \
+        for (; i < n; i += WIDTH) {                                                              \
+            p = *(const row_##T*)(x + (i < n - WIDTH ? i : n - WIDTH));                          \
+            a = GREATER(p, a), unlike |= (bits_##T)(p != p);                                     \
+        }                                                                                        \
+        a = GREATER(a, b), unlike |= apart;                                                      \
+        memcpy(words, &unlike, REGISTER);                                                        \
+        for (int w = 0; w < WORDS; w++) any |= words[w];                                         \
+        if (any) return (T)__builtin_nan("");                                                    \
+        quad_##T end = ((const quad_##T*)&a)[0];                                                 \
+        for (int k = 1; k < REGISTER / 16; k++) end = GREATER(((const quad_##T*)&a)[k], end);    \
+        for (int k = 0; k < (int)(16 / sizeof(T)); k++)                                          \
+            greatest = end[k] > greatest ? end[k] : greatest;                                    \
+        return greatest;                                                                         \
     }
 
 ROW_MAX(float, int)

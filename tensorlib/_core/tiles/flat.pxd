@@ -1,7 +1,7 @@
 from tensorlib._core.tiles.loops cimport Loop
 
 cdef enum:
-    TILE = 512               # elements; a slot of a tile takes at most 4 KiB
+    TILE = 512               # elements; a slot of a tile takes at most 8 KiB
     GRAIN = 32768            # elements of one parallel chunk, of the cheapest loop on runs
     RELEASE_GIL = 16384      # elements from which on the GIL is released
 

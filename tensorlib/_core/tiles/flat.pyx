@@ -5,6 +5,9 @@ from tensorlib._core.tiles.loops cimport (
     Loop, call_loop, call_with_number, find_gather, takes_number,
 )
 
+cdef enum:
+    WIDEST = 16              # bytes of an element
+
 
 cdef struct Flat:
     const Loop* loop
@@ -37,7 +40,7 @@ cdef int run_loop(const Loop* loop, char** inputs, const bint* is_scalar, char* 
 cdef void run_flat(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Flat* flat = <Flat*>context
     cdef const Loop* loop = flat.loop
-    cdef char splats[3 * TILE * 8]
+    cdef char splats[3 * TILE * WIDEST]
     cdef char* pointers[3]
     cdef Py_ssize_t count = end - begin
     cdef int i
@@ -50,7 +53,7 @@ cdef void run_flat(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nog
         count = min(count, <Py_ssize_t>TILE)
         for i in range(loop.arity):
             if flat.is_scalar[i]:
-                pointers[i] = splats + i * TILE * 8
+                pointers[i] = splats + i * TILE * WIDEST
                 find_gather(loop.input_dtype)(flat.inputs[i], 0, pointers[i], count)
     while begin < end:
         count = min(count, end - begin)

@@ -60,11 +60,20 @@ cdef void copy_rows(const Plan* plan, const Py_ssize_t* index, Py_ssize_t rows) 
                 y.steps[inner - 1], rows, plan.dims[inner] * ITEMSIZE[y.dtype])
 
 
+cdef inline Py_ssize_t widest(const Plan* plan) noexcept nogil:
+    """The bytes for an element in a tile of any operand: 8, or 16 where one is complex128."""
+    cdef Py_ssize_t size = 8
+    cdef int i
+    for i in range(plan.program.n_inputs):
+        size = max(size, <Py_ssize_t>ITEMSIZE[plan.operands[i].dtype])
+    return size
+
+
 cdef bint repeats_rows(const Plan* plan) noexcept nogil:
     """Whether an operand is one row over and over, and the others go on from row to row."""
     cdef int inner = plan.ndim - 1, n = plan.program.n_inputs, found = 0, i
     cdef const Operand* operand
-    if plan.dims[inner] * 2 > WIDE_TILE // 8:
+    if plan.dims[inner] * 2 > WIDE_TILE // widest(plan):
         return False
     for i in range(n + 1):
         operand = &plan.operands[i]
@@ -86,7 +95,8 @@ cdef void run_repeated_rows(const Plan* plan, const Py_ssize_t* index, char* scr
     cdef char* inputs[3]
     cdef char* output = place(&plan.operands[plan.program.n_inputs], plan.ndim, index)
     cdef Py_ssize_t moves[3]
-    cdef Py_ssize_t row = plan.dims[inner], together = min(rows, WIDE_TILE // (8 * row)), done = 0
+    cdef Py_ssize_t row = plan.dims[inner], together = min(rows, WIDE_TILE // (widest(plan) * row))
+    cdef Py_ssize_t done = 0
     for k in range(step.loop.arity):
         operand = &plan.operands[step.inputs[k]]
         inputs[k] = place(operand, plan.ndim, index)

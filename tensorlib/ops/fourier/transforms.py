@@ -15,8 +15,9 @@ asarray, ones = FUNCTIONS["asarray"], FUNCTIONS["ones"]
 
 
 def passed(x, dim, n, forward, factor, **options):
-    """One pass along one dim: by NumPy's loops, or where these are not found by its functions."""
-    if loops.has():
+    """One pass along one dim: by kernels or loops, or where there are none by NumPy's functions."""
+    halved = not x.dtype.is_complex or options.get("real", False)
+    if loops.has(n, halved):
         return loops.transform(x, dim, n, forward, factor, **options)
     return asarray(by_numpy(x.numpy(), dim, n, forward, factor, **options))
 

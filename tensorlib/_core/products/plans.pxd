@@ -1,0 +1,22 @@
+from tensorlib._kernels.fourier_plan cimport Job, Place, Plan
+
+
+ctypedef struct Functions:                       # of `_kernels/fourier.pyx`, for one dtype
+    Py_ssize_t (*plan_size)(Plan* plan) noexcept nogil
+    void (*fill)(Plan* plan, char* memory) noexcept nogil
+    Py_ssize_t (*points_size)(const Plan* plan) noexcept nogil
+    Py_ssize_t (*table_size)(const Plan* plan) noexcept nogil
+    void (*transform)(const Job* job, Py_ssize_t count, char* room) noexcept nogil
+    void (*part)(const Job* job, Place source, Place target, int part, Py_ssize_t begin,
+                 Py_ssize_t end, char* shared, char* rooms) noexcept nogil
+
+cdef class FourierPlan:
+    cdef Plan plan
+    cdef char* memory
+    cdef readonly Py_ssize_t nbytes
+    cdef Functions* functions
+    cdef inline bint has_table(self) noexcept:
+        return self.plan.second.n > 1
+
+cdef bint has_plan(Py_ssize_t n)
+cdef FourierPlan plan_of(Py_ssize_t n, bint double_, bint few)

@@ -1,0 +1,147 @@
+"""How Fourier transforms of n points are done, kept for the next ones of as many.
+
+Numbers of points whose prime factors are 2, 3, 5, 7, 11 and 13 have a plan. Many short rows are
+transformed a group at a time, one in each lane of a vector, with all passes over the points in
+memory that is near. For a few rows the lanes would be empty, and long ones would leave that memory:
+such a row is a table, whose columns and then rows are the lanes.
+"""
+
+from libc.stdlib cimport free
+
+from tensorlib._kernels.fourier_plan cimport Passes
+
+from tensorlib._kernels import load
+
+cdef extern from "<stdlib.h>" nogil:
+    int posix_memalign(void** memory, size_t alignment, size_t nbytes)
+
+cdef enum:
+    LEAST_TABLE = 64                 # points of a row that may be a table
+    LONG = 1500                      # those from which on it is one; measured on AMD EPYC
+    MOST = 1 << 24                   # those beyond which there is no plan
+    MOST_KEPT = 1 << 24              # bytes of plans
+
+# how long a pass of a factor takes, for each point, beside one of 4
+cdef dict PASSES = {13: 4.5, 11: 3.5, 7: 2.0, 5: 1.3, 3: 0.8, 8: 1.3, 4: 1.0, 2: 0.7}
+MOVES = 2.0                          # the same of moving a point in and out
+
+cdef Functions[2] functions
+cdef dict kept = {}                  # plans, the latest last
+cdef Py_ssize_t kept_bytes = 0
+
+
+cdef int fill_functions() except -1:
+    cdef size_t address
+    cdef Functions* f
+    for name, _, dtype, address in load("fourier").table():
+        f = &functions[dtype == "complex128"]
+        if name == "plan_size":
+            f.plan_size = <Py_ssize_t (*)(Plan*) noexcept nogil>address
+        elif name == "fill":
+            f.fill = <void (*)(Plan*, char*) noexcept nogil>address
+        elif name == "points_size":
+            f.points_size = <Py_ssize_t (*)(const Plan*) noexcept nogil>address
+        elif name == "table_size":
+            f.table_size = <Py_ssize_t (*)(const Plan*) noexcept nogil>address
+        elif name == "transform":
+            f.transform = <void (*)(const Job*, Py_ssize_t, char*) noexcept nogil>address
+        else:
+            f.part = <void (*)(const Job*, Place, Place, int, Py_ssize_t, Py_ssize_t, char*,
+                               char*) noexcept nogil>address
+    return 0
+
+
+fill_functions()
+
+
+cdef list factors_of(Py_ssize_t n):
+    """The factors of the passes of n points, or None."""
+    cdef list found = []
+    for r in (13, 11, 7, 5, 3):
+        while n % r == 0:
+            found.append(r)
+            n //= r
+    while n % 8 == 0 and n != 16:
+        found.append(8)
+        n //= 8
+    while n % 4 == 0:
+        found.append(4)
+        n //= 4
+    if n % 2 == 0:
+        found.append(2)
+        n //= 2
+    return found if n == 1 else None
+
+
+cdef double cost(Py_ssize_t n, Py_ssize_t groups):
+    """How long transforms of n points take, of all lanes, for each of some groups."""
+    return groups * n * (MOVES + sum([<double>PASSES[r] for r in factors_of(n)]))
+
+
+cdef Py_ssize_t rows_of_table(Py_ssize_t n, Py_ssize_t lanes, bint few):
+    """The first size of the table that is the fastest, or n where none is."""
+    cdef Py_ssize_t best = n, rows = 4
+    cdef double least = cost(n, 1) if n < LONG else float("inf"), taken
+    if n < LEAST_TABLE or n < LONG and not few:
+        return n
+    while rows * 4 <= n and rows * rows <= 16 * n:
+        if n % rows == 0:
+            taken = cost(rows, (n // rows + lanes - 1) // lanes) + cost(
+                n // rows, (rows + lanes - 1) // lanes)
+            if taken < least:
+                best, least = rows, taken
+        rows += 1
+    return best
+
+
+cdef int set_passes(Passes* passes, Py_ssize_t n) except -1:
+    cdef list factors = factors_of(n)
+    cdef int i
+    passes.n, passes.count = n, len(factors)
+    for i in range(passes.count):
+        passes.factors[i] = factors[i]
+    return 0
+
+
+cdef class FourierPlan:
+    """The factors and the angles of a transform."""
+
+    def __cinit__(self, Py_ssize_t n, bint double_, bint few):
+        cdef Py_ssize_t rows = rows_of_table(n, 4 if double_ else 8, few)
+        cdef void* memory = NULL
+        self.functions = &functions[double_]
+        self.plan.n = n
+        set_passes(&self.plan.first, rows)
+        set_passes(&self.plan.second, n // rows)
+        self.nbytes = self.functions.plan_size(&self.plan)
+        if posix_memalign(&memory, 64, self.nbytes):
+            raise MemoryError(f"fft: no memory for a plan of {n} points")
+        self.memory = <char*>memory
+        with nogil:
+            self.functions.fill(&self.plan, self.memory)
+
+    def __dealloc__(self):
+        free(self.memory)
+
+
+cdef bint has_plan(Py_ssize_t n):
+    """Whether there is a plan of n points."""
+    return n <= MOST and factors_of(n) is not None
+
+
+cdef FourierPlan plan_of(Py_ssize_t n, bint double_, bint few):
+    """The plan of n points, for few rows or for many; None where there is none."""
+    global kept_bytes
+    cdef tuple key = (n, double_, few and LEAST_TABLE <= n < LONG)
+    cdef FourierPlan plan = kept.pop(key, None)
+    cdef object other
+    if plan is None:
+        if not has_plan(n):
+            return None
+        plan = FourierPlan(n, double_, few)
+        other = kept.pop(key, None)                          # of another thread, made meanwhile
+        kept_bytes += plan.nbytes - (0 if other is None else (<FourierPlan>other).nbytes)
+        while kept and kept_bytes > MOST_KEPT:
+            kept_bytes -= (<FourierPlan>kept.pop(next(iter(kept)))).nbytes
+    kept[key] = plan
+    return plan
