@@ -11,7 +11,8 @@ from process import run_python
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
-from tools.site import documents, examples, figures, pictures  # noqa: E402  no part of the package
+from tools.reference import MODULES  # noqa: E402  no part of the package
+from tools.site import documents, examples, figures, pictures, reference  # noqa: E402
 from tools.site.docstrings import markdown  # noqa: E402
 
 
@@ -34,6 +35,14 @@ def test_links_lead_to_pages_pictures_and_copies_of_files(tmp_path):
     assert "[d](reference/index.md)" in text and "```python\nf[0](x)\n```" in text
     assert (tmp_path / "pictures/docs/graph.svg").read_bytes().startswith(b"<")
     assert (tmp_path / "files/source/setup.py.txt").read_text() == (ROOT / "setup.py").read_text()
+
+
+def test_links_of_the_reference_lead_to_pages(tmp_path):
+    for _, title, text in MODULES:
+        shown = reference.group_page(reference.Group(title, [], text), {}, tmp_path)
+        assert re.findall(r"\]\((?!index)([^)#]*)", shown) == [
+            f"../{documents.pages()[f'docs/{name}']}.md"
+            for name in re.findall(r"\]\(([^)#]*)", text)], title
 
 
 def test_the_first_page_lists_every_page():

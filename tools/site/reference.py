@@ -15,7 +15,7 @@ from tools import operations
 from tools.reference import MODULES, SETTINGS, VARIABLES, parameters_of, source_of
 from tools.signatures import plain, summary
 from tools.site.docstrings import escaped, markdown
-from tools.site.documents import put, raw_link, relinked
+from tools.site.documents import pages, put, raw_link, relinked
 from tools.site.examples import example, has_example
 from tools.site.figures import tables
 from tools.site.pictures import picture
@@ -148,9 +148,7 @@ def index_page(found):
 
 def group_page(group, names, source):
     """What a family or a module has, with the first sentence of each."""
-    known = {f"docs/{name}": f"../{name[:-3]}" for name in
-             ("modules.md", "optimisers.md", "data.md", "saving.md", "profiling.md", "compile.md",
-              "programs.md", "conventions.md", "recipes.md")}
+    known = {path: f"../{name}" for path, name in pages().items()}
     text = [relinked(group.text, "docs/operations.md", known, source), ""] if group.text else []
     rows = [f"| [`{entry.name}`]({names[entry.qualified]}.md) | {says(entry)} |"
             for entry in group.entries]

@@ -248,21 +248,21 @@ def unsqueeze(Tensor x, int dim):
     return view_of(x, x.ndim_ + 1, dims, steps, x.data_pointer)
 
 
-def flat_sizes(tuple sizes, start_dim, end_dim):
-    """The sizes with those of the dims from `start_dim` to `end_dim` as one; None for only one dim.
+def flat_sizes(sizes, start_dim, end_dim):
+    """Sizes with the dims from `start_dim` to `end_dim` as one; None where that is one already.
 
     Raises: IndexError, RuntimeError if `start_dim` comes after `end_dim`.
     """
-    cdef int ndim = len(sizes), start, end
-    cdef object together = 1
-    start_dim, end_dim = settled(start_dim), settled(end_dim)
-    start, end = wrap_dim("flatten", start_dim, ndim), wrap_dim("flatten", end_dim, ndim)
+    cdef int ndim = len(sizes)
+    cdef int start = wrap_dim("flatten", settled(start_dim), ndim)
+    cdef int end = wrap_dim("flatten", settled(end_dim), ndim)
     if start > end:
         raise RuntimeError("flatten: has invalid args: start_dim cannot come after end_dim")
     if start == end and ndim:
         return None
+    together = 1
     for size in sizes[start:end + 1]:
-        together = together * size
+        together *= size
     return (*sizes[:start], together, *sizes[end + 1:])
 
 

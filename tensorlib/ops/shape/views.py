@@ -386,7 +386,7 @@ def flatten(input: Tensor, start_dim=0, end_dim=-1):
     """
     if start_dim == 0 and end_dim == -1 and input.ndim != 1:
         return reshape(input, (input.numel(),))
-    sizes = views.flat_sizes(tuple(input.shape), start_dim, end_dim)
+    sizes = views.flat_sizes(input.shape, start_dim, end_dim)
     return input if sizes is None else reshape(input, sizes)
 
 
