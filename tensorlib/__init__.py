@@ -104,6 +104,7 @@ newaxis = None          # as in NumPy: `x[:, newaxis]` has a dim of size 1 more
 # the functions, each declared in its block under tensorlib/ops
 _publish_in(globals())
 
+_C = _later("tensorlib._C")
 accelerator = _later("tensorlib.accelerator")
 amp = _later("tensorlib.amp")
 array_api = _later("tensorlib.array_api")

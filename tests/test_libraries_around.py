@@ -1,9 +1,12 @@
-"""Other libraries around models: einops, scikit-learn's estimators, SciPy's minimisers, optuna.
+"""Libraries around models: einops, scikit-learn, SciPy's minimisers, optuna, torchmetrics.
 
-Each runs where its library is installed; the extra `libraries` installs them all.
+Each runs where its library is installed; the extra `libraries` installs them all but torchmetrics,
+which would install PyTorch: docs/libraries.md.
 """
 
+import json
 import pickle
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -238,3 +241,48 @@ def test_optuna_searches_a_learning_rate():
     study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
     study.optimize(objective, n_trials=8)
     assert study.best_params["lr"] > 0.01 and study.best_value < 0.1
+
+
+# ---- torchmetrics --------------------------------------------------------------------------------
+
+METRICS = """
+import json, sys
+import torch
+from torchmetrics import MeanSquaredError, MetricCollection
+from torchmetrics.classification import (MulticlassAccuracy, MulticlassAUROC,
+                                         MulticlassConfusionMatrix, MulticlassF1Score)
+scores, labels = map(torch.tensor, map(json.loads, sys.argv[1:]))
+scores = scores.softmax(1)
+metrics = MetricCollection({
+    "accuracy": MulticlassAccuracy(3, average="micro"), "f1": MulticlassF1Score(3),
+    "confusion": MulticlassConfusionMatrix(3), "auroc": MulticlassAUROC(3)})
+for first in range(0, 60, 20):
+    metrics.update(scores[first:first + 20], labels[first:first + 20])
+found = {name: value.tolist() for name, value in metrics.compute().items()}
+found["error"] = MeanSquaredError()(scores[:, 0], scores[:, 1]).item()
+metrics.reset()
+print(json.dumps(found), torch.__name__)
+"""
+
+
+def test_torchmetrics_computes_what_scikit_learn_does(tmp_path):
+    pytest.importorskip("lightning_utilities")      # torchmetrics itself imports PyTorch
+    sklearn = pytest.importorskip("sklearn.metrics")
+    if not find_spec("torchmetrics"):
+        pytest.skip("torchmetrics is not installed")
+    scores, labels = RNG.normal(size=(60, 3)).round(3), RNG.integers(0, 3, 60)
+    scores[range(60), labels] += 1
+    (tmp_path / "evaluate.py").write_text(METRICS)
+    done = run_python(
+        "import sys\nfrom tensorlib.as_torch import main\nmain(sys.argv[1:])",
+        str(tmp_path / "evaluate.py"), json.dumps(scores.tolist()), json.dumps(labels.tolist()))
+    text, name = done.rsplit(maxsplit=1)
+    found, guessed = json.loads(text), scores.argmax(1)
+    shares = np.exp(scores) / np.exp(scores).sum(1, keepdims=True)
+    assert name == "tensorlib"
+    assert found["confusion"] == sklearn.confusion_matrix(labels, guessed).tolist()
+    for kind, value in (("accuracy", sklearn.accuracy_score(labels, guessed)),
+                        ("f1", sklearn.f1_score(labels, guessed, average="macro")),
+                        ("auroc", sklearn.roc_auc_score(labels, shares, multi_class="ovr")),
+                        ("error", sklearn.mean_squared_error(shares[:, 0], shares[:, 1]))):
+        assert found[kind] == pytest.approx(value, abs=1e-6), kind

@@ -4,11 +4,15 @@ import re
 import sys
 from pathlib import Path
 
+import pytest
+
 import tensorlib as tl
+from process import run_python
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
-from tools.site import documents, examples, figures, pictures  # noqa: E402  no part of the package
+from tools.reference import MODULES  # noqa: E402  no part of the package
+from tools.site import documents, examples, figures, pictures, reference  # noqa: E402
 from tools.site.docstrings import markdown  # noqa: E402
 
 
@@ -33,6 +37,14 @@ def test_links_lead_to_pages_pictures_and_copies_of_files(tmp_path):
     assert (tmp_path / "files/source/setup.py.txt").read_text() == (ROOT / "setup.py").read_text()
 
 
+def test_links_of_the_reference_lead_to_pages(tmp_path):
+    for _, title, text in MODULES:
+        shown = reference.group_page(reference.Group(title, [], text), {}, tmp_path)
+        assert re.findall(r"\]\((?!index)([^)#]*)", shown) == [
+            f"../{documents.pages()[f'docs/{name}']}.md"
+            for name in re.findall(r"\]\(([^)#]*)", text)], title
+
+
 def test_the_first_page_lists_every_page():
     listed = documents.with_unlisted((ROOT / "docs" / "index.md").read_text()).split()
     assert {name for name in documents.pages().values() if name != "index"} <= set(listed)
@@ -53,6 +65,36 @@ def test_examples_are_what_calls_gave():
     assert examples.session(["x = tl.ones(2)", "x * 2"]) == (
         ">>> x = tl.ones(2)\n>>> x * 2\ntensor([2., 2.])")
     assert examples.session(["tl.ones(2) @ tl.ones(3)"]) is None
+    text = "with tl.no_grad():\n    tl.is_grad_enabled()\ntl.ones(2) @ tl.ones(3)"
+    shown = examples.session(examples.statements_of(text), raises=True)
+    assert shown.startswith(">>> with tl.no_grad():\n...     tl.is_grad_enabled()\nFalse\n>>> tl.")
+    assert shown.endswith("\nTraceback (most recent call last):\n    ...\nRuntimeError: matmul: "
+                          "inner dimensions differ: (2,) @ (3,)")
+    with pytest.raises(AssertionError, match="no error is raised by 1"):
+        examples.session(["1"], raises=True)
+
+
+# In a process of its own, as some sessions register operations. The site is not built if a page has
+# no example; of what takes long, a part is tried here.
+EXAMPLES = """
+from tools.site import examples, reference
+entries = {entry.qualified: entry for group in reference.groups() for entry in group.entries}
+written = examples.written()
+assert not written.keys() - entries.keys(), written.keys() - entries.keys()
+unseen = [name for name in written if examples.has_example(entries[name])]
+assert not unseen, f"the docstrings of these have examples: {unseen}"
+rest = [name for name, entry in entries.items() if name not in written and not entry.alias_of
+        and not examples.has_example(entry)]
+for name in [*written][::15] + rest[::15]:
+    try:
+        assert examples.example(entries[name]), f"no example of {name}"
+    except ImportError:             # a package that the extra `docs` has
+        assert name in written
+"""
+
+
+def test_every_page_of_the_reference_has_an_example_that_runs():
+    run_python(EXAMPLES)
 
 
 def test_figures_are_found_by_the_names_of_operations():

@@ -179,6 +179,77 @@ def test_images_sounds_and_texts(tmp_path, accumulator):
     assert text.decode() == "**bold** ü"
 
 
+def test_a_video_is_an_image_that_moves(tmp_path, accumulator):
+    image = pytest.importorskip("PIL.Image")
+    io = importlib.import_module("io")
+    frames = tl.rand(2, 5, 3, 4, 6)
+    with SummaryWriter(tmp_path) as log:
+        log.add_video("film", frames, 1, fps=10)
+        for wrong in (frames[0], frames[:, :, :2], frames[:0]):
+            with pytest.raises(ValueError, match="add_video: a video is"):
+                log.add_video("film", wrong)
+        with pytest.raises(ValueError, match="fps"):
+            log.add_video("film", frames, fps=0)
+    event = accumulator().Images("film")[0]
+    shown = image.open(io.BytesIO(event.encoded_image_string))
+    assert shown.size == (12, 4) == (event.width, event.height) and shown.n_frames == 5
+    for number in range(5):
+        shown.seek(number)
+        wanted = (frames[:, number] * 255).to(tl.uint8).permute(2, 0, 3, 1).reshape(4, 12, 3)
+        assert np.array_equal(np.asarray(shown.convert("RGB")), wanted.numpy())
+        assert shown.info["duration"] == 100
+
+
+def test_boxes_are_drawn_into_images(tmp_path, accumulator):
+    image = pytest.importorskip("PIL.Image")
+    io = importlib.import_module("io")
+    grey = tl.full((1, 40, 60), 0.5)
+    with SummaryWriter(tmp_path) as log:
+        log.add_image_with_boxes("boxes", grey, tl.tensor([[10, 5, 30, 20]]), 1)
+        log.add_image_with_boxes("named", grey[0], np.array([[10.0, 5, 50, 30]]), rescale=2,
+                                 dataformats="HW", labels="a cat")
+        for wrong, options in ((tl.ones(4), {}), (tl.ones(1, 4), {"labels": ["a", "b"]}),
+                               (tl.ones(1, 4), {"rescale": 0})):
+            with pytest.raises(ValueError, match="add_image_with_boxes"):
+                log.add_image_with_boxes("boxes", grey, wrong, **options)
+    found = accumulator()
+    pixels = np.asarray(image.open(io.BytesIO(found.Images("boxes")[0].encoded_image_string)))
+    assert pixels.shape == (40, 60, 3) and (pixels[0, 0] == 127).all()
+    assert (pixels[12, 10] == (255, 0, 0)).all() and (pixels[12, 20] == 127).all()
+    named = np.asarray(image.open(io.BytesIO(found.Images("named")[0].encoded_image_string)))
+    assert named.shape == (80, 120, 3) and (named.reshape(-1, 3).sum(1) < 60).any()    # letters
+
+
+def test_meshes_are_points_colours_and_triangles(tmp_path, accumulator):
+    data = pytest.importorskip("tensorboard.plugins.mesh.metadata")
+    points, faces = tl.rand(1, 4, 3), tl.tensor([[[0, 1, 2], [1, 2, 3]]])
+    with SummaryWriter(tmp_path) as log:
+        log.add_mesh("solid", points, np.full((1, 4, 3), 255, np.uint8), faces,
+                     {"camera": {"cls": "PerspectiveCamera"}}, global_step=3)
+        log.add_mesh("cloud", points)
+        with pytest.raises(ValueError, match=r"faces are \(B, N, 3\), got \(2, 3\)"):
+            log.add_mesh("solid", points, faces=faces[0])
+    found = accumulator()
+    assert set(found.Tags()["tensors"]) == {"solid_VERTEX", "solid_FACE", "solid_COLOR",
+                                            "cloud_VERTEX"}
+    event, = found.Tensors("solid_FACE")
+    assert event.step == 3 and list(event.tensor_proto.float_val) == [0, 1, 2, 1, 2, 3]
+    content = found.SummaryMetadata("solid_VERTEX").plugin_data.content
+    told = data.parse_plugin_metadata(content)
+    assert told.name == "solid" and list(told.shape) == [1, 4, 3] and "Camera" in told.json_config
+
+
+def test_the_graph_of_an_onnx_file(tmp_path, accumulator):
+    pytest.importorskip("onnx")
+    tl.onnx.export(nn.Sequential(nn.Linear(2, 3), nn.ReLU()), (tl.ones(1, 2),), tmp_path / "m.onnx")
+    with SummaryWriter(tmp_path) as log:
+        log.add_onnx_graph(str(tmp_path / "m.onnx"))
+    nodes = accumulator().Graph().node
+    assert {"Variable", "Relu"} <= {node.op for node in nodes}
+    relu, = (node for node in nodes if node.op == "Relu")
+    assert relu.input[0] in {node.name for node in nodes}
+
+
 def test_figures_of_matplotlib(tmp_path, accumulator):
     figure = pytest.importorskip("matplotlib.figure")
     canvas = importlib.import_module("matplotlib.backends.backend_agg").FigureCanvasAgg

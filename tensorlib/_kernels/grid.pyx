@@ -8,15 +8,27 @@ of one image x (channels, high, wide), with places (n, 2) that have the column f
 """
 
 from libc.math cimport floor, floorf
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
 from tensorlib._kernels.grid cimport Look
 from tensorlib._kernels.vecmath cimport floating, magnitude, round_even
 
+cdef extern from "grid_pairs.h" nogil:
+    void grid_blend_float(const float* plane, const int32_t* above, const int32_t* under,
+                          const int32_t* masks, const float* parts, Py_ssize_t stride, float* out,
+                          Py_ssize_t n)
+    void grid_blend_double(const double* plane, const int32_t* above, const int32_t* under,
+                           const int64_t* masks, const double* parts, Py_ssize_t stride,
+                           double* out, Py_ssize_t n)
+
 cdef enum:
-    RUN = 128            # places that are found together
+    RUN = 128            # places that are found together: whole vectors
     CORNERS = 4          # around a place: above, below; on the left, on the right
+
+ctypedef fused mask:
+    int32_t
+    int64_t
 
 
 cdef inline floating floored(floating x) noexcept nogil:
@@ -118,13 +130,47 @@ cdef inline floating seen(const floating* x, int32_t at) noexcept nogil:
     return value if at >= 0 else zero
 
 
+cdef inline void paired(const int32_t* corners, const floating* right, const floating* below,
+                        Py_ssize_t n, int32_t* pairs, mask* masks, floating* parts) noexcept nogil:
+    """The corners as pairs of neighbours: where those above and under begin; masks of what is
+    inside; weights.
+
+    Where only one of a pair is inside, the pair begins at it on the left edge, and one before it on
+    the right one: its weight and its mask are then those of the other side.
+    """
+    cdef Py_ssize_t i
+    cdef int32_t a, b, c, d, left, right_in, upper, lower, back
+    cdef floating one = 1
+    for i in range(n):
+        a, b = corners[i], corners[RUN + i]
+        c, d = corners[2 * RUN + i], corners[3 * RUN + i]
+        left, right_in = (a >= 0) | (c >= 0), (b >= 0) | (d >= 0)
+        upper, lower = (a >= 0) | (b >= 0), (c >= 0) | (d >= 0)
+        back = left & (1 - right_in)
+        pairs[i] = ((a if a >= 0 else b) - back) & -upper
+        pairs[RUN + i] = ((c if c >= 0 else d) - back) & -lower
+        masks[i], masks[RUN + i] = -right_in, -left
+        masks[2 * RUN + i], masks[3 * RUN + i] = -upper, -lower
+        parts[i] = one - right[i] if left else right[i]
+        parts[RUN + i] = right[i] if right_in else one - right[i]
+        parts[2 * RUN + i] = below[i]
+    for i in range(n, min(<Py_ssize_t>RUN, n + 3)):      # to a whole vector, of nothing
+        pairs[i] = pairs[RUN + i] = 0
+        masks[i] = masks[RUN + i] = masks[2 * RUN + i] = masks[3 * RUN + i] = 0
+        parts[i] = parts[RUN + i] = parts[2 * RUN + i] = 0
+
+
 cdef void look(const floating* x, const floating* grid, floating* y, const Look* look,
                Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     """y := what is seen in the places [begin, end)"""
     cdef int32_t corners[CORNERS * RUN]
+    cdef int32_t pairs[2 * RUN]
+    cdef int32_t masks[CORNERS * RUN]
+    cdef int64_t wide_masks[CORNERS * RUN]
     cdef floating right[RUN]
     cdef floating below[RUN]
     cdef floating slopes[2 * RUN]
+    cdef floating parts[3 * RUN]
     cdef floating one = 1, a, b
     cdef Py_ssize_t c, i, n
     cdef const floating* plane
@@ -132,19 +178,27 @@ cdef void look(const floating* x, const floating* grid, floating* y, const Look*
     while begin < end:
         n = min(<Py_ssize_t>RUN, end - begin)
         found(grid + 2 * begin, n, look, corners, right, below, slopes)
+        if floating is float:
+            paired(corners, right, below, n, pairs, masks, parts)
+        else:
+            paired(corners, right, below, n, pairs, wide_masks, parts)
         for c in range(look.channels):
             plane = x + c * look.high * look.wide
             out = y + c * look.places + begin
             if look.nearest:
                 for i in range(n):
                     out[i] = seen(plane, corners[i])
-                continue
-            for i in range(n):
-                a = (seen(plane, corners[i]) * (one - right[i])
-                     + seen(plane, corners[RUN + i]) * right[i])
-                b = (seen(plane, corners[2 * RUN + i]) * (one - right[i])
-                     + seen(plane, corners[3 * RUN + i]) * right[i])
-                out[i] = a * (one - below[i]) + b * below[i]
+            elif look.wide == 1:             # where no pair has room
+                for i in range(n):
+                    a = (seen(plane, corners[i]) * (one - right[i])
+                         + seen(plane, corners[RUN + i]) * right[i])
+                    b = (seen(plane, corners[2 * RUN + i]) * (one - right[i])
+                         + seen(plane, corners[3 * RUN + i]) * right[i])
+                    out[i] = a * (one - below[i]) + b * below[i]
+            elif floating is float:
+                grid_blend_float(plane, pairs, pairs + RUN, masks, parts, RUN, out, n)
+            else:
+                grid_blend_double(plane, pairs, pairs + RUN, wide_masks, parts, RUN, out, n)
         begin += n
 
 

@@ -158,11 +158,12 @@ def test_gradients_of_gather_with_a_tensor_or_an_index_without_dims(x, places):
     lambda x: x + tl.zeros_like(x), lambda x: 2 - x / 3, lambda x: x.T @ x, lambda x: -x.mT,
     lambda x: abs(x) ** 2, lambda x: x.float(), lambda x: tl.var_mean(x, 0),
     lambda x: x.unbind(1), lambda x: x.flatten(), lambda x: [y for y in x][1],
+    lambda x: x[None].flatten(1), lambda x: x[None].movedim((0, 1), (2, 0)),
     lambda x: tl.stack([x[0], x[1]]), lambda x: x.chunk(2, -1), lambda x: tl.outer(x[0], x[1]),
     lambda x: tl.addmm(x[0, :2], x[:, :2], x[:2, :2]) if x.shape[0] == 2 else x,
     lambda x: x.movedim(0, 1).sum(0, keepdim=True), lambda x: x.norm(), lambda x: x.max(0),
     lambda x: random(2, 3) * x, lambda x: random(3) - x, lambda x: 3 > x, lambda x: x.size(0) * x,
-], ids=range(21))
+], ids=range(23))
 def test_operators_methods_and_composites(f):
     check(lambda x: tuple(r) if isinstance(r := f(x), tuple) else r, random(4, 2, 3))
 

@@ -30,7 +30,7 @@ def sampled(x, grid, padding, nearest, align):
 def test_it_sees_what_the_formula_says_and_so_do_its_gradients(padding, nearest, align, dtype):
     near = 1e-3 if dtype == "float32" else 1e-9
     for sizes, places in (((3, 5, 17, 23), (31, 29)), ((2, 1, 1, 4), (3, 150)), ((1, 2, 9, 1), (
-            40, 40)), ((2, 3, 4, 4), (0, 3)), ((2, 0, 4, 4), (2, 3))):
+            40, 40)), ((1, 2, 2, 2), (1, 7)), ((2, 3, 4, 4), (0, 3)), ((2, 0, 4, 4), (2, 3))):
         x, grid = drawn(sizes, places, dtype=dtype)
         found = []
         for function in (sampled, look_formula):
@@ -106,6 +106,8 @@ def test_places_that_are_not_numbers_and_very_wide_images():
     for kind, padding in product(("bilinear", "nearest"), ("border", "reflection")):
         out = F.grid_sample(x, grid, kind, padding, True)
         assert out[0, 0, 0, 0] == 5             # the first of its row; PyTorch, too
+    out = F.grid_sample(x, grid, "bilinear", "zeros", True)
+    assert out.isnan().all()                    # PyTorch, too: nothing times what is no number
     wide = tl.zeros(1, 1, 1, 2**24 + 3)         # no float32 is that number
     wide[..., -1] = 1
     ends = tl.tensor([[[[1.0, 0.0], [-1.0, 0.0], [2.0, 0.0]]]])

@@ -15,12 +15,17 @@ ROOT = Path(__file__).parents[2]
 
 
 def build(folder):
-    """Puts the sources together and runs Sphinx on them; returns its exit status."""
+    """Puts the sources together and runs Sphinx on them; returns its exit status.
+
+    Raises: SystemExit for a page of the reference without an example.
+    """
     source, html = folder / "source", folder / "html"
     for path in (source, html):
         shutil.rmtree(path, ignore_errors=True)
     documents.write(source)
-    reference.write(source / "reference")
+    if lacking := reference.write(source / "reference"):
+        raise SystemExit("tools.site: no example, neither in the docstring nor in "
+                         f"tools/site/sessions: {', '.join(lacking)}")
     return subprocess.run(
         [sys.executable, "-m", "sphinx", "-b", "html", "-j", "auto", "-q", "-W", "--keep-going",
          "-c", ROOT / "docs", "-D", f"html_extra_path={source / 'files'}",

@@ -15,8 +15,8 @@ from tools import operations
 from tools.reference import MODULES, SETTINGS, VARIABLES, parameters_of, source_of
 from tools.signatures import plain, summary
 from tools.site.docstrings import escaped, markdown
-from tools.site.documents import put, raw_link, relinked
-from tools.site.examples import example
+from tools.site.documents import pages, put, raw_link, relinked
+from tools.site.examples import example, has_example
 from tools.site.figures import tables
 from tools.site.pictures import picture
 
@@ -108,7 +108,10 @@ def members(owner, names=None):
 # ---- pages ---------------------------------------------------------------------------------------
 
 def write(folder):
-    """Writes the page of each group and of each of its entries, and the list of groups."""
+    """Writes the page of each group and of each of its entries, and the list of groups.
+
+    Returns the names of the pages that have no example.
+    """
     found = list(groups())
     taken = {}
     for group in found:
@@ -117,15 +120,16 @@ def write(folder):
     names = {name: name if i == 0 else f"{name}-class"     # for file systems that ignore case
              for same in taken.values()
              for i, name in enumerate(sorted(set(same), key=str.swapcase))}
-    written = set()
+    written = {}
     for group in found:
         put(folder / f"{group.slug}.md", group_page(group, names, folder.parent))
         for entry in group.entries:
             if entry.qualified not in written:
-                written.add(entry.qualified)
-                put(folder / f"{names[entry.qualified]}.md",
-                    entry_page(entry, group, names, folder.parent))
+                page = entry_page(entry, group, names, folder.parent)
+                written[entry.qualified] = bool(entry.alias_of) or ">>>" in page
+                put(folder / f"{names[entry.qualified]}.md", page)
     put(folder / "index.md", index_page(found))
+    return [name for name, has_example in written.items() if not has_example]
 
 
 def index_page(found):
@@ -135,7 +139,8 @@ def index_page(found):
     return "\n".join([
         "# Reference", "",
         "All that is public, a page for each name. The search at the left finds a name or a word "
-        "of its description.", "", *lines, "",
+        "of its description. Examples begin where `import tensorlib as tl` and "
+        "`from tensorlib import nn` have been run.", "", *lines, "",
         "## Gradients", "", "Where the derivative of a function comes from:",
         told[0].partition(":\n")[2].rstrip(), "",
         "## Environment variables", VARIABLES.partition("\n")[2], ""])
@@ -143,9 +148,7 @@ def index_page(found):
 
 def group_page(group, names, source):
     """What a family or a module has, with the first sentence of each."""
-    known = {f"docs/{name}": f"../{name[:-3]}" for name in
-             ("modules.md", "optimisers.md", "data.md", "saving.md", "profiling.md", "compile.md",
-              "programs.md", "conventions.md", "recipes.md")}
+    known = {path: f"../{name}" for path, name in pages().items()}
     text = [relinked(group.text, "docs/operations.md", known, source), ""] if group.text else []
     rows = [f"| [`{entry.name}`]({names[entry.qualified]}.md) | {says(entry)} |"
             for entry in group.entries]
@@ -169,7 +172,7 @@ def entry_page(entry, group, names, source):
     doc = inspect.getdoc(entry.value) or ""
     parameters = names_of_parameters(entry.value)
     parts.append(markdown(doc, parameters))
-    if ">>>" not in doc and (shown := example(entry)):
+    if not has_example(entry) and (shown := example(entry)):
         parts.append(f"```python\n{shown}\n```")
     parts += entry.notes
     if entry.source:

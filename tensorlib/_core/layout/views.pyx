@@ -248,27 +248,25 @@ def unsqueeze(Tensor x, int dim):
     return view_of(x, x.ndim_ + 1, dims, steps, x.data_pointer)
 
 
-def flat_sizes(Tensor x, start_dim, end_dim):
-    """The sizes of `x` with the dims from `start_dim` to `end_dim` as one; None where that is one.
+def flat_sizes(sizes, start_dim, end_dim):
+    """Sizes with the dims from `start_dim` to `end_dim` as one; None where that is one already.
 
     Raises: IndexError, RuntimeError if `start_dim` comes after `end_dim`.
     """
-    cdef int start, end, d
-    cdef Py_ssize_t together = 1
-    start_dim, end_dim = settled(start_dim), settled(end_dim)
-    start = wrap_dim("flatten", start_dim, x.ndim_)
-    end = wrap_dim("flatten", end_dim, x.ndim_)
+    cdef int ndim = len(sizes)
+    cdef int start = wrap_dim("flatten", settled(start_dim), ndim)
+    cdef int end = wrap_dim("flatten", settled(end_dim), ndim)
     if start > end:
         raise RuntimeError("flatten: has invalid args: start_dim cannot come after end_dim")
-    if start == end and x.ndim_:
+    if start == end and ndim:
         return None
-    for d in range(start, min(end + 1, x.ndim_)):
-        together *= x.dims[d]
-    return (*[x.dims[d] for d in range(start)], together,
-            *[x.dims[d] for d in range(end + 1, x.ndim_)])
+    together = 1
+    for size in sizes[start:end + 1]:
+        together *= size
+    return (*sizes[:start], together, *sizes[end + 1:])
 
 
-def moved_order(Tensor x, source, destination):
+def moved_order(int ndim, source, destination):
     """The order of dims in which those of `source` stand at `destination`, the others as before.
 
     Raises: RuntimeError for dims given twice or of different numbers, IndexError.
@@ -284,16 +282,16 @@ def moved_order(Tensor x, source, destination):
     for d in range(MAX_NDIM):
         at[d], moved[d] = -1, False
     for one, other in zip(sources, targets):
-        dim, place = wrap_dim("movedim", one, x.ndim_), wrap_dim("movedim", other, x.ndim_)
+        dim, place = wrap_dim("movedim", one, ndim), wrap_dim("movedim", other, ndim)
         if moved[dim] or at[place] >= 0:
             raise RuntimeError("movedim: repeated dims")
         at[place], moved[dim] = dim, True
-    for d in range(x.ndim_):
+    for d in range(ndim):
         if not moved[d]:
             while at[following] >= 0:
                 following += 1
             at[following] = d
-    return tuple([at[d] for d in range(x.ndim_)])
+    return tuple([at[d] for d in range(ndim)])
 
 
 # ---- parts ---------------------------------------------------------------------------------------

@@ -386,7 +386,7 @@ def flatten(input: Tensor, start_dim=0, end_dim=-1):
     """
     if start_dim == 0 and end_dim == -1 and input.ndim != 1:
         return reshape(input, (input.numel(),))
-    sizes = views.flat_sizes(input, start_dim, end_dim)
+    sizes = views.flat_sizes(input.shape, start_dim, end_dim)
     return input if sizes is None else reshape(input, sizes)
 
 
@@ -444,7 +444,7 @@ def movedim(input: Tensor, source, destination):
     >>> tensorlib.zeros(2, 3, 5).movedim(0, -1).shape
     tensorlib.Size([3, 5, 2])
     """
-    return permute(input, views.moved_order(input, source, destination))
+    return permute(input, views.moved_order(input.ndim, source, destination))
 
 
 @composite(tensors=("input",), reference=np.swapaxes,

@@ -1,6 +1,7 @@
-"""Datasets, transforms and models under torchvision's names.
+"""Datasets, transforms, models and operations on boxes under torchvision's names.
 
-They are `tensorlib.utils.data.datasets`, `tensorlib.utils.data.transforms` and `tensorlib.nn.zoo`.
+The first three are `tensorlib.utils.data.datasets`, `tensorlib.utils.data.transforms` and
+`tensorlib.nn.zoo`.
 
 >>> from tensorlib.vision import datasets, models, transforms
 >>> datasets.MNIST is tensorlib.utils.data.datasets.MNIST
@@ -9,6 +10,7 @@ True
 
 from . import datasets as datasets
 from . import models as models
+from . import ops as ops
 from . import transforms as transforms
 
-__all__ = ["datasets", "models", "transforms"]
+__all__ = ["datasets", "models", "ops", "transforms"]

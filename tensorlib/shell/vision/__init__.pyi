@@ -2,8 +2,9 @@
 
 from tensorlib.vision import datasets as datasets
 from tensorlib.vision import models as models
+from tensorlib.vision import ops as ops
 from tensorlib.vision import transforms as transforms
 
 __all__ = [
-    "datasets", "models", "transforms"
+    "datasets", "models", "ops", "transforms"
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from tensorlib import Tensor, no_grad
@@ -27,6 +28,30 @@ def graph_of(model: Any, inputs: Any) -> Any:
         if type(x) is Variable and x in sources:
             node(graph, f"output/{number}", "output", [sources[x]], x)
     graph.versions.CopyFrom(protos().VersionDef(producer=22))
+    return graph
+
+
+def graph_of_onnx(path: Any) -> Any:
+    """The graph of an ONNX file: its inputs and outputs, and its nodes by what they give first."""
+    try:
+        onnx = import_module("onnx")
+    except ImportError:
+        raise ImportError("add_onnx_graph: reading the file needs the package onnx: pip install "
+                          "'tensorlib[onnx]'") from None
+    kinds, found = protos(), onnx.load(path).graph
+    graph = kinds.GraphDef(versions=kinds.VersionDef(producer=22))
+    for x in [*found.input, *found.output]:
+        kind = x.type.tensor_type
+        shape = kinds.TensorShapeProto(dim=[kinds.TensorShapeProto.Dim(size=dim.dim_value)
+                                            for dim in kind.shape.dim])
+        graph.node.append(kinds.NodeDef(name=x.name, op="Variable", attr={
+            "dtype": kinds.AttrValue(type=kind.elem_type), "shape": kinds.AttrValue(shape=shape)}))
+    for each in found.node:
+        settings = ", ".join(f"{setting.name} = {onnx.helper.get_attribute_value(setting)}"
+                             for setting in each.attribute)
+        graph.node.append(kinds.NodeDef(
+            name=each.output[0], op=each.op_type, input=each.input,
+            attr={"parameters": kinds.AttrValue(s=settings.encode())}))
     return graph
 
 

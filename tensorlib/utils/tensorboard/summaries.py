@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,7 +11,16 @@ import numpy as np
 
 from tensorlib._core.base.error_names import type_name
 from tensorlib.utils.tensorboard.protos import protos
-from tensorlib.utils.tensorboard.values import Array, array_of, as_bytes, number_of, png, wav
+from tensorlib.utils.tensorboard.values import (
+    Array,
+    animated_png,
+    array_of,
+    as_bytes,
+    number_of,
+    one_image,
+    png,
+    wav,
+)
 
 MOST_THRESHOLDS = 127
 TINY = 1e-7                     # in the place of a count of 0 that is divided by
@@ -106,6 +116,44 @@ def image(tag: str, pixels: Array) -> Any:
     return of_value(tag, image=protos().Summary.Image(
         height=height, width=width, colorspace=channels,
         encoded_image_string=png(as_bytes(pixels))))
+
+
+def video(tag: str, frames: Any, fps: float) -> Any:
+    """Videos (N, T, C, H, W) side by side, as one image that moves."""
+    array = array_of("add_video", frames)
+    if array.ndim != 5 or array.shape[2] not in (1, 3, 4) or not array.size:
+        raise ValueError("add_video: a video is (N, T, C, H, W) with 1, 3 or 4 channels, got "
+                         f"{array.shape}")
+    if not fps > 0:
+        raise ValueError(f"add_video: fps is above 0, got {fps}")
+    shown = np.stack([one_image("add_video", as_bytes(frame), "NCHW")
+                      for frame in array.swapaxes(0, 1)])
+    height, width, channels = shown.shape[1:]
+    return of_value(tag, image=protos().Summary.Image(
+        height=height, width=width, colorspace=channels,
+        encoded_image_string=animated_png(shown, fps)))
+
+
+def mesh(tag: str, vertices: Any, colors: Any, faces: Any, config: Any) -> Any:
+    """Points (B, N, 3) in space, their colours, and the triangles between them, if there are some.
+
+    Each is a tensor of its own, whose mark says what the others are.
+    """
+    kinds, data = protos().mesh, protos().MeshPluginData
+    given = [(array_of("add_mesh", values), kind, name)
+             for values, kind, name in ((vertices, data.VERTEX, "vertices"),
+                                        (faces, data.FACE, "faces"), (colors, data.COLOR, "colors"))
+             if values is not None]
+    for array, _, name in given:
+        if array.ndim != 3 or array.shape[2] != 3:
+            raise ValueError(f"add_mesh: {name} are (B, N, 3), got {array.shape}")
+    whole = kinds.get_components_bitmask([kind for _, kind, _ in given])
+    return protos().Summary(value=[protos().Summary.Value(
+        tag=kinds.get_instance_name(clean(tag), kind),
+        tensor=tensor_proto(array.astype(np.float32)),
+        metadata=kinds.create_summary_metadata(
+            clean(tag), "", kind, whole, array.shape, json_config=json.dumps(config or {})))
+        for array, kind, _ in given])
 
 
 def audio(tag: str, samples: Any, rate: int) -> Any:

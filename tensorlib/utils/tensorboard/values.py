@@ -78,17 +78,46 @@ def as_bytes(pixels: Array) -> Array:
 
 def png(pixels: Array) -> bytes:
     """An image (H, W, C) of bytes as a PNG file."""
-    height, width, channels = pixels.shape
-    kind = {1: 0, 3: 2, 4: 6}[channels]
-    rows = np.concatenate([np.zeros((height, 1), np.uint8),       # no filter, in each row
-                           np.ascontiguousarray(pixels).reshape(height, -1)], 1)
+    return png_of(pixels.shape, [chunk(b"IDAT", packed(pixels))])
 
-    def chunk(name: bytes, content: bytes) -> bytes:
-        return (struct.pack(">I", len(content)) + name + content
-                + struct.pack(">I", zlib.crc32(name + content)))
-    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">2I5B", width, height, 8, kind,
-                                                              0, 0, 0))
-            + chunk(b"IDAT", zlib.compress(rows.tobytes())) + chunk(b"IEND", b""))
+
+def animated_png(frames: Array, fps: float) -> bytes:
+    """Images (T, H, W, C) of bytes as a PNG file that shows one after the other, without end."""
+    height, width = frames.shape[1:3]
+    delay = max(1, min(0xffff, round(1000 / fps)))
+    parts = [chunk(b"acTL", struct.pack(">2I", len(frames), 0))]
+    number = 0                          # of all that says or is a frame, beside the first image
+    for index, frame in enumerate(frames):
+        parts.append(chunk(b"fcTL", struct.pack(">5I2H2B", number, width, height, 0, 0, delay, 1000,
+                                                0, 0)))
+        number += 1
+        if index:
+            parts.append(chunk(b"fdAT", struct.pack(">I", number) + packed(frame)))
+            number += 1
+        else:
+            parts.append(chunk(b"IDAT", packed(frame)))
+    return png_of(frames.shape[1:], parts)
+
+
+def png_of(shape: tuple[int, ...], parts: list[bytes]) -> bytes:
+    """A PNG file of images (H, W, C), of which `parts` has all between the size and the end."""
+    height, width, channels = shape
+    kind = {1: 0, 3: 2, 4: 6}[channels]
+    head = chunk(b"IHDR", struct.pack(">2I5B", width, height, 8, kind, 0, 0, 0))
+    return b"\x89PNG\r\n\x1a\n" + head + b"".join(parts) + chunk(b"IEND", b"")
+
+
+def packed(pixels: Array) -> bytes:
+    """The rows of an image, each behind a 0: it is not filtered."""
+    height = len(pixels)
+    rows = np.ascontiguousarray(pixels).reshape(height, -1)
+    return zlib.compress(np.concatenate([np.zeros((height, 1), np.uint8), rows], 1).tobytes())
+
+
+def chunk(name: bytes, content: bytes) -> bytes:
+    """A part of a PNG file."""
+    return (struct.pack(">I", len(content)) + name + content
+            + struct.pack(">I", zlib.crc32(name + content)))
 
 
 def wav(samples: Array, rate: int) -> bytes:

@@ -14,8 +14,9 @@ import numpy as np
 
 from tensorlib._core.base.error_names import type_name
 from tensorlib.utils.tensorboard import summaries
+from tensorlib.utils.tensorboard.boxes import image_with_boxes
 from tensorlib.utils.tensorboard.embeddings import write_embedding
-from tensorlib.utils.tensorboard.graphs import graph_of
+from tensorlib.utils.tensorboard.graphs import graph_of, graph_of_onnx
 from tensorlib.utils.tensorboard.protos import protos
 from tensorlib.utils.tensorboard.values import array_of, as_bytes, one_image
 
@@ -192,6 +193,32 @@ class SummaryWriter:
         pixels = one_image("add_images", array_of("add_images", img_tensor), dataformats)
         self.write(summaries.image(tag, as_bytes(pixels)), global_step, walltime)
 
+    def add_image_with_boxes(self, tag: str, img_tensor: Any, box_tensor: Any,
+                             global_step: int | None = None, walltime: float | None = None,
+                             rescale: float = 1, dataformats: str = "CHW",
+                             labels: Sequence[str] | str | None = None) -> None:
+        """Logs an image with boxes (N, 4), which are (x1, y1, x2, y2), and their names.
+
+        Pillow draws them.
+        """
+        pixels = image_with_boxes(img_tensor, box_tensor, rescale, dataformats, labels)
+        self.write(summaries.image(tag, pixels), global_step, walltime)
+
+    def add_video(self, tag: str, vid_tensor: Any, global_step: int | None = None, fps: float = 4,
+                  walltime: float | None = None) -> None:
+        """Logs videos (N, T, C, H, W) side by side, as a PNG image that moves."""
+        self.write(summaries.video(tag, vid_tensor, fps), global_step, walltime)
+
+    def add_mesh(self, tag: str, vertices: Any, colors: Any = None, faces: Any = None,
+                 config_dict: Mapping[str, Any] | None = None, global_step: int | None = None,
+                 walltime: float | None = None) -> None:
+        """Logs points (B, N, 3) in space, with colours (B, N, 3), and triangles (B, M, 3) of them.
+
+        A colour goes from 0 to 255; a triangle is three numbers of points. `config_dict` has the
+        camera and the light, as Three.js names them.
+        """
+        self.write(summaries.mesh(tag, vertices, colors, faces, config_dict), global_step, walltime)
+
     def add_figure(self, tag: str, figure: Any, global_step: int | None = None, close: bool = True,
                    walltime: float | None = None) -> None:
         """Logs a figure of matplotlib's, or several side by side, and frees them if `close`."""
@@ -227,6 +254,12 @@ class SummaryWriter:
         graph = graph_of(model, input_to_model)
         if verbose:
             print(graph)
+        self.file_writer = self.opened(self.log_dir)
+        self.file_writer.add_event(protos().Event(graph_def=graph.SerializeToString()))
+
+    def add_onnx_graph(self, prototxt: Any) -> None:
+        """Logs the graph of an ONNX file, which the package onnx reads."""
+        graph = graph_of_onnx(prototxt)
         self.file_writer = self.opened(self.log_dir)
         self.file_writer.add_event(protos().Event(graph_def=graph.SerializeToString()))
 
