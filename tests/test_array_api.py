@@ -103,6 +103,11 @@ def test_operators_of_the_standard():
         z = tl.tensor([5.0], requires_grad=True)
         (z % 3 + z * y).backward()
         assert z.grad.tolist() == [2.0]
+        none = tl.zeros(0, 3, dtype=tl.bool)
+        assert tl.ones(2, 3, 4)[none].shape == (0, 4) and tl.ones(2)[none[:, 0]].shape == (0,)
+        for key in (none[:, :2], none[:, :, None, None]):
+            with pytest.raises(IndexError):
+                tl.ones(2, 3, 4)[key]
     assert (x + y).dtype == tl.float32 and (infinity // 2.0)[0].isnan()
 
 

@@ -35,8 +35,9 @@ def left_out():
 def test_the_public_suite_passes(file):
     path = os.pathsep.join([str(Path(tl.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--disable-deadline",
-         "--max-examples", EXAMPLES, "--skips-file", str(SKIPS), f"array_api_tests/{file}"],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", FOLDER,
+         "--disable-deadline", "--max-examples", EXAMPLES, "--skips-file", str(SKIPS),
+         f"array_api_tests/{file}"],
         cwd=FOLDER, capture_output=True, text=True, check=False,
         env={**os.environ, "PYTHONPATH": path, "ARRAY_API_TESTS_MODULE": NAMESPACE,
              "ARRAY_API_TESTS_MAX_ARRAY_SIZE": "256"})

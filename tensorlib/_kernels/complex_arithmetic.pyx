@@ -7,33 +7,18 @@ the place of zero, and z * w would differ from w * z. So this module is compiled
 both together, but not around a barrier of association.
 """
 
+from libc.stdint cimport uint32_t, uint64_t
+
+from tensorlib._kernels.complex_math cimport rounded
 from tensorlib._kernels.products cimport strong_product
 from tensorlib._kernels.vecmath cimport (
     bits64, floating, from_bits64, infinity, magnitude, sqrt, with_sign,
 )
 from tensorlib._kernels.vecmath_hypot cimport hypotenuse
 
-cdef extern from *:
-    """
-    #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
-    #define TL_ROUNDED(x) __builtin_assoc_barrier(x)
-    #else
-    #define TL_ROUNDED(x) (x)
-    #endif
-    """
-    float rounded_single "TL_ROUNDED" (float x) noexcept nogil
-    double rounded_double "TL_ROUNDED" (double x) noexcept nogil
-
 cdef enum:
-    BLOCK = 64               # quotients that are looked through together
-
-
-cdef inline floating rounded(floating x) noexcept nogil:
-    """x, a product that is in no instruction together with a sum"""
-    if floating is float:
-        return rounded_single(x)
-    else:
-        return rounded_double(x)
+    BLOCK = 64               # quotients and roots that are looked through together
+    LANES = 16               # products of a row that do not wait for each other; a power of two
 
 
 cdef void add_run(const floating* a, const floating* b, floating* y,
@@ -247,11 +232,16 @@ cdef void neg_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
 
 
 cdef void conj_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
-    """y := the conjugate of x"""
+    """y := the conjugate of x: as integers, which are vectorised without taking parts apart"""
     cdef Py_ssize_t i
-    for i in range(n):
-        y[2 * i] = x[2 * i]
-        y[2 * i + 1] = -x[2 * i + 1]
+    if floating is float:
+        for i in range(n):
+            (<uint32_t*>y)[2 * i] = (<const uint32_t*>x)[2 * i]
+            (<uint32_t*>y)[2 * i + 1] = (<const uint32_t*>x)[2 * i + 1] ^ (<uint32_t>1 << 31)
+    else:
+        for i in range(n):
+            (<uint64_t*>y)[2 * i] = (<const uint64_t*>x)[2 * i]
+            (<uint64_t*>y)[2 * i + 1] = (<const uint64_t*>x)[2 * i + 1] ^ (<uint64_t>1 << 63)
 
 
 cdef inline floating length(floating a, floating b) noexcept nogil:
@@ -265,26 +255,70 @@ cdef inline floating length(floating a, floating b) noexcept nogil:
         return hypotenuse(a, b)
 
 
+cdef inline bint has_root(floating a, floating b, floating square) noexcept nogil:
+    """Whether a**2 + b**2, rounded, has lost nothing that its root has"""
+    cdef floating least = 1e-30 if floating is float else 1e-280
+    cdef floating most = 1e37 if floating is float else 1e300
+    return ((square >= least) & (square <= most)) | ((a == 0) & (b == 0))
+
+
 cdef void abs_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
-    """y := |x|, which is real"""
-    cdef Py_ssize_t i
-    for i in range(n):
-        y[i] = length(x[2 * i], x[2 * i + 1])
+    """y := |x|, which is real: the root of the squares where these are in range"""
+    cdef Py_ssize_t i, block, start, stop
+    cdef floating a, b, square
+    cdef int lost
+    for block in range((n + BLOCK - 1) // BLOCK):
+        start, lost = block * BLOCK, 0
+        stop = min(n, start + BLOCK)
+        for i in range(start, stop):
+            a, b = x[2 * i], x[2 * i + 1]
+            square = rounded(a * a) + rounded(b * b)
+            y[i] = sqrt(square)
+            lost |= not has_root(a, b, square)
+        if lost:
+            for i in range(start, stop):
+                a, b = x[2 * i], x[2 * i + 1]
+                if not has_root(a, b, rounded(a * a) + rounded(b * b)):
+                    y[i] = length(a, b)
 
 
 cdef void sgn_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
     """y := x / |x|, and 0 where x is 0"""
     cdef Py_ssize_t i
-    cdef floating size, one = 1
+    cdef floating size, one = 1, zero = 0
     for i in range(n):
         size = length(x[2 * i], x[2 * i + 1])
-        size = one if size == 0 else size
-        y[2 * i], y[2 * i + 1] = x[2 * i] / size, x[2 * i + 1] / size
+        y[2 * i] = zero if size == 0 else x[2 * i] / (one if size == 0 else size)
+        y[2 * i + 1] = zero if size == 0 else x[2 * i + 1] / (one if size == 0 else size)
+
+
+cdef void prod_row(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := the product of n numbers, n at least LANES, some of which are multiplied side by side"""
+    cdef floating[LANES] re, im
+    cdef floating a, b
+    cdef Py_ssize_t i, half = LANES
+    cdef int l
+    for l in range(LANES):
+        re[l], im[l] = x[2 * l], x[2 * l + 1]
+    for i in range(1, n // LANES):
+        for l in range(LANES):
+            multiply(re[l], im[l], x[2 * (i * LANES + l)], x[2 * (i * LANES + l) + 1], &a, &b)
+            re[l], im[l] = a, b
+    for l in range(n % LANES):
+        i = n - n % LANES + l
+        multiply(re[l], im[l], x[2 * i], x[2 * i + 1], &a, &b)
+        re[l], im[l] = a, b
+    while half > 1:
+        half //= 2
+        for l in range(half):
+            multiply(re[l], im[l], re[l + half], im[l + half], &a, &b)
+            re[l], im[l] = a, b
+    y[0], y[1] = re[0], im[0]
 
 
 cdef void prod_fold(void* tag, const floating* x, const floating* c, floating* y, Py_ssize_t outer,
-                    Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin, Py_ssize_t end,
-                    Py_ssize_t slice_step, Py_ssize_t step) noexcept nogil:
+                    Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin,
+                    Py_ssize_t end) noexcept nogil:
     """y := the product of x over n; as the loops of reduce.pyx"""
     cdef Py_ssize_t o, i, j
     cdef floating re, im
@@ -292,15 +326,59 @@ cdef void prod_fold(void* tag, const floating* x, const floating* c, floating* y
     cdef floating* into
     for o in range(outer):
         into = y + 2 * o * inner
-        row = x + 2 * o * slice_step
+        row = x + 2 * o * n * inner
+        if inner == 1 and n >= LANES:
+            prod_row(row, into, n)
+            continue
         for j in range(2 * begin, 2 * end):
             into[j] = row[j]
         for i in range(1, n):
-            row += 2 * step
+            row += 2 * inner
             for j in range(begin, end):
                 multiply(into[2 * j], into[2 * j + 1], row[2 * j], row[2 * j + 1], &re, &im)
                 into[2 * j] = re
                 into[2 * j + 1] = im
+
+
+cdef inline void invert(floating c, floating d, floating* re, floating* im) noexcept nogil:
+    """re + im i := 1 / (c + d i), NaN where an intermediate result is out of range"""
+    cdef double g, h, scale, square
+    if floating is float:
+        g, h = c, d
+        square = 1 / (rounded(g * g) + rounded(h * h))
+        re[0], im[0] = <float>(g * square), <float>(-h * square)
+    else:
+        scale = magnitude(c) if magnitude(c) >= magnitude(d) else magnitude(d)
+        scale = from_bits64(~bits64(scale) & 0x7FF0000000000000ULL)
+        g, h = c * scale, d * scale
+        square = rounded(g * g) + rounded(h * h)
+        re[0], im[0] = g / square * scale, -h / square * scale
+
+
+cdef void reciprocal_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := 1 / x"""
+    cdef Py_ssize_t i, block, start, stop
+    cdef floating re, im, zero = 0, one = 1
+    cdef floating[2 * BLOCK] found
+    cdef int lost
+    for block in range((n + BLOCK - 1) // BLOCK):
+        start, lost = block * BLOCK, 0
+        stop = min(n, start + BLOCK)
+        for i in range(start, stop):
+            invert(x[2 * i], x[2 * i + 1], &re, &im)
+            found[2 * (i - start)] = re
+            found[2 * (i - start) + 1] = im
+            lost |= (re != re) | (im != im)
+        if lost:
+            for i in range(start, stop):
+                if found[2 * (i - start)] != found[2 * (i - start)] or (
+                        found[2 * (i - start) + 1] != found[2 * (i - start) + 1]):
+                    recover(one, zero, x[2 * i], x[2 * i + 1], &found[2 * (i - start)])
+        for i in range(2 * (stop - start)):
+            y[2 * start + i] = found[i]
+
+
+include "complex_powers.pxi"
 
 
 def reductions():
@@ -316,6 +394,8 @@ def table():
         ("sub", <size_t>&sub_run[float], <size_t>&sub_run[double]),
         ("mul", <size_t>&mul_run[float], <size_t>&mul_run[double]),
         ("div", <size_t>&div_run[float], <size_t>&div_run[double]),
+        ("pow", <size_t>&pow_run[float], <size_t>&pow_run[double]),
+        ("pow_number", <size_t>&pow_number_run[float], <size_t>&pow_number_run[double]),
         ("zmul", <size_t>&zmul_run[float], <size_t>&zmul_run[double]),
         ("add_number", <size_t>&add_number_run[float], <size_t>&add_number_run[double]),
         ("sub_number", <size_t>&sub_number_run[float], <size_t>&sub_number_run[double]),
@@ -330,6 +410,8 @@ def table():
         ("neg", <size_t>&neg_run[float], <size_t>&neg_run[double]),
         ("conj", <size_t>&conj_run[float], <size_t>&conj_run[double]),
         ("sgn", <size_t>&sgn_run[float], <size_t>&sgn_run[double]),
+        ("sqrt", <size_t>&root_run[float], <size_t>&root_run[double]),
+        ("reciprocal", <size_t>&reciprocal_run[float], <size_t>&reciprocal_run[double]),
     ]
     return [row for inputs, loops in ((3, of_three), (2, binary), (1, unary))
             for name, single, double_ in loops

@@ -4,7 +4,7 @@ Every loop sees one contiguous run of n numbers (`tensorlib/_kernels/__init__.py
 here has NumPy's, which are the C library's functions.
 """
 
-from libc.complex cimport cexp, clog, csin, csqrt, ctanh
+from libc.complex cimport cexp, csin, csqrt, ctanh
 from libc.math cimport (
     INFINITY, copysign, cos as libm_cos, exp as libm_exp, exp2 as libm_exp2, expm1, fabs, fmod,
     rint, sin as libm_sin,
@@ -100,7 +100,8 @@ cdef void expm1_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil
         re, im = x[2 * i], x[2 * i + 1]
         if fabs(re) < 700 and fabs(im) < INFINITY:
             sine = libm_sin(0.5 * im)
-            z = pair(expm1(re) * libm_cos(im) - 2 * sine * sine, libm_exp(re) * libm_sin(im))
+            # + 0: also of -0 the real part is 0, as the array API standard has it
+            z = pair(expm1(re) * libm_cos(im) - 2 * sine * sine + 0.0, libm_exp(re) * libm_sin(im))
         else:                                    # also what is not finite
             z = cexp(pair(re, im))
             z.real = z.real - 1
@@ -181,100 +182,6 @@ cdef void tanhshrink_run(const floating* x, floating* y, Py_ssize_t n) noexcept 
         y[2 * i], y[2 * i + 1] = <floating>z.real, <floating>z.imag
 
 
-# ---- powers --------------------------------------------------------------------------------------
-# They are computed in the next wider numbers: an error of w * log(x), which may be in the hundreds,
-# is one of so many times the result.
-
-cdef extern from "<complex.h>" nogil:
-    long double complex cexpl(long double complex z)
-    long double complex clogl(long double complex z)
-
-cdef extern from "<math.h>" nogil:
-    long double atan2l(long double y, long double x)
-    long double cosl(long double x)
-    long double expl(long double x)
-    long double log1pl(long double x)
-    long double logl(long double x)
-    long double sinl(long double x)
-
-cdef enum:
-    REPEATED = 100           # the largest whole exponent that is done by products
-
-ctypedef double complex double_complex
-ctypedef long double complex long_double_complex
-
-ctypedef fused wide_complex:
-    double_complex
-    long_double_complex
-
-
-cdef inline long double complex long_pair(double re, double im) noexcept nogil:
-    """re + im i, also where one is infinite"""
-    cdef long double complex z = 0
-    z.real, z.imag = re, im
-    return z
-
-
-cdef inline long double complex long_power(long double complex z,
-                                           long double complex w) noexcept nogil:
-    """e**(w log(z)) in a third of the time of the C library's functions of such numbers"""
-    cdef long double a = z.real, b = z.imag, square = a * a + b * b, angle = atan2l(b, a)
-    cdef long double size = logl(square), re, im
-    cdef long double complex result = 0
-    if 0.5 < square < 2:                         # |z|**2 - 1, where the 1 cancels
-        a, b = (a, b) if a * a >= b * b else (b, a)
-        size = log1pl((a - 1) * (a + 1) + b * b)
-    size = size / 2
-    re, im = w.real * size - w.imag * angle, w.real * angle + w.imag * size
-    size = expl(re)
-    result.real, result.imag = size * cosl(im), size * sinl(im)
-    if result.real - result.real != 0 or result.imag - result.imag != 0:     # what is not finite
-        return cexpl(w * clogl(z))
-    return result
-
-
-cdef inline wide_complex power(wide_complex z, wide_complex w) noexcept nogil:
-    """z**w: by products for small whole exponents, so that those of whole numbers are exact"""
-    cdef wide_complex square = z, result
-    cdef int left, n
-    if w == 0:
-        return 1
-    if z == 0 and w.real > 0:
-        return 0
-    if w.imag == 0 and -REPEATED <= w.real <= REPEATED and w.real == <int>w.real:
-        n = <int>w.real
-        left = n if n > 0 else -n
-        while not left & 1:
-            square = square * square
-            left >>= 1
-        result = square
-        while left > 1:
-            square = square * square
-            left >>= 1
-            if left & 1:
-                result = result * square
-        return result if n > 0 else 1 / result
-    if wide_complex is double_complex:
-        return cexp(w * clog(z))
-    else:
-        return long_power(z, w)
-
-
-cdef void pow_run(const floating* x, const floating* w, floating* y, Py_ssize_t n) noexcept nogil:
-    """y := x**w"""
-    cdef Py_ssize_t i
-    cdef double complex z
-    cdef long double complex wide
-    for i in range(n):
-        if floating is float:
-            z = power[double_complex](pair(x[2 * i], x[2 * i + 1]), pair(w[2 * i], w[2 * i + 1]))
-            y[2 * i], y[2 * i + 1] = <float>z.real, <float>z.imag
-        else:
-            wide = power[long_double_complex](long_pair(x[2 * i], x[2 * i + 1]),
-                                              long_pair(w[2 * i], w[2 * i + 1]))
-            y[2 * i], y[2 * i + 1] = <double>wide.real, <double>wide.imag
-
-
 # ---- of exponentials -----------------------------------------------------------------------------
 
 cdef void ldexp_run(const floating* x, const floating* w, floating* y,
@@ -316,7 +223,6 @@ def table():
         ("sinc", <size_t>&sinc_run[float], <size_t>&sinc_run[double]),
     ]
     binary = [
-        ("pow", <size_t>&pow_run[float], <size_t>&pow_run[double]),
         ("ldexp", <size_t>&ldexp_run[float], <size_t>&ldexp_run[double]),
         ("logaddexp", <size_t>&logaddexp_run[float], <size_t>&logaddexp_run[double]),
     ]

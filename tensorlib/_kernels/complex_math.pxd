@@ -1,10 +1,32 @@
 """Functions of complex numbers in double, for loops where they are not hot.
 
-They are the C library's, put together so that no digits are lost between.
+They are the C library's, put together so that no digits are lost between. And what keeps products
+from being contracted with sums.
 """
 
 from libc.complex cimport cexp, clog
 from libc.math cimport INFINITY, NAN, atan2, log1p
+
+from tensorlib._kernels.vecmath cimport floating
+
+cdef extern from *:
+    """
+    #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
+    #define TL_ROUNDED(x) __builtin_assoc_barrier(x)
+    #else
+    #define TL_ROUNDED(x) (x)
+    #endif
+    """
+    float rounded_single "TL_ROUNDED" (float x) noexcept nogil
+    double rounded_double "TL_ROUNDED" (double x) noexcept nogil
+
+
+cdef inline floating rounded(floating x) noexcept nogil:
+    """x, a product that is in no instruction together with a sum"""
+    if floating is float:
+        return rounded_single(x)
+    else:
+        return rounded_double(x)
 
 
 cdef inline double complex pair(double re, double im) noexcept nogil:

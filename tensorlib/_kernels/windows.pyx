@@ -243,7 +243,7 @@ cdef inline void max_run(const floating* x, floating* y, int64_t* at, const Wind
     """The windows [first, last) of a row of them"""
     cdef floating best[RUN]
     cdef int64_t places[RUN]
-    cdef floating value
+    cdef floating value = 0
     cdef bint better
     cdef Py_ssize_t a, b, c, k, z, row, begin, end, base, stride = w.stride[2], n = last - first
     cdef const floating* source

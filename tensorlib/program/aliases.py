@@ -44,6 +44,9 @@ def check_results(slots: list[Any], found: list[Any], replay: Any, tensors: list
         if type(x) is Variable and (eager.setdefault(x, tensor) is not tensor or (
                 place_of(x, replay.fed) != place_of(tensor, given))):
             raise Unplanned("what it returns is another tensor than a replay would return")
+        if type(x) is Variable and type(tensor) is not Tensor and (
+                place_of(x, replay.fed) < 0):
+            raise Unplanned(f"what it returns is a {type(tensor).__name__}, and no plain tensor")
     places = dict(zip(replay.wanted, replay.machine.places()))
     outside = [place_in_memory(x) for x in given]
     before: list[tuple[int, int, int, int]] = []

@@ -1,6 +1,7 @@
 """`compile` of a module of `nn`: the result is a module too, which can be a part of others."""
 
 from collections.abc import Iterator
+from copy import copy
 from functools import WRAPPER_ASSIGNMENTS, partial
 from types import MethodType
 from typing import Any
@@ -34,6 +35,9 @@ class CompiledModule(Compiled):
     @property
     def __dict__(self) -> dict[str, Any]:       # type: ignore[override]
         return vars(self._f)
+
+    def __copy__(self) -> Compiled:
+        return type(self)(copy(self._f), self._fullgraph, self._options, self._check)
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._f, name)

@@ -115,9 +115,10 @@ class Compiled(Dispatcher):
                 raise Unplanned("it changes its arguments in Python")
             refuse_to_return(result[0], given)
             guards = guards_of(recorder, tensors)
+            read = list(recorder.reads.tensors.values())
             refuse_containers(result[0], recorder.reads)
             recorder.reads.forget()
-            way = way_for(kind, recorder, tensors, result, guards, flags_of(self._options),
+            way = way_for(kind, recorder, tensors, result, guards, read, flags_of(self._options),
                           self._quiet)
             broken = guards.broken()
             if broken is not None:
@@ -260,10 +261,12 @@ def contained(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int, Any]:
 
 
 def way_for(kind: Signature, recorder: ReplayRecorder, tensors: list[Tensor],
-            result: list[Any], guards: Guards, flags: dict[str, bool], is_part: bool) -> Way:
+            result: list[Any], guards: Guards, read: list[Tensor], flags: dict[str, bool],
+            is_part: bool) -> Way:
     """How calls of a kind are replayed, after one was captured that gave `result[0]`.
 
-    is_part: other parts of the function may use what this one uses.
+    read: tensors from outside that it met. is_part: other parts of the function may use what this
+    one uses.
 
     Raises: Unplanned, CaptureError, ProgramError where they can't be.
     """
@@ -292,6 +295,7 @@ def way_for(kind: Signature, recorder: ReplayRecorder, tensors: list[Tensor],
     replay = made(recorder.block, list(recorder.block.ops), recorder.program.inputs, tensors,
                   recorder.program.persistables(), wanted, flags)
     inference = check_results(slots, found, replay, tensors)
+    check_kept_gradients(recorder, found)
     places = {x: i for i, x in enumerate(wanted)}
     return Way(
         kind, Conditions(replay.values, recorder.leaves, recorder.bare, guards),
@@ -300,7 +304,7 @@ def way_for(kind: Signature, recorder: ReplayRecorder, tensors: list[Tensor],
         [None if type(x) is Variable else x for x in slots],
         Overlaps(tensors, replay.values,
                  {i for i, x in enumerate((*tensors, *replay.values))
-                  if storage_of(x) in recorder.writes.lasting}),
+                  if storage_of(x) in recorder.writes.lasting}, read),
         inference)
 
 
@@ -319,6 +323,14 @@ def check_uses(recorder: ReplayRecorder) -> None:
             tensor for tensor, y in recorder.known.values() if y is x)
         if like.requires_grad and counts.get(x, 0) > 1:
             raise Unplanned("gradients of several uses of a tensor are summed in another order")
+
+
+def check_kept_gradients(recorder: ReplayRecorder, found: list[Any]) -> None:
+    """Raises: Unplanned where a result lies in the memory of a `.grad` that the call sets, which is
+    not a result of a replay."""
+    kept = {storage_of(x.value.grad) for x in recorder.grads if x.value.grad is not None}
+    if any(isinstance(x, Tensor) and x.numel() and storage_of(x) in kept for x in found):
+        raise Unplanned("it returns a .grad that it sets, or a view of it; clone it")
 
 
 def is_linked(recorder: ReplayRecorder, tensors: list[Tensor], slots: list[Any],

@@ -78,7 +78,7 @@ def expand_reduced(machine: Machine, g: Tensor, shape: Sequence[int], dim: Dims,
                    keepdim: bool) -> Tensor | None:
     """The gradient of a sum; None where it is a view of `g`."""
     like = reductions.expand_reduced(g, shape, dim, keepdim)
-    return None if machine.is_known(like) else machine.copied(g, like)
+    return None if machine.knows((like,)) else machine.copied(g, like)
 
 
 def grad_of_mean(machine: Machine, g: Tensor, shape: Sequence[int], dim: Dims,

@@ -17,6 +17,7 @@ cdef class Machine:
     cdef Root root(self, Tensor x)
     cdef Step step(self, Kind kind, list inputs, Tensor out)
     cdef int reads(self, Tensor x) except -1
+    cdef Root require(self, Tensor x)
     cdef int tiles(self, TileProgram tiles, list tensors, int dtype, Tensor out) except -1
     cdef Tensor formula(self, Rule rule, tuple values, Tensor g)
     cdef int give_out(self, Root root, list given) except -1

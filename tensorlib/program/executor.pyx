@@ -120,13 +120,18 @@ cdef class Machine:
         return step
 
     cdef int reads(self, Tensor x) except -1:
-        cdef Root root = self.root_of.get(<size_t><PyObject*>x.storage)
+        cdef Root root = self.require(x)
         if root is not None:
             root.add(x)
             root.last = max(root.last, <Py_ssize_t>len(self.steps))
-        elif is_meta(x):                      # else a constant, which has memory of its own
-            raise RuntimeError("no step of the rehearsal makes this tensor")
         return 0
+
+    cdef Root require(self, Tensor x):
+        """The root of what a step reads; None for a constant, which has memory of its own."""
+        cdef Root root = self.root_of.get(<size_t><PyObject*>x.storage)
+        if root is None and is_meta(x):
+            raise RuntimeError("no step of the rehearsal makes this tensor")
+        return root
 
     def elementwise(self, Op op, tuple args):
         """The result of an element-wise operation of the rehearsal; None where a call must do it.
@@ -252,12 +257,8 @@ cdef class Machine:
             del self.root_of[<size_t><PyObject*>root.meta]
         del self.roots[<Py_ssize_t>mark[1]:]
 
-    def is_known(self, Tensor x):
-        """Whether the memory of a tensor of the rehearsal is that of a value."""
-        return <size_t><PyObject*>x.storage in self.root_of
-
     def knows(self, tuple tensors):
-        """Whether the memory of each of these is that of a value."""
+        """Whether the memory of each of these tensors of the rehearsal is that of a value."""
         cdef Tensor x
         for x in tensors:
             if <size_t><PyObject*>x.storage not in self.root_of:
@@ -270,22 +271,19 @@ cdef class Machine:
         Where all of it is views of what is there, and the function has no `effect`, no step is
         needed.
         """
-        cdef tuple results = as_tuple(PyObject_Call(function, args, kwargs))
+        cdef tuple results
         cdef list roots = []
         cdef Step step
         cdef bint fresh = False
         cdef Tensor x
+        for x in read:                        # a result that is a view of it would make it known
+            self.require(x)
+        results = as_tuple(PyObject_Call(function, args, kwargs))
         for value in results:
-            if not isinstance(value, Tensor):
-                roots.append(None)
-                continue
-            x = <Tensor>value
-            if self.root_of.get(<size_t><PyObject*>x.storage) is None:
-                roots.append(self.root(x))
-                fresh = True
-            else:
-                self.root(x)
-                roots.append(None)
+            known = not isinstance(value, Tensor) or self.knows((value,))
+            root = self.root(<Tensor>value) if isinstance(value, Tensor) else None
+            roots.append(None if known else root)
+            fresh = fresh or not known
         if not (fresh or effect):
             return results
         step = Step.__new__(Step)

@@ -5,6 +5,7 @@ object is guarded too, nobody has to find the way again.
 """
 
 from gc import get_objects
+from warnings import warn
 
 cimport cython
 from cpython.dict cimport PyDict_GetItemWithError, PyDict_Next, PyDict_Size
@@ -366,31 +367,35 @@ cdef extern from "Python.h":
         int (*c_profilefunc)(PyObject*, PyFrameObject*, int, PyObject*) except -1
         PyObject* c_profileobj
     PyThreadState* PyThreadState_Get()
-    int PyTrace_CALL
+    int PyTrace_CALL, PyTrace_C_CALL
     object PyFrame_GetCode(PyFrameObject* frame)
     void PyEval_SetProfile(int (*f)(PyObject*, PyFrameObject*, int, PyObject*) except -1,
                            PyObject* arg)
 
 
+cdef object WARN = warn          # it stays while the library's code has it
+
 cdef int on_event(PyObject* watch, PyFrameObject* frame, int what, PyObject* arg) except -1:
     if what == PyTrace_CALL:
         (<Watch>watch).began(PyFrame_GetCode(frame))
+    elif what == PyTrace_C_CALL and arg == <PyObject*>WARN:
+        (<Watch>watch).warned()
     return 0
 
 
 @cython.binding(False)            # methods check their `self`
 cdef class Watch:
     """Tells of each function written in Python that this thread begins, under `with`, until it is
-    told that it is known well. In the meantime no profile is taken."""
+    told that it is known well, and of each warning. In the meantime no profile is taken."""
 
-    cdef object tell
+    cdef object tell, warned
     cdef dict seen
     cdef int apart                  # calls under way of which it is not told
     cdef PyObject* before
     cdef int (*function)(PyObject*, PyFrameObject*, int, PyObject*) except -1
 
-    def __init__(self, tell):
-        self.tell, self.seen = tell, {}
+    def __init__(self, tell, warned):
+        self.tell, self.warned, self.seen = tell, warned, {}
 
     cdef int began(self, code) except -1:
         if id(code) not in self.seen and self.tell(code):

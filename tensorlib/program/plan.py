@@ -177,12 +177,21 @@ class Rehearsal:
 
     def unseen(self, form: Form, inputs: tuple[Any, ...],
                given: dict[str, Any]) -> tuple[Any, ...] | None:
-        """The results of a backward operation that looks at elements: they are like the inputs."""
-        if not self.call.type.endswith("_gradient") or "likes" not in given:
+        """The results of an operation that looks at elements. Those of a backward operation are
+        like its inputs; others are as they were in the capture, where they lie in one way only."""
+        op, outputs = form.op, self.call.outputs
+        if self.call.type.endswith("_gradient") and "likes" in given:
+            likes = given["likes"]
+        elif op is None or not op.reads_values or self.call.in_place or (
+                op.sized_by_values or op.random or op.key or op.may_view):
             return None
+        elif any(x is not None and (len(x.shape) > 1 or None in x.shape) for x in outputs):
+            return None
+        else:
+            likes = [None if x is None else (x.shape, x.dtype) for x in outputs]
         kwargs = self.with_wanted(form, given)
         results = tuple([None if x is None else FUNCTIONS["empty"](like[0], dtype=like[1])
-                         for x, like in zip(self.call.outputs, given["likes"])])
+                         for x, like in zip(outputs, likes)])
         made: tuple[Any, ...] = self.machine.call_unseen(
             form.run, inputs, kwargs, tensors_in((inputs, kwargs)), results)
         return made
@@ -298,7 +307,7 @@ def opened(machine: Machine, function: Any, args: tuple[Any, ...],
         result = None
     results = result if type(result) is tuple else (result,)
     if result is None or not all(
-            isinstance(x, Tensor) and machine.is_known(x) for x in results):
+            isinstance(x, Tensor) for x in results) or not machine.knows(results):
         machine.back_to(mark)
         return None
     return results

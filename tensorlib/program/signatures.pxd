@@ -5,7 +5,7 @@ from tensorlib.program.guarded cimport Guards
 cdef class Signature:
     cdef object shape                # nested tuples: what `look` takes the arguments apart into
     cdef readonly list examples      # the tensors, without memory, each once
-    cdef list requires
+    cdef list requires, kinds        # of each tensor its place in a graph, and its class
     cdef readonly list others
     cdef bint grad, flat             # flat: the arguments are tensors, no two of them the same
     cdef int default_dtype
@@ -26,6 +26,6 @@ cdef bint laid_out_as(Tensor x, Tensor y) noexcept
 cdef Tensor like_on_meta(Tensor x)
 
 cdef class Overlaps:
-    cdef list values, firsts, seconds, known
+    cdef list values, firsts, seconds, known, strangers
     cdef Py_ssize_t count
     cpdef bint hold(self, list tensors) except -1

@@ -36,7 +36,7 @@ cdef class Signature:
     """
 
     def __init__(self, tuple args, dict kwargs):
-        self.examples, self.requires, self.others, self.opaque = [], [], [], ""
+        self.examples, self.requires, self.kinds, self.others, self.opaque = [], [], [], [], ""
         self.grad, self.default_dtype = mode().grad, default_float()
         self.inference = first_version()[0]
         self.shape = self.shape_of((args, kwargs), [])
@@ -53,6 +53,7 @@ cdef class Signature:
             seen.append(value)
             self.examples.append(like_on_meta(value))
             self.requires.append(place_in_graph(<Tensor>value))
+            self.kinds.append(type(value))
             return (TENSOR, len(seen) - 1)
         if isinstance(value, np.ndarray):
             self.opaque = type(value).__name__
@@ -92,6 +93,8 @@ cdef class Signature:
                 return (f"tensor {i} of the arguments is {y.dtype} of shape {tuple(y.shape)} and "
                         f"strides {y.stride()}, and was {x.dtype} of shape {tuple(x.shape)} and "
                         f"strides {x.stride()}")
+            if self.kinds[i] is not other.kinds[i]:
+                return f"tensor {i} of the arguments is of another class"
             if self.requires[i] != other.requires[i]:
                 return f"tensor {i} of the arguments has another place in a graph"
         for x, y in zip(self.others, other.others):
@@ -105,7 +108,7 @@ cdef class Signature:
         if n != len(self.examples):
             return False
         for i in range(n):
-            if not isinstance(args[i], Tensor):
+            if type(args[i]) is not self.kinds[i]:
                 return False
             for k in range(i):
                 if args[k] is args[i]:
@@ -118,9 +121,9 @@ cdef class Signature:
         cdef Py_ssize_t i, place
         cdef object kind = shape[0]
         if kind is TENSOR:
-            if not isinstance(value, Tensor):
-                return False
             place = shape[1]
+            if type(value) is not self.kinds[place]:
+                return False
             if place < len(found):
                 return found[place] is value
             for x in found:
@@ -196,13 +199,18 @@ cdef class Overlaps:
     """Which arguments share memory with one another and with tensors from outside, where a call
     writes into one of the two, or both have gradients.
 
-    written: the numbers, among arguments and then `values`, of what the call writes into.
+    written: the numbers, among arguments and then `values`, of what the call writes into. read:
+    tensors from outside that the call met. An argument that is one of them is another kind of call.
     """
 
-    def __init__(self, list tensors, list values, written):
+    def __init__(self, list tensors, list values, written, list read):
         cdef list given = [*tensors, *values]
         cdef Py_ssize_t i, k
         self.values, self.firsts, self.seconds, self.known = values, [], [], []
+        lasting = set(map(id, values))           # which keep their layout
+        self.strangers = [(i, x) for i, y in enumerate(tensors) for x in read
+                          if id(x) not in lasting
+                          or is_like(<Tensor?>y, <Tensor?>x, place_in_graph(<Tensor>x))]
         self.count = len(tensors)
         for i in range(len(given)):
             for k in range(min(i, self.count)):
@@ -215,6 +223,9 @@ cdef class Overlaps:
     cpdef bint hold(self, list tensors) except -1:
         """Whether it is as it was for these arguments."""
         cdef Py_ssize_t i, k, place
+        for i, x in self.strangers:
+            if tensors[i] is x:
+                return False
         for i in range(len(self.firsts)):
             k, place = self.firsts[i], self.seconds[i]
             x = tensors[place] if place < self.count else self.values[place - self.count]

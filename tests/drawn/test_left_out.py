@@ -33,6 +33,13 @@ LOOKS = {
         "o = collections.OrderedDict(a=2, b=3)"),
     recorder.is_true: ways.Way("y = y * (2 if o else 3)", "o.clear()", "o = [2]"),
     recorder.length_of: ways.Way("y = y * len(o)", "o.append(3)", "o = [2]"),
+    recorder.classes_of: ways.Way("y = y * E().m()", "E.__bases__ = (F,)", ways.CLASS +
+        "class E(D):\n    def m(self): return super().m()\n"
+        "class F(D):\n    def m(self): return super().m() + 1"),
+    recorder.classes_below: ways.Way("y = y * len(C.__subclasses__())",
+        "o.k = type('E', (C,), {})", ways.CLASS),
+    recorder.has: ways.Way("y = y * (2 if hasattr(o, 'k') else 3)", "o.k = 3",
+        "class P:\n    __slots__ = ('k',)\no = P()"),
     settings.given_now: ways.Way("y = y * tl.get_num_threads()",
         "tl.set_num_threads(3 - tl.get_num_threads())", "tl.set_num_threads(1)"),
     getattr: ways.Way("y = y * p()", "p.__setstate__((len, ((1, 2, 3),), {}, {}))",

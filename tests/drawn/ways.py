@@ -7,7 +7,7 @@ from typing import NamedTuple
 IMPORTS = """import abc, bisect, builtins, collections, contextlib, copy, dataclasses, enum
 import functools
 import heapq, io, itertools, json, math, operator, os, random, re, string, struct, sys, time, types
-import weakref
+import typing, weakref
 import numpy as np
 import tensorlib as tl
 from tensorlib import nn

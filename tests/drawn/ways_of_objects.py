@@ -57,6 +57,29 @@ WAYS = {
         "class P:\n    __slots__ = ('k',)\no = P()\no.k = min") for text in (
             "o.k", "getattr(o, 'k')", "getattr(o, 'k', 1)", "o.__getattribute__('k')",
             "object.__getattribute__(o, 'k')", "operator.attrgetter('k')(o)")},
+    **{f"3.3 slot that is filled later, by {text}": Way(
+        f"try:\n    y = y * {text}\nexcept AttributeError:\n    y = y + 5", "o.k = 3",
+        "class P:\n    __slots__ = ('k',)\no = P()") for text in (
+            "o.k", "(hasattr(o, 'k') + 1)", "getattr(o, 'k', 2)")},
+    "3.3.2.2 super() of other bases": Way("y = y * E().m()", "E.__bases__ = (F,)", CLASS +
+        "class E(D):\n    def m(self): return super().m()\n"
+        "class F(D):\n    def m(self): return super().m() + 1"),
+    "3.3.3 class that is made of one outside": Way(
+        "y = y * type('E', (C,), {})().k", "C.k = 3", CLASS),
+    "3.3.3 class statement inside": Way(
+        "class E(D): pass\ny = y * E().m()", "C.k = 3", CLASS),
+    "3.3.1 __subclasses__": Way("y = y * len(C.__subclasses__())",
+        "o.k = type('E', (C,), {})", CLASS),
+    "3.3.1 __getstate__": Way("y = y * len(o.__reduce_ex__(2)[2] or ())", "o.k = 3", CLASS),
+    "3.3.4 protocol": Way("y = y * (2 if isinstance(o, P) else 3)", "C.named = 1", CLASS + """
+@typing.runtime_checkable
+class P(typing.Protocol):
+    def named(self): ..."""),
+    "3.3.4 protocol of an attribute": Way("y = y * (2 if isinstance(o, P) else 3)", "o.named = 1",
+        CLASS + """
+@typing.runtime_checkable
+class P(typing.Protocol):
+    named: int"""),
     "3.2 empty cell": Way("try:\n    y = y * c\nexcept NameError:\n    y = y + 5",
                           "nonlocal c; c = 3", inner="if False: c = 1"),
     "3.2 generator function": Way("y = y * sum(g())", "G.append(2)",

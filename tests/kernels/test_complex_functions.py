@@ -22,7 +22,10 @@ Z, W = np.concatenate((numbers(1000), 1 + 1e-6 * numbers(500))), 40 * numbers(15
     ("tan", np.tan, (np.concatenate((Z, NEAR_POLES)),)),
     ("tanh", np.tanh, (np.concatenate((8 * Z, 1j * NEAR_POLES)),)),
     ("pow", np.power, (Z, W)), ("div", np.divide, (Z, W)),
-], ids=["tan", "tanh", "pow", "div"])
+    ("sqrt", np.sqrt, (np.concatenate((Z, numbers(500, 90.0))),)), ("abs", np.abs, (Z,)),
+    ("reciprocal", lambda z: 1 / z, (Z,)),
+    ("pow", np.power, (Z, rng.choice([-3, -2, -1, 2, 3, 4, 0.5], len(Z)) + 0j)),
+], ids=["tan", "tanh", "pow", "div", "sqrt", "abs", "reciprocal", "whole powers"])
 def test_errors_stay_within_4_units_of_the_last_place(name, numpys, arguments, dtype):
     if np.finfo(np.longdouble).nmant < 63:
         pytest.skip("long double is no wider than double here")
@@ -47,3 +50,36 @@ def test_tangents_of_large_infinite_and_zero_parts():
     assert (np.signbit(found.real) == np.signbit(wanted.real))[:4].all()
     assert (np.signbit(found.imag) == np.signbit(wanted.imag))[:4].all()
     np.testing.assert_allclose((1j * z[:5]).tan().numpy(), 1j * found[:5], rtol=1e-14)
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_a_number_has_the_same_power_wherever_it_lies(dtype):
+    z = Z.astype(dtype)
+    z[::50] = [0, np.inf, complex(np.nan, 1), 1e30, 1e-30, 1e38j] * (len(z) // 300)
+    x = tl.from_numpy(z)
+    assert (x ** 2).isclose(x * x, rtol=0, atol=0, equal_nan=True).all()
+    for exponent in (-100, -3, -2, -1, 0, 0.5, 2, 3, 5, 64, 2.5):
+        power = x ** exponent
+        exponents = tl.full_like(x, exponent)
+        same = [x ** exponents, tl.stack([x, x], 1)[:, 1] ** exponent]
+        exponents[::3] = 1.25
+        mixed = x ** exponents
+        mixed[::3] = power[::3]
+        for other in (*same, mixed):
+            assert tl.view_as_real(other).isclose(
+                tl.view_as_real(power), rtol=0, atol=0, equal_nan=True).all(), exponent
+
+
+def test_products_of_long_rows():
+    for dtype, rtol in ((np.complex64, 1e-5), (np.complex128, 1e-13)):
+        for n in (0, 1, 15, 16, 17, 32, 33, 200):
+            z = np.exp(0.1 * numbers(3 * n)).reshape(3, n).astype(dtype)
+            found = tl.from_numpy(z).prod(1).numpy()
+            assert np.allclose(found, z.astype(np.complex128).prod(1), rtol=rtol)
+            assert np.allclose(tl.from_numpy(z.T.copy()).prod(0).numpy(), found, rtol=rtol)
+
+
+def test_zeros_have_no_sign_where_the_standard_gives_none():
+    for re in (0.0, -0.0):
+        assert not tl.view_as_real(tl.sgn(tl.tensor(complex(re, -0.0)))).signbit().any()
+        assert not tl.view_as_real(tl.expm1(tl.tensor(complex(re, 0.0)))).signbit().any()

@@ -204,6 +204,22 @@ def test_a_parameter_that_is_detached_and_written_is_as_in_a_call():
     agrees(build)
 
 
+@pytest.mark.parametrize("view", [lambda g: g, lambda g: g.view(-1), lambda g: g.detach()])
+def test_a_gradient_that_is_returned_is_the_one_that_was_set(view):
+    w = tl.ones(3, requires_grad=True)
+
+    def f(x):
+        w.grad = None
+        (x * w).sum().backward()
+        return view(w.grad)
+
+    compiled = tl.compile(f)
+    with pytest.warns(RuntimeWarning, match="returns a .grad that it sets"):
+        for _ in range(3):
+            compiled(tl.ones(3)).mul_(5)
+            assert w.grad.tolist() == [5, 5, 5]
+
+
 # ---- where a tensor lies -------------------------------------------------------------------------
 
 def test_a_view_beyond_an_argument_is_bounded_by_the_memory_that_is_there():

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from beside_eager import agrees
 
 import tensorlib as tl
 from test_compile_agrees import same
@@ -115,6 +116,34 @@ def test_a_list_whose_tensors_change_places():
                 pair = [tl.ones(2), tl.zeros(2)]
                 g(pair)
                 assert tl.equal(pair[0], tl.zeros(2))
+
+
+def test_an_argument_that_is_read_from_outside_as_well():
+    def build():
+        first, second = tl.ones(2), tl.arange(2.0)
+        known = [first]
+
+        def f(x):
+            return x * (2 if any(x is y for y in known) else 3)
+
+        return f, [second, second, first, first, second]
+
+    assert agrees(build)
+
+
+def test_the_class_of_a_tensor_is_part_of_the_kind():
+    class Doubled(tl.Tensor):
+        @classmethod
+        def __torch_function__(cls, function, kinds, args=(), kwargs=None):
+            found = super().__torch_function__(function, kinds, args, kwargs or {})
+            return found * 2 if function.__name__ == "exp" else found
+
+    plain, other = tl.ones(2), tl.ones(2).as_subclass(Doubled)
+    compiled = tl.compile(lambda x: x.exp())
+    with pytest.warns(RuntimeWarning, match="what it returns is a Doubled"):
+        for x in (other, plain, other, plain, plain):
+            found, wanted = compiled(x), x.exp()
+            assert type(found) is type(wanted) and tl.equal(found, wanted)
 
 
 # ---- results -------------------------------------------------------------------------------------

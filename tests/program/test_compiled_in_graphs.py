@@ -1,6 +1,7 @@
 """Compiled functions in the graphs of callers: which gradients arrive, and who sees values."""
 
 import pytest
+from beside_eager import agrees
 
 import tensorlib as tl
 from tensorlib import nn
@@ -104,6 +105,29 @@ def test_a_view_of_an_argument_cannot_be_written_in_a_graph(view):
         plain = tl.ones(3, 3)
         f(plain).mul_(5)
         assert plain.sum() > 9
+
+
+@pytest.mark.parametrize("view", [
+    lambda y: y.view(-1), lambda y: y.t(), lambda y: y.unsqueeze(0), lambda y: y[0]])
+@pytest.mark.parametrize("dtype", [tl.float16, tl.bfloat16, tl.float32])
+def test_a_result_and_a_view_of_it_have_gradients(view, dtype):
+    def build():
+        def f(x):
+            y = x * 2
+            return y, view(y)
+        return f, [tl.arange(6.0).reshape(2, 3).to(dtype).requires_grad_() for _ in range(3)]
+
+    assert not agrees(build)
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: x.median() * x, lambda x: tl.linalg.slogdet(x)[1] * x, lambda x: x.nanmedian() + x,
+    lambda x: tl.histc(x.detach(), 3)])
+def test_what_looks_at_elements_and_gives_a_number_or_a_vector_is_captured(f):
+    def matrix(k):
+        return (tl.eye(3) * (2 + k) + tl.arange(9.0).reshape(3, 3).sin()).requires_grad_()
+
+    assert not agrees(lambda: (f, [matrix(k) for k in range(3)]))
 
 
 def test_variables_of_a_program_are_no_examples_and_are_given_to_the_function_itself():

@@ -105,5 +105,8 @@ def test_models_with_it_are_copied_and_pickled():
     for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
         assert tl.equal(other(x), wanted) and tl.equal(other(x), wanted)
         assert other[0].inner is not model[0].inner and hasattr(other[0], "_entries")
+    other = copy.copy(model[0])
+    other.added = 7.0
+    assert not hasattr(model[0], "added") and hasattr(other, "_entries")
     whole = tl.compile(model)
     assert tl.equal(whole(x), wanted) and tl.equal(whole(x), wanted)

@@ -53,6 +53,21 @@ def test_what_is_not_captured_runs_eagerly(make, words):
         tl.compile(make(leaf(1.0, 2.0)), fullgraph=True)(tl.ones(2))
 
 
+@pytest.mark.parametrize("f", [
+    lambda x: tl.nn.functional.mse_loss(x, tl.ones(1, 2)), tl.nn.functional.softmax])
+def test_what_a_call_warns_of_each_call_warns_of(f):
+    compiled, x = tl.compile(f), tl.ones(2)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(3):
+            assert tl.equal(compiled(x), f(x))
+    told = [str(w.message).startswith("compile: ") for w in caught]
+    assert len(told) == 7 and sum(told) == 1
+    with warnings.catch_warnings(), pytest.raises(UserWarning):
+        warnings.simplefilter("error")
+        compiled(x)
+
+
 def appends(x, told):
     told.append(len(told))
     return x * 2

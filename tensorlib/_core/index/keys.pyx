@@ -224,7 +224,8 @@ cdef int set_positions(Index index, Tensor x, list slots, Py_ssize_t ndim) excep
 
 cdef tuple broadcast_positions(list positions):
     """The positions, all of one shape and packed. Raises IndexError."""
-    cdef Py_ssize_t dims[MAX_NDIM], joined[MAX_NDIM]
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef Py_ssize_t joined[MAX_NDIM]
     cdef Tensor one
     cdef int ndim = 0, d
     found = [one for one in positions if one is not None]
@@ -385,7 +386,8 @@ cpdef int put(Tensor x, Index index, Tensor values, bint accumulate) except -1:
     memory with `x` count as they were before.
     """
     cdef Tensor view = basic_view(x, index.basic), y, wide
-    cdef Py_ssize_t dims[MAX_NDIM], block[MAX_NDIM]
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef Py_ssize_t block[MAX_NDIM]
     cdef Py_ssize_t step
     cdef int ndim, n_index = n_index_dims(index), d
     check_fits(index, view)

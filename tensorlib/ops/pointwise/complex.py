@@ -108,7 +108,7 @@ def sgn(input):
     if not input.is_complex():
         return sign(input)
     size = input.abs()
-    return input / where(size == 0, 1.0, size)
+    return where(size == 0, 0.0, input / where(size == 0, 1.0, size))
 
 
 @composite(reference=lambda r, angle: r * np.exp(1j * angle), method=False, out=True,

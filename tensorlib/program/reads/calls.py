@@ -35,7 +35,13 @@ from tensorlib.program.reads.known import (
     is_trusted,
 )
 from tensorlib.program.reads.notes import vars_of
-from tensorlib.program.reads.recorder import Reads, is_module, length_of
+from tensorlib.program.reads.recorder import (
+    Reads,
+    classes_below,
+    classes_of,
+    is_module,
+    length_of,
+)
 
 BOUND = (BuiltinFunctionType, MethodWrapperType)
 UNBOUND = (MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType)
@@ -187,7 +193,7 @@ def method_called(reads: Reads, owner: Any, name: str, f: Any, args: tuple[Any, 
             reads.value(owner, asked, name)
         reads.passed((owner, *args, *kwargs.values()))
     elif not is_foreign(kind) and name in vars(object):
-        reads.passed(args)
+        reads.passed((owner, *args) if name in WHOLE else args)
     elif name in ("__next__", "__iter__", "__length_hint__", "mapping", "isdisjoint"):
         reads.must_be_young(owner, f"a {kind.__name__} from outside is iterated over")
     else:
@@ -211,6 +217,8 @@ def static_called(reads: Reads, owner: type, name: str, f: Any, args: tuple[Any,
         reads.written(owner, args[0])
     elif name == "__getattribute__" and args:
         reads.looked_up(owner, args[0])
+    elif name == "__subclasses__":
+        reads.value(owner, classes_below, None)
     elif known or name in ("__new__", "__init__", "__init_subclass__", "__call__", "mro",
                            "__subclasshook__", "__instancecheck__", "__subclasscheck__"):
         reads.passed((*args, *kwargs.values()))
@@ -249,8 +257,8 @@ def length_read(reads: Reads, x: Any) -> None:
     if type(x) in (list, dict, set, frozenset):
         reads.value(x, length_of, None)
     else:
-        reads.operand(x, False)
-        reads.whole(x)
+        if not reads.whole(x):
+            reads.operand(x, False)
         if is_module(x) or is_of_library(type(x)):
             reads.passed((x,))
 
@@ -266,7 +274,7 @@ def next_read(reads: Reads, x: Any, *default: Any) -> None:
 def kinds_read(reads: Reads, x: Any, kinds: Any) -> None:
     """Notes what `isinstance` and `issubclass` read."""
     if isinstance(x, type):
-        reads.value(x, bases_of, None)
+        reads.value(x, classes_of, None)
     elif id(type(x)) not in ATOMS and not issubclass(type(x), Tensor):
         reads.attribute(x, "__class__")
         reads.note(x, "kind", None, type(x))
@@ -278,6 +286,17 @@ def kinds_read(reads: Reads, x: Any, kinds: Any) -> None:
             reads.meet(type(each))
             if issubclass(type(each), ABCMeta):
                 settings.note_kinds(reads)
+                for name in () if issubclass(type(x), Tensor) else names_asked_for(each):
+                    reads.looked_up(x, name)
+
+
+def names_asked_for(kind: Any) -> set[str]:
+    """What an abstract class or a protocol may ask of an object that it is to have."""
+    found = set(getattr(kind, "__abstractmethods__", ()))
+    if getattr(kind, "_is_protocol", False):
+        for cls in kind.__mro__:
+            found |= {*vars(cls), *vars(cls).get("__annotations__", ())}
+    return found - set(vars(object))
 
 
 def vars_read(reads: Reads, *x: Any) -> None:
@@ -298,15 +317,11 @@ def asked(x: Any, name: str) -> Any:
     return getattr(x, name)()
 
 
-def bases_of(x: Any, _: Any) -> Any:
-    """The classes above a class."""
-    return x.__mro__
-
-
 SPECIAL_CALLS: dict[int, Any] = {
     id(getattr): attribute_read, id(hasattr): attribute_read, id(setattr): attribute_written,
     id(delattr): attribute_written, id(len): length_read, id(next): next_read,
     id(isinstance): kinds_read, id(issubclass): kinds_read, id(vars): vars_read,
     id(callable): called_back,
 }
+WHOLE = {"__dir__", "__getstate__", "__reduce__", "__reduce_ex__", "__sizeof__"}   # of an object
 KEEPING = {"append", "insert", "appendleft", "setdefault", "__setitem__"}   # what takes its operand

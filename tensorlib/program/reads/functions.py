@@ -48,7 +48,7 @@ class Observer(Notes):
         self.met: dict[Any, Any] = {}               # classes, functions and what was passed
         self.unread: dict[CodeType, str] = {}       # of functions that can't be looked at: why
         self.taken: set[CodeType] = set()           # of those that are taken as they are
-        self.watch = Watch(self.began)
+        self.watch = Watch(self.began, self.warned)
 
     def settings(self) -> Held:
         """What has to hold while it observes: this thread's code tells it what is read, and no
@@ -85,6 +85,10 @@ class Observer(Notes):
         why = self.unread.get(code, "it is called by code that nobody looks into")
         self.fail(f"what {code.co_qualname} reads is not known, since {why}, {user_line()}")
         return True
+
+    def warned(self) -> None:
+        """Is told of each warning."""
+        self.fail(f"it warns, which a replay would not do again, {user_line()}")
 
     def forget(self) -> None:
         super().forget()

@@ -23,6 +23,8 @@ from tensorlib.program.guarded import (
     TypeGuard,
     ValueGuard,
     ids_of_youngest,
+    in_class,
+    is_written_in_python,
     youngest,
 )
 from tensorlib.program.plan import Unplanned
@@ -49,6 +51,7 @@ class Notes:
         self.old: dict[int, Any] = {}             # and what is known to be older
         self.dicts: dict[int, tuple[Any, Any]] = {}      # of attributes: each with its object
         self.only_young: dict[int, tuple[Any, str]] = {}
+        self.tensors: dict[int, Tensor] = {}      # from outside, that were read
         self.why = ""                             # why the capture is no good
         self.root: Any = None                     # the function that is captured
         self.at = 0                               # the line of it that is to blame
@@ -120,7 +123,7 @@ class Notes:
         lists: dict[int, list[Any]] = {}
         types: dict[int, list[Any]] = {}
         found: list[Guard] = []
-        for holder, kind, key, value, line in self.notes.values():
+        for holder, kind, key, value, line in (*self.notes.values(), *self.above_young_classes()):
             if not self.is_old(holder):
                 continue
             self.outdate(holder, kind, value, passed, line)
@@ -155,10 +158,22 @@ class Notes:
         found += [TypeGuard(holder, read, line) for holder, read, _, line in types.values()]
         return found
 
+    def above_young_classes(self) -> list[Any]:
+        """What was looked up in a class that the call made, noted of those above it that are
+        older. Raises: Unplanned where such a class has changed since."""
+        found: list[Any] = []
+        for holder, kind, key, value, line in self.notes.values():
+            if kind == "class" and not self.is_old(holder):
+                if in_class(holder, key) is not value:
+                    raise Unplanned(f"{key} of a class that it makes is changed, {line}")
+                found += [(cls, kind, key, in_class(cls, key), line) for cls in holder.__mro__[1:]
+                          if is_written_in_python(cls) and self.is_old(cls)]
+        return found
+
     def forget(self) -> None:
         """Lets go of all that was read."""
         for found in (self.notes, self.made, self.old, self.only_young, self.covered,
-                      self.dicts):
+                      self.dicts, self.tensors):
             found.clear()
 
     def outdate(self, holder: Any, kind: str, value: Any, passed: set[int], line: str) -> None:
@@ -170,6 +185,8 @@ class Notes:
                 value,):
             if id(type(x)) in ATOMS or x is MISSING:
                 continue
+            if issubclass(type(x), Tensor) and id(x) not in passed:
+                self.tensors[id(x)] = x
             if id(holder) not in self.covered:
                 if id(x) in passed:
                     raise Unplanned("a tensor is an argument, and is read from outside as well, "

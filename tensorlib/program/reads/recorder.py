@@ -130,7 +130,7 @@ class Reads(Observer):
             self.meet(kind, all=True)
             self.note(x, "kind", None, kind)
             found = vars_of(x)
-            if found:
+            if found is vars_of(x):                     # it has a dict, be it empty
                 self.note(x, "attrs", None, list(found.items()))
             values = list(found.values())
             for cls in kind.__mro__:
@@ -151,7 +151,8 @@ class Reads(Observer):
         self.met[id(x), "module"] = x
         kind, own = type(x), vars_of(x)
         self.note(x, "kind", None, kind)
-        self.note(kind, "class", "forward", in_class(kind, "forward"))
+        for name in ("forward", "__call__"):
+            self.note(kind, "class", name, in_class(kind, name))
         base = owners.modules.base
         if any(issubclass(cls, base) and cls is not base and is_of_library(cls)
                for cls in kind.__mro__):
@@ -246,6 +247,7 @@ class Reads(Observer):
         """Notes where `super()` finds an attribute."""
         kind = x.__self_class__ or object
         own = kind if type(x.__self__) is kind else type(x.__self__)
+        self.value(own, classes_of, None)
         for cls in {*kind.__mro__, *own.__mro__}:
             self.in_class(cls, name)
         return False
@@ -265,6 +267,8 @@ class Reads(Observer):
         if setter is not MISSING:
             if isinstance(found, property) and is_library_function(found.fget):
                 self.passed((x,))
+            if type(found) is MemberDescriptorType and not hasattr(x, name):
+                self.value(x, has, name)
             if name == "__dict__":
                 self.dicts[id(vars_of(x))] = vars_of(x), x
                 self.note(x, "attrs", None, list(vars_of(x).items()))
@@ -340,6 +344,8 @@ class Reads(Observer):
         """Notes whether a container is empty, or what else C code asks of a condition."""
         if type(x) in (list, dict, set, frozenset):
             self.value(x, is_true, None)
+        elif id(type(x)) in CONTENTS:
+            self.whole(x)
         else:
             self.operand(x, False)
 
@@ -432,6 +438,16 @@ def length_of(x: Any, _: Any) -> int:
 def layout_of(x: Tensor, _: Any) -> Any:
     """How a tensor is laid out, as its methods tell."""
     return tuple(x.shape), x.stride(), x.dtype, x.requires_grad, x.is_leaf
+
+
+def classes_of(x: type, _: Any) -> Any:
+    """A class and those above it."""
+    return x.__mro__
+
+
+def classes_below(x: type, _: Any) -> Any:
+    """The classes that are made of a class."""
+    return tuple(type.__subclasses__(x))
 
 
 def has(x: Any, name: str) -> bool:

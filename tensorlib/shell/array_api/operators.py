@@ -1,6 +1,6 @@
 """The standard's operators where PyTorch's differ: dtypes that meet, quotients and remainders."""
 
-from tensorlib import Tensor
+from tensorlib import Tensor, zeros
 from tensorlib._core.interpreters.stack import Interpreter
 from tensorlib.array_api.elementwise import floor_divide, remainder
 from tensorlib.array_api.operands import common_dtype
@@ -25,6 +25,8 @@ class standard_operators(Interpreter):
     def call(self, op, args, kwargs):
         if op.name in FUNCTIONS and not kwargs:
             return FUNCTIONS[op.name](*args)
+        if op.name == "getitem" and not kwargs:
+            args = (args[0], whole_mask(*args))
         if op.elementwise and len(args) > 1:
             args = promoted(op, args)
         return self.below(op, args, kwargs)
@@ -33,6 +35,15 @@ class standard_operators(Interpreter):
         if op.name in FUNCTIONS:
             return args[0].copy_(FUNCTIONS[op.name](*args))
         return self.below(op, args, kwargs, name)
+
+
+def whole_mask(x, key):
+    """The key, or a mask of no element in place of one that has none, whatever its other sizes."""
+    if (isinstance(key, Tensor) and key.dtype.name == "bool" and 0 in key.shape
+            and all(n in (0, size) for n, size in zip(key.shape, x.shape, strict=False))
+            and key.ndim <= x.ndim):
+        return zeros(x.shape[:key.ndim], dtype=key.dtype)
+    return key
 
 
 def promoted(op, args):
