@@ -196,6 +196,24 @@ cdef void div_number_run(const floating* a, const floating* b, floating* y,
         y[i] = a[i] / number
 
 
+cdef void maximum_number_run(const floating* a, const floating* b, floating* y,
+                             Py_ssize_t n) noexcept nogil:
+    """y := the larger of a and b[0]; NaN if either is"""
+    cdef floating number = b[0]
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = larger(a[i], number)
+
+
+cdef void minimum_number_run(const floating* a, const floating* b, floating* y,
+                             Py_ssize_t n) noexcept nogil:
+    """y := the smaller of a and b[0]; NaN if either is"""
+    cdef floating number = b[0]
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = smaller(a[i], number)
+
+
 cdef void pow_number_run(const floating* a, const floating* b, floating* y,
                          Py_ssize_t n) noexcept nogil:
     """y := a ** b[0]
@@ -382,6 +400,10 @@ def table():
         ("sub_number", <size_t>&sub_number_run[float], <size_t>&sub_number_run[double]),
         ("mul_number", <size_t>&mul_number_run[float], <size_t>&mul_number_run[double]),
         ("div_number", <size_t>&div_number_run[float], <size_t>&div_number_run[double]),
+        ("maximum_number", <size_t>&maximum_number_run[float],
+         <size_t>&maximum_number_run[double]),
+        ("minimum_number", <size_t>&minimum_number_run[float],
+         <size_t>&minimum_number_run[double]),
         ("ldexp_number", <size_t>&ldexp_number_run[float], <size_t>&ldexp_number_run[double]),
         ("pow_number", <size_t>&pow_number_run[float], <size_t>&pow_number_run[double]),
     ]

@@ -14,6 +14,7 @@ from tensorlib._kernels.windows cimport Window
 
 cdef enum:
     RUN = 256        # windows beside each other that are looked at together
+    NARROW = 8       # fewer are looked at one by one
     SPLIT = 8192     # elements of a plane that is split
     COPIED = 16      # elements that are copied at once
 
@@ -229,13 +230,42 @@ cdef void max_pool(const floating* x, floating* y, int64_t* at, const Window* w,
     for p in range(planes):
         for i in range(w.out[0]):
             for j in range(w.out[1]):
-                k = 0
+                if w.out[2] < NARROW:
+                    max_of_each(x, y, at, w, i, j)
+                k = 0 if w.out[2] >= NARROW else w.out[2]
                 while k < w.out[2]:
                     max_run(x, y + k, at + k, w, i, j, k, min(k + RUN, w.out[2]))
                     k += RUN
                 y += w.out[2]
                 at += w.out[2]
         x += area(w.size)
+
+
+cdef inline void max_of_each(const floating* x, floating* y, int64_t* at, const Window* w,
+                             Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+    """A row of few windows, one after the other: it is not worth the bounds of runs"""
+    cdef floating best, value
+    cdef Py_ssize_t a, b, c, k, z, row, column, base, place, better
+    for k in range(w.out[2]):
+        best, place = 0, -1
+        for a in range(w.kernel[0]):
+            z = i * w.stride[0] + a * w.dilation[0] - w.pad[0]
+            if not 0 <= z < w.size[0]:
+                continue
+            for b in range(w.kernel[1]):
+                row = j * w.stride[1] + b * w.dilation[1] - w.pad[1]
+                if not 0 <= row < w.size[1]:
+                    continue
+                base = (z * w.size[1] + row) * w.size[2]
+                for c in range(w.kernel[2]):
+                    column = k * w.stride[2] + c * w.dilation[2] - w.pad[2]
+                    if 0 <= column < w.size[2]:
+                        value = x[base + column]
+                        # GCC makes a branch of a choice, which is never foreseen
+                        better = -<int64_t>((place < 0) | (value > best) | (value != value))
+                        place = ((base + column) & better) | (place & ~better)
+                        best = x[place]
+        y[k], at[k] = best, place
 
 
 cdef inline void max_run(const floating* x, floating* y, int64_t* at, const Window* w, Py_ssize_t i,

@@ -279,6 +279,8 @@ def moved_order(int ndim, source, destination):
     cdef tuple targets = destination if isinstance(destination, tuple) else (destination,)
     if len(sources) != len(targets):
         raise RuntimeError(f"movedim: got {len(sources)} source and {len(targets)} target dims")
+    if ndim > MAX_NDIM:
+        raise RuntimeError(f"movedim: at most {MAX_NDIM} dims are supported, got {ndim}")
     for d in range(MAX_NDIM):
         at[d], moved[d] = -1, False
     for one, other in zip(sources, targets):

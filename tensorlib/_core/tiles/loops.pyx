@@ -193,7 +193,8 @@ cdef int fill_from_kernels(object rows) except -1:
         elif name.endswith("_number"):
             name = name.removesuffix("_number")
             find_loop(loop_id(name), source).with_number = <void*>address
-            find_loop(loop_id(name), source).commutes = name in ("add", "mul")
+            find_loop(loop_id(name), source).commutes = name in (
+                "add", "mul", "maximum", "minimum")
         else:
             set_loop(name, source, <void*>address, NULL, len(inputs), target, False)
     return 0

@@ -114,6 +114,51 @@ cdef void run_repeated_rows(const Plan* plan, const Py_ssize_t* index, char* scr
         done += together
 
 
+cdef bint rows_go_on(const Plan* plan) noexcept nogil:
+    """Whether rows of what is not one element each lie behind each other, or are one row"""
+    cdef int inner = plan.ndim - 1, i
+    cdef const Operand* operand
+    for i in range(plan.program.n_inputs + 1):
+        operand = &plan.operands[i]
+        if operand.steps[inner] and not (
+                operand.steps[inner - 1] == plan.dims[inner] * operand.steps[inner]
+                or operand.steps[inner - 1] == 0 and i < plan.program.n_inputs):
+            return False
+    return True
+
+
+cdef void run_filled_rows(const Plan* plan, char** sources, char* output, char* scratch,
+                          Py_ssize_t rows) noexcept nogil:
+    """As `run_each_row`, on several rows at once: those of one element each, and one row that is
+    there for all, are written out."""
+    cdef const Step* step = &plan.program.steps[0]
+    cdef const Loop* loop = &step.loop
+    cdef const Operand* operand
+    cdef int inner = plan.ndim - 1, k
+    cdef char* inputs[3]
+    cdef Py_ssize_t row = plan.dims[inner], bytes_ = row * loop.input_size, count, r
+    cdef bint begins = True
+    while rows > 0:
+        count = min(rows, BUFFER_BYTES // bytes_)
+        for k in range(loop.arity):
+            operand = &plan.operands[step.inputs[k]]
+            inputs[k] = sources[k]
+            if operand.steps[inner] and operand.steps[inner - 1] == 0:
+                inputs[k] = scratch + step.inputs[k] * BUFFER_BYTES
+                if begins:
+                    copy_blocks(sources[k], 0, inputs[k], bytes_, count, bytes_)
+            elif operand.steps[inner] == 0:
+                inputs[k] = scratch + step.inputs[k] * BUFFER_BYTES
+                for r in range(count):
+                    find_gather(operand.dtype)(sources[k] + r * operand.steps[inner - 1], 0,
+                                               inputs[k] + r * bytes_, row)
+            sources[k] += count * operand.steps[inner - 1]
+        call_loop(loop, inputs, output, count * row)
+        output += count * plan.operands[plan.program.n_inputs].steps[inner - 1]
+        rows -= count
+        begins = False
+
+
 cdef void run_each_row(const Plan* plan, const Py_ssize_t* index, char* scratch,
                        Py_ssize_t rows) noexcept nogil:
     """Runs the loop on whole rows from `index` on, of the two inner dims.
@@ -139,6 +184,9 @@ cdef void run_each_row(const Plan* plan, const Py_ssize_t* index, char* scratch,
             number = k
     if runs < loop.arity and not (number >= 0 and runs == 1):
         piece, number = min(row, plan.tile), -1
+        if 2 * row * loop.input_size <= BUFFER_BYTES and rows_go_on(plan):
+            run_filled_rows(plan, sources, output, scratch, rows)
+            return
     for r in range(rows):
         for k in range(loop.arity):
             operand = &plan.operands[step.inputs[k]]

@@ -5,6 +5,7 @@ from operator import index as as_int
 import numpy as np
 
 from tensorlib import arange, where
+from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.interpreters.foreign import runs_in_parts
 from tensorlib._core.layers import nll
 from tensorlib._core.tensor.tensor import Tensor
@@ -16,6 +17,7 @@ from tensorlib.ops.reduce.softmax import log_softmax, softmax, softmax_backward
 from tensorlib.ops.value_checks import value_check
 
 IGNORED = -100
+INT64 = BY_NAME["int64"]
 
 # ---- one row of logits after the other -----------------------------------------------------------
 
@@ -113,6 +115,54 @@ stands_for(lambda grad, input, target, ignored: where(target != ignored, grad, 0
     nll_of_logits_backward)
 
 
+# ---- all rows of logarithms at once --------------------------------------------------------------
+
+def logs_of_rows(x, target, ignored, mean):
+    """The reference of `nll_of_logs`."""
+    kept = np.flatnonzero(target != ignored)
+    total = -x[kept, target[kept]].sum()
+    return total / len(kept) if mean else total
+
+
+def sums_and_means(rng):
+    """Samples of `nll_of_logs`."""
+    for (x, target, ignored), _ in rows_and_targets(False)(rng):
+        yield (x, target, ignored, False), {}
+        if len(x):
+            yield (x, target, ignored, True), {}
+
+
+def formula_of_logs(input, target, ignored, mean):
+    """`nll_of_logs` by operations of their own."""
+    total = -picked(input, target, ignored).sum()
+    return total / (target != ignored).sum() if mean else total
+
+
+@op(public=False, method=False, takes="floating", tolerance="reduction",
+    reference=logs_of_rows, samples=sums_and_means, kernel=nll.nll_of_logs, checks_values=True)
+def nll_of_logs(input: Tensor, target, ignored, mean):
+    """The sum or mean of -x[target] over rows x whose target is not `ignored`; no mean is NaN.
+
+    Raises: IndexError for a target that is no class.
+    """
+
+
+@nll_of_logs.vjp("input")
+def nll_of_logs_vjp(g, input_shape, target, ignored, mean):
+    kept = target != ignored
+    places = where(kept, target, 0).unsqueeze(1)
+    each = where(kept, -g / kept.sum() if mean else -g, 0)
+    return g.new_zeros(input_shape).scatter(1, places, each.unsqueeze(1))
+
+
+@nll_of_logs.jvp
+def nll_of_logs_jvp(d_input, target, ignored, mean):
+    return formula_of_logs(d_input, target, ignored, mean)
+
+
+stands_for(formula_of_logs)(nll_of_logs)
+
+
 # ---- losses of classes ---------------------------------------------------------------------------
 
 def as_rows(name, input, target):
@@ -120,6 +170,9 @@ def as_rows(name, input, target):
     """
     if input.ndim == 0:
         raise ValueError(f"{name}: expects an input with at least 1 dim")
+    if input.ndim == 2 and target.ndim == 1 and target.dtype is INT64 and (
+            target.shape[0] == input.shape[0]):
+        return input, target, tuple(target.shape)
     shape = (*input.shape[:1], *input.shape[2:]) if input.ndim > 1 else ()
     if tuple(target.shape) != tuple(shape):
         one_hot = ("; an integer target is the number of a class: target.argmax(1) of what is 1 "
@@ -298,6 +351,8 @@ def nll_loss(input: Tensor, target: Tensor, weight=None, size_average=None, igno
         raise RuntimeError(f"nll_loss: takes floating-point dtypes, got {input.dtype}")
     rows, places, shape = as_rows("nll_loss", input, target)
     ignored = as_int(ignore_index)
+    if weight is None and reduction in ("mean", "sum") and not runs_in_parts((rows, places)):
+        return nll_of_logs(rows, places, ignored, reduction == "mean")
     are_classes(places, "nll_loss", rows.shape[1], ignored)
     counts = weights_of_rows(places, weight, ignored, input.dtype)
     losses = -picked(rows, places, ignored)

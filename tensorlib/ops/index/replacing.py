@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tensorlib._core.apply.halves import rounded_once
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.shape import broadcast_shapes, wrap
@@ -83,7 +84,8 @@ def key_of(name, input, indices):
            errors=refused((RuntimeError, ("x", 3), (np.array([0]),), np.array([1])),
                           (IndexError, ("x", 3), (np.array([3]),), ("x", 1)),
                           (TypeError, ("x", 3), np.array([0]), ("x", 1)),
-                          (TypeError, ("x", 3), (0,), ("x", 1))), checks_values=True, complex=True)
+                          (TypeError, ("x", 3), (0,), ("x", 1))), checks_values=True,
+           rounds_once=False, complex=True)
 def index_put(input: Tensor, indices, values: Tensor, accumulate=False):
     """A copy of `input` with `values` at `indices`, a tuple of tensors: as input[indices] = values.
 
@@ -104,6 +106,12 @@ def index_put(input: Tensor, indices, values: Tensor, accumulate=False):
         return put_in_rows(input, indices, values, accumulate)
     if not accumulate:
         return put_index(input, values, key)
+    return with_sums(input, values, key)
+
+
+@rounded_once
+def with_sums(input, values, key):
+    """`input` plus the sums of the values that meet at a position."""
     return input + spread_index(values, input.shape, key)
 
 
@@ -118,7 +126,7 @@ def put_flat(x, index, source, accumulate=False):
                          (("x", 4), np.array([[1], [1]]), ("x", 2, 1), True)),
            errors=refused((RuntimeError, ("x", 3), np.array([0, 1]), ("x", 1)),
                           (IndexError, ("x", 3), np.array([3]), ("x", 1))), checks_values=True,
-                          complex=True)
+           rounds_once=False, complex=True)
 def put(input: Tensor, index, source: Tensor, accumulate=False):
     """A copy of `input` with `source` at positions of `input` as a vector.
 

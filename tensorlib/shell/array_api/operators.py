@@ -25,8 +25,8 @@ class standard_operators(Interpreter):
     def call(self, op, args, kwargs):
         if op.name in FUNCTIONS and not kwargs:
             return FUNCTIONS[op.name](*args)
-        if op.name == "getitem" and not kwargs:
-            args = (args[0], whole_mask(*args))
+        if op.name in KEYS and not kwargs:
+            args = (args[0], KEYS[op.name](*args))
         if op.elementwise and len(args) > 1:
             args = promoted(op, args)
         return self.below(op, args, kwargs)
@@ -44,6 +44,9 @@ def whole_mask(x, key):
             and key.ndim <= x.ndim):
         return zeros(x.shape[:key.ndim], dtype=key.dtype)
     return key
+
+
+KEYS = {"getitem": whole_mask}      # what is done to the keys of an operation
 
 
 def promoted(op, args):
