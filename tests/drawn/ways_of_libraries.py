@@ -6,8 +6,6 @@ WAYS = {
     "numpy polynomial": Way("y = y * float(o(2.0))", "o.coef[0] = 7",
         "o = np.polynomial.Polynomial([1.0, 2.0])"),
     "numpy transposed": Way("y = y * float(o.T[0, 1])", "o[1, 0] = 7", "o = np.ones((2, 2))"),
-    "heapq": Way("y = y * heapq.nsmallest(1, o)[0] + bisect.bisect(o, 2)", "o[0] = 7",
-        "o = [1, 3, 5]"),
     "deque's length": Way("y = y * len(o) if o else y", "o.append(3)",
         "o = collections.deque([1, 2])"),
     # ---- the library of Python

@@ -248,6 +248,6 @@ def written_cell() -> None:
 
 
 told.update((f.__name__, f) for f in (
-    attribute, element, call, contains, identical, operand, tested, iterated, unpacked, keywords, made,
-    entered, matched, matching, decorator, written_attribute, written_part, augmented_attribute,
-    augmented_part, read_cell, written_cell, slice))
+    attribute, element, call, contains, identical, operand, tested, iterated, unpacked, keywords,
+    made, entered, matched, matching, decorator, written_attribute, written_part,
+    augmented_attribute, augmented_part, read_cell, written_cell, slice))
