@@ -63,7 +63,7 @@ class ReplayRecorder(Recorder):
         self.layers: Layer | None = None               # the stack that an optimiser's step hides
         self.reads: Any = None                         # who is told what the function reads
         self.thread = get_ident()
-        self.arguments: list[Tensor] = []
+        self.arguments: tuple[Tensor, ...] = ()
 
     def settings(self) -> Held:
         """At the end the stack is as before, also where an optimiser's step hid it and raised."""
@@ -375,7 +375,7 @@ class ReplayRecorder(Recorder):
 
 
 def capture(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
-            tensors: list[Tensor], recorder: ReplayRecorder) -> Any:
+            tensors: tuple[Tensor, ...], recorder: ReplayRecorder) -> Any:
     """What `f` returns, after all that it read and did was noted.
 
     tensors: those among its arguments.

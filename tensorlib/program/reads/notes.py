@@ -7,6 +7,7 @@ generation of Python's garbage collector.
 
 import gc
 import sys
+from collections.abc import Sequence
 from types import GeneratorType
 from typing import Any
 
@@ -113,7 +114,7 @@ class Notes:
         collector does not look after and no statement made."""
         return self.is_old(x)
 
-    def guards(self, arguments: list[Any]) -> list[Guard]:
+    def guards(self, arguments: Sequence[Any]) -> list[Guard]:
         """The guards of what was there before the call.
 
         arguments: the tensors among them. Raises: Unplanned for what has no guard.
