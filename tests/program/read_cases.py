@@ -4,6 +4,7 @@ A case is a class: `__init__` makes what is there, `read` reads it, each of `cha
 that `read` gives something else, and `other` changes what is not read.
 """
 
+import functools
 
 CASES = {}
 GLOBAL = 2.0
@@ -43,6 +44,30 @@ class BuiltinThatIsShadowed:
 
     def change_back(self):
         globals().pop("abs", None)
+
+
+@case
+class CachedProperty:
+    class Lazy:
+        scale = 2.0
+
+        @functools.cached_property
+        def cached(self):
+            return self.scale + 1
+
+    def __init__(self):
+        self.a = self.Lazy()
+        self.a.cached
+
+    def read(self, x):
+        return x * self.a.cached
+
+    def change(self):
+        self.a.cached = 7.0
+
+    def change_to_another(self):
+        self.a = self.Lazy()
+        self.a.scale = 5.0
 
 
 @case

@@ -55,6 +55,8 @@ def called(reads: Reads, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     special = SPECIAL_CALLS.get(id(f))
     if special is not None:
         special(reads, *args, **kwargs)
+    elif kind is MethodType:
+        called(reads, f.__func__, (f.__self__, *args), kwargs)
     elif settings.is_changing(f):
         unknown(reads, name_of(f))
     elif settings.is_giving(f):
@@ -64,8 +66,6 @@ def called(reads: Reads, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
             reads.passed((*args, *kwargs.values()))
         else:
             reads.observe(f)
-    elif kind is MethodType:
-        called(reads, f.__func__, (f.__self__, *args), kwargs)
     elif kind is partial:
         for name in ("func", "args", "keywords"):
             reads.value(f, getattr, name)

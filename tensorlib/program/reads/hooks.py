@@ -1,8 +1,10 @@
 """The functions that a re-written function tells what it reads. Each does what stands there."""
 
+import functools
 import sys
 from functools import partial
 from operator import attrgetter, methodcaller
+from threading import RLock
 from types import BuiltinFunctionType
 from typing import Any
 
@@ -12,6 +14,8 @@ from tensorlib.program.reads.calls import called
 from tensorlib.program.reads.notes import vars_of
 from tensorlib.program.reads.functions import running, told
 from tensorlib.program.reads.recorder import GETTERS, is_module
+
+LOCK = type(RLock())
 
 
 def attribute(x: Any, name: str) -> Any:
@@ -168,12 +172,17 @@ def made(x: Any) -> Any:
 def entered(x: Any) -> Any:
     """`x` in `with x:`"""
     reads = running.recorder
-    if reads is not None:
+    if reads is not None and not is_lock_of_cached_property(x, sys._getframe(1)):
         reads.noted(reads.operand, x)
         for name in ("__enter__", "__exit__"):
             if in_class(type(x), name) is not MISSING:
                 reads.in_class(type(x), name)
     return x
+
+
+def is_lock_of_cached_property(x: Any, frame: Any) -> bool:
+    """Whether `with x:` stands in the one of functools, where Python 3.11 has a lock."""
+    return type(x) is LOCK and frame.f_code.co_filename == functools.__file__
 
 
 def matched(x: Any) -> Any:

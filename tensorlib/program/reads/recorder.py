@@ -215,7 +215,7 @@ class Reads(Observer):
             self.whole(x)
         elif not callable(found) or type(in_class(type(x), name)) in FIELDS:
             self.value(x, getattr, name, found)
-        elif issubclass(type(x), Tensor):
+        elif issubclass(type(x), Tensor) and not self.is_inside(x):
             self.value(x, layout_of, None)
 
     def looked_up(self, x: Any, name: Any) -> None:
