@@ -14,12 +14,11 @@ DTYPES = ("bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32"
           "uint64", "float16", "bfloat16", "float32", "float64")
 WITHOUT_LOOPS = ("uint16", "uint32", "uint64", "float16", "bfloat16")
 KINDS = ("sum", "prod", "squares", "any", "all", "max", "min", "argmax", "argmin")
-SIZE = ctypes.c_ssize_t
 POINTER = ctypes.c_void_p
 reduce_run = c_function(schedule, "reduce_run", ctypes.c_int, ctypes.c_int, ctypes.c_int,
-                        POINTER, POINTER, POINTER, SIZE, SIZE, SIZE)
+                        POINTER, POINTER, POINTER, POINTER)
 index_run = c_function(schedule, "index_run", ctypes.c_int, ctypes.c_int, ctypes.c_int,
-                       POINTER, POINTER, POINTER, SIZE, SIZE, SIZE)
+                       POINTER, POINTER, POINTER, POINTER)
 
 SHAPES = [(1, 1, 1), (1, 7, 1), (5, 3, 1), (3, 64, 1), (2, 65, 1), (3, 1000, 1), (2, 9000, 1),
           (1, 5, 3), (2, 40, 3), (1, 1000, 7), (3, 33, 64), (2, 70, 65), (1, 100, 130),
@@ -38,17 +37,18 @@ def restore_threads():
 
 def reduced(kind, x, c=None):
     outer, n, inner = x.shape
+    sizes = np.array([outer, n, inner, n * inner, inner], np.intp)      # the last two are steps
     y = np.zeros((outer, inner), x.dtype)
     dtype = DTYPES.index(x.dtype.name)
     if kind.startswith("arg"):
         at = np.full((outer, inner), -1, np.int64)
         code = index_run(KINDS.index(kind), dtype, x.ctypes.data, y.ctypes.data, at.ctypes.data,
-                         outer, n, inner)
+                         sizes.ctypes.data)
         assert code == 0
         return y, at
     else:
         code = reduce_run(KINDS.index(kind), dtype, x.ctypes.data,
-                          None if c is None else c.ctypes.data, y.ctypes.data, outer, n, inner)
+                          None if c is None else c.ctypes.data, y.ctypes.data, sizes.ctypes.data)
     assert code == 0
     return y
 
@@ -157,7 +157,9 @@ def test_integer_sums_wrap_around():
 
 
 def test_a_dtype_without_a_loop_is_refused():
-    assert reduce_run(KINDS.index("sum"), DTYPES.index("int8"), None, None, None, 1, 1, 1) == -1
+    ones = np.ones(5, np.intp)
+    assert reduce_run(KINDS.index("sum"), DTYPES.index("int8"), None, None, None,
+                      ones.ctypes.data) == -1
 
 
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "uint64", "float16", "float32",

@@ -93,6 +93,7 @@ def test_a_parameter_that_is_refused_leaves_no_gap():
     (lambda: nn.Sequential() + 3, TypeError, "unsupported operand"),
     (lambda: nn.ModuleList(3), TypeError, "expected modules, got int"),
     (lambda: nn.ModuleList([3]), TypeError, "must be a Module"),
+    (lambda: nn.Sequential(nn.ReLU), TypeError, r"the class ReLU: ReLU\(\) makes a module of it"),
     (lambda: nn.ModuleList().insert(0, 3), TypeError, "expected a Module"),
     (lambda: nn.ModuleList()["a"], TypeError, "str"),
     (lambda: nn.ModuleDict(3), TypeError, "expected a dict or pairs"),

@@ -33,6 +33,9 @@ CALLS = [
     (RUN, "gelu: approximate must be 'none' or 'tanh', got 'sigmoid'",
      lambda: F.gelu(VECTOR, "sigmoid")),
     (TYPE, "softmax: input must be a Tensor, not list", lambda: F.softmax([1.0])),
+    (RUN, "linear: dtypes differ: an input of tensorlib.float64, a weight of tensorlib.float32; "
+     "convert the input: input.to(tensorlib.float32), or the model: model.to(tensorlib.float64)",
+     lambda: F.linear(ROWS.double(), ROWS)),
     (RUN, "celu: alpha must not be 0", lambda: F.celu(VECTOR, 0.0)),
     (RUN, "softshrink: lambd must be 0 or more, got -0.5", lambda: F.softshrink(VECTOR, -0.5)),
     (VALUE, "hardtanh: min_val must not be above max_val, got 2.0, 1.0",

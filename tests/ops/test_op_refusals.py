@@ -40,6 +40,8 @@ CALLS = [
     (RUN, "masked_scatter: source has 2 elements, fewer than the 3 that the mask has places for",
      lambda: ROWS.masked_scatter(tl.tensor([[True] * 3, [False] * 3]), VECTOR[:2])),
     (TYPE, "to: other must be a Tensor, not float", lambda: VECTOR.to(other=2.0)),
+    (TYPE, "matmul: other must be a Tensor, not list; tensorlib.as_tensor makes one",
+     lambda: tl.matmul(VECTOR, [1.0])),
     (TYPE, "where: condition must be a Tensor, not bool", lambda: tl.where(True)),
     (RUN, "clamp: the bound 256 does not fit in tensorlib.uint8", lambda: tl.clamp(SMALL, 0, 256)),
     (RUN, "clamp: the bound -1 does not fit in tensorlib.uint8", lambda: tl.clamp(SMALL, -1, 2)),

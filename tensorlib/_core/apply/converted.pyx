@@ -18,7 +18,7 @@ from tensorlib._core.interpreters.foreign cimport (
 )
 from tensorlib._core.tensor.tensor cimport Tensor
 
-from tensorlib._core.base.error_names import shown, type_name
+from tensorlib._core.base.error_names import shown, with_remedy
 
 
 def make_checked(str name, dict places, function, bint takes_out=False, op=None,
@@ -130,7 +130,7 @@ cdef object instead_of_tensors(function, str name, dict places, tuple args, dict
     for argument, place in places.items():
         x = args[place] if place < len(args) else kwargs.get(argument)
         if not is_taken(x):
-            raise TypeError(f"{name}: {argument} must be a Tensor, not {type_name(x)}")
+            raise TypeError(f"{name}: {argument} must be a Tensor, not {with_remedy(x)}")
     return done_for_stand_in(function, args, kwargs)
 
 

@@ -32,7 +32,7 @@ from tensorlib._core.tiles.program cimport MAX_INPUTS
 
 from tensorlib._core.apply.out_argument import store_out, store_outs
 from tensorlib._core.base.dtypes import dtype as dtype_type
-from tensorlib._core.base.error_names import name_errors, shown, type_name
+from tensorlib._core.base.error_names import name_errors, shown, type_name, with_remedy
 from tensorlib._core.graph.op import registry
 
 
@@ -220,7 +220,7 @@ cdef object run_instead(str name, list given, bint in_place, object out):
     """Runs another operation on a tensor, in the form that was called: plain, in place or with
     `out`."""
     if not is_taken(given[1]):
-        raise TypeError(f"{name}: input must be a Tensor, not {type_name(given[1])}")
+        raise TypeError(f"{name}: input must be a Tensor, not {with_remedy(given[1])}")
     function = getattr(given[0], "inplace", None) if in_place else given[0]
     if function is None:
         raise TypeError(f"{name}_: takes no arguments that ask for another operation")

@@ -32,7 +32,7 @@ from tensorlib._core.tensor.numbers cimport as_real, element, exact_number
 from tensorlib._core.tensor.tensor cimport Tensor
 from tensorlib._core.tiles.loops cimport find_cast, find_gather
 
-from tensorlib._core.base.error_names import type_name
+from tensorlib._core.base.error_names import type_name, with_remedy
 from tensorlib._core.base.storage import OutOfMemoryError, check_room
 from tensorlib._core.tensor.numbers import OutOfRangeError
 
@@ -186,8 +186,7 @@ cdef object refused(Op op, tuple args, dict kwargs):
     wrong = [pair for pair in zip(op.arguments, args) if not isinstance(pair[1], Tensor)]
     wrong = [pair for pair in wrong if operand(op, pair[1], None) is None] or wrong
     name, value = wrong[0]
-    raise TypeError(f"{op.name}: {name} must be a Tensor{or_number(op)}, not "
-                    f"{type_name(value)}")
+    raise TypeError(f"{op.name}: {name} must be a Tensor{or_number(op)}, not {with_remedy(value)}")
 
 
 cdef str or_number(Op op):
@@ -202,7 +201,7 @@ cdef tuple convert_arguments(Op op, tuple args):
         x = operand(op, args[i], None)
         if x is None:
             raise TypeError(f"{op.name}: {op.arguments[i]} must be a Tensor, not "
-                            f"{type_name(args[i])}")
+                            f"{with_remedy(args[i])}")
         converted[i] = x
     return tuple(converted)
 

@@ -5,6 +5,7 @@ from typing import Any, Self
 
 KINDS = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga",
          "maia", "xla", "lazy", "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone")
+DTYPES = ("bfloat", "bool", "complex", "float", "int", "uint")     # without their bits
 
 
 class NoSuchDevice(RuntimeError, AssertionError):
@@ -36,7 +37,8 @@ class device:
         kind, colon, number = type.partition(":")
         if kind not in KINDS:
             raise RuntimeError(f"device: expected one of {', '.join(KINDS)} at the start, got "
-                               f"{type!r}")
+                               f"{type!r}" + (f"; the dtype is tensorlib.{type}" if
+                                              type.rstrip("0123456789") in DTYPES else ""))
         if colon:
             if index is not None:
                 raise RuntimeError(f"device: {type!r} has a number, and index={index} was given")

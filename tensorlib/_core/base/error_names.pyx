@@ -87,6 +87,12 @@ def type_name(value):
         f"{package}.{kind.__name__}")
 
 
+def with_remedy(value):
+    """The type of a value where there must be a Tensor, and what makes one of it."""
+    kind = type_name(value)
+    return kind + ("; tensorlib.as_tensor makes one" if kind in ("list", "numpy.ndarray") else "")
+
+
 def print_as(kind, str name):
     """Makes a compiled class print, and be pickled, under its public name: as tensorlib.Tensor."""
     cdef bytes text = name.encode()

@@ -27,8 +27,10 @@ def linear(Tensor input, Tensor weight, Tensor bias or None=None):
                            f"shapes {tuple(input.shape)} and {tuple(weight.shape)}")
     if input.type != weight.type or bias is not None and bias.type != input.type:
         raise RuntimeError(
-            f"linear: dtypes differ: {input.dtype}, {weight.dtype}"
-            + ("" if bias is None else f", {bias.dtype}"))
+            f"linear: dtypes differ: an input of {input.dtype}, a weight of {weight.dtype}"
+            + ("" if bias is None else f", a bias of {bias.dtype}")
+            + f"; convert the input: input.to({weight.dtype})"
+            + (f", or the model: model.to({input.dtype})" if input.dtype.is_floating_point else ""))
     if input.dims[input.ndim_ - 1] != weight.dims[weight.ndim_ - 1]:
         raise RuntimeError(
             f"linear: expects {weight.dims[weight.ndim_ - 1]} features, got "

@@ -98,8 +98,10 @@ class Members:
         Raises: TypeError for what is no module, KeyError for a name that is taken.
         """
         if module is not None and not isinstance(module, Members):
-            raise TypeError(f"add_module: '{name}' must be a Module or None, got "
-                            f"{type(module).__name__}")
+            is_class = isinstance(module, type) and issubclass(module, Members)
+            raise TypeError(f"add_module: '{name}' must be a Module or None, got " + (
+                f"the class {module.__name__}: {module.__name__}() makes a module of it"
+                if is_class else type(module).__name__))
         check_name(self, "_modules", name)
         register(self, "_modules", name, module)
 
