@@ -232,7 +232,7 @@ cdef class Machine:
         """The sum or mean of `x` over dims (None: all), laid out as `like`; None where a call must
         do it."""
         cdef int reduced[MAX_NDIM]
-        cdef Py_ssize_t sizes[3]
+        cdef Py_ssize_t sizes[5]
         cdef Tensor out
         cdef Step step
         cdef int n = reduced_dims(dim, x.ndim_, reduced)
@@ -241,7 +241,7 @@ cdef class Machine:
             return None
         out = new_like(like, like.type)
         step = self.step(SUM, [x], out)
-        step.sizes[:] = [sizes[0], sizes[1], sizes[2]]
+        step.sizes[:] = [sizes[0], sizes[1], sizes[2], sizes[3], sizes[4]]
         step.divisor = x.numel_ // like.numel_ if mean else 0
         return out
 

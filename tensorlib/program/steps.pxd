@@ -54,7 +54,7 @@ cdef class Step:
     cdef const Loop* loop
     cdef TileProgram tiles
     cdef const TileLoops* program
-    cdef Py_ssize_t[3] sizes         # of a sum: how its operand lies in memory
+    cdef Py_ssize_t[5] sizes         # of a sum: how its operand lies in memory
     cdef double divisor              # of a sum: what it is divided by, 0 for nothing
     cdef list joined, numbers        # while steps are joined: the loops and constants so far
     cdef object held, function
