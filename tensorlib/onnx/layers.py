@@ -143,6 +143,23 @@ def adaptive_pool(g: Writer, call: OpCall) -> Any:
     return found
 
 
+@onnx_rule(operations.resample)
+def resample(g: Writer, call: OpCall) -> Any:
+    """Neighbours along a dim, each times its weights."""
+    attributes = dict(call.attributes)
+    dim, back = attributes.pop("dim"), attributes.pop("back")
+    g.fixed(call, *attributes.values())
+    if back:
+        raise unsupported(call, "has no counterpart in ONNX in this form")
+    x, total, axis = g.value(first_of(call)), "", len(first_of(call).shape) + dim
+    for places, weights in operations.resample.function.taps(**attributes):
+        weights = FUNCTIONS["tensor"](weights.reshape(-1, *(1,) * (-1 - dim)), dtype=dtype_of(call))
+        part = g.node("Gather", x, g.constant(places.tolist()), axis=axis)
+        part = g.node("Mul", part, g.constant(weights))
+        total = g.node("Add", total, part) if total else part
+    return total
+
+
 @onnx_rule(operations.gated_halves)
 def gated_halves(g: Writer, call: OpCall) -> Any:
     x, dim = g.value(first_of(call)), call.attributes["dim"]

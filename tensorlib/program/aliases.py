@@ -29,7 +29,8 @@ def make_constants_anew(block: Block, wanted: list[Any]) -> list[Any]:
     return [anew.get(x, x) if type(x) is Variable else x for x in wanted]
 
 
-def check_results(slots: list[Any], found: list[Any], replay: Any, tensors: list[Tensor]) -> bool:
+def check_results(slots: list[Any], found: list[Any], replay: Any,
+                  tensors: tuple[Tensor, ...]) -> bool:
     """Whether a replay is to run in inference mode, in which the function made its results.
 
     Raises: Unplanned where a replay would give results that lie in another way than those of the

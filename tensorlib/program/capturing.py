@@ -63,6 +63,7 @@ class ReplayRecorder(Recorder):
         self.layers: Layer | None = None               # the stack that an optimiser's step hides
         self.reads: Any = None                         # who is told what the function reads
         self.thread = get_ident()
+        self.arguments: tuple[Tensor, ...] = ()
 
     def settings(self) -> Held:
         """At the end the stack is as before, also where an optimiser's step hid it and raised."""
@@ -101,6 +102,8 @@ class ReplayRecorder(Recorder):
         if name == "read_grad":
             grad = gradient_of(x)
             if grad is not None and not was_made_since(grad, self.epoch):
+                if any(grad is y for y in self.arguments):
+                    self.fail(f"grad: a gradient is an argument as well, {user_line()}")
                 self.older[id(grad)] = grad
                 self.graded.append(x)
             elif grad is None and not inside and not any(x is y.value for y in self.grads):
@@ -372,13 +375,14 @@ class ReplayRecorder(Recorder):
 
 
 def capture(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
-            tensors: list[Tensor], recorder: ReplayRecorder) -> Any:
+            tensors: tuple[Tensor, ...], recorder: ReplayRecorder) -> Any:
     """What `f` returns, after all that it read and did was noted.
 
     tensors: those among its arguments.
     """
     for optimizer in owners.optimizers.alive():
         recorder.groups[id(optimizer)] = optimizer, rates_of(optimizer)
+    recorder.arguments = tensors
     for tensor in tensors:
         x = recorder.block.new_variable("input", tuple(tensor.shape), tensor.dtype)
         recorder.feed(tensor, x)

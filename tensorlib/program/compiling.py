@@ -104,18 +104,18 @@ class Compiled(Dispatcher):
             self._entries.insert(0, way)
         return result[0]
 
-    def _way(self, kind: Signature, recorder: ReplayRecorder, given: Any, tensors: list[Tensor],
-             result: list[Any]) -> Way | None:
+    def _way(self, kind: Signature, recorder: ReplayRecorder, given: Any,
+             tensors: tuple[Tensor, ...], result: list[Any]) -> Way | None:
         """How calls of a kind run after one was captured; None if it changed what it read."""
         try:
             if recorder.why or recorder.reads.why:
                 raise Unplanned(recorder.why or recorder.reads.why)
             now = kind.tensors_of(*given)
-            if now is None or not are_same(now, tensors):
+            if now is None or not are_same([*now], [*tensors]):
                 raise Unplanned("it changes its arguments in Python")
             refuse_to_return(result[0], given)
             guards = guards_of(recorder, tensors)
-            read = list(recorder.reads.tensors.values())
+            read = [*recorder.reads.tensors.values(), *recorder.older.values()]
             refuse_containers(result[0], recorder.reads)
             recorder.reads.forget()
             way = way_for(kind, recorder, tensors, result, guards, read, flags_of(self._options),
@@ -176,7 +176,7 @@ class Compiled(Dispatcher):
         if "recompiles" in os.environ.get("TENSORLIB_LOGS", "").split(","):
             sys.stderr.write(f"compile: {name_of(self._f)} is captured again: {why}\n")
 
-    def _checked(self, way: Way, tensors: list[Tensor], args: tuple[Any, ...],
+    def _checked(self, way: Way, tensors: tuple[Tensor, ...], args: tuple[Any, ...],
                  kwargs: dict[str, Any]) -> Any:
         """What the eager call gives, compared with the replay."""
         def replayed() -> Any:
@@ -233,7 +233,7 @@ def line_named(f: FunctionType, why: str) -> int:
         (line for _, _, line in f.__code__.co_lines() if line is not None), default=0)
 
 
-def guards_of(recorder: ReplayRecorder, tensors: list[Tensor]) -> Guards:
+def guards_of(recorder: ReplayRecorder, tensors: tuple[Tensor, ...]) -> Guards:
     """The guards of what a function read, and of the hooks of the modules that ran."""
     hooks = [vars(vars(x)["_hooks"]) for x in recorder.modules.values()
              if vars(x).get("_hooks") is not None]
@@ -260,7 +260,7 @@ def contained(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int, Any]:
     return found
 
 
-def way_for(kind: Signature, recorder: ReplayRecorder, tensors: list[Tensor],
+def way_for(kind: Signature, recorder: ReplayRecorder, tensors: tuple[Tensor, ...],
             result: list[Any], guards: Guards, read: list[Tensor], flags: dict[str, bool],
             is_part: bool) -> Way:
     """How calls of a kind are replayed, after one was captured that gave `result[0]`.
@@ -333,7 +333,7 @@ def check_kept_gradients(recorder: ReplayRecorder, found: list[Any]) -> None:
         raise Unplanned("it returns a .grad that it sets, or a view of it; clone it")
 
 
-def is_linked(recorder: ReplayRecorder, tensors: list[Tensor], slots: list[Any],
+def is_linked(recorder: ReplayRecorder, tensors: tuple[Tensor, ...], slots: list[Any],
               found: list[Any]) -> bool:
     """Whether a result is to have a gradient. Raises: Unplanned where one has it as a leaf of its
     own, or has none though a replay would give it one."""

@@ -49,7 +49,7 @@ cdef class Way:
         self.values = () if replay is None else tuple(replay.values)
         self.single = structure is not None and structure.kind is None and places == [0]
 
-    cpdef object run(self, list tensors):
+    cpdef object run(self, tuple tensors):
         """What a call gives; UNDONE where it fails, as the function itself has to do then."""
         cdef list found, leaves
         cdef Py_ssize_t i
@@ -60,8 +60,7 @@ cdef class Way:
             if self.machine is None or self.machine.busy:
                 found = self.replay.run(tensors, True)
             else:
-                found = self.machine.run(tuple(tensors) + self.values if self.values
-                                         else tuple(tensors), True)
+                found = self.machine.run(tensors + self.values if self.values else tensors, True)
         finally:
             first_version()[0] = before
         if found is None:
@@ -88,7 +87,7 @@ cdef class Dispatcher:
 
     def __call__(self, *args, **kwargs):
         cdef Way way
-        cdef list tensors
+        cdef tuple tensors
         cdef object function = self._f
         if self._eager or watched and current_layer() is not None or maps_over_batches() or (
                 differentiating() or mode().packing != NULL):      # hooks see each saved value

@@ -22,6 +22,7 @@ TOKEN = re.compile(r"""\s*+(?:(?P<number>-?(?:inf|nan|\d++(?:\.\d*+)?(?:e[+-]?\d
     |(?P<sign>->|\.\.\.|[()\[\]{}:,=_<>]))""", re.VERBOSE)
 HEAD = re.compile(r"(?P<name>\w+) (?P<index>\d+)(?: backward of (?P<forward>\d+))?")
 WORDS = {"None": None, "True": True, "False": False}
+MADE: dict[str, Any] = {"slice": slice, "complex": complex}
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 DEEPEST = 50                 # how deep blocks and containers may be nested
 
@@ -393,11 +394,12 @@ class Tokens:
             raise self.reader.error(f"cannot read {text!r}")
         if text in WORDS:
             return WORDS[text]
-        if text == "slice":
+        if text in MADE and self.peek() == "(":          # else a variable of that name
             parts = self.sequence("(", ")", depth)
-            if not 1 <= len(parts) <= 3:
-                raise self.reader.error("a slice has one to three parts")
-            return slice(*parts)
+            try:
+                return MADE[text](*parts)
+            except TypeError:
+                raise self.reader.error(f"{text} has other parts") from None
         if text in self.reader.names:
             return self.reader.names[text]
         if text in BY_NAME:

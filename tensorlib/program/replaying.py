@@ -1,5 +1,6 @@
 """Replay of a captured program: without a graph, or as one node of the caller's graph."""
 
+from collections.abc import Sequence
 from threading import Lock
 from typing import Any
 
@@ -41,7 +42,7 @@ class Replay:
         self.machine = machine_for(optimized(calls, wanted, self.fed, flags),
                                    dict(zip(self.fed, [*layouts, *self.values])), wanted)
 
-    def run(self, inputs: list[Tensor], retries: bool = False) -> list[Any] | None:
+    def run(self, inputs: Sequence[Tensor], retries: bool = False) -> list[Any] | None:
         """The wanted values for these inputs; None where the run fails before it has changed
         anything, and the caller `retries` by a call of the function, which fails as it does."""
         return self.values_for((*inputs, *self.values), retries)
@@ -103,7 +104,7 @@ class Differentiable(Replay):
                            [place[x] for x in self.again], [place.get(x, -1) for x in wanted])
         self.second: Differentiable | None = None
 
-    def run(self, inputs: list[Tensor], retries: bool = False) -> list[Any] | None:
+    def run(self, inputs: Sequence[Tensor], retries: bool = False) -> list[Any] | None:
         results: list[Any] | None = self.links.run(self, (*inputs, *self.values), retries)
         return results
 

@@ -12,7 +12,7 @@ cdef class Signature:
     cdef int64_t inference           # what inference mode begins versions with, else 0
     cdef readonly str opaque
     cdef tuple shape_of(self, value, list seen)
-    cpdef list tensors_of(self, tuple args, dict kwargs)
+    cpdef tuple tensors_of(self, tuple args, dict kwargs)
     cdef bint has_tensors(self, tuple args) except -1
     cdef bint look(self, tuple shape, value, list found) except -1
     cdef bint look_at_parts(self, list names, list parts, value, list found) except -1
@@ -28,4 +28,4 @@ cdef Tensor like_on_meta(Tensor x)
 cdef class Overlaps:
     cdef list values, firsts, seconds, known, strangers
     cdef Py_ssize_t count
-    cpdef bint hold(self, list tensors) except -1
+    cpdef bint hold(self, tuple tensors) except -1

@@ -71,15 +71,15 @@ cdef class Signature:
         finally:
             leave()
 
-    cpdef list tensors_of(self, tuple args, dict kwargs):
+    cpdef tuple tensors_of(self, tuple args, dict kwargs):
         """The tensors of a call of this kind, each once; None for a call of another kind."""
         cdef list found = []
         if self.grad != mode().grad or self.default_dtype != default_float() or (
                 self.inference != first_version()[0]):
             return None
         if self.flat and not kwargs:
-            return list(args) if self.has_tensors(args) else None
-        return found if self.look(self.shape, (args, kwargs), found) else None
+            return args if self.has_tensors(args) else None
+        return tuple(found) if self.look(self.shape, (args, kwargs), found) else None
 
     def why(self, args, kwargs):
         """Why a call is of another kind, in words."""
@@ -203,7 +203,7 @@ cdef class Overlaps:
     tensors from outside that the call met. An argument that is one of them is another kind of call.
     """
 
-    def __init__(self, list tensors, list values, written, list read):
+    def __init__(self, tuple tensors, list values, written, list read):
         cdef list given = [*tensors, *values]
         cdef Py_ssize_t i, k
         self.values, self.firsts, self.seconds, self.known = values, [], [], []
@@ -220,7 +220,7 @@ cdef class Overlaps:
                     self.seconds.append(i)
                     self.known.append(overlap(<Tensor>given[k], <Tensor>given[i]))
 
-    cpdef bint hold(self, list tensors) except -1:
+    cpdef bint hold(self, tuple tensors) except -1:
         """Whether it is as it was for these arguments."""
         cdef Py_ssize_t i, k, place
         for i, x in self.strangers:

@@ -162,6 +162,8 @@ def value_text(x: Any) -> str:
         parts = (x.stop,) if x.start is x.step is None else (x.start, x.stop) if (
             x.step is None) else (x.start, x.stop, x.step)
         return f"slice({', '.join(map(value_text, parts))})"
+    if isinstance(x, complex):
+        return f"complex({x.real!r}, {x.imag!r})"
     if isinstance(x, tuple):
         return f"({', '.join(map(value_text, x))}{',' if len(x) == 1 else ''})"
     if isinstance(x, list):

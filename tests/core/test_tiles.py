@@ -1,5 +1,7 @@
 """The executor of element-wise work: layouts whose rows and tiles end at different places."""
 
+import itertools
+
 import numpy as np
 import pytest
 from cases import each
@@ -82,6 +84,22 @@ def test_rows_of_three_inputs_and_other_dtypes(row):
     whole = tl.from_numpy(arrays["whole"])
     half = tl.from_numpy(arrays["column"].astype(np.float16))
     assert_close((whole + half).numpy(), arrays["whole"] + arrays["column"].astype(np.float16))
+
+
+@pytest.mark.parametrize("dtype", ("uint8", "int16", "float32", "float64", "complex128"))
+def test_operands_of_three_dtypes_that_repeat_in_any_way(dtype):
+    """Of each operand a number, a column, a row or all: masks take fewer bytes than what they
+    choose from."""
+    rng = np.random.default_rng(0)
+    for shape in ((7, 40), (3, 65, 140), (40, 3), (5, 600)):
+        mask, a, b = rng.random(shape) > 0.5, *(rng.integers(0, 99, (2, *shape)).astype(dtype))
+        whole = (slice(None),) * len(shape)
+        parts = (whole, (*whole[1:], slice(1)), (slice(1), *whole[1:]),
+                 (slice(1),) * len(shape), (0,) * len(shape))
+        for keys in itertools.product(parts, repeat=3):
+            given = [np.asarray(x[key]) for x, key in zip((mask, a, b), keys)]
+            found = tl.where(*map(tl.from_numpy, given))
+            np.testing.assert_array_equal(found.numpy(), np.where(*given), strict=True)
 
 
 @pytest.mark.parametrize("n_threads", (1, 2))

@@ -3,6 +3,11 @@
 from .ways import CLASS, Way
 
 WAYS = {
+    "numpy polynomial": Way("y = y * float(o(2.0))", "o.coef[0] = 7",
+        "o = np.polynomial.Polynomial([1.0, 2.0])"),
+    "numpy transposed": Way("y = y * float(o.T[0, 1])", "o[1, 0] = 7", "o = np.ones((2, 2))"),
+    "deque's length": Way("y = y * len(o) if o else y", "o.append(3)",
+        "o = collections.deque([1, 2])"),
     # ---- the library of Python
     "math": Way("y = y * math.sqrt(o)", "global o; o = 9", "o = 4"),
     "functools.partial": Way("y = y * p()", "o[0] = 3",

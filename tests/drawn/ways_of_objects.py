@@ -71,6 +71,14 @@ WAYS = {
     "3.3.1 __subclasses__": Way("y = y * len(C.__subclasses__())",
         "o.k = type('E', (C,), {})", CLASS),
     "3.3.1 __getstate__": Way("y = y * len(o.__reduce_ex__(2)[2] or ())", "o.k = 3", CLASS),
+    "3.3.2 class attribute that the library reads": Way("y = d(y)", "D.eps = 5.0",
+        "class D(nn.LayerNorm): pass\nd = D(3)\ndel vars(d)['eps']\nD.eps = 0.1"),
+    "3.3.2 class attribute that NumPy reads": Way("y = y * float(np.asarray(o).sum())",
+        "S.__array_interface__ = b.__array_interface__", "a, b = np.ones(3), np.zeros(3)\n"
+        "class S:\n    __array_interface__ = a.__array_interface__\no = S()"),
+    "3.3.1 __post_init__": Way("y = y * S().j", "S.__post_init__ = lambda self: None",
+        "@dataclasses.dataclass\nclass S:\n    j: int = 2\n"
+        "    def __post_init__(self): self.j = 3"),
     "3.3.4 protocol": Way("y = y * (2 if isinstance(o, P) else 3)", "C.named = 1", CLASS + """
 @typing.runtime_checkable
 class P(typing.Protocol):

@@ -46,7 +46,7 @@ WARNED = {
     "set_default_dtype": "default_dtype",
     "data:": "set_data_made module_made_inside",
     "detach_": "detach_",
-    "numpy": "decompositions multinomial by_way_of_numpy",
+    "numpy": "multinomial by_way_of_numpy",
     "item": "truths_of_all_elements masked_select bool_index item_of_a_sum truth_of_a_sum",
     "repr": "shown_as_text",
     "argument that requires": "leaf_made_inside",

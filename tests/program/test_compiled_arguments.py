@@ -131,6 +131,25 @@ def test_an_argument_that_is_read_from_outside_as_well():
     assert agrees(build)
 
 
+@pytest.mark.parametrize("f", [
+    lambda x, known: x * known[x] if x in known else x * 5,
+    lambda x, known: x * (2 if x is next(iter(known)).grad else 3)])
+def test_an_argument_that_is_a_key_or_a_gradient_from_outside(f):
+    def build():
+        first, second = tl.ones(2, requires_grad=True), tl.arange(2.0, requires_grad=True)
+        first.grad = tl.ones(2)
+        known = {first: 2.0}
+        return lambda x: f(x, known), [second, second, first, first, first.grad, first.grad, second]
+
+    assert agrees(build)
+
+
+def test_an_argument_is_a_list_from_outside():
+    outside = [1.0]
+    assert agree(lambda x, a: x * (2 if a is outside else 3), *[
+        (tl.ones(1), a) for a in ([1.0], [1.0], outside, outside)])
+
+
 def test_the_class_of_a_tensor_is_part_of_the_kind():
     class Doubled(tl.Tensor):
         @classmethod

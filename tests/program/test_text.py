@@ -69,6 +69,18 @@ def test_what_has_no_text_is_not_saved(tmp_path):
         p.save(tmp_path / "p")
 
 
+def test_complex_numbers_and_what_is_named_like_them():
+    def function(x):
+        return tl.complex(x, x) * 2.0 * (complex(-0.0, float("nan"))), x[1:] * 2
+
+    p = program.trace(function, tl.ones(2))
+    q = program.parse(str(p))
+    assert str(q) == str(p) and "complex(-0.0, nan)" in str(p)
+    x = tl.tensor([1.0, -2.0])
+    for found, wanted in zip(q(x), p(x)):
+        assert found.numpy().tobytes() == wanted.numpy().tobytes()
+
+
 GOOD = """program(x) -> y:
     input x: float32[2]
     parameter w: float32[2] = [1.0, 2.0]

@@ -136,22 +136,23 @@ cdef void run_filled_rows(const Plan* plan, char** sources, char* output, char* 
     cdef const Operand* operand
     cdef int inner = plan.ndim - 1, k
     cdef char* inputs[3]
-    cdef Py_ssize_t row = plan.dims[inner], bytes_ = row * loop.input_size, count, r
+    cdef Py_ssize_t row = plan.dims[inner], nbytes, count, r
     cdef bint begins = True
     while rows > 0:
-        count = min(rows, BUFFER_BYTES // bytes_)
+        count = min(rows, BUFFER_BYTES // (row * loop.input_size))
         for k in range(loop.arity):
             operand = &plan.operands[step.inputs[k]]
+            nbytes = row * ITEMSIZE[operand.dtype]       # of `where`, one is of bools
             inputs[k] = sources[k]
             if operand.steps[inner] and operand.steps[inner - 1] == 0:
                 inputs[k] = scratch + step.inputs[k] * BUFFER_BYTES
                 if begins:
-                    copy_blocks(sources[k], 0, inputs[k], bytes_, count, bytes_)
+                    copy_blocks(sources[k], 0, inputs[k], nbytes, count, nbytes)
             elif operand.steps[inner] == 0:
                 inputs[k] = scratch + step.inputs[k] * BUFFER_BYTES
                 for r in range(count):
                     find_gather(operand.dtype)(sources[k] + r * operand.steps[inner - 1], 0,
-                                               inputs[k] + r * bytes_, row)
+                                               inputs[k] + r * nbytes, row)
             sources[k] += count * operand.steps[inner - 1]
         call_loop(loop, inputs, output, count * row)
         output += count * plan.operands[plan.program.n_inputs].steps[inner - 1]

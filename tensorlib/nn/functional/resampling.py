@@ -12,88 +12,17 @@ from tensorlib.nn.functional.adaptive import adaptive_means
 from tensorlib.nn.functional.elementwise_losses import require_floating
 from tensorlib.nn.functional.grid_sample import (
     bilinear_reference,
-    cubic_far,
     cubic_formula,
-    cubic_near,
     look,
     look_formula,
 )
+from tensorlib.nn.functional.interpolation import resample
 from tensorlib.ops.declare import composite
 from tensorlib.ops.samples import given, refusals
 
-# ---- other sizes: sums of neighbours along each dim ----------------------------------------------
+# ---- other sizes ---------------------------------------------------------------------------------
 
 LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3}
-
-
-def sources(size, count, scale, align_corners, cubic=False):
-    """Where in a dim of `size` each of `count` elements lies."""
-    i = np.arange(count, dtype=float)
-    if align_corners:
-        return i * ((size - 1) / (count - 1) if count > 1 else 0.0)
-    at = (i + 0.5) * (1 / scale if scale else size / count) - 0.5
-    return at if cubic else np.maximum(at, 0.0)
-
-
-def linear_taps(size, count, scale, align_corners):
-    """Pairs of places and weights (count,) of linear interpolation."""
-    at = sources(size, count, scale, align_corners)
-    low = np.minimum(at.astype(int), size - 1)
-    part = np.clip(at - low, 0, 1)
-    return [(low, 1 - part), (np.minimum(low + 1, size - 1), part)]
-
-
-def cubic_taps(size, count, scale, align_corners):
-    """Pairs of places and weights (count,) of cubic convolution, with -0.75."""
-    at = sources(size, count, scale, align_corners, cubic=True)
-    low = np.floor(at).astype(int)
-    return [(np.clip(low + k, 0, size - 1), cubic_weight(np.abs(at - low - k)))
-            for k in range(-1, 3)]
-
-
-def combined(x, dim, taps):
-    """x with each element along a dim a sum of others with weights, which add to 1."""
-    total, parts = None, []
-    for places, weights in taps:
-        weights = tensor(weights.reshape(-1, *(1,) * (x.ndim - 1 - dim)), dtype=x.dtype)
-        parts.append((x.index_select(dim, tensor(places)), weights))
-    if len(parts) == 2:                              # in one pass
-        (low, _), (high, weights) = parts
-        return low.lerp(high, weights)
-    for part, weights in parts:
-        part = part * weights
-        total = part if total is None else total + part
-    return total
-
-
-def cubic_weight(d, a=-0.75):
-    """The kernel of cubic convolution at a distance."""
-    return np.where(d <= 1, cubic_near(d, a), np.where(d < 2, cubic_far(d, a), 0.0))
-
-
-def wide_taps(mode):
-    """As `linear_taps` and `cubic_taps`, of kernels as wide as an element of a smaller result is.
-
-    So no element of the input is left out. The cubic kernel is that of -0.5, as in Pillow.
-    """
-    reach, kernel = (2, lambda d: cubic_weight(d, -0.5)) if mode == "bicubic" else (
-        1, lambda d: np.maximum(1 - d, 0.0))
-
-    def taps(size, count, scale, align_corners):
-        if align_corners:
-            step = (size - 1) / (count - 1) if count > 1 else 0.0
-        else:
-            step = 1 / scale if scale else size / count
-        width = max(step, 1.0)
-        middle = step * (np.arange(count) + 0.5)
-        first = np.maximum((middle - reach * width + 0.5).astype(int), 0)
-        last = np.minimum((middle + reach * width + 0.5).astype(int), size)
-        places = first + np.arange((last - first).max()).reshape(-1, 1)
-        weights = np.where(places < last, kernel(np.abs(places - middle + 0.5) / width), 0.0)
-        total = weights.sum(0)
-        weights /= np.where(total == 0, 1.0, total)
-        return zip(np.minimum(places, size - 1), weights)
-    return taps
 
 
 def nearest(size, count, scale, exact):
@@ -186,15 +115,16 @@ def interpolate(input: Tensor, size=None, scale_factor=None, mode="nearest", ali
     dtype = input.dtype
     if input.itemsize == 2 and not mode.startswith("nearest"):
         input = input.float()                        # one rounding at the end
-    # the last dim first: there are fewer rows yet, and single elements take longest to look up
-    for d, (old, new, factor) in reversed([*enumerate(zip(spatial, sizes, factors))]):
+    # Single elements of the last dim take longest to look up: it comes when there are fewest.
+    larger = [d for d in reversed(range(n)) if sizes[d] > spatial[d]]
+    for d in [d for d in range(n) if d not in larger] + larger:
+        old, new, factor = spatial[d], sizes[d], factors[d]
         if mode.startswith("nearest"):
             places = nearest(old, new, factor, mode == "nearest-exact")
             input = input.index_select(2 + d, tensor(places))
         else:
-            taps = wide_taps(mode) if antialias else (
-                cubic_taps if mode == "bicubic" else linear_taps)
-            input = combined(input, 2 + d, taps(old, new, factor, bool(align_corners)))
+            input = resample(input, d - n, old, new, mode == "bicubic", bool(align_corners),
+                             factor, bool(antialias), False)
     return input.to(dtype)
 
 

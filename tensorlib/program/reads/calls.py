@@ -21,7 +21,7 @@ import numpy as np
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.call_forms import user_line
 from tensorlib.program.dispatch import Dispatcher
-from tensorlib.program.guarded import MISSING, in_class
+from tensorlib.program.guarded import MISSING, in_class, is_written_in_python
 from tensorlib.program.model import Variable
 from tensorlib.program.reads import settings, sources
 from tensorlib.program.reads.known import (
@@ -87,6 +87,8 @@ def called(reads: Reads, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     elif not is_foreign(kind):
         object_called(reads, f, kind, args, kwargs)
     elif kind is COMPILED or is_of_numpy(kind):
+        if is_written_in_python(kind):
+            reads.passed((f,))
         function_called(reads, f, args, kwargs)
     elif is_of_library(kind):
         reads.passed((f, *args, *kwargs.values()))
@@ -194,6 +196,8 @@ def method_called(reads: Reads, owner: Any, name: str, f: Any, args: tuple[Any, 
         reads.passed((owner, *args, *kwargs.values()))
     elif not is_foreign(kind) and name in vars(object):
         reads.passed((owner, *args) if name in WHOLE else args)
+    elif kind is FunctionType and name == "__get__":
+        reads.passed(args)
     elif name in ("__next__", "__iter__", "__length_hint__", "mapping", "isdisjoint"):
         reads.must_be_young(owner, f"a {kind.__name__} from outside is iterated over")
     else:

@@ -23,8 +23,8 @@ SPECIAL = tuple(f"__{name}__" for name in """
     rshift rrshift irshift and rand iand xor rxor ixor or ror ior neg pos abs invert lt le eq ne gt
     ge bool len contains iter next reversed getitem setitem delitem missing call enter exit format
     str repr hash index int float complex round trunc floor ceil getattribute getattr setattr
-    delattr get set delete new init length_hint fspath bytes instancecheck subclasscheck
-    torch_function array""".split())
+    delattr get set delete new init post_init length_hint fspath bytes instancecheck subclasscheck
+    class_getitem await aiter anext aenter aexit torch_function array""".split())
 
 telling: dict[int, Any] = {}           # the codes that tell what they read
 told: dict[str, Any] = {}              # the functions that they tell it (hooks.py)
@@ -152,6 +152,8 @@ class Observer(Notes):
             if not is_foreign(cls):
                 self.take_generated(cls)
                 for name, x in vars(cls).items():
+                    if all and name not in SPECIAL:      # whoever it is given to may read it
+                        self.note(kind, "class", name, in_class(kind, name))
                     if all or name in SPECIAL:
                         self.observe(x)
         self.meet(type(kind))

@@ -101,6 +101,14 @@ def contains(x: Any, container: Any) -> bool:
     return x in container
 
 
+def identical(x: Any, y: Any) -> bool:
+    """`x is y`"""
+    reads = running.recorder
+    if reads is not None and x is not y:
+        reads.noted(reads.told_apart, x, y)
+    return x is y
+
+
 def operand(x: Any) -> Any:
     """`x`, where C code looks into it."""
     reads = running.recorder
@@ -240,6 +248,6 @@ def written_cell() -> None:
 
 
 told.update((f.__name__, f) for f in (
-    attribute, element, call, contains, operand, tested, iterated, unpacked, keywords, made,
-    entered, matched, matching, decorator, written_attribute, written_part, augmented_attribute,
-    augmented_part, read_cell, written_cell, slice))
+    attribute, element, call, contains, identical, operand, tested, iterated, unpacked, keywords,
+    made, entered, matched, matching, decorator, written_attribute, written_part,
+    augmented_attribute, augmented_part, read_cell, written_cell, slice))

@@ -4,6 +4,8 @@ All else that is not written in Python ends a capture where it is called.
 """
 
 import _abc
+import _bisect
+import _heapq
 import _operator
 import array
 import builtins
@@ -70,7 +72,8 @@ NAMES = """abs all any ascii bin callable chr divmod format hash hex isinstance 
 max min oct ord pow repr reversed round sorted sum __build_class__""".split()
 FUNCTIONS = {
     *(getattr(builtins, name) for name in NAMES), functools.reduce, functools.cmp_to_key,
-    *(x for module in (math, cmath, operator, _operator, _abc) for x in vars(module).values()
+    *(x for module in (math, cmath, operator, _operator, _abc, _bisect, _heapq)
+      for x in vars(module).values()
       if isinstance(x, types.BuiltinFunctionType)),
     typing.cast, os.fspath,
 }

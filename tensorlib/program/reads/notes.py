@@ -7,6 +7,7 @@ generation of Python's garbage collector.
 
 import gc
 import sys
+from collections.abc import Sequence
 from types import GeneratorType
 from typing import Any
 
@@ -34,6 +35,7 @@ from tensorlib.program.reads.sources import own_code
 # The attributes of a tensor that a signature compares, and what is the same for all tensors.
 OF_SIGNATURES = frozenset("""shape dtype ndim requires_grad device layout itemsize nbytes names
     is_cuda is_sparse is_quantized is_nested is_meta is_mps is_xpu""".split())
+WHOLE = ("dict", "attrs", "list")        # notes of all that a container has
 MOST = 1_000_000               # notes of one capture
 
 
@@ -112,7 +114,7 @@ class Notes:
         collector does not look after and no statement made."""
         return self.is_old(x)
 
-    def guards(self, arguments: list[Any]) -> list[Guard]:
+    def guards(self, arguments: Sequence[Any]) -> list[Guard]:
         """The guards of what was there before the call.
 
         arguments: the tensors among them. Raises: Unplanned for what has no guard.
@@ -180,10 +182,11 @@ class Notes:
         """Notes that what was found in something old is old."""
         if kind == "attrs":
             self.old[id(vars_of(holder))] = holder
-        several = kind in ("dict", "attrs", "list")
-        for x in (v for _, v in value) if kind in ("dict", "attrs") else value if several else (
-                value,):
-            if id(type(x)) in ATOMS or x is MISSING:
+        found = [value]                           # with what is in tuples, as members are
+        for x in found:
+            if type(x) is tuple or x is value and kind in WHOLE:
+                found += x
+            if id(type(x)) in ATOMS or x is MISSING or x is value and kind in WHOLE:
                 continue
             if issubclass(type(x), Tensor) and id(x) not in passed:
                 self.tensors[id(x)] = x

@@ -21,7 +21,7 @@ from tensorlib._core.graph import owners
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.call_forms import user_line
 from tensorlib.program.dispatch import Dispatcher
-from tensorlib.program.guarded import MISSING, in_class, is_generic
+from tensorlib.program.guarded import MISSING, in_class, is_generic, is_written_in_python
 from tensorlib.program.model import Variable
 from tensorlib.program.reads.functions import Observer, is_library_function
 from tensorlib.program.reads.known import (
@@ -126,7 +126,7 @@ class Reads(Observer):
     def parts_of_object(self, x: Any) -> list[Any]:
         """Notes what an object has that is no container; the parts to be looked at."""
         kind = type(x)
-        if not is_foreign(kind) or is_of_library(kind):
+        if is_written_in_python(kind) or is_of_library(kind):
             self.meet(kind, all=True)
             self.note(x, "kind", None, kind)
             found = vars_of(x)
@@ -211,7 +211,9 @@ class Reads(Observer):
 
     def attribute_value(self, x: Any, name: str, found: Any) -> None:
         """Notes the value of an attribute, of which `attribute` says that it is to be noted."""
-        if not callable(found) or type(in_class(type(x), name)) in FIELDS:
+        if type(found) is np.ndarray:                   # over the same memory
+            self.whole(x)
+        elif not callable(found) or type(in_class(type(x), name)) in FIELDS:
             self.value(x, getattr, name, found)
         elif issubclass(type(x), Tensor):
             self.value(x, layout_of, None)
@@ -319,6 +321,14 @@ class Reads(Observer):
         """Notes what an index of a tensor is made of."""
         if type(key) in (list, tuple, slice, np.ndarray):
             self.passed((key,))
+
+    def told_apart(self, x: Any, y: Any) -> None:
+        """Notes that two things are not one. Where one of them is compared by what is in it when it
+        is an argument, the other may be given in its place."""
+        given = (id(x) in self.covered) + (id(y) in self.covered)
+        if given == 1 and type(x) is type(y) and not issubclass(type(x), Tensor):
+            self.fail(f"whether a {type(x).__name__} is the one that is an argument is not known, "
+                      f"{user_line()}")
 
     def operand(self, x: Any, deep: bool = True) -> None:
         """Notes what C code reads of an operand, a condition or a part of a text."""

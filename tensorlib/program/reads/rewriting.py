@@ -272,14 +272,17 @@ class Rewriter(ast.NodeTransformer):
         return node
 
     def visit_Compare(self, node: ast.Compare) -> Any:
-        if all(isinstance(x, (ast.Is, ast.IsNot)) for x in node.ops):
-            return self.generic_visit(node)
-        if self.scope is not None and isinstance(node.ops[0], (ast.In, ast.NotIn)) and (
-                len(node.ops) == 1):
-            found = self.told("contains", self.visit(node.left), self.visit(node.comparators[0]))
-            if isinstance(node.ops[0], ast.In):
+        constant = any(isinstance(x, ast.Constant) for x in (node.left, *node.comparators))
+        told = {ast.In: "contains", ast.NotIn: "contains", ast.Is: "identical",
+                ast.IsNot: "identical"}.get(type(node.ops[0]))
+        if told and len(node.ops) == 1 and self.scope is not None and not (
+                constant and told == "identical"):
+            found = self.told(told, self.visit(node.left), self.visit(node.comparators[0]))
+            if isinstance(node.ops[0], (ast.In, ast.Is)):
                 return found
             return ast.copy_location(ast.UnaryOp(ast.Not(), found), node)
+        if all(isinstance(x, (ast.Is, ast.IsNot)) for x in node.ops):
+            return self.generic_visit(node)
         node.left = self.operand(node.left)
         node.comparators = [self.operand(x) for x in node.comparators]
         return node

@@ -1,0 +1,96 @@
+"""Resampling along a dim, as in `interpolate`: each element a sum of others with weights.
+
+Outside autograd."""
+
+from libc.stdint cimport int64_t
+
+from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT64, INT64, compute_dtype
+from tensorlib._core.base.shape cimport MAX_NDIM, wrap_dim
+from tensorlib._core.base.work cimport share
+from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
+from tensorlib._core.tiles.copies cimport cast, packed
+from tensorlib._kernels.resample cimport Taps
+
+from tensorlib import _kernels
+
+cdef enum:
+    PART = 4096              # products that a thread does together, at least
+
+ctypedef void (*resample_fn)(const char* x, char* y, const Taps* taps, Py_ssize_t begin,
+                             Py_ssize_t end) noexcept nogil
+
+cdef void* loops[2][2]       # elements and rows; float32 and float64
+
+
+cdef int fill() except -1:
+    cdef size_t address
+    for name, _, dtype, address in _kernels.load("resample").table():
+        loops[name == "rows"][dtype == "float64"] = <void*>address
+    return 0
+
+
+fill()
+
+ctypedef struct Work:
+    Taps taps
+    void* loop
+    const char* x
+    char* y
+
+
+cdef void run(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Work* work = <Work*>context
+    (<resample_fn>work.loop)(work.x, work.y, &work.taps, begin, end)
+
+
+def resample(Tensor input, int dim, Py_ssize_t size, Tensor first, Tensor places, Tensor weights):
+    """`input` with `size` elements along a dim: element i is the sum of those at the places
+    first[i] to first[i + 1] of `places`, times their weights.
+
+    Raises: IndexError, RuntimeError for taps that do not fit.
+    """
+    cdef Work work
+    cdef Py_ssize_t[MAX_NDIM] dims
+    cdef Py_ssize_t outer = 1, rows, d
+    cdef int dtype = compute_dtype(input.type)
+    cdef Tensor x = packed(cast(input, dtype)), y
+    dim = wrap_dim("interpolate", dim, x.ndim_)
+    work.taps.n, work.taps.count, work.taps.inner = x.dims[dim], size, 1
+    check_taps(&work.taps, first, places, weights)
+    for d in range(x.ndim_):
+        dims[d] = x.dims[d]
+        if d < dim:
+            outer *= x.dims[d]
+        elif d > dim:
+            work.taps.inner *= x.dims[d]
+    dims[dim] = size
+    y = new_tensor(dtype, x.ndim_, dims)
+    if y.numel_ == 0:
+        return cast(y, input.type)
+    rows = outer if work.taps.inner == 1 else outer * size
+    work.loop = loops[work.taps.inner > 1][dtype != FLOAT32]
+    work.x, work.y = x.data_pointer, y.data_pointer
+    share(run, &work, work.y, rows, 1 + PART * rows // (y.numel_ * (1 + places.numel_ // size)),
+          False)
+    return cast(y, input.type)
+
+
+cdef int check_taps(Taps* taps, Tensor first, Tensor places, Tensor weights) except -1:
+    """Takes the addresses of taps whose places are all within the dim. Raises: RuntimeError."""
+    cdef Py_ssize_t i, count = taps.count
+    cdef bint fits = first.type == INT64 and places.type == INT64 and weights.type == FLOAT64
+    fits = fits and first.ndim_ == places.ndim_ == weights.ndim_ == 1
+    fits = fits and first.numel_ == count + 1 and places.numel_ == weights.numel_
+    fits = fits and packed(first) is first and packed(places) is places
+    fits = fits and packed(weights) is weights
+    if fits:
+        taps.first, taps.places = <int64_t*>first.data_pointer, <int64_t*>places.data_pointer
+        taps.weights = <double*>weights.data_pointer
+        fits = taps.first[0] == 0 and taps.first[count] == places.numel_
+        for i in range(count):
+            fits = fits and taps.first[i] <= taps.first[i + 1]
+        for i in range(places.numel_ if fits else 0):
+            fits = fits and 0 <= taps.places[i] < taps.n
+    if not fits:
+        raise RuntimeError(f"interpolate: the taps do not fit to {taps.n} elements and {count}")
+    return 0
