@@ -396,7 +396,6 @@ cdef Tensor new_tensor(int dtype, int ndim, const Py_ssize_t* dims):
 
 cdef Tensor new_like(Tensor x, int dtype):
     """An uninitialised contiguous tensor of the sizes of `x`, without memory if that has none."""
-    cdef int before
     cdef int* mode
     if not in_region(x.storage.data):
         return new_tensor(dtype, x.ndim_, x.dims)
