@@ -293,3 +293,25 @@ def test_parameters_begin_within_bounds():
         for name in ("LSTM", "GRU", "RNN", "LSTMCell"):
             weights = [p.detach().abs().max() for p in getattr(modules, name)(3, 100).parameters()]
             assert all(0.09 < float(x) <= 0.1 for x in weights)
+
+
+@pytest.mark.parametrize("name, options", [
+    ("RNN", {"num_layers": 2, "bidirectional": True}), ("GRU", {"batch_first": True}),
+    ("LSTM", {"num_layers": 2}), ("LSTM", {"proj_size": 2}), ("RNNCell", {}), ("GRUCell", {}),
+    ("LSTMCell", {})])
+def test_complex_weights(name, options):
+    found = []
+    for lib, modules in LIBRARIES:
+        rng = np.random.default_rng(6)
+        module = getattr(modules, name)(3, 4, dtype=lib.complex128, **options)
+        with lib.no_grad():
+            for _, weight in sorted(module.named_parameters()):
+                drawn = 0.3 * (rng.normal(size=(2, *weight.shape)))
+                weight.copy_(lib.tensor(drawn[0] + 1j * drawn[1]))
+        shape = (2, 3) if "Cell" in name else (5, 2, 3)
+        x = lib.tensor(rng.normal(size=shape) + 1j * rng.normal(size=shape)).requires_grad_()
+        out = module(x)
+        out = out[0] if isinstance(out, tuple) else out
+        out.abs().square().sum().backward()
+        found.append([out, x.grad, *(p.grad for _, p in sorted(module.named_parameters()))])
+    equal(*found, rtol=1e-10, atol=1e-12)

@@ -21,6 +21,10 @@ cdef extern from "half.h" nogil:
     Py_ssize_t to_half(const float* x, uint16_t* y, Py_ssize_t n)
     Py_ssize_t from_half(const uint16_t* x, float* y, Py_ssize_t n)
 
+cdef extern from "truncate.h" nogil:
+    int64_t float_to_int64(float x)
+    int64_t double_to_int64(double x)
+
 cdef struct truth:  # bool
     uint8_t byte
 
@@ -89,8 +93,7 @@ cdef inline int32_t truncate_32(floating x) noexcept nogil:
 
 
 cdef inline int64_t truncate_64(floating x) noexcept nogil:
-    cdef floating least = -9223372036854775808.0, most = 9223372036854775808.0
-    return <int64_t>(x if (x > least) & (x < most) else least)
+    return float_to_int64(x) if floating is float else double_to_int64(x)
 
 
 cdef inline double uint64_to_odd(uint64_t x) noexcept nogil:
@@ -163,17 +166,32 @@ cdef inline void cast_to_half(const source* x, uint16_t* y, Py_ssize_t n) noexce
         y[i] = half_bits(buffer[i])
 
 
+cdef inline void cast_from_half(const uint16_t* x, target* y, Py_ssize_t n) noexcept nogil:
+    """y := at most TOGETHER halves, by way of floats"""
+    cdef float buffer[TOGETHER]
+    cdef Py_ssize_t i
+    for i in range(from_half(x, buffer, n), n):
+        buffer[i] = half_value(x[i])
+    for i in range(n):
+        put(buffer[i], &y[i])
+
+
 cdef void cast_run(const source* x, target* y, Py_ssize_t n) noexcept nogil:
     """y := x"""
     cdef Py_ssize_t i, first = 0
     if source is float and target is half:
         first = to_half(x, <uint16_t*>y, n)
+    elif source is half and target is float:
+        first = from_half(<const uint16_t*>x, y, n)
+    elif source is half and target is not half:
+        while first < n:
+            cast_from_half(<const uint16_t*>(x + first), y + first,
+                           min(<Py_ssize_t>TOGETHER, n - first))
+            first += TOGETHER
     elif target is half and source is not half:
         while first < n:
             cast_to_half(x + first, <uint16_t*>(y + first), min(<Py_ssize_t>TOGETHER, n - first))
             first += TOGETHER
-    elif source is half and target is float:
-        first = from_half(<const uint16_t*>x, y, n)
     for i in range(first, n):
         if source is half:
             put(half_value(x[i].bits), &y[i])

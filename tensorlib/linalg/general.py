@@ -4,6 +4,7 @@ from collections import namedtuple
 
 import numpy as np
 
+from tensorlib._core.arrays.arrays import from_numpy
 from tensorlib._core.base.shape import broadcast_shapes
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg import lapack
@@ -11,8 +12,10 @@ from tensorlib.linalg.checks import (
     DTYPES, NOT_SQUARE, SQUARES, TAKEN, adjoint_rule, first, refused_matrices, regular,
     require_matrices, require_one_dtype, require_square, values_behind,
 )
-from tensorlib.linalg.inverses import is_vector, solve_matrices, systems, tensors
-from tensorlib.linalg.norms import linalg_matrix_rank
+from tensorlib.linalg.inverses import (
+    identity, is_vector, linalg_solve_triangular, solve_matrices, systems, tensors,
+)
+from tensorlib.linalg.norms import linalg_matrix_norm, linalg_matrix_rank
 from tensorlib.linalg.phases import turned, with_phases
 from tensorlib.linalg.spectra import (
     divided, gaps, linalg_pinv, linalg_svd, linalg_svdvals, on_diagonal, pinv_jvp, pinv_vjp,
@@ -131,6 +134,10 @@ def least_squares(A: Tensor, B: Tensor, rcond=None):
     if rcond is None:
         rcond = max(m, n) * float(np.finfo(A.dtype.name).eps)
     q, r = qr_tall(A.mH if m < n else A)               # so that the other one is small
+    if surely_regular(r, rcond):
+        solution = q @ linalg_solve_triangular(r.mH, B, upper=False) if m < n else (
+            linalg_solve_triangular(r, q.mH @ B, upper=True))
+        return solution, from_numpy(np.full(A.shape[:-2], min(m, n)))
     u, values, vh = linalg_svd(r, False)
     kept = values > rcond * values[..., :1]
     inverse = (1 / values.where(kept, 1)).where(kept, 0).unsqueeze(-1)
@@ -139,6 +146,13 @@ def least_squares(A: Tensor, B: Tensor, rcond=None):
     else:
         solution = vh.mH @ (inverse * (u.mH @ (q.mH @ B)))
     return solution, kept.sum(-1)
+
+
+def surely_regular(r, rcond):
+    """Whether no singular value of upper triangles is up to rcond times the largest: by the norms
+    of Frobenius of these and of their inverses, which bound both, with room for rounding."""
+    inverse = linalg_solve_triangular(r, identity(r).expand(r.shape), upper=True)
+    return bool((linalg_matrix_norm(r) * linalg_matrix_norm(inverse) * rcond < 0.5).all())
 
 
 @least_squares.vjp("A")
@@ -185,10 +199,10 @@ def linalg_lstsq(A: Tensor, B: Tensor, rcond=None, *, driver=None):
 
     It is a named tuple (solution, residuals, rank, singular_values). Singular values up to rcond
     times the largest, by default the step of the dtype times the larger size, count as 0. `driver`
-    is one of LAPACK's, by default "gelsy"; all compute by singular values here, and differ in what
-    is not empty: the rank except for "gels", residuals of full rank with M > N except for "gelsy",
-    the singular values for "gelsd" and "gelss". B is a vector, or a batch of these, where it has
-    the shape of A without the last dim.
+    is one of LAPACK's, by default "gelsy". All compute alike here, by singular values where the
+    rank may not be full. They differ in what is not empty: the rank except for "gels", residuals of
+    full rank with M > N except for "gelsy", the singular values for "gelsd" and "gelss". B is a
+    vector, or a batch of these, where it has the shape of A without the last dim.
 
     Shapes: (*, M, N), (*, M, K) -> (*, N, K), with * broadcast; (*, M, N), (*, M) -> (*, N).
     Raises: RuntimeError for shapes that do not fit, for other drivers, and for dtypes other than

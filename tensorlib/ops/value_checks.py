@@ -7,7 +7,7 @@ at: not on `meta`, and not of a variable of a program; of a batch it looks at al
 """
 
 from tensorlib._core.interpreters.capture import unseen
-from tensorlib._core.interpreters.foreign import behind, elements_known
+from tensorlib._core.interpreters.foreign import behind, elements_known, is_looked_at_alone
 from tensorlib._core.interpreters.stack import tell
 
 CHECKS = {}              # by their names
@@ -19,6 +19,9 @@ def value_check(function):
     CHECKS[name] = function
 
     def check(values, *facts):
+        if is_looked_at_alone(values):
+            function(values, *facts)
+            return
         tell("checked", name, values, facts)
         held = behind(values) if getattr(values, "has_elements", True) else None
         if elements_known(held):

@@ -39,6 +39,11 @@ class Adafactor(Optimizer):
             lr=lr, beta2_decay=beta2_decay, eps=eps, d=d, weight_decay=weight_decay,
             foreach=foreach, maximize=maximize))
 
+    def _check(self, p):
+        super()._check(p)
+        if p.is_complex():
+            raise RuntimeError("Adafactor does not support complex parameters")
+
     @no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Takes one step with every parameter that has a gradient; the loss that `closure()` gave.

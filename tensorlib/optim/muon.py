@@ -43,6 +43,8 @@ class Muon(Optimizer):
 
     def _check(self, p):
         super()._check(p)
+        if p.is_complex():
+            raise RuntimeError("Muon does not support complex parameters")
         if p.ndim != 2:
             raise ValueError("Muon only supports 2D parameters whereas we found a parameter with "
                              f"size: {tuple(p.shape)}")

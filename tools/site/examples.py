@@ -49,8 +49,9 @@ def written():
     """The sessions in the folder of that name: full names to statements, and whether they raise.
 
     A line `# ---- nn.Fold nn.Unfold` names the pages that the lines below it are for, in which NAME
-    is the last part of each name; one such as `# ---- nn.Fold: 3, 2` says what VALUE is. With
-    (raises) at its end the last statement raises an error, which the page shows.
+    is the last part of each name, and CALL the whole as a program writes it. One such as
+    `# ---- nn.Fold: 3, 2` says what VALUE is. With (raises) at its end the last statement raises an
+    error, which the page shows.
     """
     found = {}
     for path in sorted(FOLDER.glob("*.py")):
@@ -63,13 +64,23 @@ def written():
                 for name, (value, raises) in heads.items():
                     if name in found:
                         raise ValueError(f"{path.name}: a second session for {name}")
-                    words = {"NAME": name.rpartition(".")[2], "VALUE": value}
-                    text = re.sub(r"\b(NAME|VALUE)\b", lambda word: words[word[0]],
-                                  "\n".join(lines))
-                    found[name] = re.sub(r" {2,}# ", "  # ", text), raises
+                    found[name] = for_page(name, value, "\n".join(lines)), raises
                 heads, lines = {}, []
             heads |= headed(line.removeprefix(HEADER))
     return found
+
+
+def for_page(name, value, text):
+    """The statements of a session for one of its pages."""
+    words = {"NAME": name.rpartition(".")[2], "VALUE": value, "CALL": as_called(name)}
+    text = re.sub(r"\b(NAME|VALUE|CALL)\b", lambda word: words[word[0]], text)
+    return re.sub(r" {2,}# ", "  # ", text)
+
+
+def as_called(qualified):
+    """A full name as a program writes it: `tl.exp`, `nn.Linear`."""
+    name = qualified.removeprefix("tensorlib.")
+    return name if name.startswith("nn.") else f"tl.{name}"
 
 
 def headed(line):
@@ -162,8 +173,7 @@ def text_of(entry, arguments, keywords):
     if None in parts or None in named.values():
         return None
     parts += [f"{name}={value}" for name, value in named.items()]
-    name = entry.qualified.replace("tensorlib.", "tl.", 1)
-    return f"{name}({', '.join(parts)})"
+    return f"{as_called(entry.qualified)}({', '.join(parts)})"
 
 
 def fitness(call):

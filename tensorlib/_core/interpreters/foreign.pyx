@@ -11,7 +11,7 @@ from tensorlib._core.graph.node cimport Node
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.interpreters.stack cimport effect, numbers_as_such
 from tensorlib._core.tensor.meta cimport is_meta
-from tensorlib._core.tensor.tensor cimport Tensor, replace, track_tensor
+from tensorlib._core.tensor.tensor cimport Tensor, replace, requires_grad, track_tensor
 
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.tensor.tensor import attach
@@ -59,6 +59,13 @@ def elements_known(*values):
         if not isinstance(value, Tensor) or is_meta(<Tensor>value):
             return False
     return True
+
+
+def is_looked_at_alone(value):
+    """Whether a value is a Tensor outside of a graph whose elements are known, and nothing looks at
+    operations: what is asked of it needs no preparation."""
+    return not watch.watched and isinstance(value, Tensor) and not (
+        requires_grad(<Tensor>value) or computes_nothing() or is_meta(<Tensor>value))
 
 
 cpdef object behind(object value):

@@ -396,12 +396,11 @@ cdef Tensor new_tensor(int dtype, int ndim, const Py_ssize_t* dims):
 
 cdef Tensor new_like(Tensor x, int dtype):
     """An uninitialised contiguous tensor of the sizes of `x`, without memory if that has none."""
-    cdef int before
-    cdef int* mode
     if not in_region(x.storage.data):
         return new_tensor(dtype, x.ndim_, x.dims)
-    mode = without_memory()
-    before, mode[0] = mode[0], True
+    cdef int* mode = without_memory()
+    cdef int before = mode[0]
+    mode[0] = True
     try:
         return new_tensor(dtype, x.ndim_, x.dims)
     finally:

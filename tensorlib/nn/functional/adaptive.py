@@ -15,6 +15,7 @@ from tensorlib.nn.functional.elementwise_losses import require_floating
 from tensorlib.nn.functional.pooling import (
     as_it_is,
     avg_pool,
+    max_pool,
     max_pool1d,
     max_pool2d,
     max_pool3d,
@@ -24,6 +25,8 @@ from tensorlib.nn.functional.pooling import (
 )
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.samples import given, refusals
+
+SMALL = 9       # elements of equal windows up to which it pays to go over them as over any other
 
 
 def windows_of(size, count):
@@ -97,6 +100,11 @@ def adaptive_maxima(name, n, input, output_size, return_indices):
     if not math.prod(sizes):
         empty = input.new_zeros(shape)
         return (empty, empty.long()) if return_indices else empty
+    kernel = tuple(size // count for size, count in zip(spatial, sizes))
+    if math.prod(kernel) <= SMALL and all(
+            size % count == 0 for size, count in zip(spatial, sizes)):
+        values, indices = max_pool(input, kernel, kernel, (0,) * n, (1,) * n, sizes)
+        return (values, indices) if return_indices else values
     check_room(name, math.prod(2 + -(-s // o) for s, o in zip(spatial, sizes)) * math.prod(sizes),
                input.numel() // math.prod(spatial) * input.element_size() + 8)
     positions = from_numpy(in_plane(spatial, sizes))

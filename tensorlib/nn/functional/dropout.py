@@ -31,8 +31,8 @@ CASES = given(((3, 4), 0.5), ((5,), 0.0), ((5,), 1.0), ((5,), 0.5, False), ((0, 
 
 def check(name, input, p, training):
     """Raises ValueError for what is no probability, RuntimeError for integers, and for complex
-    numbers in training."""
-    if training or not input.is_complex():
+    numbers of which some are to be dropped."""
+    if training and p or not input.is_complex():
         require_floating(name, input)
     if not 0 <= p <= 1:
         raise ValueError(f"{name}: dropout probability has to be between 0 and 1, but got {p}")

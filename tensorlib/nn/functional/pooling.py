@@ -6,7 +6,7 @@ from operator import index as as_int
 
 import numpy as np
 
-from tensorlib import arange, cat, zeros
+from tensorlib import arange, cat, complex, zeros
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.layers import windows as kernels
 from tensorlib._core.tensor.tensor import Tensor
@@ -391,7 +391,7 @@ def im2col(input: Tensor, kernel_size, dilation=1, padding=0, stride=1):
 
 
 @composite(tensors=("input",), public=False, method=False, takes="floating", tolerance="reduction",
-           reference=lambda x, size, kernel: column_reference(
+           complex=True, reference=lambda x, size, kernel: column_reference(
                x, size, kernel, (1, 1), (0, 0), (1, 1),
                tuple(s - k + 1 for s, k in zip(size, kernel)), True),
            samples=given(((1, 4, 2), (3, 2), (2, 2))),
@@ -403,6 +403,9 @@ def col2im(input: Tensor, output_size, kernel_size, dilation=1, padding=0, strid
     Shapes: (B, C * elements of a window, windows) -> (B, C, *output_size); without B, too.
     Raises: RuntimeError for sizes that do not fit, TypeError.
     """
+    if input.is_complex():                   # the sums of parts are parts of the sums
+        return complex(*(col2im(part, output_size, kernel_size, dilation, padding, stride)
+                         for part in (input.real, input.imag)))
     require_floating("fold", input)
     if input.ndim not in (2, 3):
         raise RuntimeError(f"fold: expected 2D or 3D input, got shape {tuple(input.shape)}")

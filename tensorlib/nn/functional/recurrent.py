@@ -26,7 +26,7 @@ def one_layer(kind, rows, sizes, reverse, hidden, cell, w_ih, w_hh, b_ih=None, b
         bias = zeros(w_hh.shape[0], dtype=w_hh.dtype)
     if cell is None:
         cell = zeros((0, 0), dtype=hidden.dtype)
-    if projection is not None:
+    if projection is not None or gates.is_complex():
         return recurrent_formula(gates, w_hh, bias, hidden, cell, kind, sizes, reverse,
                                  projection)[:3]
     return recurrent(gates, w_hh, bias, hidden, cell, kind, sizes, reverse)[:3]
@@ -173,8 +173,8 @@ def cell_samples(kind):
 def cell(kind):
     """Declares the function of a cell without cell state."""
     return composite(tensors=("input", "hx", "w_ih", "w_hh", "b_ih", "b_hh"), method=False,
-                     takes="floating", tolerance="product", reference=cell_reference(kind),
-                     samples=cell_samples(kind))
+                     takes="floating", complex=kind != "rnn_relu", tolerance="product",
+                     reference=cell_reference(kind), samples=cell_samples(kind))
 
 
 def lstm_cell(input: Tensor, hx, w_ih: Tensor, w_hh: Tensor, b_ih=None, b_hh=None):

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from tensorlib._core.arrays.arrays import from_numpy
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.create.creation import plain_number
+from tensorlib._core.create.ranges import triangle_places
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import composite, elementwise
 from tensorlib.ops.late import declared
@@ -104,7 +104,8 @@ def pdist(input: Tensor, p=2.0):
     p = plain_number("pdist", "p", p)
     if not p >= 0:
         raise RuntimeError(f"pdist: p must be 0 or more, got {p}")
-    first, second = (from_numpy(each) for each in np.triu_indices(input.shape[0], 1))
+    count = input.shape[0]
+    first, second = triangle_places("pdist", count, count, 1, True)
     away = input[first] - input[second]
     return norm(away, p, -1) if away.shape[-1] else away.sum(-1)
 

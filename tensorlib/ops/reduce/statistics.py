@@ -218,14 +218,15 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
     for name, factors in (("fweights", fweights), ("aweights", aweights)):
         if factors is not None:
             check_weights(name, factors, n)
-            weights = factors.to(x.dtype) if weights is None else weights * factors.to(x.dtype)
+            factors = factors.to(x.dtype.to_real())
+            weights = factors if weights is None else weights * factors
     if weights is None:
         away = x - x.mean(1, True)
         result = matmul(away, away.mH) / x.new_tensor(max(n - correction, 0))
     else:
         total = weights.sum()
         mean = (x * weights).sum(1, True) / total
-        shared = 1 if aweights is None else (weights * aweights.to(x.dtype)).sum() / total
+        shared = 1 if aweights is None else (weights * aweights.to(weights.dtype)).sum() / total
         freedom = total - correction * shared
         away = x - mean
         result = matmul(away * weights, away.mH) / freedom.clamp(min=0)
