@@ -24,6 +24,7 @@ from tensorlib._core.base.ufunc cimport PyUFuncObject, ufunc_loop
 from tensorlib._core.base.work cimport share
 from tensorlib._core.products.plans cimport FourierPlan, Functions, has_plan, plan_of
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
+from tensorlib._core.tiles.copies cimport packed
 from tensorlib._kernels.fourier_plan cimport (
     COMPLEX_TO_COMPLEX, HALF_TO_REAL, LINE, REAL_TO_HALF, Job, Plan,
 )
@@ -379,6 +380,8 @@ def transform(Tensor x not None, int dim, Py_ssize_t n, bint forward, double fac
         raise ValueError(f"transform: no dim {dim}, or {n} points")
     if not complex_in and (real or inside or x.type != FLOAT32 and x.type != FLOAT64):
         raise TypeError(f"transform: got {x.dtype}")
+    if x.steps[dim] == 0 and not inside:     # expanded: pairs of neighbours are read as one number
+        x = packed(x)
     r.double_ = x.type == FLOAT64 or x.type == COMPLEX128
     r.n_in, r.n_out, r.turned = x.dims[dim], n, False
     if real:
