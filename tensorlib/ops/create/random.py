@@ -13,6 +13,7 @@ from tensorlib._core.base.shape import broadcast_shapes
 from tensorlib._core.create import draws, random_integers, randperm
 from tensorlib._core.create.generator import default_generator, seen_apart, set_plan, sizes_apart
 from tensorlib._core.interpreters.foreign import behind
+from tensorlib._core.reduce.search import insertion_places
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.create.creation import as_numpy, sized
 from tensorlib.ops.declare import composite, publish
@@ -214,37 +215,30 @@ def multinomial(input: Tensor, num_samples, replacement=False, *, generator=None
     drawn = within_memory("multinomial", lambda: _places(
         chances.reshape(-1, chances.shape[-1]), num_samples, replacement, generator))
     shape = (*chances.shape[:-1], num_samples)
-    result = seen_apart(asarray(np.ascontiguousarray(drawn.reshape(shape), np.int64)))
+    result = seen_apart(drawn.reshape(shape))
     return result if out is None else store_out("multinomial", (), result, out)
 
 
-COMPARED = 1 << 20      # as many edges and marks are compared one with another, else searched
-
-
 def _places(chances, num_samples, replacement, generator):
-    """An array of the indices that `multinomial` draws for each row."""
+    """A tensor of the indices that `multinomial` draws for each row."""
     rows, n = chances.shape
-    weights = chances.double().numpy()
-    if not (np.isfinite(weights) & (weights >= 0)).all():
+    weights = chances.double()
+    if not (weights.amin() >= 0 and weights.amax() < inf):
         raise RuntimeError("multinomial: a probability is negative, infinite or NaN")
-    if not (weights.sum(1) > 0).all():
+    edges = weights.cumsum(1)
+    if not (edges[:, -1] > 0).all():
         raise RuntimeError("multinomial: the probabilities of a row sum to 0")
     if num_samples <= 0 or num_samples > n and not replacement:
         raise RuntimeError(f"multinomial: cannot draw {num_samples} samples of {n} indices "
                            f"{'with' if replacement else 'without'} replacement")
     if replacement or num_samples == 1:
-        edges = np.cumsum(weights, 1)
-        marks = np.minimum(_uniform((rows, num_samples), generator) * edges[:, -1:],
-                           np.nextafter(edges[:, -1:], 0))
-        if rows * num_samples * n <= COMPARED:
-            return (edges[:, None] <= marks[:, :, None]).sum(2)
-        return np.stack([np.searchsorted(edge, row, side="right")
-                         for edge, row in zip(edges, marks)])
+        total = edges[:, -1:]
+        marks = (_uniform((rows, num_samples), generator) * total).minimum(
+            total.nextafter(total * 0))
+        return insertion_places(edges, marks, True)
     # the first to arrive of n clocks that ring at these rates
-    with np.errstate(divide="ignore"):
-        arrivals = -np.log1p(-_uniform((rows, n), generator)) / weights
-    arrivals[weights == 0] = np.inf
-    return np.argsort(arrivals, axis=1, kind="stable")[:, :num_samples]
+    arrivals = (-_uniform((rows, n), generator)).log1p().neg().div_(weights)
+    return arrivals.masked_fill_(weights == 0, inf).topk(num_samples, largest=False).indices
 
 
 def of_each_example(name, what, x):
@@ -260,9 +254,9 @@ def of_each_example(name, what, x):
 
 
 def _uniform(shape, generator):
-    """An array of random numbers in [0, 1)."""
+    """Random numbers in [0, 1) of float64."""
     with Held((set_plan,), (None,)):
-        return draws.rand(shape, generator=generator, dtype=float).numpy()
+        return draws.rand(shape, generator=generator, dtype=float)
 
 
 # ---- the generator that is used where none is given ----------------------------------------------
