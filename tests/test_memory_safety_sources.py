@@ -53,6 +53,7 @@ COUNTED = {
     "products/transforms.pyx": "some sizes of one tensor",
     "reduce/search.pyx": "some sizes of one tensor",
     "tensor/properties.pyx": "the sizes of one tensor that has elements",
+    "layers/resample.pyx": "some sizes of one tensor",
     "layers/windows.pyx": "some sizes of one tensor, and of windows that lie in it",
 }
 
@@ -106,6 +107,7 @@ def test_dims_are_settled_before_the_tensor_is_looked_at():
 # ---- memory in use -------------------------------------------------------------------------------
 
 FREE_OF_TENSORS = {"base/pool.pyx": "wakes threads", "products/blas.pyx": "sets their number",
+                   "products/plans.pyx": "fills memory of its own",
                    "products/transforms.pyx": "in a thread of the pool, whose caller holds it",
                    "sweep/sweep.pyx": "waits for another thread"}
 

@@ -5,7 +5,7 @@ Outside autograd."""
 from libc.stdint cimport int64_t
 
 from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT64, INT64, compute_dtype
-from tensorlib._core.base.shape cimport MAX_NDIM, wrap_dim
+from tensorlib._core.base.shape cimport MAX_NDIM, settled, wrap_dim
 from tensorlib._core.base.work cimport share
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport cast, packed
@@ -43,27 +43,28 @@ cdef void run(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     (<resample_fn>work.loop)(work.x, work.y, &work.taps, begin, end)
 
 
-def resample(Tensor input, int dim, Py_ssize_t size, Tensor first, Tensor places, Tensor weights):
+def resample(Tensor input, dim, Py_ssize_t size, Tensor first, Tensor places, Tensor weights):
     """`input` with `size` elements along a dim: element i is the sum of those at the places
     first[i] to first[i + 1] of `places`, times their weights.
 
     Raises: IndexError, RuntimeError for taps that do not fit.
     """
+    dim = settled(dim)
     cdef Work work
     cdef Py_ssize_t[MAX_NDIM] dims
     cdef Py_ssize_t outer = 1, rows, d
-    cdef int dtype = compute_dtype(input.type)
+    cdef int along, dtype = compute_dtype(input.type)
     cdef Tensor x = packed(cast(input, dtype)), y
-    dim = wrap_dim("interpolate", dim, x.ndim_)
-    work.taps.n, work.taps.count, work.taps.inner = x.dims[dim], size, 1
+    along = wrap_dim("interpolate", dim, x.ndim_)
+    work.taps.n, work.taps.count, work.taps.inner = x.dims[along], size, 1
     check_taps(&work.taps, first, places, weights)
     for d in range(x.ndim_):
         dims[d] = x.dims[d]
-        if d < dim:
+        if d < along:
             outer *= x.dims[d]
-        elif d > dim:
+        elif d > along:
             work.taps.inner *= x.dims[d]
-    dims[dim] = size
+    dims[along] = size
     y = new_tensor(dtype, x.ndim_, dims)
     if y.numel_ == 0:
         return cast(y, input.type)

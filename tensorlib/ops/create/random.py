@@ -6,7 +6,6 @@ import numpy as np
 
 from tensorlib._core.apply.out_argument import store_out
 from tensorlib._core.arrays.as_numbers import differentiating
-from tensorlib._core.arrays.convert import asarray
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.settings import Held
 from tensorlib._core.base.shape import broadcast_shapes
