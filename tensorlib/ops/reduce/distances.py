@@ -5,6 +5,7 @@ import numpy as np
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.create.creation import plain_number
 from tensorlib._core.create.ranges import triangle_places
+from tensorlib._core.interpreters.stack import tell
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import composite, elementwise
 from tensorlib.ops.late import declared
@@ -105,7 +106,9 @@ def pdist(input: Tensor, p=2.0):
     if not p >= 0:
         raise RuntimeError(f"pdist: p must be 0 or more, got {p}")
     count = input.shape[0]
-    first, second = triangle_places("pdist", count, count, 1, True)
+    places = triangle_places("pdist", count, count, 1, True)
+    tell("made", places)                     # a constant for what captures it
+    first, second = places
     away = input[first] - input[second]
     return norm(away, p, -1) if away.shape[-1] else away.sum(-1)
 
