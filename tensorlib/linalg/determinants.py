@@ -10,8 +10,8 @@ from tensorlib._core.products import small_matrices
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg import lapack
 from tensorlib.linalg.checks import (
-    TAKEN, NOT_SQUARE, SQUARES, adjoint_rule, definite, first, matrices, prepared_by, regular,
-    require_square,
+    TAKEN, NOT_SQUARE, SQUARES, adjoint_rule, definite, first, matrices, packed_gradient,
+    prepared_by, regular, require_square,
 )
 from tensorlib.linalg.inverses import linalg_inv_ex, tensors
 from tensorlib.ops.declare import alias, composite, op
@@ -40,6 +40,7 @@ def linalg_det(A: Tensor):
 
 
 @linalg_det.vjp("A")
+@packed_gradient
 def det_vjp(g, A):
     return g[..., None, None] * cofactors(A)
 

@@ -12,9 +12,9 @@ from tensorlib._core.products import small_matrices
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg import lapack
 from tensorlib.linalg.checks import (
-    DTYPES, NOT_SQUARE, SQUARES, TAKEN, adjoint_rule, definite, first, prepared_by,
-    refused_matrices, refusing, regular, require_matrices, require_no_failure, require_one_dtype,
-    require_square, taken, with_info, without_checks,
+    DTYPES, NOT_SQUARE, SQUARES, TAKEN, adjoint_rule, definite, first, packed_gradient,
+    prepared_by, refused_matrices, refusing, regular, require_matrices, require_no_failure,
+    require_one_dtype, require_square, taken, with_info, without_checks,
 )
 from tensorlib.ops.declare import composite, op
 
@@ -77,6 +77,7 @@ def identity(x):
 
 
 @linalg_cholesky_ex.vjp("A")
+@packed_gradient
 @adjoint_rule
 def cholesky_vjp(g, L, upper):
     """Source: Murray, "Differentiation of the Cholesky decomposition", arXiv 1602.07527, 2016."""

@@ -8,7 +8,7 @@ from tensorlib._core.products import small_matrices
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg import lapack
 from tensorlib.linalg.checks import (
-    DTYPES, NOT_SQUARE, SQUARES, TAKEN, adjoint_rule, first, matrices, prepared_by,
+    DTYPES, NOT_SQUARE, SQUARES, TAKEN, adjoint_rule, first, matrices, packed_gradient, prepared_by,
     refused_matrices, regular, require_matrices, require_square, symmetric,
 )
 from tensorlib.linalg.inverses import identity, linalg_solve_triangular, tensors
@@ -341,10 +341,10 @@ def qr_tall(A: Tensor, complete=False):
 
 
 @qr_tall.vjp("A")
+@packed_gradient
 @adjoint_rule
 def qr_vjp(g, Q, R, complete):
-    """Source: Walter and Lehmann, "Algorithmic Differentiation of Linear Algebra Functions", 2018.
-    """
+    """Source: Walter and Lehmann, Algorithmic Differentiation of Linear Algebra Functions, 2018."""
     refuse_complete(Q, R)
     g_q, g_r = g
     inner, outer = 0, 0

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from operator import methodcaller
 from typing import Any
 
-from tensorlib._core.graph.op import Op
+from tensorlib._core.graph.op import Op, registry
 from tensorlib._core.interpreters.capture import Capture, unseen
 from tensorlib._core.layout import views
 from tensorlib._core.tensor.meta import NoData
@@ -178,9 +178,13 @@ class Rehearsal:
     def unseen(self, form: Form, inputs: tuple[Any, ...],
                given: dict[str, Any]) -> tuple[Any, ...] | None:
         """The results of an operation that looks at elements. Those of a backward operation are
-        like its inputs; others are as they were in the capture, where they lie in one way only."""
+        like its inputs, and contiguous as its rules say; others are as they were in the capture,
+        where they lie in one way only."""
         op, outputs = form.op, self.call.outputs
         if self.call.type.endswith("_gradient") and "likes" in given:
+            rules = registry[self.call.type.removesuffix("_gradient")].rules
+            if not all(rule is None or hasattr(rule.function, "is_packed") for rule in rules):
+                return None
             likes = given["likes"]
         elif op is None or not op.reads_values or self.call.in_place or (
                 op.sized_by_values or op.random or op.key or op.may_view):

@@ -2,6 +2,7 @@
 
 import warnings
 
+from cases import each
 
 import tensorlib as tl
 from tensorlib.ops import registry
@@ -104,6 +105,31 @@ def test_gradients_of_a_replay_have_the_bits_of_the_eager_sweep(op):
         for a, b in zip(wanted, found, strict=True):
             assert (a is None or not a.any()) if b is None else alike(
                 tl.zeros_like(b) if a is None else a.contiguous(), b.contiguous())
+
+
+UNSEEN = {"cholesky": tl.linalg.cholesky, "qr": tl.linalg.qr, "det": tl.linalg.det,
+          "inv": tl.linalg.inv, "svd": tl.linalg.svd, "slogdet": tl.linalg.slogdet}
+
+
+@each("name", UNSEEN)
+def test_what_sums_a_gradient_that_was_not_rehearsed_knows_how_it_lies(name):
+    """The order in which elements are added follows from their places in memory."""
+    for k, shape in enumerate([(), (7, 1), (1, 7)] * 3):
+        tl.manual_seed(k)
+        x = tl.randn(7, 7, dtype=tl.float64)
+        x = x @ x.T + tl.eye(7, dtype=tl.float64) if name == "cholesky" else x.T
+
+        def loss(scale):
+            found = UNSEEN[name](x * scale)
+            parts = found if isinstance(found, tuple) else (found,)
+            return sum((part * part * 1.7).sum() for part in parts)
+
+        scale = tl.full(shape if name != "cholesky" else (), 1.1, dtype=tl.float64)
+        compiled = tl.compile(loss)
+        wanted, *found = [
+            tl.autograd.grad(f(z), z)[0] for f in (loss, compiled, compiled, compiled)
+            for z in [scale.clone().requires_grad_()]]
+        assert all(alike(wanted, one) for one in found)
 
 
 def test_most_operations_are_replayed():
