@@ -108,6 +108,7 @@ def linalg_slogdet(A: Tensor):
 
 
 @linalg_slogdet.vjp("A")
+@packed_gradient
 @adjoint_rule
 def slogdet_vjp(g, A, sign):
     """The real part of a change of the logarithm is that of its size, the other one that of the

@@ -9,8 +9,8 @@ from tensorlib._core.products import small_matrices
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg import lapack
 from tensorlib.linalg.checks import (
-    DTYPES, TAKEN, NOT_SQUARE, SQUARES, first, matrices, refusing, regular, require_matrices,
-    require_no_failure, require_one_dtype, require_square, taken, without_checks,
+    DTYPES, TAKEN, NOT_SQUARE, SQUARES, first, matrices, packed_gradient, refusing, regular,
+    require_matrices, require_no_failure, require_one_dtype, require_square, taken, without_checks,
 )
 from tensorlib.linalg.inverses import linalg_solve_triangular, tensors
 from tensorlib.linalg.spectra import NO_MATRIX
@@ -93,6 +93,7 @@ def before_upper_transposed(U, x):
 
 
 @linalg_lu_factor_ex.vjp("A")
+@packed_gradient
 def lu_vjp(g, LU, pivots):
     """What is below the square part is A2 @ inv(U), what is beside it inv(L) @ A2."""
     square, below, beside = parts(LU)

@@ -9,8 +9,8 @@ from tensorlib._core.base.shape import broadcast_shapes
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg import lapack
 from tensorlib.linalg.checks import (
-    DTYPES, NOT_SQUARE, SQUARES, TAKEN, adjoint_rule, first, refused_matrices, regular,
-    require_matrices, require_one_dtype, require_square, values_behind,
+    DTYPES, NOT_SQUARE, SQUARES, TAKEN, adjoint_rule, first, packed_gradient, refused_matrices,
+    regular, require_matrices, require_one_dtype, require_square, values_behind,
 )
 from tensorlib.linalg.inverses import (
     identity, is_vector, linalg_solve_triangular, solve_matrices, systems, tensors,
@@ -65,6 +65,7 @@ def linalg_eig(A: Tensor):
 
 
 @linalg_eig.vjp("A")
+@packed_gradient
 @adjoint_rule
 def eig_vjp(g, eigenvalues, eigenvectors):
     """Source: Boeddeker and others, "On the Computation of Complex-valued Gradients", 2017."""
@@ -101,6 +102,7 @@ def linalg_eigvals(A: Tensor):
 
 
 @linalg_eigvals.vjp("A")
+@packed_gradient
 def eigvals_vjp(g, A):
     vectors = linalg_eig(A)[1]
     return solve_matrices(vectors.mT, g.unsqueeze(-1) * vectors.mT)[0]

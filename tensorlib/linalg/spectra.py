@@ -58,8 +58,7 @@ def linalg_eigh(A: Tensor, UPLO="L"):
     found = small_matrices.eigen(A.detach().mT if is_upper("linalg.eigh", UPLO) else A, True)
     if found is not None and not small_matrices.has_nan(found[0]):
         return Eigen(*found)
-    return Eigen(*tensors(*lapack.eigh("linalg.eigh", A,
-                                       is_upper("linalg.eigh", UPLO))))
+    return Eigen(*tensors(*lapack.eigh("linalg.eigh", A, is_upper("linalg.eigh", UPLO))))
 
 
 def gaps(values):
@@ -123,6 +122,7 @@ def linalg_eigvalsh(A: Tensor, UPLO="L"):
 
 
 @linalg_eigvalsh.vjp("A")
+@packed_gradient
 @adjoint_rule
 def eigvalsh_vjp(g, A, UPLO):
     vectors = linalg_eigh(A, UPLO)[1]
@@ -291,6 +291,7 @@ def linalg_svdvals(A: Tensor):
 
 
 @linalg_svdvals.vjp("A")
+@packed_gradient
 @adjoint_rule
 def svdvals_vjp(g, A):
     u, _, vh = linalg_svd(A, False)
