@@ -79,6 +79,7 @@ def history(text, wrap):
         log.append(("drawn", random.random(), np.random.rand(), seen(tl.rand(1))))
         return log
     finally:
+        tl.autograd.set_detect_anomaly(False)      # a step that turns it on may be the last
         unloaded(module)
 
 

@@ -11,7 +11,7 @@ import linecache
 import sys
 import weakref
 from collections.abc import Callable
-from threading import Lock
+from threading import RLock
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -57,12 +57,12 @@ files: dict[str, File] = {}
 made: dict[int, tuple[Any, CodeType | str]] = {}       # by the id of a code
 
 
-def code_for(f: FunctionType) -> CodeType:
-    """The code of a function that tells what it reads, with marks for the functions that it tells.
+def code_for(f: FunctionType, code: CodeType) -> CodeType:
+    """For the own code of a function one that tells what it reads, with marks for the functions
+    that it tells.
 
     Raises: NoSource.
     """
-    code = f.__code__
     known = made.get(id(code))
     if known is None or known[0]() is not code:
         try:
@@ -191,35 +191,47 @@ def filled(code: CodeType, readers: dict[str, Any], function: Callable[[str, str
 
 # ---- in the place of a function's own code -------------------------------------------------------
 
-lock = Lock()
+# Who looks without the lock finds the own code, whatever other threads do meanwhile: what is
+# replaced is noted before a function gets the other code, and until it has its own one back. A
+# collection of garbage may come while the lock is held, and end a capture.
+lock = RLock()
 replaced: dict[int, tuple[FunctionType, CodeType, CodeType, int]] = {}     # by id, with a count
 
 
 def replace(f: FunctionType, make: Callable[[CodeType], CodeType]) -> CodeType:
     """Has a function run the code that is made of its own, which is returned, until `restore`."""
-    code = code_for(f) if id(f) not in replaced else None
-    with lock:
-        if id(f) in replaced:                    # by a capture of another thread
-            _, own, telling, count = replaced[id(f)]
-        else:
-            assert code is not None
-            own, telling, count = f.__code__, make(code), 0
-            f.__code__ = telling
-        replaced[id(f)] = f, own, telling, count + 1
-    return own
+    while True:
+        own = own_code(f)
+        code = code_for(f, own)
+        with lock:
+            if id(f) in replaced:                # by a capture of another thread
+                _, own, telling, count = replaced[id(f)]
+                replaced[id(f)] = f, own, telling, count + 1
+                return own
+            if f.__code__ is own:
+                telling = make(code)
+                replaced[id(f)] = f, own, telling, 1
+                f.__code__ = telling
+                return own
 
 
 def restore(f: FunctionType) -> None:
     """Gives a function its own code back, once nobody needs the other one any more."""
     with lock:
-        _, own, telling, count = replaced.pop(id(f))
+        _, own, telling, count = replaced[id(f)]
         if count > 1:
             replaced[id(f)] = f, own, telling, count - 1
-        elif f.__code__ is telling:
+            return
+        if f.__code__ is telling:
             f.__code__ = own
+        del replaced[id(f)]
 
 
 def own_code(f: FunctionType) -> CodeType:
     """The code that a function has where nobody captures."""
-    known = replaced.get(id(f))
-    return f.__code__ if known is None or f.__code__ is not known[2] else known[1]
+    while True:
+        code, known = f.__code__, replaced.get(id(f))
+        if known is not None and code is known[2]:
+            return known[1]
+        if f.__code__ is code:                   # nor was it replaced or restored just now
+            return code
