@@ -5,7 +5,7 @@ import pytest
 import tensorlib as tl
 from tensorlib import program
 from tensorlib.ops import registry
-from tensorlib.testing.catalogue import call, in_dtype, kinds_taken, outputs, samples
+from tensorlib.testing.catalogue import call, dtypes_taken, in_dtype, outputs, samples
 
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
@@ -44,7 +44,9 @@ def exported_samples(op):
     """How many samples of an operation were compared, and how many refused."""
     found, refused = 0, 0
     for sample in samples(op)[:SEVERAL]:
-        sample = in_dtype(op, sample, "float32" if "floating" in kinds_taken(op) else "int64")
+        taken = dtypes_taken(op)
+        sample = in_dtype(op, sample, next((x for x in ("float32", "int64", "complex64")
+                                            if x in taken), "int64"))
 
         def function(*given):
             return tuple(x for x in outputs(call(op, sample.with_arrays(list(given))))

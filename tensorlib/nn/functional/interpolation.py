@@ -69,7 +69,7 @@ def wide_taps(size, count, scale, align_corners, cubic):
     return [*zip(np.minimum(places, size - 1), weights)]
 
 
-def taps_of(size, count, cubic, align_corners, scale, antialias):
+def taps_of(size, count, cubic, align_corners, scale=None, antialias=False):
     """The taps of a resampling to `count` elements: places and weights (count,) for each."""
     if antialias:
         return wide_taps(size, count, scale, align_corners, cubic)
