@@ -164,6 +164,14 @@ def test_multinomial():
     assert abs((first == 2).mean() - 0.75) < 0.05
 
 
+def test_multinomial_of_no_rows_and_of_no_indices():
+    for replacement in (False, True):
+        assert tl.multinomial(tl.zeros(0, 3), 2, replacement).shape == (0, 2)
+        for shape in ((0,), (2, 0)):
+            with pytest.raises(RuntimeError, match="sum to 0"):
+                tl.multinomial(tl.zeros(shape), 1, replacement)
+
+
 # ---- independence and reproducibility ------------------------------------------------------------
 
 def test_calls_are_independent():

@@ -212,7 +212,8 @@ def multinomial(input: Tensor, num_samples, replacement=False, *, generator=None
         raise TypeError(f"multinomial: num_samples must be an int, got {num_samples!r}") from None
     chances = of_each_example("multinomial", "probabilities", input)
     drawn = within_memory("multinomial", lambda: _places(
-        chances.reshape(-1, chances.shape[-1]), num_samples, replacement, generator))
+        chances.reshape(chances.shape[:-1].numel(), chances.shape[-1]), num_samples, replacement,
+        generator))
     shape = (*chances.shape[:-1], num_samples)
     result = seen_apart(drawn.reshape(shape))
     return result if out is None else store_out("multinomial", (), result, out)
@@ -222,10 +223,10 @@ def _places(chances, num_samples, replacement, generator):
     """A tensor of the indices that `multinomial` draws for each row."""
     rows, n = chances.shape
     weights = chances.double()
-    if not (weights.amin() >= 0 and weights.amax() < inf):
+    if weights.numel() and not (weights.amin() >= 0 and weights.amax() < inf):
         raise RuntimeError("multinomial: a probability is negative, infinite or NaN")
     edges = weights.cumsum(1)
-    if not (edges[:, -1] > 0).all():
+    if not n or not (edges[:, -1] > 0).all():
         raise RuntimeError("multinomial: the probabilities of a row sum to 0")
     if num_samples <= 0 or num_samples > n and not replacement:
         raise RuntimeError(f"multinomial: cannot draw {num_samples} samples of {n} indices "
