@@ -28,8 +28,8 @@ static const long long row_mask_double[16] = {
 #define EACH(T, v) (v)
 #define KNOWN(T, v) ((row_##T)((bits_##T)(v) & ((v) == (v))))        /* 0 for NaN */
 
-/* NAME: of sums or of products, which `op` makes and which begin with `unit`, of what TAKE gives for
-   elements. most: how many T the widest register has */
+/* NAME: of sums or of products, which `op` makes and which begin with `unit`, of what TAKE gives
+   for elements. most: how many T the widest register has */
 #define ROW_FOLD(T, NAME, op, unit, most, TAKE)                                                  \
     /* the elements of `rounds` times four registers, folded to one */                           \
     static row_##T NAME##_leaf_##T(const T* x, Py_ssize_t rounds) {                              \

@@ -19,8 +19,8 @@ from tensorlib._core.reduce.arrange cimport (
 )
 from tensorlib._core.reduce.masks cimport count_nonzero as count_in
 from tensorlib._core.reduce.schedule cimport (
-    ALL, ANY, ARGMAX, ARGMIN, KNOWN, MAX, MIN, PROD, RELEASE_GIL, SQUARES, SUM, index_run, reduced_in,
-    scan_run,
+    ALL, ANY, ARGMAX, ARGMIN, KNOWN, MAX, MIN, PROD, RELEASE_GIL, SQUARES, SUM, index_run,
+    reduced_in, scan_run,
 )
 from tensorlib._core.reduce.squares cimport finish_squares
 from tensorlib._core.reduce.unsigned cimport signed_order, restored
