@@ -143,7 +143,7 @@ def householder_product_jvp(d_A, d_tau, A, tau):
 def with_columns(x, n):
     """x (*, M, K) with columns of zeros, n in all."""
     missing = n - x.shape[-1]
-    return cat([x, x.new_zeros((*x.shape[:-1], missing))], -1) if missing else x
+    return cat([x, x.new_zeros((*x.shape[:-1], missing))], -1) if missing > 0 else x
 
 
 def with_rows(x, m):
