@@ -20,6 +20,13 @@ cdef extern from *:
     #else
         #define IN_DICT(d) ((uint64_t *)NULL)
     #endif
+    /* An attribute that Python 3.13 writes into the object itself, as long as that and its dict have
+       their values in common, is told of by nobody. */
+    #if PY_VERSION_HEX < 0x030D0000
+        #define IS_SHARED(d) 0
+    #else
+        #define IS_SHARED(d) (((PyDictObject *)(d))->ma_values != NULL)
+    #endif
     #ifdef Py_GIL_DISABLED      /* what is written and what is compared are not ordered there */
         #define IS_WATCHABLE 0
     #else
@@ -27,6 +34,7 @@ cdef extern from *:
     #endif
     """
     ctypedef int PyDict_WatchEvent
+    bint IS_SHARED(PyObject* d)
     bint IS_WATCHABLE
     PyDict_WatchEvent PyDict_EVENT_DEALLOCATED
     uint64_t* IN_DICT(PyObject* d)
@@ -60,7 +68,7 @@ cdef uint64_t* version_of(dict d) except? NULL:
             watcher = PyDict_AddWatcher(on_write)
         except RuntimeError:             # others took all that there are
             watcher = -1
-    if watcher == -1:
+    if watcher == -1 or IS_SHARED(address):
         return NULL
     record = found(address)
     if record == NULL:
