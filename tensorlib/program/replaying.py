@@ -8,7 +8,7 @@ from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.backward import Backward, dependents
 from tensorlib.program.control_gradients import visit_control
-from tensorlib.program.errors import ProgramError
+from tensorlib.program.errors import Busy, ProgramError
 from tensorlib.program.call_types import is_draw, placeholder
 from tensorlib.program.schedule import Lines
 from tensorlib.program.replay_node import Links
@@ -51,7 +51,10 @@ class Replay:
         """`run` for these inputs and what is read from around the function."""
         if self.machine.is_running:            # on another thread, or further up on this one
             return run_calls(self.calls, dict(zip(self.fed, given)), self.wanted)
-        outputs: list[Any] | None = self.machine.run(given, retries)
+        try:
+            outputs: list[Any] | None = self.machine.run(given, retries)
+        except Busy:                           # another thread was faster
+            return run_calls(self.calls, dict(zip(self.fed, given)), self.wanted)
         return outputs
 
 
