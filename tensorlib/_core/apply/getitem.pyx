@@ -15,8 +15,7 @@ from tensorlib._core.index.keys cimport Index, of_view, parse, put, take
 from tensorlib._core.interpreters.door cimport interpreted
 from tensorlib._core.interpreters.foreign cimport stand_in, to_write
 from tensorlib._core.interpreters.recording cimport record
-from tensorlib._core.tensor.family cimport set_base
-from tensorlib._core.tensor.tensor cimport Tensor, UNRECORDED, alias, requires_grad
+from tensorlib._core.tensor.tensor cimport Tensor, UNRECORDED, alias, requires_grad, set_base
 from tensorlib._core.tiles.copies cimport cast
 
 

@@ -19,9 +19,8 @@ from tensorlib._core.graph.op cimport Op, Rule
 from tensorlib._core.graph.saved cimport note_written
 from tensorlib._core.interpreters.door cimport interpreted
 from tensorlib._core.interpreters.recording cimport record
-from tensorlib._core.tensor.family cimport live_views
 from tensorlib._core.tensor.tensor cimport (
-    ALONE, AMONG_OTHERS, IN_FUNCTION, IN_PARTS, Tensor, UNRECORDED, alias, new_tensor,
+    ALONE, AMONG_OTHERS, IN_FUNCTION, IN_PARTS, Tensor, UNRECORDED, alias, live_views, new_tensor,
     requires_grad, same_shape, track_tensor,
 )
 from tensorlib._core.tiles.copies cimport copy_into, may_overlap, packed_copy

@@ -187,5 +187,6 @@ cdef Generator chosen(str name, object generator):
 
 cdef void next_draw(Generator source, Tensor x, uint64_t* seed, uint64_t* offset) noexcept:
     """What the numbers for `x` follow from; where it has no memory, none are drawn."""
-    cdef uint64_t drawn = not is_meta(x)
+    cdef uint64_t drawn
+    drawn = not is_meta(x)
     seed[0], offset[0] = source.key, fetch_add_unsigned(&source.offset, drawn)

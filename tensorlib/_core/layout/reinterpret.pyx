@@ -6,8 +6,7 @@ from tensorlib._core.base.dtypes cimport (
     COMPLEX_KIND, FLOAT32, FLOAT64, ITEMSIZE, KIND, complex_of, dtype_id, dtype_object, real_of,
 )
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast, times
-from tensorlib._core.tensor.family cimport set_base
-from tensorlib._core.tensor.tensor cimport IN_PARTS, Tensor, new_tensor, over_storage
+from tensorlib._core.tensor.tensor cimport IN_PARTS, Tensor, new_tensor, over_storage, set_base
 from tensorlib._core.tiles.copies cimport copy_into
 
 

@@ -76,6 +76,7 @@ cdef int begin(Sweep* sweep, list targets, bint shallow) except -1:
     """
     global active, last_id
     cdef Node node
+    cdef int taken
     last_id += 1
     sweep.id = last_id
     sweep.aside = NULL
@@ -87,16 +88,19 @@ cdef int begin(Sweep* sweep, list targets, bint shallow) except -1:
     sweep.targets = <PyObject*>targets if targets is not None else NULL
     if targets is not None:
         for node in targets:
-            enter(sweep, node)
-            if FREE_THREADED and sweep.meets:
-                return 0
+            taken = enter(sweep, node)
+            if FREE_THREADED and taken:
+                continue
             node.visit.asked = True
             node.visit.cursor = 0 if shallow else -1
     return 0
 
 
 cdef int enter(Sweep* sweep, Node node) except -1:
-    """Prepares a node for this sweep. Sets aside what an outer sweep notes in it."""
+    """Prepares a node for this sweep. Sets aside what an outer sweep notes in it.
+
+    Without a global lock a leaf that another thread's sweep leads to is left as it is: 1.
+    """
     cdef Sweep* other = find_sweep(node.visit.sweep)
     cdef Aside* aside
     if other == sweep:
@@ -109,7 +113,7 @@ cdef int enter(Sweep* sweep, Node node) except -1:
                     "let one finish before the other begins")
             sweep.meets = other.id
             if FREE_THREADED:              # the other one works with what it notes there
-                return 0
+                return 1
         aside = <Aside*>malloc(sizeof(Aside))
         if aside == NULL:
             raise MemoryError()
@@ -134,12 +138,13 @@ cdef bint go_into(Sweep* sweep, Node node) except -1:
 
     False where it is left out, as a leaf or as one that was recorded before `since`.
     """
+    cdef int taken
     if node.visit.sweep != sweep.id:
         if sweep.since > 0 and (node.is_leaf or node.sequence < sweep.since):
             sweep.left_out = True
             return False
-        enter(sweep, node)
-        if FREE_THREADED and sweep.meets:
+        taken = enter(sweep, node)
+        if FREE_THREADED and taken:
             return False
     elif node.visit.cursor < 0:
         node.visit.cursor = node.n_edges
@@ -155,12 +160,8 @@ cdef int walk(Sweep* sweep, Node root) except -1:
     cdef Node node, target
     cdef Edge* edge
     cdef int i
-    if FREE_THREADED and sweep.meets:
-        return 0
     go_into(sweep, root)
     while path.n:
-        if FREE_THREADED and sweep.meets:
-            return 0
         node = <Node>path.items[path.n - 1]
         if node.visit.cursor == 0:
             path.n -= 1

@@ -8,10 +8,9 @@ from tensorlib._core.base.locks cimport FREE_THREADED
 from tensorlib._core.base.storage cimport Storage, allocate, borrow, untracked
 from tensorlib._core.base.upcalls cimport effect, upcalls
 from tensorlib._core.base.watch cimport watched
-from tensorlib._core.tensor.family cimport leave_lists
 from tensorlib._core.tensor.meta cimport is_meta as no_memory
 from tensorlib._core.tensor.tensor cimport (
-    Tensor, alias, replace, requires_grad as requires, track_tensor,
+    Tensor, alias, leave_lists, replace, requires_grad as requires, track_tensor,
 )
 
 from tensorlib._core.base.device import CPU, META
@@ -31,7 +30,7 @@ cdef destructor free_tensor = (<TypeSlots*><PyObject*>Tensor).tp_dealloc
 
 
 cdef void dealloc(PyObject* self) noexcept:
-    """Frees a tensor. It leaves its lists before it is lent a reference, which others might take."""
+    """Frees a tensor, once it is off its lists: while it dies it is lent a reference."""
     if (<Tensor>self).view_link != NULL or (<Tensor>self).first_view != NULL:
         leave_lists(self)
     free_tensor(self)

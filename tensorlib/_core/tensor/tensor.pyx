@@ -25,7 +25,6 @@ from tensorlib._core.base.upcalls cimport (
     ABS, ADD, AND, FLOORDIV, INVERT, LSHIFT, LT, MATMUL, MOD, MUL, NEG, OR, OpSlot, POW, RSHIFT,
     SUB, TRUEDIV, XOR, effect, upcalls,
 )
-from tensorlib._core.tensor.family cimport leave_family, leave_lists
 
 from tensorlib._core.base.error_names import name_errors, type_name, unknown_keyword
 
