@@ -7,8 +7,7 @@ row of `table()` is (kind, input dtypes, output dtype, address); the signature i
               Py_ssize_t begin, Py_ssize_t end)
 
 Of each outer slice the columns [begin, end) of inner, all if these are few, are summed. n is at
-least 1. `y` is `x` or
-does not overlap it.
+least 1. `y` is `x` or does not overlap it.
 
 The sums of a column depend on its elements alone: every loop adds them in their order, with the
 same arithmetic. float32 is summed in float64. float64 is summed with the error of each addition,

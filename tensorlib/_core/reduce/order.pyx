@@ -262,16 +262,17 @@ cdef Tensor places_of(Tensor input, bint descending, Wanted wanted, Py_ssize_t k
     cdef Short job
     cdef Tensor keys, out
     cdef int d
-    if not input.ndim_ or not 0 < input.dims[input.ndim_ - 1] <= most or not (
-            (wanted == ONE) <= k <= input.dims[input.ndim_ - 1]) or (
+    if not input.ndim_:
+        raise RuntimeError("sort: expects rows")
+    keys, job.bits = order_keys(input, descending)       # which, unlike the input, are ours alone
+    for d in range(keys.ndim_):
+        dims[d] = keys.dims[d]
+    job.n, job.k = dims[keys.ndim_ - 1], k
+    if not 0 < job.n <= most or not (wanted == ONE) <= k <= job.n or (
             wanted == FIRST_OF_MANY and not 0 < k <= FEW):
         raise RuntimeError(f"sort: expects rows of 1 to {most} elements, and no more positions")
-    keys, job.bits = order_keys(input, descending)
-    for d in range(input.ndim_):
-        dims[d] = input.dims[d]
-    job.n, job.k = dims[input.ndim_ - 1], k
-    dims[input.ndim_ - 1] = k if wanted <= FIRST_OF_MANY else 1
-    out = new_tensor(INT64, input.ndim_, dims)
+    dims[keys.ndim_ - 1] = k if wanted <= FIRST_OF_MANY else 1
+    out = new_tensor(INT64, keys.ndim_, dims)
     if out.numel_ == 0:
         return out
     job.keys, job.y = <const int64_t*>keys.data_pointer, <int64_t*>out.data_pointer
