@@ -1480,7 +1480,7 @@ def nanquantile(
 
 def nansum(
     input: Tensor, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None =
-    None, out: Tensor | None = None
+    None, out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
 ) -> Tensor:
     """`sum` with NaN taken as zero."""
 

@@ -15,7 +15,7 @@ from libc.stdint cimport (
 
 from tensorlib._kernels.half_types cimport (
     brain, brain_bits, brain_value, half, half_bits, half_value)
-from tensorlib._kernels.vecmath cimport bits32, floating, from_bits32, magnitude
+from tensorlib._kernels.vecmath cimport bits32, floating, from_bits32, from_bits64, magnitude
 
 cdef extern from "half.h" nogil:
     Py_ssize_t to_half(const float* x, uint16_t* y, Py_ssize_t n)
@@ -149,11 +149,33 @@ cdef enum:
     TOGETHER = 256               # numbers that are floats before the processor makes them halves
 
 
+cdef bint cast_near(const int64_t* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := x, unless a number is beyond 2**50: whether none is
+
+    Added to the bits of 1.5 * 2**52 they are digits of a double. AVX2 has no instruction for int64.
+    """
+    cdef int64_t reach = <int64_t>1 << 50
+    cdef uint64_t beyond = 0
+    cdef Py_ssize_t i
+    for i in range(n):
+        beyond |= <uint64_t>x[i] + <uint64_t>reach
+    if beyond >> 51:
+        return False
+    for i in range(n):
+        y[i] = <floating>(from_bits64(<uint64_t>x[i] + 0x4338000000000000u) - 6755399441055744.0)
+    return True
+
+
 cdef inline void cast_to_half(const source* x, uint16_t* y, Py_ssize_t n) noexcept nogil:
     """y := at most TOGETHER numbers, by way of floats"""
     cdef float buffer[TOGETHER]
-    cdef Py_ssize_t i
-    for i in range(n):
+    cdef double near[TOGETHER]
+    cdef Py_ssize_t i, first = 0
+    if source is int64_t and cast_near(x, near, n):
+        for first in range(n):
+            buffer[first] = round_to_odd(near[first])
+        first = n
+    for i in range(first, n):
         if source is truth:
             buffer[i] = <float>(x[i].byte != 0)
         elif source is brain:
@@ -179,7 +201,15 @@ cdef inline void cast_from_half(const uint16_t* x, target* y, Py_ssize_t n) noex
 cdef void cast_run(const source* x, target* y, Py_ssize_t n) noexcept nogil:
     """y := x"""
     cdef Py_ssize_t i, first = 0
-    if source is float and target is half:
+    if source is int64_t and (target is float or target is double):
+        while first < n:
+            i = min(n, first + <Py_ssize_t>TOGETHER)
+            if cast_near(x + first, y + first, i - first):
+                first = i
+            while first < i:
+                y[first] = <target>x[first]
+                first += 1
+    elif source is float and target is half:
         first = to_half(x, <uint16_t*>y, n)
     elif source is half and target is float:
         first = from_half(<const uint16_t*>x, y, n)

@@ -2,6 +2,8 @@
 
 ctypedef struct Sum:
     char unused
+ctypedef struct Known:
+    char unused
 ctypedef struct Product:
     char unused
 ctypedef struct Squares:

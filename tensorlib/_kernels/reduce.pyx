@@ -1,8 +1,9 @@
 """Sums and products of memory seen as (outer, n, inner) to (outer, inner), over n.
 
 `tensorlib._core.reduce.schedule` calls these, on parts of an array, from any number of threads. A
-row of `table()` is (kind, input dtypes, output dtype, address). The kinds sum, prod and squares
-(the sum of (x - c)**2), like those of extremes.pyx, have the signature
+row of `table()` is (kind, input dtypes, output dtype, address). The kinds sum, known (the sum of
+what is not NaN), prod and squares (the sum of (x - c)**2), like those of extremes.pyx, have the
+signature
 
     void fold(void* tag, const T* x, const T* c, T* y, Py_ssize_t outer, Py_ssize_t n,
               Py_ssize_t inner, Py_ssize_t begin, Py_ssize_t end, Py_ssize_t slice_step,
@@ -17,13 +18,16 @@ operation; NULL is passed. `c` has the shape of y and may be NULL for the kinds 
 from libc.stdint cimport uint64_t
 
 from tensorlib._kernels.moments cimport sum_of_squares
-from tensorlib._kernels.sum_folds cimport LANE_BYTES, Product, Squares, Sum, fold
+from tensorlib._kernels.sum_folds cimport Known, LANE_BYTES, Product, Squares, Sum, fold
 from tensorlib._kernels.vecmath cimport floating
 
 cdef extern from "row_fold.h" nogil:
     void row_sums_float(const float* x, float* y, Py_ssize_t rows, Py_ssize_t n, Py_ssize_t step)
     void row_sums_double(const double* x, double* y, Py_ssize_t rows, Py_ssize_t n,
                          Py_ssize_t step)
+    void row_known_float(const float* x, float* y, Py_ssize_t rows, Py_ssize_t n, Py_ssize_t step)
+    void row_known_double(const double* x, double* y, Py_ssize_t rows, Py_ssize_t n,
+                          Py_ssize_t step)
     void row_products_float(const float* x, float* y, Py_ssize_t rows, Py_ssize_t n,
                             Py_ssize_t step)
     void row_products_double(const double* x, double* y, Py_ssize_t rows, Py_ssize_t n,
@@ -40,6 +44,19 @@ cdef void sums(Sum* op, const floating* x, const floating* c, floating* y, Py_ss
             row_sums_float(x, y, outer, n, slice_step)
         else:
             row_sums_double(x, y, outer, n, slice_step)
+    else:
+        fold(op, x, c, y, outer, n, inner, begin, end, slice_step, step)
+
+
+cdef void known(Known* op, const floating* x, const floating* c, floating* y, Py_ssize_t outer,
+                Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin, Py_ssize_t end,
+                Py_ssize_t slice_step, Py_ssize_t step) noexcept nogil:
+    """The fold of sums of what is not NaN, but rows by a loop of their own."""
+    if inner == 1 and n * <Py_ssize_t>sizeof(floating) >= REGISTER:
+        if floating is float:
+            row_known_float(x, y, outer, n, slice_step)
+        else:
+            row_known_double(x, y, outer, n, slice_step)
     else:
         fold(op, x, c, y, outer, n, inner, begin, end, slice_step, step)
 
@@ -91,6 +108,8 @@ def table():
         ("sum", ("int64",), "int64", <size_t>&whole_sums),
         ("sum", ("float32",), "float32", <size_t>&sums[float]),
         ("sum", ("float64",), "float64", <size_t>&sums[double]),
+        ("known", ("float32",), "float32", <size_t>&known[float]),
+        ("known", ("float64",), "float64", <size_t>&known[double]),
         ("prod", ("int64",), "int64", <size_t>&fold[Product, uint64_t]),
         ("prod", ("float32",), "float32", <size_t>&products[float]),
         ("prod", ("float64",), "float64", <size_t>&products[double]),

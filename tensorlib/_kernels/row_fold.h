@@ -25,18 +25,21 @@ static const long long row_mask_double[16] = {
     typedef T quad_##T __attribute__((vector_size(16), may_alias));                              \
     typedef I bits_##T __attribute__((vector_size(REGISTER), aligned(sizeof(T)), may_alias));
 
-/* NAME: of sums or of products, which `op` makes and which begin with `unit`. most: how many T the
-   widest register has */
-#define ROW_FOLD(T, NAME, op, unit, most)                                                        \
+#define EACH(T, v) (v)
+#define KNOWN(T, v) ((row_##T)((bits_##T)(v) & ((v) == (v))))        /* 0 for NaN */
+
+/* NAME: of sums or of products, which `op` makes and which begin with `unit`, of what TAKE gives
+   for elements. most: how many T the widest register has */
+#define ROW_FOLD(T, NAME, op, unit, most, TAKE)                                                  \
     /* the elements of `rounds` times four registers, folded to one */                           \
     static row_##T NAME##_leaf_##T(const T* x, Py_ssize_t rounds) {                              \
         const Py_ssize_t width = REGISTER / sizeof(T);                                           \
         row_##T a = (row_##T){0} + (T)unit, b = a, c = a, d = a;                                 \
         for (Py_ssize_t i = 0; i < rounds; i++, x += 4 * width) {                                \
-            a = a op *(const row_##T*)x;                                                         \
-            b = b op *(const row_##T*)(x + width);                                               \
-            c = c op *(const row_##T*)(x + 2 * width);                                           \
-            d = d op *(const row_##T*)(x + 3 * width);                                           \
+            a = a op TAKE(T, *(const row_##T*)x);                                                \
+            b = b op TAKE(T, *(const row_##T*)(x + width));                                      \
+            c = c op TAKE(T, *(const row_##T*)(x + 2 * width));                                  \
+            d = d op TAKE(T, *(const row_##T*)(x + 3 * width));                                  \
         }                                                                                        \
         return (a op c) op (b op d);                                                             \
     }                                                                                            \
@@ -58,12 +61,13 @@ static const long long row_mask_double[16] = {
             for (Py_ssize_t i = 0; i < here; i++, x += step) {                                   \
                 row_##T total = NAME##_tree_##T(x, rounds);                                      \
                 Py_ssize_t j = rounds * 4 * width;                                               \
-                for (; j + width <= n; j += width) total = total op *(const row_##T*)(x + j);    \
+                for (; j + width <= n; j += width)                                               \
+                    total = total op TAKE(T, *(const row_##T*)(x + j));                          \
                 if (j < n) {                                                                     \
                     bits_##T mask = *(const bits_##T*)(row_mask_##T + most - width + (n - j));   \
                     bits_##T rest = *(const bits_##T*)(x + n - width) & mask;                    \
                     rest |= (bits_##T)((row_##T){0} + (T)unit) & ~mask;                          \
-                    total = total op (row_##T)rest;                                              \
+                    total = total op TAKE(T, (row_##T)rest);                                     \
                 }                                                                                \
                 ends[i] = ((const quad_##T*)&total)[0];                                          \
                 for (int k = 1; k < REGISTER / 16; k++)                                          \
@@ -76,7 +80,9 @@ static const long long row_mask_double[16] = {
 
 ROW_TYPES(float, int)
 ROW_TYPES(double, long long)
-ROW_FOLD(float, sums, +, 0, 16)
-ROW_FOLD(double, sums, +, 0, 8)
-ROW_FOLD(float, products, *, 1, 16)
-ROW_FOLD(double, products, *, 1, 8)
+ROW_FOLD(float, sums, +, 0, 16, EACH)
+ROW_FOLD(double, sums, +, 0, 8, EACH)
+ROW_FOLD(float, known, +, 0, 16, KNOWN)
+ROW_FOLD(double, known, +, 0, 8, KNOWN)
+ROW_FOLD(float, products, *, 1, 16, EACH)
+ROW_FOLD(double, products, *, 1, 8, EACH)

@@ -10,7 +10,7 @@
 #define SMALL_MATRICES
 #define MOST 16
 #define SWEEPS 40                       /* of rotations; 5 to 8 are usual */
-#define LARGE 0.6                       /* as in linalg/lapack.py */
+#define LARGE 0.6                       /* as in _core/products/lapack.pyx */
 #define BYTES __BIGGEST_ALIGNMENT__     /* of a register */
 #endif
 

@@ -12,3 +12,15 @@ ctypedef struct Window:
     bint adaptive                 # of means: windows cover the plane, and differ in size
     Py_ssize_t divisor            # of means; 0 for the number of elements
     Py_ssize_t apart              # elements from one plane to the next, for columns
+
+
+cdef inline Py_ssize_t area(const Py_ssize_t* sizes) noexcept nogil:
+    return sizes[0] * sizes[1] * sizes[2]
+
+
+cdef inline void inside(Py_ssize_t size, Py_ssize_t out, Py_ssize_t stride, Py_ssize_t first,
+                        Py_ssize_t* begin, Py_ssize_t* end) noexcept nogil:
+    """The windows whose element, `first` of window 0, lies in [0, size)"""
+    begin[0] = 0 if first >= 0 else min(out, (stride - 1 - first) // stride)
+    end[0] = 0 if first >= size else min(out, (size - 1 - first) // stride + 1)
+    end[0] = max(begin[0], end[0])

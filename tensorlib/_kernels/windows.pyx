@@ -1,4 +1,4 @@
-"""Sliding windows over planes: im2col, max pooling and average pooling.
+"""Sliding windows over planes: im2col, and back.
 
 A plane is (depth, height, width), contiguous, and `Window` has its sizes and those of the windows.
 Every element that is read or written lies in the plane: windows are cut where they leave it.
@@ -6,29 +6,14 @@ Every element that is read or written lies in the plane: windows are cut where t
     void run(const T* x, T* y, const Window* w, Py_ssize_t planes)
 """
 
-from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
-from tensorlib._kernels.vecmath cimport floating, infinity
-from tensorlib._kernels.windows cimport Window
+from tensorlib._kernels.vecmath cimport floating
+from tensorlib._kernels.windows cimport Window, area, inside
 
 cdef enum:
-    RUN = 256        # windows beside each other that are looked at together
-    NARROW = 8       # fewer are looked at one by one
     SPLIT = 8192     # elements of a plane that is split
     COPIED = 16      # elements that are copied at once
-
-
-cdef inline Py_ssize_t area(const Py_ssize_t* sizes) noexcept nogil:
-    return sizes[0] * sizes[1] * sizes[2]
-
-
-cdef inline void inside(Py_ssize_t size, Py_ssize_t out, Py_ssize_t stride, Py_ssize_t first,
-                        Py_ssize_t* begin, Py_ssize_t* end) noexcept nogil:
-    """The windows whose element, `first` of window 0, lies in [0, size)"""
-    begin[0] = 0 if first >= 0 else min(out, (stride - 1 - first) // stride)
-    end[0] = 0 if first >= size else min(out, (size - 1 - first) // stride + 1)
-    end[0] = max(begin[0], end[0])
 
 
 # ---- columns -------------------------------------------------------------------------------------
@@ -220,176 +205,11 @@ cdef inline void add_run(const floating* x, floating* y, Py_ssize_t begin, Py_ss
             y[k * stride + first] += x[k]
 
 
-# ---- maxima --------------------------------------------------------------------------------------
-
-cdef void max_pool(const floating* x, floating* y, int64_t* at, const Window* w,
-                   Py_ssize_t planes) noexcept nogil:
-    """y, at := the greatest element of each window and its place in the plane, the first of equals;
-    NaN is the greatest, the last of several. Each window has an element in the plane."""
-    cdef Py_ssize_t p, i, j, k
-    for p in range(planes):
-        for i in range(w.out[0]):
-            for j in range(w.out[1]):
-                if w.out[2] < NARROW:
-                    max_of_each(x, y, at, w, i, j)
-                k = 0 if w.out[2] >= NARROW else w.out[2]
-                while k < w.out[2]:
-                    max_run(x, y + k, at + k, w, i, j, k, min(k + RUN, w.out[2]))
-                    k += RUN
-                y += w.out[2]
-                at += w.out[2]
-        x += area(w.size)
-
-
-cdef inline void max_of_each(const floating* x, floating* y, int64_t* at, const Window* w,
-                             Py_ssize_t i, Py_ssize_t j) noexcept nogil:
-    """A row of few windows, one after the other: it is not worth the bounds of runs"""
-    cdef floating best, value
-    cdef Py_ssize_t a, b, c, k, z, row, column, base, place, better
-    for k in range(w.out[2]):
-        best, place = 0, -1
-        for a in range(w.kernel[0]):
-            z = i * w.stride[0] + a * w.dilation[0] - w.pad[0]
-            if not 0 <= z < w.size[0]:
-                continue
-            for b in range(w.kernel[1]):
-                row = j * w.stride[1] + b * w.dilation[1] - w.pad[1]
-                if not 0 <= row < w.size[1]:
-                    continue
-                base = (z * w.size[1] + row) * w.size[2]
-                for c in range(w.kernel[2]):
-                    column = k * w.stride[2] + c * w.dilation[2] - w.pad[2]
-                    if 0 <= column < w.size[2]:
-                        value = x[base + column]
-                        # GCC makes a branch of a choice, which is never foreseen
-                        better = -<int64_t>((place < 0) | (value > best) | (value != value))
-                        place = ((base + column) & better) | (place & ~better)
-                        best = x[place]
-        y[k], at[k] = best, place
-
-
-cdef inline void max_run(const floating* x, floating* y, int64_t* at, const Window* w, Py_ssize_t i,
-                         Py_ssize_t j, Py_ssize_t first, Py_ssize_t last) noexcept nogil:
-    """The windows [first, last) of a row of them"""
-    cdef floating best[RUN]
-    cdef int64_t places[RUN]
-    cdef floating value = 0
-    cdef bint better
-    cdef Py_ssize_t a, b, c, k, z, row, begin, end, base, stride = w.stride[2], n = last - first
-    cdef const floating* source
-    for k in range(n):
-        best[k] = -infinity(value)
-        places[k] = -1
-    for a in range(w.kernel[0]):
-        z = i * w.stride[0] + a * w.dilation[0] - w.pad[0]
-        if not 0 <= z < w.size[0]:
-            continue
-        for b in range(w.kernel[1]):
-            row = j * w.stride[1] + b * w.dilation[1] - w.pad[1]
-            if not 0 <= row < w.size[1]:
-                continue
-            for c in range(w.kernel[2]):
-                inside(w.size[2], w.out[2], stride, c * w.dilation[2] - w.pad[2], &begin, &end)
-                begin, end = max(begin, first) - first, min(end, last) - first
-                base = ((z * w.size[1] + row) * w.size[2] + first * stride + c * w.dilation[2]
-                        - w.pad[2])
-                source = x + base
-                for k in range(begin, end):
-                    value = source[k * stride]
-                    better = (value > best[k]) | (value != value) | (places[k] < 0)
-                    best[k] = value if better else best[k]
-                    places[k] = base + k * stride if better else places[k]
-    for k in range(n):
-        y[k] = best[k]
-        at[k] = places[k]
-
-
-cdef int put_places(const floating* g, const int64_t* at, floating* y, Py_ssize_t planes,
-                    Py_ssize_t n, Py_ssize_t size) noexcept nogil:
-    """y (planes, size) += g (planes, n) at places; false for one that is not in the plane"""
-    cdef Py_ssize_t p, i, place
-    for p in range(planes):
-        for i in range(n):
-            place = (<const volatile int64_t*>at)[i]
-            if not 0 <= place < size:
-                return False
-            y[place] += g[i]
-        g += n
-        at += n
-        y += size
-    return True
-
-
-# ---- means ---------------------------------------------------------------------------------------
-
-cdef inline Py_ssize_t cut(const Window* w, int d, Py_ssize_t window, Py_ssize_t* begin,
-                           Py_ssize_t* end) noexcept nogil:
-    """Where a window lies in the plane along a dim, and how many elements count"""
-    cdef Py_ssize_t first = window * w.stride[d] - w.pad[d]
-    cdef Py_ssize_t last = min(first + w.kernel[d], w.end[d])
-    if w.adaptive:
-        first = window * w.size[d] // w.out[d]
-        last = ((window + 1) * w.size[d] + w.out[d] - 1) // w.out[d]
-    begin[0], end[0] = max(first, <Py_ssize_t>0), min(last, w.size[d])
-    end[0] = max(begin[0], end[0])
-    return last - first if w.counts_padding else end[0] - begin[0]
-
-
-cdef void avg_pool(const floating* x, floating* y, const Window* w,
-                   Py_ssize_t planes) noexcept nogil:
-    """y := the mean of each window"""
-    means(x, y, w, planes, False)
-
-
-cdef void avg_pool_backward(const floating* x, floating* y, const Window* w,
-                            Py_ssize_t planes) noexcept nogil:
-    """y (planes) += each element of x, divided, over its window"""
-    means(y, <floating*>x, w, planes, True)
-
-
-cdef inline void means(const floating* x, floating* y, const Window* w, Py_ssize_t planes,
-                       bint back) noexcept nogil:
-    cdef Py_ssize_t p, i, j, k, z, row, col, count, deep, high, wide
-    cdef Py_ssize_t begin[3]
-    cdef Py_ssize_t end[3]
-    cdef const floating* source
-    cdef floating total, divisor
-    for p in range(planes):
-        for i in range(w.out[0]):
-            deep = cut(w, 0, i, &begin[0], &end[0])
-            for j in range(w.out[1]):
-                high = cut(w, 1, j, &begin[1], &end[1])
-                for k in range(w.out[2]):
-                    wide = cut(w, 2, k, &begin[2], &end[2])
-                    count = w.divisor if w.divisor else deep * high * wide
-                    divisor = <floating>count
-                    total = 0
-                    if back:
-                        total = y[k] / divisor
-                    for z in range(begin[0], end[0]):
-                        for row in range(begin[1], end[1]):
-                            source = x + (z * w.size[1] + row) * w.size[2]
-                            for col in range(begin[2], end[2]):
-                                if back:
-                                    (<floating*>source)[col] += total
-                                else:
-                                    total += source[col]
-                    if not back:
-                        y[k] = total / divisor
-                y += w.out[2]
-        x += area(w.size)
-
-
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
     loops = [
         ("im2col", <size_t>&im2col[float], <size_t>&im2col[double]),
         ("col2im", <size_t>&col2im[float], <size_t>&col2im[double]),
-        ("max_pool", <size_t>&max_pool[float], <size_t>&max_pool[double]),
-        ("put_places", <size_t>&put_places[float], <size_t>&put_places[double]),
-        ("avg_pool", <size_t>&avg_pool[float], <size_t>&avg_pool[double]),
-        ("avg_pool_backward", <size_t>&avg_pool_backward[float],
-         <size_t>&avg_pool_backward[double]),
     ]
     return [row for name, single, double_ in loops for row in (
         (name, ("float32",), "float32", single), (name, ("float64",), "float64", double_))]

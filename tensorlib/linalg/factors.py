@@ -4,7 +4,7 @@ from collections import namedtuple
 
 import numpy as np
 
-from tensorlib._core.arrays.arrays import from_numpy
+from tensorlib._core.create.ranges import eye
 from tensorlib._core.products import small_matrices
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg import lapack
@@ -129,7 +129,7 @@ def unit_lower(x):
     """The lower triangle of the first columns, with ones on the diagonal."""
     k = min(x.shape[-2:])
     x = x.narrow(-1, 0, k)
-    return x.tril(-1) + from_numpy(np.eye(x.shape[-2], k)).to(x.dtype)
+    return x.tril(-1) + eye(x.shape[-2], k, dtype=x.dtype)
 
 
 def permutation_of(pivots, like):
@@ -145,13 +145,9 @@ def permutation_of(pivots, like):
 def pivot_matrices(pivots: Tensor, n):
     """The permutation matrices, of int32, that exchanges of rows make: see `linalg_lu`."""
     places = pivots.numpy(force=True)
-    if places.dtype.kind != "i" or places.ndim < 1 or places.size and not (
-            (places >= 1) & (places <= n)).all():
+    if places.dtype.kind != "i" or places.ndim < 1:
         raise RuntimeError(f"lu: pivots must be integers from 1 to {n}")
-    if places.shape[-1] > n:
-        raise RuntimeError(f"lu: expected at most {n} pivots, got {places.shape[-1]}")
-    order = lapack.permutations(places, n)
-    return tensors(np.ascontiguousarray(np.eye(n, dtype=np.int32)[order].swapaxes(-1, -2)))[0]
+    return tensors(lapack.permutation_matrices(places, n))[0]
 
 
 @composite(outputs=("LU", "pivots"), public=False, method=False, out=True, dtypes=DTYPES,
@@ -323,9 +319,8 @@ def cholesky_solve(input, input2: Tensor, upper=False):
 def cholesky_inverse(input, upper=False):
     """The inverse of the A whose Cholesky factor is `input` (with `upper`, its transpose)."""
     require_square("cholesky_inverse", input, "L")
-    eye = from_numpy(np.eye(input.shape[-1])).to(input.dtype)
     lower = input.mH if upper else input
-    inner = linalg_solve_triangular(lower, eye, upper=False)
+    inner = linalg_solve_triangular(lower, eye(input.shape[-1], dtype=input.dtype), upper=False)
     return inner.mH @ inner
 
 

@@ -20,6 +20,7 @@ from tensorlib._core.products import small_matrices as small
 from tensorlib._core.products.blas import one_blas_thread
 from tensorlib.linalg.checks import LinAlgError
 
+LARGE = products.LARGE
 LAPACK = products.has()          # whether what NumPy's loops lack is in its library
 
 
@@ -42,9 +43,9 @@ def of_finite(loop, a):
 
     At these LAPACK's `geev` writes outside of its memory, and `gesdd` may iterate for ever.
     """
-    finite = np.isfinite(a).all((-2, -1))
-    if finite.all():
+    if products.all_finite(a):
         return call(loop, a)
+    finite = np.isfinite(a).all((-2, -1))
     results = call(loop, np.where(finite[..., None, None], a, 0))
     for result in results if isinstance(results, tuple) else [results]:
         result[~finite] = np.nan
@@ -59,7 +60,7 @@ def marked(result):
 def infos(a, result, number):
     """The int32 number of each matrix: 0, or what `number` finds for one that is marked."""
     info = np.zeros(a.shape[:-2], np.int32)
-    if result.size and np.isnan(result.sum()):
+    if not products.all_finite(result):
         for place in map(tuple, np.argwhere(marked(result))):
             info[place] = number(a[place])
             result[place] = np.nan
@@ -166,14 +167,17 @@ def lu_of(a):
 
 def permutations(pivots, n):
     """Which row of P @ x each row of x becomes the place of, after the exchanges of `pivots`."""
-    order = np.broadcast_to(np.arange(n), pivots.shape[:-1] + (n,)).copy()
-    rows = pivots.astype(np.int64) - 1
-    for j in range(pivots.shape[-1]):
-        other = rows[..., j:j + 1]
-        here, there = order[..., j:j + 1].copy(), np.take_along_axis(order, other, -1)
-        order[..., j:j + 1] = there
-        np.put_along_axis(order, other, here, -1)
-    return order
+    return products.permutations(rows_of(pivots), n).reshape(*pivots.shape[:-1], n)
+
+
+def permutation_matrices(pivots, n):
+    """The P that exchanges of rows make, as int32 matrices."""
+    return products.permutation_matrices(rows_of(pivots), n).reshape(*pivots.shape[:-1], n, n)
+
+
+def rows_of(pivots):
+    """Pivots as a batch with one dim in front."""
+    return pivots.reshape(math.prod(pivots.shape[:-1]), pivots.shape[-1])
 
 
 def solve_triangular(a, b, upper, unitriangular):
@@ -225,7 +229,7 @@ def regularized(x):
 
 def require_convergence(name, values):
     """Raises LinAlgError where LAPACK marked values as not found."""
-    if values.size and np.isnan(values.sum()):
+    if not products.all_finite(values) and np.isnan(values.sum()):
         place = int(np.flatnonzero(np.isnan(values).any(-1).reshape(-1))[0])
         batch = f"(Batch element {place}): " if values.ndim > 1 else ""
         raise LinAlgError(f"{name}: {batch}the algorithm failed to converge because the input "
@@ -233,23 +237,10 @@ def require_convergence(name, values):
                           "infinite elements")
 
 
-# The first element of a vector that is at least this part of its largest one is made positive: of a
-# complex vector real and positive.
-# No common ratio of elements, such as 1, 1/2 or the root of 1/2, is near it.
-LARGE = 0.6
-
-
 def signs(vectors):
     """1 or -1 for each column, or a complex number of size 1, such that it has the sign that
     vectors of ours have."""
-    magnitudes = np.abs(vectors)
-    large = magnitudes >= LARGE * magnitudes.max(-2, keepdims=True, initial=0)
-    first = np.take_along_axis(vectors, large.argmax(-2)[..., None, :], -2)
-    if vectors.dtype.kind == "c":
-        sizes = np.abs(first)
-        return np.where(sizes > 0, first.conj() / np.where(sizes > 0, sizes, 1), 1).astype(
-            vectors.dtype)
-    return np.where(first < 0, -1, 1).astype(vectors.dtype)
+    return products.signs(as_batch(vectors)).reshape(*vectors.shape[:-2], 1, vectors.shape[-1])
 
 
 def eigh(name, x, upper):
@@ -349,6 +340,25 @@ def geqrf(a):
         tau.append(factors)
     tau = np.array(tau, a.dtype).reshape((len(columns), min(a.shape[-2:])))
     return found, tau
+
+
+def householder_product(a, tau):
+    """The first columns of products of reflections, given by their vectors and factors."""
+    if not LAPACK:
+        return reflected(a, tau)
+    q = copied_columns(a)
+    products.orgqr(q, np.array(tau, order="C").reshape(len(q), tau.shape[-1]))
+    return q.reshape(a.shape[:-2] + q.shape[1:]).swapaxes(-1, -2)
+
+
+def reflected(a, tau):
+    """The same, one reflection after the other. For libraries without LAPACK's."""
+    m, n = a.shape[-2:]
+    out = np.broadcast_to(np.eye(m, n), a.shape).astype(a.dtype)
+    for i in reversed(range(tau.shape[-1])):
+        v = np.tril(a, -1)[..., i:i + 1] + np.eye(m)[:, i:i + 1]
+        out = out - tau[..., i, None, None] * v * (v.conj() * out).sum(-2, keepdims=True)
+    return out.astype(a.dtype)
 
 
 # ---- LDL -----------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from tensorlib.linalg.checks import (
 )
 from tensorlib.linalg.inverses import linalg_inv, linalg_solve
 from tensorlib.ops.declare import Tensors, composite
-from tensorlib.ops.shape.joining import cat, stack
+from tensorlib.ops.shape.joining import cat
 from tensorlib.ops.pointwise.comparison import with_no_slope
 from tensorlib.ops.products.matmul import matmul
 from tensorlib.ops.foreign import members
@@ -257,9 +257,7 @@ def cross_of(name, x, y, dim):
     if x.ndim == 0 or x.shape[dim] != 3 or y.shape[dim] != 3:
         raise RuntimeError(f"{name}: inputs dimension {dim} must have length 3, got shapes "
                            f"{tuple(x.shape)} and {tuple(y.shape)}")
-    (a, b, c), (d, e, f) = x.unbind(dim), y.unbind(dim)
-    return stack([b * f - c * e, c * d - a * f, a * e - b * d],
-                 dim if dim < max(x.ndim, y.ndim) else -1)
+    return (x * y.roll(-1, dim) - x.roll(-1, dim) * y).roll(-1, dim)
 
 
 def crossed(x, y, dim=-1):

@@ -33,6 +33,15 @@ onnx_rule(operations.prod)(reduction("ReduceProd"))
 onnx_rule(operations.logsumexp)(reduction("ReduceLogSumExp"))
 
 
+@onnx_rule(operations.nansum)
+def nansum(g: Writer, call: OpCall) -> Any:
+    dtype = dtype_of(call)
+    x = g.value(first_of(call), dtype)
+    if first_of(call).dtype.is_floating_point:
+        x = g.node("Where", g.node("IsNaN", x), g.constant(0.0, dtype), x)
+    return reduced(g, call, "ReduceSum", x)
+
+
 def truth(type: str) -> Handler:
     """The rule of a reduction of bools, which ONNX reduces as numbers."""
     def rule(g: Writer, call: OpCall) -> Any:

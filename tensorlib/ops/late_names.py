@@ -44,7 +44,7 @@ FAMILIES = {
                   "margin_ranking_loss max_pool1d max_pool2d max_pool3d pairwise_distance "
                   "pixel_shuffle pixel_unshuffle poisson_nll_loss rms_norm rrelu "
                   "triplet_margin_loss",
-        operations="adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d "
+        operations="adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool "
                    "adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d adaptive_pool "
                    "affine_grid affine_norm attention attention_backward avg_pool avg_pool2d "
                    "avg_pool3d batch_norm binary_cross binary_cross_entropy channel_affine "

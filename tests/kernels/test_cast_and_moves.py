@@ -102,6 +102,18 @@ def test_float_to_unsigned_is_that_of_c(table, source):
     assert table["cast", source, "uint64"](below).tolist() == [int(below[0])]
 
 
+@each("power", [0, 24, 49, 50, 51, 53, 63])
+@each("target", ("float16", "float32", "float64"))
+def test_int64_to_floating_rounds_once(table, target, power):
+    """Blocks of numbers near 0, blocks with one beyond, and a block that is not whole."""
+    x = np.arange(-350, 350)
+    x[300:] += np.where(np.arange(400) % 7 == 0, 2**power - 1, 0)
+    for given in (x, -x, np.array([2**power - 1, -2**power] * 300)):
+        with np.errstate(over="ignore"):
+            expected = given.astype(target)
+        np.testing.assert_array_equal(table["cast", "int64", target](given), expected)
+
+
 @each("source", REALS)
 def test_to_bool(table, source):
     x = numbers(source)

@@ -40,6 +40,18 @@ def test_those_of_float64_are_taken_again_too(times, plus):
 
 
 @each("dtype", [tl.float32, tl.float64, tl.float16, tl.bfloat16])
+@each("shape, dim", [*SHAPES, ((3, 90_000), 1), ((5, 2, 70), (0, 2)), ((600, 500), (0, 1))],
+      ids=str)
+def test_a_sum_of_what_is_known_is_that_with_zeros_to_the_bit(shape, dim, dtype):
+    x = tl.tensor(numbers(shape, np.float64)).to(dtype)
+    known = x > -0.5
+    found, wanted = (x.where(known, to).nansum(dim) for to in (float("nan"), 0.0))
+    assert found.tolist() == wanted.tolist() == x.where(known, 0.0).sum(dim).tolist()
+    infinite = x.masked_fill(x > 2, float("inf")).masked_fill(x < -2, -float("inf"))
+    assert infinite.nansum(dim).isnan().tolist() == infinite.sum(dim).isnan().tolist()
+
+
+@each("dtype", [tl.float32, tl.float64, tl.float16, tl.bfloat16])
 @each("value", [0.1, 1e8, -3.3, 0.0, 1e-30])
 @each("n", [2, 7, 1000, 100_001])
 def test_equal_elements_have_no_variance(n, value, dtype):

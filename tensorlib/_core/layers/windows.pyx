@@ -30,7 +30,8 @@ cdef void* table[LOOPS][2]           # float32 and float64
 cdef int fill() except -1:
     cdef size_t address
     names = ("im2col", "col2im", "max_pool", "put_places", "avg_pool", "avg_pool_backward")
-    for name, _, dtype, address in _kernels.load("windows").table():
+    for name, _, dtype, address in (_kernels.load("windows").table()
+                                    + _kernels.load("pooling").table()):
         table[<int>names.index(name)][dtype == "float64"] = <void*>address
     return 0
 
@@ -150,9 +151,8 @@ def max_pool(Tensor input, tuple kernel, tuple stride, tuple padding, tuple dila
     kernel, stride, padding = settled(kernel), settled(stride), settled(padding)
     dilation, planes = settled(dilation), settled(planes)
     cdef Window w
-    cdef Work work
-    cdef int dtype = floating_dtype("max_pool", input), n = len(kernel), d
-    cdef Tensor x = packed(cast(input, dtype)), y, at
+    cdef int n = len(kernel), d
+    cdef Tensor x = packed(cast(input, floating_dtype("max_pool", input)))
     fill_window(&w, "max_pool", x, spatial_of("max_pool", x, n), kernel, stride, padding, dilation,
                 planes)
     for d in range(3):         # the first and the last window have elements in the plane
@@ -160,16 +160,45 @@ def max_pool(Tensor input, tuple kernel, tuple stride, tuple padding, tuple dila
                          or (w.out[d] - 1) * w.stride[d] - w.pad[d] >= w.size[d]
                          or not reaches(&w, d)):
             raise RuntimeError("max_pool: a window has no element in the plane")
-    y = with_planes("max_pool", x, n, planes, dtype)
-    at = new_like(y, INT64)
-    work.loop, work.w = find_window_loop(MAX_POOL, dtype), &w
+    return maxima(x, &w, n, planes, input.type)
+
+
+def adaptive_max_pool(Tensor input, tuple planes):
+    """The maxima of so many windows that cover the last dims, and their places in the plane."""
+    planes = settled(planes)
+    cdef Window w
+    cdef int n = len(planes)
+    cdef Tensor x = packed(cast(input, floating_dtype("adaptive_max_pool", input)))
+    cdef tuple spatial = spatial_of("adaptive_max_pool", x, n)
+    fill_parts(&w, "adaptive_max_pool", x, spatial, planes)
+    if area(w.size) == 0 and area(w.out):
+        raise RuntimeError("adaptive_max_pool: a window has no element in the plane")
+    return maxima(x, &w, n, planes, input.type)
+
+
+cdef int fill_parts(Window* w, str name, Tensor x, tuple spatial, tuple planes) except -1:
+    """Takes sizes of a plane, and how many windows cover it along each dim."""
+    cdef int d
+    cdef tuple ones = (1,) * len(planes)
+    fill_window(w, name, x, spatial, ones, ones, (0,) * len(planes), ones, planes)
+    for d in range(3):
+        w.kernel[d] = 2 + w.size[d] // max(<Py_ssize_t>1, w.out[d])      # at most
+    w.adaptive = True
+    return 0
+
+
+cdef tuple maxima(Tensor x, const Window* w, int n, tuple planes, int dtype):
+    """The maxima of windows as `dtype`, and their places as int64."""
+    cdef Work work
+    cdef Tensor y = with_planes("max_pool", x, n, planes, x.type), at = new_like(y, INT64)
+    work.loop, work.w = find_window_loop(MAX_POOL, x.type), w
     work.x, work.y, work.at = x.data_pointer, y.data_pointer, <int64_t*>at.data_pointer
     work.n = area(w.out)
-    work.x_plane = area(w.size) * (4 if dtype == FLOAT32 else 8)
-    work.y_plane = work.n * (4 if dtype == FLOAT32 else 8)
+    work.x_plane = area(w.size) * (4 if x.type == FLOAT32 else 8)
+    work.y_plane = work.n * (4 if x.type == FLOAT32 else 8)
     if y.numel_:
         run(&work, run_max, planes_of(x, n), times(work.n, area(w.kernel)))
-    return cast(y, input.type), at
+    return cast(y, dtype), at
 
 
 cdef bint reaches(const Window* w, int d) noexcept:
@@ -237,16 +266,12 @@ def adaptive_pool(Tensor input, tuple spatial, tuple planes, bint back):
     """The means of so many windows that cover planes; with `back` from these back to planes."""
     spatial, planes = settled(spatial), settled(planes)
     cdef Window w
-    cdef int dtype = floating_dtype("adaptive_pool", input), n = len(planes), d
-    cdef Tensor x = packed(cast(input, dtype))
-    cdef tuple ones = (1,) * n
-    fill_window(&w, "adaptive_pool", x, spatial, ones, ones, (0,) * n, ones, planes)
+    cdef int n = len(planes)
+    cdef Tensor x = packed(cast(input, floating_dtype("adaptive_pool", input)))
+    fill_parts(&w, "adaptive_pool", x, spatial, planes)
     if spatial_of("adaptive_pool", x, n) != (planes if back else spatial):
         raise RuntimeError(f"adaptive_pool: got {tuple(x.shape)}, expected planes of "
                            f"{planes if back else spatial}")
-    for d in range(3):
-        w.kernel[d] = 2 + w.size[d] // max(<Py_ssize_t>1, w.out[d])      # at most
-    w.adaptive = True
     return means(x, &w, n, spatial if back else planes, input.type, back)
 
 

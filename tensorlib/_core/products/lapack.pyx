@@ -5,7 +5,8 @@ integers of 64 bits. Only these are used; `has` says whether they are there. Arr
 matrices stored by columns, contiguous, in NumPy's memory: the core dims of a C array exchanged.
 """
 
-from libc.stdint cimport int64_t
+from libc.math cimport sqrt
+from libc.stdint cimport int32_t, int64_t
 
 cimport numpy as cnp
 
@@ -237,6 +238,123 @@ def sytrs(cnp.ndarray a not None, cnp.ndarray pivots not None, cnp.ndarray b not
             for i in range(batch):
                 run(b"L", &n, &k, matrix(a, i), &n, <int64_t*>matrix(pivots, i), matrix(b, i), &n,
                     &info)
+
+
+# ---- what is made of the results -----------------------------------------------------------------
+
+cdef enum:
+    REAL = 1
+    COMPLEX = 2
+
+# The first element of a vector that is at least this part of its largest one is made positive: of a
+# complex vector real and positive.
+# No common ratio of elements, such as 1, 1/2 or the root of 1/2, is near it.
+LARGE = 0.6
+cdef double large_part = LARGE
+
+ctypedef fused floating:
+    float
+    double
+
+
+cdef inline floating size_of(const floating* x, int parts) noexcept nogil:
+    """The square of an element's size; of a real one its size, which may be as small as it can."""
+    return (x[0] if x[0] >= 0 else -x[0]) if parts == REAL else x[0] * x[0] + x[1] * x[1]
+
+
+cdef void find_signs(const floating* x, floating* y, Py_ssize_t m, Py_ssize_t n, Py_ssize_t row,
+                     Py_ssize_t column, int parts) noexcept nogil:
+    """y (n) := the sign that each column of x (m, n) is to be multiplied with"""
+    cdef Py_ssize_t i, j
+    cdef floating most, size
+    cdef const floating* at
+    cdef floating large = <floating>(large_part if parts == REAL else large_part ** 2)
+    for j in range(n):
+        at, most = x + j * column, 0
+        for i in range(m):
+            size = size_of(at + i * row, parts)
+            most = size if size > most else most
+        i = 0
+        while i < m and not size_of(at + i * row, parts) >= large * most:
+            i += 1
+        at += (i if i < m else 0) * row
+        if parts == REAL:
+            y[j] = -1 if m and at[0] < 0 else 1
+            continue
+        size = sqrt(size_of(at, parts)) if m else 0
+        y[2 * j] = at[0] / size if size > 0 else 1
+        y[2 * j + 1] = -at[1] / size if size > 0 else 0
+
+
+def signs(cnp.ndarray vectors not None):
+    """1 or -1 for each column of a batch (B, M, N) as (B, 1, N), or a complex number of size 1,
+    such that it has the sign that vectors of ours have."""
+    cdef int kind = kind_of(vectors), parts = REAL if kind < 2 else COMPLEX
+    if vectors.ndim != 3 or kind < 0 or not vectors.flags.aligned:
+        raise ValueError("lapack: expected a batch of matrices of a floating or complex dtype")
+    cdef Py_ssize_t b, m = vectors.shape[1], n = vectors.shape[2], size = vectors.itemsize // parts
+    cdef Py_ssize_t row = vectors.strides[1] // size, column = vectors.strides[2] // size
+    cdef cnp.ndarray out = numpy.empty((vectors.shape[0], 1, n), vectors.dtype)
+    for b in range(vectors.shape[0]):
+        if kind % 2 == 0:
+            find_signs(<const float*>matrix(vectors, b), <float*>matrix(out, b), m, n, row, column,
+                       parts)
+        else:
+            find_signs(<const double*>matrix(vectors, b), <double*>matrix(out, b), m, n, row,
+                       column, parts)
+    return out
+
+
+def all_finite(cnp.ndarray a not None):
+    """Whether all elements of a contiguous array of real or complex numbers are finite."""
+    cdef int kind = kind_of(a)
+    cdef Py_ssize_t i, n = a.size * (1 if kind < 2 else 2)
+    cdef const float* x
+    cdef const double* y
+    cdef double wrong = 0
+    if kind < 0 or not a.flags.aligned or not (a.flags.c_contiguous or a.flags.f_contiguous):
+        return bool(numpy.isfinite(a).all())
+    if kind % 2 == 0:
+        x = <const float*>cnp.PyArray_DATA(a)
+        for i in range(n):
+            wrong += x[i] - x[i]         # 0, or NaN
+    else:
+        y = <const double*>cnp.PyArray_DATA(a)
+        for i in range(n):
+            wrong += y[i] - y[i]
+    return wrong == 0
+
+
+def permutations(cnp.ndarray pivots not None, Py_ssize_t n):
+    """Which row of P @ x each row of x becomes the place of, (B, n), after exchanges (B, K) of rows
+    that are counted from 1. Raises: RuntimeError for other rows and for more than n."""
+    cdef cnp.ndarray places = numpy.ascontiguousarray(pivots, numpy.int64)
+    cdef Py_ssize_t b, j, k = places.shape[1]
+    if k > n:
+        raise RuntimeError(f"lu: expected at most {n} pivots, got {k}")
+    cdef cnp.ndarray order = numpy.empty((places.shape[0], n), numpy.int64)
+    cdef int64_t* row
+    cdef const int64_t* other
+    for b in range(places.shape[0]):
+        row, other = <int64_t*>matrix(order, b), <const int64_t*>matrix(places, b)
+        for j in range(n):
+            row[j] = j
+        for j in range(k):
+            if not 1 <= other[j] <= n:
+                raise RuntimeError(f"lu: pivots must be integers from 1 to {n}")
+            row[j], row[other[j] - 1] = row[other[j] - 1], row[j]
+    return order
+
+
+def permutation_matrices(cnp.ndarray pivots not None, Py_ssize_t n):
+    """The same as int32 matrices P, (B, n, n)."""
+    cdef cnp.ndarray order = permutations(pivots, n)
+    cdef cnp.ndarray out = numpy.zeros((order.shape[0], n, n), numpy.int32)
+    cdef Py_ssize_t b, j
+    for b in range(order.shape[0]):
+        for j in range(n):
+            (<int32_t*>matrix(out, b))[(<int64_t*>matrix(order, b))[j] * n + j] = 1
+    return out
 
 
 find_functions()

@@ -10,7 +10,8 @@ from tensorlib._core.base.shape cimport MAX_NDIM, parse_dims, sizes_of
 from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.base.work cimport run_alone
 from tensorlib._core.reduce.schedule cimport (
-    GAPPED_BYTES, NO_LOOP, NO_MEMORY, RELEASE_GIL, SUM, reduce_run, reduced_in,
+    GAPPED_BYTES, NO_LOOP, NO_MEMORY, RELEASE_GIL, SUM, added_up, reduce_run,
+    reduced_in,
 )
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, new_view
 from tensorlib._core.tiles.copies cimport cast, copy_into, packed_copy
@@ -36,7 +37,7 @@ cdef Tensor fold(int kind, Tensor x, int n_reduced, const int* reduced, bint kee
     cdef int n_last = last_reduced(x, n_reduced, reduced, last)
     cdef Tensor source, out
     if n_last:                               # in two steps
-        x = fold(kind, x, n_last, last, True, reduced_in(x.type))
+        x, kind = fold(kind, x, n_last, last, True, reduced_in(x.type)), added_up(kind)
     source = arrange(x, n_reduced, reduced, sizes)
     out = new_reduced(x, n_reduced, reduced, keepdim, result)
     if out.numel_:

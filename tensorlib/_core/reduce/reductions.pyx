@@ -19,8 +19,8 @@ from tensorlib._core.reduce.arrange cimport (
 )
 from tensorlib._core.reduce.masks cimport count_nonzero as count_in
 from tensorlib._core.reduce.schedule cimport (
-    ALL, ANY, ARGMAX, ARGMIN, MAX, MIN, PROD, RELEASE_GIL, SQUARES, SUM, index_run, reduced_in,
-    scan_run,
+    ALL, ANY, ARGMAX, ARGMIN, KNOWN, MAX, MIN, PROD, RELEASE_GIL, SQUARES, SUM, index_run,
+    reduced_in, scan_run,
 )
 from tensorlib._core.reduce.squares cimport finish_squares
 from tensorlib._core.reduce.unsigned cimport signed_order, restored
@@ -82,13 +82,22 @@ cdef Tensor accumulated(str name, int kind, Tensor x, int n, const int* dims, bi
     computed = compute_dtype(result) if KIND[result] >= FLOAT_KIND else INT64
     if dtype is not None:
         x = cast(x, result)
-    return cast(fold(kind, reducible(x, computed), n, dims, keepdim, computed), result)
+    x = cast(x, computed) if kind == KNOWN else reducible(x, computed)
+    return cast(fold(kind, x, n, dims, keepdim, computed), result)
 
 
 def sum(Tensor input, dim=None, bint keepdim=False, dtype=None):
     cdef int dims[MAX_NDIM]
     cdef int n = chosen_dims("sum", dim, input, dims)
     return accumulated("sum", SUM, input, n, dims, keepdim, dtype)
+
+
+def nansum(Tensor input, dim=None, bint keepdim=False, dtype=None):
+    cdef int dims[MAX_NDIM]
+    cdef int n = chosen_dims("nansum", dim, input, dims)
+    cdef int result = input.type if dtype is None else dtype_id(dtype)
+    return accumulated("nansum", KNOWN if KIND[result] == FLOAT_KIND else SUM, input, n, dims,
+                       keepdim, dtype)
 
 
 def count_nonzero(Tensor input, dim=None):

@@ -20,6 +20,7 @@ cdef enum:  # reductions
     MIN
     ARGMAX
     ARGMIN
+    KNOWN                    # sums of what is not NaN, of float32 and float64
 
 cdef enum:  # row kinds
     SOFTMAX
@@ -39,6 +40,8 @@ cdef int reduce_run(int kind, int dtype, const char* x, const char* center, char
                     const Py_ssize_t* sizes) noexcept nogil
 
 cdef int reduced_in(int dtype) noexcept nogil
+
+cdef int added_up(int kind) noexcept nogil
 
 cdef int index_run(int kind, int dtype, const char* x, char* y, int64_t* at,
                    const Py_ssize_t* sizes) noexcept nogil

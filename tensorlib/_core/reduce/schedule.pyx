@@ -34,7 +34,7 @@ ctypedef void (*row_backward_fn)(const char* g, const char* out, char* y, Py_ssi
                                  Py_ssize_t n) noexcept nogil
 
 cdef enum:
-    KINDS = 9
+    KINDS = 10
     ROW_KINDS = 5
     # Elements in a piece of work. A sum of so many takes 4 us and more: enough to be worth a
     # worker's while, which needs up to 5 us to wake.
@@ -123,9 +123,14 @@ cdef int run(Work* work, int kind, int dtype, const char* x, const char* c, char
     if outer * work.n * work.inner < 2 * piece:
         run_alone(run_outer, work, y, outer)
     else:
-        work.piece, work.combine = piece, loops[SUM if kind == SQUARES else kind][computed]
+        work.piece, work.combine = piece, loops[added_up(kind)][computed]
         run_alone(run_cut, work, y, 1)
     return work.status
+
+
+cdef int added_up(int kind) noexcept nogil:
+    """How the results of parts are reduced in their turn."""
+    return SUM if kind == SQUARES or kind == KNOWN else kind
 
 
 cdef void run_cut(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
@@ -242,7 +247,7 @@ cdef void fill_identity(void* context, Py_ssize_t begin, Py_ssize_t n) noexcept 
     cdef int kind = (<Identity*>context).kind, dtype = (<Identity*>context).dtype
     cdef char* y = (<Identity*>context).y
     cdef Py_ssize_t i
-    if kind == SUM or kind == SQUARES or kind == ANY:
+    if added_up(kind) == SUM or kind == ANY:
         memset(y, 0, n * ITEMSIZE[dtype])
     elif KIND[dtype] == COMPLEX_KIND:
         memset(y, 0, n * ITEMSIZE[dtype])
@@ -357,7 +362,7 @@ cdef void run_scans(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
 def _fill_tables():
     cdef size_t address
     kinds = {"sum": SUM, "prod": PROD, "squares": SQUARES, "any": ANY, "all": ALL, "max": MAX,
-             "min": MIN, "argmax": ARGMAX, "argmin": ARGMIN}
+             "min": MIN, "argmax": ARGMAX, "argmin": ARGMIN, "known": KNOWN}
     row_kinds = {"softmax": SOFTMAX, "log_softmax": LOG_SOFTMAX, "logsumexp": LOGSUMEXP,
                  "softmax_backward": SOFTMAX_BACKWARD,
                  "log_softmax_backward": LOG_SOFTMAX_BACKWARD}

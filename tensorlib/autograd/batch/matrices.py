@@ -32,9 +32,9 @@ def of_vectors(op, level, tensors, attributes):
 
 
 @batched(operations.solve_matrices, operations.solve_triangles, operations.ldl_systems_solved,
-         operations.least_squares)
+         operations.least_squares, operations.linalg_householder_product)
 def of_pairs(op, level, tensors, attributes):
-    """Of each pair of matrices of all examples, which have the same dims."""
+    """Of each pair of all examples, whose batches have the same dims."""
     return op.function(*[batch_of(x, level).contiguous() for x in tensors], **attributes)
 
 

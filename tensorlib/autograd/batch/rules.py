@@ -94,10 +94,10 @@ def common_dtype(op, tensors):
 
 # ---- reductions ----------------------------------------------------------------------------------
 
-@batched(operations.sum, operations.mean, operations.prod, operations.amax, operations.amin,
-         operations.argmax, operations.argmin, operations.logsumexp, operations.var,
-         operations.std, operations.euclidean_norm, operations.count_nonzero, operations.max,
-         operations.min, operations.median, operations.nanmedian)
+@batched(operations.sum, operations.nansum, operations.mean, operations.prod, operations.amax,
+         operations.amin, operations.argmax, operations.argmin, operations.logsumexp,
+         operations.var, operations.std, operations.euclidean_norm, operations.count_nonzero,
+         operations.max, operations.min, operations.median, operations.nanmedian)
 def reduction(op, level, tensors, attributes):
     """Over dims of each example, or over all of its elements."""
     dim = attributes["dim"]

@@ -5,29 +5,26 @@ from operator import index as as_int
 
 import numpy as np
 
-from tensorlib import arange, from_numpy
 from tensorlib._core.base.formats import contiguous_format
-from tensorlib._core.base.storage import check_room
 from tensorlib._core.layers import windows as kernels
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.convolution import adjoint, sizes_of
 from tensorlib.nn.functional.elementwise_losses import require_floating
 from tensorlib.nn.functional.pooling import (
+    Pooled,
     as_it_is,
     avg_pool,
-    max_pool,
     max_pool1d,
     max_pool2d,
     max_pool3d,
     mean_pooled,
     planes_of,
     pool_sizes,
+    put_places,
+    taken,
 )
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.samples import given, refusals
-
-SMALL = 9       # elements of equal windows up to which it pays to go over them as over any other
-
 
 def windows_of(size, count):
     """Positions (count, width) of the elements of `count` windows over `size` elements, and how
@@ -100,20 +97,8 @@ def adaptive_maxima(name, n, input, output_size, return_indices):
     if not math.prod(sizes):
         empty = input.new_zeros(shape)
         return (empty, empty.long()) if return_indices else empty
-    kernel = tuple(size // count for size, count in zip(spatial, sizes))
-    if math.prod(kernel) <= SMALL and all(
-            size % count == 0 for size, count in zip(spatial, sizes)):
-        values, indices = max_pool(input, kernel, kernel, (0,) * n, (1,) * n, sizes)
-        return (values, indices) if return_indices else values
-    check_room(name, math.prod(2 + -(-s // o) for s, o in zip(spatial, sizes)) * math.prod(sizes),
-               input.numel() // math.prod(spatial) * input.element_size() + 8)
-    positions = from_numpy(in_plane(spatial, sizes))
-    parts = input.flatten(-n).index_select(-1, positions.flatten()).unflatten(-1, positions.shape)
-    values, indices = parts.max(-1)
-    if not return_indices:
-        return values.reshape(shape)
-    rows = arange(len(positions)).expand(indices.shape)
-    return values.reshape(shape), positions[rows, indices].reshape(shape)
+    values, indices = adaptive_max_pool(input, sizes)
+    return (values, indices) if return_indices else values
 
 
 def in_plane(spatial, sizes):
@@ -124,6 +109,40 @@ def in_plane(spatial, sizes):
         found = found[:, None, :, None] * size + along[None, :, None, :]
         found = found.reshape(found.shape[0] * found.shape[1], -1)
     return found
+
+
+def adaptive_max_reference(x, planes):
+    """The reference of `adaptive_max_pool`."""
+    n = len(planes)
+    positions = in_plane(x.shape[-n:], planes)
+    parts = x.reshape(*x.shape[:-n], -1)[..., positions]
+    shape = (*x.shape[:-n], *planes)
+    places = positions[np.arange(len(positions)), parts.argmax(-1)]
+    return parts.max(-1).reshape(shape), places.reshape(shape)
+
+
+@op(public=False, method=False, takes="floating", outputs=("values", "indices"),
+    reference=adaptive_max_reference,
+    samples=given(((2, 5), (3,)), ((1, 3, 4), (2, 5)), ((2, 2, 2, 3), (1, 2, 2))))
+def adaptive_max_pool(input: Tensor, planes):
+    """The greatest elements of windows that cover the last dims, and their places in the plane.
+
+    Gradient: to the element that was found.
+    """
+    return Pooled(*kernels.adaptive_max_pool(input, planes))
+
+
+@adaptive_max_pool.vjp("input")
+def adaptive_max_pool_vjp(g, indices, input_shape, planes):
+    return put_places(g[0], indices, tuple(input_shape)[-len(planes):])
+
+
+@adaptive_max_pool.jvp
+def adaptive_max_pool_jvp(d_input, indices, planes):
+    return taken(d_input, indices, len(planes)), None
+
+
+as_it_is(adaptive_max_pool)
 
 
 def by_bounds(function):

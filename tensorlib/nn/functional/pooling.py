@@ -53,7 +53,9 @@ def max_reference(x, kernel, stride, padding, dilation, out):
     reference=max_reference,
     samples=given(((2, 5), (2,), (2,), (1,), (1,), (3,)),
                   ((1, 3, 4), (2, 2), (1, 2), (0, 0), (2, 1), (1, 2)),
-                  ((2, 2, 2, 2), (2, 1, 2), (1, 1, 1), (0, 0, 0), (1, 1, 1), (1, 2, 1))))
+                  ((2, 2, 2, 2), (2, 1, 2), (1, 1, 1), (0, 0, 0), (1, 1, 1), (1, 2, 1)),
+                  ((1, 2, 9), (2, 3), (2, 1), (0, 1), (1, 1), (1, 9)),
+                  ((17,), (2,), (2,), (1,), (2,), (9,)), ((45,), (34,), (1,), (0,), (1,), (12,))))
 def max_pool(input: Tensor, kernel, stride, padding, dilation, planes):
     """The greatest elements of the windows of the last dims, and their places in the plane.
 
@@ -122,7 +124,10 @@ def mean_reference(x, spatial, kernel, stride, padding, planes, counts_padding, 
 MEANS = (((2, 5), (5,), (3,), (2,), (1,), (3,), True, 0, False),
          ((1, 3, 3), (3, 3), (2, 2), (2, 1), (0, 1), (2, 4), False, 0, False),
          ((1, 3, 3), (3, 3), (2, 2), (2, 1), (0, 1), (2, 4), True, 3, False),
-         ((2, 3), (5,), (3,), (2,), (1,), (3,), True, 0, True))
+         ((2, 3), (5,), (3,), (2,), (1,), (3,), True, 0, True),
+         ((1, 2, 9), (2, 9), (2, 3), (2, 1), (0, 1), (1, 9), False, 0, False),
+         ((17,), (17,), (3,), (2,), (1,), (9,), True, 0, False),
+         ((9,), (9,), (3,), (1,), (1,), (9,), True, 0, True))
 
 
 @op(public=False, method=False, linear=True, takes="floating", kernel=kernels.avg_pool,

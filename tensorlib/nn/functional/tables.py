@@ -84,6 +84,8 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets=None, max_norm=None, no
         sums = zeros((len(sizes), weight.shape[1]), dtype=rows.dtype).index_add(0, owners, rows)
     if mode == "sum":
         return sums
+    if input.ndim == 2 and counted is None:
+        return sums / max(1, input.shape[1])
     counts = tensor(sizes, dtype=sums.dtype)
     if counted is not None:
         counts = stack([counted[b:b + n].sum() for b, n in zip(begins, sizes)]).to(sums.dtype)
@@ -113,6 +115,8 @@ def parts_of(input, offsets, include_last):
 
 def greatest(rows, begins, sizes, counted):
     """The maxima of bags; the first of equal ones has the gradient."""
+    if counted is None and sizes and sizes[0] and sizes.count(sizes[0]) == len(sizes):
+        return rows.reshape((len(sizes), sizes[0], *rows.shape[1:])).max(1).values
     found = []
     for begin, size in zip(begins, sizes):
         part = rows[begin:begin + size]

@@ -178,8 +178,10 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor):
     if source.dtype is not input.dtype:
         raise RuntimeError("masked_scatter: expected self and source to have same dtypes but got "
                            f"{input.dtype} and {source.dtype}")
-    shape = broadcast_shapes("masked_scatter", input.shape, mask.shape)
-    input, mask, source = input.expand(shape), mask.expand(shape), source.reshape(-1)
+    shape, source = input.shape, source.reshape(-1)
+    if mask.shape != shape:
+        shape = broadcast_shapes("masked_scatter", shape, mask.shape)
+        input, mask = input.expand(shape), mask.expand(shape)
     if not elements_known(input, mask, source):
         places = mask.reshape(-1).cumsum(0).sub(1).clamp(min=0).reshape(shape)
         return where(mask, source[places], input)

@@ -94,17 +94,22 @@ def added_elements(x, dim, index, src):
 
 # ---- slices along a dim --------------------------------------------------------------------------
 
-def slices_at(name, input, dim, index):
-    """The parsed key of the positions `index` along a dim, and the shape of what it picks.
+def slices_along(name, input, dim, index):
+    """The dim from the front, the index as a vector, and the shape of the slices that it picks.
 
     Raises: RuntimeError, IndexError.
     """
-    dim = wrap(name, dim, input.ndim)
-    index = vector(name, index)
+    dim, index = wrap(name, dim, input.ndim), vector(name, index)
+    sizes = list(input.shape) or [1]
+    sizes[dim] = index.numel()
+    return dim, index, tuple(sizes)
+
+
+def slices_at(name, input, dim, index):
+    """The parsed key of the positions `index` along a dim from the front."""
     if input.ndim == 0:
-        return parsed(name, input.reshape(1), index), index.shape
-    shape = input.shape[:dim] + index.shape + input.shape[dim + 1:]
-    return parsed(name, input, (slice(None),) * dim + (index,)), shape
+        return parsed(name, input.reshape(1), index)
+    return parsed(name, input, (slice(None),) * dim + (index,))
 
 
 def checked_source(name, input, shape, source):
@@ -112,8 +117,10 @@ def checked_source(name, input, shape, source):
     if source.dtype != input.dtype:
         raise RuntimeError(f"{name}: self and source must have the same dtype, got {input.dtype} "
                            f"and {source.dtype}")
-    if source.shape != shape and not (input.ndim == 0 and source.numel() == shape.numel()):
-        raise RuntimeError(f"{name}: source must have the shape {tuple(shape)} of the slices that "
+    if source.shape == shape:
+        return source
+    if input.ndim or source.numel() != shape[0]:
+        raise RuntimeError(f"{name}: source must have the shape {shape} of the slices that "
                            f"index picks, got {tuple(source.shape)}")
     return source.reshape(shape)
 
@@ -137,7 +144,8 @@ def index_copy(input: Tensor, dim, index: Tensor, source: Tensor):
     >>> tensorlib.zeros(3).index_copy(0, tensorlib.tensor([2, 0]), tensorlib.tensor([5., 6.]))
     tensor([6., 0., 5.])
     """
-    key, shape = slices_at("index_copy", input, dim, index)
+    dim, index, shape = slices_along("index_copy", input, dim, index)
+    key = slices_at("index_copy", input, dim, index)
     return put_at(input, key, checked_source("index_copy", input, shape, source))
 
 
@@ -154,13 +162,14 @@ def index_add(input: Tensor, dim, index: Tensor, source: Tensor, *, alpha=1):
     >>> tensorlib.zeros(3).index_add(0, tensorlib.tensor([2, 2]), tensorlib.tensor([5., 6.]))
     tensor([ 0.,  0., 11.])
     """
-    key, shape = slices_at("index_add", input, dim, index)
+    dim, index, shape = slices_along("index_add", input, dim, index)
     source = checked_source("index_add", input, shape, source)
     if alpha != 1:
+        key = slices_at("index_add", input, dim, index)
         added = spread_index(source, input.shape or (1,), key).reshape(input.shape)
         return input.add(added, alpha=alpha)
-    dim, sizes = wrap("index_add", dim, input.ndim), [1] * max(input.ndim, 1)
-    sizes[dim] = index.numel()
+    sizes = [1] * len(shape)
+    sizes[dim] = shape[dim]
     return written_at("index_add", input, dim, index.reshape(sizes).expand(shape), source, True)
 
 
@@ -186,8 +195,8 @@ def index_fill(input: Tensor, dim, index: Tensor, value):
             [5., 0., 5.]])
     """
     value = fill_value("index_fill", value, input)
-    key, _ = slices_at("index_fill", input, dim, index)
-    return put_at(input, key, value)
+    dim, index, _ = slices_along("index_fill", input, dim, index)
+    return put_at(input, slices_at("index_fill", input, dim, index), value)
 
 
 # ---- elements along a dim ------------------------------------------------------------------------

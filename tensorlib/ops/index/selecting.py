@@ -7,6 +7,7 @@ import numpy as np
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import composite
+from tensorlib.ops.index.indexing import index_select
 from tensorlib.ops.late import declared
 from tensorlib.ops.samples import given, refusals
 
@@ -59,9 +60,10 @@ def take(input, index: Tensor):
         raise RuntimeError(f"take: index must be int64, or of a smaller signed integer dtype, got "
                            f"{index.dtype}")
     try:
-        return input.reshape(-1)[index.reshape(-1)].reshape(index.shape)
+        found = index_select(input.reshape(-1), 0, index.reshape(-1))
     except IndexError as error:
-        raise IndexError(f"take: {str(error).removeprefix('getitem: ')}") from None
+        raise IndexError(f"take: {str(error).removeprefix('index_select: ')}") from None
+    return found.reshape(index.shape)
 
 
 @composite(reference=np.argwhere, samples=given(((2, 3),), ((4,),)), differentiable=False,

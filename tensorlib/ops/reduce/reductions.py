@@ -8,7 +8,7 @@ from tensorlib._core.layout import views
 from tensorlib._core.reduce import reductions
 from tensorlib._core.reduce.reductions import expand_reduced
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.ops.declare import composite, op
+from tensorlib.ops.declare import op
 from tensorlib.ops.samples import given
 from tensorlib.ops.shape.joining import cat
 
@@ -168,9 +168,14 @@ def backwards(x, dim):
     return x[(slice(None),) * (dim % x.ndim) + (slice(None, None, -1),)] if x.ndim else x
 
 
-@composite(tolerance="reduction", reference=over(whole(np.nansum)), samples=given(*DIMS),
-           rounds_once=False, complex=True)
-def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
+def sum_of_known(x, dim=None, keepdim=False):
+    """The reference of `nansum`, which takes complex numbers as they are."""
+    return over(whole(np.nansum if x.dtype.kind == "f" else np.sum))(x, dim, keepdim)
+
+
+@op(kernel=reductions.nansum, maker=make_reduction, out=True, tolerance="reduction",
+    reference=sum_of_known, samples=given(*DIMS, ((0, 3), 0)), errors=bad_dims, complex=True)
+def nansum(input: Tensor, dim=None, keepdim=False, *, dtype=None):
     """`sum` with NaN taken as zero.
 
     Shapes: as `sum`.
@@ -180,8 +185,21 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     >>> tensorlib.nansum(tensorlib.tensor([1., float("nan"), 2.]))
     tensor(3.)
     """
-    known = input.where(input == input, 0) if input.is_floating_point() else input
-    return sum(known, dim, keepdim, dtype=dtype, out=out)
+
+
+def of_known(x, input):
+    """`x`, but 0 where `input` is NaN."""
+    return x.where(input == input, 0) if input.is_floating_point() else x
+
+
+@nansum.vjp("input")
+def nansum_vjp(g, input, dim, keepdim):
+    return of_known(expand_reduced(g, input.shape, dim, keepdim), input)
+
+
+@nansum.jvp
+def nansum_jvp(d_input, input, dim, keepdim):
+    return of_known(d_input, input).sum(dim, keepdim)
 
 
 @op(differentiable=False, kernel=reductions.count_nonzero,

@@ -97,10 +97,12 @@ def diag_embed(input: Tensor, offset=0, dim1=-2, dim2=-1):
         raise IndexError("diag_embed: expects a tensor with at least a dim")
     if first == second:
         raise RuntimeError(f"diag_embed: diagonal dimensions cannot be identical {dim1}, {dim2}")
-    n = input.shape[-1] + abs(offset)
-    out = input.new_zeros((*input.shape[:-1], n, n))
+    *sizes, n = input.shape
+    n += abs(offset)
+    out = input.new_zeros((*sizes, n, n))
     out.diagonal(offset, -2, -1).copy_(input)
-    return out.movedim((-2, -1), (first, second))
+    last = input.ndim
+    return out if (first, second) == (last - 1, last) else out.movedim((-2, -1), (first, second))
 
 
 @composite(tensors=("input",), reference=np.diagflat,

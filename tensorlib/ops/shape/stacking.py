@@ -1,6 +1,5 @@
 """Tensors stacked and split by the names of their dims, broadcast to one shape, and as grids."""
 
-from itertools import chain
 from itertools import combinations as combinations_of
 from itertools import combinations_with_replacement
 from operator import index as as_int
@@ -299,7 +298,8 @@ def cartesian_prod(*tensors: Tensors):
            reference=lambda x, r=2, with_replacement=False: np.array(list((
                combinations_with_replacement if with_replacement else combinations_of)(
                    x.tolist(), r)), x.dtype).reshape(-1, r) if r else x[:0],
-           samples=given(((4,),), ((3,), 2, True), ((2,), 3), ((3,), 0), ((4,), 3)),
+           samples=given(((4,),), ((3,), 2, True), ((2,), 3), ((3,), 0), ((6,), 4),
+                         ((4,), 3, True), ((0,), 2, True)),
            errors=refusals((RuntimeError, (2, 2)), (RuntimeError, (2,), -1),
                            (TypeError, (2,), 1.5)), complex=True)
 def combinations(input: Tensor, r=2, with_replacement=False):
@@ -319,13 +319,27 @@ def combinations(input: Tensor, r=2, with_replacement=False):
                            f"shape {list(input.shape)} and {r}")
     if r == 0:
         return input[:0]
-    make = combinations_with_replacement if with_replacement else combinations_of
     n = input.shape[0]
     rows = number_of_choices(n + r - 1 if with_replacement and n else n, r)
     check_room("combinations", rows, 8 * r)
-    places = within_memory("combinations", lambda: np.fromiter(
-        chain.from_iterable(make(range(n), r)), np.int64, rows * r).reshape(-1, r))
-    return input[from_numpy(places)]
+    return input[from_numpy(within_memory("combinations", lambda: choices(
+        n, r, bool(with_replacement))))]
+
+
+def choices(n, r, again):
+    """The combinations of r numbers below n as rows, in order; `again` they may be there twice.
+
+    Each column continues the rows before it, but for those that could not be completed.
+    """
+    rows = np.zeros((1, 0), np.int64)
+    first = np.zeros(1, np.int64)                # of the numbers that may follow a row
+    for left in reversed(range(r)):
+        counts = np.maximum(n - (0 if again else left) - first, 0)
+        ends = np.cumsum(counts)
+        column = np.arange(counts.sum()) - np.repeat(ends - counts - first, counts)
+        rows = np.column_stack((np.repeat(rows, counts, axis=0), column))
+        first = column if again else column + 1
+    return rows
 
 
 def number_of_choices(n, r):

@@ -1,0 +1,342 @@
+"""Max and average pooling over planes.
+
+Planes and windows are as in `windows.pyx`; see there.
+
+    void run(const T* x, T* y, const Window* w, Py_ssize_t planes)
+"""
+
+from libc.stdint cimport int32_t, int64_t
+
+from tensorlib._kernels.vecmath cimport floating, infinity
+from tensorlib._kernels.windows cimport Window, area, inside
+
+cdef enum:
+    RUN = 256        # windows beside each other that are looked at together
+    NARROW = 8       # fewer are looked at one by one
+    MOST = 32        # elements of a row of a window up to which windows are looked at together
+
+cdef Py_ssize_t FARTHEST = 0x7FFFFFFF            # place that int32 has
+
+ctypedef fused integer:
+    int32_t
+    int64_t
+
+
+# ---- maxima --------------------------------------------------------------------------------------
+
+cdef void max_pool(const floating* x, floating* y, int64_t* at, const Window* w,
+                   Py_ssize_t planes) noexcept nogil:
+    """y, at := the greatest element of each window and its place in the plane, the first of equals;
+    NaN is the greatest, the last of several. Each window has an element in the plane."""
+    cdef int32_t narrow[RUN]             # as wide as the elements, for vectors
+    cdef int64_t wide[RUN]
+    cdef Py_ssize_t p, i, j, k, row = w.out[2]
+    if w.adaptive:
+        max_of_parts(x, y, at, w, planes)
+        return
+    if row < NARROW or w.kernel[2] > MOST or area(w.size) > FARTHEST:
+        for p in range(planes):
+            for i in range(w.out[0]):
+                for j in range(w.out[1]):
+                    max_of_each(x, y, at, w, i, j)
+                    y += row
+                    at += row
+            x += area(w.size)
+        return
+    for k in range(0, row, 256):         # RUN
+        if floating is float:
+            max_runs(x, y + k, at + k, w, planes, k, min(<Py_ssize_t>RUN, row - k), narrow)
+        else:
+            max_runs(x, y + k, at + k, w, planes, k, min(<Py_ssize_t>RUN, row - k), wide)
+
+
+cdef inline void max_of_parts(const floating* x, floating* y, int64_t* at, const Window* w,
+                              Py_ssize_t planes) noexcept nogil:
+    """The same of windows that cover the plane, and differ in size"""
+    cdef floating best, value
+    cdef Py_ssize_t p, i, j, k, z, row, col, base, place
+    cdef Py_ssize_t begin[3]
+    cdef Py_ssize_t end[3]
+    for p in range(planes):
+        for i in range(w.out[0]):
+            cut(w, 0, i, &begin[0], &end[0])
+            for j in range(w.out[1]):
+                cut(w, 1, j, &begin[1], &end[1])
+                for k in range(w.out[2]):
+                    cut(w, 2, k, &begin[2], &end[2])
+                    place = (begin[0] * w.size[1] + begin[1]) * w.size[2] + begin[2]
+                    best = x[place]
+                    for z in range(begin[0], end[0]):
+                        for row in range(begin[1], end[1]):
+                            base = (z * w.size[1] + row) * w.size[2]
+                            for col in range(base + begin[2], base + end[2]):
+                                value = x[col]
+                                if not value <= best and (value > best or value != value):
+                                    best, place = value, col
+                    y[k], at[k] = best, place
+                y += w.out[2]
+                at += w.out[2]
+        x += area(w.size)
+
+
+cdef inline void max_of_each(const floating* x, floating* y, int64_t* at, const Window* w,
+                             Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+    """A row of few windows, one after the other: it is not worth the bounds of runs"""
+    cdef floating best, value
+    cdef Py_ssize_t a, b, c, k, z, row, column, base, place, better
+    for k in range(w.out[2]):
+        best, place = 0, -1
+        for a in range(w.kernel[0]):
+            z = i * w.stride[0] + a * w.dilation[0] - w.pad[0]
+            if not 0 <= z < w.size[0]:
+                continue
+            for b in range(w.kernel[1]):
+                row = j * w.stride[1] + b * w.dilation[1] - w.pad[1]
+                if not 0 <= row < w.size[1]:
+                    continue
+                base = (z * w.size[1] + row) * w.size[2]
+                for c in range(w.kernel[2]):
+                    column = k * w.stride[2] + c * w.dilation[2] - w.pad[2]
+                    if 0 <= column < w.size[2]:
+                        value = x[base + column]
+                        # GCC makes a branch of a choice, which is never foreseen
+                        better = -<int64_t>((place < 0) | (value > best) | (value != value))
+                        place = ((base + column) & better) | (place & ~better)
+                        best = x[place]
+        y[k], at[k] = best, place
+
+
+cdef inline Py_ssize_t first_inside(const Window* w, int d, Py_ssize_t window) noexcept nogil:
+    """The place along a dim of the first element of a window that lies in the plane"""
+    cdef Py_ssize_t first = window * w.stride[d] - w.pad[d]
+    return first if first >= 0 else (first + (w.dilation[d] - 1 - first) // w.dilation[d]
+                                     * w.dilation[d])
+
+
+cdef inline void max_runs(const floating* x, floating* y, int64_t* at, const Window* w,
+                          Py_ssize_t planes, Py_ssize_t first, Py_ssize_t n,
+                          integer* places) noexcept nogil:
+    """The windows [first, first + n) of each row of them"""
+    cdef floating best[RUN]
+    cdef integer columns[RUN]
+    cdef Py_ssize_t begin[MOST]
+    cdef Py_ssize_t end[MOST]
+    cdef Py_ssize_t p, i, j, a, b, c, k, z, row, base
+    cdef floating least = 0
+    for k in range(n):
+        columns[k] = <integer>first_inside(w, 2, first + k)
+    for c in range(w.kernel[2]):
+        bounds(w, c, first, n, &begin[c], &end[c])
+    for p in range(planes):
+        for i in range(w.out[0]):
+            for j in range(w.out[1]):
+                base = (first_inside(w, 0, i) * w.size[1] + first_inside(w, 1, j)) * w.size[2]
+                for k in range(n):
+                    best[k] = -infinity(least)
+                    places[k] = columns[k] + <integer>base
+                for a in range(w.kernel[0]):
+                    z = i * w.stride[0] + a * w.dilation[0] - w.pad[0]
+                    if not 0 <= z < w.size[0]:
+                        continue
+                    for b in range(w.kernel[1]):
+                        row = j * w.stride[1] + b * w.dilation[1] - w.pad[1]
+                        if not 0 <= row < w.size[1]:
+                            continue
+                        for c in range(w.kernel[2]):
+                            base = ((z * w.size[1] + row) * w.size[2] + first * w.stride[2]
+                                    + c * w.dilation[2] - w.pad[2])
+                            if w.stride[2] == 1:         # constant steps are vectorised
+                                greater(x, best, places, base, begin[c], end[c], 1)
+                            elif w.stride[2] == 2:
+                                greater(x, best, places, base, begin[c], end[c], 2)
+                            else:
+                                greater(x, best, places, base, begin[c], end[c], w.stride[2])
+                for k in range(n):
+                    y[k] = best[k]
+                    at[k] = places[k]
+                y += w.out[2]
+                at += w.out[2]
+        x += area(w.size)
+
+
+cdef inline void bounds(const Window* w, Py_ssize_t c, Py_ssize_t first, Py_ssize_t n,
+                        Py_ssize_t* begin, Py_ssize_t* end) noexcept nogil:
+    """Which windows of a run of n have their element c of a row in the plane"""
+    inside(w.size[2], w.out[2], w.stride[2], c * w.dilation[2] - w.pad[2], begin, end)
+    begin[0], end[0] = max(begin[0], first) - first, min(end[0], first + n) - first
+
+
+cdef inline void greater(const floating* x, floating* best, integer* places, Py_ssize_t base,
+                         Py_ssize_t begin, Py_ssize_t end, Py_ssize_t stride) noexcept nogil:
+    """best, places := the element at `base`, and at steps from it, where it is greater, or NaN"""
+    cdef const floating* source = x + base
+    cdef floating value
+    cdef bint better
+    cdef Py_ssize_t k
+    for k in range(begin, end):
+        value = source[k * stride]
+        better = (value > best[k]) | (value != value)
+        best[k] = value if better else best[k]
+        places[k] = <integer>(base + k * stride) if better else places[k]
+
+
+cdef int put_places(const floating* g, const int64_t* at, floating* y, Py_ssize_t planes,
+                    Py_ssize_t n, Py_ssize_t size) noexcept nogil:
+    """y (planes, size) += g (planes, n) at places; false for one that is not in the plane"""
+    cdef Py_ssize_t p, i, place
+    for p in range(planes):
+        for i in range(n):
+            place = (<const volatile int64_t*>at)[i]
+            if not 0 <= place < size:
+                return False
+            y[place] += g[i]
+        g += n
+        at += n
+        y += size
+    return True
+
+
+# ---- means ---------------------------------------------------------------------------------------
+
+cdef inline Py_ssize_t cut(const Window* w, int d, Py_ssize_t window, Py_ssize_t* begin,
+                           Py_ssize_t* end) noexcept nogil:
+    """Where a window lies in the plane along a dim, and how many elements count"""
+    cdef Py_ssize_t first = window * w.stride[d] - w.pad[d]
+    cdef Py_ssize_t last = min(first + w.kernel[d], w.end[d])
+    if w.adaptive:
+        first = window * w.size[d] // w.out[d]
+        last = ((window + 1) * w.size[d] + w.out[d] - 1) // w.out[d]
+    begin[0], end[0] = max(first, <Py_ssize_t>0), min(last, w.size[d])
+    end[0] = max(begin[0], end[0])
+    return last - first if w.counts_padding else end[0] - begin[0]
+
+
+cdef void avg_pool(const floating* x, floating* y, const Window* w,
+                   Py_ssize_t planes) noexcept nogil:
+    """y := the mean of each window"""
+    means(x, y, w, planes, False)
+
+
+cdef void avg_pool_backward(const floating* x, floating* y, const Window* w,
+                            Py_ssize_t planes) noexcept nogil:
+    """y (planes) += each element of x, divided, over its window"""
+    means(y, <floating*>x, w, planes, True)
+
+
+cdef inline void means(const floating* x, floating* y, const Window* w, Py_ssize_t planes,
+                       bint back) noexcept nogil:
+    cdef Py_ssize_t k
+    if w.adaptive or w.out[2] < NARROW or w.kernel[2] > MOST:
+        means_of_each(x, y, w, planes, back)
+        return
+    for k in range(0, w.out[2], 256):    # RUN
+        mean_runs(x, y + k, w, planes, k, min(<Py_ssize_t>RUN, w.out[2] - k), back)
+
+
+cdef inline void mean_runs(const floating* x, floating* y, const Window* w, Py_ssize_t planes,
+                           Py_ssize_t first, Py_ssize_t n, bint back) noexcept nogil:
+    """The windows [first, first + n) of each row of them, each in the order of `means_of_each`"""
+    cdef floating total[RUN]
+    cdef floating wide[RUN]
+    cdef Py_ssize_t begin[MOST]
+    cdef Py_ssize_t end[MOST]
+    cdef Py_ssize_t lows[3]
+    cdef Py_ssize_t highs[3]
+    cdef Py_ssize_t p, i, j, k, z, row, c, last = w.kernel[2] - 1
+    cdef floating divisor
+    cdef const floating* source
+    for k in range(n):
+        wide[k] = 1 if w.divisor else <floating>cut(w, 2, first + k, &lows[2], &highs[2])
+    for c in range(w.kernel[2]):
+        bounds(w, c, first, n, &begin[c], &end[c])
+    for p in range(planes):
+        for i in range(w.out[0]):
+            for j in range(w.out[1]):
+                z = cut(w, 0, i, &lows[0], &highs[0]) * cut(w, 1, j, &lows[1], &highs[1])
+                divisor = <floating>(w.divisor if w.divisor else z)
+                for k in range(n):
+                    total[k] = y[k] / (divisor * wide[k]) if back else 0
+                for z in range(lows[0], highs[0]):
+                    for row in range(lows[1], highs[1]):
+                        source = x + ((z * w.size[1] + row) * w.size[2] + first * w.stride[2]
+                                      - w.pad[2])
+                        for c in range(w.kernel[2]):
+                            if back:     # from the end, so that windows come in their order
+                                add_back(total, <floating*>source + last - c, begin[last - c],
+                                         end[last - c], w.stride[2])
+                            elif w.stride[2] == 1:       # constant steps are vectorised
+                                add_at(source + c, total, begin[c], end[c], 1)
+                            elif w.stride[2] == 2:
+                                add_at(source + c, total, begin[c], end[c], 2)
+                            else:
+                                add_at(source + c, total, begin[c], end[c], w.stride[2])
+                if not back:
+                    for k in range(n):
+                        y[k] = total[k] / (divisor * wide[k])
+                y += w.out[2]
+        x += area(w.size)
+
+
+cdef inline void add_at(const floating* x, floating* total, Py_ssize_t begin, Py_ssize_t end,
+                        Py_ssize_t stride) noexcept nogil:
+    cdef Py_ssize_t k
+    for k in range(begin, end):
+        total[k] += x[k * stride]
+
+
+cdef inline void add_back(const floating* total, floating* x, Py_ssize_t begin, Py_ssize_t end,
+                          Py_ssize_t stride) noexcept nogil:
+    cdef Py_ssize_t k
+    if stride == 1:
+        for k in range(begin, end):
+            x[k] += total[k]
+    else:
+        for k in range(begin, end):
+            x[k * stride] += total[k]
+
+
+cdef inline void means_of_each(const floating* x, floating* y, const Window* w, Py_ssize_t planes,
+                               bint back) noexcept nogil:
+    """The windows one after the other"""
+    cdef Py_ssize_t p, i, j, k, z, row, col, count, deep, high, wide
+    cdef Py_ssize_t begin[3]
+    cdef Py_ssize_t end[3]
+    cdef const floating* source
+    cdef floating total, divisor
+    for p in range(planes):
+        for i in range(w.out[0]):
+            deep = cut(w, 0, i, &begin[0], &end[0])
+            for j in range(w.out[1]):
+                high = cut(w, 1, j, &begin[1], &end[1])
+                for k in range(w.out[2]):
+                    wide = cut(w, 2, k, &begin[2], &end[2])
+                    count = w.divisor if w.divisor else deep * high * wide
+                    divisor = <floating>count
+                    total = 0
+                    if back:
+                        total = y[k] / divisor
+                    for z in range(begin[0], end[0]):
+                        for row in range(begin[1], end[1]):
+                            source = x + (z * w.size[1] + row) * w.size[2]
+                            for col in range(begin[2], end[2]):
+                                if back:
+                                    (<floating*>source)[col] += total
+                                else:
+                                    total += source[col]
+                    if not back:
+                        y[k] = total / divisor
+                y += w.out[2]
+        x += area(w.size)
+
+
+def table():
+    """(name, input dtypes, output dtype, address) of every loop"""
+    loops = [
+        ("max_pool", <size_t>&max_pool[float], <size_t>&max_pool[double]),
+        ("put_places", <size_t>&put_places[float], <size_t>&put_places[double]),
+        ("avg_pool", <size_t>&avg_pool[float], <size_t>&avg_pool[double]),
+        ("avg_pool_backward", <size_t>&avg_pool_backward[float],
+         <size_t>&avg_pool_backward[double]),
+    ]
+    return [row for name, single, double_ in loops for row in (
+        (name, ("float32",), "float32", single), (name, ("float64",), "float64", double_))]

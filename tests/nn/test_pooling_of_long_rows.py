@@ -1,0 +1,59 @@
+"""Pools of rows with more windows than are looked at together, with NaN and infinities."""
+
+import numpy as np
+from cases import each
+
+import tensorlib as tl
+from tensorlib.nn import functional as F
+from tensorlib.testing import assert_close
+
+
+def rows(dtype):
+    """Rows of 600 elements, of which some are NaN or infinite, and some rows are all -inf."""
+    x = np.random.default_rng(0).standard_normal((2, 3, 600)).round(1).astype(dtype)
+    x[0, 0, ::37] = np.nan
+    x[0, 1] = -np.inf
+    x[1, 2, 100:300] = -np.inf
+    return x
+
+
+@each("dtype", ["float32", "float64"])
+@each("kernel, stride, padding", [(2, 2, 0), (3, 1, 1), (5, 3, 2), (40, 2, 20)], ids=str)
+def test_maxima_and_their_places(kernel, stride, padding, dtype):
+    x = rows(dtype)
+    values, places = F.max_pool1d(tl.from_numpy(x), kernel, stride, padding, return_indices=True)
+    for k in range(values.shape[-1]):
+        first = max(0, k * stride - padding)
+        part = x[..., first:k * stride - padding + kernel]
+        bad = np.isnan(part)
+        last = part.shape[-1] - 1 - bad[..., ::-1].argmax(-1)
+        place = first + np.where(bad.any(-1), last, part.argmax(-1))
+        assert np.array_equal(places.numpy()[..., k], place)
+        assert np.array_equal(values.numpy()[..., k], np.take_along_axis(
+            x, place[..., None], -1)[..., 0], equal_nan=True)
+
+
+@each("dtype", ["float32", "float64"])
+@each("kernel, stride, padding", [(2, 2, 0), (3, 1, 1), (5, 3, 2), (40, 2, 20)], ids=str)
+def test_means_and_their_gradients(kernel, stride, padding, dtype):
+    x = tl.from_numpy(np.random.default_rng(0).random((2, 3, 600)).astype(dtype))
+    x.requires_grad_()
+    out = F.avg_pool1d(x, kernel, stride, padding, count_include_pad=False)
+    matrix = np.zeros((out.shape[-1], 600))
+    for k in range(len(matrix)):
+        part = matrix[k, max(0, k * stride - padding):k * stride - padding + kernel]
+        part[:] = 1 / part.size
+    near = {"float32": 1e-5, "float64": 1e-12}[dtype]
+    assert_close(out.detach().numpy(), (x.detach().numpy() @ matrix.T).astype(dtype), rtol=near,
+                 atol=near)
+    out.sum().backward()
+    assert_close(x.grad.numpy()[0, 0], matrix.sum(0).astype(dtype), rtol=near, atol=near)
+
+
+def test_adaptive_maxima_take_the_last_nan_or_the_first_of_equals():
+    x = tl.tensor([[[1.0, 3.0, 3.0, 2.0, float("nan"), float("nan"), 0.0, float("-inf")]]])
+    values, places = F.adaptive_max_pool1d(x, 2, return_indices=True)
+    assert values[0, 0, 0] == 3 and values[0, 0, 1].isnan()
+    assert places.tolist() == [[[1, 5]]]
+    values, places = F.adaptive_max_pool1d(x, 8, return_indices=True)
+    assert places.tolist() == [[list(range(8))]] and values[0, 0, 7] == float("-inf")
