@@ -121,7 +121,7 @@ def functions_inside(code):
 
 
 def spare_code_of_functions(use, times):
-    """Gives Python 3.12 and 3.13 some references too many to the code of the functions that are made.
+    """Gives Python 3.12 and 3.13 references too many to the code of the functions that are made.
 
     Where there is no memory for a function, they give up its code object twice (python/cpython
     122752, mended in 3.14): with 3.12.1, 3.13.0 and 3.13.18 a few lines without this library crash.
