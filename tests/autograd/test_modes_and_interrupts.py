@@ -100,6 +100,13 @@ def ended(use, place):
     return False
 
 
+# There a handler may run between `__enter__` and the block that `__exit__` ends: without this library
+# 3.14.10 left a `with threading.Lock()` locked after 894 of 1,500 signals, 3.13.0 and 3.15.2 after none.
+handlers_run_before_the_block = pytest.mark.skipif(
+    sys.version_info[:2] == (3, 14), reason="Python 3.14 may interrupt `with` before its block")
+
+
+@handlers_run_before_the_block
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("name", USES)
 def test_no_interrupt_leaves_a_mode_on(name):
@@ -160,6 +167,7 @@ def test_no_failing_allocation_leaves_a_mode_on(name):
     assert failed
 
 
+@handlers_run_before_the_block
 def test_signals_in_a_tight_loop_leave_the_grad_mode_on():
     """Settings are entered and left in compiled code, where no handler of a signal runs."""
     if threading.current_thread() is not threading.main_thread():
