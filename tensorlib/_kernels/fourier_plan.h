@@ -1,7 +1,7 @@
 /* What a Fourier transform of n points is made of, and where its numbers lie.
 
-   A guard, and no `#pragma once`: the translator puts a copy beside its output, and to Clang a copy is
-   another file. */
+   A guard, and no `#pragma once`: the translator puts a copy beside its output, and to Clang that
+   is another file. */
 #ifndef FOURIER_PLAN
 #define FOURIER_PLAN
 #include <stddef.h>

@@ -100,8 +100,9 @@ def ended(use, place):
     return False
 
 
-# There a handler may run between `__enter__` and the block that `__exit__` ends: without this library
-# 3.14.10 left a `with threading.Lock()` locked after 894 of 1,500 signals, 3.13.0 and 3.15.2 after none.
+# There a handler may run between `__enter__` and the block that `__exit__` ends: without this
+# library 3.14.10 left a `with threading.Lock()` locked after 894 of 1,500 signals, and 3.13.0 and
+# 3.15.2 after none.
 handlers_run_before_the_block = pytest.mark.skipif(
     sys.version_info[:2] == (3, 14), reason="Python 3.14 may interrupt `with` before its block")
 
