@@ -33,9 +33,14 @@ ELSEWHERE = {"tensorlib.utils.data.datasets": "datasets",         # which reads 
                  "algorithms", "checkpoint", "fsdp", "optim")}}
 # What the modules of the shell are called: `tensorlib.cuda` is `tensorlib/shell/cuda`.
 SHELL = {path.stem for path in (PACKAGE / "shell").iterdir() if path.name[:2] != "__"}
-# The rooms of _core, in the same way.
-ROOMS = ["base", "tensor", "tiles", "graph", "interpreters", "arrays", "reduce", "layout", "index",
-         "products", "layers", "apply", "create", "sweep"]
+# The rooms of the large floors, in the same way; of `program` its own modules, too.
+ROOMS = {
+    "_core": ["base", "tensor", "tiles", "graph", "interpreters", "arrays", "reduce", "layout",
+              "index", "products", "layers", "apply", "create", "sweep"],
+    "program": ["ir", "guards", "building", "passes", "run", "verify", "program",
+                "differentiation", "reads", "capture", "compiled", "control", "inputs",
+                "optimizing", "parsing"],
+}
 HEAVY = ["hypothesis", "matplotlib", "mpi4py", "onnx", "torch", "scipy", "pytest", "tqdm",
          "numpy.testing"]
 
@@ -75,9 +80,9 @@ def floor_of(module):
 
 
 def room_of(module):
-    """The room of a module of `_core`, or None for what is not in one."""
+    """The room of a module of a large floor, or None for what is not in one."""
     parts = module.split(".")
-    return parts[2] if parts[:2] == ["tensorlib", "_core"] and len(parts) > 2 else None
+    return parts[2] if len(parts) > 2 and parts[1] in ROOMS else None
 
 
 @cache
@@ -150,7 +155,8 @@ def faults(path, text):
             if not (module == "tensorlib.__init__" and floor != "testing"):
                 yield f"{module} ({own}) imports {imported} ({floor}), which is above it"
         room, own_room = room_of(imported), room_of(module.removesuffix(".__init__"))
-        if room in ROOMS and own_room in ROOMS and ROOMS.index(room) > ROOMS.index(own_room):
+        rooms = ROOMS.get(own, []) if floor == own else []
+        if room in rooms and own_room in rooms and rooms.index(room) > rooms.index(own_room):
             yield f"{module} ({own_room}) imports {imported} ({room}), which is above it"
 
 
@@ -212,7 +218,9 @@ def test_the_root_shows_the_parts_of_the_library_and_nothing_else():
     shown = {path.name for path in PACKAGE.iterdir()
              if not any(path.match(pattern) for pattern in built)}
     assert len(shown) <= 22, sorted(shown)
-    assert folders(PACKAGE / "_core") == set(ROOMS)
+    assert folders(PACKAGE / "_core") == set(ROOMS["_core"])
+    modules = {path.stem for path in (PACKAGE / "program").glob("[!_]*.py")}
+    assert folders(PACKAGE / "program") | modules == set(ROOMS["program"])
 
 
 def test_every_module_of_the_core_is_in_a_room():
@@ -235,7 +243,8 @@ def test_no_modules_import_each_other_in_a_circle():
 
 
 @each("room", [
-    *(f"_core/{room}" for room in ROOMS),
+    *(f"{floor}/{room}" for floor, rooms in ROOMS.items() for room in rooms
+      if (PACKAGE / floor / room).is_dir()),
     *(f"ops/{path.parent.name}" for path in sorted(PACKAGE.glob("ops/*/__init__.py")))])
 def test_every_room_has_its_sentence(room):
     """In its own docstring, and the same in the page on how the library is built."""
@@ -302,9 +311,9 @@ def test_loops_do_not_ask_whether_memory_is_there():
 
 # Interpreters that need more than the core: what each is for.
 INTERPRETERS = {
-    "program/building.py": "calls on variables, added to a block",
-    "program/plan.py": "parts of a program, opened to see what they are made of",
-    "program/recorder.py": "calls of a function that is captured",
+    "program/building/builder.py": "calls on variables, added to a block",
+    "program/run/plan.py": "parts of a program, opened to see what they are made of",
+    "program/capture/recorder.py": "calls of a function that is captured",
     "shell/array_api/operators.py": "operators as the array API standard has them",
     "shell/amp/autocast_mode.py": "casts to the dtype that an operation is computed in",
     "shell/overrides.py": "PyTorch's modes of `__torch_function__`",
@@ -325,7 +334,7 @@ MEMORY = {"_core/base/device.py", "_core/base/pool.pyx", "_core/base/region.pxd"
           "_core/tensor/meta.pxd", "_core/tensor/meta.pyx", "_core/tensor/tensor.pyx",
           "_core/tiles/run.pyx"}
 # The classes that stand in for tensors: examples of a batch, and variables of a program.
-STAND_INS = {"autograd/batch/values.py", "program/variable_methods.py"}
+STAND_INS = {"autograd/batch/values.py", "program/building/variable_methods.py"}
 # Who else asks, how often, and what for.
 ASKING = {
     "_core/apply/elementwise.pyx": (1, "integers to refuse, which no loop looks for"),
@@ -344,8 +353,8 @@ ASKING = {
     "ops/create/random.py": (1, "parameters of a draw for all examples"),
     "ops/index/indexing.py": (2, "positions that are no attribute, but differ"),
     "ops/value_checks.py": (1, "checks the elements of all examples"),
-    "program/executor.pyx": (1, "the results of a rehearsal have no memory"),
-    "program/signatures.pyx": (1, "a replay that is given others than it rehearsed"),
+    "program/run/executor.pyx": (1, "the results of a rehearsal have no memory"),
+    "program/guards/signatures.pyx": (1, "a replay that is given others than it rehearsed"),
 }
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from tensorlib._core.base.explained import explain
 from tensorlib._core.base.importing import deferred
 
-_compiled = deferred("tensorlib.program.compiled_modules", "compiled")
+_compiled = deferred("tensorlib.program.compiled.compiled_modules", "compiled")
 
 
 def compile(model: Callable[..., Any] | None = None, *, fullgraph: bool = False,

@@ -97,8 +97,8 @@ def adjoint_rule(rule):
 def packed_gradient(rule):
     """The gradient rule `rule` with a result that is contiguous.
 
-    A rule that looks at elements can't be rehearsed without them (`program/plan.py`), where what
-    comes after it has to know how its result lies.
+    A rule that looks at elements can't be rehearsed without them (`program/run/plan.py`), where
+    what comes after it has to know how its result lies.
     """
     def packed(*values):
         return rule(*values).contiguous()

@@ -4,7 +4,7 @@ from typing import Any
 
 from tensorlib.onnx.errors import unsupported
 from tensorlib.onnx.writing import BOOL, INT64, Writer, program_rule
-from tensorlib.program.model import Block, OpCall
+from tensorlib.program.ir.model import Block, OpCall
 
 
 @program_rule("cond")

@@ -18,9 +18,9 @@ from tensorlib.onnx.errors import package
 from tensorlib.onnx.sizes import Compared, Dim, compared, grown
 from tensorlib.onnx.writing import NEWEST, OLDEST, USUAL, Writer
 from tensorlib.ops.declare import FUNCTIONS
-from tensorlib.program.model import Variable
+from tensorlib.program.capture.trace import trace
+from tensorlib.program.ir.model import Variable
 from tensorlib.program.program import Program
-from tensorlib.program.trace import trace
 
 LARGEST_FILE = 2**31 - 2**20         # what protobuf can hold, with room for the graph
 FAMILIES = (branches, layers, pointwise, reductions, shaping)       # which declare the handlers

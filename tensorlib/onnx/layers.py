@@ -9,7 +9,7 @@ from tensorlib.onnx.sizes import Dim
 from tensorlib.onnx.writing import BOOL, INT64, Writer, onnx_rule
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.ops.late import operations
-from tensorlib.program.model import OpCall, Variable
+from tensorlib.program.ir.model import OpCall, Variable
 
 # The gates of ONNX's recurrent layers in the order of the library's.
 GATES = {"lstm": (0, 3, 1, 2), "gru": (1, 0, 2), "rnn_tanh": (0,), "rnn_relu": (0,)}

@@ -8,7 +8,7 @@ from tensorlib.onnx.errors import unsupported
 from tensorlib.onnx.sizes import Dim
 from tensorlib.onnx.writing import BOOL, Handler, Writer, onnx_rule
 from tensorlib.ops.late import operations
-from tensorlib.program.model import OpCall
+from tensorlib.program.ir.model import OpCall
 
 ROOT_HALF = math.sqrt(0.5)
 

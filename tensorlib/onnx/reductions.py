@@ -7,7 +7,7 @@ from tensorlib.onnx.pointwise import dtype_of, first_of
 from tensorlib.onnx.shaping import as_dims, rank, with_dims
 from tensorlib.onnx.writing import BOOL, FLOAT32, INT64, Handler, Writer, onnx_rule
 from tensorlib.ops.late import operations
-from tensorlib.program.model import OpCall
+from tensorlib.program.ir.model import OpCall
 
 def reduced(g: Writer, call: OpCall, type: str, x: str) -> str:
     """A reduction over the dims of a call; nothing is reduced of a tensor without dims."""

@@ -14,8 +14,8 @@ from tensorlib.onnx.writing import BOOL, INT64, Writer, onnx_rule
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.ops.late import operations
 from tensorlib.ops.shape.padding import margins as shown
-from tensorlib.program.interpreter import results_of
-from tensorlib.program.model import OpCall, Variable, variables_in
+from tensorlib.program.ir.interpreter import results_of
+from tensorlib.program.ir.model import OpCall, Variable, variables_in
 
 LARGEST, SMALLEST = 2**63 - 1, -2**63
 

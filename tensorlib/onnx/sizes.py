@@ -15,7 +15,7 @@ from tensorlib._core.base.dtypes import dtype as DType
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.onnx.errors import OnnxExporterError
 from tensorlib.ops.declare import FUNCTIONS
-from tensorlib.program.model import Block, OpCall, Variable
+from tensorlib.program.ir.model import Block, OpCall, Variable
 
 # What is added to the open sizes in each trace. No row is a linear function of another, so that a
 # formula of one size is none of another.

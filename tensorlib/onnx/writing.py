@@ -6,18 +6,18 @@ from typing import Any
 
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.dtypes import dtype as DType
-from tensorlib._core.tensor.tensor import Tensor
 from tensorlib._core.base.version import __version__
+from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd import no_grad
 from tensorlib.onnx.errors import OnnxExporterError, package, unsupported
 from tensorlib.onnx.sizes import Compared, Dim, Filled, Progression, Repeated, Term
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.ops.late import name_of, operations
-from tensorlib.program.building import inferred
-from tensorlib.program.files import bytes_of
-from tensorlib.program.call_types import WRITERS, is_draw
-from tensorlib.program.interpreter import results_of
-from tensorlib.program.model import Block, OpCall, Variable, variables_in
+from tensorlib.program.building.builder import inferred
+from tensorlib.program.ir.call_types import WRITERS, is_draw
+from tensorlib.program.ir.files import bytes_of
+from tensorlib.program.ir.interpreter import results_of
+from tensorlib.program.ir.model import Block, OpCall, Variable, variables_in
 
 INT64, FLOAT32, BOOL = BY_NAME["int64"], BY_NAME["float32"], BY_NAME["bool"]
 # ONNX's names of the dtypes that have another one

@@ -14,18 +14,18 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.tree import flatten, unflatten
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.ops.foreign import members
-from tensorlib.program.blocks import (
+from tensorlib.program.building.blocks import (
     BranchMismatch,
     check_alike,
     cond_call,
     scan_call,
     while_call,
 )
-from tensorlib.program.building import Builder
-from tensorlib.program.model import Variable
-from tensorlib.program.recorder import Recorder
-from tensorlib.program.running_control import owned, truth
-from tensorlib.program.variable_methods import builder_for
+from tensorlib.program.building.builder import Builder
+from tensorlib.program.building.variable_methods import builder_for
+from tensorlib.program.capture.recorder import Recorder
+from tensorlib.program.ir.model import Variable
+from tensorlib.program.run.running_control import owned, truth
 
 
 def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any],

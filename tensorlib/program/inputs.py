@@ -5,11 +5,11 @@ from typing import Any
 
 from tensorlib._core.base.dtypes import dtype as DType
 from tensorlib._core.base.dtypes import get_default_dtype
+from tensorlib._core.interpreters.capture import unseen
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import FUNCTIONS
-from tensorlib._core.interpreters.capture import unseen
-from tensorlib.program.building import Builder, builder
-from tensorlib.program.model import Variable
+from tensorlib.program.building.builder import Builder, builder
+from tensorlib.program.ir.model import Variable
 from tensorlib.program.program import Program
 
 

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from tensorlib.autograd.tree import flatten
-from tensorlib.program.copies import copied
-from tensorlib.program.errors import ProgramError
-from tensorlib.program.model import Variable, variables_in
+from tensorlib.program.ir.copies import copied
+from tensorlib.program.ir.errors import ProgramError
+from tensorlib.program.ir.model import Variable, variables_in
 from tensorlib.program.passes import PASSES
 from tensorlib.program.passes.facts import inner_calls
 from tensorlib.program.program import Program

@@ -10,10 +10,10 @@ from tensorlib._core.base.dtypes import dtype as DType
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.tree import flatten
 from tensorlib.ops.declare import FUNCTIONS
-from tensorlib.program.errors import ProgramError
-from tensorlib.program.files import read
-from tensorlib.program.call_types import UnknownType, form_of
-from tensorlib.program.model import Block, OpCall, Variable
+from tensorlib.program.ir.call_types import UnknownType, form_of
+from tensorlib.program.ir.errors import ProgramError
+from tensorlib.program.ir.files import read
+from tensorlib.program.ir.model import Block, OpCall, Variable
 from tensorlib.program.program import Program
 
 # Possessive, so that what fits nothing is seen to in one pass.

@@ -8,14 +8,14 @@ from typing import Any
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.tree import Structure, flatten, unflatten
-from tensorlib.program.building import Builder
-from tensorlib.program.copies import copied, drop_unneeded
-from tensorlib.program.drawing import dot, draw
-from tensorlib.program.files import save
-from tensorlib.program.schedule import run_program
 from tensorlib.ops.declare import FUNCTIONS
-from tensorlib.program.model import Block, Variable, typed
-from tensorlib.program.text import program_text
+from tensorlib.program.building.builder import Builder
+from tensorlib.program.ir.copies import copied, drop_unneeded
+from tensorlib.program.ir.drawing import dot, draw
+from tensorlib.program.ir.files import save
+from tensorlib.program.ir.model import Block, Variable, typed
+from tensorlib.program.ir.text import program_text
+from tensorlib.program.run.schedule import run_program
 from tensorlib.program.verify import verify
 
 # What a text says of values: no variable has such a name.

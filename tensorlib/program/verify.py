@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from tensorlib.program.building import inferred, needs_elements
-from tensorlib.program.errors import ProgramError
-from tensorlib.program.call_types import UnknownType, form_of_call, registered
-from tensorlib.program.model import Block, OpCall, Variable, typed, variables_in
+from tensorlib.program.building.builder import inferred, needs_elements
+from tensorlib.program.ir.call_types import UnknownType, form_of_call, registered
+from tensorlib.program.ir.errors import ProgramError
+from tensorlib.program.ir.model import Block, OpCall, Variable, typed, variables_in
 
 
 def verify(program: Any) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from tensorlib import compile
 from tensorlib._core.interpreters.capture import capture
-from tensorlib.program.errors import CaptureError
+from tensorlib.program.ir.errors import CaptureError
 
 __all__ = ["allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin",
            "disable", "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends",

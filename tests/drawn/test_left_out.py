@@ -2,7 +2,7 @@
 
 import pytest
 
-from tensorlib.program import compiling
+from tensorlib.program.compiled import compiling
 from tensorlib.program.reads import recorder, settings
 from tensorlib.program.reads.notes import Notes
 

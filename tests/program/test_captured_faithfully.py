@@ -6,7 +6,7 @@ from cases import each
 
 import tensorlib as tl
 from tensorlib import program
-from tensorlib.program.building import unseen
+from tensorlib.program.building.builder import unseen
 
 FUNCTIONS = {
     "gather": lambda x, i: x.gather(0, i),

@@ -12,7 +12,7 @@ import tensorlib as tl
 from process import run_python
 from tensorlib import nn, optim
 from tensorlib.program import CaptureError
-from tensorlib.program import compiling
+from tensorlib.program.compiled import compiling
 
 
 def entries(compiled):

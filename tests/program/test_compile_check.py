@@ -5,8 +5,8 @@ import pytest
 import tensorlib as tl
 from tensorlib import nn
 from tensorlib.program import CaptureError
+from tensorlib.program.compiled.replaying import Replay
 from tensorlib.program.reads import settings
-from tensorlib.program.replaying import Replay
 
 SCALE = 2.0
 

@@ -7,7 +7,8 @@ import pytest
 
 import tensorlib as tl
 from tensorlib import program
-from tensorlib.program import CaptureError, Program, schedule
+from tensorlib.program import CaptureError, Program
+from tensorlib.program.run import schedule
 
 
 def leaf(*values):

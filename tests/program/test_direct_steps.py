@@ -7,7 +7,7 @@ import pytest
 from cases import each
 
 import tensorlib as tl
-from tensorlib.program.compiling import Compiled
+from tensorlib.program.compiled.compiling import Compiled
 
 
 def tensor(*shape, dtype="float32", seed=0):

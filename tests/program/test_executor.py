@@ -6,7 +6,7 @@ from cases import each
 
 import tensorlib as tl
 from tensorlib.ops import registry
-from tensorlib.program.compiling import Compiled, Differentiable
+from tensorlib.program.compiled.compiling import Compiled, Differentiable
 from tensorlib.testing.catalogue import prepared, samples
 from tests.ops.catalogue import for_each
 

@@ -7,7 +7,7 @@ import pytest
 import tensorlib as tl
 from tensorlib import program
 from tensorlib.program.passes import enabled
-from tensorlib.program.plan import plan
+from tensorlib.program.run.plan import plan
 
 F = tl.nn.functional
 

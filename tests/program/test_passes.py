@@ -5,7 +5,7 @@ import pytest
 import tensorlib as tl
 from tensorlib import program
 from tensorlib.program.passes import enabled, optimized
-from tensorlib.program.plan import plan
+from tensorlib.program.run.plan import plan
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ from process import run_python
 import tensorlib as tl
 from tensorlib import nn, program
 from tensorlib.io import atomic
-from tensorlib.program.errors import ProgramError
-from tensorlib.serialization import LoadError
 from tensorlib.io.files.source import Source
+from tensorlib.program.ir.errors import ProgramError
+from tensorlib.serialization import LoadError
 
 FORMATS = ["x.safetensors", "x.pt", "x.npz", "x.npy"]
 

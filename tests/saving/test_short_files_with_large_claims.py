@@ -13,7 +13,7 @@ from damage import safetensors, torch_file, zipped
 
 import tensorlib as tl
 from tensorlib import nn, program
-from tensorlib.program.errors import ProgramError
+from tensorlib.program.ir.errors import ProgramError
 from tensorlib.serialization import LoadError
 
 LIMIT = 2**18                  # KiB that the process may grow by

@@ -7,7 +7,7 @@ verifies it after each; `compile` runs those that are `enabled`.
 
 from collections.abc import Iterable
 
-from tensorlib.program.model import OpCall, Variable
+from tensorlib.program.ir.model import OpCall, Variable
 from tensorlib.program.passes.common import without_common
 from tensorlib.program.passes.dead import without_dead
 from tensorlib.program.passes.folding import folded

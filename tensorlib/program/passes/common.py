@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
-from tensorlib.program.model import OpCall, Variable
-from tensorlib.program.nested import frozen
+from tensorlib.program.ir.model import OpCall, Variable
+from tensorlib.program.ir.nested import frozen
 from tensorlib.program.passes.facts import (
     alike, lasting, may_write, pinned, traits_of, with_inputs, writes_its_own,
 )

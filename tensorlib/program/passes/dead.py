@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from tensorlib.program.model import OpCall, Variable
+from tensorlib.program.ir.model import OpCall, Variable
 from tensorlib.program.passes.facts import has_effect, inner_calls
 
 

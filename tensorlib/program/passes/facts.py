@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
-from tensorlib.program.call_types import (
+from tensorlib.program.ir.call_types import (
     WRITERS, form_of, form_of_call, is_sum_of_parts, record_of, registered,
 )
-from tensorlib.program.model import Block, OpCall, Variable, variables_in
-from tensorlib.program.nested import mapped
+from tensorlib.program.ir.model import Block, OpCall, Variable, variables_in
+from tensorlib.program.ir.nested import mapped
 
 
 CONTROL = ("cond", "while_loop", "scan")        # what they give has memory of its own

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from tensorlib.autograd.modes import no_grad
-from tensorlib.program.interpreter import run_call
-from tensorlib.program.model import OpCall, Variable, variables_in
+from tensorlib.program.ir.interpreter import run_call
+from tensorlib.program.ir.model import OpCall, Variable, variables_in
 from tensorlib.program.passes.facts import is_pure, may_write, pinned, with_inputs
 
 FEW = 4096           # elements: a larger result than this, and than its operands, is not kept

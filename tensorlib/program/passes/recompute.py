@@ -7,7 +7,7 @@ kept, and of ten lines of arithmetic on `x` too.
 
 from collections.abc import Iterable
 
-from tensorlib.program.model import OpCall, Variable
+from tensorlib.program.ir.model import OpCall, Variable
 from tensorlib.program.passes.facts import (
     is_elementwise, is_pure, lasting, may_write, pinned, values_read, with_inputs, writes_its_own,
 )

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from tensorlib.ops.late import name_of, operations
-from tensorlib.program.call_types import form_of_call
-from tensorlib.program.model import OpCall, Variable
+from tensorlib.program.ir.call_types import form_of_call
+from tensorlib.program.ir.model import OpCall, Variable
 from tensorlib.program.passes.facts import (
     alike, is_elementwise, lasting, may_write, pinned, traits_of, with_inputs, writes_its_own,
 )

@@ -19,10 +19,9 @@ from typing import Any
 import numpy as np
 
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.program.call_forms import user_line
-from tensorlib.program.dispatch import Dispatcher
-from tensorlib.program.guarded import MISSING, in_class, is_written_in_python
-from tensorlib.program.model import Variable
+from tensorlib.program.guards.guarded import MISSING, in_class, is_written_in_python
+from tensorlib.program.ir.call_forms import user_line
+from tensorlib.program.ir.model import Variable
 from tensorlib.program.reads import settings, sources
 from tensorlib.program.reads.known import (
     ATOMS,
@@ -42,6 +41,7 @@ from tensorlib.program.reads.recorder import (
     is_module,
     length_of,
 )
+from tensorlib.program.run.dispatch import Dispatcher
 
 BOUND = (BuiltinFunctionType, MethodWrapperType)
 UNBOUND = (MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType)

@@ -9,12 +9,12 @@ from typing import Any
 
 from tensorlib._core.base.garbage import add_pauses
 from tensorlib._core.base.settings import AttributeSwap, Held
-from tensorlib.program.call_forms import user_line
-from tensorlib.program.dispatch import Dispatcher
-from tensorlib.program.guarded import MISSING, Watch, in_cell, in_class
+from tensorlib.program.guards.guarded import MISSING, Watch, in_cell, in_class
+from tensorlib.program.ir.call_forms import user_line
 from tensorlib.program.reads import sources
 from tensorlib.program.reads.known import STANDARD, is_foreign, is_trusted
 from tensorlib.program.reads.notes import Notes
+from tensorlib.program.run.dispatch import Dispatcher
 
 # Methods that Python looks up by itself, in the class of an object.
 SPECIAL = tuple(f"__{name}__" for name in """

@@ -9,10 +9,10 @@ from types import BuiltinFunctionType
 from typing import Any
 
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.program.guarded import MISSING, in_class
+from tensorlib.program.guards.guarded import MISSING, in_class
 from tensorlib.program.reads.calls import called
-from tensorlib.program.reads.notes import vars_of
 from tensorlib.program.reads.functions import running, told
+from tensorlib.program.reads.notes import vars_of
 from tensorlib.program.reads.recorder import GETTERS, is_module
 
 LOCK = type(RLock())

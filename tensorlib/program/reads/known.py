@@ -31,8 +31,8 @@ import numpy as np
 from tensorlib._core.base.device import device
 from tensorlib._core.base.dtypes import dtype
 from tensorlib._core.base.formats import Format
-from tensorlib.program.call_forms import HOME
-from tensorlib.program.guarded import is_written_in_python
+from tensorlib.program.guards.guarded import is_written_in_python
+from tensorlib.program.ir.call_forms import HOME
 
 # Classes are told apart by their ids: those of the user's may have no hash.
 # What nobody can change, and what has nothing in it that changes.

@@ -12,8 +12,7 @@ from types import GeneratorType
 from typing import Any
 
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.program.call_forms import user_line
-from tensorlib.program.guarded import (
+from tensorlib.program.guards.guarded import (
     MISSING,
     CellGuard,
     DictGuard,
@@ -28,9 +27,10 @@ from tensorlib.program.guarded import (
     is_written_in_python,
     youngest,
 )
-from tensorlib.program.plan import Unplanned
+from tensorlib.program.ir.call_forms import user_line
 from tensorlib.program.reads.known import ATOMS, is_trusted
 from tensorlib.program.reads.sources import own_code
+from tensorlib.program.run.plan import Unplanned
 
 # The attributes of a tensor that a signature compares, and what is the same for all tensors.
 OF_SIGNATURES = frozenset("""shape dtype ndim requires_grad device layout itemsize nbytes names

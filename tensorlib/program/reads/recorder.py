@@ -19,10 +19,9 @@ import numpy as np
 
 from tensorlib._core.graph import owners
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.program.call_forms import user_line
-from tensorlib.program.dispatch import Dispatcher
-from tensorlib.program.guarded import MISSING, in_class, is_generic, is_written_in_python
-from tensorlib.program.model import Variable
+from tensorlib.program.guards.guarded import MISSING, in_class, is_generic, is_written_in_python
+from tensorlib.program.ir.call_forms import user_line
+from tensorlib.program.ir.model import Variable
 from tensorlib.program.reads.functions import Observer, is_library_function
 from tensorlib.program.reads.known import (
     ATOMS,
@@ -34,6 +33,7 @@ from tensorlib.program.reads.known import (
     is_of_numpy,
 )
 from tensorlib.program.reads.notes import vars_of
+from tensorlib.program.run.dispatch import Dispatcher
 
 # What a module has of its own, apart from what a user's class adds to it.
 PARTS = "_parameters", "_buffers", "_modules"

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.program.guarded import (
+from tensorlib.program.guards.guarded import (
     MISSING,
     CellGuard,
     DictGuard,

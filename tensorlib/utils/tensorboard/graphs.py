@@ -7,8 +7,8 @@ from typing import Any
 
 from tensorlib import Tensor, no_grad
 from tensorlib.autograd.tree import flatten
-from tensorlib.program.model import Block, Variable, variables_in
-from tensorlib.program.trace import trace
+from tensorlib.program.capture.trace import trace
+from tensorlib.program.ir.model import Block, Variable, variables_in
 from tensorlib.utils.tensorboard.protos import protos
 
 

@@ -1,0 +1,1 @@
+"""Calls on variables, which are added to a block; the blocks of branches and loops."""

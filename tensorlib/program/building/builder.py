@@ -1,0 +1,273 @@
+"""Programs built by hand: operations on Variables become calls, whose shapes are inferred.
+
+Nothing is computed. A call is run once on tensors without elements, which have the shapes and
+dtypes of its variables, so that what the operation itself refuses is an error in the line that was
+written. A size that is not known yet is tried with two numbers: where the result differs with them,
+its size is not known either.
+"""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from tensorlib._core.base.settings import AttributeSwap, Held
+from tensorlib._core.create.generator import Generator
+from tensorlib._core.graph.op import Op
+from tensorlib._core.interpreters.capture import Capture, unseen
+from tensorlib._core.sweep.graph_reader import begin_epoch, was_made_since
+from tensorlib._core.tensor.meta import NoData
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.autograd.modes import no_grad
+from tensorlib.ops.declare import FUNCTIONS
+from tensorlib.ops.late import operations
+from tensorlib.program.ir.call_forms import canonical, drawn, gives_number, plain, user_line
+from tensorlib.program.ir.call_types import (
+    COPIES, WRITERS, cuts, form_of, form_of_call, is_draw,
+)
+from tensorlib.program.ir.errors import CaptureError
+from tensorlib.program.ir.model import Block, OpCall, Variable, variables_in
+from tensorlib.program.ir.nested import mapped
+
+PROBES = (61, 67)            # what stands for sizes that are not known
+
+
+class _Open(threading.local):
+    """The builders of this thread, the innermost last."""
+
+    def __init__(self) -> None:
+        self.builders: list[Builder] = []
+
+
+_open = _Open()
+
+
+def builder() -> "Builder | None":
+    """The innermost builder of this thread, or None."""
+    return _open.builders[-1] if _open.builders else None
+
+
+class Builder(Capture):
+    """Adds what is called on Variables to a block, under `with`.
+
+    outer: what knows the tensors around the block: a Recorder, or the builder of a block around it.
+    """
+
+    def __init__(self, block: Block, outer: Any = None):
+        self.block, self.program, self.outer = block, block.program, outer
+        self.known: dict[int, tuple[Tensor, Variable]] = {}
+        self.epoch = begin_epoch()
+
+    def settings(self) -> Held:
+        """This builder is the innermost one of its thread."""
+        return Held((AttributeSwap(_open, "builders"),), ([*_open.builders, self],))
+
+    # ---- variables
+
+    def made(self, tensor: Tensor) -> None:
+        """Is told of a tensor that was made of numbers, and tells what is around the block."""
+        if self.outer is not None:
+            self.outer.made(tensor)
+
+    def variable_of(self, tensor: Tensor) -> Variable:
+        """The variable of a tensor from around the block, or made of numbers inside."""
+        if id(tensor) in self.known:
+            return self.known[id(tensor)][1]
+        if self.outer is not None:
+            found: Variable = self.outer.variable_of(tensor)
+            return found
+        trainable = tensor.requires_grad and tensor.is_leaf
+        x = self.program.block.new_variable(
+            getattr(tensor, "name", None) or ("parameter" if trainable else "constant"),
+            tuple(tensor.shape), tensor.dtype, persistable=True, trainable=trainable,
+            stop_gradient=not tensor.requires_grad, value=tensor)
+        x.fixed = x.stop_gradient and was_made_since(tensor, self.epoch)
+        self.known[id(tensor)] = tensor, x
+        return x
+
+    def value(self, x: Any) -> Any:
+        """An argument as a call has it: tensors as variables."""
+        if isinstance(x, Tensor) and type(x) is not Variable:
+            return self.variable_of(x)
+        if type(x) in (tuple, list):             # a list of positions is none of dims
+            return type(x)(map(self.value, x))
+        if type(x) is slice:
+            return slice(self.value(x.start), self.value(x.stop), self.value(x.step))
+        return tuple(x) if isinstance(x, tuple) else x
+
+    def value_of_each(self, given: dict[str, Any]) -> dict[str, Any]:
+        """The arguments of a call by name."""
+        return {key: self.value(x) for key, x in given.items()}
+
+    # ---- calls
+
+    def call(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The variables of what an operation gives, which becomes a call of the block."""
+        if kwargs.pop("out", None) is not None:
+            raise CaptureError(f"{op.name}: a program takes no out=, {user_line()}; use what is "
+                               "returned")
+        if op.draws is not None:
+            tensors, given = drawn(op, args, kwargs)
+            return self.called(op.name, self.value_of_each(tensors), self.value_of_each(given))
+        if gives_number(op):
+            self.leaving(op.name, args[0])
+        if op.returns is not Tensor:
+            return NotImplemented
+        _, tensors, given = canonical(op, args, kwargs)
+        inputs = {key: self.value(x) for key, x in zip(op.arguments, tensors)}
+        return self.called(op.name, inputs, plain(op, given, self.value))
+
+    def checked(self, name: str, values: Any, facts: tuple[Any, ...]) -> None:
+        """Adds a check of elements, which each run makes of its own."""
+        self.block.ops.append(OpCall("check", {"values": self.value(values)}, (),
+                                     {"name": name, "facts": facts}, user_line()))
+
+    def composed(self, op: Op, function: Any, args: tuple[Any, ...],
+                 kwargs: dict[str, Any]) -> Any:
+        """The variables of what a composed operation gives: its parts become calls."""
+        with self.resumed():
+            return op.forward(*args, **kwargs)
+
+    def function(self, cls: Any, args: tuple[Any, ...]) -> Any:
+        """The variables of what an autograd.Function gives."""
+        return self.called("function", {"args": self.value(args)}, {"function": cls})
+
+    def sweep(self, roots: Any, grads: Any, **options: Any) -> Any:
+        """Raises: CaptureError, since a program has its own way to gradients."""
+        raise CaptureError(f"backward: can't run while a program is built, {user_line()}; use "
+                           "program.append_backward or program.gradients")
+
+    def write(self, op: Op | None, name: str, args: tuple[Any, ...],
+              kwargs: dict[str, Any]) -> Any:
+        """Adds a write in place. What was made here of numbers becomes a new variable."""
+        if kwargs.pop("out", None) is not None:
+            raise CaptureError(f"{name}: a program takes no out=, {user_line()}; use what is "
+                               "returned")
+        type_ = "put_index_" if name == "setitem" else name
+        form = form_of(type_)
+        values = [self.value(x) for x in args]
+        inputs = dict(zip(form.arguments, values))
+        attributes = dict(zip(form.attributes, values[len(form.arguments):]))
+        attributes.update((key, x) for key, x in kwargs.items() if x is not None)
+        x = args[0]
+        if type(x) is not Variable and was_made_since(x, self.epoch):
+            self.known[id(x)] = x, self.written(type_, inputs, attributes)
+            return x
+        self.block.ops.append(OpCall(type_, inputs, (values[0],), attributes, user_line()))
+        return x
+
+    def written(self, type: str, inputs: dict[str, Any], attributes: dict[str, Any]) -> Any:
+        """The new variable of what a write makes of a tensor."""
+        if type in COPIES:
+            src = inputs.get("src", attributes.get("value", 0.0))
+            return self.called(operations.copy.name, {"input": inputs["input"], "src": src}, {})
+        if type in WRITERS:                       # draws: there is no other form of them
+            fresh = self.called(operations.clone.name, {"input": inputs["input"]}, {})
+            self.block.ops.append(OpCall(
+                type, {**inputs, "input": fresh}, (fresh,), attributes, user_line()))
+            return fresh
+        return self.called(type[:-1], inputs, attributes)
+
+    def called(self, type: str, inputs: dict[str, Any], attributes: dict[str, Any]) -> Any:
+        """The variables of what a new call gives."""
+        call = OpCall(type, inputs, (), attributes, user_line())
+        results = inferred(call)
+        several = isinstance(results, list)
+        call.outputs = tuple(
+            self.block.new_variable(type, shape, dtype, stop_gradient=cuts(type))
+            for shape, dtype in (results if several else (results,)))
+        self.block.ops.append(call)
+        return call.outputs if several else call.outputs[0]
+
+    def leaving(self, name: str, x: Any) -> None:
+        """Raises: CaptureError where the value of a variable is asked for."""
+        if type(x) is Variable:
+            no_number(name)
+
+
+def no_number(name: str) -> None:
+    """Raises: CaptureError, since a variable has no value before the program runs."""
+    raise CaptureError(
+        f"{name}: a variable of a program has no value yet, {user_line()}; use tensorlib.cond, "
+        "while_loop or where for what depends on it")
+
+
+# ---- inference -----------------------------------------------------------------------------------
+
+def inferred(call: OpCall, by_example: bool = True) -> Any:
+    """The shape and dtype of what a call gives, or a list of such for each result.
+
+    by_example: an operation that needs elements is tried with some.
+    """
+    values = (*variables_in(call.inputs), *variables_in(call.attributes))
+    probes = PROBES if any(None in x.shape for x in values) else PROBES[:1]
+    try:
+        found = [run_on_twins(call, probe, twin_of) for probe in probes]
+    except Exception as error:
+        if not by_example or not needs_elements(error):
+            raise
+        found = [run_on_twins(call, probe, example_of) for probe in probes]
+    if not isinstance(found[0], (tuple, list)):
+        return combined(found)
+    return list(map(combined, zip(*found)))
+
+
+def needs_elements(error: Exception) -> bool:
+    """Whether an operation could not be tried on tensors without elements."""
+    return isinstance(error, NoData) or "same device" in str(error)
+
+
+def run_on_twins(call: OpCall, probe: int, make: Callable[[Variable, int], Tensor]) -> Any:
+    """What a call gives for the tensors that `make` makes, with `probe` for sizes not known."""
+    def twin(x: Variable) -> Tensor:
+        return make(x, probe)
+
+    form = form_of_call(call)
+    given = mapped(call.attributes, twin)
+    tensors = [mapped(call.inputs.get(name), twin) for name in form.arguments]
+    if is_draw(call.type):
+        given["generator"] = Generator()             # the one that is given is drawn from by runs
+    if "likes" in call.attributes:
+        given["likes"] = mapped(call.attributes["likes"], twin)
+        given["likes"] = [likes_of_twins(x) for x in given["likes"]]
+    if form.op is not None and "wanted" in form.attributes:
+        given["wanted"] = tuple(x is not None for x in call.outputs)
+    assert form.run is not None
+    with unseen(), no_grad():
+        result = form.run(*tensors, **given)
+    if type(result) is tuple and len(result) == 1 and type(result[0]) is tuple:
+        return result[0]                             # of a sequence, a sequence of gradients
+    return result
+
+
+def likes_of_twins(x: Any) -> Any:
+    """The shape and dtype of a tensor or a number, or of each of a tuple."""
+    if type(x) is tuple:
+        return [likes_of_twins(y) for y in x]
+    if not isinstance(x, Tensor):
+        x = FUNCTIONS["tensor"](x)
+    return x.shape, x.dtype
+
+
+def twin_of(x: Variable, probe: int) -> Tensor:
+    """A tensor without elements of its own that has the shape and dtype of a variable."""
+    shape = tuple(probe if size is None else size for size in x.shape)
+    return FUNCTIONS["empty"](shape, dtype=x.dtype, device="meta")
+
+
+def example_of(x: Variable, probe: int) -> Tensor:
+    """A tensor of the shape and dtype of a variable: of unit matrices, where it has matrices."""
+    shape = tuple(probe if size is None else size for size in x.shape)
+    if len(shape) < 2 or not x.dtype.is_floating_point:
+        return FUNCTIONS["zeros"](shape, dtype=x.dtype)
+    return FUNCTIONS["eye"](*shape[-2:], dtype=x.dtype).expand(shape)
+
+
+def combined(results: tuple[Any, ...] | list[Any]) -> Any:
+    """The shape and dtype of a result, with None for sizes in which the tries differ; None for a
+    result that is not there."""
+    if results[0] is None:
+        return None
+    shapes = [tuple(x.shape) for x in results]
+    return tuple(sizes[0] if len(set(sizes)) == 1 else None for sizes in zip(*shapes)
+                 ), results[0].dtype
+

@@ -1,0 +1,75 @@
+"""Who shares memory with whom: that what a replay gives lies as what the eager call gave.
+
+A result that is a view of an argument, or of another result, has to be one in each run: who writes
+into it writes into both. And a result has to be laid out as the eager one, since sums in another
+order have other bits.
+"""
+
+from typing import Any
+
+from tensorlib._core.graph.modes import is_inference_mode_enabled
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.program.guards.signatures import place_in_memory
+from tensorlib.program.ir.model import Block, OpCall, Variable, place_of
+from tensorlib.program.passes.facts import lasting, with_inputs
+from tensorlib.program.run.plan import Unplanned
+
+
+def make_constants_anew(block: Block, wanted: list[Any]) -> list[Any]:
+    """What is wanted of a block, after its constants that lie in it became calls, made in each run:
+    who is given a tensor may write into it."""
+    anew: dict[Variable, Variable] = {}
+    for x in [x for x in block.variables.values() if x.fixed]:
+        exposed = lasting(block.ops, [x], others=False)
+        if any(type(y) is Variable and y in exposed for y in wanted):
+            anew[x] = block.new_variable(x.name, x.shape, x.dtype, stop_gradient=True)
+    if anew:
+        made = [OpCall("clone", {"input": x}, (y,)) for x, y in anew.items()]
+        block.ops[:] = [*made, *(with_inputs(call, anew) for call in block.ops)]
+    return [anew.get(x, x) if type(x) is Variable else x for x in wanted]
+
+
+def check_results(slots: list[Any], found: list[Any], replay: Any,
+                  tensors: tuple[Tensor, ...]) -> bool:
+    """Whether a replay is to run in inference mode, in which the function made its results.
+
+    Raises: Unplanned where a replay would give results that lie in another way than those of the
+    call.
+
+    slots: what a replay gives for each leaf of the result, of which `found` are the eager ones.
+    tensors: those that the call was given.
+    """
+    given = [*tensors, *replay.values]
+    eager: dict[Variable, Tensor] = {}
+    for x, tensor in zip(slots, found):
+        if type(x) is Variable and (eager.setdefault(x, tensor) is not tensor or (
+                place_of(x, replay.fed) != place_of(tensor, given))):
+            raise Unplanned("what it returns is another tensor than a replay would return")
+        if type(x) is Variable and type(tensor) is not Tensor and (
+                place_of(x, replay.fed) < 0):
+            raise Unplanned(f"what it returns is a {type(tensor).__name__}, and no plain tensor")
+    places = dict(zip(replay.wanted, replay.machine.places()))
+    outside = [place_in_memory(x) for x in given]
+    before: list[tuple[int, int, int, int]] = []
+    untracked: list[bool] = []
+    for x, tensor in eager.items():
+        start, address = place_in_memory(tensor)
+        root, offset, strides = places[x]
+        if not tensor.numel():
+            continue
+        shared = any(begin == start for begin, _ in outside)
+        agrees = shared == (root >= 0) and (
+            root < 0 or outside[root] == (start, address - offset))
+        untracked += [tensor.is_inference()] * (not shared)
+        for other_root, other_offset, other_start, other_address in before:
+            together = other_root == root
+            agrees = agrees and (shared or together == (other_start == start)) and (
+                not together or address - other_address == offset - other_offset)
+        if not agrees:
+            raise Unplanned("what it returns shares memory in another way than a replay would")
+        if any(n > 1 and a != b for n, a, b in zip(tensor.shape, tensor.stride(), strides)):
+            raise Unplanned("what it returns is laid out in another way than by a replay")
+        before.append((root, offset, start, address))
+    if len(set(untracked)) > 1:
+        raise Unplanned("it makes some of its results in inference mode, and others not")
+    return any(untracked) and not is_inference_mode_enabled()

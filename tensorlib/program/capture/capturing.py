@@ -1,0 +1,414 @@
+"""Capture for `compile`: a function runs eagerly, and its operations are captured while it does.
+
+Beside what `trace` captures, `loss.backward()` and an optimiser's `step()` are. What can't be
+captured ends the capture, and not the function: its effects are those of an eager run either way.
+"""
+
+from collections.abc import Callable
+from threading import get_ident
+from typing import Any
+
+from tensorlib._core.base.garbage import without_collections
+from tensorlib._core.base.settings import Held
+from tensorlib._core.graph import owners
+from tensorlib._core.graph.modes import is_grad_enabled
+from tensorlib._core.graph.op import Op
+from tensorlib._core.interpreters.capture import Capture, capture as innermost, unseen
+from tensorlib._core.interpreters.stack import Layer, current_layer, set_stack
+from tensorlib._core.sweep.graph_reader import begin_epoch, was_made_since
+from tensorlib._core.sweep.sweep import sweep
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.autograd.tree import flatten
+from tensorlib.program.building.builder import Builder
+from tensorlib.program.capture.recorder import Recorder
+from tensorlib.program.differentiation.backward import Backward, dependents
+from tensorlib.program.differentiation.control_gradients import visit_control
+from tensorlib.program.guards.signatures import are_without_hooks, gradient_of, memory_of
+from tensorlib.program.ir.call_forms import user_line
+from tensorlib.program.ir.errors import CaptureError, ProgramError
+from tensorlib.program.ir.model import OpCall, Variable
+from tensorlib.program.passes.facts import lasting
+from tensorlib.program.reads.hooks import call
+from tensorlib.program.reads.notes import line_in
+
+
+OF_MEMORY = ("storage_offset", "data_ptr", "untyped_storage", "_version", "_base")
+
+
+class ReplayRecorder(Recorder):
+    """A recorder for replay, under `with`.
+
+    Composed operations are noted as those that they are made of, where these can be captured.
+    why: why nothing more is noted, or "". swept: whether a backward sweep was noted.
+    """
+
+    differentiates = False
+
+    def __init__(self, program: Any, names: dict[int, str], fullgraph: bool):
+        super().__init__(program, program.block, names)
+        self.fullgraph = fullgraph
+        self.why = ""
+        self.opening: Op | None = None
+        self.being_opened: list[Op] = []     # and those around it
+        self.since: Any = None               # the epoch in which a composed operation began
+        self.swept = False
+        self.modules: dict[int, Any] = {}              # that ran
+        self.grads: dict[Variable, None] = {}          # leaves, whose `.grad` was set
+        self.put: dict[Variable, Variable | None] = {}   # and the value that was noted for it
+        self.leaves: list[Tensor] = []                 # those that a sweep reached
+        self.bare: list[Tensor] = []                   # of these, what must have no `.grad` before
+        self.older: dict[int, Tensor] = {}             # gradients that were there before, by id
+        self.graded: list[Tensor] = []                 # what has these, which was looked at
+        self.groups: dict[int, Any] = {}               # of an optimiser, its `rates_of`
+        self.layers: Layer | None = None               # the stack that an optimiser's step hides
+        self.reads: Any = None                         # who is told what the function reads
+        self.thread = get_ident()
+        self.arguments: tuple[Tensor, ...] = ()
+
+    def settings(self) -> Held:
+        """At the end the stack is as before, also where an optimiser's step hid it and raised."""
+        super().settings()
+        return Held((set_stack,), (current_layer(),))
+
+    def fail(self, why: str) -> None:
+        """Ends the capture. Raises: CaptureError if it must not end."""
+        self.reads.at = self.reads.at or line_in(self.reads.root)
+        self.why = self.why or why
+        if self.fullgraph:
+            raise CaptureError(why)
+
+    def leaving(self, name: str, tensor: Tensor) -> None:
+        try:
+            super().leaving(name, tensor)
+        except CaptureError as error:
+            if self.since is not None:
+                raise
+            self.fail(str(error))
+
+    def checked(self, name: str, values: Tensor, facts: tuple[Any, ...]) -> None:
+        self.while_it_goes(super().checked, name, values, facts)
+
+    def entered(self, x: Tensor) -> Tensor:
+        return Capture.entered(self, x)       # type: ignore[no-any-return]
+
+    def left(self, x: Tensor) -> Tensor:
+        return Capture.left(self, x)          # type: ignore[no-any-return]
+
+    def effect(self, name: str, x: Any) -> None:
+        """Is told of what is done to `x` and is no operation: most of it ends the capture."""
+        if self.why:
+            return
+        inside = isinstance(x, Tensor) and self.is_inside(x)
+        if name == "read_grad":
+            grad = gradient_of(x)
+            if grad is not None and not was_made_since(grad, self.epoch):
+                if any(grad is y for y in self.arguments):
+                    self.fail(f"grad: a gradient is an argument as well, {user_line()}")
+                self.older[id(grad)] = grad
+                self.graded.append(x)
+            elif grad is None and not inside and not any(x is y.value for y in self.grads):
+                self.bare.append(x)
+        elif name in OF_MEMORY:                  # nothing says where the next argument will lie
+            if not self.is_inside(x if x._base is None else x._base) or name == "data_ptr":
+                self.fail(f"{name}: the place of a tensor in its memory can't be captured, "
+                          f"{user_line()}")
+        elif name == "grad" and not inside:
+            self.grads[self.variable_of(x)] = None
+        elif not (inside and name == "requires_grad"):
+            self.fail(f"{name}: is no operation, and can't be captured, {user_line()}")
+
+    def is_inside(self, x: Tensor) -> bool:
+        """Whether the function made a tensor, be it over memory from outside."""
+        if was_made_since(x, self.epoch):
+            return True
+        y = self.known[id(x)][1] if id(x) in self.known else None
+        return y is not None and not y.persistable and not any(
+            y is z for z in self.program.inputs)
+
+    def control(self, make: Any, args: tuple[Any, ...], eager: Any) -> Any:
+        with unseen():
+            return self.noted_control(make, args, eager)
+
+    def noted_control(self, make: Any, args: tuple[Any, ...], eager: Any) -> Any:
+        """What a call of control flow gives, after it was noted, where it can be."""
+        if self.why:
+            return eager()
+        length = len(self.block.ops)
+        try:
+            found = make(Builder(self.block, self), *args)
+            call = self.block.ops[-1]
+            for block in call.blocks():
+                if writes_outside(block):
+                    raise CaptureError(f"{call.type}: a write into what is outside of a branch or "
+                                       f"a loop can't be captured, {user_line()}")
+        except Exception as error:           # what a branch does may be for tensors alone
+            at = "" if isinstance(error, CaptureError) else f", {user_line()}"
+            del self.block.ops[length:]
+            self.fail(f"{error}{at}")
+            return eager()
+        result = eager()
+        for x, tensor in zip(flatten(found)[0], flatten(result)[0]):
+            self.know(tensor, x)
+        return result
+
+    def call(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if op is self.opening:
+            self.opening = None
+            return NotImplemented
+        if op.linearity == "composite" and not self.why and op not in self.being_opened and (
+                op.returns is Tensor and op.draws is None and not kwargs.get("out")
+                and not op.whole
+                and not (op.reads_values and op.checks_values and not op.sized_by_values)):
+            done = self.opened(op, args, kwargs)
+            if done is not NotImplemented:
+                return done
+            if op.sized_by_values and not self.why:
+                self.fail(f"{op.name}: the size of what it gives depends on elements, "
+                          f"{user_line()}")
+        if "." in op.name:                   # of the user's, who may have written it in Python
+            return self.while_it_goes(super().call, op, args, kwargs)
+        return self.reads.watch.without(self.while_it_goes, super().call, op, args, kwargs)
+
+    def write(self, op: Op | None, name: str, args: tuple[Any, ...],
+              kwargs: dict[str, Any]) -> Any:
+        return self.while_it_goes(super().write, op, name, args, kwargs)
+
+    def check_write(self, name: str, x: Tensor, given: tuple[Any, ...]) -> None:
+        """Raises: CaptureError for a write that gives what was there before another place in the
+        caller's graph, which a replay does not."""
+        values = (x, x if x._base is None else x._base, *given)
+        if is_grad_enabled() and any(y.requires_grad for y in values if isinstance(y, Tensor)):
+            raise CaptureError(f"{name}: a write that has a gradient, into what was there before, "
+                               f"can't be captured, {user_line()}")
+
+    def sweep(self, roots: tuple[Tensor, ...], grads: tuple[Tensor, ...], **options: Any) -> Any:
+        return self.while_it_goes(self.noted_sweep, roots, grads, **options)
+
+    def while_it_goes(self, note: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """What a way to note gives; NotImplemented where nothing is noted any more."""
+        if self.why:
+            return NotImplemented
+        try:
+            return note(*args, **kwargs)
+        except CaptureError as error:
+            if self.since is not None:
+                raise
+            self.fail(str(error))
+            return NotImplemented
+
+    def opened(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A composed operation as those it is made of; NotImplemented where one can't be noted."""
+        before, since = self.opening, self.since
+        length = len(self.block.ops)
+        self.opening, self.since = op, begin_epoch()
+        self.being_opened.append(op)
+        try:
+            with self.resumed():
+                result = op.function(*args, **kwargs)
+            for x in result if isinstance(result, (tuple, list)) else (result,):
+                if isinstance(x, Tensor) and not self.why:
+                    self.variable_of(x)
+            return result
+        except CaptureError:
+            if self.why:                     # it can't be noted as a whole either
+                raise
+            del self.block.ops[length:]
+            return NotImplemented
+        finally:
+            self.opening, self.since = before, since
+            self.being_opened.pop()
+
+    def variable_of(self, tensor: Tensor) -> Variable:
+        """As of every recorder. Raises: CaptureError for what was not made by operations."""
+        if id(tensor) not in self.known and was_made_since(tensor, self.epoch) and (
+                tensor.grad_fn is not None or memory_of(tensor) not in self.by_memory
+                and id(tensor) not in self.constants):
+            raise CaptureError("a tensor that a Function or a kernel made can't be captured, "
+                               f"{user_line()}")
+        return super().variable_of(tensor)
+
+    # ---- training steps
+
+    def noted_sweep(self, roots: tuple[Tensor, ...], grads: tuple[Tensor, ...], *,
+                    retain_graph: bool, create_graph: bool, inputs: Any, accumulate_grads: bool,
+                    no_grad: Any) -> Any:
+        """A backward sweep: the backward part of what was noted so far.
+
+        Raises: CaptureError for what can't be noted, before the sweep has run.
+        """
+        if no_grad:
+            raise CaptureError(f"backward: no_grad_set can't be captured, {user_line()}")
+        for g in grads:                     # ones, where none were given
+            self.made(g)
+        starts = [(self.variable_of(x), self.variable_of(g)) for x, g in zip(roots, grads)]
+        if inputs is None:
+            known = [x for _, x in self.known.values() if x.block is self.block and x.trainable]
+            wanted = list(dict.fromkeys(known))
+            self.check_arguments()
+        else:
+            wanted = [self.variable_of(x) for x in inputs]
+        before = self.before_sweep(wanted) if accumulate_grads else {}
+        with without_collections():
+            found = self.gradients(starts, wanted, create_graph)
+        made = sweep(roots, grads, retain_graph=retain_graph, create_graph=create_graph,
+                     inputs=inputs, accumulate_grads=accumulate_grads, no_grad=no_grad)
+        if accumulate_grads:
+            self.accumulated(wanted, found, before)
+            return made
+        for tensor, g in zip(made, found):
+            if (tensor is None) != (g is None):
+                self.fail(f"backward: this gradient can't be captured, {user_line()}")
+            elif tensor is not None:
+                self.know(tensor, g)
+        return made
+
+    def gradients(self, starts: list[tuple[Variable, Variable]], wanted: list[Variable],
+                  create_graph: bool) -> list[Variable | None]:
+        """The gradients of what is wanted, after the calls that give them were noted."""
+        calls = list(self.block.ops)
+        work = Backward(self.block, self.block, dependents(calls, wanted, ()), visit_control)
+        for x, g in starts:
+            work.add(x, g)
+        try:
+            work.visit(calls)
+        except ProgramError as error:
+            raise CaptureError(str(error)) from None
+        found = [work.total(x) for x in wanted]
+        if not create_graph:
+            for call in self.block.ops[len(calls):]:
+                for x in call.writes():
+                    x.stop_gradient = True
+        return found
+
+    def check_arguments(self) -> None:
+        """Raises: CaptureError where an argument would be given a gradient."""
+        if any(tensor.requires_grad and any(x is y for y in self.program.inputs)
+               for tensor, x in self.known.values()):
+            raise CaptureError("backward: an argument that requires a gradient can't be given it "
+                               f"inside of what is captured, {user_line()}")
+
+    def before_sweep(self, wanted: list[Variable]) -> dict[Variable, Variable | None]:
+        """The `.grad` of each leaf, which a sweep is to add to. Raises: CaptureError."""
+        found: dict[Variable, Variable | None] = {}
+        for x in wanted:
+            if x.value is None or not x.trainable:
+                raise CaptureError("backward: only parameters can be given a gradient in what is "
+                                   f"captured, {user_line()}")
+            grad = x.value.grad
+            if grad is not None and (not self.knows(grad) or id(grad) in self.older):
+                raise CaptureError("backward: a gradient that was there before is not captured; "
+                                   f"call zero_grad() first, {user_line()}")
+            found[x] = None if grad is None else self.variable_of(grad)
+        leaves = [x.value for x in found]
+        if not are_without_hooks(leaves):
+            raise CaptureError(f"backward: a hook on a gradient can't be captured, {user_line()}")
+        self.leaves += leaves
+        return found
+
+    def accumulated(self, wanted: list[Variable], found: list[Variable | None],
+                    before: dict[Variable, Variable | None]) -> None:
+        """Notes what the `.grad` of each leaf is after a sweep."""
+        self.swept = True
+        for x, g in zip(wanted, found):
+            if g is None:
+                continue
+            old = before[x]
+            if old is not None:
+                total = self.block.new_variable(f"{x.name}@GRAD", x.shape, x.dtype,
+                                                stop_gradient=True)
+                self.note(OpCall("sum", {"parts": (old, g)}, (total,), {}, user_line()))
+                g = total
+            elif x not in self.grads:
+                self.bare.append(x.value)
+            self.grads[x] = None
+            self.know(x.value.grad, g)
+
+    def put_grads(self) -> None:
+        """Notes what the `.grad` of each leaf is now."""
+        for x in self.grads:
+            grad = x.value.grad
+            value = None if grad is None else self.variable_of(grad)
+            if x not in self.put or self.put[x] is not value:
+                self.note(OpCall("set_grad", {"param": x, "grad": value}, ()))
+                self.put[x] = value
+
+    def tell_apart(self) -> None:
+        """Raises: CaptureError where the function did what a replay would not do again."""
+        for x in self.program.persistables():
+            if id(x.value) in self.older:
+                raise CaptureError("a gradient that was there before the call can't be captured; "
+                                   "set it to None first")
+        for optimizer, rates in self.groups.values():
+            if rates != rates_of(optimizer):
+                raise CaptureError("what changes the options of an optimiser can't be captured; "
+                                   "do that outside of the function")
+
+    def before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        """Is called by an optimiser before its step, which is noted as a whole."""
+        if innermost() is not self or self.why:
+            return
+        self.layers = set_stack(None)
+        self.groups.setdefault(id(optimizer), (optimizer, rates_of(optimizer)))
+        if args or kwargs:
+            self.fail(f"step: a closure can't be captured, {user_line()}")
+        self.put_grads()
+
+    def before_module(self, module: Any, args: Any) -> None:
+        """Is called before a module runs: what it does may depend on whether it is in training."""
+        if innermost() is not self or self.why:
+            return
+        self.modules[id(module)] = module
+        self.reads.noted(self.reads.module, module)
+        if has_hooks(module):
+            self.fail(f"{type(module).__name__}: a hook on a module can't be captured, "
+                      f"{user_line()}")
+
+    def after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
+        """Is called by an optimiser after its step, on whichever thread."""
+        if self.layers is None or get_ident() != self.thread:
+            return
+        if not self.why:
+            self.note(OpCall("optimizer_step", {"params": (), "grads": ()}, (),
+                             {"optimizer": optimizer}, user_line()))
+        set_stack(self.layers)
+        self.layers = None
+
+
+def capture(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
+            tensors: tuple[Tensor, ...], recorder: ReplayRecorder) -> Any:
+    """What `f` returns, after all that it read and did was noted.
+
+    tensors: those among its arguments.
+    """
+    for optimizer in owners.optimizers.alive():
+        recorder.groups[id(optimizer)] = optimizer, rates_of(optimizer)
+    recorder.arguments = tensors
+    for tensor in tensors:
+        x = recorder.block.new_variable("input", tuple(tensor.shape), tensor.dtype)
+        recorder.feed(tensor, x)
+    reads = recorder.reads
+    with (owners.optimizers.hooked(recorder.before_step, recorder.after_step),
+          owners.modules.hooked(recorder.before_module),
+          recorder, reads.settings(), reads, reads.watch):
+        return call(f, *args, **kwargs)
+
+
+def rates_of(optimizer: Any) -> list[dict[str, Any]]:
+    """The options of an optimiser's groups."""
+    return [{key: x for key, x in group.items() if isinstance(x, (int, float, str, tuple))}
+            for group in optimizer.param_groups]
+
+
+def writes_outside(block: Any) -> bool:
+    """Whether a block, or one in it, writes over what it did not make, or was given."""
+    outside = lasting(block.ops, [*block.inputs, *block.reads()])
+    return any(not outside.isdisjoint(call.writes()) if call.in_place
+               else any(map(writes_outside, call.blocks())) for call in block.ops)
+
+
+def has_hooks(module: Any) -> bool:
+    """Whether hooks of a user are called before or after the `forward` of a module."""
+    return any(
+        not str(hook.function.__module__).startswith("tensorlib.")
+        for hooks in (owners.modules.hooks_of_all, vars(module).get("_hooks")) if hooks is not None
+        for hook in (*hooks.forward.values(), *hooks.forward_pre.values()))

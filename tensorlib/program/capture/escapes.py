@@ -1,0 +1,86 @@
+"""Escaping tensors: what a captured function stored outside itself, which a replay would not."""
+
+import gc
+import sys
+import weakref
+from collections import Counter
+from types import FrameType
+from typing import Any
+
+from tensorlib._core.graph.node import Node
+from tensorlib._core.sweep.graph_reader import saved_ids, was_made_since
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.program.ir.model import Variable
+
+
+def escaped(recorder: Any, result: list[Any], leaves: list[Any]) -> Variable | None:
+    """A variable whose tensor outlives the function elsewhere than in its result, or None.
+
+    result: in a list, so that no frame holds it. leaves: of the result. What a recorder knew of
+    tensors is let go of.
+    """
+    grads = [x.value for x in recorder.grads]
+    held = [(weakref.ref(tensor), x) for tensor, x in recorder.known.values()
+            if x.value is None and was_made_since(tensor, recorder.epoch)]
+    for known in (recorder.known, recorder.by_memory, recorder.by_storage, recorder.constants,
+                  recorder.keys):
+        known.clear()
+    tensors, variables = [], []
+    for ref, x in held:
+        tensor = ref()
+        if tensor is not None:
+            tensors.append(tensor)
+            variables.append(x)
+    del held, known
+    tensor = None
+    own = holders(leaves, gradients_of(grads), recorder.epoch)
+    if all(count <= own.get(id(x), 0) for x, count in zip(tensors, counts(tensors))):
+        return None                        # the search through all objects takes milliseconds
+    around = gc.get_referrers(*tensors)
+    allowed = {id(tensors), id(leaves), id(around), *containers_in(result)}
+    for holder in around:
+        # the graph of what is returned holds values, a view its base, a leaf its gradient
+        if id(holder) not in allowed and not is_graph(holder, allowed):
+            kept = set(map(id, gc.get_referents(holder)))
+            for tensor, x in zip(tensors, variables):
+                if id(tensor) in kept:
+                    return x
+    return None
+
+
+def counts(things: list[Any]) -> list[int]:
+    """How many hold each thing in a list, beside the list."""
+    (alone,) = [sys.getrefcount(x) for x in [object()]]
+    return [sys.getrefcount(x) - alone for x in things]
+
+
+def gradients_of(leaves: list[Any]) -> list[Any]:
+    """The `.grad` of each leaf."""
+    return [x.grad for x in leaves if x is not None]
+
+
+def holders(leaves: list[Any], grads: list[Any], epoch: int) -> dict[int, int]:
+    """How many of the library's own, and of what is returned, hold a tensor, by its id."""
+    nodes = [x.grad_fn for x in leaves if isinstance(x, Tensor) and x.grad_fn is not None]
+    # in the result and among its leaves; in `.grad`; in the graph of what is returned
+    return Counter((*map(id, leaves), *map(id, leaves), *map(id, grads),
+                    *saved_ids(nodes, epoch)))
+
+
+def is_graph(holder: Any, allowed: set[int]) -> bool:
+    """Whether what holds a tensor is part of a graph, or a frame that is about to go."""
+    if isinstance(holder, (Node, Tensor, FrameType)):
+        return True
+    if type(holder) not in (tuple, dict):
+        return False
+    around = gc.get_referrers(holder)          # of what a node keeps by name, or in a key
+    return all(is_graph(x, {*allowed, id(around)}) for x in around if id(x) not in allowed)
+
+
+def containers_in(value: Any) -> list[int]:
+    """The ids of a container and of those in it."""
+    if isinstance(value, dict):
+        return [id(value), *containers_in(tuple(value.values()))]
+    if isinstance(value, (tuple, list)):
+        return [id(value), *(i for x in value for i in containers_in(x))]
+    return []

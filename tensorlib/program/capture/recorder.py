@@ -1,0 +1,272 @@
+"""Capture: the operations that run on real tensors, recorded call by call in a block.
+
+A `Recorder` is on the thread's stack of interpreters while a function runs (_core/interpreters/).
+It is offered each operation, has the library do it, and notes it: for each tensor it knows the
+variable that stands for its present value. A write in place into what the function made itself
+gives a new variable, as the graph has a new node for it (writes.py); a write into a captured tensor
+is noted as it is.
+"""
+
+from typing import Any
+
+from tensorlib._core.graph.modes import is_grad_enabled
+from tensorlib._core.graph.op import Op
+from tensorlib._core.interpreters.capture import Capture, capture, unseen
+from tensorlib._core.sweep.graph_reader import begin_epoch, was_made_since
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.autograd.tree import flatten
+from tensorlib.ops.late import operations
+from tensorlib.program.building.blocks import composed_call
+from tensorlib.program.building.builder import Builder
+from tensorlib.program.capture.writes import Writes
+from tensorlib.program.differentiation.sweeps import noted_sweep
+from tensorlib.program.guards.signatures import memory_of, storage_of
+from tensorlib.program.ir.call_forms import (
+    IMPORTING,
+    canonical,
+    drawn,
+    gives_number,
+    plain,
+    user_line,
+)
+from tensorlib.program.ir.call_types import cuts
+from tensorlib.program.ir.errors import CaptureError
+from tensorlib.program.ir.model import Block, OpCall, Variable
+
+
+class Recorder(Capture):
+    """Notes the operations of this thread in a block, under `with`.
+
+    block: where calls are noted. names: of tensors by their id, for what is captured.
+    """
+
+    differentiates = True
+
+    def __init__(self, program: Any, block: Block, names: dict[int, str] | None = None):
+        self.program, self.block, self.names = program, block, names or {}
+        self.epoch = begin_epoch()
+        self.known: dict[int, tuple[Tensor, Variable]] = {}
+        self.by_memory: dict[tuple[Any, ...], Tensor] = {}
+        self.by_storage: dict[int, list[Tensor]] = {}    # what is no view, by where memory begins
+        self.outside: set[int] = set()                   # memory that was there before
+        self.keys: dict[int, tuple[Any, Any]] = {}       # index expressions as they were written
+        self.stale: set[int] = set()                     # what was written by way of another tensor
+        self.writes = Writes(self)
+        self.constants: dict[int, Tensor] = {}         # what was made of numbers, by its id
+
+    def made(self, tensor: Tensor) -> None:
+        """Is told of a tensor that was made of numbers."""
+        self.constants[id(tensor)] = tensor
+
+    def settings(self) -> Any:
+        """Nothing else is set. Raises: RuntimeError under another capture."""
+        if capture() is not None:
+            raise RuntimeError("program: a function is being traced already on this thread")
+
+    # ---- tensors and their variables
+
+    def know(self, tensor: Tensor, x: Variable) -> Variable:
+        """Notes that variable `x` is the present value of a tensor."""
+        if tensor._base is None and id(tensor) not in self.known:
+            self.by_storage.setdefault(storage_of(tensor), []).append(tensor)
+        self.known[id(tensor)] = tensor, x
+        self.by_memory[memory_of(tensor)] = tensor
+        if not was_made_since(tensor, self.epoch):
+            self.outside.add(storage_of(tensor))
+        return x
+
+    def feed(self, tensor: Tensor, x: Variable) -> None:
+        """Makes variable `x` an input of the program, which a tensor stands for."""
+        self.program.inputs.append(self.know(tensor, x))
+        self.outside.add(storage_of(tensor))
+
+    def knows(self, tensor: Tensor) -> bool:
+        """Whether a tensor, or one of the same memory, has a variable."""
+        return id(tensor) in self.known or memory_of(tensor) in self.by_memory
+
+    def variable_of(self, tensor: Tensor) -> Variable:
+        """The variable of a tensor's present value; for one from outside a new persistable one."""
+        if self.stale and (id(tensor) in self.stale or id(tensor._base) in self.stale):
+            raise CaptureError("a tensor that was written by way of another one, which detach() or "
+                               f"data gave, can't be captured, {user_line()}; write into a clone")
+        if id(tensor) in self.known:
+            return self.writes.present(tensor, self.known[id(tensor)][1])
+        same = self.by_memory.get(memory_of(tensor))
+        if same is not None and tensor.numel():
+            return self.variable_of(same)
+        return self.know(tensor, self.captured(tensor))
+
+    def captured(self, tensor: Tensor) -> Variable:
+        """A persistable variable whose value is a tensor that the function took from outside, or
+        that it made of numbers."""
+        trainable = tensor.requires_grad and tensor.is_leaf
+        inside = was_made_since(tensor, self.epoch)
+        if inside and (tensor.grad_fn is not None or id(tensor) not in self.constants):
+            name = "a kernel" if tensor.grad_fn is None else tensor.grad_fn.name()
+            raise CaptureError(f"{name}: what gave a tensor of shape "
+                               f"{tuple(tensor.shape)} can't be captured, {user_line()}")
+        name = self.names.get(id(tensor)) or getattr(tensor, "name", None) or (
+            "constant" if inside else "parameter" if trainable else "captured")
+        x: Variable = self.program.block.new_variable(
+            name, tuple(tensor.shape), tensor.dtype, persistable=True, trainable=trainable,
+            stop_gradient=not tensor.requires_grad, value=tensor)
+        x.fixed = inside and x.stop_gradient
+        if x.fixed:                        # as it was made: the function may write into its own
+            with unseen():
+                x.value = tensor.clone()
+        return x
+
+    def checked(self, name: str, values: Tensor, facts: tuple[Any, ...]) -> None:
+        """Notes that elements are checked, which each run does anew."""
+        self.note(OpCall("check", {"values": self.variable_of(values)}, (),
+                         {"name": name, "facts": facts}, user_line()))
+
+    def parsed(self, index: Any, key: Any) -> None:
+        """Is told of an index expression that was parsed, and what it was parsed from."""
+        self.keys[id(index)] = index, key
+
+    def value(self, x: Any) -> Any:
+        """An argument as it is noted: tensors as variables, also in tuples, lists and slices."""
+        if isinstance(x, Tensor):
+            return self.variable_of(x)
+        if type(x) in (tuple, list):             # a list of positions is none of dims
+            return type(x)(map(self.value, x))
+        if id(x) in self.keys:
+            return self.value(self.keys[id(x)][1])
+        if type(x) is slice:
+            return slice(self.value(x.start), self.value(x.stop), self.value(x.step))
+        return tuple(x) if isinstance(x, tuple) else x
+
+    # ---- what a capture is asked
+
+    def call(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Has the library do an operation, notes it and returns what it gives."""
+        refuse_out(op.name, kwargs)
+        if op.draws is not None:
+            return self.draw(op, args, kwargs)
+        if gives_number(op):
+            self.leaving(op.name, args[0])
+        if op.returns is not Tensor:
+            return NotImplemented
+        function, tensors, given = canonical(op, args, kwargs)
+        inputs = {key: self.value(x) for key, x in zip(op.arguments, tensors)}
+        result = function(*args, **kwargs)
+        return self.noted(op.name, inputs, result, plain(op, given, self.value))
+
+    def write(self, op: Op | None, name: str, args: tuple[Any, ...],
+              kwargs: dict[str, Any]) -> Any:
+        """Has the library do a write in place, and notes it."""
+        refuse_out(name, kwargs)
+        return self.writes.write(op, name, args, kwargs)
+
+    def check_write(self, name: str, x: Tensor, given: tuple[Any, ...]) -> None:
+        """Raises: CaptureError for a write into what lasts that can't be noted."""
+
+    def sweep(self, roots: tuple[Tensor, ...], grads: tuple[Tensor, ...], **options: Any) -> Any:
+        """Has the library do a backward sweep, and notes it as a backward part."""
+        return noted_sweep(self, roots, grads, **options)
+
+    def composed(self, op: Op, function: Any, args: tuple[Any, ...],
+                 kwargs: dict[str, Any]) -> Any:
+        """Has a composed operation done, and notes it as a call with a block."""
+        with unseen():
+            found = composed_call(Builder(self.block, self), op, args, kwargs)
+        result = function(*args, **kwargs)
+        for x, tensor in zip(flatten(found)[0], flatten(result)[0]):
+            self.know(tensor, x)
+        return result
+
+    def control(self, make: Any, args: tuple[Any, ...], eager: Any) -> Any:
+        """What a call of control flow gives as eager code, after it was noted with its blocks."""
+        with unseen():
+            found = make(Builder(self.block, self), *args)
+            result = eager()
+        for x, tensor in zip(flatten(found)[0], flatten(result)[0]):
+            self.know(tensor, x)
+        return result
+
+    def function(self, cls: Any, args: tuple[Any, ...]) -> Any:
+        """Has an autograd.Function run, and notes it as a call."""
+        inputs = {"args": self.value(args)}
+        before = [x._version for x in args if isinstance(x, Tensor)]
+        result = cls.apply(*args)
+        if [x._version for x in args if isinstance(x, Tensor)] != before:
+            raise CaptureError(f"{cls.__name__}: an autograd.Function that writes in place can't "
+                               f"be captured, {user_line()}")
+        return self.noted("function", inputs, result, {"function": cls})
+
+    def entered(self, x: Tensor) -> Tensor:
+        """A leaf for a transform, which a program can differentiate through: a run may be of what
+        has a gradient, though the example has none."""
+        with unseen():
+            leaf: Tensor = x.detach().requires_grad_()
+        self.noted(operations.view.name, {"input": self.variable_of(x)}, leaf,
+                   {"shape": tuple(x.shape)})
+        return leaf
+
+    def left(self, x: Tensor) -> Tensor:
+        """A result of a transform's function, which stands for the same value of the program."""
+        with unseen():
+            found: Tensor = x.detach()
+        self.know(found, self.variable_of(x))
+        return found
+
+    def draw(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Draws numbers and notes that they are to be drawn anew by each run."""
+        result = op.function(*args, **kwargs)
+        tensors, attributes = drawn(op, args, kwargs)
+        return self.noted(op.name, self.value_of_each(tensors), result,
+                          self.value_of_each(attributes))
+
+    def value_of_each(self, given: dict[str, Any]) -> dict[str, Any]:
+        """The arguments of a call by name, as it is noted."""
+        return {key: self.value(x) for key, x in given.items()}
+
+    def leaving(self, name: str, tensor: Tensor) -> None:
+        """Raises: CaptureError where a number is taken of a tensor that may have another one in the
+        next run: the program computes it, or it was there before the function."""
+        lasts = not was_made_since(tensor, self.epoch)
+        if lasts or self.knows(tensor):
+            raise CaptureError(
+                f"{name}: the value of a tensor can't be captured as a number, {user_line()}; "
+                + ("use tensorlib.cond, while_loop or where for what depends on it"
+                   if name == "bool" else
+                   "keep it a tensor, or use tensorlib.cond or while_loop for what depends on it"))
+
+    # ---- notes
+
+    def noted(self, type: str, inputs: dict[str, Any], result: Any,
+              attributes: dict[str, Any]) -> Any:
+        """`result`, after the call that gave it was noted."""
+        results = result if isinstance(result, (tuple, list)) else (result,)
+        fresh = [not (isinstance(x, Tensor) and id(x) in self.known) for x in results]
+        line = user_line()
+        if any(fresh) and line != IMPORTING:
+            outputs = [self.new_variable(type, x) if is_fresh else None
+                       for x, is_fresh in zip(results, fresh)]
+            self.note(OpCall(type, inputs, tuple(outputs), attributes, line))
+        return result
+
+    def new_variable(self, stem: str, tensor: Tensor) -> Variable:
+        """A variable of the block that stands for a tensor which was made just now."""
+        x = self.block.new_variable(
+            stem, tuple(tensor.shape), tensor.dtype,
+            stop_gradient=cuts(stem) or not is_grad_enabled())
+        self.writes.taken(tensor)
+        return self.know(tensor, x)
+
+    def line(self) -> str:
+        """The line of user code that runs."""
+        return user_line()
+
+    def note(self, call: OpCall) -> None:
+        """Adds a call to the block."""
+        self.block.ops.append(call)
+
+
+def refuse_out(name: str, kwargs: dict[str, Any]) -> None:
+    """Raises: CaptureError for a call with `out=`."""
+    if kwargs.get("out") is not None:
+        raise CaptureError(f"{name}: out= can't be captured, {user_line()}; use the tensor that is "
+                           "returned")
+    kwargs.pop("out", None)

@@ -1,0 +1,70 @@
+"""Results of a captured function that are no tensors: a replay returns the same objects.
+"""
+
+from enum import Enum
+from types import BuiltinFunctionType, EllipsisType, FunctionType, NoneType
+from typing import Any
+
+import numpy as np
+
+from tensorlib._core.base.device import device
+from tensorlib._core.base.dtypes import dtype
+from tensorlib._core.base.formats import Format
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.program.run.plan import Unplanned
+
+# What nobody can change, so that it may be returned by each replay.
+CONSTANTS = (int, float, complex, str, bytes, range, slice, Enum, type, dtype, device, Format,
+             np.generic, BuiltinFunctionType, EllipsisType, NoneType, Tensor)
+
+
+def refuse_to_return(result: Any, arguments: Any) -> None:
+    """Raises: Unplanned where a result is no tensor, number or the like, nor a plain container of
+    these, nor an argument.
+
+    A generator runs once; who is given a list, or an object, may change it, or look whether it is
+    that of an argument.
+    """
+    given = things_in(arguments)
+    lists = {id(x) for x in given if isinstance(x, (list, dict))}
+    others = {id(x) for x in given if not isinstance(x, (list, dict))}
+    returned: set[int] = set()
+    for x in things_in(result):
+        if id(x) in lists:
+            raise Unplanned(f"it returns a {type(x).__name__} that is an argument")
+        if id(x) in returned:
+            raise Unplanned(f"it returns the same {type(x).__name__} twice, or one in itself")
+        if isinstance(x, (list, dict)):
+            returned.add(id(x))
+        if id(x) not in others and not is_constant(x):
+            raise Unplanned(f"it returns a {type(x).__name__}, which a replay can't make anew")
+
+
+def is_constant(x: Any) -> bool:
+    """Whether a result is one that replays can give: a plain container, or what never changes."""
+    if isinstance(x, dict):
+        return type(x) is dict
+    if isinstance(x, list):
+        return type(x) is list
+    if isinstance(x, tuple):
+        return not getattr(x, "__dict__", None)
+    return isinstance(x, CONSTANTS) or isinstance(x, FunctionType) and x.__closure__ is None
+
+
+def things_in(value: Any) -> list[Any]:
+    """A value, and if it is a container all that is in it; a container that is there twice is
+    gone into once."""
+    found, inside = [value], set()
+    for x in found:
+        if isinstance(x, (dict, list, tuple)) and id(x) not in inside:
+            inside.add(id(x))
+            found += x.values() if isinstance(x, dict) else x
+    return found
+
+
+def refuse_containers(result: Any, reads: Any) -> None:
+    """Raises: Unplanned for a list or a dict in a result that was there before the call: a replay
+    would give another one."""
+    for x in things_in(result):
+        if isinstance(x, (list, dict)) and reads.was_there(x):
+            raise Unplanned(f"it returns a {type(x).__name__} that was there before")

@@ -1,0 +1,169 @@
+"""Writes in place, and how a capture records them.
+
+What the captured function made itself is not written in a program: the new value is a new variable,
+the tensor it is a view of becomes that with the view put in, and other views of it are taken anew
+when they are next read. So each variable keeps its value for a backward part. What was there before
+the function ran (parameters, running means) is written as it is: that is what the function is for.
+"""
+
+from typing import Any
+
+from tensorlib._core.graph.modes import is_grad_enabled
+from tensorlib._core.graph.op import Op, registry
+from tensorlib._core.sweep.graph_reader import was_made_since
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.late import operations
+from tensorlib.program.guards.signatures import memory_of, storage_of
+from tensorlib.program.ir.call_types import COPIES, WRITERS, form_of
+from tensorlib.program.ir.errors import CaptureError
+from tensorlib.program.ir.model import OpCall, Variable
+
+
+class Writes:
+    """What a recorder knows of tensors that were written."""
+
+    def __init__(self, recorder: Any):
+        self.recorder = recorder
+        self.lasting: set[int] = set()           # memory that was there before, and was written
+        self.by_data: set[int] = set()           # of that, by way of what `data` gave
+        self.based: dict[int, Variable] = {}     # of a view: its base's value when it was taken
+
+    # ---- views
+
+    def taken(self, tensor: Tensor) -> None:
+        """Notes which value of its base a view was taken from."""
+        base = tensor._base
+        if base is not None and id(base) in self.recorder.known:
+            self.based[id(tensor)] = self.recorder.known[id(base)][1]
+
+    def present(self, tensor: Tensor, x: Variable) -> Variable:
+        """The variable of a tensor now; a view whose base was written is taken from that anew."""
+        base = tensor._base
+        if base is None or id(tensor) not in self.based:
+            return x
+        whole = self.recorder.known[id(base)][1]
+        return x if self.based[id(tensor)] is whole else self.retaken(tensor, x, base, whole)
+
+    def retaken(self, tensor: Tensor, x: Variable, base: Tensor, whole: Variable) -> Variable:
+        """The variable of a view, which was `x`, as the part of its base's present value.
+
+        It has a gradient where it had one when it was taken, be it read under no_grad now.
+        """
+        self.based[id(tensor)] = whole
+        fresh = self.noted(operations.strided_part.name, {"input": whole}, tensor, {
+            "place": place_in(base, tensor)})
+        fresh.stop_gradient = x.stop_gradient
+        return fresh
+
+    # ---- writes
+
+    def write(self, op: Op | None, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Has the library do a write in place, notes it, and returns the tensor that was written.
+        """
+        x = args[0]
+        before = self.recorder.variable_of(x)
+        if x._base is not None:
+            self.recorder.variable_of(x._base)
+        given = [self.recorder.value(y) for y in args[1:]]
+        if op is None and name not in WRITERS and name[:-1] in registry:
+            method = getattr(Tensor, name)
+            method(*args)
+            return self.relaid(name[:-1], x, before, args[1:])
+        base = x if x._base is None else x._base
+        if storage_of(base) in self.recorder.outside:
+            self.recorder.check_write(name, x, args[1:])
+            self.lasting.add(storage_of(base))
+            if was_made_since(base, self.recorder.epoch):        # it has a version of its own
+                self.by_data.add(storage_of(base))
+            run(op, name, args, kwargs)
+            return self.as_it_is(op, name, x, before, given, kwargs)
+        if any(y is not base and y.grad_fn is not None
+               for y in self.recorder.by_storage.get(storage_of(base), ())):
+            raise CaptureError(f"{name}: a write by way of what detach() or data gave can't be "
+                               f"captured, {self.recorder.line()}; write into a clone")
+        if x.requires_grad and not x.is_leaf and not is_grad_enabled():
+            raise CaptureError(f"{name}: a write under no_grad into what has a gradient can't be "
+                               f"captured, {self.recorder.line()}; write into a clone")
+        run(op, name, args, kwargs)
+        self.as_new(op, name, x, before, given, kwargs)
+        return x
+
+    def as_it_is(self, op: Op | None, name: str, x: Tensor, before: Variable, given: list[Any],
+                 kwargs: dict[str, Any]) -> Tensor:
+        """Notes a write into what lasts."""
+        type = "put_index_" if name == "setitem" else name
+        form = form_of(type)
+        inputs = dict(zip(form.arguments, (before, *given)))
+        attributes = dict(zip(form.attributes, given[len(form.arguments) - 1:]))
+        attributes.update((key, y) for key, y in kwargs.items() if y is not None)
+        self.recorder.note(OpCall(type, inputs, (before,), attributes, self.recorder.line()))
+        return x
+
+    def as_new(self, op: Op | None, name: str, x: Tensor, before: Variable, given: list[Any],
+               kwargs: dict[str, Any]) -> None:
+        """Notes a write as a new value of the tensor, and of the one it is a view of."""
+        if name == "setitem":
+            type, attributes = operations.put_index.name, {"index": given[1]}
+            inputs = {"input": before, "values": given[0]}
+        elif name in COPIES:
+            type, inputs, attributes = operations.copy.name, {
+                "input": before, "src": given[0] if given else 0.0}, {}
+        elif name in WRITERS:
+            fresh = self.noted(operations.clone.name, {"input": before}, x, {})
+            self.as_it_is(op, name, x, fresh, given, kwargs)
+            self.spread(x, fresh)
+            return
+        else:
+            type, inputs, attributes = op.name, dict(zip(op.arguments, (before, *given))), {}
+        self.spread(x, self.noted(type, inputs, x, attributes))
+
+    def spread(self, x: Tensor, fresh: Variable) -> None:
+        """Notes what becomes of the tensor that `x` is a view of."""
+        base = x._base
+        if base is not None:
+            whole = self.recorder.known[id(base)][1]
+            fresh = self.noted(operations.view_scatter.name, {"input": whole, "value": fresh}, base,
+                               {"place": place_in(base, x)})
+        self.spread_to_aliases(x if base is None else base, fresh)
+
+    def spread_to_aliases(self, base: Tensor, fresh: Variable) -> None:
+        """Notes what becomes of other tensors over the memory of one that was written: of what
+        `detach` gave, and of what it was given."""
+        for other in self.recorder.by_storage.get(storage_of(base), ()):
+            if other is base:
+                continue
+            if other.grad_fn is None and memory_of(other) == memory_of(base):
+                self.noted(operations.detach.name, {"input": fresh}, other, {})
+            else:
+                self.recorder.stale.add(id(other))
+
+    def relaid(self, type: str, x: Tensor, before: Variable, args: tuple[Any, ...]) -> Tensor:
+        """Notes that a tensor took on the layout of a view of it."""
+        op = registry[type]
+        self.noted(type, {"input": before}, x, dict(zip(op.attributes, args)))
+        return x
+
+    def noted(self, type: str, inputs: dict[str, Any], tensor: Tensor,
+              attributes: dict[str, Any]) -> Variable:
+        """The new variable of a tensor, which a call gives that is noted."""
+        fresh = self.recorder.new_variable(type, tensor)
+        self.recorder.note(OpCall(type, inputs, (fresh,), attributes, self.recorder.line()))
+        return fresh
+
+
+def run(op: Op | None, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Has the library do a write."""
+    if name == "setitem":
+        x, values, key = args
+        x[key] = values
+    elif name in WRITERS:
+        getattr(Tensor, name)(*args, **kwargs)
+    else:
+        form_of(name).run(*args, **kwargs)
+
+
+def place_in(base: Tensor, view: Tensor) -> tuple[Any, ...]:
+    """Where a view lies in its base: sizes, strides and offset, and strides and offset of the base.
+    """
+    return (tuple(view.shape), view.stride(), view.storage_offset(), base.stride(),
+            base.storage_offset())

@@ -1,0 +1,1 @@
+"""`compile`: the trace cache, and the replay of what is in it."""

@@ -1,0 +1,109 @@
+"""`compile` of a module of `nn`: the result is a module too, which can be a part of others."""
+
+from collections.abc import Iterator
+from copy import copy
+from functools import WRAPPER_ASSIGNMENTS, partial
+from types import MethodType
+from typing import Any
+
+from tensorlib._core.graph import owners
+from tensorlib.program.compiled.compiling import Compiled
+
+# The attributes of its own. All others are those of the module.
+OWN = {"_f", "_fullgraph", "_options", "_entries", "_eager", "_changes", "_check", "_replays",
+       "_told", "_parts", "_quiet", "_apart", "_refused", "_definition",
+       "_said",
+       "__wrapped__",
+       *WRAPPER_ASSIGNMENTS}
+# Methods that return the module that they are called on.
+RETURNING = {"apply", "bfloat16", "cpu", "cuda", "double", "eval", "float", "half",
+             "requires_grad_", "share_memory", "to", "to_empty", "train", "type"}
+
+
+class CompiledModule(Compiled):
+    """A module whose calls are replayed. Whatever else is asked of it, the module answers, its
+    class included: so it is registered where it is assigned, and its parameters are trained."""
+
+    @property
+    def __class__(self) -> Any:
+        return type(self._f)
+
+    @__class__.setter
+    def __class__(self, kind: type) -> None:
+        self._f.__class__ = kind
+
+    @property
+    def __dict__(self) -> dict[str, Any]:       # type: ignore[override]
+        return vars(self._f)
+
+    def __copy__(self) -> Compiled:
+        return type(self)(copy(self._f), self._fullgraph, self._options, self._check)
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._f, name)
+        if name in RETURNING and isinstance(found, MethodType):
+            return partial(self._chained, found)
+        return found
+
+    def _chained(self, method: Any, *args: Any, **kwargs: Any) -> Any:
+        """What a method of the module returns; this one for the module."""
+        result = method(*args, **kwargs)
+        return self if result is self._f else result
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in OWN:
+            object.__setattr__(self, name, value)
+        else:
+            setattr(self._f, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self._f, name)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self                              # a module is no method of who has it
+
+    def __dir__(self) -> list[str]:
+        return dir(self._f)
+
+    # ---- of containers: Python looks for these in the class alone
+
+    def __bool__(self) -> bool:
+        return bool(self._f)
+
+    def __len__(self) -> int:
+        return len(self._f)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._f)
+
+    def __contains__(self, x: Any) -> bool:
+        return x in self._f
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._f[key]
+
+    def __setitem__(self, key: Any, module: Any) -> None:
+        self._f[key] = module
+
+    def __delitem__(self, key: Any) -> None:
+        del self._f[key]
+
+
+def kind_for(f: Any) -> type[Compiled]:
+    """The class of what `compile` gives of `f`."""
+    return CompiledModule if isinstance(f, owners.modules.base) else Compiled
+
+
+def compiled(model: Any, fullgraph: bool, options: dict[str, Any] | None, disable: bool,
+             check: bool | int) -> Any:
+    """What `tensorlib.compile` gives."""
+    if not isinstance(check, int) or check < 0:
+        raise TypeError(f"compile: check is a bool or a number of calls, got {check!r}")
+    if options is not None and not isinstance(options, dict):
+        raise TypeError(f"compile: options are a dict, got {type(options).__name__}")
+    if model is None:
+        return lambda f: compiled(f, fullgraph, options, disable, check)
+    if not callable(model):
+        raise TypeError(f"compile: takes a function or a module, got {type(model).__name__}")
+    return model if disable else kind_for(model)(model, bool(fullgraph), options,
+                                                       int(check))

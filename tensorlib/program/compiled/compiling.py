@@ -1,0 +1,375 @@
+"""`compile`: the trace cache, which captures a function once for each kind of arguments."""
+
+import os
+import re
+import sys
+import warnings
+from collections.abc import Callable
+from functools import partial, update_wrapper
+from pathlib import Path
+from types import FunctionType, MethodType
+from typing import Any
+
+from tensorlib._core.base.garbage import without_collections
+from tensorlib._core.graph import owners
+from tensorlib._core.sweep.graph_reader import are_as_saved, was_made_since
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.autograd.tree import flatten
+from tensorlib.program.capture.aliases import check_results, make_constants_anew
+from tensorlib.program.capture.capturing import ReplayRecorder, capture
+from tensorlib.program.capture.escapes import escaped
+from tensorlib.program.capture.results import refuse_containers, refuse_to_return
+from tensorlib.program.capture.trace import captured_names
+from tensorlib.program.compiled.checking import compared
+from tensorlib.program.compiled.replaying import Differentiable, Replay
+from tensorlib.program.differentiation.backward import dependents
+from tensorlib.program.guards.guarded import Guards, in_class
+from tensorlib.program.guards.signatures import Conditions, Overlaps, Signature, storage_of
+from tensorlib.program.guards.values import fields_of, is_settled
+from tensorlib.program.ir.call_types import registered
+from tensorlib.program.ir.errors import CaptureError, ProgramError
+from tensorlib.program.ir.model import Variable
+from tensorlib.program.ir.nested import are_same
+from tensorlib.program.passes import enabled
+from tensorlib.program.program import Program
+from tensorlib.program.reads.names import Unfit
+from tensorlib.program.reads.parting import Parted
+from tensorlib.program.reads.recorder import Reads
+from tensorlib.program.reads.reports import described, guard_of_gradient, lines_of, why_not
+from tensorlib.program.reads.sources import NoSource
+from tensorlib.program.run.dispatch import UNDONE, Dispatcher, Way
+from tensorlib.program.run.plan import Unplanned
+
+MOST_TRACES = 16         # of one compiled function; beyond these it runs eagerly
+MOST_REFUSED = 3         # kinds of calls, after which others are not tried as a whole
+MOST_FAILURES = 3        # of a part of a function, none of which is replayed
+MOST_CHANGES = 3         # captures in a row that were not kept, since the call changed what it read
+
+
+class Compiled(Dispatcher):
+    """What `compile` gives: a function that replays what it did before."""
+
+    def __init__(self, f: Callable[..., Any], fullgraph: bool,
+                 options: dict[str, Any] | None = None, check: int = 0):
+        self._f, self._fullgraph, self._options, self._check = f, fullgraph, options, check
+        self._entries: list[Way] = []
+        self._told: list[str] = []           # what each capture after the first was for
+        self._parts: dict[int, Any] = {}     # the function in parts, by the line that is in none
+        self._quiet = False                  # it is a part itself: who has it said why
+        self._definition: Any = None         # of a part: where it is defined
+        self._said: set[str] = set()         # why it is not replayed, as far as it was told
+        self._refused = 0                    # how many kinds of calls run in parts
+        self._eager, self._changes = False, 0
+        update_wrapper(self, f if hasattr(f, "__name__") else type(f), updated=())
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._f, name)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else partial(self, instance)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._f, self._fullgraph, self._options, self._check)   # captures anew
+
+    def __repr__(self) -> str:
+        return f"compile({self._f!r})"
+
+    def _capture(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What the function returns, after there is an entry for calls of this kind."""
+        if self._entries or self._changes:
+            self._tell(args, kwargs)
+        most = MOST_FAILURES if self._quiet and not any(
+            x.replay or x.parts for x in self._entries) else MOST_TRACES
+        if len(self._entries) >= most:
+            self._eager = True
+            if self._quiet:
+                return self._f(*args, **kwargs)
+            warn(f"compile: {name_of(self._f)} was captured for {MOST_TRACES} kinds of arguments; "
+                 "it runs eagerly from now on")
+            return self._f(*args, **kwargs)
+        kind = Signature(args, kwargs)
+        recorder = ReplayRecorder(Program(), captured_names(self._f), self._fullgraph)
+        tensors = kind.tensors_of(args, kwargs)
+        if tensors is None or any(type(x) is Variable for x in kind.others):
+            return self._f(*args, **kwargs)     # what differs from itself, or is of another program
+        recorder.reads = Reads(recorder.is_inside, contained(args, kwargs))
+        recorder.reads.root = root_of(self._f)
+        if kind.opaque:
+            recorder.fail(f"an argument is an {kind.opaque}, whose elements a capture would keep; "
+                          "pass a tensor of it")
+        with without_collections():             # of all that is made now, nearly all stays
+            result = [capture(self._f, args, kwargs, tensors, recorder)]
+            way = self._way(kind, recorder, (args, kwargs), tensors, result)
+        if way is not None:
+            self._entries.insert(0, way)
+        return result[0]
+
+    def _way(self, kind: Signature, recorder: ReplayRecorder, given: Any,
+             tensors: tuple[Tensor, ...], result: list[Any]) -> Way | None:
+        """How calls of a kind run after one was captured; None if it changed what it read."""
+        try:
+            if recorder.why or recorder.reads.why:
+                raise Unplanned(recorder.why or recorder.reads.why)
+            now = kind.tensors_of(*given)
+            if now is None or not are_same([*now], [*tensors]):
+                raise Unplanned("it changes its arguments in Python")
+            refuse_to_return(result[0], given)
+            guards = guards_of(recorder, tensors)
+            read = [*recorder.reads.tensors.values(), *recorder.older.values()]
+            refuse_containers(result[0], recorder.reads)
+            recorder.reads.forget()
+            way = way_for(kind, recorder, tensors, result, guards, read, flags_of(self._options),
+                          self._quiet)
+            broken = guards.broken()
+            if broken is not None:
+                self._changes += 1
+                if self._changes < MOST_CHANGES:
+                    return None                 # the next call is captured
+                raise Unplanned(f"each call changes {described(broken)}")
+            guards.all.extend(guard_of_gradient(x) for x in recorder.graded)
+            self._changes = 0
+            return way
+        except (Unplanned, CaptureError, ProgramError) as error:
+            recorder.reads.forget()
+            if self._fullgraph:
+                raise CaptureError(f"compile: {name_of(self._f)}: {error}") from None
+            way = Way(kind, Conditions([], [], []))       # no call of this kind is replayed whole
+            way.why, way.parts = str(error), self._in_parts(recorder.reads.at, str(error))
+            how = "eagerly" if way.parts is None else "in parts"
+            self._refused += way.parts is not None
+            if self._quiet or self._refused == MOST_REFUSED:
+                self._apart = way.parts
+            text = f"{how}: {error}{line_of(self._f, str(error))}"
+            if not self._quiet and text not in self._said:
+                self._said.add(text)
+                warn(f"compile: {name_of(self._f)} runs {text}", 4)
+            return way
+
+    def _in_parts(self, line: int, why: str) -> Any:
+        """What runs the function in parts around a line; None where it can't be taken apart."""
+        f = root_of(self._f)
+        if type(f) is not FunctionType:
+            return None
+        line = line or line_named(f, why)
+        if line not in self._parts:
+            try:
+                self._parts[line] = Parted(f, line, self._part, self._definition)
+            except (NoSource, Unfit, SyntaxError):
+                self._parts[line] = None
+        parted = self._parts[line]
+        if parted is None or f is self._f:
+            return parted
+        return InParts(self._f, f, parted)
+
+    def _part(self, f: Callable[..., Any], definition: Any) -> "Compiled":
+        """A part of the function."""
+        made = Compiled(f, False, self._options, self._check)
+        made._quiet, made._definition = True, definition
+        return made
+
+    def _tell(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Notes why a call is captured that is not the first."""
+        why = "; ".join(dict.fromkeys(why_not(way, args, kwargs) for way in self._entries)) or (
+            "the call before it changed what it read")
+        self._told.append(why)
+        del self._told[:-MOST_TRACES]
+        if "recompiles" in os.environ.get("TENSORLIB_LOGS", "").split(","):
+            sys.stderr.write(f"compile: {name_of(self._f)} is captured again: {why}\n")
+
+    def _checked(self, way: Way, tensors: tuple[Tensor, ...], args: tuple[Any, ...],
+                 kwargs: dict[str, Any]) -> Any:
+        """What the eager call gives, compared with the replay."""
+        def replayed() -> Any:
+            found = way.run(tensors)
+            return self._f(*args, **kwargs) if found is UNDONE else found
+        return compared(name_of(self._f), replayed, lambda: self._f(*args, **kwargs),
+                        [*tensors, *(x.value for x in way.replay.lasting if not x.fixed)],
+                        way.replay.calls)
+
+    def explain(self, *args: Any, **kwargs: Any) -> None:
+        """Calls the function, and prints how that ran: what is guarded and the line that read
+        it, what refuses, and why it was captured again, if it was.
+
+        >>> scale = 2
+        >>> tensorlib.compile(lambda x: x * scale).explain(tensorlib.ones(2))
+        <lambda>: replayed; 1 kind of calls is captured
+        guarded beside the arguments:
+          'scale' of a dict, <doctest...>:1
+        """
+        self(*args, **kwargs)
+        print("\n".join(lines_of(name_of(self._f), self._entries, self._told, args, kwargs)))
+
+
+class InParts:
+    """A module, or a method of an object, whose function runs in parts, as long as it is that."""
+
+    def __init__(self, whole: Any, f: FunctionType, parted: Parted):
+        self.whole, self.f, self.parted = whole, f, parted
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        whole = self.whole
+        if type(whole) is MethodType:
+            return self.parted(whole.__self__, *args, **kwargs)
+        if root_of(whole) is not self.f or vars(whole).get("_hooks") or (
+                owners.modules.hooks_of_all):
+            return whole(*args, **kwargs)
+        return self.parted(whole, *args, **kwargs)
+
+
+def root_of(f: Any) -> Any:
+    """The function that a call runs: of a module its `forward`, of a method that of its class."""
+    if isinstance(f, owners.modules.base):
+        usual = in_class(type(f), "__call__") is in_class(owners.modules.base, "__call__")
+        return in_class(type(f), "forward") if usual and "forward" not in vars(f) else None
+    return f.__func__ if type(f) is MethodType else f
+
+
+def line_named(f: FunctionType, why: str) -> int:
+    """The line of the file of a function that a message names; else that of its end."""
+    found = re.findall(r"([^ /]+\.py):(\d+)", why)
+    path = Path(f.__code__.co_filename).name
+    lines = [int(line) for name, line in found if name == path]
+    return lines[-1] if lines else max(
+        (line for _, _, line in f.__code__.co_lines() if line is not None), default=0)
+
+
+def guards_of(recorder: ReplayRecorder, tensors: tuple[Tensor, ...]) -> Guards:
+    """The guards of what a function read, and of the hooks of the modules that ran."""
+    hooks = [vars(vars(x)["_hooks"]) for x in recorder.modules.values()
+             if vars(x).get("_hooks") is not None]
+    if recorder.modules:
+        hooks.append(vars(owners.modules.hooks_of_all))
+    return Guards(recorder.reads.guards(tensors), hooks)
+
+
+def contained(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int, Any]:
+    """The arguments, and what is in them, that a signature compares by what is in it."""
+    waiting: list[Any] = [args, kwargs]
+    found: dict[int, Any] = {}
+    for x in waiting:
+        if isinstance(x, Tensor):
+            found[id(x)] = x
+            continue
+        parts = x if isinstance(x, dict) else fields_of(x)
+        if parts is not None or isinstance(x, (tuple, list)):
+            if id(x) not in found:
+                found[id(x)] = x
+                waiting += x if parts is None else parts.values()
+        elif is_settled(x):
+            found[id(x)] = x
+    return found
+
+
+def way_for(kind: Signature, recorder: ReplayRecorder, tensors: tuple[Tensor, ...],
+            result: list[Any], guards: Guards, read: list[Tensor], flags: dict[str, bool],
+            is_part: bool) -> Way:
+    """How calls of a kind are replayed, after one was captured that gave `result[0]`.
+
+    read: tensors from outside that it met. is_part: other parts of the function may use what this
+    one uses.
+
+    Raises: Unplanned, CaptureError, ProgramError where they can't be.
+    """
+    recorder.put_grads()
+    recorder.tell_apart()
+    found, structure = flatten(result[0])
+    slots = make_constants_anew(recorder.block, [
+        recorder.variable_of(x) if isinstance(x, Tensor) else x for x in found])
+    linked = is_linked(recorder, tensors, slots, found)
+    if any(isinstance(x, Tensor) and x.requires_grad and x.is_leaf
+           and was_made_since(x, recorder.epoch) for x in found):
+        raise Unplanned("it returns a leaf that it makes, of which each call makes another")
+    if linked and is_part:
+        check_uses(recorder)
+    kept = escaped(recorder, result, found)      # no variable here is one of the tensors
+    if kept is not None:
+        raise Unplanned("a tensor is kept outside of it that was made by " + next(
+            f"{call.type}, {call.line}" for call in recorder.block.ops
+            if any(x is kept for x in call.writes())))
+    nodes = [x.grad_fn for x in found if isinstance(x, Tensor) and x.grad_fn is not None]
+    if not are_as_saved(nodes, recorder.epoch, recorder.writes.by_data):
+        raise Unplanned("it writes over what a gradient of its result needs")
+    del nodes
+    wanted = list(dict.fromkeys(x for x in slots if type(x) is Variable))
+    made = Differentiable if linked else Replay
+    replay = made(recorder.block, list(recorder.block.ops), recorder.program.inputs, tensors,
+                  recorder.program.persistables(), wanted, flags)
+    inference = check_results(slots, found, replay, tensors)
+    check_kept_gradients(recorder, found)
+    places = {x: i for i, x in enumerate(wanted)}
+    return Way(
+        kind, Conditions(replay.values, recorder.leaves, recorder.bare, guards),
+        replay, None if linked else replay.machine, structure,
+        [places[x] if type(x) is Variable else -1 for x in slots],
+        [None if type(x) is Variable else x for x in slots],
+        Overlaps(tensors, replay.values,
+                 {i for i, x in enumerate((*tensors, *replay.values))
+                  if storage_of(x) in recorder.writes.lasting}, read),
+        inference)
+
+
+def check_uses(recorder: ReplayRecorder) -> None:
+    """Raises: Unplanned where two uses of one tensor have gradients: they are summed before those
+    of uses elsewhere are added, which the eager sweep adds one by one."""
+    counts: dict[Variable, int] = {}
+    for call in recorder.block.ops:
+        op = registered(call.type)
+        whole = call.blocks() or op is not None and op.linearity == "composite"
+        if any(x is not None and not x.stop_gradient for x in call.outputs):
+            for x in call.reads():
+                counts[x] = counts.get(x, 0) + 1 + bool(whole)
+    for x in (*recorder.program.inputs, *recorder.program.persistables()):
+        like = x.value if x.persistable else next(
+            tensor for tensor, y in recorder.known.values() if y is x)
+        if like.requires_grad and counts.get(x, 0) > 1:
+            raise Unplanned("gradients of several uses of a tensor are summed in another order")
+
+
+def check_kept_gradients(recorder: ReplayRecorder, found: list[Any]) -> None:
+    """Raises: Unplanned where a result lies in the memory of a `.grad` that the call sets, which is
+    not a result of a replay."""
+    kept = {storage_of(x.value.grad) for x in recorder.grads if x.value.grad is not None}
+    if any(isinstance(x, Tensor) and x.numel() and storage_of(x) in kept for x in found):
+        raise Unplanned("it returns a .grad that it sets, or a view of it; clone it")
+
+
+def is_linked(recorder: ReplayRecorder, tensors: tuple[Tensor, ...], slots: list[Any],
+              found: list[Any]) -> bool:
+    """Whether a result is to have a gradient. Raises: Unplanned where one has it as a leaf of its
+    own, or has none though a replay would give it one."""
+    inputs, lasting = recorder.program.inputs, recorder.program.persistables()
+    sources = [x for x, like in zip((*inputs, *lasting), (*tensors, *(x.value for x in lasting)))
+               if like.requires_grad]
+    depends = dependents(recorder.block.ops, sources)
+    given = {*inputs, *lasting}
+    linked = False
+    for x, tensor in zip(slots, found):
+        if type(x) is Variable and x not in given:
+            if (x in depends) != tensor.requires_grad:
+                raise Unplanned("what it returns requires a gradient in another way than a replay "
+                                "would give it")
+            linked = linked or tensor.requires_grad
+    return linked
+
+
+def name_of(f: Any) -> str:
+    """What a function is called in messages."""
+    return getattr(f, "__qualname__", type(f).__name__)
+
+
+def line_of(f: Any, why: str) -> str:
+    """Where a function begins, for a message that has no line yet."""
+    code = getattr(f, "__code__", None) or getattr(getattr(f, "forward", None), "__code__", None)
+    if code is None or re.search(r"\.py:\d", why):
+        return ""
+    return f"; {Path(code.co_filename).name}:{code.co_firstlineno}"
+
+
+def warn(message: str, stacklevel: int = 3) -> None:
+    """Warns at the line of the user, so many frames up."""
+    warnings.warn(message, RuntimeWarning, stacklevel=stacklevel)
+
+
+def flags_of(options: dict[str, Any] | None) -> dict[str, bool]:
+    """Which passes run: those that are enabled, or else as the options say."""
+    return {name: bool((options or {}).get(name, on)) for name, on in enabled.items()}

@@ -1,0 +1,131 @@
+"""A replay as one node of the caller's autograd graph.
+
+The node keeps the tensors that the backward part reads. Its one gradient rule runs that part.
+"""
+
+cimport cython
+from tensorlib._core.graph.modes cimport mode
+from tensorlib._core.graph.node cimport Node
+from tensorlib._core.graph.op cimport Op
+from tensorlib._core.interpreters.levels cimport maps_over_batches
+from tensorlib._core.sweep.python_nodes cimport (
+    custom_node, payload_of, saved_tensors, set_history, view_of_input,
+)
+from tensorlib._core.tensor.tensor cimport Tensor
+
+from tensorlib.autograd.batch import outside_of_all
+from tensorlib.program.ir.stacks import flattened, restored
+
+cdef Op compiled = Op("compiled", "A function that is replayed.", ("inputs",), variadic=True,
+                      linearity="function")
+
+
+@cython.binding(False)            # methods check their `self`
+cdef class Links:
+    """How the calls of one replay are linked to the graph.
+
+    n_outputs: how many of the values that a run gives are results; the others are kept. roots: the
+    places of those results that get a gradient. sources, direct, again: the places among what a run
+    is given of what gets a gradient, of what the backward part reads, and of what gradients that
+    have gradients are computed of. passed: for each result that is something given, its place
+    there, else -1.
+    """
+
+    cdef Py_ssize_t n_outputs
+    cdef list roots, sources, direct, again, passed
+
+    def __init__(self, Py_ssize_t n_outputs, list roots, list sources, list direct, list again,
+                 list passed):
+        self.n_outputs, self.roots, self.sources = n_outputs, roots, sources
+        self.direct, self.again, self.passed = direct, again, passed
+
+    def run(self, replay, tuple given, bint retries):
+        """The results of `replay.values_for(given, retries)`, linked to a new node."""
+        cdef Node node
+        cdef list found, kept, results
+        cdef Kept payload
+        cdef Py_ssize_t i, place
+        cdef bint before = mode().grad
+        mode().grad = False
+        try:
+            found = replay.values_for(given, retries)
+        finally:
+            mode().grad = before
+        if found is None:
+            return None
+        payload = Kept.__new__(Kept)
+        payload.replay, payload.versions = replay, []
+        payload.again = [given[place] for place in self.again]
+        for value in payload.again:
+            payload.versions.append((<Tensor?>value).storage.version)
+        kept = payload.flat(found[self.n_outputs:])
+        for place in self.direct:
+            kept.append(given[place])
+        node = custom_node(compiled, tuple([given[place] for place in self.sources]), tuple(kept),
+                           len(self.roots), payload)
+        for i in range(len(self.roots)):
+            place = self.roots[i]
+            found[place] = outward(<Tensor?>found[place], given)
+            set_history(node, i, <Tensor>found[place])
+        results = found[:self.n_outputs]
+        for i in range(self.n_outputs):
+            if <Py_ssize_t>self.passed[i] >= 0:           # no operation made it
+                results[i] = given[<Py_ssize_t>self.passed[i]]
+        return results
+
+
+cdef Tensor outward(Tensor x, tuple given):
+    """A result as a view of what is given, where it lies in its memory: into that no one may write
+    behind the back of the node."""
+    for source in given:
+        if isinstance(source, Tensor) and (<Tensor>source).storage is x.storage:
+            return view_of_input(x, <Tensor>source)
+    return x
+
+
+@cython.final
+@cython.binding(False)            # methods check their `self`
+cdef class Kept:
+    """What the node of a call keeps beside the tensors that it saves.
+
+    again: what gradients that have gradients are computed of, as given; versions: what each was.
+    nesting: how the saved tensors lie in stacks, None where there are no stacks.
+    """
+
+    cdef readonly object replay
+    cdef readonly list again, versions
+    cdef object nesting
+
+    cdef list flat(self, list values):
+        """The tensors in values and in stacks of them."""
+        cdef list found = []
+        for value in values:
+            if not isinstance(value, Tensor):
+                self.nesting = [flattened(x, found) for x in values]
+                return found
+        return values
+
+    cdef list values(self, list tensors):
+        """The values of which `flat` gave the first of these tensors; then the others."""
+        if self.nesting is None:
+            return tensors
+        rest = iter(tensors)
+        return [*[restored(x, rest) for x in self.nesting], *rest]
+
+    def was_written(self):
+        """Whether what was given was written in place since."""
+        return [x._version for x in self.again] != self.versions
+
+
+def gradients(Node node, g):
+    """The gradients of the sources of a replayed call."""
+    cdef Kept kept = payload_of(node)
+    cdef list grads = list(g) if isinstance(g, tuple) else [g]
+    cdef list values = kept.values(list(saved_tensors(node)))
+    if not maps_over_batches():
+        return kept.replay.gradients(grads, values, kept)
+    with outside_of_all():            # what a node keeps and is given are whole batches
+        return kept.replay.gradients(grads, values, kept)
+
+
+compiled.add_rule(None, gradients, names=("node", "g"))

@@ -1,0 +1,241 @@
+"""Replay of a captured program: without a graph, or as one node of the caller's graph."""
+
+from collections.abc import Sequence
+from threading import Lock
+from typing import Any
+
+from tensorlib._core.graph.modes import is_grad_enabled
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.program.compiled.replay_node import Links
+from tensorlib.program.differentiation.backward import Backward, dependents
+from tensorlib.program.differentiation.control_gradients import visit_control
+from tensorlib.program.guards.signatures import Signature
+from tensorlib.program.ir.call_types import is_draw, placeholder
+from tensorlib.program.ir.errors import ProgramError
+from tensorlib.program.ir.model import Block, OpCall, Variable, apart
+from tensorlib.program.passes import optimized
+from tensorlib.program.passes.dead import without_dead
+from tensorlib.program.passes.facts import values_read, with_inputs
+from tensorlib.program.passes.recompute import recomputed_parts
+from tensorlib.program.run.plan import Unplanned
+from tensorlib.program.run.schedule import Lines
+from tensorlib.program.run.segments import machine_for
+
+MAKING = Lock()           # held while a backward part is put together in a block
+
+
+class Replay:
+    """Calls of a block that are ready to run again on tensors of the same kind.
+
+    given: the variables of the inputs. layouts: tensors that are laid out as theirs will be.
+    lasting: what is read from around the function. flags: which passes run, as in
+    `passes.enabled`. Raises: Unplanned.
+    """
+
+    def __init__(self, block: Block, calls: list[OpCall], given: list[Variable],
+                 layouts: list[Tensor], lasting: list[Variable], wanted: list[Variable],
+                 flags: dict[str, bool]):
+        self.block, self.calls, self.given, self.wanted = block, calls, given, wanted
+        self.lasting = lasting
+        self.values: list[Any] = [x.value for x in lasting]
+        self.fed = [*given, *lasting]
+        self.machine = machine_for(optimized(calls, wanted, self.fed, flags),
+                                   dict(zip(self.fed, [*layouts, *self.values])), wanted)
+
+    def run(self, inputs: Sequence[Tensor], retries: bool = False) -> list[Any] | None:
+        """The wanted values for these inputs; None where the run fails before it has changed
+        anything, and the caller `retries` by a call of the function, which fails as it does."""
+        return self.values_for((*inputs, *self.values), retries)
+
+    def values_for(self, given: tuple[Any, ...], retries: bool = False) -> list[Any] | None:
+        """`run` for these inputs and what is read from around the function."""
+        if self.machine.is_running:            # on another thread, or further up on this one
+            return run_calls(self.calls, dict(zip(self.fed, given)), self.wanted)
+        outputs: list[Any] | None = self.machine.run(given, retries)
+        return outputs
+
+
+def run_calls(calls: list[OpCall], values: dict[Variable, Any],
+              wanted: list[Variable]) -> list[Any]:
+    """The wanted values after calls ran one by one, where a machine is busy or can't do it."""
+    return Lines(calls, values, wanted)(values, wanted)
+
+
+class Differentiable(Replay):
+    """Calls whose results have gradients: one node in the graph of the caller."""
+
+    def __init__(self, block: Block, calls: list[OpCall], given: list[Variable],
+                 layouts: list[Tensor], lasting: list[Variable], wanted: list[Variable],
+                 flags: dict[str, bool]):
+        self.flags = flags
+        calls = apart(calls)              # their blocks will give what the backward part needs
+        sources = [x for x, like in zip((*given, *lasting),
+                                        (*layouts, *(x.value for x in lasting)))
+                   if like is not None and like.requires_grad]
+        self.block, self.depends = block, dependents(calls, sources)
+        at_hand = {*given, *lasting}
+        self.roots = [x for x in wanted if x in self.depends and x not in at_hand]
+        self.starts = [block.new_variable(f"{x.name}@GRAD", x.shape, x.dtype)
+                       for x in self.roots]
+        self.all_sources, self.pullbacks = sources, {}
+        backward, totals = self.backward_part(calls, self.starts)
+        self.sources = [x for x, g in zip(sources, totals) if g is not None]
+        self.grads = [g for g in totals if g is not None]
+        self.copies: dict[Variable, Variable] = {}
+        if flags["recompute"]:
+            calls, backward, self.copies = recomputed_parts(
+                calls, backward, [*wanted, *self.grads], [*given, *lasting])
+        written = {x for call in calls for x in call.writes()}
+        read = dict.fromkeys(x for call in backward for x in values_read(call))
+        self.saved = [x for x in read if x in written and x not in at_hand]
+        self.direct = [x for x in read if x in at_hand]
+        again = set(self.copies.values())
+        self.again_calls = [call for call in backward if not again.isdisjoint(call.writes())]
+        self.whole_pullback = Pullback(
+            backward, [*self.starts, *self.saved, *self.direct], self.grads, flags)
+        self.backward_calls = self.whole_pullback.calls
+        self.plan_second(calls)
+        super().__init__(block, calls, given, layouts, lasting,
+                         [*wanted, *self.saved, *self.drawn], flags)
+        place = {x: i for i, x in enumerate(self.fed)}
+        result = {x: i for i, x in enumerate(wanted)}
+        self.links = Links(len(wanted), [result[x] for x in self.roots],
+                           [place[x] for x in self.sources], [place[x] for x in self.direct],
+                           [place[x] for x in self.again], [place.get(x, -1) for x in wanted])
+        self.second: Differentiable | None = None
+
+    def run(self, inputs: Sequence[Tensor], retries: bool = False) -> list[Any] | None:
+        results: list[Any] | None = self.links.run(self, (*inputs, *self.values), retries)
+        return results
+
+    def gradients(self, grads: list[Tensor | None], values: list[Any], kept: Any) -> list[Any]:
+        """The gradients of the sources, for those of the roots and what the node kept: `values`,
+        which it saved, and what is in `kept`."""
+        are_given = tuple([g is not None for g in grads])
+        pullback = self.whole_pullback if all(are_given) else self.pullback(are_given)
+        if is_grad_enabled():
+            found = self.gradients_with_graph(grads, values, kept)
+            return [None if g is None else x for g, x in zip(pullback.grads, found)]
+        n = len(self.saved)
+        return pullback.run([*grads, *values[:n], *values[n + len(self.drawn):]])
+
+    def backward_part(self, calls: list[OpCall], starts: list[Variable | None]) -> tuple[
+            list[OpCall], list[Variable | None]]:
+        """The backward part of calls, and the gradients of all sources; `starts` are those of the
+        roots, None for a root that has none. Raises: Unplanned."""
+        block = self.block.copy()
+        block.ops = []
+        work = Backward(block, block, self.depends, visit_control)
+        for x, g in zip(self.roots, starts):
+            if g is not None:
+                work.add(x, g)
+        try:
+            work.visit(calls)
+            return block.ops, [work.total(x) for x in self.all_sources]
+        except ProgramError as error:
+            raise Unplanned(str(error)) from None
+
+    def pullback(self, are_given: tuple[bool, ...]) -> "Pullback":
+        """The backward part for those roots that have a gradient: what leads to the others is left
+        out, as zeros are no gradient, and may become NaN on their way."""
+        found = self.pullbacks.get(are_given)
+        if found is None:
+            with MAKING:
+                calls, totals = self.backward_part(apart(self.calls), [
+                    g if is_given else None for g, is_given in zip(self.starts, are_given)])
+            if self.copies:                      # what is not kept is computed again at first
+                gone = {x: y for x, y in self.copies.items() if x not in set(self.saved)}
+                calls = [*self.again_calls, *[with_inputs(call, gone) for call in calls]]
+            by_source = dict(zip(self.all_sources, totals))
+            found = self.pullbacks[are_given] = Pullback(
+                calls, self.whole_pullback.fed, [by_source[x] for x in self.sources], self.flags)
+        return found
+
+    # ---- gradients that have gradients
+
+    def plan_second(self, calls: list[OpCall]) -> None:
+        """What a sweep with `create_graph` runs: the backward part, and before it those of the
+        calls that lead from the sources to what it reads, once more.
+
+        What they read of else is kept: numbers that were drawn, and all that has no gradient.
+        """
+        kept = {x for x in self.saved if x not in self.depends and not x.stack}
+        pure = [call for call in calls if not call.in_place and not is_draw(call.type)
+                and not all(x in kept for x in call.writes())]
+        self.whole = without_dead([*pure, *self.backward_calls], self.grads, [])
+        made = {x for call in self.whole for x in call.writes()} | set(self.starts)
+        outside = [x for x in dict.fromkeys(x for call in self.whole for x in call.reads())
+                   if x not in made]
+        drawn = {x for call in calls if is_draw(call.type) for x in call.writes()}
+        over = {x for call in calls if call.in_place for x in call.writes()}
+        self.kept = [x for x in outside if x in kept]
+        self.drawn = [x for x in outside if x not in kept and x in drawn]
+        self.again = [x for x in outside if x not in kept and x not in drawn]
+        self.written = [x for x in self.again if x in over]
+
+    def gradients_with_graph(self, grads: list[Tensor | None], values: list[Any],
+                             kept: Any) -> list[Tensor]:
+        """The gradients of the sources, as what can be differentiated."""
+        if self.written:
+            raise RuntimeError(f"compile: {self.written[0].name} is written in the compiled "
+                               "function, so that its gradient can't be differentiated; "
+                               "differentiate the function itself")
+        if kept.was_written():
+            raise RuntimeError("compile: one of the variables needed for gradient computation has "
+                               "been modified by an inplace operation after the compiled call")
+        saved = dict(zip((*self.saved, *self.drawn), values))
+        grads = [placeholder(x.shape, x.dtype) if g is None else g
+                 for x, g in zip(self.roots, grads)]
+        inputs = [*grads, *[saved[x] for x in (*self.kept, *self.drawn)], *kept.again]
+        kind = Signature((inputs,), {})
+        if self.second is None or self.second_kind.tensors_of((inputs,), {}) is None:
+            # a tensor that is given twice is one variable twice
+            self.second_kind = kind
+            self.second = Differentiable(
+                self.block, self.whole, [*self.starts, *self.kept, *self.drawn, *self.again],
+                inputs, [], list(dict.fromkeys(self.grads)), self.flags)
+        results = self.second.run(inputs)
+        assert results is not None
+        found = dict(zip(self.second.wanted, results))
+        return [found[x] for x in self.grads]
+
+
+class Pullback:
+    """Calls that give gradients, ready to run. fed: what they are given. grads: what they give,
+    None for what has no gradient. Raises: Unplanned."""
+
+    def __init__(self, calls: list[OpCall], fed: list[Variable], grads: list[Variable | None],
+                 flags: dict[str, bool]):
+        self.fed, self.grads = fed, grads
+        self.wanted = [g for g in grads if g is not None]
+        self.calls = optimized(calls, self.wanted, fed, flags)
+        self.machine: Any = None
+        self.plannable = True
+
+    def run(self, given: list[Any]) -> list[Tensor | None]:
+        """The gradients, for the values of what is fed."""
+        inputs = tuple([value for value in given if value is not None])
+        machine = self.machine
+        if machine is None or not machine.fits(inputs):
+            machine = self.machine = self.planned(given)
+        if machine is None or machine.is_running:
+            found = run_calls(self.calls, self.values_of(given), self.wanted)
+        else:
+            found = machine(inputs)
+        if len(found) == len(self.grads):
+            return found
+        made = iter(found)
+        return [None if g is None else next(made) for g in self.grads]
+
+    def values_of(self, given: list[Any]) -> dict[Variable, Any]:
+        """What is given, by variable."""
+        return {x: value for x, value in zip(self.fed, given) if value is not None}
+
+    def planned(self, given: list[Any]) -> Any:
+        """A machine for what is given; None where the calls run one by one."""
+        if self.plannable:
+            try:
+                return machine_for(self.calls, self.values_of(given), self.wanted)
+            except Unplanned:
+                self.plannable = False
+        return None

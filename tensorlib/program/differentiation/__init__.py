@@ -1,0 +1,1 @@
+"""The backward part of a program: gradients, as calls that are added to it."""

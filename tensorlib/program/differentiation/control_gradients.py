@@ -1,0 +1,240 @@
+"""The backward calls of calls that have blocks: branches, loops, and composed operations.
+
+A branch's gradient is a branch with the same predicate, a loop's is a `scan` in the other
+direction, so that both can be differentiated in turn. What the new blocks need of what the forward
+blocks computed, these give as further outputs: of a loop a stack with each step's value.
+"""
+
+from typing import Any
+
+from tensorlib._core.base.dtypes import has_gradients
+from tensorlib.program.differentiation.backward import Backward, dependents
+from tensorlib.program.ir.model import Block, OpCall, Variable, place_of
+from tensorlib.program.ir.nested import mapped
+
+
+def visit_control(work: Backward, call: OpCall, grads: list[Variable | None]) -> None:
+    """Adds the backward call of a call with blocks. `grads` are those of its outputs."""
+    if call.type == "cond":
+        visit_branches(work, call, grads, ["true_block", "false_block"])
+    elif call.type in ("while_loop", "scan"):
+        visit_loop(work, call, grads)
+    else:
+        visit_branches(work, call, grads, ["sub_block"])
+
+
+# ---- blocks that run at most once ----------------------------------------------------------------
+
+def visit_branches(work: Backward, call: OpCall, grads: list[Variable | None],
+                   names: list[str]) -> None:
+    """Adds a call whose blocks compute the gradients of the blocks of `call`, one for each."""
+    wanted = list(dict.fromkeys(
+        x for x in call.reads() if work.wants(x) and x is not call.inputs.get("pred")))
+    backs: dict[str, Block] = {}
+    for name in names:
+        block = call.attributes[name]
+        bound = dict(zip(block.inputs, argument_list(call)))
+        inside = [x for x, given in bound.items() if place_of(given, wanted) >= 0]
+        back = new_work(work, block, [*wanted, *inside])
+        for x, g in zip(block.outputs, grads):
+            if g is not None:
+                back.add(x, g)
+        back.visit(block.ops)
+        for x in inside:                          # an argument's gradient is that of what was given
+            g = back.total(x)
+            if g is not None:
+                back.add(bound[x], g)
+        back.target.outputs = [back.total_or_zeros(x) for x in wanted]
+        backs[name] = back.target
+    outputs = [work.new_gradient(x) for x in wanted]
+    for name in names:
+        replace_inner(backs[name], lambda x, name=name: exported(call, name, x))
+    inputs = {"pred": call.inputs["pred"]} if "pred" in call.inputs else {}
+    type = "cond" if call.type == "cond" else f"{call.type}_gradient"
+    work.append(OpCall(type, inputs, tuple(outputs), dict(backs), call.line))
+    for x, g in zip(wanted, outputs):
+        work.add(x, g)
+
+
+def argument_list(call: OpCall) -> list[Any]:
+    """What a call gives to the inputs of its one block."""
+    if call.type == "cond":
+        return []
+    return [y for x in call.inputs.values() for y in (x if type(x) is tuple else (x,))]
+
+
+def new_work(work: Backward, block: Block, wanted: list[Variable]) -> Backward:
+    """What adds the gradients of a block to a new block, which lies where `work` adds calls."""
+    target = work.program.new_block(work.target, block)
+    depends = dependents(block.ops, [*work.depends, *wanted])
+    return Backward(block, target, depends, work.control, work.callbacks)
+
+
+def replace_inner(back: Block, outer: Any) -> None:
+    """Has a backward block read `outer(x)` in the place of each `x` of its forward block."""
+    def change(x: Variable) -> Any:
+        inside = x.block is not None and back.forward is not None and x.block.is_in(back.forward)
+        return outer(x) if inside else x
+
+    for call in back.ops:
+        call.inputs = mapped(call.inputs, change)
+        call.attributes = mapped(call.attributes, change)
+        for block in call.blocks():
+            replace_in_all(block, change)
+    back.outputs = [change(x) for x in back.outputs]
+
+
+def replace_in_all(block: Block, change: Any) -> None:
+    """Has a block and those in it read what `change` gives for each variable."""
+    for call in block.ops:
+        call.inputs = mapped(call.inputs, change)
+        call.attributes = mapped(call.attributes, change)
+        for inner in call.blocks():
+            replace_in_all(inner, change)
+    block.outputs = [change(x) for x in block.outputs]
+
+
+def exported(call: OpCall, name: str, x: Variable) -> Variable:
+    """The output of a call with branches that is the value of `x`, a variable of one of them.
+
+    Where the other branch ran it is zeros, which nobody reads.
+    """
+    block = call.attributes[name]
+    place = place_of(x, block.inputs)
+    if place >= 0:
+        given: Variable = argument_list(call)[place]
+        return given
+    place = place_of(x, block.outputs)
+    if place >= 0 and call.outputs[place] is not None:
+        return call.outputs[place]                   # type: ignore[return-value]
+    home = call_block(call)
+    outer = home.new_variable(f"{x.name}@OUT", x.shape, x.dtype)
+    for other in call.blocks():
+        if other is block:
+            other.outputs.append(x)
+            continue
+        zeros = other.new_variable(f"{x.name}@NONE", x.shape, x.dtype)
+        other.ops.append(OpCall("placeholder", {}, (zeros,), {"shape": x.shape, "dtype": x.dtype}))
+        other.outputs.append(zeros)
+    call.outputs = (*call.outputs, outer)
+    return outer
+
+
+def call_block(call: OpCall) -> Block:
+    """The block that a call with blocks is in."""
+    parent = call.blocks()[0].parent
+    assert parent is not None
+    return parent
+
+
+# ---- loops ---------------------------------------------------------------------------------------
+
+def visit_loop(work: Backward, call: OpCall, grads: list[Variable | None]) -> None:
+    """Adds the backward loop of a `while_loop` or a `scan`: a `scan` in the other direction.
+
+    It carries the gradients of what the loop carries, which each step replaces, and those of what
+    the loop reads from outside, to which each step adds.
+    """
+    body = call.attributes["body_block" if call.type == "while_loop" else "sub_block"]
+    init, xs = call.inputs["init"], call.inputs.get("xs", ())
+    count = len(init)
+    carried, items = body.inputs[:count], body.inputs[count:]
+    outside = list(dict.fromkeys(x for x in body.reads() if work.wants(x)))
+    given = {x for x, source in zip(body.inputs, (*init, *xs)) if source in work.depends}
+    depends = grown(body, carried, given | set(outside))
+    moving = [i for i in range(count) if carried[i] in depends]
+    items_wanted = sorted((i for i, x in enumerate(items) if x in depends and work.wants(xs[i])),
+                          key=lambda i: is_stack(xs[i]))              # stacks come last
+
+    back = new_work(work, body, [*depends])
+    target = back.target
+    start = [*[given_or_zeros(work, grads[i], init[i]) for i in moving],
+             *[work.zeros(x) for x in outside]]
+    for i in moving:
+        back.add(body.outputs[i], bound_input(target, f"{carried[i].name}@GRAD", carried[i]))
+    for x in outside:
+        back.parts[x] = [bound_input(target, f"{x.name}@GRAD", x)]
+    sequences: list[Variable] = []
+    for i in range(count, len(grads)):
+        if grads[i] is not None and has_gradients(body.outputs[i].dtype):
+            y = body.outputs[i]
+            back.add(y, bound_input(target, f"{y.name}@GRAD", y))
+            sequences.append(grads[i])               # type: ignore[arg-type]
+    back.depends.update(body.outputs[i] for i in moving)
+    back.visit(body.ops)
+    target.outputs = [*[back.total_or_zeros(carried[i]) for i in moving],
+                      *[back.total_or_zeros(x) for x in outside],
+                      *[back.total_or_zeros(items[i]) for i in items_wanted]]
+
+    stacks: dict[Variable, Variable] = {}
+
+    def stacked(x: Variable) -> Variable:
+        if x not in stacks:
+            stacks[x] = bound_input(target, f"{x.name}@STEP", x)
+            sequences.append(stack_of(call, body, x))
+        return stacks[x]
+
+    replace_inner(target, stacked)
+    if not sequences:                                # the number of steps it is to run
+        stacked(body.outputs[0])
+    outputs = [*[work.new_gradient(init[i] if type(init[i]) is Variable else carried[i])
+                 for i in moving],
+               *[work.new_gradient(x) for x in outside],
+               *[work.new_gradient(xs[i]) for i in items_wanted]]
+    kept = sum(is_stack(xs[i]) for i in items_wanted)
+    work.append(OpCall("scan", {"init": tuple(start), "xs": tuple(sequences)}, tuple(outputs), {
+        "sub_block": target, "reverse": not call.attributes.get("reverse", False), "kept": kept},
+        call.line))
+    n, m = len(moving), len(outside)
+    for i, g in zip(moving, outputs[:n]):
+        work.add(init[i], g)
+    for x, g in zip(outside, outputs[n:n + m]):
+        work.add(x, g)
+    for i, g in zip(items_wanted, outputs[n + m:]):
+        g.stack = xs[i].stack
+        work.add(xs[i], g)
+
+
+def given_or_zeros(work: Backward, g: Variable | None, like: Variable) -> Variable:
+    """A gradient, zeros where there is none."""
+    return work.zeros(like) if g is None else g
+
+
+def grown(body: Block, carried: list[Variable], depends: set[Variable]) -> set[Variable]:
+    """What of a loop's body depends on the given variables, also by way of earlier steps."""
+    while True:
+        found = dependents(body.ops, depends)
+        more = {x for x, y in zip(carried, body.outputs) if y in found and x not in found}
+        if not more:
+            return found
+        depends = found | more
+
+
+def bound_input(target: Block, name: str, like: Variable) -> Variable:
+    """A further input of a block."""
+    x = target.new_variable(name, like.shape, like.dtype)
+    x.stack = like.stack
+    target.inputs.append(x)
+    return x
+
+
+def is_stack(x: Any) -> bool:
+    return type(x) is Variable and x.stack
+
+
+def stack_of(call: OpCall, body: Block, x: Variable) -> Variable:
+    """The output of a loop that is a stack with each step's value of `x`."""
+    kept = call.attributes.get("kept", 0)
+    for i in range(len(body.outputs) - kept, len(body.outputs)):
+        if body.outputs[i] is x:
+            return call.outputs[i]                   # type: ignore[return-value]
+    place = place_of(x, body.inputs[len(call.inputs["init"]):])
+    if place >= 0:
+        sequence: Variable = call.inputs["xs"][place]
+        return sequence
+    stack = call_block(call).new_variable(f"{x.name}@STACK", (None, *x.shape), x.dtype)
+    stack.stack = True
+    body.outputs.append(x)
+    call.outputs = (*call.outputs, stack)
+    call.attributes["kept"] = kept + 1
+    return stack

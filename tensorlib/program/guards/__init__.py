@@ -1,0 +1,1 @@
+"""Signatures of calls, and guards of what a captured function read."""

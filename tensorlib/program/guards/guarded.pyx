@@ -1,0 +1,436 @@
+"""Guards: what a captured function read of what was there before it, and whether it is so still.
+
+A guard knows what was read by the object that has it: since each link from the function to that
+object is guarded too, nobody has to find the way again.
+"""
+
+from gc import get_objects
+from warnings import warn
+
+cimport cython
+from cpython.dict cimport PyDict_GetItemWithError, PyDict_Next, PyDict_Size
+from cpython.list cimport PyList_GET_SIZE
+from cpython.object cimport PyObject, PyTypeObject
+from cpython.ref cimport Py_XDECREF, Py_XINCREF
+from libc.stdlib cimport free, realloc
+from tensorlib.program.guards.values cimport is_same
+from tensorlib.program.guards.versions cimport forget, version_of
+
+from tensorlib.program.guards.values import is_settled
+
+cdef extern from *:
+    """
+    /* What a change of a class, or of one above it, takes away; 0 for none. */
+    #ifdef Py_TPFLAGS_VALID_VERSION_TAG
+    #define TAG_OF(t) (((t)->tp_flags & Py_TPFLAGS_VALID_VERSION_TAG) ? (t)->tp_version_tag : 0)
+    #else
+    #define TAG_OF(t) ((t)->tp_version_tag)
+    #endif
+    #if PY_VERSION_HEX < 0x030D0000
+    static int HAS_DICT(PyObject* x, PyObject* d) {
+        PyObject** found = _PyObject_GetDictPtr(x);
+        return found != NULL && *found == d;
+    }
+    #else
+    static int HAS_DICT(PyObject* x, PyObject* d) {
+        PyObject* found = PyObject_GenericGetDict(x, NULL);
+        if (found == NULL) { PyErr_Clear(); return 0; }
+        Py_DECREF(found);
+        return found == d;
+    }
+    #endif
+    #define LOOKS_UP_AS_USUAL(t) ((t)->tp_getattro == PyObject_GenericGetAttr)
+    """
+    unsigned int TAG_OF(PyTypeObject* t)
+    bint LOOKS_UP_AS_USUAL(PyTypeObject* t)
+    bint HAS_DICT(PyObject* x, PyObject* d)
+
+cdef extern from "Python.h":
+    PyObject* PyCell_GET(PyObject* cell)
+    PyTypeObject* Py_TYPE(PyObject* x)
+    PyObject* PyFunction_GET_CODE(PyObject* f)
+    PyObject* PyFunction_GET_DEFAULTS(PyObject* f)
+    PyObject* PyFunction_GET_KW_DEFAULTS(PyObject* f)
+    PyObject* _PyType_Lookup(PyTypeObject* kind, object name)
+
+
+class Missing:
+    """What is not there."""
+
+    def __repr__(self):
+        return "nothing"
+
+
+MISSING = Missing()
+
+
+def is_written_in_python(kind):
+    """Whether a class was made by a `class` statement, and not by an extension module."""
+    return (<PyTypeObject*>kind).tp_dealloc == (<PyTypeObject*>Missing).tp_dealloc
+
+
+def is_generic(kind):
+    """Whether a class has Python's own way to look an attribute up."""
+    return LOOKS_UP_AS_USUAL(<PyTypeObject*>kind)
+
+
+def in_class(kind, str name):
+    """What a class, or one above it, has under a name; MISSING for nothing."""
+    cdef PyObject* found = _PyType_Lookup(<PyTypeObject*>kind, name)
+    return MISSING if found == NULL else <object>found
+
+
+def in_cell(cell):
+    """What is in a cell of a closure; MISSING for nothing."""
+    cdef PyObject* content = PyCell_GET(<PyObject*>cell)
+    return MISSING if content == NULL else <object>content
+
+
+cdef bint is_still(before, now) except -1:
+    """Whether a value may stand for the one that was read. What may be changed in place has to be
+    the very object: its own guard looks at that one, and at no other that was equal for a while."""
+    return before is now or is_same(before, now) and not may_change(now)
+
+
+cdef bint may_change(x) except -1:
+    """Whether a value that compares by what is in it may come to hold something else."""
+    if isinstance(x, tuple):
+        for part in <tuple>x:
+            if may_change(part):
+                return True
+        return False
+    return is_settled(x)
+
+
+# A tuple that another thread is making breaks where somebody else holds it. So none is held, and
+# compiled code, in which no thread gives way to another, goes through what there is.
+
+def youngest():
+    """The objects of the youngest generation of the garbage collector, without tuples."""
+    return [x for x in get_objects(0) if type(x) is not tuple]
+
+
+def ids_of_youngest():
+    """The ids of the objects of the youngest generation."""
+    return {id(x) for x in get_objects(0)}
+
+
+@cython.binding(False)            # methods check their `self`
+cdef class Guard:
+    """What was read of `holder`."""
+
+    cdef bint holds(self) except -1:
+        return False
+
+    def check(self):
+        """Whether all is as it was."""
+        return self.holds()
+
+
+cdef class DictGuard(Guard):
+    """Some names of a dict, or the whole dict in order.
+
+    owner: the object whose attributes they are, if they are that: it may be given another dict.
+    now: where the version of the dict lies. version: of the dict as it was when it was last looked
+    at, so that one which nobody wrote to takes a nanosecond.
+    """
+
+    def __init__(self, holder, dict read, items, str line, owner=None):
+        self.holder, self.read, self.line, self.owner = holder, read, line, owner
+        if items is not None:
+            self.keys, self.values = tuple([k for k, _ in items]), tuple([x for _, x in items])
+        forget(self.now)
+        self.now, self.version = NULL, 0
+        self.now = version_of(<dict>holder)
+
+    def __dealloc__(self):
+        forget(self.now)
+
+    cdef bint holds(self) except -1:
+        cdef uint64_t version = 0 if self.now == NULL else self.now[0]
+        if self.owner is not None and not HAS_DICT(
+                <PyObject*>self.owner, <PyObject*>self.holder):
+            return False
+        if version and version == self.version:
+            return True
+        if not self.are_same():
+            return False
+        self.version = version
+        return True
+
+    cdef bint are_same(self) except -1:
+        cdef Py_ssize_t place = 0, i = 0
+        cdef PyObject* key
+        cdef PyObject* value
+        cdef dict now = <dict>self.holder
+        for name, before in self.read.items():
+            value = PyDict_GetItemWithError(now, name)
+            if not is_still(before, MISSING if value == NULL else <object>value):
+                return False
+        if self.keys is None:
+            return True
+        if PyDict_Size(now) != len(self.keys):
+            return False
+        while PyDict_Next(now, &place, &key, &value):
+            if not (is_still(self.keys[i], <object>key) and
+                    is_still(self.values[i], <object>value)):
+                return False
+            i += 1
+        return True
+
+
+cdef class TypeGuard(Guard):
+    """Names that were looked up in a class and those above it."""
+
+    def __init__(self, holder, dict read, str line):
+        self.holder, self.read, self.line = holder, read, line
+        self.tag = 0
+
+    cdef bint holds(self) except -1:
+        cdef PyTypeObject* kind = <PyTypeObject*>self.holder
+        if self.tag and self.tag == TAG_OF(kind):
+            return True
+        if not self.are_same():
+            return False
+        self.tag = TAG_OF(kind)
+        return True
+
+    cdef bint are_same(self) except -1:
+        for name, before in self.read.items():
+            if not is_still(before, in_class(self.holder, name)):
+                return False
+        return True
+
+
+cdef class ListGuard(Guard):
+    """Some elements of a list, or all of it."""
+
+    def __init__(self, holder, dict read, whole, str line):
+        self.holder, self.read, self.whole, self.line = holder, read, whole, line
+
+    cdef bint holds(self) except -1:
+        cdef list now = <list>self.holder
+        cdef Py_ssize_t i, n = PyList_GET_SIZE(now)
+        if self.whole is not None:
+            if n != len(self.whole):
+                return False
+            for i in range(n):
+                if not is_still(self.whole[i], now[i]):
+                    return False
+            return True
+        for place, before in self.read.items():
+            i = place
+            if i < 0:
+                i += n
+            if not (0 <= i < n and is_still(before, now[i])):
+                return False
+        return True
+
+
+cdef class CellGuard(Guard):
+    """What is in a cell of a closure."""
+
+    def __init__(self, holder, read, str line):
+        self.holder, self.read, self.line = holder, read, line
+
+    cdef bint holds(self) except -1:
+        cdef PyObject* content = PyCell_GET(<PyObject*>self.holder)
+        if content == <PyObject*>self.read:
+            return True
+        return is_still(self.read, MISSING if content == NULL else <object>content)
+
+
+cdef class FunctionGuard(Guard):
+    """The code and the defaults of a function that ran.
+
+    own: gives the code that it has where no other thread captures what it reads.
+    """
+
+    def __init__(self, holder, code, own, str line):
+        self.holder, self.line = holder, line
+        self.code, self.own = code, own
+        self.defaults, self.named = holder.__defaults__, holder.__kwdefaults__
+
+    cdef bint holds(self) except -1:
+        cdef PyObject* f = <PyObject*>self.holder
+        cdef PyObject* defaults = PyFunction_GET_DEFAULTS(f)
+        if PyFunction_GET_CODE(f) != <PyObject*>self.code and (
+                self.own(self.holder) is not self.code):
+            return False
+        if PyFunction_GET_KW_DEFAULTS(f) != (
+                NULL if self.named is None else <PyObject*>self.named):
+            return False
+        return defaults == (NULL if self.defaults is None else <PyObject*>self.defaults)
+
+
+cdef class KindGuard(Guard):
+    """The class of an object, which somebody may set."""
+
+    def __init__(self, holder, kind, str line):
+        self.holder, self.kind, self.line = holder, kind, line
+
+    cdef bint holds(self) except -1:
+        return type(self.holder) is self.kind
+
+
+cdef class ValueGuard(Guard):
+    """What a function of the library's, which looks at no more than `holder`, gives."""
+
+    def __init__(self, holder, look, key, read, str line):
+        self.holder, self.look, self.key, self.read, self.line = holder, look, key, read, line
+
+    cdef bint holds(self) except -1:
+        try:
+            now = self.look(self.holder, self.key)
+        except Exception:
+            return False
+        return is_still(self.read, now)
+
+
+@cython.binding(False)            # methods check their `self`
+cdef class Guards:
+    """All guards of a capture. hooks: dicts of hooks by kind, of the modules that ran and of all
+    modules.
+
+    A model has a thousand guards. So what tells in most of them that nothing happened lies side by
+    side in `looks`, and a guard is asked where that does not.
+    """
+
+    def __init__(self, list all, list hooks):
+        self.all = all
+        self.hooks = [(kinds, keys_in(kinds)) for kinds in map(list, map(dict.values, hooks))]
+
+    def __dealloc__(self):
+        free(self.looks)
+
+    cdef int gather(self) except -1:
+        """Fills `looks`."""
+        cdef Py_ssize_t i, n = PyList_GET_SIZE(self.all)
+        cdef Look* looks = <Look*>realloc(self.looks, max(n, 1) * sizeof(Look))
+        if looks == NULL:
+            raise MemoryError
+        self.looks, self.n_looks = looks, n
+        for i in range(n):
+            guard = <Guard>self.all[i]
+            looks[i] = Look(<PyObject*>guard.holder, NULL, NULL, 0, OTHERWISE)
+            if type(guard) is DictGuard and (<DictGuard>guard).now != NULL:
+                looks[i].kind, looks[i].now = BY_VERSION, (<DictGuard>guard).now
+                if (<DictGuard>guard).owner is not None:
+                    looks[i].owner = <PyObject*>(<DictGuard>guard).owner
+            elif type(guard) is KindGuard:
+                looks[i].kind, looks[i].state = BY_CLASS, <size_t><PyObject*>(<KindGuard>guard).kind
+        return 0
+
+    cdef bint hold(self) except -1:
+        cdef Py_ssize_t i
+        cdef Look* look
+        cdef Guard guard
+        if self.n_looks != PyList_GET_SIZE(self.all):
+            self.gather()
+        for i in range(self.n_looks):
+            look = &self.looks[i]
+            if look.kind == BY_VERSION:
+                if look.state and look.now[0] == look.state and (
+                        look.owner == NULL or HAS_DICT(look.owner, look.holder)):
+                    continue
+            elif look.kind == BY_CLASS and <size_t>Py_TYPE(look.holder) == look.state:
+                continue
+            guard = <Guard>self.all[i]
+            if not guard.holds():
+                return False
+            if look.kind == BY_VERSION:
+                look.state = (<DictGuard>guard).version
+        for pair in self.hooks:
+            if not has_keys(<list>pair[0], <tuple>pair[1]):
+                return False
+        return True
+
+    def __len__(self):
+        return len(self.all)
+
+    def broken(self):
+        """The first guard that does not hold, "hooks" where hooks differ, or None."""
+        cdef Guard each
+        for each in self.all:
+            if not each.holds():
+                return each
+        return None if self.hold() else "hooks"
+
+
+# ---- functions that run without being looked at --------------------------------------------------
+
+cdef extern from "Python.h":
+    ctypedef struct PyFrameObject
+    ctypedef struct PyThreadState:
+        int (*c_profilefunc)(PyObject*, PyFrameObject*, int, PyObject*) except -1
+        PyObject* c_profileobj
+    PyThreadState* PyThreadState_Get()
+    int PyTrace_CALL, PyTrace_C_CALL
+    object PyFrame_GetCode(PyFrameObject* frame)
+    void PyEval_SetProfile(int (*f)(PyObject*, PyFrameObject*, int, PyObject*) except -1,
+                           PyObject* arg)
+
+
+cdef object WARN = warn          # it stays while the library's code has it
+
+cdef int on_event(PyObject* watch, PyFrameObject* frame, int what, PyObject* arg) except -1:
+    if what == PyTrace_CALL:
+        (<Watch>watch).began(PyFrame_GetCode(frame))
+    elif what == PyTrace_C_CALL and arg == <PyObject*>WARN:
+        (<Watch>watch).warned()
+    return 0
+
+
+@cython.binding(False)            # methods check their `self`
+cdef class Watch:
+    """Tells of each function written in Python that this thread begins, under `with`, until it is
+    told that it is known well, and of each warning. In the meantime no profile is taken."""
+
+    cdef object tell, warned
+    cdef dict seen
+    cdef int apart                  # calls under way of which it is not told
+    cdef PyObject* before
+    cdef int (*function)(PyObject*, PyFrameObject*, int, PyObject*) except -1
+
+    def __init__(self, tell, warned):
+        self.tell, self.warned, self.seen = tell, warned, {}
+
+    cdef int began(self, code) except -1:
+        if id(code) not in self.seen and self.tell(code):
+            self.seen[id(code)] = code
+        return 0
+
+    def without(self, function, *args):
+        """What a function of the library's gives; nothing is told of what it begins."""
+        if self.apart == 0:
+            PyEval_SetProfile(NULL, NULL)        # each event has its price, told of or not
+        self.apart += 1
+        try:
+            return function(*args)
+        finally:
+            self.apart -= 1
+            if self.apart == 0:
+                PyEval_SetProfile(on_event, <PyObject*>self)
+
+    def __enter__(self):
+        cdef PyThreadState* thread = PyThreadState_Get()
+        self.function, self.before = thread.c_profilefunc, thread.c_profileobj
+        Py_XINCREF(self.before)
+        PyEval_SetProfile(on_event, <PyObject*>self)
+
+    def __exit__(self, *error):
+        PyEval_SetProfile(self.function, self.before)
+        Py_XDECREF(self.before)
+
+
+cdef tuple keys_in(list kinds):
+    """Which hooks there are of some kinds: each has a key of its own."""
+    return tuple([key for each in kinds for key in each])
+
+
+cdef bint has_keys(list kinds, tuple keys) except -1:
+    """Whether there are these hooks and no others. Mostly there are none, which is seen at once."""
+    cdef Py_ssize_t count = 0
+    for each in kinds:
+        count += PyDict_Size(each)
+    return count == len(keys) and (count == 0 or keys_in(kinds) == keys)

@@ -1,0 +1,31 @@
+from libc.stdint cimport int64_t
+from tensorlib._core.tensor.tensor cimport Tensor
+from tensorlib.program.guards.guarded cimport Guards
+
+cdef class Signature:
+    cdef object shape                # nested tuples: what `look` takes the arguments apart into
+    cdef readonly list examples      # the tensors, without memory, each once
+    cdef list requires, kinds        # of each tensor its place in a graph, and its class
+    cdef readonly list others
+    cdef bint grad, flat             # flat: the arguments are tensors, no two of them the same
+    cdef int default_dtype
+    cdef int64_t inference           # what inference mode begins versions with, else 0
+    cdef readonly str opaque
+    cdef tuple shape_of(self, value, list seen)
+    cpdef tuple tensors_of(self, tuple args, dict kwargs)
+    cdef bint has_tensors(self, tuple args) except -1
+    cdef bint look(self, tuple shape, value, list found) except -1
+    cdef bint look_at_parts(self, list names, list parts, value, list found) except -1
+
+cdef class Conditions:
+    cdef readonly list values, examples, requires, leaves, bare
+    cdef readonly Guards guards
+    cpdef bint hold(self) except -1
+
+cdef bint laid_out_as(Tensor x, Tensor y) noexcept
+cdef Tensor like_on_meta(Tensor x)
+
+cdef class Overlaps:
+    cdef list values, firsts, seconds, known, strangers
+    cdef Py_ssize_t count
+    cpdef bint hold(self, tuple tensors) except -1

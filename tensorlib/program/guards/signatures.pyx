@@ -1,0 +1,320 @@
+"""Signatures of calls, the keys of the trace cache: types, shapes and layouts of the arguments."""
+
+cimport cython
+import numpy as np
+
+cdef extern from "Python.h":
+    Py_ssize_t PY_SSIZE_T_MIN
+
+from tensorlib._core.base.dtypes cimport default_float
+from tensorlib._core.base.recursion cimport enter, leave
+from tensorlib._core.base.storage cimport Storage, allocate, first_version
+from tensorlib._core.graph.modes cimport mode
+from tensorlib._core.tensor.meta cimport is_meta
+from tensorlib._core.tensor.tensor cimport Tensor, over_storage, requires_grad, same_shape
+from tensorlib.program.guards.guarded cimport Guards
+from tensorlib.program.guards.values cimport fields_of, is_same, settled
+
+from tensorlib._core.base.region import set_without_memory
+
+# What an argument is: a tensor, a container, an object with fields, an array of NumPy's, or else.
+cdef object TENSOR = object()
+cdef object PARTS = object()
+cdef object FIELDS = object()
+cdef object ARRAY = object()
+cdef object OTHER = object()
+
+
+@cython.binding(False)            # methods check their `self`
+cdef class Signature:
+    """What calls have in common that do the same operations.
+
+    The structure of the arguments, the layout and dtype of each tensor and whether it requires a
+    gradient, which arguments are the same tensor, and the value of all else.
+    others: the values of what is no tensor and no container. opaque: the type of an argument that
+    is as good as any of its type, or "".
+    """
+
+    def __init__(self, tuple args, dict kwargs):
+        self.examples, self.requires, self.kinds, self.others, self.opaque = [], [], [], [], ""
+        self.grad, self.default_dtype = mode().grad, default_float()
+        self.inference = first_version()[0]
+        self.shape = self.shape_of((args, kwargs), [])
+        self.flat = not kwargs and len(self.examples) == len(args)
+        for x in args:
+            self.flat = self.flat and isinstance(x, Tensor)
+
+    cdef tuple shape_of(self, value, list seen):
+        cdef Py_ssize_t i
+        if isinstance(value, Tensor):
+            for i, x in enumerate(seen):
+                if x is value:
+                    return (TENSOR, i)
+            seen.append(value)
+            self.examples.append(like_on_meta(value))
+            self.requires.append(place_in_graph(<Tensor>value))
+            self.kinds.append(type(value))
+            return (TENSOR, len(seen) - 1)
+        if isinstance(value, np.ndarray):
+            self.opaque = type(value).__name__
+            return (ARRAY,)
+        named = value if isinstance(value, dict) else fields_of(value)
+        if named is None and not isinstance(value, (tuple, list)):
+            self.others.append(value)
+            return (OTHER, settled(value))
+        parts = value if named is None else named.values()
+        enter(b" in the arguments of a compiled function")
+        try:
+            return (PARTS if named is value or named is None else FIELDS, type(value),
+                    None if named is None else list(named),
+                    [self.shape_of(x, seen) for x in parts])
+        finally:
+            leave()
+
+    cpdef tuple tensors_of(self, tuple args, dict kwargs):
+        """The tensors of a call of this kind, each once; None for a call of another kind."""
+        cdef list found = []
+        if self.grad != mode().grad or self.default_dtype != default_float() or (
+                self.inference != first_version()[0]):
+            return None
+        if self.flat and not kwargs:
+            return args if self.has_tensors(args) else None
+        return tuple(found) if self.look(self.shape, (args, kwargs), found) else None
+
+    def why(self, args, kwargs):
+        """Why a call is of another kind, in words."""
+        cdef Signature other = Signature(args, kwargs)
+        if self.grad != other.grad or self.inference != other.inference:
+            return "the grad mode is another"
+        if self.default_dtype != other.default_dtype:
+            return "the default dtype is another"
+        for i, (x, y) in enumerate(zip(self.examples, other.examples)):
+            if not laid_out_as(<Tensor>x, <Tensor>y):
+                return (f"tensor {i} of the arguments is {y.dtype} of shape {tuple(y.shape)} and "
+                        f"strides {y.stride()}, and was {x.dtype} of shape {tuple(x.shape)} and "
+                        f"strides {x.stride()}")
+            if self.kinds[i] is not other.kinds[i]:
+                return f"tensor {i} of the arguments is of another class"
+            if self.requires[i] != other.requires[i]:
+                return f"tensor {i} of the arguments has another place in a graph"
+        for x, y in zip(self.others, other.others):
+            if not is_same(x, y):
+                return f"an argument is another {type(y).__name__}"
+        return "the arguments have another structure"
+
+    cdef bint has_tensors(self, tuple args) except -1:
+        """Whether a call has as many arguments, each another tensor, laid out as these were."""
+        cdef Py_ssize_t i, k, n = len(args)
+        if n != len(self.examples):
+            return False
+        for i in range(n):
+            if type(args[i]) is not self.kinds[i]:
+                return False
+            for k in range(i):
+                if args[k] is args[i]:
+                    return False
+            if not is_like(<Tensor>args[i], <Tensor>self.examples[i], <int>self.requires[i]):
+                return False
+        return True
+
+    cdef bint look(self, tuple shape, value, list found) except -1:
+        cdef Py_ssize_t i, place
+        cdef object kind = shape[0]
+        if kind is TENSOR:
+            place = shape[1]
+            if type(value) is not self.kinds[place]:
+                return False
+            if place < len(found):
+                return found[place] is value
+            for x in found:
+                if x is value:
+                    return False
+            found.append(value)
+            return is_like(<Tensor>value, <Tensor>self.examples[place], <int>self.requires[place])
+        if kind is OTHER:
+            return is_same(shape[1], value)
+        if kind is ARRAY:
+            return isinstance(value, np.ndarray)
+        if type(value) is not shape[1]:
+            return False
+        if kind is FIELDS:
+            value = fields_of(value)
+        return self.look_at_parts(<list>shape[2], <list>shape[3], value, found)
+
+    cdef bint look_at_parts(self, list names, list parts, value, list found) except -1:
+        cdef Py_ssize_t i
+        if len(parts) != len(value):
+            return False
+        if names is not None:
+            for i, name in enumerate(value):
+                if not is_same(names[i], name):
+                    return False
+            value = value.values()
+        for i, part in enumerate(value):
+            if not self.look(<tuple>parts[i], part, found):
+                return False
+        return True
+
+
+@cython.binding(False)            # methods check their `self`
+cdef class Conditions:
+    """What has to be as it was, beside the arguments, for a call to be replayed.
+
+    values: tensors from around the function, of which the layout and the dtype stay. leaves: those
+    without hooks. bare: those without a `.grad`. guards: None for none.
+    """
+
+    def __init__(self, list values, list leaves, list bare, Guards guards=None):
+        self.values, self.leaves, self.bare, self.guards = values, leaves, bare, guards
+        self.examples = [like_on_meta(x) for x in values]
+        self.requires = [place_in_graph(<Tensor?>x) for x in values]
+
+    def why(self):
+        """What is not as it was, in words, or the guard that does not hold; None where all is."""
+        for i, x in enumerate(self.values):
+            if not is_like(<Tensor>x, <Tensor>self.examples[i], <int>self.requires[i]):
+                return (f"a tensor from outside of shape {tuple(self.examples[i].shape)} is now of "
+                        f"shape {tuple(x.shape)}, or has other strides, another dtype or another "
+                        "place in a graph")
+        if not are_without_grads(self.bare):
+            return "a gradient was there before"
+        if not are_without_hooks(self.leaves):
+            return "a leaf has a hook"
+        return None if self.guards is None else self.guards.broken()
+
+    cpdef bint hold(self) except -1:
+        """Whether all is as it was."""
+        cdef Py_ssize_t i
+        for i in range(len(self.values)):
+            if not is_like(<Tensor>self.values[i], <Tensor>self.examples[i],
+                           <int>self.requires[i]):
+                return False
+        if not (are_without_grads(self.bare) and are_without_hooks(self.leaves)):
+            return False
+        return self.guards is None or self.guards.hold()
+
+
+@cython.binding(False)            # methods check their `self`
+cdef class Overlaps:
+    """Which arguments share memory with one another and with tensors from outside, where a call
+    writes into one of the two, or both have gradients.
+
+    written: the numbers, among arguments and then `values`, of what the call writes into. read:
+    tensors from outside that the call met. An argument that is one of them is another kind of call.
+    """
+
+    def __init__(self, tuple tensors, list values, written, list read):
+        cdef list given = [*tensors, *values]
+        cdef Py_ssize_t i, k
+        self.values, self.firsts, self.seconds, self.known = values, [], [], []
+        lasting = set(map(id, values))           # which keep their layout
+        self.strangers = [(i, x) for i, y in enumerate(tensors) for x in read
+                          if id(x) not in lasting
+                          or is_like(<Tensor?>y, <Tensor?>x, place_in_graph(<Tensor>x))]
+        self.count = len(tensors)
+        for i in range(len(given)):
+            for k in range(min(i, self.count)):
+                if i in written or k in written or (
+                        requires_grad(<Tensor?>given[i]) and requires_grad(<Tensor?>given[k])):
+                    self.firsts.append(k)
+                    self.seconds.append(i)
+                    self.known.append(overlap(<Tensor>given[k], <Tensor>given[i]))
+
+    cpdef bint hold(self, tuple tensors) except -1:
+        """Whether it is as it was for these arguments."""
+        cdef Py_ssize_t i, k, place
+        for i, x in self.strangers:
+            if tensors[i] is x:
+                return False
+        for i in range(len(self.firsts)):
+            k, place = self.firsts[i], self.seconds[i]
+            x = tensors[place] if place < self.count else self.values[place - self.count]
+            if overlap(<Tensor>tensors[k], <Tensor>x) != <Py_ssize_t>self.known[i]:
+                return False
+        return True
+
+
+cdef Py_ssize_t APART = PY_SSIZE_T_MIN       # no memory is as large
+
+cdef Py_ssize_t overlap(Tensor x, Tensor y) noexcept:
+    """How many bytes one tensor lies behind another of the same memory; APART for others."""
+    if x.storage is not y.storage and (
+            x.storage.data >= y.storage.data + y.storage.nbytes
+            or y.storage.data >= x.storage.data + x.storage.nbytes):
+        return APART
+    return x.data_pointer - y.data_pointer
+
+
+cdef bint is_like(Tensor x, Tensor example, int place) noexcept:
+    """Whether a tensor is laid out as another one, and has this place in the graph."""
+    return laid_out_as(x, example) and place_in_graph(x) == place and not is_meta(x)
+
+
+cdef inline int place_in_graph(Tensor x) noexcept:
+    """0 for what requires no gradient, 1 for a leaf, 2 for what an operation made."""
+    return 0 if not requires_grad(x) else 1 if x.grad_node is None else 2
+
+
+cpdef bint are_without_hooks(list leaves) except -1:
+    """Whether no hook of a user waits for the gradient of any of these leaves."""
+    cdef Tensor x
+    for x in leaves:
+        if x.hooks:
+            return False
+    return True
+
+
+def memory_of(Tensor x):
+    """Where the elements of a tensor lie, and as what."""
+    cdef list sizes = []
+    cdef int d
+    for d in range(x.ndim_):
+        sizes.append(x.dims[d])
+        sizes.append(x.steps[d])
+    return (<size_t>x.data_pointer, x.type, *sizes)
+
+
+def storage_of(Tensor x):
+    """Where the memory begins that a tensor looks at."""
+    return <size_t>x.storage.data
+
+
+def place_in_memory(Tensor x):
+    """Where the memory begins that a tensor looks at, and where its own elements do."""
+    return <size_t>x.storage.data, <size_t>x.data_pointer
+
+
+def gradient_of(Tensor x):
+    """The `.grad` of a tensor, which no capture is told of."""
+    return x.gradient
+
+
+cpdef bint are_without_grads(list leaves) except -1:
+    """Whether none of these leaves has a `.grad`."""
+    cdef Tensor x
+    for x in leaves:
+        if x.gradient is not None:
+            return False
+    return True
+
+
+cdef bint laid_out_as(Tensor x, Tensor y) noexcept:
+    cdef int d
+    if x.type != y.type or not same_shape(x, y):
+        return False
+    for d in range(x.ndim_):
+        if x.dims[d] != 1 and x.steps[d] != y.steps[d]:
+            return x.numel_ == 0
+    return True
+
+
+cdef Tensor like_on_meta(Tensor x):
+    """A tensor without memory that is laid out as another one."""
+    cdef Storage storage
+    before = set_without_memory(True)
+    try:
+        storage = allocate(x.storage.nbytes)
+    finally:
+        set_without_memory(before)
+    return over_storage(storage, storage.data + (x.data_pointer - x.storage.data), x.type, x.ndim_,
+                        x.dims, x.steps)

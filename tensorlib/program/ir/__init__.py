@@ -1,0 +1,1 @@
+"""The intermediate representation: variables, calls and blocks, their text, files and pictures."""

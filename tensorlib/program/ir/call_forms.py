@@ -1,0 +1,84 @@
+"""Intercepted calls in canonical form: the operation, arguments by name, the user's line."""
+
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tensorlib._core.graph.op import Op
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.declare import resolved
+
+HOME = str(Path(__file__).parents[2])
+IMPORTING = "(import)"       # the line of what a module does while it is imported
+
+
+def drawn(op: Op, args: tuple[Any, ...],
+          kwargs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The tensors and the attributes, by name, of what draws numbers."""
+    tensors = dict(zip(op.arguments, args))
+    given = args[len(tensors):]
+    if op.draws == ("size",) and len(given) != 1:
+        given = (given,)                             # sizes one by one
+    attributes = {**dict(zip(op.draws, given)), **kwargs}
+    if "size" in attributes:
+        size = attributes["size"]
+        attributes["size"] = tuple(size) if isinstance(size, (tuple, list)) else (size,)
+    return tensors, {key: x for key, x in attributes.items() if x is not None}
+
+
+def canonical(op: Op, args: tuple[Any, ...],
+              kwargs: dict[str, Any]) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
+    """The function that does a call as it was offered, its tensors, and its attributes by name."""
+    if op.linearity == "composite":
+        _, tensors, given = resolved(op, args, kwargs)
+        return op.function, tensors, given
+    count = len(op.arguments)
+    given = {**dict(zip(op.attributes, args[count:])), **kwargs}
+    if op.key and op.may_view:                   # `x[key]`, of a key as it is written or parsed
+        return (lambda x, key: x[key]) if not is_index(args[1]) else op.function, args[:1], given
+    return getattr(op.function, "canonical", op.function), args[:count], given
+
+
+def gives_number(op: Op) -> bool:
+    """Whether an operation gives a bool or a number of the elements that it is given."""
+    return op.returns is not Tensor and op.reads_values
+
+
+def is_index(key: Any) -> bool:
+    """Whether an index expression is parsed already."""
+    return type(key).__name__ == "Index"
+
+
+def plain(op: Op, given: dict[str, Any], value: Any) -> dict[str, Any]:
+    """The attributes that are not as by default, with tensors as variables."""
+    defaults = dict(zip(op.attributes, op.defaults))
+    defaults.pop("index", None)                  # of `x[None]`, which is no default
+    return {key: value(x) for key, x in given.items()
+            if isinstance(x, Tensor) or not (key in defaults and same(x, defaults[key]))}
+
+
+def same(x: Any, y: Any) -> bool:
+    """Whether two attributes are the same value of one type."""
+    return type(x) is type(y) and (
+        x is y or isinstance(x, (bool, int, float, complex, str)) and x == y)
+
+
+def user_line() -> str:
+    """The line of the user's code that is running: "file.py:12"; "" where there is none."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        name = name_of(frame.f_code.co_filename)
+        if name:
+            return name if name == IMPORTING else f"{name}:{frame.f_lineno}"
+        frame = frame.f_back
+    return ""
+
+
+@cache
+def name_of(path: str) -> str:
+    """How a file is called in lines; "" for one of the library."""
+    if path.startswith("<frozen importlib"):
+        return IMPORTING
+    return "" if path.startswith(HOME) else Path(path).name
+

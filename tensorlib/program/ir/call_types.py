@@ -1,0 +1,319 @@
+"""The types of calls: the names of their inputs and outputs, and the function that runs them.
+
+A type is the name of an operation of the registry (`tanh`), of its backward operation
+(`tanh_gradient`, to any order), of its form in place (`tanh_`), of a method that writes (`copy_`),
+or of one of the few operations that only programs have: control flow, and sums of gradients.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+from tensorlib._core.graph.op import Op, registry
+from tensorlib._core.index.keys import Index, parse
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.autograd.gradients import grad
+from tensorlib.autograd.modes import enable_grad
+from tensorlib.ops.declare import FUNCTIONS, run_resolved
+from tensorlib.ops.late import name_of, operations
+from tensorlib.ops.value_checks import CHECKS
+from tensorlib.program.ir.stacks import Stack
+
+# The methods that write over a tensor: what they take beside it, tensors and else.
+WRITERS = {
+    "copy_": (("src",), ()), "fill_": ((), ("value",)), "zero_": ((), ()),
+    "uniform_": ((), ("from_", "to")), "normal_": ((), ("mean", "std")),
+    "random_": ((), ("from_", "to")), "bernoulli_": ((), ("p",)),
+}
+COPIES = ("copy_", "fill_", "zero_")        # those of them that give the elements of another
+NUMBERS = bool, int, float, complex
+HIGHEST = 6                  # orders of backward operations, whose rules grow with each
+RUNNERS: dict[str, Callable[[Op], Callable[..., Any]]] = {}     # by the names of operations
+WRITTEN: dict[str, Callable[..., Any]] = {}     # what their forms in place are run by
+
+
+def run_by(operation: Any) -> Callable[[Any], Any]:
+    """Makes a function of the record the one that gives what runs calls of an operation."""
+    def declare(runner: Any) -> Any:
+        RUNNERS[name_of(operation)] = runner
+        return runner
+    return declare
+
+
+def written_by(operation: Any) -> Callable[[Any], Any]:
+    """Makes a function the one that runs the form in place of an operation."""
+    def declare(function: Any) -> Any:
+        WRITTEN[name_of(operation)] = function
+        return function
+    return declare
+
+
+class UnknownType(ValueError):
+    """A call of an operation that there is not."""
+
+    __module__ = "tensorlib.program"
+
+
+class Form(NamedTuple):
+    """What calls of one type are.
+
+    arguments, attributes: names of what they take. variadic: the one argument is a sequence.
+    op: the record of an operation, None for what is none. run: a function of the values of the
+    arguments and of the attributes by name; None for control flow, which the interpreter runs.
+    Of what is no operation, effect: it does more than to give its results. writes: into what was
+    there before it. pure: it gives the same bits whenever it runs on the same values.
+    """
+
+    arguments: tuple[str, ...]
+    attributes: tuple[str, ...]
+    variadic: bool
+    op: Op | None
+    run: Callable[..., Any] | None
+    effect: bool = False
+    writes: bool = False
+    pure: bool = False
+
+
+@cache
+def form_of(type: str) -> Form:
+    """What calls of this type are. Raises: UnknownType, with the nearest names."""
+    if type in OWN:
+        return OWN[type]
+    if type in WRITERS:
+        tensors, attributes = WRITERS[type]
+        return Form(("input", *tensors), attributes, False, None, getattr(Tensor, type))
+    op = operation(type)
+    if op is not None and op.draws is not None:
+        return Form(op.arguments, (*op.draws, "dtype", "generator"), False, op,
+                    lambda *tensors, **given: op.function(*tensors, **given))
+    if op is None and type.endswith("_"):
+        op = operation(type[:-1])
+        if op is not None and op.name in WRITTEN:
+            return Form(op.arguments, op.attributes, False, op, WRITTEN[op.name])
+        inplace = getattr(getattr(op, "function", None), "inplace", None)
+        if inplace is not None:
+            return Form(op.arguments, op.attributes, op.variadic, op,
+                        getattr(inplace, "canonical", inplace))
+        method = getattr(Tensor, type, None)
+        if op is not None and method is not None:
+            return Form(op.arguments, op.attributes, op.variadic, op, method)
+        op = None
+    if op is None:
+        raise UnknownType(f"program: no operation {type!r}")
+    return Form(op.arguments, op.attributes, op.variadic, op, runner(op))
+
+
+@cache
+def registered(type: str) -> Op | None:
+    """The operation of the registry of this name; None for a backward operation, and for what only
+    programs have. The registry loads all there is before it says that it has no such name, so it is
+    not asked about writes in place: no name in it ends with "_".
+    """
+    base = type.removesuffix("_gradient")
+    if type in OWN or type.endswith("_") or base != type and registered(base) is not None:
+        return None
+    if type not in registry:
+        return None
+    return registry[type]
+
+
+@cache
+def record_of(type: str) -> Op | None:
+    """The operation of the registry that a type is of: for a backward operation, its forward one.
+
+    None for a form in place and for what only programs have.
+    """
+    found = registered(type)
+    while found is None and type.endswith("_gradient"):
+        type = type.removesuffix("_gradient")
+        found = registered(type)
+    return found
+
+
+def is_draw(type: str) -> bool:
+    """Whether calls of a type draw numbers, which each run does anew."""
+    op = registered(type)
+    return op is not None and op.draws is not None
+
+
+def cuts(type: str) -> bool:
+    """Whether calls of a type give the memory of their input without its gradient."""
+    op = registered(type)
+    return op is not None and op.may_view and not op.differentiable
+
+
+def is_indexed(type: str) -> bool:
+    """Whether calls of a type, or those that they are the gradients of, have an index expression.
+    """
+    op = record_of(type)
+    return op is not None and bool(op.key)
+
+
+def operation(type: str) -> Op | None:
+    """The operation, or backward operation, of this name; None where there is none."""
+    if type.count("_gradient") > HIGHEST:
+        return None
+    found = registered(type)
+    if found is not None:
+        return found
+    base = operation(type.removesuffix("_gradient")) if type.endswith("_gradient") else None
+    return None if base is None else base.gradient
+
+
+def runner(op: Op) -> Callable[..., Any]:
+    """The function that runs an operation on its tensors, with its attributes by keyword."""
+    if op.name in RUNNERS:
+        return RUNNERS[op.name](op)
+    if is_indexed(op.name):
+        return lambda *tensors, index, **given: op.function(
+            *as_written(tensors), index=parsed(index, tensors, given), **given)
+    if op.linearity == "composite" and registered(op.name) is not None:
+        return lambda *tensors, **given: run_resolved(op, tensors, given)
+    function = getattr(op.function, "canonical", op.function)
+    if registered(op.name) is None and op.linearity == "composite":
+        return lambda *tensors, **given: function(*as_operands(tensors), **given)
+    if registered(op.name) is None or not op.attributes:
+        return function
+    defaults = dict(zip(op.attributes, op.defaults))
+    return lambda *tensors, **given: function(*tensors, **{**defaults, **given})
+
+
+def as_written(values: tuple[Any, ...]) -> list[Any]:
+    """The values, numbers in the dtype of the tensor that they are written into, the first."""
+    return [FUNCTIONS["tensor"](x, dtype=values[0].dtype) if isinstance(x, NUMBERS)
+            else x for x in values]
+
+
+def as_operands(values: tuple[Any, ...]) -> list[Any]:
+    """The values with numbers as tensors of the dtype in which the last of them is computed."""
+    dtype = next((x.dtype for x in reversed(values) if isinstance(x, Tensor)), None)
+    if dtype is not None and dtype.itemsize == 2:
+        dtype = None                                  # half types are computed as float32
+    return [FUNCTIONS["tensor"](x, dtype=dtype) if isinstance(x, NUMBERS) else x
+            for x in values]
+
+
+@run_by(operations.copy)
+def copying(op: Op) -> Callable[..., Any]:
+    """What runs a copy, of a number too."""
+    return lambda *tensors: op.function(*as_written(tensors))
+
+
+def parsed(index: Any, tensors: tuple[Any, ...], given: Mapping[str, Any]) -> Index:
+    """An index expression as the operations take it: for a tensor of the shape that is indexed."""
+    if isinstance(index, Index):
+        return index
+    if "shape" in given:
+        shape = given["shape"]
+    elif "likes" in given:
+        shape = given["likes"][0][0]
+    else:
+        return parse(tensors[0], index)
+    return parse(FUNCTIONS["zeros"](()).expand(tuple(shape)), index)
+
+
+@written_by(operations.put_index)
+def write_at_index(input: Tensor, values: Any, *, index: Any) -> Tensor:
+    """`input`, after `values` were written where the index expression picks."""
+    input[index] = values
+    return input
+
+
+# ---- what only programs have ---------------------------------------------------------------------
+
+def summed(parts: tuple[Any, ...]) -> Any:
+    """The sum of the parts, from the first to the last."""
+    if type(parts[0]) is Stack:
+        return Stack(map(summed, zip(*parts)))
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    return total
+
+
+def placeholder(shape: tuple[int | None, ...], dtype: Any) -> Tensor:
+    """Zeros in the place of a value that was not computed and is not read."""
+    return FUNCTIONS["zeros"](tuple(size or 0 for size in shape), dtype=dtype)
+
+
+def zeros_of(input: Any) -> Any:
+    """Zeros like a value, or like each of a stack."""
+    if type(input) is Stack:
+        return Stack(map(zeros_of, input))
+    return FUNCTIONS["zeros_like"](input)
+
+
+def with_grad(param: Tensor, grad: Tensor | None) -> tuple[()]:
+    """Makes `grad` the `.grad` of a parameter."""
+    param.grad = grad
+    return ()
+
+
+def grad_of(param: Tensor) -> Tensor:
+    """The `.grad` of a parameter; zeros where it has none."""
+    return FUNCTIONS["zeros_like"](param.detach()) if param.grad is None else param.grad
+
+
+def applied(args: tuple[Any, ...], function: Any) -> Any:
+    """What an autograd.Function gives."""
+    return function.apply(*args)
+
+
+def function_gradient(args: tuple[Any, ...], grads: tuple[Any, ...], function: Any,
+                      wanted: tuple[bool, ...]) -> tuple[Any, ...]:
+    """The wanted gradients of an autograd.Function, which runs once more."""
+    with enable_grad():
+        own = [x.detach().requires_grad_() if is_wanted else x
+               for x, is_wanted in zip(args, wanted)]
+        found = function.apply(*own)
+        outputs = found if isinstance(found, (tuple, list)) else (found,)
+        pairs = [(x, g) for x, g in zip(outputs, grads) if g is not None and x.requires_grad]
+        inputs = [x for x, is_wanted in zip(own, wanted) if is_wanted]
+        made = iter(grad([x for x, _ in pairs], inputs, [g for _, g in pairs],
+                         materialize_grads=True) if pairs else map(zeros_of, inputs))
+    return tuple(next(made) if is_wanted else None for is_wanted in wanted)
+
+
+def made_check(values: Tensor, name: str, facts: tuple[Any, ...] = ()) -> tuple[()]:
+    """Raises what a check of the library raises for some elements."""
+    CHECKS[name](values.detach(), *facts)
+    return ()
+
+
+def stepped(params: tuple[Tensor, ...], grads: tuple[Tensor, ...], optimizer: Any) -> tuple[()]:
+    """Has an optimiser change parameters by their gradients."""
+    for param, g in zip(params, grads):
+        param.grad = g
+    optimizer.step()
+    return ()
+
+
+# The sum of gradients has the name of the reduction, and `parts` in the place of its `input`.
+OWN = {
+    "sum of parts": Form(("parts",), (), True, None, summed, pure=True),
+    "zeros_like": Form(("input",), ("dtype",), False, None, zeros_of, pure=True),
+    "set_grad": Form(("param", "grad"), (), False, None, with_grad, effect=True),
+    "function": Form(("args",), ("function",), False, None, applied, writes=True),
+    "function_gradient": Form(("args", "grads"), ("function", "wanted"), False, None,
+                              function_gradient, writes=True),
+    "check": Form(("values",), ("name", "facts"), False, None, made_check, effect=True),
+    "get_grad": Form(("param",), (), False, None, grad_of),
+    "optimizer_step": Form(("params", "grads"), ("optimizer",), False, None, stepped,
+                           effect=True, writes=True),
+    "cond": Form(("pred",), ("true_block", "false_block"), False, None, None),
+    "while_loop": Form(("init",), ("cond_block", "body_block", "kept"), False, None, None),
+    "scan": Form(("init", "xs"), ("sub_block", "reverse", "kept"), False, None, None),
+    "placeholder": Form((), ("shape", "dtype"), False, None, placeholder, pure=True),
+}
+
+
+def is_sum_of_parts(call: Any) -> bool:
+    """Whether a call is a sum of gradients."""
+    return "parts" in call.inputs
+
+
+def form_of_call(call: Any) -> Form:
+    """What a call is, by its type and its arguments."""
+    if is_sum_of_parts(call):
+        return OWN["sum of parts"]
+    return form_of(call.type)

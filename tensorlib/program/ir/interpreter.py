@@ -1,0 +1,84 @@
+"""Running one call, in Python: simple, and with the bits of eager code.
+
+All values are in one dict by variable: a name stands for one variable in a program, and a block
+that runs again writes its variables again.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.declare import FUNCTIONS
+from tensorlib.program.ir.call_types import form_of_call
+from tensorlib.program.ir.model import OpCall, Variable
+from tensorlib.program.ir.nested import mapped
+from tensorlib.program.ir.stacks import Stack
+
+Values = dict[Variable, Any]
+
+
+def value_of(x: Variable, values: Values) -> Any:
+    """The value of a variable. Raises: RuntimeError where it has none."""
+    if x in values:
+        return values[x]
+    if x.value is None:
+        raise RuntimeError(f"program: {x.name} has no value"
+                           + ("" if x.persistable else ", since what writes it has not run"))
+    return x.value
+
+
+def run_call(call: OpCall, values: Values) -> None:
+    """Runs one call that has no blocks. What it raises says where the call came from."""
+    try:
+        results = results_of(call, values)
+    except Exception as error:
+        add_place(error, call)
+        raise
+    for x, result in zip(call.outputs, results):
+        if x is not None:
+            values[x] = result
+
+
+def add_place(error: Exception, call: OpCall) -> None:
+    """Has an error say which call it came from, the innermost."""
+    note = f"program: raised in {call!r}" + (f", {call.line}" if call.line else "")
+    if not any(text.startswith("program: raised in") for text in
+               getattr(error, "__notes__", ())):
+        error.add_note(note)
+
+
+def results_of(call: OpCall, values: Values) -> Sequence[Any]:
+    """What the operation of a call gives, as a tuple."""
+    def value(x: Variable) -> Any:
+        return value_of(x, values)
+
+    form = form_of_call(call)
+    tensors = [mapped(call.inputs.get(name), value) for name in form.arguments]
+    given = {name: mapped(x, value) for name, x in call.attributes.items() if name != "likes"}
+    if "likes" in call.attributes:
+        given["likes"] = likes_of(call.attributes["likes"], values)
+    if form.op is not None and "wanted" in form.attributes:
+        given["wanted"] = tuple(x is not None for x in call.outputs)
+    assert form.run is not None
+    return as_results(form.run(*tensors, **given))
+
+
+def as_results(result: Any) -> Sequence[Any]:
+    """What the function of a call returned, as a tuple."""
+    if isinstance(result, Tensor) or type(result) is Stack:
+        return (result,)
+    if type(result) is tuple and len(result) == 1 and type(result[0]) is tuple:
+        return result[0]                         # of a sequence, a sequence of gradients
+    return tuple(result)
+
+
+def likes_of(likes: Any, values: Values) -> list[Any]:
+    """The shape and dtype of each variable, as backward operations take them."""
+    return [likes_of(x, values) if type(x) is tuple else like(x, values) for x in likes]
+
+
+def like(x: Any, values: Values) -> tuple[Any, Any]:
+    """The shape of a variable when the program runs, and its dtype; those of a number."""
+    if type(x) is not Variable:
+        return (), FUNCTIONS["tensor"](x).dtype
+    return (value_of(x, values).shape if None in x.shape else x.shape), x.dtype

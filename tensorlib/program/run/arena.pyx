@@ -1,0 +1,236 @@
+"""Memory planning: which values of a planned program share a place in the arena.
+
+A step that works element by element writes over an operand that nobody reads afterwards. What is
+given to the caller is new in each run; before it is written, its memory holds values of which the
+last is read by then. All else lies in one arena. Values share a place there that are not needed at
+one time.
+"""
+
+from cpython.object cimport PyObject
+
+from tensorlib._core.base.dtypes cimport ITEMSIZE
+from tensorlib._core.base.storage cimport LINE
+from tensorlib._core.tensor.tensor cimport Tensor, same_shape
+from tensorlib.program.run.steps cimport (
+    ARENA, CALLED, GONE, HOSTED, LOOP, NEW, PROGRAM, Root, Step,
+)
+
+cdef enum:
+    LARGE = 4096             # bytes: smaller values take their places in turn, and host none
+
+
+# ---- values in place of their operands -----------------------------------------------------------
+
+cdef int reuse(list steps, dict root_of) except -1:
+    """Has each element-wise step write over an operand, where nobody reads that afterwards."""
+    cdef Step step
+    cdef Root out, root
+    cdef Py_ssize_t i
+    for i, step in enumerate(steps):
+        if step.kind != LOOP and step.kind != PROGRAM or not step.out.packed:
+            continue
+        out = root_of[<size_t><PyObject*>step.out.storage]
+        if out.first != i or out.meta.nbytes < LARGE or out.source != ARENA and out.source != NEW:
+            continue
+        root = operand_of(step, out, i, root_of)
+        if root is not None:
+            root.take_over(out)
+            root_of[<size_t><PyObject*>out.meta] = root
+    return 0
+
+
+cdef Root operand_of(Step step, Root out, Py_ssize_t i, dict root_of):
+    """The operand that a step may write over, the youngest; None where there is none."""
+    cdef Root found = None, root
+    cdef Tensor x
+    for x in step.tensors:
+        root = root_of.get(<size_t><PyObject*>x.storage)
+        if root is None or root.last != i or root.source != ARENA and root.source != CALLED:
+            continue
+        if root.meta.nbytes == out.meta.nbytes and all_lie_as(step.out, x, step.tensors) and (
+                found is None or root.first > found.first):
+            found = root
+    return found
+
+
+cdef bint all_lie_as(Tensor out, Tensor x, list tensors) except -1:
+    """Whether all operands in the memory of `x` have its elements where `out` will have them."""
+    cdef Tensor y
+    for y in tensors:
+        if y.storage is x.storage and not (
+                y.packed and y.type == out.type and same_shape(y, out)
+                and y.data_pointer == y.storage.data and out.data_pointer == out.storage.data):
+            return False
+    return True
+
+
+# ---- places --------------------------------------------------------------------------------------
+
+cdef inline Py_ssize_t size_of(Root root) noexcept:
+    """The bytes that a value takes, in whole lines."""
+    return max((root.meta.nbytes + LINE - 1) // LINE * LINE, <Py_ssize_t>LINE)
+
+
+cdef tuple arrange(list roots):
+    """The bytes of the arena, and those it would take if no values shared a place.
+
+    The large values are placed first, from the largest on: each in the memory of a new value, if it
+    is read for the last time before that is written, else in the first gap of the arena. The small
+    ones lie behind them.
+    """
+    cdef list hosts = [], large = [], small = [], placed = []
+    cdef Root root, host
+    cdef Py_ssize_t total = 0, unshared = 0
+    for root in roots:
+        if root.source == NEW:
+            root.opens = root.first
+            if root.meta.nbytes >= LARGE:
+                root.guests = []
+                hosts.append(root)
+        elif root.source == ARENA:
+            unshared += size_of(root)
+            (large if root.meta.nbytes >= LARGE else small).append(root)
+    hosts.sort(key=first_of)
+    large.sort(key=by_size)
+    for root in large:
+        host = host_of(root, hosts)
+        if host is not None:
+            root.source = HOSTED
+            host.opens = min(host.opens, root.first)
+        else:
+            put_in(placed, root, -1)
+    for root in large:
+        total = max(total, end_of(root))
+    return arrange_small(small, total), unshared
+
+
+cdef Py_ssize_t arrange_small(list small, Py_ssize_t end) except -1:
+    """Puts small values behind `end`, each in a place of its size that is free by then, or in a new
+    one; where the last place ends.
+
+    A loop of a thousand steps keeps as many values, so none of them looks at all others.
+    """
+    cdef list free = [[] for _ in range(LARGE // LINE + 1)], over = sorted(small, key=last_of)
+    cdef Py_ssize_t i = 0, lines
+    cdef Root root, other
+    for root in sorted(small, key=first_of):
+        while (<Root>over[i]).last < root.first:
+            other = <Root>over[i]
+            (<list>free[size_of(other) // LINE]).append(other.place)
+            i += 1
+        lines = size_of(root) // LINE
+        if free[lines]:
+            root.place = (<list>free[lines]).pop()
+        else:
+            root.place = end
+            end += size_of(root)
+    return end
+
+
+def last_of(Root root):
+    return root.last
+
+
+def first_of(Root root):
+    return root.first
+
+
+def by_size(Root root):
+    return -root.meta.nbytes, -root.last
+
+
+cdef Py_ssize_t end_of(Root root) noexcept:
+    """Where the place of a value in the arena ends."""
+    return root.place + size_of(root) if root.source == ARENA else 0
+
+
+cdef Root host_of(Root root, list hosts):
+    """The first new value that is written after a value was read for the last time, and has room
+    for it, which it takes there; None where there is none."""
+    cdef Root host
+    for host in hosts:
+        if host.first > root.last and put_in(host.guests, root, size_of(host)) >= 0:
+            return host
+    return None
+
+
+cdef Py_ssize_t put_in(list placed, Root root, Py_ssize_t room) except -2:
+    """Puts a value in the first gap among those that are needed while it is; its place.
+
+    -1 where it would end behind `room` bytes, if that is not negative.
+    """
+    cdef Root other
+    cdef Py_ssize_t i, place = 0, size = size_of(root)
+    for other in placed:
+        if other.last < root.first or other.first > root.last:
+            continue
+        if place + size <= other.place:
+            break
+        place = max(place, other.place + size_of(other))
+    if room >= 0 and place + size > room:
+        return -1
+    root.place = place
+    for i, other in enumerate(placed):
+        if other.place >= place:
+            placed.insert(i, root)
+            return place
+    placed.append(root)
+    return place
+
+
+# ---- where views lie -----------------------------------------------------------------------------
+
+cdef tuple place_of(Tensor x, Root root, list fed, list fed_roots, list roots):
+    """The number of what is fed whose memory an output lies in, below 0 for other memory; how many
+    bytes it lies behind that, and its strides. Asked before memory is planned."""
+    cdef list strides = [x.steps[d] for d in range(x.ndim_)]
+    cdef Py_ssize_t i
+    for i in range(len(fed)):
+        if fed_roots[i] is root:
+            return i, x.data_pointer - (<Tensor>fed[i]).data_pointer, strides
+    return -1 - <Py_ssize_t>roots.index(root), x.data_pointer - x.storage.data, strides
+
+
+cdef list reaches(list fed, list fed_roots):
+    """What is fed of which a view reaches beyond it: its number, and how many bytes the views begin
+    and end behind it."""
+    cdef Py_ssize_t i, low, high, first, last
+    cdef Tensor x, y
+    cdef list found = []
+    for i in range(len(fed)):
+        x = fed[i]
+        low, high = extent(x)
+        first, last = low, high
+        for y in (<Root>fed_roots[i]).members:
+            if y.numel_:                  # what is empty begins anywhere
+                first = min(first, extent(y)[0] + (y.data_pointer - x.data_pointer))
+                last = max(last, extent(y)[1] + (y.data_pointer - x.data_pointer))
+        if first < low or last > high:
+            found.append((i, first, last))
+    return found
+
+
+cdef bint has_room(list beyond, tuple given) except -1:
+    """Whether the memory of what is given reaches as far as the views of it."""
+    cdef Py_ssize_t i, first, last
+    cdef Tensor x
+    for i, first, last in beyond:
+        x = <Tensor>given[i]
+        if x.data_pointer + first < x.storage.data or (
+                x.data_pointer + last > x.storage.data + x.storage.nbytes):
+            return False
+    return True
+
+
+cdef tuple extent(Tensor x):
+    """How many bytes before and behind its first element the elements of a tensor reach."""
+    cdef Py_ssize_t low = 0, high = ITEMSIZE[x.type]
+    cdef int d
+    if x.numel_ == 0:
+        return 0, 0
+    for d in range(x.ndim_):
+        if x.steps[d] < 0:
+            low += (x.dims[d] - 1) * x.steps[d] * ITEMSIZE[x.type]
+        else:
+            high += (x.dims[d] - 1) * x.steps[d] * ITEMSIZE[x.type]
+    return low, high

@@ -1,0 +1,118 @@
+"""Dispatch of calls of compiled functions: a lookup in the trace cache by signature and guards."""
+
+cimport cython
+from libc.stdint cimport int64_t
+from tensorlib._core.arrays.as_numbers cimport differentiating
+from tensorlib._core.base.storage cimport UNTRACKED, first_version
+from tensorlib._core.base.watch cimport watched
+from tensorlib._core.graph.modes cimport mode
+from tensorlib._core.interpreters.levels cimport maps_over_batches
+from tensorlib._core.interpreters.stack cimport current_layer
+from tensorlib.program.guards.signatures cimport Conditions, Overlaps, Signature
+from tensorlib.program.run.executor cimport Machine
+
+from tensorlib._core.base.error_names import from_the_users_line
+from tensorlib.autograd.tree import unflatten
+
+UNDONE = object()            # no result: the replay failed, and changed nothing
+
+
+@cython.binding(False)            # methods check their `self`
+cdef class Way:
+    """How calls of one kind run. replay: what replays them; None where they run eagerly.
+
+    machine: what the replay has run, where there is no graph to note and no control flow, else
+    None. places: of each leaf of the result, its place among what is replayed; -1 for what is as in
+    `leaves`. inference: the results were made in inference mode. why: why it has no replay.
+    parts: what runs the function in parts then, if it can be taken apart.
+    """
+
+    cdef readonly Signature kind
+    cdef readonly object replay
+    cdef public str why
+    cdef public object parts
+    cdef readonly Conditions conditions
+    cdef readonly Overlaps overlaps
+    cdef Machine machine
+    cdef object structure
+    cdef tuple values
+    cdef list places, leaves
+    cdef bint single, inference
+
+    def __init__(self, Signature kind, Conditions conditions, replay=None, machine=None,
+                 structure=None, list places=None, list leaves=None, Overlaps overlaps=None,
+                 bint inference=False):
+        self.kind, self.conditions, self.replay = kind, conditions, replay
+        self.machine = machine if isinstance(machine, Machine) else None
+        self.structure, self.places, self.leaves = structure, places, leaves
+        self.overlaps, self.inference = overlaps, inference
+        self.values = () if replay is None else tuple(replay.values)
+        self.single = structure is not None and structure.kind is None and places == [0]
+
+    cpdef object run(self, tuple tensors):
+        """What a call gives; UNDONE where it fails, as the function itself has to do then."""
+        cdef list found, leaves
+        cdef Py_ssize_t i
+        cdef int64_t before = first_version()[0]
+        if self.inference:
+            first_version()[0] = UNTRACKED
+        try:
+            if self.machine is None or self.machine.busy:
+                found = self.replay.run(tensors, True)
+            else:
+                found = self.machine.run(tensors + self.values if self.values else tensors, True)
+        finally:
+            first_version()[0] = before
+        if found is None:
+            return UNDONE
+        if self.single:
+            return found[0]
+        leaves = self.leaves.copy()
+        for i in range(len(leaves)):
+            if <Py_ssize_t>self.places[i] >= 0:
+                leaves[i] = found[self.places[i]]
+        return unflatten(self.structure, leaves)
+
+
+cdef class Dispatcher:
+    """A function that replays what it did. Its class adds `_capture`, for calls of a new kind,
+    and `_checked`, which compares."""
+
+    cdef public object _f
+    cdef public list _entries             # the last way first
+    cdef public bint _eager
+    cdef public object _apart             # what runs in parts whatever is of no kind yet, or None
+    cdef public Py_ssize_t _check         # each how many replays the function runs too; 0 for none
+    cdef public Py_ssize_t _replays       # since it last did
+
+    def __call__(self, *args, **kwargs):
+        cdef Way way
+        cdef tuple tensors
+        cdef object function = self._f
+        if self._eager or watched and current_layer() is not None or maps_over_batches() or (
+                differentiating() or mode().packing != NULL):      # hooks see each saved value
+            return self._f(*args, **kwargs)
+        for way in self._entries:
+            tensors = way.kind.tensors_of(args, kwargs)
+            if tensors is not None and way.conditions.hold() and (
+                    way.overlaps is None or way.overlaps.hold(tensors)):
+                if self._check and way.replay is not None:
+                    self._replays += 1
+                    if self._replays >= self._check:
+                        self._replays = 0
+                        return self._checked(way, tensors, args, kwargs)
+                found = UNDONE if way.replay is None else way.run(tensors)
+                if found is not UNDONE:
+                    return found
+                if way.parts is not None:
+                    function = way.parts
+                break
+        else:
+            function = self._captured if self._apart is None else self._apart
+        try:
+            return function(*args, **kwargs)
+        except BaseException as error:
+            raise from_the_users_line(error)
+
+    def _captured(self, *args, **kwargs):
+        return self._capture(args, kwargs)

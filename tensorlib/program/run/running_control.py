@@ -1,0 +1,115 @@
+"""Control flow in the interpreter: how calls that have blocks are run."""
+
+from collections.abc import Callable
+from typing import Any
+
+from tensorlib._core.sweep.graph_reader import begin_epoch, was_made_since
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.declare import FUNCTIONS
+from tensorlib.program.guards.signatures import storage_of
+from tensorlib.program.ir.model import OpCall, Variable
+from tensorlib.program.ir.stacks import Stack
+
+Lookup = Callable[[Any], Any]
+Run = Callable[[Any], None]
+
+
+def run_control(call: OpCall, values: dict[Variable, Any], value: Lookup, run: Run) -> list[Any]:
+    """The results of a call with blocks. `value` looks a variable up, `run` runs a block."""
+    began = begin_epoch()
+    if call.type == "cond":
+        return owned(run_cond(call, value, run), began)
+    if call.type == "while_loop":
+        return owned(run_while(call, values, value, run), began)
+    if call.type == "scan":
+        return owned(run_scan(call, values, value, run), began)
+    block = call.attributes["sub_block"]
+    given = [y for x in call.inputs.values() for y in (x if type(x) is tuple else (x,))]
+    values.update(zip(block.inputs, map(value, given)))
+    run(block)
+    return [value(x) for x in block.outputs]
+
+
+def owned(results: list[Any], began: int) -> list[Any]:
+    """The results of control flow, with copies of tensors that were there before the epoch, and of
+    those that share memory."""
+    found: list[Any] = []
+    seen: set[int] = set()
+    for x in results:
+        if isinstance(x, Tensor) and x.numel():
+            if not was_made_since(x, began) or storage_of(x) in seen:
+                x = x.clone()
+            seen.add(storage_of(x))
+        found.append(x)
+    return found
+
+
+def truth(name: str, pred: Any) -> bool:
+    """A predicate as a bool. Raises: TypeError, RuntimeError unless it is one bool."""
+    if not isinstance(pred, Tensor):
+        return bool(pred)
+    if pred.dtype.name != "bool":
+        raise TypeError(f"{name}: the predicate must be a bool, got {pred.dtype}")
+    if pred.numel() != 1:
+        raise RuntimeError(f"{name}: the predicate must be one bool, got shape "
+                           f"{tuple(pred.shape)}")
+    return bool(pred.item())
+
+
+def run_cond(call: OpCall, value: Lookup, run: Run) -> list[Any]:
+    """What the block of the predicate gives."""
+    taken = truth("cond", value(call.inputs["pred"]))
+    block = call.attributes["true_block" if taken else "false_block"]
+    run(block)
+    return [value(x) for x in block.outputs]
+
+
+def run_while(call: OpCall, values: dict[Variable, Any], value: Lookup, run: Run) -> list[Any]:
+    """What the loop variables are in the end, and the stacks that are kept."""
+    cond, body = call.attributes["cond_block"], call.attributes["body_block"]
+    carried = [value(x) for x in call.inputs["init"]]
+    count = len(carried)
+    stacks = [Stack() for _ in body.outputs[count:]]
+    while True:
+        values.update(zip(cond.inputs, carried))
+        run(cond)
+        if not truth("while_loop", value(cond.outputs[0])):
+            return [*carried, *stacks]
+        values.update(zip(body.inputs, carried))
+        run(body)
+        carried = [value(x) for x in body.outputs[:count]]
+        for stack, x in zip(stacks, body.outputs[count:]):
+            stack.append(value(x))
+
+
+def run_scan(call: OpCall, values: dict[Variable, Any], value: Lookup, run: Run) -> list[Any]:
+    """What is carried in the end, then what each step gave, stacked or as stacks."""
+    body = call.attributes["sub_block"]
+    carried = [value(x) for x in call.inputs["init"]]
+    sequences = [value(x) for x in call.inputs["xs"]]
+    count, kept = len(carried), call.attributes.get("kept", 0)
+    steps = len(sequences[0])
+    for x, sequence in zip(call.inputs["xs"], sequences):
+        if len(sequence) != steps:
+            raise RuntimeError(f"scan: {call.inputs['xs'][0].name} has {steps} steps, {x.name} "
+                               f"{len(sequence)}")
+    stacks = [Stack() for _ in body.outputs[count:]]
+    reverse = call.attributes.get("reverse", False)
+    for i in reversed(range(steps)) if reverse else range(steps):
+        values.update(zip(body.inputs, (*carried, *(sequence[i] for sequence in sequences))))
+        run(body)
+        carried = [value(x) for x in body.outputs[:count]]
+        for stack, x in zip(stacks, body.outputs[count:]):
+            stack.append(value(x))
+    if reverse:
+        stacks = [Stack(reversed(stack)) for stack in stacks]
+    shown = len(stacks) - kept
+    return [*carried, *(joined(stack, x) for stack, x in zip(stacks[:shown], body.outputs[count:])),
+            *stacks[shown:]]
+
+
+def joined(stack: Stack, x: Variable) -> Tensor:
+    """The values of all steps as one tensor."""
+    if stack:
+        return FUNCTIONS["stack"](tuple(stack))
+    return FUNCTIONS["zeros"]((0, *(size or 0 for size in x.shape)), dtype=x.dtype)

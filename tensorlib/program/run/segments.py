@@ -1,0 +1,161 @@
+"""Programs with control flow: the straight-line segments between branches and loops are planned.
+
+The calls of a block are cut where one has blocks of its own. Each run of plain calls becomes a
+machine, planned when it is first reached; the interpreter chooses the branch and counts the steps
+(running_control.py), and has the blocks run in the same way.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.autograd.modes import no_grad
+from tensorlib.program.building.builder import twin_of
+from tensorlib.program.ir.interpreter import Values, run_call, value_of
+from tensorlib.program.ir.model import Block, OpCall, Variable, place_of
+from tensorlib.program.passes.facts import changes, values_read
+from tensorlib.program.run.executor import Machine
+from tensorlib.program.run.plan import Unplanned, plan
+from tensorlib.program.run.running_control import run_control
+
+
+class Part:
+    """Plain calls in a row.
+
+    reads: what they take from before. gives: what of theirs is read later.
+    """
+
+    def __init__(self, calls: list[OpCall], gives: list[Variable], likes: dict[Variable, Tensor]):
+        written = {x for call in calls for x in call.writes() if not call.in_place}
+        self.calls, self.gives = calls, gives
+        self.reads = list(dict.fromkeys(
+            x for call in calls for x in values_read(call) if x not in written))
+        # planned on tensors like those that will come, so that what can't be planned is known now
+        self.machine = plan(calls, {x: likes.get(x, x.value) if x in likes or x.persistable
+                                    else likeness(x) for x in self.reads}, gives)
+
+    def run(self, values: Values) -> None:
+        """Runs the calls on what is among the values, and puts there what they give."""
+        given = tuple(value_of(x, values) for x in self.reads)
+        machine = self.machine
+        if machine.is_running:             # on another thread
+            for call in self.calls:
+                run_call(call, values)
+            return
+        if not machine.fits(given):
+            machine = self.machine = plan(self.calls, dict(zip(self.reads, given)), self.gives)
+        values.update(zip(self.gives, machine(given)))
+
+
+class Segments:
+    """What a machine is for calls some of which have blocks. It is used as a machine is."""
+
+    is_running = False
+
+    def __init__(self, calls: Iterable[OpCall], fed: dict[Variable, Tensor],
+                 outputs: Iterable[Variable]):
+        self.fed, self.outputs = list(fed), list(outputs)
+        self.bodies: dict[Block, Segments] = {}
+        self.parts: list[Part | OpCall] = []
+        calls = list(calls)
+        self.changes = any(map(changes, calls))
+        later = {x for x in self.outputs}
+        found: list[tuple[list[OpCall], set[Variable]] | OpCall] = []
+        plain: list[OpCall] = []
+        for call in reversed(calls):
+            if is_plain(call):
+                if not plain:
+                    found.append((plain, set(later)))
+                plain.append(call)
+            else:
+                plain = []
+                found.append(call)
+            later.update(call.reads())
+        for part in reversed(found):
+            if type(part) is tuple:
+                run, wanted = part[0][::-1], part[1]
+                gives = [x for call in run if not call.in_place for x in call.writes()
+                         if x in wanted]
+                self.parts.append(Part(run, gives, fed))
+            else:
+                self.parts.append(part)                       # type: ignore[arg-type]
+                for block in part.blocks():                   # type: ignore[union-attr]
+                    self.bodies[block] = Segments(
+                        block.ops, {**fed, **{x: likeness(x) for x in block.inputs
+                                              if not x.stack}}, block.outputs)
+
+    def places(self) -> list[tuple[int, int, Any]]:
+        """As of a machine. What is not fed has memory of its own, as far as is known."""
+        places = [place_of(x, self.fed) for x in self.outputs]
+        return [(place if place >= 0 else -1 - i, 0, ()) for i, place in enumerate(places)]
+
+    def fits(self, given: tuple[Any, ...]) -> bool:
+        """True: each machine is planned anew where its tensors are laid out in another way."""
+        return True
+
+    def __call__(self, given: tuple[Any, ...]) -> list[Any]:
+        """The outputs, tensors and stacks, for what is fed."""
+        values: Values = dict(zip(self.fed, given))
+        with no_grad():
+            self.perform(values)
+        return [value_of(x, values) for x in self.outputs]
+
+    def run(self, given: tuple[Any, ...], retries: bool = False) -> list[Any] | None:
+        """As a machine: the outputs, or None where the run failed and changed nothing."""
+        try:
+            return self(given)
+        except Exception:
+            if retries and not self.changes:
+                return None
+            raise
+
+    def perform(self, values: Values) -> None:
+        """Runs all calls."""
+        for part in self.parts:
+            if type(part) is Part:
+                part.run(values)
+            else:
+                assert type(part) is OpCall
+                self.control(part, values)
+
+    def control(self, call: OpCall, values: Values) -> None:
+        """Runs a call that has blocks, or works on stacks."""
+        if not call.blocks():
+            run_call(call, values)
+            return
+        results = run_control(
+            call, values, lambda x: value_of(x, values) if type(x) is Variable else x,
+            lambda block: self.bodies[block].perform(values))
+        for x, result in zip(call.outputs, results):
+            if x is not None:
+                values[x] = result
+
+
+def is_plain(call: OpCall) -> bool:
+    """Whether a machine can do a call: it has no blocks, and all that it works on are tensors."""
+    if call.blocks():
+        return False
+    for x in call.reads():
+        if x.stack:
+            return False
+    for x in call.writes():
+        if x.stack:
+            return False
+    return True
+
+
+def likeness(x: Variable) -> Tensor:
+    """A tensor without memory of a variable's shape. Raises: Unplanned for a size not known."""
+    if None in x.shape:
+        raise Unplanned(f"{x.name} has a size that is known only when it runs")
+    return twin_of(x, 0)
+
+
+def machine_for(calls: list[OpCall], fed: dict[Variable, Tensor],
+                outputs: Iterable[Variable]) -> "Machine | Segments":
+    """What runs calls without Python between them, as far as they have no control flow.
+
+    Raises: Unplanned.
+    """
+    made = plan if all(map(is_plain, calls)) else Segments
+    return made(calls, fed, outputs)
