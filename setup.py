@@ -165,6 +165,8 @@ DIRECTIVES = {
     "auto_pickle": False,
     "linetrace": COVERAGE,
 }
+if sysconfig.get_config_var("Py_GIL_DISABLED"):     # what threads share has locks there: locks.pxd
+    DIRECTIVES["freethreading_compatible"] = True
 # Of the kernels' modules Python calls one function, once. Without binding it is a plain one, and
 # the code of Cython's own type of function, which took 0.3 s to compile, is not in there each time.
 KERNEL_DIRECTIVES = {**DIRECTIVES, "binding": False}

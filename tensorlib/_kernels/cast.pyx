@@ -15,7 +15,8 @@ from libc.stdint cimport (
 
 from tensorlib._kernels.half_types cimport (
     brain, brain_bits, brain_value, half, half_bits, half_value)
-from tensorlib._kernels.vecmath cimport bits32, floating, from_bits32, from_bits64, magnitude
+from tensorlib._kernels.vecmath cimport (
+    bits32, bits64, floating, from_bits32, from_bits64, magnitude)
 
 cdef extern from "half.h" nogil:
     Py_ssize_t to_half(const float* x, uint16_t* y, Py_ssize_t n)
@@ -79,6 +80,13 @@ cdef inline float round_to_odd(double x) noexcept nogil:
     cdef double back = nearest
     cdef uint32_t bits = bits32(nearest), beyond = magnitude(back) > magnitude(x), lost = back != x
     return from_bits32((bits - beyond) | lost)
+
+
+cdef inline float odd_for_half(double x) noexcept nogil:
+    """x as a float, likewise, with loops of integers alone: right for float16, whose least numbers
+    are normal floats"""
+    cdef uint64_t bits = bits64(x), below = (<uint64_t>1 << 29) - 1
+    return <float>from_bits64((bits & ~below) | (((bits & below) + below) & (below + 1)))
 
 
 cdef inline double int64_to_odd(int64_t x) noexcept nogil:
@@ -173,7 +181,7 @@ cdef inline void cast_to_half(const source* x, uint16_t* y, Py_ssize_t n) noexce
     cdef Py_ssize_t i, first = 0
     if source is int64_t and cast_near(x, near, n):
         for first in range(n):
-            buffer[first] = round_to_odd(near[first])
+            buffer[first] = odd_for_half(near[first])
         first = n
     for i in range(first, n):
         if source is truth:
@@ -182,6 +190,8 @@ cdef inline void cast_to_half(const source* x, uint16_t* y, Py_ssize_t n) noexce
             buffer[i] = brain_value(x[i].bits)
         elif source is half:
             buffer[i] = half_value(x[i].bits)
+        elif source is double or source is int32_t or source is uint32_t:
+            buffer[i] = odd_for_half(<double>x[i])
         else:
             buffer[i] = single(x[i])
     for i in range(to_half(buffer, y, n), n):

@@ -6,8 +6,8 @@ row of `table()` is (kind, input dtypes, output dtype, address); the signature i
     void scan(const T* x, T* y, Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner,
               Py_ssize_t begin, Py_ssize_t end)
 
-Of each outer slice the columns [begin, end) of inner are summed. n is at least 1. `y` is `x` or
-does not overlap it.
+Of each outer slice the columns [begin, end) of inner, all if these are few, are summed. n is at
+least 1. `y` is `x` or does not overlap it.
 
 The sums of a column depend on its elements alone: every loop adds them in their order, with the
 same arithmetic. float32 is summed in float64. float64 is summed with the error of each addition,
@@ -26,6 +26,7 @@ cdef enum:
     # Columns summed together. Their sums fit the first-level cache; with fewer, rows that are far
     # apart cost a page each for little: 512 took half as long again for 4000 x 5000 float32.
     TILE = 2048
+    NARROW = 8       # columns of a slice below which sums in memory wait for each other
 
 
 cdef inline double addition_error(double a, double b, double s) noexcept nogil:
@@ -46,11 +47,48 @@ cdef inline floating running(floating x, double* total, double* error) noexcept 
         return total[0] + error[0]
 
 
-cdef void scan_row(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+cdef void scan_one(const floating* x, floating* y, Py_ssize_t n, Py_ssize_t step) noexcept nogil:
+    """A column whose elements are `step` apart."""
     cdef Py_ssize_t i
     cdef double total = 0, error = 0
     for i in range(n):
-        y[i] = running(x[i], &total, &error)
+        y[i * step] = running(x[i * step], &total, &error)
+
+
+cdef void scan_four(const floating* x, floating* y, Py_ssize_t a, Py_ssize_t b, Py_ssize_t c,
+                    Py_ssize_t d, Py_ssize_t n, Py_ssize_t step) noexcept nogil:
+    """The columns that begin at a, b, c and d: one alone waits for each addition's result"""
+    cdef Py_ssize_t i
+    cdef double total_a = 0, total_b = 0, total_c = 0, total_d = 0
+    cdef double error_a = 0, error_b = 0, error_c = 0, error_d = 0
+    for i in range(n):
+        y[a] = running(x[a], &total_a, &error_a)
+        y[b] = running(x[b], &total_b, &error_b)
+        y[c] = running(x[c], &total_c, &error_c)
+        y[d] = running(x[d], &total_d, &error_d)
+        a += step
+        b += step
+        c += step
+        d += step
+
+
+cdef inline Py_ssize_t begin_of(Py_ssize_t column, Py_ssize_t n, Py_ssize_t inner) noexcept nogil:
+    """Where a column begins, counted over all slices."""
+    return column // inner * n * inner + column % inner
+
+
+cdef void scan_narrow(const floating* x, floating* y, Py_ssize_t outer, Py_ssize_t n,
+                      Py_ssize_t inner) noexcept nogil:
+    """All columns of all slices, four at a time"""
+    cdef Py_ssize_t column = 0, at, columns = outer * inner
+    while column + 4 <= columns:
+        scan_four(x, y, begin_of(column, n, inner), begin_of(column + 1, n, inner),
+                  begin_of(column + 2, n, inner), begin_of(column + 3, n, inner), n, inner)
+        column += 4
+    while column < columns:
+        at = begin_of(column, n, inner)
+        scan_one(x + at, y + at, n, inner)
+        column += 1
 
 
 cdef void scan_columns(const floating* x, floating* y, Py_ssize_t n, Py_ssize_t inner,
@@ -72,14 +110,14 @@ cdef void scan(const floating* x, floating* y, Py_ssize_t outer, Py_ssize_t n, P
                Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     """y[o, i, j] := x[o, 0, j] + ... + x[o, i, j], begin <= j < end"""
     cdef Py_ssize_t o, j
+    if inner < NARROW:
+        scan_narrow(x, y, outer, n, inner)
+        return
     for o in range(outer):
-        if inner == 1:
-            scan_row(x, y, n)
-        else:
-            j = begin
-            while j < end:
-                scan_columns(x + j, y + j, n, inner, min(<Py_ssize_t>TILE, end - j))
-                j += TILE
+        j = begin
+        while j < end:
+            scan_columns(x + j, y + j, n, inner, min(<Py_ssize_t>TILE, end - j))
+            j += TILE
         x += n * inner
         y += n * inner
 

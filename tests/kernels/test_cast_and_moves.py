@@ -152,6 +152,18 @@ def test_bfloat16_keeps_nan_and_goes_back(table):
     assert not table["cast", "bfloat16", "bool"](np.array([0, 0x8000], np.uint16)).any()
 
 
+def test_float64_to_float16_rounds_once(table):
+    """Also next to the middles of float16, which a float in between would round to, and beyond."""
+    halves = np.arange(0x7C00, dtype=np.uint16).view(np.float16).astype(np.float64)
+    middles = (halves[1:] + halves[:-1]) / 2
+    x = np.concatenate([halves, middles, middles * (1 + 1e-12), middles * (1 - 1e-12),
+                        [65519.99, 65520, 1e300, np.inf, 5e-324, 1e-40]])
+    for given in (x, -x, any_bits("float64", 3000, 4)):
+        with np.errstate(over="ignore", invalid="ignore"):
+            expected = given.astype(np.float16)
+        np.testing.assert_array_equal(table["cast", "float64", "float16"](given), expected)
+
+
 def test_float16_goes_to_float_and_back(table):
     values = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
     single = table["cast", "float16", "float32"](values)

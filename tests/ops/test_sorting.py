@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib.testing import gradcheck
@@ -51,6 +52,56 @@ def test_few_of_a_long_row(dtype, largest):
         wanted = x.argsort(descending=largest)[:, :k]
         assert (indices == wanted).all()
         assert values.tolist().__repr__() == x.gather(1, wanted).tolist().__repr__()
+
+
+def with_ties(rows, n, dtype):
+    """Rows of a few numbers each, and of NaN."""
+    values = np.random.default_rng(n).integers(0, 1 + 2 * n // 3, (rows, n)).astype("f8") - n // 3
+    if dtype.is_floating_point:
+        values[values == 1] = nan
+    return tl.tensor(values * 2.0**50 if dtype is tl.int64 and n % 2 else values).to(dtype)
+
+
+@each("dtype", [tl.uint8, tl.int32, tl.int64, tl.float16, tl.float32, tl.float64])
+@each("n", [1, 2, 7, 16, 17, 33, 64, 65, 150])
+def test_rows_of_every_length_are_put_in_order_and_chosen_from(n, dtype):
+    """Both sides of the lengths and the numbers from which on other loops do it, on more rows than
+    are done at once."""
+    x = with_ties(9 if n > 60 else 300, n, dtype)
+    keys = x.double().numpy() if dtype is not tl.int64 else x.numpy()
+    upward = np.argsort(keys, kind="stable")
+    downward = n - 1 - np.argsort(keys[:, ::-1], kind="stable")[:, ::-1]
+    assert (x.argsort().numpy() == upward).all()
+    assert (x.t().argsort(0, descending=True).t().numpy() == downward).all()
+    for k in {1, min(n, 4), min(n, 5), min(n, 16), min(n, 17), n}:
+        assert (x.topk(k).indices.numpy() == downward[:, :k]).all()
+        found = x.topk(k, largest=False)
+        assert (found.indices.numpy() == upward[:, :k]).all()
+        np.testing.assert_array_equal(found.values.numpy(), np.take_along_axis(
+            x.numpy(), upward[:, :k], 1))
+        np.testing.assert_array_equal(x.kthvalue(k).values.numpy(), np.take_along_axis(
+            x.numpy(), upward[:, k - 1:k], 1)[:, 0])
+    known = n - np.isnan(keys).sum(1, keepdims=True)
+    for function, places in ((tl.median, np.where(known < n, known, (n - 1) // 2)),
+                             (tl.nanmedian, np.maximum(known - 1, 0) // 2)):
+        found = function(x, 1, keepdim=True)
+        wanted = np.take_along_axis(upward, places, 1)
+        np.testing.assert_array_equal(found.values.numpy(), np.take_along_axis(
+            x.numpy(), wanted, 1))
+        if n <= 64:
+            assert (found.indices.numpy() == wanted).all()
+
+
+@each("right", [False, True])
+@each("dtype", [tl.uint8, tl.int64, tl.float32, tl.float64])
+def test_values_belong_where_a_sorted_row_has_them(dtype, right):
+    rows = with_ties(3, 40, dtype).nan_to_num(2).sort().values
+    values = with_ties(3, 150, dtype)
+    found = tl.searchsorted(rows, values, right=right).numpy()
+    for row, value, places in zip(rows.numpy(), values.numpy(), found):
+        assert (places == np.searchsorted(row, value, "right" if right else "left"))[
+            value == value].all()
+        assert (places[value != value] == 40).all()
 
 
 def test_ties_of_numbers_that_leave_no_room_for_positions():

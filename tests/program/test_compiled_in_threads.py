@@ -2,9 +2,9 @@
 
 import gc
 import sys
-import threading
 
 import pytest
+from together import together
 
 import tensorlib as tl
 from tensorlib import nn
@@ -19,27 +19,6 @@ def often():
     sys.setswitchinterval(1e-5)
     yield
     sys.setswitchinterval(before)
-
-
-def together(call, count=4):
-    """Calls `call(k, i)` on `count` threads, and raises what any of them raises."""
-    raised, barrier = [], threading.Barrier(count)
-
-    def run(k):
-        try:
-            barrier.wait(30)
-            for i in range(CALLS):
-                call(k, i)
-        except BaseException as error:
-            raised.append(error)
-
-    threads = [threading.Thread(target=run, args=(k,)) for k in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if raised:
-        raise raised[0]
 
 
 def test_calls_of_all_kinds():

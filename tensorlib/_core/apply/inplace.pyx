@@ -20,7 +20,7 @@ from tensorlib._core.graph.saved cimport note_written
 from tensorlib._core.interpreters.door cimport interpreted
 from tensorlib._core.interpreters.recording cimport record
 from tensorlib._core.tensor.tensor cimport (
-    ALONE, AMONG_OTHERS, IN_FUNCTION, IN_PARTS, Tensor, UNRECORDED, alias, new_tensor,
+    ALONE, AMONG_OTHERS, IN_FUNCTION, IN_PARTS, Tensor, UNRECORDED, alias, live_views, new_tensor,
     requires_grad, same_shape, track_tensor,
 )
 from tensorlib._core.tiles.copies cimport copy_into, may_overlap, packed_copy
@@ -258,17 +258,12 @@ cdef list new_histories(Tensor x, Tensor fresh):
     `take_histories` after it.
     """
     cdef Tensor base = x, new_base = fresh, view
-    cdef PyObject* link
-    cdef list histories, views = []
+    cdef list histories
     if x.base_ is not None:
         base = <Tensor>x.base_
         new_base = view_scatter_record(base, x, fresh)
-    link = base.first_view
-    while link != NULL:
-        views.append(<object>link)
-        link = (<Tensor>link).next_view
     histories = [(base, new_base)] if base is x else [(None, fresh), (base, new_base)]
-    for view in views:
+    for view in live_views(base):
         histories.append((view, strided_record(base, new_base, view) if (
             view.origin != IN_FUNCTION and view.type == base.type) else (
             stale_record(base, new_base, view))))

@@ -21,7 +21,7 @@ from tensorlib._core.base.dtypes cimport (
     FLOAT32, FLOAT64, FLOAT_KIND, INT64, KIND, compute_dtype,
 )
 from tensorlib._core.tensor.meta cimport is_meta
-from tensorlib._core.tensor.tensor cimport Tensor, same_shape
+from tensorlib._core.tensor.tensor cimport Tensor, gradient_of, same_shape
 from tensorlib._core.tiles.copies cimport may_overlap, packed_copy
 from tensorlib._core.tiles.plan cimport make_plan
 from tensorlib._core.tiles.program cimport MAX_INPUTS
@@ -86,9 +86,9 @@ cdef int gather(Update update, tuple params, dict group, states, begin, numbers,
         if not isinstance(p, Tensor):
             raise TypeError(f"{update.name}: a parameter must be a Tensor, got {type_name(p)}")
         x = <Tensor>p
-        if x.gradient is None:
+        gradient = gradient_of(x)
+        if gradient is None:
             continue
-        gradient = x.gradient
         state = states.get(p)
         fresh = not is_complete(update, state)
         if fresh:
@@ -384,9 +384,9 @@ cdef class Prepared:
         for i in range(len(self.rows)):
             row = <list>self.rows[i]
             x = <Tensor>row[n]
-            if x.gradient is None:
+            g = <Tensor>gradient_of(x)
+            if g is None:
                 return False
-            g = <Tensor>x.gradient
             if not is_like(g, x):
                 return False
             for k in range(n + 1):

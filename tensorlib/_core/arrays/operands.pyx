@@ -23,6 +23,9 @@ from tensorlib._core.base.dtypes cimport (
     BOOL, COMPLEX128, COMPLEX_KIND, FLOAT64, FLOAT_KIND, INT64, ITEMSIZE, KIND, UINT64, complex_of,
     compute_dtype, default_float, dtype_object,
 )
+from tensorlib._core.base.locks cimport (
+    FREE_THREADED, Lock, drop, get_pointer, hold, set_pointer,
+)
 from tensorlib._core.base.shape cimport LARGEST, items
 from tensorlib._core.base.storage cimport LINE
 from tensorlib._core.graph.op cimport NEGATIVES, Op
@@ -44,6 +47,7 @@ cdef enum:
 
 cdef PyObject* scalars[N_SCALARS]         # Tensors, owned
 cdef uint64_t scalar_keys[N_SCALARS]
+cdef Lock keeping
 
 
 cdef Tensor scalar_tensor(object value, int dtype):
@@ -89,15 +93,28 @@ cdef Tensor number(object value, int dtype):
     real = PyFloat_AS_DOUBLE(value)
     memcpy(&key, &real, 8)
     place = <int>(((key * <uint64_t>0x9E3779B97F4A7C15) >> 52) + dtype) & (N_SCALARS - 1)
-    if scalars[place] != NULL and scalar_keys[place] == key and (
+    if get_pointer(&scalars[place]) != NULL and scalar_keys[place] == key and (
             <Tensor>scalars[place]).type == dtype:
         return <Tensor>scalars[place]
     x = repeated(value, dtype)
+    if FREE_THREADED:
+        keep_for_good(place, key, x)
+        return x
     Py_INCREF(x)
     Py_XDECREF(scalars[place])
     scalars[place] = <PyObject*>x
     scalar_keys[place] = key
     return x
+
+
+cdef void keep_for_good(int place, uint64_t key, Tensor x) noexcept:
+    """Keeps a number where none is kept yet: another thread may be about to take one there."""
+    hold(&keeping)
+    if scalars[place] == NULL:
+        Py_INCREF(x)
+        scalar_keys[place] = key
+        set_pointer(&scalars[place], <PyObject*>x)
+    drop(&keeping)
 
 
 cdef Tensor repeated(object value, int dtype):

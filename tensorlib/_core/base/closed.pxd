@@ -5,7 +5,8 @@ alone. `T.__new__(T)` in the module of `T` calls the function behind the slot, a
 
 Objects of quiet types are allocated without a collection. Before Python 3.12 any allocation of what
 the collector looks after may collect, and so run a finalizer, which may give a tensor other memory
-while an operation that has its address and sizes makes its result.
+while an operation that has its address and sizes makes its result. Interpreters without a global
+lock do not, and there threads would switch collections on and off for each other.
 """
 
 from cpython.object cimport PyObject
@@ -21,7 +22,11 @@ cdef extern from *:
         if (collected) PyGC_Enable();
         return made;
     }
+    #ifdef Py_GIL_DISABLED
+    #define quiet_type(type) ((void)allocate_quietly)
+    #else
     #define quiet_type(type) (((PyTypeObject*)(type))->tp_alloc = allocate_quietly)
+    #endif
     """
     void quiet_type(object type)
 

@@ -15,6 +15,8 @@ from cpython.exc cimport (
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 
+from tensorlib._core.base.locks cimport Lock, drop, hold, set_pointer
+
 import inspect
 import os
 import re
@@ -207,6 +209,7 @@ cdef enum:
 cdef PyObject* listed[MAX_LISTED]
 cdef vectorcallfunc entrances[MAX_LISTED]
 cdef int n_listed = 0
+cdef Lock listing               # for who adds to these
 
 
 cdef inline int place_of(PyObject* function) noexcept:
@@ -317,10 +320,13 @@ def name_errors(function, bint for_ever=False):
         enter = found
         slot[0] = call_named
     elif for_ever and n_listed < MAX_LISTED // 2:   # a full table would be searched for ever
+        Py_INCREF(function)
+        hold(&listing)
         n_listed += 1
         i = place_of(<PyObject*>function)
-        listed[i], entrances[i] = <PyObject*>function, found
-        Py_INCREF(function)
+        entrances[i] = found
+        set_pointer(&listed[i], <PyObject*>function)       # from here on others may find it
+        drop(&listing)
         slot[0] = call_listed
     return function
 

@@ -14,6 +14,7 @@ since what lies there need not be told apart.
 """
 
 from tensorlib._core.base cimport watch
+from tensorlib._core.base.locks cimport Lock, add_bits, drop, hold
 
 cdef extern from * nogil:
     """
@@ -44,6 +45,7 @@ cdef enum:
     SMALLEST_BITS = 32
 
 cdef size_t taken = 0
+cdef Lock addresses          # of the region, and of what is taken of it
 
 
 cdef int* without_memory() noexcept nogil:
@@ -60,10 +62,12 @@ cdef char* reserve(Py_ssize_t nbytes) except NULL:
     if wanted > region_size:
         raise MemoryError(f"meta: {nbytes:,} bytes are more than the {region_size:,} addresses "
                           "that this process can have")
+    hold(&addresses)
     if wanted > region_size - taken:
         taken = 0
     found = region + taken
     taken += wanted
+    drop(&addresses)
     return found
 
 
@@ -74,13 +78,15 @@ cdef int open_region() except -1:
     cdef char* found = NULL
     if region_size:
         return 0
-    while found == NULL and bits >= SMALLEST_BITS:
+    hold(&addresses)
+    while region_size == 0 and bits >= SMALLEST_BITS:
         found = <char*>reserved(<size_t>1 << bits)
         if found != NULL:
             region, region_size = found, <size_t>1 << bits
-            watch.watched |= watch.META
+            add_bits(&watch.watched, watch.META)
         bits -= 1
-    if found == NULL:
+    drop(&addresses)
+    if region_size == 0:
         raise MemoryError("meta: this process can have no more addresses")
     return 0
 

@@ -34,6 +34,3 @@ cdef int64_t next_epoch() noexcept
 cdef Storage allocate(Py_ssize_t nbytes)
 cdef Storage allocate_whole(Py_ssize_t nbytes)
 cdef Storage borrow(char* data, Py_ssize_t nbytes, bint writable, object owner)
-cdef int work_begins() noexcept
-cdef int work_ends(int era) except -1
-cdef int retire(Storage storage) except -1

@@ -5,10 +5,8 @@ results six of seven parts of an addition are page faults when every result is f
 that nobody has asked for in some seconds go back to the system, and no more is kept than makes
 twice the most that was in use in that time.
 Blocks are aligned to 64 bytes; those of `HUGE` bytes and more are aligned to and advised as huge
-pages. All of it runs under the GIL.
+pages. All of it runs under the GIL, or without one under the lock `memory`.
 """
-
-import os
 
 cimport cython
 from cpython.object cimport PyObject
@@ -16,6 +14,7 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport free
 
 from tensorlib._core.base.closed cimport close_type
+from tensorlib._core.base.locks cimport Lock, drop, fetch_add, hold
 from tensorlib._core.base.region cimport computes_nothing, reserve
 from tensorlib._core.base.scratch cimport drop_scratch, kept_scratch
 
@@ -111,6 +110,7 @@ cdef struct Block:
     Block* next
     int64_t freed                    # when, in milliseconds; of blocks above SMALL alone
 
+cdef Lock memory                     # of all that follows, but for the limits that are set
 cdef Block* kept[N_CLASSES]          # free blocks by size class
 cdef int64_t bytes_in_use = 0, bytes_kept = 0
 # The most that was in use: in this window of time, in the one before, and in all earlier ones since
@@ -167,7 +167,9 @@ cdef class Storage:
 
     def __dealloc__(self):
         if self.capacity:
+            hold(&memory)
             release(self.data, self.capacity)
+            drop(&memory)
 
 
 cdef TypeSlots* type_slots = <TypeSlots*><PyObject*>Storage
@@ -258,14 +260,35 @@ cdef int64_t epoch = 0
 
 cdef int64_t next_epoch() noexcept:
     """The number of an epoch that begins now: what is made from here on is not born before it."""
-    global epoch
-    epoch += 1
-    return epoch
+    return fetch_add(&epoch, 1) + 1
+
+
+cdef inline Block* take_block(int size_class, Py_ssize_t capacity) noexcept:
+    """A block of a class, kept or new, which is in use from here on; NULL if there is none."""
+    global bytes_in_use, window_peak, bytes_kept, count_requests, count_reused
+    cdef Block* block
+    hold(&memory)
+    block = kept[size_class]
+    if block != NULL:
+        kept[size_class] = block.next
+        if capacity > SMALL:
+            bytes_kept -= capacity
+        count_reused += 1
+    else:
+        block = <Block*>fresh_block(capacity)
+        if block == NULL:
+            drop(&memory)
+            return NULL
+    count_requests += 1
+    bytes_in_use += capacity
+    if bytes_in_use > window_peak:
+        window_peak = bytes_in_use
+    drop(&memory)
+    return block
 
 
 cdef Storage allocate(Py_ssize_t nbytes):
     """An uninitialised storage of at least `nbytes` bytes. Raises OutOfMemoryError."""
-    global bytes_in_use, window_peak, bytes_kept, count_requests, count_reused
     cdef Storage storage
     cdef Block* block
     cdef int size_class
@@ -277,24 +300,13 @@ cdef Storage allocate(Py_ssize_t nbytes):
             f"cannot allocate {nbytes:,} bytes: this machine has {MEMORY:,}")
     size_class = size_class_of((nbytes + LINE - 1) // LINE if nbytes else 1)
     capacity = class_bytes(size_class)
-    block = kept[size_class]
-    count_requests += 1
-    if block != NULL:
-        kept[size_class] = block.next
-        if capacity > SMALL:
-            bytes_kept -= capacity
-        count_reused += 1
-    else:
-        block = <Block*>fresh_block(capacity)
+    block = take_block(size_class, capacity)
+    if block == NULL:
+        empty_cache()
+        block = take_block(size_class, capacity)
         if block == NULL:
-            empty_cache()
-            block = <Block*>fresh_block(capacity)
-            if block == NULL:
-                raise OutOfMemoryError(
-                    f"cannot allocate {nbytes:,} bytes ({bytes_in_use:,} are in use)")
-    bytes_in_use += capacity
-    if bytes_in_use > window_peak:
-        window_peak = bytes_in_use
+            raise OutOfMemoryError(
+                f"cannot allocate {nbytes:,} bytes ({bytes_in_use:,} are in use)")
     permit(block, capacity)
     # whole lines are the tensor's own: the copies of a number fill one
     forbid(<char*>block + (nbytes + LINE - 1) // LINE * LINE,
@@ -318,15 +330,17 @@ cdef Storage allocate_whole(Py_ssize_t nbytes):
     cdef void* block
     if capacity <= SMALL or computes_nothing():
         return allocate(nbytes)
-    block = fresh_block(capacity)
+    block = fresh_block(capacity)              # which is of no slab, and needs no lock
     if block == NULL:
         empty_cache()
         block = fresh_block(capacity)
         if block == NULL:
             raise OutOfMemoryError(
                 f"cannot allocate {nbytes:,} bytes ({bytes_in_use:,} are in use)")
+    hold(&memory)
     bytes_in_use += capacity
     window_peak = max(window_peak, bytes_in_use)
+    drop(&memory)
     storage = borrow(<char*>block, nbytes, True, None)
     storage.capacity = capacity
     return storage
@@ -344,62 +358,13 @@ cdef Storage borrow(char* data, Py_ssize_t nbytes, bint writable, object owner):
     return storage
 
 
-# ---- memory in use without the GIL ---------------------------------------------------------------
-# A kernel that runs without the GIL has addresses, and another thread may meanwhile give a tensor
-# other memory (`x.data = y`). So whoever releases the GIL says when work begins and ends, and what
-# a tensor lets go of is kept until all work that had begun by then has ended. Work is counted in
-# two eras in turn: the list of an era waits for the work of that era alone, since an era begins
-# only when the work of the one before the last is over.
-
-cdef Py_ssize_t[2] at_work
-cdef tuple retired = ([], [])
-cdef int this_era = 0
-
-
-cdef int work_begins() noexcept:
-    """Notes that the caller is about to release the GIL; gives what `work_ends` takes."""
-    at_work[this_era] += 1
-    return this_era
-
-
-cdef int work_ends(int era) except -1:
-    """Notes that the caller has the GIL again, and frees what waited for it alone."""
-    global this_era
-    at_work[era] -= 1
-    if at_work[era] == 0 and era != this_era:
-        if retired[this_era]:
-            this_era = era
-        (<list>retired[era]).clear()
-    return 0
-
-
-cdef int retire(Storage storage) except -1:
-    """Keeps a storage that a tensor is about to let go of for as long as work may be using it."""
-    global this_era
-    if at_work[0] == 0 and at_work[1] == 0:
-        return 0
-    (<list>retired[this_era]).append(storage)
-    if at_work[1 - this_era] == 0:
-        this_era = 1 - this_era
-    return 0
-
-
-def forget_work():
-    """In a forked child: there other threads do not go on."""
-    at_work[0] = at_work[1] = 0
-    (<list>retired[0]).clear()
-    (<list>retired[1]).clear()
-
-
-os.register_at_fork(after_in_child=forget_work)
-
-
 def empty_cache():
     """Gives kept blocks above 4 KiB back to the system. Blocks in use are not touched."""
     global bytes_kept, count_released
     cdef int size_class
     cdef Block* block
     drop_scratch()
+    hold(&memory)
     for size_class in range(N_CLASSES):
         if class_bytes(size_class) <= SMALL:   # cut from slabs, reused for ever
             continue
@@ -409,6 +374,7 @@ def empty_cache():
             bytes_kept -= class_bytes(size_class)
             count_released += 1
             free(block)
+    drop(&memory)
 
 
 def check_room(str name, n, Py_ssize_t nbytes):
@@ -441,7 +407,9 @@ def set_cache_time(double seconds):
     if not seconds >= 0:
         raise ValueError(f"set_cache_time: expected 0 or more seconds, got {seconds}")
     keep_ms = <int64_t>min(seconds * 1000, 1e15)
+    hold(&memory)
     let_go(milliseconds(), bytes_in_use)
+    drop(&memory)
 
 
 def stats():
@@ -467,5 +435,7 @@ def in_use():
 def reset_peak():
     """Sets the peak of `stats()` to what is in use now."""
     global peak_in_use, last_peak, window_peak
+    hold(&memory)
     last_peak = max(last_peak, window_peak)
     peak_in_use = window_peak = bytes_in_use
+    drop(&memory)

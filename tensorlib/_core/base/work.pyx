@@ -1,7 +1,7 @@
 """Work on the memory of tensors that is long enough for other threads to run meanwhile."""
 
+from tensorlib._core.base.eras cimport work_begins, work_ends
 from tensorlib._core.base.pool cimport parallel_for
-from tensorlib._core.base.storage cimport work_begins, work_ends
 
 
 cdef int share_out(range_fn work, void* context, Py_ssize_t n, Py_ssize_t grain) except -1:

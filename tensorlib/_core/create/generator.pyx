@@ -9,6 +9,7 @@ from libc.string cimport memcpy
 import os
 
 from tensorlib._core.base.dtypes cimport UINT8
+from tensorlib._core.base.locks cimport fetch_add_unsigned
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.interpreters.stack cimport effect
 from tensorlib._core.tensor.meta cimport is_meta
@@ -186,5 +187,6 @@ cdef Generator chosen(str name, object generator):
 
 cdef void next_draw(Generator source, Tensor x, uint64_t* seed, uint64_t* offset) noexcept:
     """What the numbers for `x` follow from; where it has no memory, none are drawn."""
-    seed[0], offset[0] = source.key, source.offset
-    source.offset += not is_meta(x)
+    cdef uint64_t drawn
+    drawn = not is_meta(x)
+    seed[0], offset[0] = source.key, fetch_add_unsigned(&source.offset, drawn)

@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int64_t
 
+from tensorlib._core.base.locks cimport Lock, drop, hold
 from tensorlib._core.graph.node cimport (
     Node, accumulator_of, gradient_node, recorded_so_far, track,
 )
@@ -66,14 +67,20 @@ cdef int track_held(Tensor holder, object held) except -1:
 
 # ---- hooks ---------------------------------------------------------------------------------------
 
+cdef Lock hooking             # a node's first hook
+
+
 cdef object hook_node(Node node, HookKind kind, int slot, object hook):
     """Notes a hook of a node. Those of a leaf live on the tensor, which its nodes share."""
     cdef Tensor leaf
+    fresh = {} if node.hooks is None else None
+    hold(&hooking)
     if node.hooks is None:
-        node.hooks = {}
+        node.hooks = fresh
         if node.is_leaf:
             leaf = <Tensor>node.saved[0].tensor
             leaf.hooks = node.hooks
+    drop(&hooking)
     track(node)
     if kind != RETAINS:                # that one holds its tensor weakly
         track_all(hook, 0 if node.is_leaf else node.sequence)

@@ -11,6 +11,9 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
 
 from tensorlib._core.base.closed cimport close_type, quiet_type
+from tensorlib._core.base.locks cimport (
+    FREE_THREADED, drop, fetch_add, hold, is_linked, links, revive,
+)
 from tensorlib._core.graph.modes cimport PACKED, TRACED, mode
 from tensorlib._core.tensor.tensor cimport Tensor, requires_grad, track_tensor
 
@@ -96,15 +99,21 @@ cdef void release_saved(Node node) noexcept:
         Py_DECREF(<object>node.saved[i].tensor)
 
 
+cdef void forget_node(PyObject* node) noexcept:
+    """Has a leaf forget the node that accumulates into it."""
+    cdef PyObject* leaf = (<Node>node).saved[0].tensor
+    hold(&links)
+    if (<Tensor>leaf).accumulator == <void*>node:
+        (<Tensor>leaf).accumulator = NULL
+    drop(&links)
+
+
 cdef void drop_references(Node node) noexcept:
     """Lets go of all that the node holds in its C arrays."""
     cdef PyObject* target
     cdef int i
-    cdef Tensor leaf
     if node.is_leaf and node.n_saved:
-        leaf = <Tensor>node.saved[0].tensor
-        if leaf.accumulator == <void*>node:
-            leaf.accumulator = NULL
+        forget_node(<PyObject*>node)
     for i in range(node.n_edges):
         target = node.edges[i].target
         node.edges[i].target = NULL
@@ -121,8 +130,10 @@ cdef void track(Node node) noexcept:
     """Shows a node and what it saves to the garbage collector, and all that will be built on it."""
     cdef int i
     node.tracked = True
+    hold(&links)
     if not PyObject_GC_IsTracked(node):
         PyObject_GC_Track(node)
+    drop(&links)
     for i in range(node.n_saved):
         if not node.packs:
             track_tensor(<Tensor>node.saved[i].tensor)
@@ -162,6 +173,8 @@ cdef void dealloc(PyObject* self) noexcept:
     a `Function` or a hook keeps. Python has a list like this one of its own (the trashcan), but in
     3.13 it nests thousands of objects before it makes use of it, too many for a thread's stack.
     """
+    if FREE_THREADED and (<Node>self).is_leaf and (<Node>self).n_saved:
+        forget_node(self)                  # before it is lent a reference
     if freeing.depth >= DEEP:
         untrack(self)
         (<Node>self).sequence = <int64_t>freeing.waiting
@@ -188,7 +201,6 @@ quiet_type(Node)
 
 cdef Node new_node(object op, int n_edges, int n_saved, int n_outputs):
     """A node whose edges and saved values are still to be set."""
-    global next_sequence
     cdef Node node = Node.__new__(Node)
     cdef int i
     cdef int flags = mode().node_flags
@@ -214,8 +226,7 @@ cdef Node new_node(object op, int n_edges, int n_saved, int n_outputs):
     node.n_outputs = n_outputs
     node.op = op
     node.is_leaf = op is accumulate
-    node.sequence = next_sequence
-    next_sequence += 1
+    node.sequence = fetch_add(&next_sequence, 1)
     return node
 
 
@@ -247,16 +258,40 @@ cdef int set_edge(Node node, int i, Tensor x) except -1:
 cdef Node accumulator_of(Tensor leaf):
     """The node that accumulates into `leaf.grad`: one for as long as a graph needs it."""
     cdef Node node
-    if leaf.accumulator != NULL and Py_REFCNT(<PyObject*>leaf.accumulator) > 0:    # else it dies
+    if FREE_THREADED:
+        node = live_accumulator(leaf, None)
+        if node is not None:
+            return node
+    elif leaf.accumulator != NULL and Py_REFCNT(<PyObject*>leaf.accumulator) > 0:    # else it dies
         return <Node>leaf.accumulator
     node = new_node(accumulate, 0, 1, 1)
     Py_INCREF(leaf)
     node.saved[0].tensor = <PyObject*>leaf
     node.n_saved = 1
     node.hooks = leaf.hooks
-    leaf.accumulator = <void*>node
     if node.hooks is not None:
         track(node)
+    if FREE_THREADED:
+        return live_accumulator(leaf, node)
+    leaf.accumulator = <void*>node
+    return node
+
+
+cdef Node live_accumulator(Tensor leaf, Node fresh):
+    """The accumulator of a leaf, which is the fresh one where it has none that lives."""
+    cdef PyObject* found = NULL
+    cdef Node node = fresh
+    if fresh is not None:
+        is_linked(<PyObject*>fresh)
+    hold(&links)
+    if leaf.accumulator != NULL and revive(<PyObject*>leaf.accumulator):
+        found = <PyObject*>leaf.accumulator
+    elif fresh is not None:
+        leaf.accumulator = <void*>fresh
+    drop(&links)
+    if found != NULL:
+        node = <Node>found
+        Py_DECREF(node)                    # the reference that it was taken with
     return node
 
 

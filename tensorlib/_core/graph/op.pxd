@@ -44,7 +44,8 @@ cdef class Rule:
     cdef TileProgram program
     cdef readonly bint joint
     cdef bint widens                   # half types are computed in float32
-    cdef object conjugate              # `program` for complex numbers: a TileProgram, or what makes
+    cdef TileProgram conjugated        # `program` for complex numbers, once asked for
+    cdef object conjugate              # that: a TileProgram, or what makes
                                        # it when it is first asked for; None where nothing does
     cdef TileProgram tiles_of(self, bint complex_numbers)
 

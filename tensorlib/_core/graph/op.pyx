@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from tensorlib._core.base.closed cimport close_type
+from tensorlib._core.base.locks cimport Lock, drop, hold
 from tensorlib._core.base.upcalls cimport upcalls
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.node cimport OUTPUT
@@ -59,6 +60,7 @@ cdef bint all_declared() except -1:
     return upcalls.declare_all != NULL and (<object>upcalls.declare_all)()
 
 
+cdef Lock once                # of what is made of an operation when it is first asked for
 cdef object OPS = Operations()
 cdef dict GUARDS = {None: NOTHING, "zero": ZEROS, "negative": NEGATIVES}
 registry = Registry()
@@ -75,11 +77,16 @@ cdef class Rule:
 
     cdef TileProgram tiles_of(self, bint complex_numbers):
         """The program of an element-wise formula; of complex numbers it is made here first."""
+        cdef TileProgram made
         if not complex_numbers:
             return self.program
-        if not isinstance(self.conjugate, TileProgram):
-            self.conjugate = self.conjugate()
-        return <TileProgram>self.conjugate
+        if self.conjugated is None:
+            made = self.conjugate if isinstance(self.conjugate, TileProgram) else self.conjugate()
+            hold(&once)
+            if self.conjugated is None:
+                self.conjugated = made
+            drop(&once)
+        return self.conjugated
 
 
 close_type(Rule)
@@ -249,7 +256,11 @@ cdef class Op:
         of each input whether its gradient is asked for. It gives a tuple: the gradient of each.
         """
         if self.backward is None and self.differentiable:
-            self.backward = (<object>upcalls.gradient_of)(self)
+            made = (<object>upcalls.gradient_of)(self)
+            hold(&once)
+            if self.backward is None:              # nor did another thread meanwhile
+                self.backward = made
+            drop(&once)
         return self.backward
 
     @property

@@ -4,6 +4,7 @@ Such a class has `__torch_function__`, PyTorch's protocol, or within the library
 """
 
 from tensorlib._core.base cimport watch
+from tensorlib._core.base.locks cimport add_bits
 from tensorlib._core.base.recursion cimport enter, leave
 from tensorlib._core.base.region cimport computes_nothing
 from tensorlib._core.graph.modes cimport mode
@@ -268,7 +269,7 @@ def note_subclass(cls, **kwargs):
     super(Tensor, cls).__init_subclass__(**kwargs)
     found = getattr(cls.__torch_function__, "__func__", cls.__torch_function__)
     if found is not default_override and found is not refuse_override:
-        watch.watched |= watch.OVERRIDES
+        add_bits(&watch.watched, watch.OVERRIDES)
 
 
 attach("as_subclass", as_subclass)

@@ -8,6 +8,7 @@ from cpython.object cimport PyObject
 from libc.time cimport time_t
 
 from tensorlib._core.base cimport watch
+from tensorlib._core.base.locks cimport Lock, add_bits, drop, hold, take_bits
 from tensorlib._core.tensor.tensor cimport Tensor
 
 import os
@@ -28,6 +29,7 @@ cdef extern from "Python.h":
 
 cdef str HERE = os.path.dirname(_core.__path__[0]) + os.sep
 cdef bint takes_shapes = False, takes_stacks = False
+cdef Lock taking                     # of the profile that begins, ends, or gets an event
 cdef list events = None              # of the profile, in the order in which they ended
 cdef dict innermost = {}             # the event that is open on each thread
 cdef dict making = {}                # what a thread is making: name, beginning, bytes then
@@ -92,8 +94,10 @@ cdef int end_event(list event) except -1:
         innermost.pop(event[THREAD], None)
     else:
         innermost[event[THREAD]] = event[PARENT]
+    hold(&taking)
     if events is not None:
         events.append(event)
+    drop(&taking)
     return 0
 
 
@@ -128,21 +132,30 @@ def observe(bint shapes=False, bint stacks=False):
     Raises: RuntimeError while there is another.
     """
     global observing, takes_shapes, takes_stacks, events
-    if observing:
+    cdef list fresh = []
+    cdef bint refused
+    hold(&taking)
+    refused = observing
+    if not refused:
+        events, takes_shapes, takes_stacks, observing = fresh, shapes, stacks, True
+    drop(&taking)
+    if refused:
         raise RuntimeError("profile: another profile is being taken; stop it first")
-    events, takes_shapes, takes_stacks = [], shapes, stacks
     innermost.clear()
     making.clear()
-    observing = True
-    watch.watched |= watch.PROFILES
-    return events
+    add_bits(&watch.watched, watch.PROFILES)
+    return fresh
 
 
 def leave_alone():
     """Ends the profile. What is still open on any thread does not belong to it."""
     global observing, events
+    cdef list before
+    hold(&taking)
+    before = events
     observing, events = False, None
-    watch.watched &= ~watch.PROFILES
+    drop(&taking)
+    take_bits(&watch.watched, watch.PROFILES)
     innermost.clear()
     making.clear()
 

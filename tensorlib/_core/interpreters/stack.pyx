@@ -9,6 +9,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 
 from tensorlib._core.base cimport watch
+from tensorlib._core.base.locks cimport Lock, add_bits, drop, hold, take_bits
 from tensorlib._core.base.settings cimport Setting
 from tensorlib._core.tensor.numbers cimport element
 from tensorlib._core.tensor.tensor cimport Tensor
@@ -25,6 +26,7 @@ cdef extern from * nogil:
     void store_layer(void* layer)
 
 cdef int n_stacks = 0                # threads whose stack is not empty
+cdef Lock counting                   # of these
 
 
 @cython.final
@@ -44,8 +46,14 @@ cdef Layer put_stack(Layer layers):
     global n_stacks
     cdef PyObject* held = <PyObject*>innermost_layer()
     before = None if held == NULL else <Layer>held
-    n_stacks += (layers is not None) - (before is not None)
-    watch.watched = watch.watched & ~watch.INTERPRETERS | (watch.INTERPRETERS if n_stacks else 0)
+    if (layers is None) != (before is None):
+        hold(&counting)
+        n_stacks += 1 if before is None else -1
+        if n_stacks:
+            add_bits(&watch.watched, watch.INTERPRETERS)
+        else:
+            take_bits(&watch.watched, watch.INTERPRETERS)
+        drop(&counting)
     if layers is not None:
         Py_INCREF(layers)
     store_layer(NULL if layers is None else <PyObject*>layers)

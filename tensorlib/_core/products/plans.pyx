@@ -8,6 +8,7 @@ such a row is a table, whose columns and then rows are the lanes.
 
 from libc.stdlib cimport free
 
+from tensorlib._core.base.locks cimport Lock, drop, hold
 from tensorlib._kernels.fourier_plan cimport Passes
 
 from tensorlib._kernels import load
@@ -28,6 +29,7 @@ MOVES = 2.0                          # the same of moving a point in and out
 cdef Functions[2] functions
 cdef dict kept = {}                  # plans, the latest last
 cdef Py_ssize_t kept_bytes = 0
+cdef Lock keeping                    # of both
 
 
 cdef int fill_functions() except -1:
@@ -133,15 +135,26 @@ cdef FourierPlan plan_of(Py_ssize_t n, bint double_, bint few):
     """The plan of n points, for few rows or for many; None where there is none."""
     global kept_bytes
     cdef tuple key = (n, double_, few and LEAST_TABLE <= n < LONG)
-    cdef FourierPlan plan = kept.pop(key, None)
+    cdef FourierPlan plan
     cdef object other
-    if plan is None:
-        if not has_plan(n):
-            return None
-        plan = FourierPlan(n, double_, few)
+    hold(&keeping)
+    try:
+        plan = kept.pop(key, None)
+        if plan is not None:
+            kept[key] = plan
+            return plan
+    finally:
+        drop(&keeping)
+    if not has_plan(n):
+        return None
+    plan = FourierPlan(n, double_, few)
+    hold(&keeping)
+    try:
         other = kept.pop(key, None)                          # of another thread, made meanwhile
         kept_bytes += plan.nbytes - (0 if other is None else (<FourierPlan>other).nbytes)
         while kept and kept_bytes > MOST_KEPT:
             kept_bytes -= (<FourierPlan>kept.pop(next(iter(kept)))).nbytes
-    kept[key] = plan
+        kept[key] = plan
+    finally:
+        drop(&keeping)
     return plan

@@ -6,8 +6,8 @@ from libc.math cimport sqrt
 from tensorlib._core.base.dtypes cimport (
     COMPLEX_KIND, FLOAT32, FLOAT_KIND, INT64, ITEMSIZE, KIND, compute_dtype, real_of,
 )
+from tensorlib._core.base.eras cimport work_begins, work_ends
 from tensorlib._core.base.shape cimport MAX_NDIM, parse_dims, sizes_of
-from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.base.work cimport run_alone
 from tensorlib._core.reduce.schedule cimport (
     GAPPED_BYTES, NO_LOOP, NO_MEMORY, RELEASE_GIL, SUM, added_up, reduce_run,

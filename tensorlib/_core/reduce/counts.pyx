@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t, uint64_t
 
 from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT64, INT64, is_unsigned
-from tensorlib._core.base.storage cimport work_begins, work_ends
+from tensorlib._core.base.eras cimport work_begins, work_ends
 from tensorlib._core.base.work cimport run_once
 from tensorlib._core.tensor.meta cimport elements
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor

@@ -9,8 +9,8 @@ from libc.string cimport memcpy
 from tensorlib._core.base.dtypes cimport (
     COMPLEX_KIND, FLOAT_KIND, ITEMSIZE, KIND, compute_dtype, default_float, dtype_object,
 )
+from tensorlib._core.base.eras cimport work_begins, work_ends
 from tensorlib._core.base.shape cimport MAX_NDIM, settled, wrap_dim
-from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.base.upcalls cimport REAL_PART, TO, registered
 from tensorlib._core.reduce.arrange cimport fold, new_reduced, rows_of
 from tensorlib._core.reduce.by_cast cimport BLOCK

@@ -4,8 +4,8 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from tensorlib._core.base.dtypes cimport BOOL, COMPLEX_KIND, FLOAT_KIND, INT64, ITEMSIZE, KIND
+from tensorlib._core.base.eras cimport work_begins, work_ends
 from tensorlib._core.base.shape cimport MAX_NDIM
-from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.base.work cimport run_alone, run_once
 from tensorlib._core.tensor.meta cimport elements
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, new_view

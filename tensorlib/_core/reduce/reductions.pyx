@@ -10,8 +10,8 @@ from libc.string cimport memcpy
 from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT_KIND, INT64, ITEMSIZE, KIND, UINT8, compute_dtype, dtype_id, dtype_object,
 )
+from tensorlib._core.base.eras cimport work_begins, work_ends
 from tensorlib._core.base.shape cimport MAX_NDIM, parse_dims, parse_shape, settled, wrap_dim
-from tensorlib._core.base.storage cimport work_begins, work_ends
 from tensorlib._core.base.work cimport run_alone
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.reduce.arrange cimport (

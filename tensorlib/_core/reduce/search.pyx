@@ -22,15 +22,12 @@ ctypedef fused number:
 
 cdef inline bint passes(number mid, number value, bint right) noexcept nogil:
     """Whether the value belongs behind this element. NaN belongs behind all."""
-    return 1 ^ ((mid > value) | ((mid == value) & (not right)))
+    return not (mid > value if right else mid >= value)
 
 
-cdef void search(const number* x, Py_ssize_t n, const number* values, int64_t* y,
-                 Py_ssize_t count, bint right) noexcept nogil:
-    """y := how many of the n sorted elements are below each value (`right`: or equal to it)
-
-    Several searches go on in step, without branches: one alone waits for memory at each.
-    """
+cdef inline void search_by(const number* x, Py_ssize_t n, const number* values, int64_t* y,
+                           Py_ssize_t count, bint right) noexcept nogil:
+    """Several searches go on in step, without branches: one alone waits for memory at each."""
     cdef Py_ssize_t at[TOGETHER]
     cdef Py_ssize_t i, k, left, half, width
     for i in range(0, count, 16):             # TOGETHER; Cython wants the sign of a step
@@ -45,6 +42,15 @@ cdef void search(const number* x, Py_ssize_t n, const number* values, int64_t* y
             left -= half
         for k in range(width):
             y[i + k] = at[k] + (n > 0 and passes(x[at[k]], values[i + k], right))
+
+
+cdef void search(const number* x, Py_ssize_t n, const number* values, int64_t* y,
+                 Py_ssize_t count, bint right) noexcept nogil:
+    """y := how many of the n sorted elements are below each value (`right`: or equal to it)"""
+    if right:                                # each with the one comparison that it needs
+        search_by(x, n, values, y, count, True)
+    else:
+        search_by(x, n, values, y, count, False)
 
 
 cdef void search_rows(const number* x, Py_ssize_t rows, Py_ssize_t n, const number* values,

@@ -12,7 +12,9 @@ from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.node cimport Node
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.interpreters.foreign cimport overrides
-from tensorlib._core.tensor.tensor cimport Tensor, requires_grad, same_shape, track_tensor
+from tensorlib._core.tensor.tensor cimport (
+    Tensor, gradient_of, requires_grad, same_shape, set_gradient, track_tensor,
+)
 from tensorlib._core.tiles.copies cimport packed_copy
 from tensorlib._core.tiles.flat cimport run_loop
 from tensorlib._core.tiles.loops cimport Loop, find_loop, loop_id
@@ -71,12 +73,13 @@ cdef int accumulate(Node node, bint create_graph) except -1:
         return 0
     if create_graph:
         track_tensor(leaf)
-    if leaf.gradient is None:
-        leaf.gradient = <Tensor>g if create_graph or only_ours(g) else (
-            packed_copy(<Tensor>g, (<Tensor>g).type))
-    elif watched and overrides(leaf.gradient):          # of a class that adds by itself
-        leaf.gradient = <Tensor?>upcalls.binary(ADD, leaf.gradient, <Tensor>g)
-    elif (create_graph or requires_grad(<Tensor>leaf.gradient)
-            or not add_in_place(<Tensor>leaf.gradient, <Tensor>g)):
-        leaf.gradient = apply_binary(<Op>registered(ADD), leaf.gradient, <Tensor>g)
+    cdef object total = gradient_of(leaf)
+    if total is None:
+        set_gradient(leaf, <Tensor>g if create_graph or only_ours(g) else (
+            packed_copy(<Tensor>g, (<Tensor>g).type)))
+    elif watched and overrides(total):                  # of a class that adds by itself
+        set_gradient(leaf, <Tensor?>upcalls.binary(ADD, total, <Tensor>g))
+    elif (create_graph or requires_grad(<Tensor>total)
+            or not add_in_place(<Tensor>total, <Tensor>g)):
+        set_gradient(leaf, apply_binary(<Op>registered(ADD), total, <Tensor>g))
     return 0

@@ -19,9 +19,7 @@ from tensorlib._core.interpreters.recording cimport record
 from tensorlib._core.sweep.rules cimport end_of, valueless
 from tensorlib._core.sweep.state cimport Sweep, leads_on, nodes_below, own_sweep
 from tensorlib._core.sweep.sweep cimport run_backward
-from tensorlib._core.tensor.tensor cimport (
-    IN_FUNCTION, Tensor, alias, set_base, track_tensor,
-)
+from tensorlib._core.tensor.tensor cimport IN_FUNCTION, Tensor, alias, set_base, track_tensor
 
 from tensorlib._core.base.error_names import type_name
 

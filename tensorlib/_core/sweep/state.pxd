@@ -95,6 +95,9 @@ cdef PyObject** grad_place(Node node, int slot) except NULL
 cdef object grad_at(Node node, int slot)
 cdef tuple grads_of(Node node)
 cdef void drop_grads(Node node) noexcept
+cdef void hold_walks() noexcept
+cdef void drop_walks() noexcept
+cdef int wait_for(int64_t id) except -1
 cdef Sweep* active_sweep(int64_t id) noexcept
 cdef Sweep* own_sweep() noexcept
 cdef tuple nodes_below(list roots, list inputs, int64_t since, bint between)

@@ -11,28 +11,61 @@ from libc.string cimport memset
 
 import os
 
+from tensorlib._core.base.locks cimport FREE_THREADED, Lock, drop, hold
+
+cdef extern from "<unistd.h>" nogil:
+    int usleep(unsigned int microseconds)
+
+cdef enum:
+    POLL = 20                      # microseconds between two looks at another thread's sweep
+
 cdef extern from "Python.h":
     PyThreadState* PyThreadState_Get()
+    int PyErr_CheckSignals() except -1
     ctypedef struct TupleItems "PyTupleObject":
         PyObject** ob_item
 
 cdef int64_t last_id = 0
 cdef Sweep* active = NULL          # the newest sweep under way, on any thread
 
+# Without a global lock a walk holds this one, so that it finds each node free or taken by another
+# thread's sweep. It is held while a sweep begins and ends, and not while its nodes run: these are
+# its own by then.
+cdef Lock walking
 
-cdef Sweep* active_sweep(int64_t id) noexcept:
-    """The sweep of this number if it is under way, on any thread; or NULL."""
+
+cdef void hold_walks() noexcept:
+    hold(&walking)
+
+
+cdef void drop_walks() noexcept:
+    drop(&walking)
+
+
+cdef Sweep* find_sweep(int64_t id) noexcept:
     cdef Sweep* sweep = active
     while sweep != NULL and sweep.id != id:
         sweep = sweep.outer
     return sweep
 
 
+cdef Sweep* active_sweep(int64_t id) noexcept:
+    """The sweep of this number if it is under way, on any thread; or NULL."""
+    cdef Sweep* sweep
+    hold(&walking)
+    sweep = find_sweep(id)
+    drop(&walking)
+    return sweep
+
+
 cdef Sweep* own_sweep() noexcept:
     """The sweep that runs now on this thread, or NULL."""
-    cdef Sweep* sweep = active
+    cdef Sweep* sweep
+    hold(&walking)
+    sweep = active
     while sweep != NULL and sweep.thread != PyThreadState_Get():
         sweep = sweep.outer
+    drop(&walking)
     return sweep
 
 
@@ -43,6 +76,7 @@ cdef int begin(Sweep* sweep, list targets, bint shallow) except -1:
     """
     global active, last_id
     cdef Node node
+    cdef int taken
     last_id += 1
     sweep.id = last_id
     sweep.aside = NULL
@@ -54,15 +88,20 @@ cdef int begin(Sweep* sweep, list targets, bint shallow) except -1:
     sweep.targets = <PyObject*>targets if targets is not None else NULL
     if targets is not None:
         for node in targets:
-            enter(sweep, node)
+            taken = enter(sweep, node)
+            if FREE_THREADED and taken:
+                continue
             node.visit.asked = True
             node.visit.cursor = 0 if shallow else -1
     return 0
 
 
 cdef int enter(Sweep* sweep, Node node) except -1:
-    """Prepares a node for this sweep. Sets aside what an outer sweep notes in it."""
-    cdef Sweep* other = active_sweep(node.visit.sweep)
+    """Prepares a node for this sweep. Sets aside what an outer sweep notes in it.
+
+    Without a global lock a leaf that another thread's sweep leads to is left as it is: 1.
+    """
+    cdef Sweep* other = find_sweep(node.visit.sweep)
     cdef Aside* aside
     if other == sweep:
         return 0
@@ -73,6 +112,8 @@ cdef int enter(Sweep* sweep, Node node) except -1:
                     "backward: another thread is running backward through a part of this graph; "
                     "let one finish before the other begins")
             sweep.meets = other.id
+            if FREE_THREADED:              # the other one works with what it notes there
+                return 1
         aside = <Aside*>malloc(sizeof(Aside))
         if aside == NULL:
             raise MemoryError()
@@ -97,11 +138,14 @@ cdef bint go_into(Sweep* sweep, Node node) except -1:
 
     False where it is left out, as a leaf or as one that was recorded before `since`.
     """
+    cdef int taken
     if node.visit.sweep != sweep.id:
         if sweep.since > 0 and (node.is_leaf or node.sequence < sweep.since):
             sweep.left_out = True
             return False
-        enter(sweep, node)
+        taken = enter(sweep, node)
+        if FREE_THREADED and taken:
+            return False
     elif node.visit.cursor < 0:
         node.visit.cursor = node.n_edges
     else:
@@ -149,6 +193,7 @@ cdef void end(Sweep* sweep) noexcept:
         node = <Node>sweep.visited.items[k]
         drop_grads(node)
         Py_DECREF(node)
+    hold(&walking)
     while sweep.aside != NULL:
         aside = sweep.aside
         (<Node>aside.node).visit = aside.visit
@@ -157,6 +202,7 @@ cdef void end(Sweep* sweep) noexcept:
     while link[0] != sweep:
         link = &link[0].outer
     link[0] = sweep.outer
+    drop(&walking)
     stop(&sweep.visited)
     stop(&sweep.ready)
 
@@ -207,10 +253,13 @@ cdef tuple nodes_below(list roots, list inputs, int64_t since, bint between):
     cdef Py_ssize_t k
     memset(&look, 0, sizeof(Sweep))
     look.since = since
+    if FREE_THREADED:
+        look_alone(&look, roots, inputs)
     try:
-        begin(&look, inputs, True)
-        for node in roots:
-            walk(&look, node)
+        if not FREE_THREADED:
+            begin(&look, inputs, True)
+            for node in roots:
+                walk(&look, node)
         for k in range(look.visited.n):
             node = <Node>look.visited.items[k]
             if node.visit.passes_on if between else not node.visit.asked:
@@ -218,6 +267,39 @@ cdef tuple nodes_below(list roots, list inputs, int64_t since, bint between):
     finally:
         end(&look)
     return found, look.left_out
+
+
+cdef int look_alone(Sweep* look, list roots, list inputs) except -1:
+    """The walk of `nodes_below` where sweeps of other threads go on meanwhile."""
+    cdef Node node
+    look.thread = PyThreadState_Get()
+    while True:
+        hold(&walking)
+        try:
+            begin(look, inputs, True)
+            for node in roots:
+                walk(look, node)
+        except BaseException:
+            drop(&walking)
+            end(look)
+            raise
+        drop(&walking)
+        if look.meets == 0:
+            return 0
+        end(look)
+        wait_for(look.meets)
+
+
+cdef int wait_for(int64_t id) except -1:
+    """Waits until the sweep of another thread has ended, which leads to the same leaf."""
+    if own_sweep() != NULL:                # one that others may wait for must not wait itself
+        raise RuntimeError("backward: another thread is running backward to a leaf of this "
+                           "one, which runs in a hook; let one finish before the other begins")
+    while active_sweep(id) != NULL:
+        with nogil:
+            usleep(POLL)
+        PyErr_CheckSignals()
+    return 0
 
 
 # ---- fork ----------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport int64_t
 
+from tensorlib._core.base.locks cimport FREE_THREADED
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.modes cimport CHECKED, Mode, TRACED, TRACKED, mode
 from tensorlib._core.graph.node cimport Edge, Node, gradient_node, release_saved
@@ -22,8 +23,8 @@ from tensorlib._core.sweep.hooks cimport (
 )
 from tensorlib._core.sweep.rules cimport gradient, joint_gradients
 from tensorlib._core.sweep.state cimport (
-    AHEAD, PyThreadState, Sweep, active_sweep, begin, drop_grads, end, fetch_ahead, grad_at,
-    grad_place, leads_on, own_sweep, pop_ready, push_ready, walk,
+    AHEAD, PyThreadState, Sweep, active_sweep, begin, drop_grads, drop_walks, end, fetch_ahead,
+    grad_at, grad_place, hold_walks, leads_on, own_sweep, pop_ready, push_ready, wait_for, walk,
 )
 from tensorlib._core.tensor.tensor cimport Tensor
 
@@ -32,13 +33,6 @@ from tensorlib._core.sweep.rules import WrongGradient
 
 cdef extern from "Python.h":
     PyThreadState* PyThreadState_Get()
-    int PyErr_CheckSignals() except -1
-
-cdef extern from "<unistd.h>" nogil:
-    int usleep(unsigned int microseconds)
-
-cdef enum:
-    POLL = 20                      # microseconds between two looks at another thread's sweep
 
 
 # ---- gradients on their way ----------------------------------------------------------------------
@@ -208,23 +202,23 @@ cdef int reach(Sweep* sweep, tuple roots, list targets, bint shallow) except -1:
     the sweeps of others that lead to these."""
     cdef Tensor x
     while True:
+        if FREE_THREADED:
+            hold_walks()
         try:
             begin(sweep, targets, shallow)
             for x in roots:
                 walk(sweep, gradient_node(x))
         except BaseException:
+            if FREE_THREADED:
+                drop_walks()
             end(sweep)
             raise
+        if FREE_THREADED:
+            drop_walks()
         if sweep.meets == 0:
             return 0
         end(sweep)
-        if own_sweep() != NULL:                # one that others may wait for must not wait itself
-            raise RuntimeError("backward: another thread is running backward to a leaf of this "
-                               "one, which runs in a hook; let one finish before the other begins")
-        while active_sweep(sweep.meets) != NULL:
-            with nogil:
-                usleep(POLL)
-            PyErr_CheckSignals()
+        wait_for(sweep.meets)
 
 
 def sweep(tuple roots, tuple grads, *, bint retain_graph, bint create_graph, inputs,

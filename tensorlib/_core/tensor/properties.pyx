@@ -1,19 +1,43 @@
 """Attributes and methods of Tensor that are not hot; those that are stand in the type's body."""
 
 cimport cython
+from cpython.object cimport PyObject
 
 from tensorlib._core.base.dtypes cimport COMPLEX_KIND, FLOAT_KIND, ITEMSIZE, KIND
+from tensorlib._core.base.locks cimport FREE_THREADED
 from tensorlib._core.base.storage cimport Storage, allocate, borrow, untracked
 from tensorlib._core.base.upcalls cimport effect, upcalls
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.tensor.meta cimport is_meta as no_memory
 from tensorlib._core.tensor.tensor cimport (
-    Tensor, alias, replace, requires_grad as requires, track_tensor,
+    Tensor, alias, leave_lists, replace, requires_grad as requires, track_tensor,
 )
 
 from tensorlib._core.base.device import CPU, META
 from tensorlib._core.base.formats import RANKS, contiguous_format, strided
 from tensorlib._core.tensor.tensor import attach
+
+ctypedef void (*destructor)(PyObject*) noexcept
+
+cdef extern from "Python.h":
+    ctypedef struct TypeSlots "PyTypeObject":
+        destructor tp_dealloc
+
+
+# ---- views without a global lock -----------------------------------------------------------------
+
+cdef destructor free_tensor = (<TypeSlots*><PyObject*>Tensor).tp_dealloc
+
+
+cdef void dealloc(PyObject* self) noexcept:
+    """Frees a tensor, once it is off its lists: while it dies it is lent a reference."""
+    if (<Tensor>self).view_link != NULL or (<Tensor>self).first_view != NULL:
+        leave_lists(self)
+    free_tensor(self)
+
+
+if FREE_THREADED:
+    (<TypeSlots*><PyObject*>Tensor).tp_dealloc = dealloc
 
 
 # ---- memory --------------------------------------------------------------------------------------

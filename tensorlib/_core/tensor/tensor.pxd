@@ -1,6 +1,10 @@
 from cpython.object cimport PyObject
+from cpython.ref cimport Py_XDECREF
 from libc.stdlib cimport malloc
 
+from tensorlib._core.base.locks cimport (
+    FREE_THREADED, drop, gradients, hold, is_linked, links, revive,
+)
 from tensorlib._core.base.storage cimport Storage
 
 cdef extern from "Python.h":
@@ -52,6 +56,27 @@ cdef class Tensor:
     cdef object label               # a name that the user gave, or None
     cdef object __weakref__
 
+cdef inline object gradient_of(Tensor x):
+    """The gradient, which another thread may set meanwhile."""
+    cdef object g
+    if not FREE_THREADED:
+        return x.gradient
+    hold(&gradients)
+    g = x.gradient
+    drop(&gradients)
+    return g
+
+cdef inline int set_gradient(Tensor x, object value) except -1:
+    cdef object before
+    if not FREE_THREADED:
+        x.gradient = value
+        return 0
+    hold(&gradients)
+    before = x.gradient
+    x.gradient = value
+    drop(&gradients)               # what was there may die now, and run Python code
+    return 0
+
 cdef inline bint requires_grad(Tensor x) noexcept:
     return x.wants_grad or x.grad_node is not None
 
@@ -61,42 +86,95 @@ cdef inline bint requires_grad(Tensor x) noexcept:
 
 cdef inline void track_tensor(Tensor x) noexcept:
     """Shows a tensor, and the one it is a view of, to the garbage collector."""
+    hold(&links)                   # what is tracked must not be tracked again
     if not PyObject_GC_IsTracked(x):
         PyObject_GC_Track(x)
     if x.base_ is not None and not PyObject_GC_IsTracked(x.base_):
         PyObject_GC_Track(x.base_)
+    drop(&links)
 
 # The live views of a tensor are a linked list, so that a write in place can tell each of them that
 # its history has changed. Inline, since every view enters it as it is made, and leaves it as it
-# dies.
+# dies. Without a global lock threads that evaluate one module make and free views of its
+# parameters. The list holds none of them: what it leads to is taken under the lock `links`, unless
+# it is dying, and what dies is off the list before anything else is done to it.
 
 cdef inline void set_base(Tensor view, Tensor x) noexcept:
     """Notes that `view` looks at `x`, or at what `x` itself is a view of."""
     cdef Tensor base = x if x.base_ is None else <Tensor>x.base_
     view.base_ = base
     view.origin = x.origin
+    if FREE_THREADED:
+        is_linked(<PyObject*>view)
+    hold(&links)
     view.next_view = base.first_view
     view.view_link = &base.first_view
     if view.next_view != NULL:
         (<Tensor>view.next_view).view_link = &view.next_view
     base.first_view = <PyObject*>view
+    drop(&links)
 
 
-cdef inline void unlink_view(Tensor view) noexcept:
-    """Takes a view off the list of its base."""
-    view.view_link[0] = view.next_view
-    if view.next_view != NULL:
-        (<Tensor>view.next_view).view_link = view.view_link
-    view.view_link = NULL
+cdef inline void unlink_view(PyObject* view) noexcept:
+    """Takes a view off the list of its base. Under `links`."""
+    (<Tensor>view).view_link[0] = (<Tensor>view).next_view
+    if (<Tensor>view).next_view != NULL:
+        (<Tensor>(<Tensor>view).next_view).view_link = (<Tensor>view).view_link
+    (<Tensor>view).view_link = NULL
 
 
-cdef inline void forget_views(Tensor base) noexcept:
-    """Empties the list of a dying tensor, whose views can outlive it when a cycle is collected."""
-    cdef PyObject* view = base.first_view
+cdef inline void leave_lists(PyObject* x) noexcept:
+    """Takes a tensor off the list of its base, and empties its own: the views of one that dies can
+    outlive it when a cycle is collected."""
+    cdef PyObject* view
+    hold(&links)
+    if (<Tensor>x).view_link != NULL:
+        unlink_view(x)
+    view = (<Tensor>x).first_view
     while view != NULL:
         (<Tensor>view).view_link = NULL
         view = (<Tensor>view).next_view
-    base.first_view = NULL
+    (<Tensor>x).first_view = NULL
+    drop(&links)
+
+
+cdef inline list live_views(Tensor base):
+    """The live views of a tensor."""
+    cdef list views = []
+    cdef PyObject* link
+    hold(&links)
+    try:
+        link = base.first_view
+        while link != NULL:
+            if not FREE_THREADED:
+                views.append(<object>link)
+            elif revive(link):
+                views.append(<object>link)
+                Py_XDECREF(link)
+            link = (<Tensor>link).next_view
+    finally:
+        drop(&links)
+    return views
+
+
+cdef inline int leave_family(Tensor x) except -1:
+    """Parts a tensor that got other memory from its base, and from its views, which keep theirs."""
+    cdef Tensor view
+    if FREE_THREADED:
+        for view in live_views(x):
+            view.base_ = None
+        leave_lists(<PyObject*>x)
+        x.base_ = None
+        return 0
+    while x.first_view != NULL:
+        view = <Tensor>x.first_view
+        unlink_view(<PyObject*>view)
+        view.base_ = None
+    if x.base_ is not None:
+        if x.view_link != NULL:
+            unlink_view(<PyObject*>x)
+        x.base_ = None
+    return 0
 
 
 cdef inline void drop_gradients(Tensor x) noexcept:
@@ -129,20 +207,6 @@ cdef inline void take_on(Tensor x, Tensor other) noexcept:
     x.type = other.type
     x.packed = other.packed
     x.data_pointer = other.data_pointer
-
-
-cdef inline int leave_family(Tensor x) except -1:
-    """Parts a tensor that got other memory from its base, and from its views, which keep theirs."""
-    cdef Tensor view
-    while x.first_view != NULL:
-        view = <Tensor>x.first_view
-        unlink_view(view)
-        view.base_ = None
-    if x.base_ is not None:
-        if x.view_link != NULL:
-            unlink_view(x)
-        x.base_ = None
-    return 0
 
 
 cdef inline bint same_shape(Tensor a, Tensor b) noexcept:

@@ -15,11 +15,12 @@ from tensorlib._core.base.closed cimport ClosedType, attach_to, newfunc, quiet_t
 from tensorlib._core.base.dtypes cimport (
     FLOAT_KIND, ITEMSIZE, KIND, default_float, dtype_id, dtype_object,
 )
+from tensorlib._core.base.eras cimport retire
 from tensorlib._core.base.region cimport in_region, without_memory
 from tensorlib._core.base.shape cimport (
     check_rows, make_size, reach, refuse_place, refuse_size, settled, sizes_of, widen, wrap_dim,
 )
-from tensorlib._core.base.storage cimport Storage, allocate, first_version, holds, retire, untracked
+from tensorlib._core.base.storage cimport Storage, allocate, first_version, holds, untracked
 from tensorlib._core.base.upcalls cimport (
     ABS, ADD, AND, FLOORDIV, INVERT, LSHIFT, LT, MATMUL, MOD, MUL, NEG, OR, OpSlot, POW, RSHIFT,
     SUB, TRUEDIV, XOR, effect, upcalls,
@@ -60,10 +61,8 @@ cdef class Tensor:
             set_requires_grad(self, True)
 
     def __dealloc__(self):
-        if self.view_link != NULL:
-            unlink_view(self)
-        if self.first_view != NULL:
-            forget_views(self)
+        if self.view_link != NULL or self.first_view != NULL:
+            leave_lists(<PyObject*>self)
         if self.dims != NULL and self.dims != self.inline_dims:
             free(self.dims)
         if self.gradient is not None:
@@ -133,7 +132,7 @@ cdef class Tensor:
         if self.gradient is None and self.grad_node is not None and not self.keeps_grad:
             warn_of_none()
         effect("read_grad", self)
-        return self.gradient
+        return gradient_of(self)
 
     @grad.setter
     def grad(self, value):
@@ -149,12 +148,12 @@ cdef class Tensor:
                     f"grad: expected shape {tuple(self.shape)}, got {tuple(value.shape)}")
             upcalls.track_held(self, value)
         effect("grad", self)
-        self.gradient = value
+        set_gradient(self, value)
 
     @grad.deleter
     def grad(self):
         effect("grad", self)
-        self.gradient = None
+        set_gradient(self, None)
 
     def __setattr__(self, name, value):
         if type(self) is not Tensor:         # what it keeps may be a view or a result of it

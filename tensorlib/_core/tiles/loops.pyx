@@ -12,6 +12,7 @@ from tensorlib._core.base.dtypes cimport (
     BOOL, COMPLEX_KIND, ITEMSIZE, KIND, N_DTYPES, dtype_id, dtype_object,
     from_numpy_dtype,
 )
+from tensorlib._core.base.locks cimport Lock, drop, hold
 from tensorlib._core.base.ufunc cimport PyUFuncObject, ufunc_loop
 
 from tensorlib import _kernels
@@ -27,6 +28,7 @@ cdef gather_loop GATHERS[N_DTYPES]
 cdef scatter_loop SCATTERS[N_DTYPES]
 cdef transpose_loop TRANSPOSES[N_DTYPES]
 cdef dict IDS = {}
+cdef Lock naming
 
 # Our dtype ids by NumPy's type numbers, -1 where there is none. Half types compute in float32.
 cdef int IDS_OF_NUMPY[128]
@@ -39,9 +41,13 @@ for _code in "?BbhilqHILQfdFD":
 cdef int loop_id(str name) except -1:
     """The row of a loop by name; a new name gets an empty row."""
     if name not in IDS:
-        if len(IDS) == MAX_LOOPS:
-            raise RuntimeError(f"loops: the table has room for {MAX_LOOPS} names")
-        IDS[name] = len(IDS)
+        hold(&naming)
+        try:
+            if len(IDS) == MAX_LOOPS:
+                raise RuntimeError(f"loops: the table has room for {MAX_LOOPS} names")
+            IDS.setdefault(name, len(IDS))
+        finally:
+            drop(&naming)
     return IDS[name]
 
 

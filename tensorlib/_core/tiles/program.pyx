@@ -1,7 +1,11 @@
 """Tile programs: lists of loops, as they are declared and as they are compiled for a dtype."""
 
 from tensorlib._core.base.dtypes cimport BOOL, ITEMSIZE, dtype_object
+from tensorlib._core.base.locks cimport Lock, drop, hold, is_set, set_to
 from tensorlib._core.tiles.loops cimport Loop, find_loop, loop_id
+
+
+cdef Lock compiling
 
 
 cdef class TileProgram:
@@ -22,8 +26,13 @@ cdef class TileProgram:
 
     cdef const TileLoops* at(self, int dtype) except NULL:
         """The program for inputs of `dtype`. Raises RuntimeError where a loop is missing."""
-        if not self.ready[dtype]:
-            self.compile(dtype)
+        if not is_set(&self.ready[dtype]):
+            hold(&compiling)
+            try:
+                if not self.ready[dtype]:
+                    self.compile(dtype)
+            finally:
+                drop(&compiling)
         return &self.compiled[dtype]
 
     cdef int compile(self, int dtype) except -1:
@@ -49,7 +58,7 @@ cdef class TileProgram:
         for i in range(n_slots + program.n_steps):
             program.itemsize = max(program.itemsize, ITEMSIZE[program.dtypes[i]])
         self.assign_buffers(program)
-        self.ready[dtype] = True
+        set_to(&self.ready[dtype], True)
         return 0
 
     cdef int assign_buffers(self, TileLoops* program) except -1:

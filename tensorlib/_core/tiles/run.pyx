@@ -11,10 +11,11 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 
 from tensorlib._core.base.dtypes cimport FLOAT64, INT64, ITEMSIZE
+from tensorlib._core.base.eras cimport work_begins, work_ends
 from tensorlib._core.base.pool cimport parallel_for, range_fn
 from tensorlib._core.base.region cimport region_size
 from tensorlib._core.base.shape cimport MAX_NDIM
-from tensorlib._core.base.storage cimport LINE, work_begins, work_ends
+from tensorlib._core.base.storage cimport LINE
 from tensorlib._core.tensor.meta cimport is_meta, refuse_meta
 from tensorlib._core.tensor.tensor cimport Tensor
 from tensorlib._core.tiles.flat cimport GRAIN, RELEASE_GIL

@@ -9,9 +9,10 @@ through the caches once.
 from libc.string cimport memcpy, memset
 
 from tensorlib._core.base.dtypes cimport FLOAT64, ITEMSIZE
+from tensorlib._core.base.eras cimport work_begins, work_ends
 from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.shape cimport MAX_NDIM
-from tensorlib._core.base.storage cimport LINE, work_begins, work_ends
+from tensorlib._core.base.storage cimport LINE
 from tensorlib._core.tiles.loops cimport (
     call_loop, call_with_number, find_cast, find_gather, find_loop, find_scatter, loop_id,
     takes_number,

@@ -222,9 +222,9 @@ def multinomial(input: Tensor, num_samples, replacement=False, *, generator=None
 def _places(chances, num_samples, replacement, generator):
     """A tensor of the indices that `multinomial` draws for each row."""
     rows, n = chances.shape
-    weights = chances.double()
-    if weights.numel() and not (weights.amin() >= 0 and weights.amax() < inf):
+    if chances.numel() and not (chances.amin() >= 0 and chances.amax() < inf):
         raise RuntimeError("multinomial: a probability is negative, infinite or NaN")
+    weights = chances.double()
     edges = weights.cumsum(1)
     if not n or not (edges[:, -1] > 0).all():
         raise RuntimeError("multinomial: the probabilities of a row sum to 0")

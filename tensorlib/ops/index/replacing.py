@@ -18,7 +18,7 @@ from tensorlib.ops.index.indexing import (
     check_mask, counted, gather, parsed, put_index, spread_index, vector,
 )
 from tensorlib.ops.index.rows import put_in_rows
-from tensorlib.ops.index.scattering import elements_at
+from tensorlib.ops.index.scattering import elements_at, written_at
 from tensorlib.ops.late import declared
 from tensorlib.ops.pointwise.comparison import where
 from tensorlib.ops.samples import given_pairs
@@ -323,6 +323,8 @@ def scatter_reduce(input: Tensor, dim, index: Tensor, src: Tensor, reduce, *, in
                               include_self=include_self).to(input.dtype)
     refuse_bools("scatter_reduce", input, RuntimeError)
     refuse_complex("scatter_reduce", input)
+    if reduce == "sum" and include_self:
+        return written_at("scatter_reduce", input, dim, index, src, True)
     src = elements_at("scatter_reduce", input, dim, index, src)
     src = src if src.ndim else src.reshape(1)
     dim, base = wrap("scatter_reduce", dim, input.ndim), input if input.ndim else input.reshape(1)

@@ -11,7 +11,7 @@ from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.index.gather import take_along
 from tensorlib._core.interpreters.foreign import elements_known, is_tensor
 from tensorlib._core.layout import views
-from tensorlib._core.reduce.order import order_keys
+from tensorlib._core.reduce.order import order_keys, short_medians
 from tensorlib._core.reduce.runs import last_of_longest
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import refuse_bools
@@ -93,11 +93,13 @@ def middle_jvp(d_input, input, out):
 
 
 def median_places(x, skip_nan):
-    """The positions of the medians of each row, as an array of one column."""
+    """The positions of the medians of each row, in one column, as a tensor or an array."""
     n = x.shape[-1]
+    if n <= SHORT_ROW:
+        return short_medians(x, skip_nan)
     unknown = np.isnan(numbers(x)) if x.is_floating_point() else None
     if unknown is None or not unknown.any():
-        return kth_places(x, (n - 1) // 2 + 1).reshape(*x.shape[:-1], 1)
+        return kth_places(x, (n - 1) // 2 + 1)
     counts = unknown.sum(-1, keepdims=True)
     if skip_nan:
         places = np.maximum(n - counts - 1, 0) // 2
@@ -184,7 +186,7 @@ MODES = (((5,),), ((3, 4), 0), ((2, 3, 4), 1, True), ((), 0), ((0, 3), 1))
 
 
 def mode_places(x):
-    """The last positions of the most frequent elements of each row, as an array of one column."""
+    """The last positions of the most frequent elements of each row, in one column."""
     keys, bits = order_keys(x, False)
     order = None
     if bits:
@@ -193,7 +195,7 @@ def mode_places(x):
         places = sorted_places(x)
         keys = from_numpy(np.take_along_axis(keys.numpy(), places, -1))
         order = from_numpy(places)
-    return last_of_longest(keys, bits, order, x.is_floating_point()).numpy()
+    return last_of_longest(keys, bits, order, x.is_floating_point())
 
 
 @op(differentiable=False, public=False, method=False,

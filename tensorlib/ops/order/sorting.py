@@ -11,7 +11,7 @@ from tensorlib.ops.declare import composite, op
 from tensorlib.ops.index.indexing import gather
 from tensorlib.ops.late import declared
 from tensorlib.ops.order.ordering import (
-    along_last, kth_places, refuse_no_place, sorted_places, top_places,
+    along_last, kth_places, order_of_rows, refuse_no_place, top_places,
 )
 from tensorlib.ops.samples import given, refusals
 
@@ -52,7 +52,7 @@ def argsort(input: Tensor, dim=-1, descending=False, *, stable=False):
     tensor([1, 2, 0])
     """
     descending = bool(descending)
-    return along_last("argsort", input, dim, lambda x: sorted_places(x, descending))
+    return along_last("argsort", input, dim, lambda x: order_of_rows(x, descending))
 
 
 @composite(outputs=("values", "indices"), out=True, reference=in_order, samples=given(*SORTED),
@@ -163,8 +163,7 @@ def kth_order(input: Tensor, k, dim=-1):
     refuse_no_place("kthvalue", input, dim)
     if not 1 <= k <= (input.shape[dim] if input.ndim else 1):
         raise RuntimeError(f"kthvalue: selected number k out of range for dim {dim}: {k}")
-    return along_last("kthvalue", input, dim, lambda x: kth_places(x, k).reshape(
-        *x.shape[:-1], 1), 1)
+    return along_last("kthvalue", input, dim, lambda x: kth_places(x, k), 1)
 
 
 def at_places(input, dim, indices, keepdim):

@@ -40,6 +40,8 @@ from tensorlib.program.reads.sources import NoSource
 from tensorlib.program.run.dispatch import UNDONE, Dispatcher, Way
 from tensorlib.program.run.plan import Unplanned
 
+GIL_IS_ON = getattr(sys, "_is_gil_enabled", lambda: True)
+
 MOST_TRACES = 16         # of one compiled function; beyond these it runs eagerly
 MOST_REFUSED = 3         # kinds of calls, after which others are not tried as a whole
 MOST_FAILURES = 3        # of a part of a function, none of which is replayed
@@ -76,6 +78,8 @@ class Compiled(Dispatcher):
 
     def _capture(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What the function returns, after there is an entry for calls of this kind."""
+        if not is_alone():
+            return self._f(*args, **kwargs)
         if self._entries or self._changes:
             self._tell(args, kwargs)
         most = MOST_FAILURES if self._quiet and not any(
@@ -198,6 +202,12 @@ class Compiled(Dispatcher):
         """
         self(*args, **kwargs)
         print("\n".join(lines_of(name_of(self._f), self._entries, self._told, args, kwargs)))
+
+
+def is_alone() -> bool:
+    """Whether no other thread runs Python code at the same time as this one: what it is making
+    breaks where a capture looks through all objects that there are."""
+    return GIL_IS_ON() or len(sys._current_frames()) == 1
 
 
 class InParts:

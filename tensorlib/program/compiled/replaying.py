@@ -11,7 +11,7 @@ from tensorlib.program.differentiation.backward import Backward, dependents
 from tensorlib.program.differentiation.control_gradients import visit_control
 from tensorlib.program.guards.signatures import Signature
 from tensorlib.program.ir.call_types import is_draw, placeholder
-from tensorlib.program.ir.errors import ProgramError
+from tensorlib.program.ir.errors import Busy, ProgramError
 from tensorlib.program.ir.model import Block, OpCall, Variable, apart
 from tensorlib.program.passes import optimized
 from tensorlib.program.passes.dead import without_dead
@@ -51,7 +51,10 @@ class Replay:
         """`run` for these inputs and what is read from around the function."""
         if self.machine.is_running:            # on another thread, or further up on this one
             return run_calls(self.calls, dict(zip(self.fed, given)), self.wanted)
-        outputs: list[Any] | None = self.machine.run(given, retries)
+        try:
+            outputs: list[Any] | None = self.machine.run(given, retries)
+        except Busy:                           # another thread was faster
+            return run_calls(self.calls, dict(zip(self.fed, given)), self.wanted)
         return outputs
 
 

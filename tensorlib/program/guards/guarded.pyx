@@ -13,6 +13,7 @@ from cpython.list cimport PyList_GET_SIZE
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_XDECREF, Py_XINCREF
 from libc.stdlib cimport free, realloc
+from tensorlib._core.base.locks cimport FREE_THREADED
 from tensorlib.program.guards.values cimport is_same
 from tensorlib.program.guards.versions cimport forget, version_of
 
@@ -39,19 +40,25 @@ cdef extern from *:
         return found == d;
     }
     #endif
+    #ifdef Py_GIL_DISABLED
+    #define LOOKED_UP _PyType_LookupRef
+    #else
+    #define LOOKED_UP(t, name) Py_XNewRef(_PyType_Lookup(t, name))
+    #endif
     #define LOOKS_UP_AS_USUAL(t) ((t)->tp_getattro == PyObject_GenericGetAttr)
     """
     unsigned int TAG_OF(PyTypeObject* t)
+    PyObject* LOOKED_UP(PyTypeObject* t, PyObject* name)     # a new reference, or NULL
     bint LOOKS_UP_AS_USUAL(PyTypeObject* t)
     bint HAS_DICT(PyObject* x, PyObject* d)
 
 cdef extern from "Python.h":
     PyObject* PyCell_GET(PyObject* cell)
+    PyObject* PyCell_Get(PyObject* cell)
     PyTypeObject* Py_TYPE(PyObject* x)
     PyObject* PyFunction_GET_CODE(PyObject* f)
     PyObject* PyFunction_GET_DEFAULTS(PyObject* f)
     PyObject* PyFunction_GET_KW_DEFAULTS(PyObject* f)
-    PyObject* _PyType_Lookup(PyTypeObject* kind, object name)
 
 
 class Missing:
@@ -76,14 +83,21 @@ def is_generic(kind):
 
 def in_class(kind, str name):
     """What a class, or one above it, has under a name; MISSING for nothing."""
-    cdef PyObject* found = _PyType_Lookup(<PyTypeObject*>kind, name)
-    return MISSING if found == NULL else <object>found
+    cdef PyObject* found = LOOKED_UP(<PyTypeObject*>kind, <PyObject*>name)
+    return MISSING if found == NULL else from_new(found)
 
 
 def in_cell(cell):
     """What is in a cell of a closure; MISSING for nothing."""
-    cdef PyObject* content = PyCell_GET(<PyObject*>cell)
-    return MISSING if content == NULL else <object>content
+    cdef PyObject* content = PyCell_Get(<PyObject*>cell)
+    return MISSING if content == NULL else from_new(content)
+
+
+cdef inline object from_new(PyObject* reference):
+    """An object from a reference to it that is given away."""
+    found = <object>reference
+    Py_XDECREF(reference)
+    return found
 
 
 cdef bint is_still(before, now) except -1:
@@ -163,6 +177,8 @@ cdef class DictGuard(Guard):
         cdef PyObject* key
         cdef PyObject* value
         cdef dict now = <dict>self.holder
+        if FREE_THREADED:                    # a copy, to which no other thread writes
+            now = now.copy()
         for name, before in self.read.items():
             value = PyDict_GetItemWithError(now, name)
             if not is_still(before, MISSING if value == NULL else <object>value):
@@ -234,10 +250,9 @@ cdef class CellGuard(Guard):
         self.holder, self.read, self.line = holder, read, line
 
     cdef bint holds(self) except -1:
-        cdef PyObject* content = PyCell_GET(<PyObject*>self.holder)
-        if content == <PyObject*>self.read:
+        if PyCell_GET(<PyObject*>self.holder) == <PyObject*>self.read:
             return True
-        return is_still(self.read, MISSING if content == NULL else <object>content)
+        return is_still(self.read, in_cell(self.holder))
 
 
 cdef class FunctionGuard(Guard):

@@ -13,3 +13,9 @@ class ProgramError(ValueError, RuntimeError):
     """A program is not well formed. The message names the operation, the variable and the line."""
 
     __module__ = "tensorlib.program"
+
+
+class Busy(RuntimeError):
+    """A machine was to run that is running, on another thread or further up on this one."""
+
+    __module__ = "tensorlib.program"

@@ -19,6 +19,7 @@ from tensorlib._core.arrays.operands cimport operands_of
 from tensorlib._core.base.dtypes cimport (
     FLOAT32, FLOAT64, FLOAT_KIND, ITEMSIZE, KIND, compute_dtype, default_float,
 )
+from tensorlib._core.base.locks cimport claim, set_to
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.base.storage cimport Storage, allocate_whole
 from tensorlib._core.graph.modes cimport mode
@@ -28,7 +29,7 @@ from tensorlib._core.products.product cimport is_plain_product, is_rows_product
 from tensorlib._core.reduce.arrange cimport arrange as laid_out_for_fold, reduced_dims
 from tensorlib._core.sweep.rules cimport arguments, some_complex
 from tensorlib._core.tensor.meta cimport is_meta
-from tensorlib._core.tensor.tensor cimport Tensor, alias, new_like, new_tensor
+from tensorlib._core.tensor.tensor cimport Tensor, alias, new_like, new_tensor, set_gradient
 from tensorlib._core.tiles.program cimport MAX_INPUTS, TileProgram
 from tensorlib.program.guards.signatures cimport laid_out_as, like_on_meta
 from tensorlib.program.run.arena cimport arrange, has_room, place_of, reaches, reuse
@@ -39,6 +40,7 @@ from tensorlib.program.run.steps cimport (
 )
 
 from tensorlib._core.base.region import set_without_memory
+from tensorlib.program.ir.errors import Busy
 
 cdef tuple KINDS = ("loop", "tiles", "product", "copy", "sum", "", "put_grad", "fused")
 cdef TileProgram addition = TileProgram(2, [("add", (0, 1))])
@@ -440,26 +442,27 @@ cdef class Machine:
         cdef Tensor x, y
         cdef Py_ssize_t i, done = 0
         cdef bint grad = mode().grad
-        if self.busy:
-            raise RuntimeError("program: this machine is running")
         if not self.fits(given):
             raise Mismatch("program: a tensor is laid out in another way than in the rehearsal")
         if self.beyond and not has_room(self.beyond, given):
             if retries:
                 return None
             raise Mismatch("program: a view reaches beyond the memory of a tensor")
-        if self.arena is None:
-            self.open_arena()
-        self.busy = True
+        if not claim(&self.busy):
+            if retries:
+                return None
+            raise Busy("program: this machine is running")
         mode().grad = False              # functions that steps call do as in a sweep without graph
         try:
+            if self.arena is None:
+                self.open_arena()
             for i in range(len(given)):
                 x = <Tensor>given[i]
                 root = <Root>self.fed_roots[i]
                 root.give(x.data_pointer - root.origin, x.storage)
             for x in self.dropped:
                 retries = retries and x.gradient is None
-                x.gradient = None
+                set_gradient(x, None)
             for step in self.active:
                 if step.born is not None:
                     for root in step.born:
@@ -475,10 +478,10 @@ cdef class Machine:
                 return None
             raise
         finally:
-            self.busy = False
             mode().grad = grad
             for root in self.passing:
                 root.take_back()
+            set_to(&self.busy, False)
 
     cdef Tensor output(self, Tensor x, tuple given):
         """What is returned for an output: what was fed, or a tensor over the memory of a value."""
@@ -491,7 +494,6 @@ cdef class Machine:
 
 cdef list with_root(list roots, Root root):
     """A list of roots with one more; None is an empty one, as most are."""
-    if roots is None:
-        return [root]
+    roots = [] if roots is None else roots
     roots.append(root)
     return roots

@@ -8,12 +8,15 @@ from tensorlib._core.base.storage cimport LINE, Storage, allocate
 from tensorlib._core.products.product cimport product_to, rows_product_to
 from tensorlib._core.reduce.arrange cimport divide, fold_to
 from tensorlib._core.reduce.schedule cimport SUM as FOLD_SUM
-from tensorlib._core.tensor.tensor cimport Tensor, alias, over_storage, same_shape
+from tensorlib._core.tensor.tensor cimport Tensor, alias, over_storage, same_shape, set_gradient
 from tensorlib._core.tiles.copies cimport copy_into, packed_copy
 from tensorlib._core.tiles.flat cimport run_loop
 from tensorlib._core.tiles.program cimport TileProgram
 from tensorlib._core.tiles.run cimport run_program
 from tensorlib.program.guards.signatures cimport laid_out_as
+
+cdef extern from "Python.h":
+    Py_ssize_t Py_REFCNT(PyObject* value)
 
 
 @cython.final
@@ -113,8 +116,8 @@ cdef int perform(Step step) except -1:
         fold_to(FOLD_SUM, <Tensor>step.inputs[0], NULL, step.sizes, step.out)
         return divide(step.out, step.divisor) if step.divisor else 0
     if step.kind == PUT_GRAD:
-        (<Tensor>step.held).gradient = (
-            packed_copy(step.out, step.out.type) if step.copies else alias(step.out))
+        set_gradient(<Tensor>step.held, (
+            packed_copy(step.out, step.out.type) if step.copies else alias(step.out)))
         return 0
     found = PyObject_Call(step.function, step.args, step.kwargs)
     return take_results(step, found) if step.roots else 0
@@ -141,7 +144,7 @@ cdef int take_results(Step step, object found) except -1:
 cdef bint is_shared(Tensor x) noexcept:
     """Whether another one has the memory of a tensor, which a function returned."""
     return (x.storage.owner is not None or not x.storage.writable
-            or (<PyObject*>x.storage).ob_refcnt > 1)
+            or Py_REFCNT(<PyObject*>x.storage) > 1)
 
 
 cdef tuple as_tuple(object found):

@@ -1,0 +1,77 @@
+"""Memory that is in use without the GIL.
+
+A kernel that runs without the GIL has addresses, and another thread may meanwhile give a tensor
+other memory (`x.data = y`). So whoever releases the GIL says when work begins and ends, and what
+a tensor lets go of is kept until all work that had begun by then has ended. Work is counted in
+two eras in turn: the list of an era waits for the work of that era alone, since an era begins
+only when the work of the one before the last is over.
+"""
+
+import os
+
+from tensorlib._core.base.locks cimport FREE_THREADED, Lock, drop, hold
+
+cdef Lock work                       # of what follows
+cdef Py_ssize_t[2] at_work
+cdef tuple retired = ([], [])
+cdef int this_era = 0
+
+
+cdef int work_begins() noexcept:
+    """Notes that the caller is about to release the GIL; gives what `work_ends` takes."""
+    cdef int era
+    hold(&work)
+    era = this_era
+    at_work[era] += 1
+    drop(&work)
+    return era
+
+
+cdef int work_ends(int era) except -1:
+    """Notes that the caller has the GIL again, and frees what waited for it alone."""
+    global this_era
+    if FREE_THREADED:
+        return work_ends_alone(era)
+    at_work[era] -= 1
+    if at_work[era] == 0 and era != this_era:
+        if retired[this_era]:
+            this_era = era
+        (<list>retired[era]).clear()
+    return 0
+
+
+cdef int work_ends_alone(int era) except -1:
+    """The same where there is no GIL: what is freed is freed behind the lock."""
+    global this_era
+    cdef list over = None, waiting = <list>retired[era]
+    hold(&work)
+    at_work[era] -= 1
+    if at_work[era] == 0 and era != this_era:
+        if retired[this_era]:
+            this_era = era
+        over = waiting[:]
+        del waiting[:]
+    drop(&work)
+    return 0
+
+
+cdef int retire(Storage storage) except -1:
+    """Keeps a storage that a tensor is about to let go of for as long as work may be using it."""
+    global this_era
+    hold(&work)
+    if at_work[0] or at_work[1]:
+        (<list>retired[this_era]).append(storage)
+        if at_work[1 - this_era] == 0:
+            this_era = 1 - this_era
+    drop(&work)
+    return 0
+
+
+def forget_work():
+    """In a forked child: there other threads do not go on."""
+    at_work[0] = at_work[1] = 0
+    (<list>retired[0]).clear()
+    (<list>retired[1]).clear()
+
+
+os.register_at_fork(after_in_child=forget_work)

@@ -1,0 +1,1 @@
+"""The locks that inline code of several modules takes."""
