@@ -132,7 +132,8 @@ if QUICK:
     LEVELS = {QUICK: ALL_LEVELS[QUICK]}
 elif CHOSEN == "native":
     if "base" in ALL_LEVELS:
-        LEVELS = {"base": ["-march=native"]}
+        # on ARM this option names the processor, to GCC as to Clang
+        LEVELS = {"base": ["-march=native" if platform.machine() == "x86_64" else "-mcpu=native"]}
     else:
         LEVELS, NEEDED = native_level()
 elif CHOSEN == "all":
@@ -174,7 +175,10 @@ if DEBUG:    # Python's own flags have -fwrapv, under which no signed overflow i
     SANITIZERS = "-fsanitize=address,undefined,float-cast-overflow"
     FLAGS = ["-g1", "-UNDEBUG", "-fno-omit-frame-pointer", "-fno-strict-aliasing",
              "-fno-wrapv", SANITIZERS, "-fno-sanitize-recover=all", "-ffp-contract=fast",
-             "-Wno-unused-function"]
+             "-Wno-unused-function",
+             # what newer compilers refuse: GCC from 14, Clang from 16
+             "-Werror=implicit-function-declaration", "-Werror=incompatible-pointer-types",
+             "-Werror=int-conversion"]
     LINK_FLAGS = [SANITIZERS]
     LEVELS = {level: flags for level, flags in LEVELS.items()
               if os.environ.get("TENSORLIB_ISA", level) == level}

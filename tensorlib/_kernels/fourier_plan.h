@@ -1,5 +1,9 @@
-/* What a Fourier transform of n points is made of, and where its numbers lie. */
-#pragma once
+/* What a Fourier transform of n points is made of, and where its numbers lie.
+
+   A guard, and no `#pragma once`: the translator puts a copy beside its output, and to Clang that
+   is another file. */
+#ifndef FOURIER_PLAN
+#define FOURIER_PLAN
 #include <stddef.h>
 
 #define LINE 64                         /* bytes of a point of all lanes */
@@ -44,3 +48,4 @@ typedef struct {
     double factor;
     Place from, to;
 } Job;
+#endif

@@ -1,6 +1,7 @@
 """Products of several matrices, powers and exponentials, and products along one dim."""
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -166,6 +167,7 @@ def refused_chains(*cases):
     return generate
 
 
+@lru_cache(maxsize=64)
 def splits(sizes):
     """Where to cut each run of a chain, such that it takes the fewest multiplications.
 
@@ -204,7 +206,7 @@ def chain(name, tensors):
             raise RuntimeError(f"{name}: tensors {i} and {i + 1} with shapes "
                                f"{tuple(tensors[i].shape)} and {tuple(tensors[i + 1].shape)} "
                                "cannot be multiplied")
-    cuts = splits([held[0].shape[0], *(x.shape[1] for x in held)])
+    cuts = splits((held[0].shape[0], *(x.shape[1] for x in held)))
 
     def run(i, j):
         return held[i] if i == j else matmul(run(i, cuts[i, j]), run(cuts[i, j] + 1, j))

@@ -12,8 +12,6 @@ lock do not, and there threads would switch collections on and off for each othe
 from cpython.object cimport PyObject
 from cpython.type cimport PyType_Modified
 
-ctypedef PyObject* (*newfunc)(PyObject* type, PyObject* args, PyObject* kwargs) except NULL
-
 cdef extern from *:
     """
     static PyObject* allocate_quietly(PyTypeObject* type, Py_ssize_t n) {
@@ -31,6 +29,8 @@ cdef extern from *:
     void quiet_type(object type)
 
 cdef extern from "Python.h":
+    struct ClosedType "_typeobject"
+    ctypedef PyObject* (*newfunc)(ClosedType* type, PyObject* args, PyObject* kwargs) except NULL
     struct ClosedType "_typeobject":
         const char* tp_name
         newfunc tp_new
@@ -39,8 +39,8 @@ cdef extern from "Python.h":
     int PyDict_SetItem(PyObject* d, object key, object value) except -1
 
 
-cdef inline PyObject* refuse_new(PyObject* type, PyObject* args, PyObject* kwargs) except NULL:
-    name = (<ClosedType*>type).tp_name.decode()
+cdef inline PyObject* refuse_new(ClosedType* type, PyObject* args, PyObject* kwargs) except NULL:
+    name = type.tp_name.decode()
     raise TypeError(f"cannot create {name.rpartition('.')[2]!r} instances")
 
 

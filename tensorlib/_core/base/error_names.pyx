@@ -25,7 +25,7 @@ from tensorlib import _kernels
 from tensorlib._core.base.storage import OutOfMemoryError
 
 cdef extern from "Python.h":
-    ctypedef PyObject* (*vectorcallfunc)(PyObject*, PyObject**, size_t, PyObject*) noexcept
+    ctypedef PyObject* (*vectorcallfunc)(PyObject*, PyObject* const*, size_t, PyObject*) noexcept
     vectorcallfunc PyVectorcall_Function(object function)
     struct CallableType "_typeobject":
         Py_ssize_t tp_vectorcall_offset
@@ -220,7 +220,7 @@ cdef inline int place_of(PyObject* function) noexcept:
     return i
 
 
-cdef PyObject* call_named(PyObject* function, PyObject** args, size_t n,
+cdef PyObject* call_named(PyObject* function, PyObject* const* args, size_t n,
                           PyObject* names) noexcept:
     cdef PyObject* result = enter(function, args, n, names)
     if result == NULL:
@@ -228,7 +228,7 @@ cdef PyObject* call_named(PyObject* function, PyObject** args, size_t n,
     return result
 
 
-cdef PyObject* call_listed(PyObject* function, PyObject** args, size_t n,
+cdef PyObject* call_listed(PyObject* function, PyObject* const* args, size_t n,
                            PyObject* names) noexcept:
     cdef PyObject* result = entrances[place_of(function)](function, args, n, names)
     if result == NULL:
@@ -236,7 +236,7 @@ cdef PyObject* call_listed(PyObject* function, PyObject** args, size_t n,
     return result
 
 
-cdef PyObject* call_by_tuple(PyObject* function, PyObject** args, size_t n,
+cdef PyObject* call_by_tuple(PyObject* function, PyObject* const* args, size_t n,
                              PyObject* names) noexcept:
     """How functions that begin with `*sizes` are entered: Cython gives them no other way than by a
     tuple and a dict. By pointers: where there is no memory for a traceback no error can be caught.
@@ -255,7 +255,7 @@ cdef PyObject* call_by_tuple(PyObject* function, PyObject** args, size_t n,
     return result
 
 
-cdef PyObject* new_tuple(PyObject** items, Py_ssize_t n) noexcept:
+cdef PyObject* new_tuple(PyObject* const* items, Py_ssize_t n) noexcept:
     """A new tuple, or NULL with an error set."""
     cdef PyObject* made = PyTuple_New(n)
     cdef Py_ssize_t i
@@ -266,7 +266,7 @@ cdef PyObject* new_tuple(PyObject** items, Py_ssize_t n) noexcept:
     return made
 
 
-cdef PyObject* new_dict(PyObject* names, PyObject** values) noexcept:
+cdef PyObject* new_dict(PyObject* names, PyObject* const* values) noexcept:
     """A new dict of the names in a tuple, or NULL with an error set."""
     cdef PyObject* made = PyDict_New()
     cdef Py_ssize_t i

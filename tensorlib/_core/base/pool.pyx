@@ -30,7 +30,7 @@ cdef extern from * nogil:
     #define atomic_get(p) __atomic_load_n(p, __ATOMIC_SEQ_CST)
     #define atomic_set(p, value) __atomic_store_n(p, value, __ATOMIC_SEQ_CST)
     #define atomic_add(p, value) __atomic_fetch_add(p, value, __ATOMIC_SEQ_CST)
-    #define atomic_exchange(p, value) __atomic_exchange_n(p, value, __ATOMIC_SEQ_CST)
+    #define atomic_replace(p, value) __atomic_exchange_n(p, value, __ATOMIC_SEQ_CST)
     #define atomic_swap(p, old, value) \\
         __atomic_compare_exchange_n(p, old, value, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)
 
@@ -41,6 +41,7 @@ cdef extern from * nogil:
     #else
     #define cpu_relax() __asm__ volatile("" ::: "memory")
     #endif
+    #define POOL_STACK ((size_t)1 << 20)
 
     static long long pool_nanoseconds(void) {
         struct timespec now;
@@ -56,15 +57,23 @@ cdef extern from * nogil:
         pthread_cond_init(&pool_wake, NULL);
     }
 
-    /* Workers are never joined, and block every signal: signals are for Python's threads. */
+    /* Workers are never joined, and block every signal: signals are for Python's threads. Kernels
+       keep tiles on the stack, of which musl gives a thread 128 KiB. */
     static int pool_start_thread(void *(*run)(void *)) {
         sigset_t all, before;
         pthread_t thread;
+        pthread_attr_t settings;
+        size_t stack = 0;
+        int failed = pthread_attr_init(&settings);
+        if (failed) return failed;
+        pthread_attr_setdetachstate(&settings, PTHREAD_CREATE_DETACHED);
+        if (!pthread_attr_getstacksize(&settings, &stack) && stack < POOL_STACK)
+            pthread_attr_setstacksize(&settings, POOL_STACK);
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &before);
-        int failed = pthread_create(&thread, NULL, run, NULL);
+        failed = pthread_create(&thread, &settings, run, NULL);
         pthread_sigmask(SIG_SETMASK, &before, NULL);
-        if (!failed) pthread_detach(thread);
+        pthread_attr_destroy(&settings);
         return failed;
     }
     """
@@ -92,7 +101,7 @@ cdef extern from * nogil:
     Py_ssize_t atomic_get(Py_ssize_t*)
     void atomic_set(Py_ssize_t*, Py_ssize_t)
     Py_ssize_t atomic_add(Py_ssize_t*, Py_ssize_t)
-    Py_ssize_t atomic_exchange(Py_ssize_t*, Py_ssize_t)
+    Py_ssize_t atomic_replace(Py_ssize_t*, Py_ssize_t)
     void* get_pointer "atomic_get"(void**)
     void set_pointer "atomic_set"(void**, void*)
 
@@ -134,7 +143,7 @@ cdef void parallel_for(range_fn fn, void* context, Py_ssize_t n, Py_ssize_t grai
         return
     grain = max(grain, 1, n // 0x40000000)
     cdef Py_ssize_t chunks = 1 + (n - 1) // grain
-    if chunks == 1 or atomic_get(&threads) == 1 or atomic_exchange(&busy, 1):
+    if chunks == 1 or atomic_get(&threads) == 1 or atomic_replace(&busy, 1):
         run_serially(fn, context, n, grain)
         return
     open_job(fn, context, n, grain, chunks)

@@ -10,7 +10,8 @@ from cpython.ref cimport Py_INCREF
 from cpython.tuple cimport PyTuple_SET_ITEM
 
 cdef extern from "Python.h":
-    object PyType_GenericAlloc(object type, Py_ssize_t n)
+    struct TypeObject "_typeobject"
+    object PyType_GenericAlloc(TypeObject* type, Py_ssize_t n)
     bint PyTuple_Check(object value)
     bint PyList_Check(object value)
     tuple PyTuple_GetSlice(object sequence, Py_ssize_t begin, Py_ssize_t end)
@@ -54,7 +55,7 @@ cdef object make_size(int ndim, const Py_ssize_t* dims):
     """
     cdef Py_ssize_t kept[MAX_NDIM]
     memcpy(kept, dims, ndim * sizeof(Py_ssize_t))
-    cdef object size = PyType_GenericAlloc(Size, ndim), item
+    cdef object size = PyType_GenericAlloc(<TypeObject*>Size, ndim), item
     cdef int d
     for d in range(ndim):
         item = kept[d]

@@ -24,7 +24,8 @@ cdef extern from "<time.h>" nogil:
     int clock_gettime(int clock, timespec* time)
 
 cdef extern from "Python.h":
-    PyObject* PyEval_GetFrame()
+    struct Frame "_frame"
+    Frame* PyEval_GetFrame()
     unsigned long PyThread_get_thread_ident()
 
 cdef str HERE = os.path.dirname(_core.__path__[0]) + os.sep
@@ -48,9 +49,9 @@ cdef long long now() noexcept:
 
 cdef tuple users_lines():
     """Where the user's code is: (file, line, function) of the innermost frame, or of all."""
-    cdef PyObject* found = PyEval_GetFrame()
+    cdef Frame* found = PyEval_GetFrame()
     cdef list lines = []
-    frame = None if found == NULL else <object>found
+    frame = None if found == NULL else <object><PyObject*>found
     while frame is not None:
         code = frame.f_code
         if not code.co_filename.startswith((HERE, "<frozen ")):     # ours, and Python's imports

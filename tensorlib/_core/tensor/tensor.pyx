@@ -478,7 +478,7 @@ cdef int replace(Tensor x, Tensor other) except -1:
 cdef newfunc new_uninitialised = (<ClosedType*><PyObject*>Tensor).tp_new
 
 
-cdef PyObject* new_empty(PyObject* type, PyObject* args, PyObject* kwargs) except NULL:
+cdef PyObject* new_empty(ClosedType* type, PyObject* args, PyObject* kwargs) except NULL:
     cdef PyObject* made = new_uninitialised(type, args, kwargs)
     cdef Tensor x = <Tensor>made
     set_layout_room(x, 1)

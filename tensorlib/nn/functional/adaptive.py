@@ -5,7 +5,6 @@ from operator import index as as_int
 
 import numpy as np
 
-from tensorlib._core.base.formats import contiguous_format
 from tensorlib._core.layers import windows as kernels
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.convolution import adjoint, sizes_of
@@ -300,7 +299,7 @@ def factor_of(name, factor):
 
 def copied(x, shape):
     """The elements of `x` in a shape and in memory of their own, also where one step would do."""
-    return x.clone(memory_format=contiguous_format).reshape(shape)
+    return (x.clone() if x.is_contiguous() else x.contiguous()).reshape(shape)
 
 
 def shuffled(x, r):

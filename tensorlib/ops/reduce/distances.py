@@ -32,6 +32,7 @@ def dist(input, other: Tensor, p=2):
     return norm(input - other, p)
 
 
+PIECE = 1 << 16          # elements of differences at a time, which stay in the cache
 FEW = 25                 # rows up to which distances are taken by differences
 MODES = (None, "use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist",
          "donot_use_mm_for_euclid_dist")
@@ -78,7 +79,15 @@ def cdist(x1: Tensor, x2: Tensor, p=2.0, compute_mode=None):
     many = x1.shape[-2] > FEW or x2.shape[-2] > FEW
     if p == 2 and (compute_mode == MODES[2] or many and compute_mode != MODES[3]):
         return euclidean(x1, x2)
-    away = x1.unsqueeze(-2) - x2.unsqueeze(-3)
+    count = max(1, PIECE // max(1, x2.shape[-2] * x2.shape[-1]))
+    others = x2.unsqueeze(-3)
+    found = [sizes_of(x1.narrow(-2, i, min(count, x1.shape[-2] - i)).unsqueeze(-2) - others, p)
+             for i in range(0, max(1, x1.shape[-2]), count)]
+    return cat(found, -2) if len(found) > 1 else found[0]
+
+
+def sizes_of(away, p):
+    """The p-norms of differences."""
     return norm(away, p, -1) if away.shape[-1] else away.sum(-1)
 
 
@@ -109,8 +118,11 @@ def pdist(input: Tensor, p=2.0):
     places = triangle_places("pdist", count, count, 1, True)
     tell("made", places)                     # a constant for what captures it
     first, second = places
-    away = input[first] - input[second]
-    return norm(away, p, -1) if away.shape[-1] else away.sum(-1)
+    count = max(1, PIECE // max(1, input.shape[1]))
+    if first.shape[0] <= count:
+        return sizes_of(input[first] - input[second], p)
+    return cat([sizes_of(input[i] - input[j], p)
+                for i, j in zip(first.split(count), second.split(count))])
 
 
 @elementwise(kernel="root_of_positive", reference=lambda x: np.sqrt(np.where(x < 0, 0, x)),

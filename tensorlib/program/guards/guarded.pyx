@@ -381,7 +381,8 @@ cdef extern from "Python.h":
         PyObject* c_profileobj
     PyThreadState* PyThreadState_Get()
     int PyTrace_CALL, PyTrace_C_CALL
-    object PyFrame_GetCode(PyFrameObject* frame)
+    struct PyCodeObject
+    PyCodeObject* PyFrame_GetCode(PyFrameObject* frame)
     void PyEval_SetProfile(int (*f)(PyObject*, PyFrameObject*, int, PyObject*) except -1,
                            PyObject* arg)
 
@@ -390,7 +391,10 @@ cdef object WARN = warn          # it stays while the library's code has it
 
 cdef int on_event(PyObject* watch, PyFrameObject* frame, int what, PyObject* arg) except -1:
     if what == PyTrace_CALL:
-        (<Watch>watch).began(PyFrame_GetCode(frame))
+        code = PyFrame_GetCode(frame)
+        began = <object><PyObject*>code
+        Py_XDECREF(<PyObject*>code)                  # which was new
+        (<Watch>watch).began(began)
     elif what == PyTrace_C_CALL and arg == <PyObject*>WARN:
         (<Watch>watch).warned()
     return 0

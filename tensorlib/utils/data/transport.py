@@ -14,7 +14,6 @@ import pickle
 import socket
 import tempfile
 from collections.abc import Callable, Sequence
-from multiprocessing import reduction
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -52,7 +51,7 @@ class Channel:
         try:
             write_all(memory, parts)
             self.connection.send_bytes(pickle.dumps((epoch, sizes, None)))
-            reduction.send_handle(self.connection, memory, None)
+            send_descriptor(self.connection, memory)
         finally:
             os.close(memory)
 
@@ -63,7 +62,7 @@ class Channel:
         """
         epoch, sizes, parts = pickle.loads(self.connection.recv_bytes())
         if sizes is not None:
-            memory = reduction.recv_handle(self.connection)
+            memory = received_descriptor(self.connection)
             try:
                 parts = read_all(memory, sizes)
             finally:
@@ -79,6 +78,24 @@ class Channel:
                 except OSError:           # the other end is gone
                     pass
             self.connection.close()
+
+
+# As `multiprocessing.reduction` does it, but that from Python 3.14, and on macOS, it waits for an
+# answer on the same socket, where messages of the other end may come first.
+
+def send_descriptor(connection: Connection, descriptor: int) -> None:
+    """Sends a file descriptor beside a byte."""
+    with socket.socket(fileno=os.dup(connection.fileno())) as end:
+        socket.send_fds(end, [b"f"], [descriptor])
+
+
+def received_descriptor(connection: Connection) -> int:
+    """The file descriptor that comes next. Raises: EOFError where none does."""
+    with socket.socket(fileno=os.dup(connection.fileno())) as end:
+        found = socket.recv_fds(end, 1, 1)[1]
+    if not found:
+        raise EOFError
+    return found[0]
 
 
 def unnamed_memory() -> int:
