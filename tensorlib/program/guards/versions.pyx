@@ -20,8 +20,8 @@ cdef extern from *:
     #else
         #define IN_DICT(d) ((uint64_t *)NULL)
     #endif
-    /* An attribute that Python 3.13 writes into the object itself, as long as that and its dict have
-       their values in common, is told of by nobody. */
+    /* Nobody tells of an attribute that Python 3.13 writes into the object itself, which it does as
+       long as that and its dict have their values in common. */
     #if PY_VERSION_HEX < 0x030D0000
         #define IS_SHARED(d) 0
     #else
