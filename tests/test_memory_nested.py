@@ -119,6 +119,6 @@ def test_memory_that_was_lent_on_many_times_is_given_back_one_after_the_other():
 def test_compiled_functions_and_programs_say_so():
     held = []
     held.append(held)
-    for call in (tl.compile(lambda x: x), lambda x: tl.program.nested.gather(x, [])):
+    for call in (tl.compile(lambda x: x), lambda x: tl.program.ir.nested.gather(x, [])):
         with pytest.raises(RecursionError):
             call(held)

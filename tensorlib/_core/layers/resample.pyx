@@ -47,14 +47,19 @@ def resample(Tensor input, dim, Py_ssize_t size, Tensor first, Tensor places, Te
     """`input` with `size` elements along a dim: element i is the sum of those at the places
     first[i] to first[i + 1] of `places`, times their weights.
 
-    Raises: IndexError, RuntimeError for taps that do not fit.
+    Raises: IndexError; RuntimeError for another dtype than floating ones, and for taps that do
+    not fit.
     """
     dim = settled(dim)
     cdef Work work
     cdef Py_ssize_t[MAX_NDIM] dims
     cdef Py_ssize_t outer = 1, rows, d
     cdef int along, dtype = compute_dtype(input.type)
+    if dtype != FLOAT32 and dtype != FLOAT64:
+        raise RuntimeError(f"interpolate: takes a tensor of a floating dtype, got {input.dtype}")
     cdef Tensor x = packed(cast(input, dtype)), y
+    if x.ndim_ == 0:
+        raise IndexError("interpolate: a tensor without dims has none to resample")
     along = wrap_dim("interpolate", dim, x.ndim_)
     work.taps.n, work.taps.count, work.taps.inner = x.dims[along], size, 1
     check_taps(&work.taps, first, places, weights)
