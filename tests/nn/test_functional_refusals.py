@@ -7,6 +7,7 @@ from cases import each
 
 import tensorlib as tl
 from tensorlib.nn import functional as F
+from tensorlib.nn.functional.interpolation import resample
 
 VECTOR = tl.tensor([1.0, 2.0, 3.0])
 ROWS = tl.ones(2, 3)
@@ -208,3 +209,10 @@ def test_it_is_refused(error, words, call):
     with pytest.raises(error, match=re.escape(words)) as raised:
         call()
     assert type(raised.value) is error
+
+
+@each("x", [tl.ones(2, 3, 4, dtype=tl.bool), tl.ones(())])
+def test_resampling_by_itself_writes_nothing_beyond_its_result(x):
+    """The operation alone, which `interpolate` gives floating images only."""
+    with pytest.raises((RuntimeError, IndexError), match="interpolate: "):
+        resample(x, -1, 4, 5, False, False, None, False, False)

@@ -49,8 +49,12 @@ cdef int work_ends_alone(int era) except -1:
     if at_work[era] == 0 and era != this_era:
         if retired[this_era]:
             this_era = era
-        over = waiting[:]
-        del waiting[:]
+        try:
+            over = waiting[:]
+            del waiting[:]
+        finally:
+            drop(&work)
+        return 0
     drop(&work)
     return 0
 
@@ -59,11 +63,13 @@ cdef int retire(Storage storage) except -1:
     """Keeps a storage that a tensor is about to let go of for as long as work may be using it."""
     global this_era
     hold(&work)
-    if at_work[0] or at_work[1]:
-        (<list>retired[this_era]).append(storage)
-        if at_work[1 - this_era] == 0:
-            this_era = 1 - this_era
-    drop(&work)
+    try:
+        if at_work[0] or at_work[1]:
+            (<list>retired[this_era]).append(storage)
+            if at_work[1 - this_era] == 0:
+                this_era = 1 - this_era
+    finally:
+        drop(&work)
     return 0
 
 

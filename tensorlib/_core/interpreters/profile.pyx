@@ -96,9 +96,11 @@ cdef int end_event(list event) except -1:
     else:
         innermost[event[THREAD]] = event[PARENT]
     hold(&taking)
-    if events is not None:
-        events.append(event)
-    drop(&taking)
+    try:
+        if events is not None:
+            events.append(event)
+    finally:
+        drop(&taking)
     return 0
 
 

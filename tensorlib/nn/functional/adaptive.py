@@ -25,6 +25,7 @@ from tensorlib.nn.functional.pooling import (
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.samples import given, refusals
 
+
 def windows_of(size, count):
     """Positions (count, width) of the elements of `count` windows over `size` elements, and how
     many each window has (count, 1): shorter ones repeat their last."""
