@@ -198,7 +198,17 @@ def nll_of_logs_backward_vjp(g, weight, target, ignored, reduction):
     return nll_of_logs(g, weight, target, ignored, reduction)
 
 
+def formula_of_logs_back(grad, weight, target, ignored, reduction, by_class):
+    """`nll_of_logs_backward` by operations of their own."""
+    counts = weights_of_rows(target, weight, ignored)
+    each = grad * (counts / counts.sum() if reduction == "mean" else counts)
+    if not by_class:
+        return each
+    return where(is_target(weight.shape[0], target), -each.unsqueeze(1), 0)
+
+
 stands_for(formula_of_logs)(nll_of_logs)
+stands_for(formula_of_logs_back)(nll_of_logs_backward)
 
 
 # ---- losses of classes ---------------------------------------------------------------------------
