@@ -1,8 +1,11 @@
 """`nn.functional` of images beside PyTorch's: adaptive pools, other sizes, other places."""
 
+import numpy as np
 import pytest
 
-pytest.importorskip("torch")
+import tensorlib as tl
+
+torch = pytest.importorskip("torch")
 
 from test_differential_nn import check, real, refused  # noqa: E402
 
@@ -56,7 +59,44 @@ def test_sizes_without_aliases(mode, align, given):
           real(1, 3, 6, 11))
 
 
+BYTES = np.random.default_rng(0).integers(0, 256, (2, 3, 8, 12), np.uint8)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact", "bilinear"])
+@pytest.mark.parametrize("given", [
+    {"size": (7, 9)}, {"size": (32, 12)}, {"size": (3, 4)}, {"scale_factor": 1.05},
+    {"scale_factor": 2.04}, {"scale_factor": 0.4}], ids=repr)
+def test_sizes_of_images_of_bytes(mode, given):
+    options = [{}] if mode != "bilinear" else [
+        {"antialias": wide, "align_corners": align} for wide in (False, True)
+        for align in (False, True)]
+    for each in options:
+        check(lambda F, x: F.interpolate(x, mode=mode, **given, **each), BYTES,
+              differentiable=False)
+
+
+def test_cubic_sizes_of_images_of_bytes():
+    check(lambda F, x: F.interpolate(x, (17, 5), mode="bicubic", antialias=True), BYTES,
+          differentiable=False)
+    # without antialias PyTorch has the weights in float32, and some of them one step apart
+    found, wanted = (L.nn.functional.interpolate(
+        L.tensor(BYTES), (17, 24), mode="bicubic").numpy().astype(int) for L in (tl, torch))
+    assert np.abs(found - wanted).max() <= 2 and (found != wanted).mean() < 0.05
+
+
+def test_nearest_elements_where_a_factor_gives_the_same_size_or_twice_as_much():
+    for factor in (1.05, 2.04, (1.05, 2.04)):
+        check(lambda F, x: F.interpolate(x, scale_factor=factor), real(2, 3, 8, 12))
+    # of lines it takes the factor, but its gradient is that of a copy
+    check(lambda F, x: F.interpolate(x, scale_factor=1.05), real(2, 3, 12), differentiable=False)
+    check(lambda F, x: F.interpolate(x.byte(), scale_factor=2.04), real(1, 2, 4, 4, 12, low=0),
+          differentiable=False)
+
+
 def test_other_sizes_that_are_refused():
+    refused(lambda F, x: F.interpolate(x.byte(), 2, mode="area"), real(1, 1, 4, 4))
+    refused(lambda F, x: F.interpolate(x.byte(), 2, mode="linear"), real(1, 1, 4))
+    refused(lambda F, x: F.interpolate(x.int(), 2), real(1, 1, 4, 4))
     refused(lambda F, x: F.interpolate(x, 2, mode="nearest", antialias=True), real(1, 1, 4, 4))
     refused(lambda F, x: F.interpolate(x, 2, mode="linear", antialias=True), real(1, 1, 4))
     refused(lambda F, x: F.interpolate(x), real(1, 1, 4))

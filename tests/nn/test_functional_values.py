@@ -244,6 +244,22 @@ def test_cubic_convolution():
     close(wide[3:4], [-0.09375 * (1 + 8) + 0.59375 * (2 + 4)])
 
 
+def test_images_of_bytes_are_rounded_after_the_width_and_after_the_height():
+    image = tl.tensor([[[[0, 3], [2, 255]]]], dtype=tl.uint8)
+    found = F.interpolate(image, (3, 3), mode="bilinear", align_corners=True)
+    # by hand: the rows get 1.5 and 128.5, which round to 2 and 129, and then the columns 65.5
+    assert found.dtype is tl.uint8
+    assert found.tolist() == [[[[0, 2, 3], [1, 66, 129], [2, 129, 255]]]]
+    steep = tl.tensor([[[[0, 255, 255, 0]]]], dtype=tl.uint8)
+    assert F.interpolate(steep, (1, 8), mode="bicubic")[0, 0, 0].tolist() == F.interpolate(
+        steep.float(), (1, 8), mode="bicubic")[0, 0, 0].round().clamp(0, 255).tolist()
+    assert F.interpolate(steep, (1, 2)).tolist() == [[[[0, 255]]]]
+    assert F.interpolate(steep[0], 2, mode="nearest-exact").tolist() == [[[255, 0]]]
+    for mode in ("area", "bilinear"):
+        with pytest.raises(RuntimeError, match="interpolate: takes floating-point dtypes, got"):
+            F.interpolate(steep if mode == "area" else steep[0], 2, mode=mode)
+
+
 def test_areas_are_adaptive_means():
     assert F.interpolate(LINE, 2, mode="area").tolist() == [[[1.5, 6.0]]]
     assert F.interpolate(LINE, 3, mode="area").tolist() == [[[1.5, 3.0, 6.0]]]

@@ -69,17 +69,30 @@ def wide_taps(size, count, scale, align_corners, cubic):
     return [*zip(np.minimum(places, size - 1), weights)]
 
 
-def taps_of(size, count, cubic, align_corners, scale=None, antialias=False):
+def rounded_taps(taps):
+    """The taps with weights that are integers over one power of two, as PyTorch has for bytes.
+
+    The power is the largest one with which those integers have 15 bits.
+    """
+    weights = np.stack([weight for _, weight in taps])
+    bits = max(bits for bits in range(23) if weights.max() * 2 ** bits < 2 ** 15 - 0.5)
+    whole = np.trunc(weights * 2 ** bits + np.copysign(0.5, weights))
+    return [(place, weight / 2 ** bits) for (place, _), weight in zip(taps, whole)]
+
+
+def taps_of(size, count, cubic, align_corners, scale=None, antialias=False, of_bytes=False):
     """The taps of a resampling to `count` elements: places and weights (count,) for each."""
     if antialias:
-        return wide_taps(size, count, scale, align_corners, cubic)
-    return (cubic_taps if cubic else linear_taps)(size, count, scale, align_corners)
+        taps = wide_taps(size, count, scale, align_corners, cubic)
+    else:
+        taps = (cubic_taps if cubic else linear_taps)(size, count, scale, align_corners)
+    return rounded_taps(taps) if of_bytes else taps
 
 
-def grouped_taps(size, count, cubic, align_corners, scale, antialias, back):
+def grouped_taps(size, count, cubic, align_corners, scale, antialias, back, of_bytes):
     """The taps one element after the other, with where those of each begin; with `back` grouped by
     the elements that they were taken from."""
-    taps = taps_of(size, count, cubic, align_corners, scale, antialias)
+    taps = taps_of(size, count, cubic, align_corners, scale, antialias, of_bytes)
     places = np.stack([place for place, _ in taps], 1).reshape(-1)
     weights = np.stack([weight for _, weight in taps], 1).reshape(-1)
     if not back:
@@ -97,7 +110,8 @@ kept_taps = lru_cache(64)(grouped_taps)
 
 # ---- the operation -------------------------------------------------------------------------------
 
-def resample_reference(x, dim, size, count, cubic, align_corners, scale, antialias, back):
+def resample_reference(x, dim, size, count, cubic, align_corners, scale, antialias, back,
+                       of_bytes=False):
     """The reference of `resample`, linear and between the middles or the ends of a dim."""
     def forward(x):
         at = np.linspace(0, size - 1, count) if align_corners else np.clip(
@@ -115,19 +129,21 @@ def resample_reference(x, dim, size, count, cubic, align_corners, scale, antiali
     samples=given(((2, 3, 2), -2, 3, 5, False, False, None, False, False),
                   ((2, 3), -1, 3, 4, False, True, None, False, False),
                   ((1, 4, 2), -2, 5, 4, False, False, None, False, True)))
-def resample(input: Tensor, dim, size, count, cubic, align_corners, scale, antialias, back):
+def resample(input: Tensor, dim, size, count, cubic, align_corners, scale, antialias, back,
+             of_bytes=False):
     """A dim of `size` elements brought to `count`; with `back` its adjoint, from `count`.
 
-    dim: counted from the last one, below 0. The other attributes are those of `interpolate`.
+    dim: counted from the last one, below 0. of_bytes: weights are rounded as for images of bytes.
+    The other attributes are those of `interpolate`.
     """
     make = kept_taps if max(size, count) <= KEPT else grouped_taps
-    taps = make(size, count, cubic, align_corners, scale, antialias, back)
+    taps = make(size, count, cubic, align_corners, scale, antialias, back, of_bytes)
     return kernels.resample(input, dim, size if back else count, *taps)
 
 
 @resample.vjp("input")
-def resample_vjp(g, dim, size, count, cubic, align_corners, scale, antialias, back):
-    return resample(g, dim, size, count, cubic, align_corners, scale, antialias, not back)
+def resample_vjp(g, dim, size, count, cubic, align_corners, scale, antialias, back, of_bytes):
+    return resample(g, dim, size, count, cubic, align_corners, scale, antialias, not back, of_bytes)
 
 
 as_it_is(resample)

@@ -6,7 +6,7 @@ from operator import index as as_int
 
 import numpy as np
 
-from tensorlib import arange, linspace, stack, tensor
+from tensorlib import arange, linspace, stack, tensor, uint8
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.adaptive import adaptive_means
 from tensorlib.nn.functional.elementwise_losses import require_floating
@@ -23,6 +23,7 @@ from tensorlib.ops.samples import given, refusals
 # ---- other sizes ---------------------------------------------------------------------------------
 
 LINEAR = {"linear": 1, "bilinear": 2, "trilinear": 3}
+NEAREST, OF_IMAGES = ("nearest", "nearest-exact"), ("bilinear", "bicubic")
 
 
 def nearest(size, count, scale, exact):
@@ -53,6 +54,17 @@ def target_sizes(name, spatial, size, scale_factor):
         raise RuntimeError(f"{name}: input and output sizes should be greater than 0, got "
                            f"{spatial} and {sizes}")
     return sizes, factors
+
+
+def resize_bytes(images, sizes, factors, cubic, align_corners, antialias):
+    """Images of bytes in other sizes, rounded after the width and after the height."""
+    for d in (1, 0):
+        old, new = images.shape[2 + d], sizes[d]
+        if old != new:
+            wide = resample(images.double(), d - 2, old, new, cubic, align_corners, factors[d],
+                            antialias, False, True)
+            images = (wide + 0.5).floor().clamp(0, 255).to(uint8)      # halves go up
+    return images
 
 
 def resampled(x, size=None, scale_factor=None, mode="nearest", align_corners=None):
@@ -87,19 +99,22 @@ def interpolate(input: Tensor, size=None, scale_factor=None, mode="nearest", ali
     mode: "nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear" or "area".
     align_corners: the first and the last elements stay where they are. antialias: what is made
     smaller is averaged over as many elements as one of the result covers, of images alone.
+    Images of bytes (uint8) are rounded to bytes along the width, then along the height; other
+    tensors of bytes take the two modes of nearest elements alone.
     Shapes: (B, C, *) -> (B, C, *size).
     Raises: ValueError for a size and a factor or neither and for an `antialias` of other modes,
     NotImplementedError for a mode that does not fit to the dims, RuntimeError.
     """
-    require_floating("interpolate", input)
     n = input.ndim - 2
+    if input.dtype is not uint8 or mode not in (NEAREST if n != 2 else (*NEAREST, *OF_IMAGES)):
+        require_floating("interpolate", input)
     if n not in (1, 2, 3):
         raise NotImplementedError("interpolate: expects 3 to 5 dims, got shape "
                                   f"{tuple(input.shape)}")
-    if antialias and (n != 2 or mode not in ("bilinear", "bicubic")):
+    if antialias and (n != 2 or mode not in OF_IMAGES):
         raise ValueError("interpolate: antialias is for images and the modes 'bilinear' and "
                          f"'bicubic', got {mode!r} and {input.ndim} dims")
-    if mode in ("nearest", "nearest-exact", "area") and align_corners is not None:
+    if mode in (*NEAREST, "area") and align_corners is not None:
         raise ValueError("interpolate: align_corners option can only be set with the interpolating "
                          "modes: linear | bilinear | bicubic | trilinear")
     spatial = tuple(input.shape)[2:]
@@ -108,10 +123,13 @@ def interpolate(input: Tensor, size=None, scale_factor=None, mode="nearest", ali
         factors = (None,) * n
     if mode == "area":
         return adaptive_means("interpolate", n, input, sizes)
-    if mode not in ("nearest", "nearest-exact") and (LINEAR.get(mode) or 2 * (
+    if mode not in NEAREST and (LINEAR.get(mode) or 2 * (
             mode == "bicubic")) != n:
         raise NotImplementedError(f"interpolate: mode {mode!r} does not fit to an input of "
                                   f"{input.ndim} dims")
+    if input.dtype is uint8 and mode in OF_IMAGES:
+        return resize_bytes(input, sizes, factors, mode == "bicubic", bool(align_corners),
+                            bool(antialias))
     dtype = input.dtype
     if input.itemsize == 2 and not mode.startswith("nearest"):
         input = input.float()                        # one rounding at the end
@@ -120,6 +138,8 @@ def interpolate(input: Tensor, size=None, scale_factor=None, mode="nearest", ali
     for d in [d for d in range(n) if d not in larger] + larger:
         old, new, factor = spatial[d], sizes[d], factors[d]
         if mode.startswith("nearest"):
+            if n == 2 and mode == "nearest" and new in (old, 2 * old):
+                factor = None                        # PyTorch takes none there, of images alone
             places = nearest(old, new, factor, mode == "nearest-exact")
             input = input.index_select(2 + d, tensor(places))
         else:
