@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cases import each
 
-CORE = Path(__file__).parents[1] / "tensorlib" / "_core"
+CORE = Path(__file__).parents[2] / "tensorlib" / "_core"
 SOURCES = {path.relative_to(CORE).as_posix(): path.read_text()
            for suffix in ("*.pyx", "*.pxd") for path in sorted(CORE.rglob(suffix))}
 
