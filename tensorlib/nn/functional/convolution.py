@@ -205,7 +205,7 @@ def finished(name, out, bias, channels, single):
                                f"elements, got shape {tuple(bias.shape)}")
         bias = bias.reshape((-1, *(1,) * (out.ndim - 2)))
         alone = is_looked_at_alone(out) and is_looked_at_alone(bias)
-        out = out.add_(bias) if alone else out + bias        # in place it is one pass of memory less
+        out = out.add_(bias) if alone else out + bias        # in place no memory is taken
     return out.squeeze(0) if single else out
 
 
