@@ -39,7 +39,7 @@ cdef enum:
     # the caches. 1024 x 1024 @ 1024 x 1024 where they lie took 1.2 times as long.
     TURNED_ROW = DEPTH + 16
     FEW_LINES = 1024        # bytes between rows of which that is true
-    MOVED_LEAST = 128       # columns of b from which on moving them is worth it
+    MOVED_LEAST = 256       # columns of b from which on moving them is worth it
     SCRATCH_BYTES = PART + CHUNK_ROWS * TURNED_ROW * 8
     TURNED_LEAST = 48       # and turning them
 

@@ -32,6 +32,7 @@ from tensorlib._kernels import load
 cdef enum:
     RELEASE_GIL = 1 << 15        # multiplications from which on the GIL is released
     SMALL = 16                   # sizes up to which a loop of ours is faster than the BLAS
+    SHORT = 128                  # rows below which packing the other matrix takes too long
 
 ctypedef void (*small_product)(const void* a, Py_ssize_t a_row, Py_ssize_t a_col, const void* b,
                                void* y, Py_ssize_t m, Py_ssize_t k) noexcept nogil
@@ -223,7 +224,7 @@ cdef Tensor general_product(str name, Tensor a, Tensor b):
         dims[ndim] = n
         ndim += 1
     try:
-        x = a if takes(a) else packed_copy(a, dtype)
+        x = a if takes(a) and not (b.ndim_ == 2 and are_short(a)) else packed_copy(a, dtype)
         y = b if takes(b) else packed_copy(b, dtype)
         out = new_tensor(dtype, ndim, dims)
     except OutOfMemoryError as error:
@@ -232,6 +233,18 @@ cdef Tensor general_product(str name, Tensor a, Tensor b):
         bind(&args, x, y, out, m, k, n)
         run_batches(dtype, &args, x, y, batch_ndim, dims)
     return cast(out, a.type)
+
+
+cdef bint are_short(Tensor a) noexcept:
+    """Whether these are matrices of few rows that do not follow each other in memory: copied, they
+    are one tall matrix, and the other one is packed once."""
+    cdef int d
+    if a.packed or a.ndim_ < 3 or a.dims[a.ndim_ - 2] >= SHORT:
+        return False
+    for d in range(a.ndim_ - 2):
+        if a.dims[d] > 1 and a.steps[d] != a.dims[d + 1] * a.steps[d + 1]:
+            return True
+    return False
 
 
 cdef int run_batches(int dtype, MatmulArgs* args, Tensor a, Tensor b, int ndim,

@@ -88,10 +88,26 @@ def projected(query, key, value, weight, bias):
     return tuple(map(linear, (query, key, value), weights, biases))
 
 
-def in_heads(x, heads):
-    """(L, B, E) as (B, H, L, E / H)"""
-    count, batch, size = x.shape
-    return x.reshape(count, batch, heads, size // heads).permute(1, 2, 0, 3)
+def lies_by_batch(x):
+    """Whether (L, B, E) lies in memory as (B, L, E): its projections and heads do then, too."""
+    return isinstance(x, Tensor) and x.stride(0) < x.stride(1)
+
+
+def turned(*tensors):
+    """(L, B, E) as (B, L, E), and back; of the same tensors the same one."""
+    by_batch = {id(x): x.transpose(0, 1) for x in tensors}
+    return [by_batch[id(x)] for x in tensors]
+
+
+def in_heads(x, heads, by_batch):
+    """(L, B, E), or (B, L, E), as (B, H, L, E / H)"""
+    split = x.reshape(*x.shape[:2], heads, x.shape[2] // heads)
+    return split.transpose(1, 2) if by_batch else split.permute(1, 2, 0, 3)
+
+
+def from_heads(x, by_batch):
+    """The same back."""
+    return (x.transpose(1, 2) if by_batch else x.permute(2, 0, 1, 3)).flatten(2)
 
 
 # ---- the function --------------------------------------------------------------------------------
@@ -147,6 +163,9 @@ def multi_head_attention_forward(
         if key_padding_mask is not None:
             key_padding_mask = key_padding_mask.unsqueeze(0)
     queries, batch, size = query.shape
+    by_batch = bias_k is None and all(map(lies_by_batch, (query, key, value)))
+    if by_batch:
+        query, key, value = turned(query, key, value)
     if use_separate_proj_weight:
         biases = (None,) * 3 if in_proj_bias is None else in_proj_bias.chunk(3)
         q, k, v = map(linear, (query, key, value), (q_proj_weight, k_proj_weight, v_proj_weight),
@@ -157,7 +176,7 @@ def multi_head_attention_forward(
     if bias_k is not None and bias_v is not None:
         k, v = (cat([x, b.expand(1, batch, size)]) for x, b in ((k, bias_k), (v, bias_v)))
         added += 1
-    q, k, v = (in_heads(x, num_heads) for x in (q, k, v))
+    q, k, v = (in_heads(x, num_heads, by_batch) for x in (q, k, v))
     k, v = (x if given is None else static(given, batch, num_heads, size)
             for x, given in ((k, static_k), (v, static_v)))
     if add_zero_attn:
@@ -177,8 +196,9 @@ def multi_head_attention_forward(
             out = weights @ v
         else:
             out, weights = scaled_dot_product_attention(q, k, v, mask, p), None
-    out = out.permute(2, 0, 1, 3).reshape(queries, batch, size)
-    out = linear(out, out_proj_weight, out_proj_bias)
+    out = linear(from_heads(out, by_batch), out_proj_weight, out_proj_bias)
+    if by_batch:
+        out = out.transpose(0, 1)
     if weights is not None and average_attn_weights:
         weights = weights.mean(1)
     if batched:
