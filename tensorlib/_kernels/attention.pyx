@@ -5,7 +5,7 @@ looked at where later ones may not: one more in each row after it; LARGEST where
 """
 
 from tensorlib._kernels.rows cimport (
-    LONG, TILE, dot_products, exp_below, row_maxima, row_sums, rows_together,
+    LONG, TILE, dot_products, exp_below, row_maxima, row_sum, row_sums, rows_together,
 )
 from tensorlib._kernels.vecmath cimport floating, infinity
 from tensorlib._kernels.vecmath_log cimport log
@@ -53,6 +53,17 @@ cdef inline void exps_below(floating* s, floating by, const floating* shift, Py_
         s[i] = exp_below(s[i])
 
 
+cdef void sums_of(const floating* x, floating* y, Py_ssize_t rows, Py_ssize_t n) noexcept nogil:
+    """y := sums of rows: long ones by themselves, which takes a quarter of the time that it takes
+    for all together"""
+    cdef Py_ssize_t r
+    if n < LONG:
+        row_sums(x, y, rows, n)
+        return
+    for r in range(rows):
+        y[r] = <floating>row_sum(x + r * n, n)
+
+
 cdef void online(floating* s, const floating* mask, Py_ssize_t mask_row, Py_ssize_t mask_col,
                  double scale, floating* top, floating* total, floating* factor, Py_ssize_t rows,
                  Py_ssize_t n, Py_ssize_t first) noexcept nogil:
@@ -75,7 +86,7 @@ cdef void online(floating* s, const floating* mask, Py_ssize_t mask_row, Py_ssiz
         factor[r] = exp_below(top[r] - shift[r])
         top[r] = most[r]
     exps_below(s, by, shift, rows, n)
-    row_sums(s, most, rows, n)
+    sums_of(s, most, rows, n)
     for r in range(rows):
         total[r] = total[r] * factor[r] + most[r]
 
@@ -140,7 +151,7 @@ cdef void dots(const floating* g, Py_ssize_t g_row, const floating* y, Py_ssize_
             for r in range(together):
                 for i in range(n):
                     products[r * n + i] = g[r * g_row + i] * y[r * y_row + i]
-            row_sums(products, d, together, n)
+            sums_of(products, d, together, n)
         g += together * g_row
         y += together * y_row
         d += together

@@ -21,7 +21,7 @@ def laid_out(x, kind):
     if kind == "columns":
         return x.mT.contiguous().mT
     if kind == "reversed":
-        return x.flip(2).flip(2) if not x.shape[2] else x[:, :, list(range(x.shape[2]))[::-1]].flip(2)
+        return tl.from_numpy(x.flip(2).numpy().copy()[:, :, ::-1])
     return x[:1, :1].expand(x.shape)
 
 
