@@ -307,7 +307,7 @@ cdef bint same_lead(Tensor a, Tensor b) noexcept:
 
 
 cdef int check_heads(Tensor q, Tensor k, Tensor v) except -1:
-    """Raises RuntimeError unless these have 2 dims or more, the same heads and a dtype of floats."""
+    """Raises RuntimeError unless they have 2 dims or more, the same heads and a dtype of floats."""
     cdef Tensor x
     for given in (q, k, v):
         x = <Tensor>given
@@ -349,7 +349,7 @@ cdef int begin(Work* w, Tensor q, Tensor k, Tensor v, Tensor mask, bint causal,
 
 
 cdef bint lies_in_rows(Tensor x) noexcept:
-    """Whether rows are contiguous and do not overlap, and all dims of heads but the last are one."""
+    """Whether rows are contiguous and do not overlap, and all dims of heads but one are one."""
     cdef int d, last = x.ndim_ - 1
     if x.packed:
         return True

@@ -68,7 +68,7 @@ cdef bint add_in_place(Tensor x, Tensor g) except -1:
 # ---- parts of a tensor ---------------------------------------------------------------------------
 # Of x[key] the gradient of x is zero but at the key. Where x is cut into parts, each would fill and
 # add all of it: cutting (8, 64, 384) into three took 0.5 ms of a step of 8. So the gradients of all
-# but the first are added where they belong. Nobody else may have added to it meanwhile: -0 + 0 is 0.
+# but the first are added where they belong. Nobody else may have added to it since: -0 + 0 is 0.
 
 cdef int hold_spread(Sweep* sweep, Tensor g, Node target) except -1:
     """Remembers the gradient of an x[key] that was delivered, if nobody else sees it."""
