@@ -36,11 +36,11 @@ TEST_SECONDS = 150              # for one test; one that takes longer hangs. The
 NEAREST = {"_kernels": "kernels core ops", "_core/graph": "autograd", "_core/sweep": "autograd",
            "_core": "core ops", "autograd/batch": "func", "autograd": "autograd func",
            "func/compiling": "program", "func": "func",
-           "graph": "autograd", "io/files": "saving", "io": "test_numpy_functions test_interop",
+           "graph": "autograd", "io/files": "saving", "io": "libraries",
            "ops": "ops",
            "linalg": "linalg", "nn": "nn", "optim": "optim", "utils/data": "data",
            "program": "program",
-           "distributions": "test_distributions", "": "ops"}
+           "distributions": "distributions", "": "ops"}
 OWN = "test_faults.py"          # of this tool: it looks at the text of the package, not at its work
 SLOW = re.compile("saved_values|properties|threads|stubs|graph_pictures|fuzz|cycles|structure|"
                   "documents|deep_graphs|benchmarks")

@@ -1,6 +1,6 @@
 """What PyTorch's functions and methods in Python take where an argument is left out.
 
-    python -m tools.peer_defaults --write     renews tests/peer_defaults.txt
+    python -m tools.peer_defaults --write     renews tests/differential/peer_defaults.txt
 
 It needs an environment that has PyTorch too. A line is the name of a function that tensorlib has as
 well, and its arguments with a default. The tests compare tensorlib's with them without PyTorch.
@@ -11,7 +11,7 @@ import inspect
 import sys
 from pathlib import Path
 
-PATH = Path(__file__).parents[1] / "tests" / "peer_defaults.txt"
+PATH = Path(__file__).parents[1] / "tests" / "differential" / "peer_defaults.txt"
 MODULES = ["", "nn", "nn.functional", "nn.init", "nn.utils", "nn.utils.rnn", "nn.utils.parametrize",
            "nn.utils.parametrizations", "nn.utils.prune", "nn.utils.stateless",
            "optim", "optim.lr_scheduler", "optim.swa_utils", "utils.data", "utils.checkpoint",

@@ -8,12 +8,13 @@ Planes and windows are as in `windows.pyx`; see there.
 from libc.stdint cimport int32_t, int64_t
 
 from tensorlib._kernels.vecmath cimport floating, infinity
-from tensorlib._kernels.windows cimport Window, area, inside
+from tensorlib._kernels.windows cimport Window, area, cut, first_inside, inside
 
 cdef enum:
     RUN = 256        # windows beside each other that are looked at together
     NARROW = 8       # fewer are looked at one by one
     MOST = 32        # elements of a row of a window up to which windows are looked at together
+    ROW = 2048       # elements of a row of a plane, with its padding, that are looked at together
 
 cdef Py_ssize_t FARTHEST = 0x7FFFFFFF            # place that int32 has
 
@@ -106,13 +107,6 @@ cdef inline void max_of_each(const floating* x, floating* y, int64_t* at, const 
         y[k], at[k] = best, place
 
 
-cdef inline Py_ssize_t first_inside(const Window* w, int d, Py_ssize_t window) noexcept nogil:
-    """The place along a dim of the first element of a window that lies in the plane"""
-    cdef Py_ssize_t first = window * w.stride[d] - w.pad[d]
-    return first if first >= 0 else (first + (w.dilation[d] - 1 - first) // w.dilation[d]
-                                     * w.dilation[d])
-
-
 cdef inline void max_runs(const floating* x, floating* y, int64_t* at, const Window* w,
                           Py_ssize_t planes, Py_ssize_t first, Py_ssize_t n,
                           integer* places) noexcept nogil:
@@ -180,6 +174,117 @@ cdef inline void greater(const floating* x, floating* best, integer* places, Py_
         places[k] = <integer>(base + k * stride) if better else places[k]
 
 
+# ---- maxima without their places -----------------------------------------------------------------
+
+cdef void max_rows(const floating* x, floating* y, const Window* w,
+                   Py_ssize_t planes) noexcept nogil:
+    """y := the values of `max_pool`, of windows whose rows are at most half of ROW wide
+
+    The greatest elements of the rows that a row of windows has are found first, with no bounds,
+    then those of each window among them.
+    """
+    cdef floating best[ROW]
+    cdef Py_ssize_t p, i, j, z, row, begin = 0, count, left, low, high, top, far, below, last
+    cdef Py_ssize_t wide = (w.kernel[2] - 1) * w.dilation[2] + 1
+    cdef Py_ssize_t most = (<Py_ssize_t>ROW - wide) // w.stride[2] + 1
+    cdef const floating* source
+    cdef const floating* before
+    while begin < w.out[2]:
+        count, left = min(most, w.out[2] - begin), begin * w.stride[2] - w.pad[2]
+        last = (count - 1) * w.stride[2] + wide
+        low, high = max(<Py_ssize_t>0, -left), min(last, w.size[2] - left)
+        for z in range(low):
+            best[z] = -infinity(best[0])
+        for z in range(high, last):
+            best[z] = -infinity(best[0])
+        for p in range(planes):
+            for i in range(w.out[0]):
+                far = min(w.size[0], i * w.stride[0] - w.pad[0] + w.kernel[0] * w.dilation[0])
+                for j in range(w.out[1]):
+                    below = min(w.size[1], j * w.stride[1] - w.pad[1]
+                                + w.kernel[1] * w.dilation[1])
+                    z, top, before = first_inside(w, 0, i), first_inside(w, 1, j), NULL
+                    while z < far:
+                        row = top
+                        while row < below:
+                            source = x + ((p * w.size[0] + z) * w.size[1] + row) * w.size[2] + left
+                            if before == NULL:
+                                before = source
+                            elif before == best:
+                                larger_of(best, source, best, low, high)
+                            else:                            # the first two rows at once
+                                larger_of(before, source, best, low, high)
+                                before = best
+                            row += w.dilation[1]
+                        z += w.dilation[0]
+                    if before != best and not (low == 0 and high == last):
+                        for row in range(low, high):
+                            best[row] = before[row]
+                        before = best
+                    max_along(before, y + begin, w, count)
+                    y += w.out[2]
+        y -= planes * area(w.out)
+        begin += most
+
+
+cdef inline floating larger(floating a, floating b) noexcept nogil:
+    """The larger one, b if that is NaN or if they are equal, a if that is"""
+    return b if (b > a) | (b != b) else a
+
+
+cdef inline void larger_of(const floating* a, const floating* b, floating* y, Py_ssize_t begin,
+                           Py_ssize_t end) noexcept nogil:
+    cdef Py_ssize_t k
+    for k in range(begin, end):
+        y[k] = larger(a[k], b[k])
+
+
+cdef inline void max_along(const floating* x, floating* y, const Window* w,
+                           Py_ssize_t n) noexcept nogil:
+    """y := the greatest elements of windows of a row, which begin at x and lie in it"""
+    cdef Py_ssize_t c
+    if w.stride[2] == 1:                     # constant steps are vectorised
+        begin_along(x, y, w, n, 1)
+    elif w.stride[2] == 2:
+        begin_along(x, y, w, n, 2)
+    else:
+        begin_along(x, y, w, n, w.stride[2])
+    for c in range(3, w.kernel[2]):
+        if w.stride[2] == 1:
+            go_on(x + c * w.dilation[2], y, n, 1)
+        elif w.stride[2] == 2:
+            go_on(x + c * w.dilation[2], y, n, 2)
+        else:
+            go_on(x + c * w.dilation[2], y, n, w.stride[2])
+
+
+cdef inline void begin_along(const floating* x, floating* y, const Window* w, Py_ssize_t n,
+                             Py_ssize_t stride) noexcept nogil:
+    """The same of the first three elements of windows at most"""
+    cdef Py_ssize_t k
+    cdef const floating* second = x + w.dilation[2]
+    cdef const floating* third = second + w.dilation[2]
+    if w.kernel[2] >= 3:
+        for k in range(n):
+            y[k] = larger(larger(x[k * stride], second[k * stride]), third[k * stride])
+    elif w.kernel[2] == 2:
+        for k in range(n):
+            y[k] = larger(x[k * stride], second[k * stride])
+    else:
+        for k in range(n):
+            y[k] = x[k * stride]
+
+
+cdef inline void go_on(const floating* x, floating* best, Py_ssize_t n,
+                       Py_ssize_t stride) noexcept nogil:
+    """best := the elements of x, `stride` apart, where they are larger"""
+    cdef Py_ssize_t k
+    for k in range(n):
+        best[k] = larger(best[k], x[k * stride])
+
+
+# ---- the places of maxima ------------------------------------------------------------------------
+
 cdef int put_places(const floating* g, const int64_t* at, floating* y, Py_ssize_t planes,
                     Py_ssize_t n, Py_ssize_t size) noexcept nogil:
     """y (planes, size) += g (planes, n) at places; false for one that is not in the plane"""
@@ -197,19 +302,6 @@ cdef int put_places(const floating* g, const int64_t* at, floating* y, Py_ssize_
 
 
 # ---- means ---------------------------------------------------------------------------------------
-
-cdef inline Py_ssize_t cut(const Window* w, int d, Py_ssize_t window, Py_ssize_t* begin,
-                           Py_ssize_t* end) noexcept nogil:
-    """Where a window lies in the plane along a dim, and how many elements count"""
-    cdef Py_ssize_t first = window * w.stride[d] - w.pad[d]
-    cdef Py_ssize_t last = min(first + w.kernel[d], w.end[d])
-    if w.adaptive:
-        first = window * w.size[d] // w.out[d]
-        last = ((window + 1) * w.size[d] + w.out[d] - 1) // w.out[d]
-    begin[0], end[0] = max(first, <Py_ssize_t>0), min(last, w.size[d])
-    end[0] = max(begin[0], end[0])
-    return last - first if w.counts_padding else end[0] - begin[0]
-
 
 cdef void avg_pool(const floating* x, floating* y, const Window* w,
                    Py_ssize_t planes) noexcept nogil:
@@ -333,6 +425,7 @@ def table():
     """(name, input dtypes, output dtype, address) of every loop"""
     loops = [
         ("max_pool", <size_t>&max_pool[float], <size_t>&max_pool[double]),
+        ("max_rows", <size_t>&max_rows[float], <size_t>&max_rows[double]),
         ("put_places", <size_t>&put_places[float], <size_t>&put_places[double]),
         ("avg_pool", <size_t>&avg_pool[float], <size_t>&avg_pool[double]),
         ("avg_pool_backward", <size_t>&avg_pool_backward[float],

@@ -24,3 +24,23 @@ cdef inline void inside(Py_ssize_t size, Py_ssize_t out, Py_ssize_t stride, Py_s
     begin[0] = 0 if first >= 0 else min(out, (stride - 1 - first) // stride)
     end[0] = 0 if first >= size else min(out, (size - 1 - first) // stride + 1)
     end[0] = max(begin[0], end[0])
+
+
+cdef inline Py_ssize_t first_inside(const Window* w, int d, Py_ssize_t window) noexcept nogil:
+    """The place along a dim of the first element of a window that lies in the plane"""
+    cdef Py_ssize_t first = window * w.stride[d] - w.pad[d]
+    return first if first >= 0 else (first + (w.dilation[d] - 1 - first) // w.dilation[d]
+                                     * w.dilation[d])
+
+
+cdef inline Py_ssize_t cut(const Window* w, int d, Py_ssize_t window, Py_ssize_t* begin,
+                           Py_ssize_t* end) noexcept nogil:
+    """Where a window lies in the plane along a dim, and how many elements count"""
+    cdef Py_ssize_t first = window * w.stride[d] - w.pad[d]
+    cdef Py_ssize_t last = min(first + w.kernel[d], w.end[d])
+    if w.adaptive:
+        first = window * w.size[d] // w.out[d]
+        last = ((window + 1) * w.size[d] + w.out[d] - 1) // w.out[d]
+    begin[0], end[0] = max(first, <Py_ssize_t>0), min(last, w.size[d])
+    end[0] = max(begin[0], end[0])
+    return last - first if w.counts_padding else end[0] - begin[0]

@@ -96,12 +96,17 @@ def with_images(g: Writer, call: OpCall, x: str, count: int, pool: Any) -> str:
     return str(g.node("Squeeze", found, axes)) if missing else str(found)
 
 
-@onnx_rule(operations.max_pool)
-def max_pool(g: Writer, call: OpCall) -> Any:
+@onnx_rule(operations.max_values)
+def max_values(g: Writer, call: OpCall) -> Any:
     dilation = call.attributes["dilation"]
     options = pooled(g, call, dilation)
-    return [with_images(g, call, g.value(first_of(call)), len(dilation), lambda x: g.node(
-        "MaxPool", x, dilations=dilation, name="max_pool", **options)), None]
+    return with_images(g, call, g.value(first_of(call)), len(dilation), lambda x: g.node(
+        "MaxPool", x, dilations=dilation, name="max_pool", **options))
+
+
+@onnx_rule(operations.max_pool)
+def max_pool(g: Writer, call: OpCall) -> Any:
+    return [max_values(g, call), None]
 
 
 @onnx_rule(operations.avg_pool)

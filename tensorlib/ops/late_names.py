@@ -55,13 +55,14 @@ FAMILIES = {
                    "group_backward gumbel_softmax hardsigmoid hardswish hardtanh huber huber_loss "
                    "im2col instance_norm interpolate l1_loss leaky_relu linear linear_with_bias "
                    "linear_without_bias local_response_norm logsigmoid look look_back lp_pool1d "
-                   "lp_pool2d lp_pool3d max_pool max_unpool1d max_unpool2d max_unpool3d mish "
-                   "mse_loss multi_head_attention_forward multi_margin_loss multilabel_margin_loss "
-                   "multilabel_soft_margin_loss nll_loss nll_of_logits nll_of_logits_backward "
-                   "nll_of_logs norm_backward norm_weight_backward normalize one_hot put_places "
-                   "relu6 resample scaled_dot_product_attention silu smooth_l1 smooth_l1_loss "
-                   "soft_margin_loss softplus softshrink softsign softsign_of_complex "
-                   "squared_error tanhshrink triplet_margin_with_distance_loss"),
+                   "lp_pool2d lp_pool3d max_pool max_unpool1d max_unpool2d max_unpool3d max_values "
+                   "mish mse_loss multi_head_attention_forward multi_margin_loss "
+                   "multilabel_margin_loss multilabel_soft_margin_loss nll_loss nll_of_logits "
+                   "nll_of_logits_backward nll_of_logs nll_of_logs_backward norm_backward "
+                   "norm_weight_backward normalize one_hot put_places relu6 resample "
+                   "scaled_dot_product_attention silu smooth_l1 smooth_l1_loss soft_margin_loss "
+                   "softplus softshrink softsign softsign_of_complex squared_error tanhshrink "
+                   "triplet_margin_with_distance_loss"),
     "tensorlib.nn.functional.recurrent": Names(
         functions="gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell",
         operations="recurrent recurrent_backward"),

@@ -5,7 +5,7 @@ import pytest
 from cases import each
 
 import tensorlib as tl
-from tensorlib.nn.functional import cross_entropy
+from tensorlib.nn.functional import cross_entropy, nll_loss
 
 CLASSES = 1, 2, 10, 31, 32, 33, 100
 ROWS = 1, 2, 15, 16, 17, 40
@@ -115,3 +115,75 @@ def test_a_target_that_is_no_class_is_refused(classes, row):
             places.data[row] = wrong
         with pytest.raises((IndexError, RuntimeError)):
             losses.sum().backward()
+
+
+def both_ways(x, targets, classes, function=cross_entropy, **options):
+    """The losses and gradients of images, and of their pixels as rows."""
+    image = tl.tensor(x).requires_grad_()
+    loss = function(image, tl.tensor(targets), **options)
+    (loss * tl.arange(1, 1 + loss.numel()).reshape(loss.shape)).sum().backward()
+    rows = tl.tensor(np.moveaxis(x, 1, -1).reshape(-1, classes)).requires_grad_()
+    loss_of_rows = function(rows, tl.tensor(targets.reshape(-1)), **options)
+    (loss_of_rows * tl.arange(1, 1 + loss.numel()).reshape(loss_of_rows.shape)).sum().backward()
+    slopes = rows.grad.reshape(*targets.shape, classes).movedim(-1, 1)
+    return (loss.detach(), image.grad), (loss_of_rows.detach().reshape(loss.shape), slopes)
+
+
+@each("places", [(1,), (15,), (16,), (17,), (3, 11), (0,)])
+@each("classes", CLASSES)
+@each("dtype", ["float32", "float64"])
+def test_pixels_are_as_rows(dtype, classes, places):
+    x, targets = logits_and_targets(2 * int(np.prod(places)), classes, dtype)
+    x = np.moveaxis(x.reshape(2, *places, classes), -1, 1)
+    targets = np.where(targets % 4 == 3, -1, targets).reshape(2, *places)
+    weight = tl.linspace(0.5, 1.5, classes, dtype=getattr(tl, dtype))
+    for options in {}, {"weight": weight}, {"label_smoothing": 0.25, "weight": weight}:
+        for function in (cross_entropy, nll_loss)[:1 + ("label_smoothing" not in options)]:
+            for reduction in "none", "sum", "mean":
+                images, rows = both_ways(x, targets, classes, function, ignore_index=-1,
+                                         reduction=reduction, **options)
+                for mine, other in zip(images, rows, strict=True):
+                    tl.testing.assert_close(mine, other, equal_nan=True)
+                    if classes <= 32 and not options and reduction == "none":
+                        assert tl.equal(mine, other)
+
+
+def test_pixels_of_any_layout_and_threads():
+    x, targets = logits_and_targets(4 * 60 * 50, 7, "float32")
+    x, targets = tl.tensor(x).reshape(4, 60, 50, 7), tl.tensor(targets).reshape(4, 60, 50)
+    before, bits = tl.get_num_threads(), []
+    try:
+        for threads in 1, 2, 3:
+            tl.set_num_threads(threads)
+            for image in x.movedim(-1, 1), x.movedim(-1, 1).contiguous():
+                image = image.detach().requires_grad_()
+                loss = cross_entropy(image, targets)
+                loss.backward()
+                bits.append((loss.item(), image.grad.sum(1).abs().max().item(),
+                             image.grad.contiguous().numpy().tobytes()))
+    finally:
+        tl.set_num_threads(before)
+    assert len(set(bits)) == 1 and bits[0][1] < 1e-8
+    half = cross_entropy(x.movedim(-1, 1).half(), targets)
+    assert half.dtype is tl.float16 and abs(half.item() - bits[0][0]) < 1e-2
+
+
+def test_what_is_no_class_of_a_pixel_is_refused():
+    x, wrong = tl.zeros(2, 3, 4, 5), tl.zeros(2, 4, 5, dtype=tl.int64)
+    wrong[1, 2, 3] = 3
+    for function in cross_entropy, nll_loss:
+        for reduction in "none", "sum", "mean":
+            with pytest.raises(IndexError, match="row 33 is out of bounds for 3 classes"):
+                function(x, wrong, reduction=reduction)
+            with pytest.raises(IndexError):
+                function(x, wrong, weight=tl.ones(3), reduction=reduction)
+        with pytest.raises(ValueError, match="not a valid value for reduction"):
+            function(x, wrong * 0, reduction="most")
+
+
+def test_weights_of_classes_have_gradients():
+    x, targets = logits_and_targets(6, 3, "float64")
+    x, targets = tl.tensor(x), tl.tensor(targets)
+    for reduction in "none", "sum", "mean":
+        assert tl.testing.gradcheck(lambda w, reduction=reduction: cross_entropy(
+            x, targets, w, reduction=reduction), tl.ones(3, dtype=tl.float64).requires_grad_())

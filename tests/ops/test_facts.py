@@ -1,7 +1,7 @@
 """What records say of operations is so: each fact is seen from outside, on the declared samples.
 
 That what is declared to need elements refuses tensors without memory, and nothing else does, is
-seen in `tests/core/test_meta.py`; numbers of multiplications in `tests/test_summary.py`.
+seen in `tests/core/test_meta.py`; numbers of multiplications in `tests/reports/test_summary.py`.
 """
 
 import numpy as np

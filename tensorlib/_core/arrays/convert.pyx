@@ -12,7 +12,7 @@ from cpython.float cimport PyFloat_CheckExact
 from cpython.long cimport PyLong_CheckExact
 from cpython.object cimport PyObject
 from cpython.sequence cimport PySequence_Check
-from libc.string cimport memcmp, memcpy
+from libc.string cimport memcmp
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from tensorlib._core.arrays.arrays cimport from_ndarray, numpy_id
 from tensorlib._core.arrays.as_numbers cimport (
     differentiating, in_graph, is_linked, joined, warn_of_copy, warn_of_number,
 )
+from tensorlib._core.base.blocks cimport copy_run
 from tensorlib._core.base.dtypes cimport (
     BFLOAT16, BOOL, FLOAT16, FLOAT64, INT64, ITEMSIZE, default_float, dtype_id, dtype_object,
     from_numpy_dtype, promote,
@@ -267,14 +268,14 @@ cdef char* write_block(object block, Survey* survey, Tensor x, char* out) except
         nbytes *= survey.dims[d]
     if (type(block) is cnp.ndarray and numpy_id(block) == x.type
             and cnp.PyArray_IS_C_CONTIGUOUS(block) and cnp.PyArray_NBYTES(block) == nbytes):
-        memcpy(out, cnp.PyArray_DATA(block), nbytes)
+        copy_run(<const char*>cnp.PyArray_DATA(block), out, nbytes)
         return out + nbytes
     source = block_tensor(block)
     if source.type != x.type or not source.packed:
         source = packed_copy(source, x.type)
     if source.numel_ * ITEMSIZE[x.type] != nbytes:
         raise ValueError("tensor: an array changed while it was read")
-    memcpy(out, source.data_pointer, nbytes)
+    copy_run(source.data_pointer, out, nbytes)
     return out + nbytes
 
 

@@ -1,8 +1,8 @@
 """`index_select`: the slices of a tensor at the positions of a vector. Outside autograd."""
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
-from libc.string cimport memcpy
 
+from tensorlib._core.base.blocks cimport copy_run
 from tensorlib._core.base.dtypes cimport INT64, ITEMSIZE
 from tensorlib._core.base.items cimport complex128_t
 from tensorlib._core.base.shape cimport MAX_NDIM, count
@@ -44,7 +44,7 @@ cdef void copy_slices(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept 
                 (<complex128_t*>y)[i] = (<const complex128_t*>x)[places[i]]
         else:
             for i in range(begin, end):
-                memcpy(y + i * run, x + places[i] * run, run)
+                copy_run(x + places[i] * run, y + i * run, run)
         x += job.size * run
         y += job.count * run
 

@@ -8,6 +8,7 @@ is told has been checked before, and lies where nobody else can write to it.
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
+from tensorlib._core.base.blocks cimport copy_run
 from tensorlib._core.base.dtypes cimport (
     BOOL, COMPLEX128, COMPLEX64, FLOAT32, FLOAT64, ITEMSIZE,
 )
@@ -49,14 +50,14 @@ cdef void take_runs(void* x, const Py_ssize_t* offsets, char* y, Py_ssize_t y_st
                     Py_ssize_t n, Py_ssize_t run) noexcept nogil:
     cdef Py_ssize_t i
     for i in range(n):
-        memcpy(y + i * y_step, <char*>x + offsets[i], run)
+        copy_run(<char*>x + offsets[i], y + i * y_step, run)
 
 
 cdef void put_runs(void* x, const Py_ssize_t* offsets, char* y, Py_ssize_t y_step,
                    Py_ssize_t n, Py_ssize_t run) noexcept nogil:
     cdef Py_ssize_t i
     for i in range(n):
-        memcpy(<char*>x + offsets[i], y + i * y_step, run)
+        copy_run(y + i * y_step, <char*>x + offsets[i], run)
 
 
 cdef void add_runs(number* x, const Py_ssize_t* offsets, char* y, Py_ssize_t y_step,

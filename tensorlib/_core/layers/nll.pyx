@@ -1,15 +1,20 @@
-"""Cross entropy of rows of logits with a class for each, and its gradient. Outside autograd."""
+"""Cross entropy of rows of logits with a class for each, and its gradient; and elements of rows at
+these classes, weighted and reduced. Outside autograd.
 
-from libc.math cimport NAN
+Rows are those along dim 1: of (B, C, *) with classes (B, *).
+"""
+
 from libc.stdint cimport int64_t
 
 from tensorlib._core.base.dtypes cimport (
     FLOAT32, FLOAT_KIND, INT64, KIND, compute_dtype, dtype_object,
 )
+from tensorlib._core.base.pool cimport range_fn
+from tensorlib._core.base.shape cimport MAX_NDIM, count
 from tensorlib._core.base.work cimport run_once, share
 from tensorlib._core.reduce.schedule cimport RELEASE_GIL
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, same_shape
-from tensorlib._core.tiles.copies cimport cast, packed
+from tensorlib._core.tiles.copies cimport cast, packed, zero
 
 from tensorlib import _kernels
 
@@ -18,10 +23,12 @@ cdef enum:
     LANES = 4            # sums beside each other
 
 ctypedef Py_ssize_t (*forward_fn)(const char* x, const int64_t* target, int64_t ignored, char* y,
-                                  Py_ssize_t rows, Py_ssize_t n) noexcept nogil
+                                  Py_ssize_t begin, Py_ssize_t end, Py_ssize_t n,
+                                  Py_ssize_t inner) noexcept nogil
 ctypedef Py_ssize_t (*backward_fn)(const char* g, const char* x, const int64_t* target,
-                                   int64_t ignored, char* y, Py_ssize_t rows,
-                                   Py_ssize_t n) noexcept nogil
+                                   int64_t ignored, char* y, Py_ssize_t begin,
+                                   Py_ssize_t end, Py_ssize_t n,
+                                   Py_ssize_t inner) noexcept nogil
 
 cdef forward_fn forwards[2]                  # float32 and float64
 cdef backward_fn backwards[2]
@@ -34,7 +41,7 @@ ctypedef struct Work:
     const int64_t* target
     int64_t ignored
     char* y
-    Py_ssize_t n, itemsize
+    Py_ssize_t n, inner
     Py_ssize_t wrong                         # a row with a target that is no class, or -1
 
 
@@ -53,46 +60,70 @@ fill()
 
 cdef void run_rows(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Work* work = <Work*>context
-    cdef Py_ssize_t offset = begin * work.n * work.itemsize, wrong
-    cdef const char* x = work.x + offset
+    cdef Py_ssize_t wrong
     if work.backward == NULL:
-        wrong = work.forward(x, work.target + begin, work.ignored, work.y + begin * work.itemsize,
-                             end - begin, work.n)
+        wrong = work.forward(work.x, work.target, work.ignored, work.y, begin, end, work.n,
+                             work.inner)
     else:
-        wrong = work.backward(work.g + begin * work.itemsize, x, work.target + begin, work.ignored,
-                              work.y + offset, end - begin, work.n)
+        wrong = work.backward(work.g, work.x, work.target, work.ignored, work.y, begin, end,
+                              work.n, work.inner)
     if wrong >= 0:
-        work.wrong = begin + wrong
+        work.wrong = wrong
+
+
+cdef bint has_classes(Tensor input, Tensor target) noexcept:
+    """Whether the shapes are (B, C, *) and (B, *)."""
+    cdef int d
+    if input.ndim_ < 2 or target.ndim_ != input.ndim_ - 1 or target.dims[0] != input.dims[0]:
+        return False
+    for d in range(2, input.ndim_):
+        if target.dims[d - 1] != input.dims[d]:
+            return False
+    return True
+
+
+cdef Py_ssize_t inner_of(Tensor target) noexcept:
+    """How many rows of a batch of (B, C, *) lie side by side; 1 where there are none"""
+    cdef Py_ssize_t inner = 1
+    cdef int d
+    for d in range(1, target.ndim_):
+        inner *= target.dims[d]
+    return max(<Py_ssize_t>1, inner)
+
+
+cdef int refuse(str name, Tensor input, Tensor target) except -1:
+    raise RuntimeError(f"{name}: expects rows of a floating dtype and a target for each, got "
+                       f"{dtype_object(input.type)} of shape {tuple(input.shape)} and targets "
+                       f"of shape {tuple(target.shape)}")
+
+
+cdef int refuse_class(str name, Py_ssize_t row, Py_ssize_t classes) except -1:
+    raise IndexError(f"{name}: the target of row {row} is out of bounds for {classes} classes")
 
 
 cdef Tensor run(str name, Tensor grad, Tensor input, Tensor target, int64_t ignored):
     cdef Work work
     cdef Tensor x, places, g, out
-    cdef Py_ssize_t rows
     cdef int dtype
-    if KIND[input.type] != FLOAT_KIND or input.ndim_ != 2 or target.ndim_ != 1 or (
-            target.dims[0] != input.dims[0]):
-        raise RuntimeError(f"{name}: expects rows of a floating dtype and a target for each, got "
-                           f"{dtype_object(input.type)} of shape {tuple(input.shape)} and targets "
-                           f"of shape {tuple(target.shape)}")
+    if KIND[input.type] != FLOAT_KIND or not has_classes(input, target):
+        refuse(name, input, target)
     if grad is not None and not same_shape(grad, target):
         raise RuntimeError(f"{name}: a gradient of shape {tuple(grad.shape)} for rows of shape "
                            f"{tuple(input.shape)}")
     dtype = compute_dtype(input.type)
-    x, places, rows = packed(cast(input, dtype)), packed(cast(target, INT64)), input.dims[0]
-    out = new_tensor(dtype, 1, x.dims) if grad is None else new_like(x, dtype)
+    x, places = packed(cast(input, dtype)), packed(cast(target, INT64))
+    out = new_like(places, dtype) if grad is None else new_like(x, dtype)
     work.forward, work.backward = forwards[dtype != FLOAT32], NULL
     if grad is not None:
         g = packed(cast(grad, dtype))
         work.backward, work.g = backwards[dtype != FLOAT32], g.data_pointer
     work.x, work.target, work.ignored = x.data_pointer, <int64_t*>places.data_pointer, ignored
-    work.y, work.n, work.itemsize = out.data_pointer, x.dims[1], 4 if dtype == FLOAT32 else 8
+    work.y, work.n, work.inner = out.data_pointer, x.dims[1], inner_of(places)
     work.wrong = -1
-    share(run_rows, &work, work.y, rows, 1 + PIECE // max(<Py_ssize_t>1, work.n),
+    share(run_rows, &work, work.y, places.numel_, 1 + PIECE // max(<Py_ssize_t>1, work.n),
           x.numel_ < RELEASE_GIL)
     if work.wrong >= 0:
-        raise IndexError(f"{name}: the target of row {work.wrong} is out of bounds for "
-                         f"{work.n} classes")
+        refuse_class(name, work.wrong, work.n)
     return cast(out, input.type)
 
 
@@ -104,65 +135,209 @@ def nll_of_logits_backward(Tensor grad, Tensor input, Tensor target, int64_t ign
     return run("cross_entropy", grad, input, target, ignored)
 
 
-# ---- of logarithms of probabilities --------------------------------------------------------------
+# ---- what stands at the classes, weighted and reduced --------------------------------------------
 
-def nll_of_logs(Tensor input, Tensor target, int64_t ignored, bint mean):
-    """The sum, or mean, of -x[target] over the rows x whose target is not `ignored`."""
-    cdef Rows of
-    cdef Tensor x, places, out
-    if KIND[input.type] != FLOAT_KIND or input.ndim_ != 2 or target.ndim_ != 1 or (
-            target.dims[0] != input.dims[0]):
-        raise RuntimeError(f"nll_loss: expects rows of a floating dtype and a target for each, got "
-                           f"{dtype_object(input.type)} of shape {tuple(input.shape)} and targets "
-                           f"of shape {tuple(target.shape)}")
-    x, places = cast(input, compute_dtype(input.type)), packed(cast(target, INT64))
-    out = new_tensor(x.type, 0, NULL)
-    of.x, of.target, of.ignored = x.data_pointer, <int64_t*>places.data_pointer, ignored
-    of.y, of.rows, of.n, of.wrong = out.data_pointer, x.dims[0], x.dims[1], -1
-    of.row, of.column, of.is_single = x.steps[0], x.steps[1], x.type == FLOAT32
-    of.mean = mean
-    run_once(add_rows, &of, of.y, of.rows < RELEASE_GIL)
-    if of.wrong >= 0:
-        raise IndexError(f"nll_loss: the target of row {of.wrong} is out of bounds for {of.n} "
-                         "classes")
-    return cast(out, input.type)
-
+cdef enum Reduction:
+    EACH
+    TOTAL
+    MEAN
 
 cdef struct Rows:
-    const char* x
+    const char* x        # elements of rows, or a loss of each, or the gradients of what came out
+    const char* weight
     const int64_t* target
     char* y
     int64_t ignored
-    Py_ssize_t rows, n, row, column          # the last two in elements
-    Py_ssize_t wrong                         # a row with a target that is no class, or -1
-    bint is_single, mean
+    Py_ssize_t classes, inner, outer, row, column    # steps in elements, from one to the next
+    Py_ssize_t rows
+    Py_ssize_t wrong                                 # a row with a target that is no class, or -1
+    double sign, weights
+    Reduction reduction
+    bint is_single
+
+cdef struct Place:
+    Py_ssize_t first, k  # of the batch, and the row in it
+    Py_ssize_t at        # where the element of the class lies
+    double weight        # of the class
+    bint kept
+
+
+cdef inline double number(const char* x, Py_ssize_t at, bint is_single) noexcept nogil:
+    return (<const float*>x)[at] if is_single else (<const double*>x)[at]
+
+
+cdef inline void put(char* y, Py_ssize_t at, double value, bint is_single) noexcept nogil:
+    if is_single:
+        (<float*>y)[at] = <float>value
+    else:
+        (<double*>y)[at] = value
+
+
+cdef inline void begin_rows(const Rows* of, Py_ssize_t begin, Place* place) noexcept nogil:
+    place.first, place.k = begin // of.inner * of.outer, begin % of.inner
+
+
+cdef inline bint next_row(Rows* of, Py_ssize_t i, Place* place) noexcept nogil:
+    """Looks at row i; False for a target that is no class."""
+    cdef int64_t found = (<const volatile int64_t*>of.target)[i]      # others may write there
+    place.at = place.first + place.k * of.row
+    place.k += 1
+    if place.k == of.inner:
+        place.k, place.first = 0, place.first + of.outer
+    place.kept, place.weight = found != of.ignored, 0
+    if not place.kept:
+        return True
+    if not 0 <= found < of.classes:
+        of.wrong = i
+        return False
+    place.at += found * of.column
+    place.weight = number(of.weight, found, of.is_single)
+    return True
+
+
+cdef void each_row(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Rows* of = <Rows*>context
+    cdef Place place
+    cdef Py_ssize_t i
+    begin_rows(of, begin, &place)
+    for i in range(begin, end):
+        if not next_row(of, i, &place):
+            return
+        put(of.y, i, place.weight * of.sign * number(of.x, place.at, of.is_single)
+            if place.kept else 0, of.is_single)
+
+
+cdef void each_row_back(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """The gradients of rows; where they have classes, the others are 0 already."""
+    cdef Rows* of = <Rows*>context
+    cdef Place place
+    cdef Py_ssize_t i
+    cdef double g = 0
+    if of.reduction != EACH:
+        g = number(of.x, 0, of.is_single)
+        if of.reduction == MEAN:
+            g /= of.weights
+    begin_rows(of, begin, &place)
+    for i in range(begin, end):
+        if not next_row(of, i, &place):
+            return
+        if of.reduction == EACH:
+            g = number(of.x, i, of.is_single)
+        if place.kept:
+            put(of.y, place.at, place.weight * of.sign * g, of.is_single)
+        elif of.column == 0:
+            put(of.y, place.at, 0, of.is_single)
 
 
 cdef void add_rows(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """The sum runs in LANES lanes of float64, so that only what comes out is rounded."""
+    """of.weights and, where there are elements, y := their sum or mean: in one piece, so that it is
+    the same for any number of threads, of LANES sums of float64, so that only y is rounded"""
     cdef Rows* of = <Rows*>context
-    cdef double[LANES] sums
-    cdef double total = 0, value
-    cdef Py_ssize_t i, at, kept = 0
-    cdef int64_t place
+    cdef double[LANES] totals
+    cdef double[LANES] weights
+    cdef double total = 0
+    cdef Place place
+    cdef Py_ssize_t i
     for i in range(<Py_ssize_t>LANES):
-        sums[i] = 0
+        totals[i], weights[i] = 0, 0
+    begin_rows(of, 0, &place)
     for i in range(of.rows):
-        place = (<const volatile int64_t*>of.target)[i]      # others may write there
-        if place == of.ignored:
-            continue
-        if not 0 <= place < of.n:
-            of.wrong = i
+        if not next_row(of, i, &place):
             return
-        at = i * of.row + place * of.column
-        value = (<const float*>of.x)[at] if of.is_single else (<const double*>of.x)[at]
-        sums[i % <Py_ssize_t>LANES] -= value
-        kept += 1
+        if place.kept:
+            weights[i % <Py_ssize_t>LANES] += place.weight
+            if of.x != NULL:
+                totals[i % <Py_ssize_t>LANES] += place.weight * number(of.x, place.at, of.is_single)
+    of.weights = 0
     for i in range(<Py_ssize_t>LANES):
-        total += sums[i]
-    if of.mean:
-        total = total / kept if kept else NAN
-    if of.is_single:
-        (<float*>of.y)[0] = <float>total
+        total += totals[i]
+        of.weights += weights[i]
+    if of.x != NULL:
+        total *= of.sign
+        put(of.y, 0, total / of.weights if of.reduction == MEAN else total, of.is_single)
+
+
+cdef Reduction reduction_of(str name) except *:
+    if name == "none":
+        return EACH
+    if name != "sum" and name != "mean":
+        raise ValueError(f"nll_loss: {name!r} is not a valid value for reduction")
+    return MEAN if name == "mean" else TOTAL
+
+
+cdef int fill_rows(Rows* of, Tensor target, Tensor weight, int64_t ignored, str reduction,
+                   bint by_class) except -1:
+    """Takes packed tensors, of int64 and of a dtype that is computed in."""
+    if weight.ndim_ != 1:
+        raise RuntimeError(f"nll_loss: expects a vector of weights, got shape "
+                           f"{tuple(weight.shape)}")
+    of.weight, of.is_single = weight.data_pointer, weight.type == FLOAT32
+    of.target, of.ignored = <int64_t*>target.data_pointer, ignored
+    of.classes, of.reduction = weight.dims[0], reduction_of(reduction)
+    of.rows, of.wrong = target.numel_, -1
+    of.sign = -1 if by_class else 1
+    of.inner = inner_of(target)
+    of.column = of.inner if by_class else 0
+    of.row = 1
+    of.outer = of.inner * (of.classes if by_class else 1)
+    return 0
+
+
+def nll_of_logs(Tensor input, Tensor weight, Tensor target, int64_t ignored, str reduction):
+    """-weight[c] * x[c] of each row x with class c, 0 where that is `ignored`, or their sum or
+    weighted mean; of an input with a loss for each row, which has no classes, that times weight[c].
+    """
+    cdef Rows of
+    cdef Tensor x, w, places, out
+    cdef bint by_class = has_classes(input, target)
+    if KIND[input.type] != FLOAT_KIND or not (by_class or same_shape(input, target)) or (
+            by_class and weight.dims[0] != input.dims[1]):
+        refuse("nll_loss", input, target)
+    x, places = packed(cast(input, compute_dtype(input.type))), packed(cast(target, INT64))
+    w = packed(cast(weight, x.type))
+    fill_rows(&of, places, w, ignored, reduction, by_class)
+    out = new_like(places, x.type) if of.reduction == EACH else new_tensor(x.type, 0, NULL)
+    of.x, of.y = x.data_pointer, out.data_pointer
+    if of.reduction == EACH:
+        share(each_row, &of, of.y, of.rows, <Py_ssize_t>PIECE, of.rows < RELEASE_GIL)
     else:
-        (<double*>of.y)[0] = total
+        run_once(add_rows, &of, of.y, of.rows < RELEASE_GIL)
+    if of.wrong >= 0:
+        refuse_class("nll_loss", of.wrong, of.classes)
+    return cast(out, input.type)
+
+
+def nll_of_logs_backward(Tensor grad, Tensor weight, Tensor target, int64_t ignored, str reduction,
+                         bint by_class):
+    """The adjoint of `nll_of_logs`: for rows of as many elements as there are weights, if it is
+    `by_class`."""
+    cdef Rows of
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef Tensor g, w, places, out
+    cdef int d
+    if KIND[grad.type] != FLOAT_KIND or not 0 < target.ndim_ < MAX_NDIM:
+        refuse("nll_loss", grad, target)
+    g, places = packed(cast(grad, compute_dtype(grad.type))), packed(cast(target, INT64))
+    w = packed(cast(weight, g.type))
+    fill_rows(&of, places, w, ignored, reduction, by_class)
+    if not (same_shape(grad, target) if of.reduction == EACH else grad.ndim_ == 0):
+        refuse("nll_loss", grad, target)
+    dims[0] = places.dims[0]
+    dims[1] = of.classes
+    for d in range(1, places.ndim_):
+        dims[d + 1] = places.dims[d]
+    if by_class:
+        count("nll_loss", places.ndim_ + 1, dims)
+        out = new_tensor(g.type, places.ndim_ + 1, dims)
+        zero(out)
+    else:
+        out = new_like(places, g.type)
+    of.x, of.y = NULL, out.data_pointer
+    if of.reduction == MEAN:
+        run_once(add_rows, &of, of.y, of.rows < RELEASE_GIL)
+    of.x = g.data_pointer
+    if of.wrong < 0:
+        share(each_row_back, &of, of.y, of.rows, <Py_ssize_t>PIECE, of.rows < RELEASE_GIL)
+    if of.wrong >= 0:
+        refuse_class("nll_loss", of.wrong, of.classes)
+    return cast(out, grad.type)

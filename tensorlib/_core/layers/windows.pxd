@@ -7,9 +7,14 @@ cdef enum Loop:
     IM2COL
     COL2IM
     MAX_POOL
+    MAX_ROWS
     PUT_PLACES
     AVG_POOL
     AVG_POOL_BACKWARD
+    MAX_LANES
+    PUT_LANES
+    MEAN_LANES
+    MEAN_LANES_BACKWARD
     LOOPS
 
 ctypedef void (*window_fn)(const char* x, char* y, const Window* w,

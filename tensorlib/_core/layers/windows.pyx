@@ -10,12 +10,13 @@ from tensorlib._core.base.shape cimport MAX_NDIM, MAX_NUMEL, count, settled, tim
 from tensorlib._core.base.work cimport share
 from tensorlib._core.reduce.schedule cimport RELEASE_GIL
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, same_shape
-from tensorlib._core.tiles.copies cimport cast, packed, zero
+from tensorlib._core.tiles.copies cimport cast, copy_into, packed, zero
 
 from tensorlib import _kernels
 
 cdef enum:
     PIECE = 1 << 14      # elements in a piece of work
+    WIDEST = 1024        # of a window, for which maxima of rows are found first
 
 cdef Py_ssize_t FARTHEST = <Py_ssize_t>1 << 40     # of what moves a window: no sum overflows
 
@@ -23,15 +24,22 @@ ctypedef void (*max_fn)(const char* x, char* y, int64_t* at, const Window* w,
                         Py_ssize_t planes) noexcept nogil
 ctypedef int (*put_fn)(const char* g, const int64_t* at, char* y, Py_ssize_t planes, Py_ssize_t n,
                        Py_ssize_t size) noexcept nogil
+ctypedef void (*lanes_fn)(const char* x, char* y, int64_t* at, const Window* w, Py_ssize_t lanes,
+                          Py_ssize_t begin, Py_ssize_t end) noexcept nogil
+ctypedef int (*put_lanes_fn)(const char* g, const int64_t* at, char* y, Py_ssize_t n,
+                             Py_ssize_t size, Py_ssize_t lanes, Py_ssize_t begin,
+                             Py_ssize_t end) noexcept nogil
 
 cdef void* table[LOOPS][2]           # float32 and float64
 
 
 cdef int fill() except -1:
     cdef size_t address
-    names = ("im2col", "col2im", "max_pool", "put_places", "avg_pool", "avg_pool_backward")
+    names = ("im2col", "col2im", "max_pool", "max_rows", "put_places", "avg_pool",
+             "avg_pool_backward", "max_lanes", "put_lanes", "mean_lanes", "mean_lanes_backward")
     for name, _, dtype, address in (_kernels.load("windows").table()
-                                    + _kernels.load("pooling").table()):
+                                    + _kernels.load("pooling").table()
+                                    + _kernels.load("pooling_lanes").table()):
         table[<int>names.index(name)][dtype == "float64"] = <void*>address
     return 0
 
@@ -80,6 +88,7 @@ ctypedef struct Work:
     int64_t* at
     const Window* w
     Py_ssize_t x_plane, y_plane, n   # bytes, and windows of a plane
+    Py_ssize_t lanes                 # channels that lie beside each other, or 0
     bint wrong
 
 
@@ -100,6 +109,56 @@ cdef void run_put(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogi
     if not (<put_fn>work.loop)(work.x + begin * work.x_plane, work.at + begin * work.n,
                                work.y + begin * work.y_plane, end - begin, work.n, work.w.size[0]):
         work.wrong = True
+
+
+cdef void run_lanes(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Work* work = <Work*>context
+    (<lanes_fn>work.loop)(work.x, work.y, work.at, work.w, work.lanes, begin, end)
+
+
+cdef void run_put_lanes(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Work* work = <Work*>context
+    if not (<put_lanes_fn>work.loop)(work.x, work.at, work.y, work.n, work.w.size[0], work.lanes,
+                                     begin, end):
+        work.wrong = True
+
+
+cdef Py_ssize_t lanes_of(Tensor x, int n) noexcept:
+    """The channels of (N, C, *) if they lie beside each other, and all else in its order; or 0."""
+    cdef Py_ssize_t span
+    cdef int d
+    if x.packed or x.ndim_ != n + 2 or x.numel_ == 0 or x.steps[1] != 1:
+        return 0
+    span = x.dims[1]
+    for d in range(n + 1, 1, -1):
+        if x.dims[d] != 1 and x.steps[d] != span:
+            return 0
+        span *= x.dims[d]
+    return x.dims[1] if x.dims[0] == 1 or x.steps[0] == span else 0
+
+
+cdef void lay_lanes(Tensor y) noexcept:
+    """Gives a new tensor (N, C, *) the layout in which channels lie beside each other."""
+    cdef Py_ssize_t span = y.dims[1], rest = y.steps[1]
+    cdef int d
+    y.packed = y.dims[1] == 1 or rest == 1
+    y.steps[1] = 1
+    for d in range(y.ndim_ - 1, 1, -1):
+        y.steps[d] = span
+        span *= y.dims[d]
+
+
+cdef Tensor as_lanes(Tensor x, int dtype):
+    """A copy of (N, C, *) in which channels lie beside each other."""
+    cdef Tensor y = new_like(x, dtype)
+    lay_lanes(y)
+    copy_into(y, x)
+    return y
+
+
+cdef Tensor cast_planes(Tensor x, int dtype, int n):
+    """`x` as `dtype`, in the layout that it has."""
+    return as_lanes(x, dtype) if x.type != dtype and lanes_of(x, n) else cast(x, dtype)
 
 
 cdef int run(Work* work, range_fn fn, Py_ssize_t planes, Py_ssize_t cost) except -1:
@@ -146,13 +205,14 @@ cdef inline Py_ssize_t planes_of(Tensor x, int n) noexcept:
     return planes
 
 
-def max_pool(Tensor input, tuple kernel, tuple stride, tuple padding, tuple dilation, tuple planes):
+def max_pool(Tensor input, tuple kernel, tuple stride, tuple padding, tuple dilation, tuple planes,
+             bint with_places=True):
     """The maxima of windows over the last dims, and their places in the plane as int64."""
     kernel, stride, padding = settled(kernel), settled(stride), settled(padding)
     dilation, planes = settled(dilation), settled(planes)
     cdef Window w
     cdef int n = len(kernel), d
-    cdef Tensor x = packed(cast(input, floating_dtype("max_pool", input)))
+    cdef Tensor x = cast_planes(input, floating_dtype("max_pool", input), n)
     fill_window(&w, "max_pool", x, spatial_of("max_pool", x, n), kernel, stride, padding, dilation,
                 planes)
     for d in range(3):         # the first and the last window have elements in the plane
@@ -160,7 +220,13 @@ def max_pool(Tensor input, tuple kernel, tuple stride, tuple padding, tuple dila
                          or (w.out[d] - 1) * w.stride[d] - w.pad[d] >= w.size[d]
                          or not reaches(&w, d)):
             raise RuntimeError("max_pool: a window has no element in the plane")
-    return maxima(x, &w, n, planes, input.type)
+    return maxima(x, &w, n, planes, input.type, with_places)
+
+
+def max_values(Tensor input, tuple kernel, tuple stride, tuple padding, tuple dilation,
+               tuple planes):
+    """The maxima of windows over the last dims."""
+    return max_pool(input, kernel, stride, padding, dilation, planes, False)[0]
 
 
 def adaptive_max_pool(Tensor input, tuple planes):
@@ -168,12 +234,12 @@ def adaptive_max_pool(Tensor input, tuple planes):
     planes = settled(planes)
     cdef Window w
     cdef int n = len(planes)
-    cdef Tensor x = packed(cast(input, floating_dtype("adaptive_max_pool", input)))
+    cdef Tensor x = cast_planes(input, floating_dtype("adaptive_max_pool", input), n)
     cdef tuple spatial = spatial_of("adaptive_max_pool", x, n)
     fill_parts(&w, "adaptive_max_pool", x, spatial, planes)
     if area(w.size) == 0 and area(w.out):
         raise RuntimeError("adaptive_max_pool: a window has no element in the plane")
-    return maxima(x, &w, n, planes, input.type)
+    return maxima(x, &w, n, planes, input.type, True)
 
 
 cdef int fill_parts(Window* w, str name, Tensor x, tuple spatial, tuple planes) except -1:
@@ -187,18 +253,32 @@ cdef int fill_parts(Window* w, str name, Tensor x, tuple spatial, tuple planes) 
     return 0
 
 
-cdef tuple maxima(Tensor x, const Window* w, int n, tuple planes, int dtype):
-    """The maxima of windows as `dtype`, and their places as int64."""
+cdef tuple maxima(Tensor x, const Window* w, int n, tuple planes, int dtype, bint with_places):
+    """The maxima of windows as `dtype`, and their places as int64 or None."""
     cdef Work work
-    cdef Tensor y = with_planes("max_pool", x, n, planes, x.type), at = new_like(y, INT64)
-    work.loop, work.w = find_window_loop(MAX_POOL, x.type), w
-    work.x, work.y, work.at = x.data_pointer, y.data_pointer, <int64_t*>at.data_pointer
-    work.n = area(w.out)
+    cdef Tensor y, at = None
+    cdef bint rows = not with_places and (w.kernel[2] - 1) * w.dilation[2] < <Py_ssize_t>WIDEST
+    work.lanes, work.w, work.n, work.at = lanes_of(x, n), w, area(w.out), NULL
+    x = x if work.lanes else packed(x)
+    y = with_planes("max_pool", x, n, planes, x.type)
+    if with_places or not (rows or work.lanes):
+        at = new_like(y, INT64)
+        work.at = <int64_t*>at.data_pointer
+    work.x, work.y = x.data_pointer, y.data_pointer
     work.x_plane = area(w.size) * (4 if x.type == FLOAT32 else 8)
     work.y_plane = work.n * (4 if x.type == FLOAT32 else 8)
-    if y.numel_:
-        run(&work, run_max, planes_of(x, n), times(work.n, area(w.kernel)))
-    return cast(y, dtype), at
+    if work.lanes:
+        lay_lanes(y)
+        work.loop = find_window_loop(MAX_LANES, x.type)
+        run(&work, run_lanes, x.dims[0] * w.out[0] * w.out[1],
+            times(w.out[2] * work.lanes, area(w.kernel)))
+        if with_places:
+            lay_lanes(at)
+    elif y.numel_:
+        work.loop = find_window_loop(MAX_ROWS if rows else MAX_POOL, x.type)
+        run(&work, run_planes if rows else run_max, planes_of(x, n),
+            times(work.n, area(w.kernel)))
+    return cast_planes(y, dtype, n), at
 
 
 cdef bint reaches(const Window* w, int d) noexcept:
@@ -220,7 +300,7 @@ def put_places(Tensor input, Tensor places, tuple spatial):
     cdef Window w
     cdef Work work
     cdef int dtype = floating_dtype("put_places", input), n = len(spatial)
-    cdef Tensor x = packed(cast(input, dtype)), at = packed(cast(places, INT64)), y
+    cdef Tensor x = cast_planes(input, dtype, n), at = cast(places, INT64), y
     if not same_shape(x, at):
         raise RuntimeError(f"put_places: elements of shape {tuple(x.shape)}, places of shape "
                            f"{tuple(at.shape)}")
@@ -229,18 +309,27 @@ def put_places(Tensor input, Tensor places, tuple spatial):
     y = with_planes("put_places", x, n, spatial, dtype)
     zero(y)
     if x.numel_ == 0:
-        return cast(y, input.type)
-    work.loop, work.w, work.wrong = find_window_loop(PUT_PLACES, dtype), &w, False
+        return cast_planes(y, input.type, n)
+    work.lanes = lanes_of(at, n)
+    if work.lanes:
+        lay_lanes(y)
+        x = x if lanes_of(x, n) else as_lanes(x, dtype)
+    else:
+        x, at = packed(x), packed(at)
+    work.loop, work.w, work.wrong = find_window_loop(
+        PUT_LANES if work.lanes else PUT_PLACES, dtype), &w, False
     work.x, work.y, work.at = x.data_pointer, y.data_pointer, <int64_t*>at.data_pointer
-    work.n = x.numel_ // planes_of(x, n)
-    w.size[0] = y.numel_ // planes_of(x, n)
+    work.n, w.size[0] = x.numel_ // planes_of(x, n), y.numel_ // planes_of(x, n)
     work.x_plane = work.n * (4 if dtype == FLOAT32 else 8)
     work.y_plane = w.size[0] * (4 if dtype == FLOAT32 else 8)
-    run(&work, run_put, planes_of(x, n), work.n)
+    if work.lanes:
+        run(&work, run_put_lanes, x.dims[0], times(work.n, work.lanes))
+    else:
+        run(&work, run_put, planes_of(x, n), work.n)
     if work.wrong:
         raise IndexError("put_places: a place is out of bounds for a plane of "
                          f"{w.size[0]} elements")
-    return cast(y, input.type)
+    return cast_planes(y, input.type, n)
 
 
 def avg_pool(Tensor input, tuple spatial, tuple kernel, tuple stride, tuple padding, tuple planes,
@@ -250,7 +339,7 @@ def avg_pool(Tensor input, tuple spatial, tuple kernel, tuple stride, tuple padd
     padding, planes = settled(padding), settled(planes)
     cdef Window w
     cdef int dtype = floating_dtype("avg_pool", input), n = len(kernel), d
-    cdef Tensor x = packed(cast(input, dtype))
+    cdef Tensor x = cast_planes(input, dtype, n)
     fill_window(&w, "avg_pool", x, spatial, kernel, stride, padding, (1,) * n, planes)
     if spatial_of("avg_pool", x, n) != (planes if back else spatial):
         raise RuntimeError(f"avg_pool: got {tuple(x.shape)}, expected planes of "
@@ -267,7 +356,7 @@ def adaptive_pool(Tensor input, tuple spatial, tuple planes, bint back):
     spatial, planes = settled(spatial), settled(planes)
     cdef Window w
     cdef int n = len(planes)
-    cdef Tensor x = packed(cast(input, floating_dtype("adaptive_pool", input)))
+    cdef Tensor x = cast_planes(input, floating_dtype("adaptive_pool", input), n)
     fill_parts(&w, "adaptive_pool", x, spatial, planes)
     if spatial_of("adaptive_pool", x, n) != (planes if back else spatial):
         raise RuntimeError(f"adaptive_pool: got {tuple(x.shape)}, expected planes of "
@@ -278,16 +367,25 @@ def adaptive_pool(Tensor input, tuple spatial, tuple planes, bint back):
 cdef Tensor means(Tensor x, Window* w, int n, tuple sizes, int dtype, bint back):
     """The means of windows, or back, of sizes `sizes` as `dtype`."""
     cdef Work work
-    cdef Tensor y = with_planes("avg_pool", x, n, sizes, x.type)
+    cdef Tensor y
+    work.lanes = lanes_of(x, n)
+    x = x if work.lanes else packed(x)
+    y = with_planes("avg_pool", x, n, sizes, x.type)
     work.loop, work.w = find_window_loop(AVG_POOL_BACKWARD if back else AVG_POOL, x.type), w
     work.x, work.y, work.n = x.data_pointer, y.data_pointer, area(w.out)
     work.x_plane = area(&w.out[0] if back else &w.size[0]) * (4 if x.type == FLOAT32 else 8)
     work.y_plane = area(&w.size[0] if back else &w.out[0]) * (4 if x.type == FLOAT32 else 8)
     if back:
         zero(y)
-    if y.numel_ and x.numel_:
+    if work.lanes and y.numel_:
+        lay_lanes(y)
+        work.loop, work.at = find_window_loop(MEAN_LANES_BACKWARD if back else MEAN_LANES,
+                                              x.type), NULL
+        run(&work, run_lanes, x.dims[0] if back else x.dims[0] * w.out[0] * w.out[1],
+            times(times(work.n if back else w.out[2], work.lanes), area(w.kernel)))
+    elif y.numel_ and x.numel_:
         run(&work, run_planes, planes_of(x, n), times(work.n, area(w.kernel)))
-    return cast(y, dtype)
+    return cast_planes(y, dtype, n)
 
 
 def columns(Tensor input, tuple spatial, tuple kernel, tuple stride, tuple padding, tuple dilation,

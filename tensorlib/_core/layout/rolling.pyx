@@ -6,8 +6,6 @@ A contiguous tensor is seen as rows, along the last dim that is shifted: each is
 of the source, then its beginning. So whichever dims are shifted, memory is gone through once.
 """
 
-from libc.string cimport memcpy
-
 from tensorlib._core.base.blocks cimport copy_blocks, copy_run
 from tensorlib._core.base.dtypes cimport ITEMSIZE
 from tensorlib._core.base.shape cimport MAX_NDIM, settled, wrap_dim
@@ -90,10 +88,10 @@ cdef void copy_pieces_of(void* context, Py_ssize_t begin, Py_ssize_t end) noexce
         high = min(low + PIECE, r.row)
         x, y = r.x + source_of(r, row) * r.row, r.y + row * r.row
         if low < turn:
-            memcpy(y + low, x + r.first + low, min(high, turn) - low)
+            copy_run(x + r.first + low, y + low, min(high, turn) - low)
         if high > turn:
             low = max(low, turn)
-            memcpy(y + low, x + low - turn, high - low)
+            copy_run(x + low - turn, y + low, high - low)
 
 
 cdef void take_rows(Rolled* r, Py_ssize_t inner, int ndim, const Py_ssize_t* dims,

@@ -137,8 +137,9 @@ def getrf(cnp.ndarray a not None):
     return pivots, info[:, 0]
 
 
-def trsm(cnp.ndarray a not None, cnp.ndarray b not None, bint upper, bint unit):
-    """b := x of a @ x = b for triangles `a`, both stored by rows."""
+def trsm(cnp.ndarray a not None, cnp.ndarray b not None, bint upper, bint unit,
+         bint by_columns=False):
+    """b := x of a @ x = b for triangles `a`, stored by rows as b is, or `by_columns`."""
     cdef trsm_fn run = <trsm_fn>function_of_both(a, b, TRSM)
     cdef Py_ssize_t i, batch = a.shape[0]
     cdef int64_t n = a.shape[1], k = b.shape[2]
@@ -151,8 +152,8 @@ def trsm(cnp.ndarray a not None, cnp.ndarray b not None, bint upper, bint unit):
     if n and k:                 # by columns these are transposes: x @ a = b with the other triangle
         with blas.one_blas_thread():
             for i in range(batch):
-                run(b"R", b"L" if upper else b"U", b"N", b"U" if unit else b"N", &k, &n, alpha,
-                    matrix(a, i), &n, matrix(b, i), &k)
+                run(b"R", b"L" if upper != by_columns else b"U", b"T" if by_columns else b"N",
+                    b"U" if unit else b"N", &k, &n, alpha, matrix(a, i), &n, matrix(b, i), &k)
 
 
 def geqrf(cnp.ndarray a not None):

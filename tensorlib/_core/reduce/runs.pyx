@@ -5,8 +5,8 @@ so that most of the time was spent on page faults.
 """
 
 from libc.stdint cimport INT32_MAX, INT64_MAX, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcpy
 
+from tensorlib._core.base.blocks cimport copy_run
 from tensorlib._core.base.dtypes cimport (
     BFLOAT16, BOOL, COMPLEX128, COMPLEX64, FLOAT16, FLOAT32, FLOAT64, INT64, ITEMSIZE,
 )
@@ -79,7 +79,7 @@ cdef void take_rows(const char* x, char* y, const char* begins, Py_ssize_t rows,
     cdef Py_ssize_t i
     for i in range(rows):
         if begins[i]:
-            memcpy(y, x + i * nbytes, nbytes)
+            copy_run(x + i * nbytes, y, nbytes)
             y += nbytes
 
 

@@ -90,14 +90,12 @@ from tensorlib.nn.functional.pooling import (
     avg_pool1d,
     avg_pool2d,
     avg_pool3d,
-    col2im as fold,
     max_pool1d,
     max_pool2d,
     max_pool3d,
     max_unpool1d,
     max_unpool2d,
     max_unpool3d,
-    im2col as unfold,
 )
 from tensorlib.nn.functional.resampling import (
     affine_grid,
@@ -109,6 +107,7 @@ from tensorlib.nn.functional.resampling import (
 )
 from tensorlib.nn.functional.sequences import ctc_loss
 from tensorlib.nn.functional.tables import embedding_bag, one_hot
+from tensorlib.nn.functional.unfolding import col2im as fold, im2col as unfold
 from tensorlib.nn.functional.parametric_activations import (
     celu,
     celu_,

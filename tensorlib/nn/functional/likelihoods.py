@@ -10,6 +10,7 @@ from tensorlib._core.interpreters.foreign import runs_in_parts
 from tensorlib._core.layers import nll
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.batching import stands_for
+from tensorlib.nn.functional.convolution import adjoint
 from tensorlib.nn.functional.elementwise_losses import loss, older_reduction
 from tensorlib.nn.functional.checks import check_optional
 from tensorlib.ops.declare import op
@@ -21,34 +22,40 @@ INT64 = BY_NAME["int64"]
 
 # ---- one row of logits after the other -----------------------------------------------------------
 
+def classes_of(x):
+    """For references: 0, 1, ... along dim 1 of an array."""
+    return np.arange(x.shape[1]).reshape(-1, *(1,) * (x.ndim - 2))
+
+
 def nll_reference(x, target, ignored):
     """The reference of `nll_of_logits`."""
     top = x.max(1, keepdims=True, initial=0)
     logs = x - top - np.log(np.exp(x - top).sum(1, keepdims=True))
-    found = -logs[np.arange(len(x)), np.where(target == ignored, 0, target)]
-    return np.where(target == ignored, 0, found)
+    return np.where(target == ignored, 0, -(logs * (classes_of(x) == target[:, None])).sum(1))
 
 
 def nll_backward_reference(g, x, target, ignored):
     """The reference of `nll_of_logits_backward`."""
     p = np.exp(x - x.max(1, keepdims=True, initial=0))
     p /= p.sum(1, keepdims=True)
-    p -= np.arange(x.shape[1]) == target[:, None]
+    p -= classes_of(x) == target[:, None]
     return np.where(target == ignored, 0, g)[:, None] * p
 
 
 def rows_and_targets(with_grad):
     """Samples: rows of logits and a class for each, some of them ignored."""
     def generate(rng):
-        for shape, target in (((3, 4), (1, 3, 0)), ((2, 3), (-100, 2)), ((0, 3), ())):
-            x = rng.uniform(-2, 2, shape)
-            more = (rng.uniform(-2, 2, shape[0]),) if with_grad else ()
-            yield (*more, x, np.array(target, np.int64), IGNORED), {}
+        for shape, target in (((3, 4), (1, 3, 0)), ((2, 3), (-100, 2)), ((0, 3), ()),
+                              ((2, 3, 2), ((2, 0), (-100, 1))),
+                              ((1, 34, 17), np.arange(17).reshape(1, 17) * 2)):
+            x, target = rng.uniform(-2, 2, shape), np.array(target, np.int64)
+            more = (rng.uniform(-2, 2, target.shape),) if with_grad else ()
+            yield (*more, x, target, IGNORED), {}
     return generate
 
 
 def picked(x, target, ignored):
-    """x[i, target[i]] of each row, 0 where it is ignored."""
+    """x[target] of each row x along dim 1, 0 where it is ignored."""
     kept = target != ignored
     return where(kept, x.gather(1, where(kept, target, 0).unsqueeze(1)).squeeze(1), 0)
 
@@ -62,7 +69,7 @@ def nll_formula(input, target, ignored):
     reference=nll_reference, samples=rows_and_targets(False), kernel=nll.nll_of_logits,
     checks_values=True)
 def nll_of_logits(input: Tensor, target, ignored):
-    """log(sum(exp(x))) - x[target] of each row x, 0 where the target is `ignored`.
+    """log(sum(exp(x))) - x[target] of each row x along dim 1, 0 where the target is `ignored`.
 
     Raises: IndexError for a target that is no class.
     """
@@ -109,71 +116,110 @@ def nll_backward_jvp(d_grad, d_input, grad, input, target, ignored):
             + softmax_backward(d_input * scale, softmax(input, 1), 1))
 
 
+def is_target(classes, target):
+    """Whether each class, along dim 1, is that of the row."""
+    return arange(classes).reshape((-1, *(1,) * (target.ndim - 1))) == target.unsqueeze(1)
+
+
 stands_for(nll_formula)(nll_of_logits)
 stands_for(lambda grad, input, target, ignored: where(target != ignored, grad, 0).unsqueeze(1) * (
-    softmax(input, 1) - (arange(input.shape[1]) == target.unsqueeze(1)).to(input.dtype)))(
-    nll_of_logits_backward)
+    softmax(input, 1) - is_target(input.shape[1], target).to(input.dtype)))(nll_of_logits_backward)
 
 
 # ---- all rows of logarithms at once --------------------------------------------------------------
 
-def logs_of_rows(x, target, ignored, mean):
+def logs_of_rows(x, weight, target, ignored, reduction):
     """The reference of `nll_of_logs`."""
-    kept = np.flatnonzero(target != ignored)
-    total = -x[kept, target[kept]].sum()
-    return total / len(kept) if mean else total
+    own = classes_of(weight[None]).reshape(-1, *(1,) * (target.ndim - 1)) == target[:, None]
+    counts = (own * weight.reshape(-1, *(1,) * (target.ndim - 1))).sum(1) * (target != ignored)
+    losses = counts * (x if x.ndim == target.ndim else -(x * own).sum(1))
+    if reduction == "none":
+        return losses
+    return losses.sum() / (counts.sum() if reduction == "mean" else 1)
 
 
 def sums_and_means(rng):
     """Samples of `nll_of_logs`."""
     for (x, target, ignored), _ in rows_and_targets(False)(rng):
-        yield (x, target, ignored, False), {}
-        if len(x):
-            yield (x, target, ignored, True), {}
+        weight = rng.uniform(0.5, 2, x.shape[1])
+        for reduction in ("sum", "mean", "none")[:3 if len(x) else 1]:
+            yield (x, weight, target, ignored, reduction), {}
+            yield (x.sum(1), weight, target, ignored, reduction), {}
 
 
-def formula_of_logs(input, target, ignored, mean):
+def logs_back(g, weight, target, ignored, reduction, by_class):
+    """The reference of `nll_of_logs_backward`."""
+    shape = (len(target), len(weight), *target.shape[1:]) if by_class else target.shape
+    return adjoint(lambda x: logs_of_rows(x, weight, target, ignored, reduction), shape, g)
+
+
+def sums_and_means_back(rng):
+    """Samples of `nll_of_logs_backward`."""
+    for (x, weight, target, *options), _ in sums_and_means(rng):
+        g = np.asarray(logs_of_rows(x, weight, target, *options))
+        yield (rng.uniform(-1, 1, g.shape), weight, target, *options, x.ndim > target.ndim), {}
+
+
+def formula_of_logs(input, weight, target, ignored, reduction):
     """`nll_of_logs` by operations of their own."""
-    total = -picked(input, target, ignored).sum()
-    return total / (target != ignored).sum() if mean else total
+    counts = weights_of_rows(target, weight, ignored)
+    losses = (input if input.ndim == target.ndim else -picked(input, target, ignored)) * counts
+    if reduction == "none":
+        return losses
+    return losses.sum() / counts.sum() if reduction == "mean" else losses.sum()
 
 
-@op(public=False, method=False, takes="floating", tolerance="reduction",
+@op(public=False, method=False, takes="floating", tolerance="reduction", linear=True,
     reference=logs_of_rows, samples=sums_and_means, kernel=nll.nll_of_logs, checks_values=True)
-def nll_of_logs(input: Tensor, target, ignored, mean):
-    """The sum or mean of -x[target] over rows x whose target is not `ignored`; no mean is NaN.
+def nll_of_logs(input: Tensor, weight, target, ignored, reduction):
+    """-weight[c] * x[c] of each row x along dim 1, of class c: each, or their sum or weighted mean.
 
+    An input of the target's shape has a loss for each row, and gives that times weight[c]. Rows
+    that are `ignored` count 0; the mean of none is NaN.
     Raises: IndexError for a target that is no class.
     """
 
 
+@op(public=False, method=False, takes="floating", tolerance="reduction", linear=True,
+    reference=logs_back, samples=sums_and_means_back, kernel=nll.nll_of_logs_backward,
+    checks_values=True)
+def nll_of_logs_backward(grad: Tensor, weight, target, ignored, reduction, by_class):
+    """The adjoint of `nll_of_logs`, for an input with a dim of classes or without."""
+
+
 @nll_of_logs.vjp("input")
-def nll_of_logs_vjp(g, input_shape, target, ignored, mean):
-    kept = target != ignored
-    places = where(kept, target, 0).unsqueeze(1)
-    each = where(kept, -g / kept.sum() if mean else -g, 0)
-    return g.new_zeros(input_shape).scatter(1, places, each.unsqueeze(1))
+def nll_of_logs_vjp(g, input_shape, weight, target, ignored, reduction):
+    return nll_of_logs_backward(g, weight, target, ignored, reduction,
+                                len(input_shape) > target.ndim)
 
 
-@nll_of_logs.jvp
-def nll_of_logs_jvp(d_input, target, ignored, mean):
-    return formula_of_logs(d_input, target, ignored, mean)
+@nll_of_logs_backward.vjp("grad")
+def nll_of_logs_backward_vjp(g, weight, target, ignored, reduction):
+    return nll_of_logs(g, weight, target, ignored, reduction)
+
+
+def formula_of_logs_back(grad, weight, target, ignored, reduction, by_class):
+    """`nll_of_logs_backward` by operations of their own."""
+    counts = weights_of_rows(target, weight, ignored)
+    each = grad * (counts / counts.sum() if reduction == "mean" else counts)
+    if not by_class:
+        return each
+    return where(is_target(weight.shape[0], target), -each.unsqueeze(1), 0)
 
 
 stands_for(formula_of_logs)(nll_of_logs)
+stands_for(formula_of_logs_back)(nll_of_logs_backward)
 
 
 # ---- losses of classes ---------------------------------------------------------------------------
 
-def as_rows(name, input, target):
-    """The logits as (rows, classes), the targets as a vector, and their shape. Raises: ValueError.
-    """
+def with_batch(name, input, target):
+    """The logits as (B, C, *), and their targets as (B, *). Raises: ValueError."""
     if input.ndim == 0:
         raise ValueError(f"{name}: expects an input with at least 1 dim")
-    if input.ndim == 2 and target.ndim == 1 and target.dtype is INT64 and (
-            target.shape[0] == input.shape[0]):
-        return input, target, tuple(target.shape)
     shape = (*input.shape[:1], *input.shape[2:]) if input.ndim > 1 else ()
+    if target.shape == shape and shape and target.dtype is INT64:
+        return input, target
     if tuple(target.shape) != tuple(shape):
         one_hot = ("; an integer target is the number of a class: target.argmax(1) of what is 1 "
                    "at its class and 0 elsewhere" if target.shape == input.shape else "")
@@ -182,10 +228,9 @@ def as_rows(name, input, target):
     if target.dtype.name not in ("int64", "uint8"):
         raise RuntimeError(f"{name}: expects a target of int64, the number of a class "
                            f"each, got {target.dtype}; target.long() may be what is meant")
-    rows = input.unsqueeze(0) if input.ndim == 1 else input
-    if rows.ndim > 2:
-        rows = rows.movedim(1, -1).flatten(0, -2)
-    return rows, target.reshape(-1).long(), tuple(shape)
+    if input.ndim == 1:
+        input, target = input.unsqueeze(0), target.unsqueeze(0)
+    return input, target.long()
 
 
 def class_weights(name, weight, input):
@@ -198,23 +243,23 @@ def class_weights(name, weight, input):
     return weight
 
 
-def over_rows(name, losses, weights, shape, reduction):
-    """The losses of rows, weighted, reduced. Raises: ValueError."""
-    if reduction == "mean":
-        return losses.sum() / weights.sum()
-    if reduction == "sum":
-        return losses.sum()
-    if reduction != "none":
+def check_reduction(name, reduction):
+    """Raises: ValueError."""
+    if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{name}: {reduction!r} is not a valid value for reduction")
-    return losses.reshape(shape)
 
 
-def weights_of_rows(target, weight, ignored, dtype):
-    """How much each row counts: its class's weight, or 1; 0 where it is ignored."""
+def weigh(input, classes, weight, target, ignored, reduction):
+    """`nll_of_logs` with weights that may be None."""
+    weight = input.new_ones(classes) if weight is None else weight
+    by_parts = weight.requires_grad or runs_in_parts((input, weight, target))
+    return (formula_of_logs if by_parts else nll_of_logs)(input, weight, target, ignored, reduction)
+
+
+def weights_of_rows(target, weight, ignored):
+    """The weight of the class of each row, 0 where that is ignored."""
     kept = target != ignored
-    if weight is None:
-        return kept.to(dtype)
-    return where(kept, weight.index_select(0, where(kept, target, 0)), 0)
+    return where(kept, weight[where(kept, target, 0)], 0)
 
 
 def logs_reference(x, target, weight=None, size_average=None, ignore_index=IGNORED, reduce=None,
@@ -290,25 +335,33 @@ def cross_entropy(input: Tensor, target: Tensor, weight=None, size_average=None,
         weight = class_weights("cross_entropy", weight, input)
     if target.is_floating_point():
         return of_probabilities(input, target, weight, reduction, label_smoothing)
-    rows, places, shape = as_rows("cross_entropy", input, target)
-    ignored = as_int(ignore_index)
+    check_reduction("cross_entropy", reduction)
+    rows, places = with_batch("cross_entropy", input, target)
+    classes, ignored = rows.shape[1], as_int(ignore_index)
+    if label_smoothing:
+        return smoothed(rows, places, weight, ignored, reduction, label_smoothing).reshape(
+            target.shape if reduction == "none" else ())
     rule = nll_formula if runs_in_parts((rows, places)) else nll_of_logits
     losses = rule(rows, places, ignored)
-    if weight is None and not label_smoothing and reduction == "sum":
-        return losses.sum()
-    counts = weights_of_rows(places, weight, ignored, losses.dtype)
-    if label_smoothing:
-        losses = losses * (1 - label_smoothing) * (1 if weight is None else counts)
-        losses = losses + counts_smoothed(rows, places, weight, ignored) * label_smoothing
-    elif weight is not None:
-        losses = losses * counts
-    return over_rows("cross_entropy", losses, counts, shape, reduction)
+    if weight is not None or reduction == "mean":
+        losses = weigh(losses, classes, weight, places, ignored, reduction)
+    return losses.sum() if reduction == "sum" else losses.reshape(
+        target.shape if reduction == "none" else ())
 
 
-def counts_smoothed(rows, places, weight, ignored):
-    """The mean loss over all classes of each row, 0 where it is ignored."""
-    logs = log_softmax(rows, 1)
-    return where(places != ignored, -(logs if weight is None else logs * weight).mean(1), 0)
+def smoothed(rows, places, weight, ignored, reduction, smoothing):
+    """`cross_entropy` with a part of each target spread over all classes."""
+    classes, logs = rows.shape[1], log_softmax(rows, 1)
+    own = weigh(logs, classes, weight, places, ignored, "none")
+    if weight is not None:
+        logs = logs * weight.reshape((-1, *(1,) * (rows.ndim - 2)))
+    spread = where(places != ignored, logs.sum(1), 0)
+    losses = own * (1 - smoothing) - spread * (smoothing / max(1, classes))
+    if reduction == "none":
+        return losses
+    counts = rows.new_ones(places.shape)
+    return losses.sum() if reduction == "sum" else losses.sum() / weigh(
+        counts, classes, weight, places, ignored, "sum")
 
 
 def of_probabilities(input, target, weight, reduction, label_smoothing):
@@ -325,9 +378,8 @@ def of_probabilities(input, target, weight, reduction, label_smoothing):
     if weight is not None:
         products = products * weight.reshape((-1, *(1,) * (input.ndim - 1 - dim)))
     losses = -products.sum(dim)
-    if reduction == "mean":
-        return losses.mean()
-    return over_rows("cross_entropy", losses, None, losses.shape, reduction)
+    check_reduction("cross_entropy", reduction)
+    return losses if reduction == "none" else losses.mean() if reduction == "mean" else losses.sum()
 
 
 @loss(tensors=("input", "target"), samples=class_samples, errors=bad_targets,
@@ -349,15 +401,13 @@ def nll_loss(input: Tensor, target: Tensor, weight=None, size_average=None, igno
         weight = class_weights("nll_loss", weight, input)
     if not input.is_floating_point():
         raise RuntimeError(f"nll_loss: takes floating-point dtypes, got {input.dtype}")
-    rows, places, shape = as_rows("nll_loss", input, target)
+    check_reduction("nll_loss", reduction)
+    rows, places = with_batch("nll_loss", input, target)
     ignored = as_int(ignore_index)
-    if weight is None and reduction in ("mean", "sum") and not runs_in_parts((rows, places)):
-        return nll_of_logs(rows, places, ignored, reduction == "mean")
-    are_classes(places, "nll_loss", rows.shape[1], ignored)
-    counts = weights_of_rows(places, weight, ignored, input.dtype)
-    losses = -picked(rows, places, ignored)
-    return over_rows("nll_loss", losses if weight is None else losses * counts, counts, shape,
-                     reduction)
+    if runs_in_parts((rows, places)):
+        are_classes(places, "nll_loss", rows.shape[1], ignored)
+    losses = weigh(rows, rows.shape[1], weight, places, ignored, reduction)
+    return losses.reshape(target.shape) if reduction == "none" else losses
 
 
 @value_check

@@ -1,12 +1,13 @@
-"""Max and average pooling, unpooling, and `unfold` and `fold` (im2col and col2im)."""
+"""Max and average pooling, and unpooling."""
 
 import math
 from collections import namedtuple
+from functools import lru_cache
 from operator import index as as_int
 
 import numpy as np
 
-from tensorlib import arange, cat, complex, zeros
+from tensorlib import is_grad_enabled, zeros
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.layers import windows as kernels
 from tensorlib._core.tensor.tensor import Tensor
@@ -49,13 +50,15 @@ def max_reference(x, kernel, stride, padding, dilation, out):
     return values, indices
 
 
+MAXIMA = (((2, 5), (2,), (2,), (1,), (1,), (3,)),
+          ((1, 3, 4), (2, 2), (1, 2), (0, 0), (2, 1), (1, 2)),
+          ((2, 2, 2, 2), (2, 1, 2), (1, 1, 1), (0, 0, 0), (1, 1, 1), (1, 2, 1)),
+          ((1, 2, 9), (2, 3), (2, 1), (0, 1), (1, 1), (1, 9)),
+          ((17,), (2,), (2,), (1,), (2,), (9,)), ((45,), (34,), (1,), (0,), (1,), (12,)))
+
+
 @op(public=False, method=False, takes="floating", outputs=("values", "indices"),
-    reference=max_reference,
-    samples=given(((2, 5), (2,), (2,), (1,), (1,), (3,)),
-                  ((1, 3, 4), (2, 2), (1, 2), (0, 0), (2, 1), (1, 2)),
-                  ((2, 2, 2, 2), (2, 1, 2), (1, 1, 1), (0, 0, 0), (1, 1, 1), (1, 2, 1)),
-                  ((1, 2, 9), (2, 3), (2, 1), (0, 1), (1, 1), (1, 9)),
-                  ((17,), (2,), (2,), (1,), (2,), (9,)), ((45,), (34,), (1,), (0,), (1,), (12,))))
+    reference=max_reference, samples=given(*MAXIMA))
 def max_pool(input: Tensor, kernel, stride, padding, dilation, planes):
     """The greatest elements of the windows of the last dims, and their places in the plane.
 
@@ -102,6 +105,27 @@ def max_pool_jvp(d_input, indices, kernel):
     return taken(d_input, indices, len(kernel)), None
 
 
+@op(public=False, method=False, takes="floating", kernel=kernels.max_values,
+    reference=lambda *args: max_reference(*args)[0], samples=given(*MAXIMA))
+def max_values(input: Tensor, kernel, stride, padding, dilation, planes):
+    """The greatest elements of windows, as `max_pool` has them, for what needs no gradient.
+
+    Gradient: as that of `max_pool`, which is run for it.
+    """
+
+
+@max_values.vjp("input")
+def max_values_vjp(g, input, kernel, stride, padding, dilation, planes):
+    indices = max_pool(input, kernel, stride, padding, dilation, planes)[1]
+    return put_places(g, indices, tuple(input.shape)[-len(kernel):])
+
+
+@max_values.jvp
+def max_values_jvp(d_input, input, kernel, stride, padding, dilation, planes):
+    return taken(d_input, max_pool(input, kernel, stride, padding, dilation, planes)[1],
+                 len(kernel))
+
+
 def mean_reference(x, spatial, kernel, stride, padding, planes, counts_padding, divisor,
                    back=False):
     """The reference of `avg_pool`, forward and back."""
@@ -142,32 +166,6 @@ def avg_pool_vjp(g, spatial, kernel, stride, padding, planes, counts_padding, di
     return avg_pool(g, spatial, kernel, stride, padding, planes, counts_padding, divisor, not back)
 
 
-def column_reference(x, spatial, kernel, stride, padding, dilation, planes, back=False):
-    """The reference of `columns`."""
-    if back:
-        size = math.prod(kernel)
-        like = (*x.shape[:-2], x.shape[-2] // size, *spatial)
-        return adjoint(lambda y: column_reference(
-            y, spatial, kernel, stride, padding, dilation, planes), like, x)
-    rows = np.zeros((*x.shape[:-len(kernel)], math.prod(kernel), *planes))
-    for place, values, _ in windows_at(x, kernel, stride, padding, dilation, planes, 0.0):
-        rows[(..., slice(None), *place)] = np.moveaxis(values, 0, -1)
-    return rows.reshape(*x.shape[:-len(kernel) - 1], -1, math.prod(planes))
-
-
-@op(public=False, method=False, linear=True, takes="floating", kernel=kernels.columns,
-    tolerance="reduction", reference=column_reference,
-    samples=given(((1, 2, 3, 2), (3, 2), (2, 2), (1, 2), (1, 1), (1, 1), (4, 2), False),
-                  ((2, 4, 2), (5,), (2,), (2,), (0,), (2,), (2,), True)))
-def columns(input: Tensor, spatial, kernel, stride, padding, dilation, planes, back):
-    """The windows of planes as columns, (*, C * elements, windows); with `back` its adjoint."""
-
-
-@columns.vjp("input")
-def columns_vjp(g, spatial, kernel, stride, padding, dilation, planes, back):
-    return columns(g, spatial, kernel, stride, padding, dilation, planes, not back)
-
-
 def as_it_is(function):
     """The batching rule of what leaves all dims before the last ones alone."""
     def batching(info, dims, *values, **attributes):
@@ -175,7 +173,7 @@ def as_it_is(function):
     function.batching = batching
 
 
-for _function in (max_pool, avg_pool, columns):
+for _function in (max_pool, max_values, avg_pool):
     as_it_is(_function)
 
 
@@ -199,6 +197,14 @@ def planes_of(name, input, n):
 
 def pool_sizes(name, spatial, kernel, stride, padding, dilation, ceil_mode):
     """How many windows there are along each dim. Raises: RuntimeError."""
+    if type(kernel) is type(padding) is type(dilation) is int and (
+            stride is None or type(stride) is int):
+        return plain_sizes(name, spatial, kernel, stride, padding, dilation, bool(ceil_mode))
+    return sizes_of_pool(name, spatial, kernel, stride, padding, dilation, ceil_mode)
+
+
+def sizes_of_pool(name, spatial, kernel, stride, padding, dilation, ceil_mode):
+    """The same, of what may also be sequences and what is refused."""
     n = len(spatial)
     kernel = sizes_of(name, "kernel_size", kernel, n, 1)
     no_stride = stride is None or hasattr(stride, "__len__") and len(stride) == 0
@@ -218,6 +224,9 @@ def pool_sizes(name, spatial, kernel, stride, padding, dilation, ceil_mode):
     return kernel, stride, padding, dilation, planes
 
 
+plain_sizes = lru_cache(256)(sizes_of_pool)      # they take twice as long as a small pool
+
+
 def rounded_up(size, kernel, stride, padding, dilation):
     """How many windows there are with the last one that begins in the plane or before it."""
     count = -((dilation * (kernel - 1) + 1 - size - 2 * padding) // stride) + 1
@@ -231,6 +240,8 @@ def max_pooled(name, n, input, kernel_size, stride, padding, dilation, ceil_mode
     refuse_complex(name, input)
     sizes = pool_sizes(name, spatial, kernel_size, stride, padding, dilation, ceil_mode)
     if input.is_floating_point():
+        if not (return_indices or input.requires_grad and is_grad_enabled()):
+            return max_values(input, *sizes)
         pooled = max_pool(input, *sizes)
     else:
         indices = max_pool(input.to(BY_NAME["float64"]), *sizes)[1]
@@ -356,71 +367,6 @@ def avg_pool3d(input: Tensor, kernel_size, stride=None, padding=0, ceil_mode=Fal
     """
     return mean_pooled("avg_pool3d", 3, input, kernel_size, stride, padding, ceil_mode,
                        count_include_pad, divisor_override)
-
-
-# ---- windows as columns --------------------------------------------------------------------------
-
-def column_sizes(name, spatial, kernel_size, dilation, padding, stride):
-    """The sizes that `columns` takes. Raises: RuntimeError."""
-    kernel = sizes_of(name, "kernel_size", kernel_size, 2, 1)
-    dilation = sizes_of(name, "dilation", dilation, 2, 1)
-    padding, stride = sizes_of(name, "padding", padding, 2), sizes_of(name, "stride", stride, 2, 1)
-    planes = tuple(map(out_size, spatial, kernel, stride, padding, dilation))
-    if min(planes) < 1:
-        raise RuntimeError(f"{name}: given spatial size {spatial} and kernel_size {kernel}, there "
-                           f"are no windows: {planes}")
-    return spatial, kernel, stride, padding, dilation, planes
-
-
-@composite(tensors=("input",), public=False, method=False,
-           reference=lambda x, kernel: column_reference(
-               x, x.shape[2:], (kernel,) * 2, (1, 1), (0, 0), (1, 1),
-               tuple(s - kernel + 1 for s in x.shape[2:])).astype(x.dtype),
-           samples=given(((1, 2, 3, 2), 2)),
-           errors=refusals((RuntimeError, (2, 3), 2), (RuntimeError, (1, 1, 3, 3), 4)))
-def im2col(input: Tensor, kernel_size, dilation=1, padding=0, stride=1):
-    """The windows of images as columns: `nn.functional.unfold`.
-
-    Shapes: (B, C, H, W) -> (B, C * elements of a window, windows); without B, too.
-    Raises: RuntimeError for sizes that do not fit, TypeError.
-    """
-    spatial = planes_of("unfold", input, 2)
-    sizes = column_sizes("unfold", spatial, kernel_size, dilation, padding, stride)
-    if input.is_floating_point():
-        return columns(input, *sizes, False)
-    count = math.prod(spatial)              # which element stands where; 0 is the padding
-    numbers = arange(1.0, count + 1, dtype=BY_NAME["float64"]).reshape((1, *spatial))
-    places = columns(numbers, *sizes, False).to(BY_NAME["int64"])
-    found = cat([input.new_zeros((*input.shape[:-2], 1)), input.flatten(-2)], -1)[..., places]
-    return found.flatten(-3, -2)
-
-
-@composite(tensors=("input",), public=False, method=False, takes="floating", tolerance="reduction",
-           complex=True, reference=lambda x, size, kernel: column_reference(
-               x, size, kernel, (1, 1), (0, 0), (1, 1),
-               tuple(s - k + 1 for s, k in zip(size, kernel)), True),
-           samples=given(((1, 4, 2), (3, 2), (2, 2))),
-           errors=refusals((RuntimeError, (1, 4, 3), (3, 2), (2, 2)),
-                           (RuntimeError, (1, 3, 2), (3, 2), (2, 2))), rounds_once=False)
-def col2im(input: Tensor, output_size, kernel_size, dilation=1, padding=0, stride=1):
-    """The sums of windows given as columns, `nn.functional.fold`: the adjoint of `unfold`.
-
-    Shapes: (B, C * elements of a window, windows) -> (B, C, *output_size); without B, too.
-    Raises: RuntimeError for sizes that do not fit, TypeError.
-    """
-    if input.is_complex():                   # the sums of parts are parts of the sums
-        return complex(*(col2im(part, output_size, kernel_size, dilation, padding, stride)
-                         for part in (input.real, input.imag)))
-    require_floating("fold", input)
-    if input.ndim not in (2, 3):
-        raise RuntimeError(f"fold: expected 2D or 3D input, got shape {tuple(input.shape)}")
-    spatial = sizes_of("fold", "output_size", output_size, 2, 1)
-    sizes = column_sizes("fold", spatial, kernel_size, dilation, padding, stride)
-    window, places = math.prod(sizes[1]), math.prod(sizes[5])
-    if input.shape[-2] % window or input.shape[-1] != places:
-        raise RuntimeError(f"fold: expected (*, a multiple of {window}, {places}), got "
-                           f"{tuple(input.shape)}")
-    return columns(input, *sizes, True)
 
 
 # ---- back from maxima, and powers ----------------------------------------------------------------

@@ -18,6 +18,7 @@ from tensorlib.ops.create.creation import as_numpy, sized
 from tensorlib.ops.declare import composite, publish
 from tensorlib.ops.foreign import within_memory
 from tensorlib.ops.samples import calls, given, refusals, refused_calls
+from tensorlib.ops.shape.joining import cat
 from tensorlib.ops.value_checks import value_check
 
 INT32, INT64, FLOAT64 = (BY_NAME[name] for name in ("int32", "int64", "float64"))
@@ -219,26 +220,37 @@ def multinomial(input: Tensor, num_samples, replacement=False, *, generator=None
     return result if out is None else store_out("multinomial", (), result, out)
 
 
+GROUP = 1 << 16      # weights whose sums are looked at while they lie in the cache
+
+
 def _places(chances, num_samples, replacement, generator):
     """A tensor of the indices that `multinomial` draws for each row."""
     rows, n = chances.shape
-    if chances.numel() and not (chances.amin() >= 0 and chances.amax() < inf):
+    largest = chances.amax(1) if n else None
+    if chances.numel() and not (chances.amin() >= 0 and largest.amax() < inf):
         raise RuntimeError("multinomial: a probability is negative, infinite or NaN")
-    weights = chances.double()
-    edges = weights.cumsum(1)
-    if not n or not (edges[:, -1] > 0).all():
+    if not n or not (largest > 0).all():
         raise RuntimeError("multinomial: the probabilities of a row sum to 0")
     if num_samples <= 0 or num_samples > n and not replacement:
         raise RuntimeError(f"multinomial: cannot draw {num_samples} samples of {n} indices "
                            f"{'with' if replacement else 'without'} replacement")
     if replacement or num_samples == 1:
-        total = edges[:, -1:]
-        marks = (_uniform((rows, num_samples), generator) * total).minimum(
-            total.nextafter(total * 0))
-        return insertion_places(edges, marks, True)
+        parts = _uniform((rows, num_samples), generator)
+        size = max(1, GROUP // n)
+        found = [_inverted(chances[at:at + size], parts[at:at + size])
+                 for at in range(0, max(1, rows), size)]
+        return found[0] if len(found) == 1 else cat(found)
     # the first to arrive of n clocks that ring at these rates
+    weights = chances.double()
     arrivals = (-_uniform((rows, n), generator)).log1p().neg().div_(weights)
     return arrivals.masked_fill_(weights == 0, inf).topk(num_samples, largest=False).indices
+
+
+def _inverted(chances, parts):
+    """Where the running sums of each row reach these parts, in [0, 1), of its sum."""
+    edges = chances.double().cumsum(1)
+    total = edges[:, -1:]
+    return insertion_places(edges, (parts * total).minimum(total.nextafter(total * 0)), True)
 
 
 def of_each_example(name, what, x):

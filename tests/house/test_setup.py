@@ -8,7 +8,7 @@ import pytest
 from tensorlib import _kernels
 from tensorlib._kernels import missing_flags
 
-SETUP = Path(__file__).parents[1] / "setup.py"
+SETUP = Path(__file__).parents[2] / "setup.py"
 
 
 @pytest.fixture(scope="module")

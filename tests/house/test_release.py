@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 if not (ROOT / "tools").is_dir():
     pytest.skip("needs the repository", allow_module_level=True)
 

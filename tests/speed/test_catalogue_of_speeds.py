@@ -8,7 +8,7 @@ from pathlib import Path
 import tensorlib as tl
 from process import run_python
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 from benchmarks import catalogue, limits, settings  # noqa: E402  no part of the package
 

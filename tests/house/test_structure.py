@@ -12,7 +12,7 @@ from process import run_python
 
 import tensorlib
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "tensorlib"
 
 # A floor may import itself and the floors before it. "public" is the package's own __init__: what

@@ -1,6 +1,6 @@
 """The public suite of the array API standard, from a checkout of data-apis/array-api-tests:
 
-    ARRAY_API_TESTS=folder python -m pytest tests/test_array_api_suite.py
+    ARRAY_API_TESTS=folder python -m pytest tests/libraries/test_array_api_suite.py
 
 It needs the suite's own requirements and its submodule. What is left out, and why, stands in
 array_api_skips.txt.

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tools.faults import faults
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 CYTHON = '''"""a < b"""
 cdef enum:

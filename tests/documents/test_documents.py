@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from process import run_each
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 DOCUMENTS = sorted(
     path for path in [*ROOT.glob("*.md"), *ROOT.glob("*/*.md"), *ROOT.glob("*/*/*.md")]
     if not path.relative_to(ROOT).parts[0].startswith((".", "build")))

@@ -17,6 +17,6 @@ pytest.importorskip("expecttest")           # which PyTorch's catalogue imports
 def test_samples_of_the_catalogue_give_what_pytorch_gives():
     """In a process of its own, as the catalogue has a million objects."""
     done = subprocess.run([sys.executable, "-m", "tests.agreement.catalogue", "--most", "2"],
-                          cwd=Path(__file__).parents[1], capture_output=True, text=True)
+                          cwd=Path(__file__).parents[2], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert " 0 differ, " in done.stdout, done.stdout

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from process import run_python
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 IN_A_PROCESS_WITH_ONE_THREAD = """

@@ -9,7 +9,7 @@ import pytest
 import tensorlib as tl
 from process import run_python
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 from tools.reference import MODULES  # noqa: E402  no part of the package
 from tools.site import documents, examples, figures, pictures, reference  # noqa: E402

@@ -18,7 +18,7 @@ import pytest
 
 import tensorlib as tl
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PACKAGE = Path(tl.__file__).parent
 TYPING = ROOT / "tests" / "typing"
 PAGES = ("README.md", "docs/first_steps.md", "docs/gradients.md", "docs/transforms.md")

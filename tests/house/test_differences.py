@@ -7,7 +7,7 @@ import pytest
 from cases import each
 from peer import DIFFERENCES
 
-CONVENTIONS = Path(__file__).parents[1] / "docs" / "conventions.md"
+CONVENTIONS = Path(__file__).parents[2] / "docs" / "conventions.md"
 
 # The beginning of the row of the table for each operation that peer.py excuses.
 POSITIONS = "positions in `index_select`"

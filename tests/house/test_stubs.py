@@ -10,7 +10,7 @@ import pytest
 
 import tensorlib as tl
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("command", ["stubs", "operations", "path_of_a_call"])

@@ -14,7 +14,7 @@ import tensorlib as tl
 pytest.importorskip("matplotlib")
 pytest.importorskip("tqdm")
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 pytestmark = pytest.mark.skipif(not EXAMPLES.is_dir(), reason="needs the repository")
 
 SHORT = {
