@@ -242,18 +242,18 @@ cdef inline void larger_of(const floating* a, const floating* b, floating* y, Py
 cdef inline void max_along(const floating* x, floating* y, const Window* w,
                            Py_ssize_t n) noexcept nogil:
     """y := the greatest elements of windows of a row, which begin at x and lie in it"""
-    cdef Py_ssize_t c
+    cdef Py_ssize_t c, k, first = 3
     if w.stride[2] == 1:                     # constant steps are vectorised
         begin_along(x, y, w, n, 1)
     elif w.stride[2] == 2:
         begin_along(x, y, w, n, 2)
     else:
-        begin_along(x, y, w, n, w.stride[2])
-    for c in range(3, w.kernel[2]):
+        first = 1
+        for k in range(n):
+            y[k] = x[k * w.stride[2]]
+    for c in range(first, w.kernel[2]):
         if w.stride[2] == 1:
             go_on(x + c * w.dilation[2], y, n, 1)
-        elif w.stride[2] == 2:
-            go_on(x + c * w.dilation[2], y, n, 2)
         else:
             go_on(x + c * w.dilation[2], y, n, w.stride[2])
 

@@ -14,8 +14,6 @@ from tensorlib._kernels.windows cimport Window, area, cut, first_inside
 cdef enum:
     RUN = 64         # lanes that are looked at together
 
-cdef Py_ssize_t FARTHEST = 0x7FFFFFFF            # place that int32 has
-
 ctypedef fused integer:
     int32_t
     int64_t
@@ -34,7 +32,8 @@ cdef inline void extent(const Window* w, int d, Py_ssize_t window, Py_ssize_t* b
 
 cdef void max_lanes(const floating* x, floating* y, int64_t* at, const Window* w,
                     Py_ssize_t lanes, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """y, at := as `max_pool` gives them; without places where `at` is NULL"""
+    """y, at := as `max_pool` gives them, of planes of less than 2**31 places; without places where
+    `at` is NULL"""
     cdef int32_t narrow[RUN]             # as wide as the elements, for vectors
     cdef int64_t wide[RUN]
     cdef Py_ssize_t row, k, c, first, rows = w.out[0] * w.out[1]
@@ -55,7 +54,7 @@ cdef void max_lanes(const floating* x, floating* y, int64_t* at, const Window* w
                 max_of_window(plane, out, lanes, w, lanes, begins, ends, steps, narrow, False)
                 continue
             for c in range(0, lanes, 64):            # RUN
-                if floating is float and area(w.size) <= FARTHEST:
+                if floating is float:
                     max_of_window(plane + c, out + c, min(<Py_ssize_t>RUN, lanes - c), w, lanes,
                                   begins, ends, steps, narrow, True)
                     put_places_of(narrow, at + first + c, min(<Py_ssize_t>RUN, lanes - c))

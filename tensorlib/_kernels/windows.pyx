@@ -202,10 +202,8 @@ cdef void split_col2im(const floating* x, floating* y, const Window* w,
                 x += w.out[1] * w.out[2]
         if step == 2:                        # a constant step is vectorised
             merge(parts, y, w, &part, 2)
-        elif step == 3:
-            merge(parts, y, w, &part, 3)
         else:
-            merge(parts, y, w, &part, 4)
+            merge(parts, y, w, &part, step)
         y += area(w.size)
 
 

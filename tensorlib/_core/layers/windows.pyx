@@ -125,7 +125,9 @@ cdef void run_put_lanes(void* context, Py_ssize_t begin, Py_ssize_t end) noexcep
 
 
 cdef inline Py_ssize_t lanes_of_planes(Tensor x, int n) noexcept:
-    return lanes_of(x) if x.ndim_ == n + 2 else 0
+    """The same for planes of n dims, whose places int32 has."""
+    cdef Py_ssize_t lanes = lanes_of(x) if x.ndim_ == n + 2 else 0
+    return lanes if lanes and x.numel_ // (x.dims[0] * lanes) < 0x7FFFFFFF else 0
 
 
 cdef Tensor as_lanes(Tensor x, int dtype):
