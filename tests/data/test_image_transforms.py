@@ -172,17 +172,16 @@ def test_how_often_and_where():
     assert 0.1 < (erased == 0).float().mean() < 0.5
 
 
+class Cropped(tl.utils.data.Dataset):
+    def __len__(self):
+        return 16
+
+    def __getitem__(self, index):
+        return transforms.RandomCrop(4)(tl.arange(16.0).expand(1, 4, 16))
+
+
 def test_workers_draw_apart():
     """Each by the seed that its loader gave it, and the same in each run."""
-    images = tl.utils.data.TensorDataset(tl.arange(16.0).expand(16, 1, 4, 16))
-
-    class Cropped(tl.utils.data.Dataset):
-        def __len__(self):
-            return 16
-
-        def __getitem__(self, index):
-            return transforms.RandomCrop(4)(images[index][0])
-
     epochs = []
     for _ in range(2):
         tl.manual_seed(3)

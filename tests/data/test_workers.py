@@ -156,7 +156,11 @@ def test_a_start_that_fails_and_what_cannot_be_sent():
     with pytest.raises(ValueError, match="no start of 0"):
         list(DataLoader(POINTS, 4, num_workers=1, worker_init_fn=fails))
     with pytest.raises(Exception, match="(?s)worker process 0.*pickle"):
-        list(DataLoader([lambda: 0], 1, num_workers=1, collate_fn=list))
+        list(DataLoader(range(1), 1, num_workers=1, collate_fn=function_of))
+
+
+def function_of(examples):
+    return lambda: examples
 
 
 class Local:
@@ -201,8 +205,9 @@ def test_types_of_errors_are_looked_up_not_imported():
     assert type(error_of(Reply(error=([("os", "system")], "true")))) is RuntimeError
 
 
+# Programs that are no files: what they define is there in a forked process alone.
 ENDINGS = """
-import gc, os, signal, sys, threading, time
+import gc, multiprocessing, os, signal, sys, threading, time
 import tensorlib as tl
 from tensorlib.utils.data import DataLoader, Dataset
 
@@ -223,6 +228,7 @@ def children():
 def files():
     return len(os.listdir("/proc/self/fd"))
 
+multiprocessing.set_start_method("fork")
 signal.signal(signal.SIGINT, signal.default_int_handler)      # which a job in the background lacks
 list(DataLoader(Slow(), 8, num_workers=1))          # what is opened once is open now
 before, shared = files(), os.listdir("/dev/shm")
@@ -326,8 +332,9 @@ for end in (lambda: os.kill(os.getpid(), signal.SIGKILL), sys.exit):
 def test_a_killed_worker_that_had_forked_is_noticed():
     """Its child holds the pipes of the worker open, until this process has ended."""
     assert run_python("""
-import os, signal
+import multiprocessing, os, signal
 from tensorlib.utils.data import DataLoader
+multiprocessing.set_start_method("fork")
 out, into = os.pipe()
 
 class Forking:

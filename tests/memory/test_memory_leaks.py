@@ -113,7 +113,8 @@ KINDS = {
 def test_what_is_done_again_leaves_nothing(kind):
     """A leak of a few bytes each time would show in some of many times; the least counts."""
     run, times, grown = KINDS[kind], 100, []
-    for _ in range(3):                        # what is kept for reuse is there after the first
+    for _ in range(6):                        # what is kept for reuse is there after the first;
+        # with Python 3.14's collector blocks of its own come and go, over some four of these
         before = bytes_in_use()
         for _ in range(times):
             run()

@@ -221,3 +221,13 @@ def test_an_object_that_is_an_argument_may_be_returned():
     for k in range(3):
         found, same = f(tl.full((2,), float(k)), config)
         assert same is config and found.tolist() == [2.0 * k] * 2
+
+
+NONE_SO_FAR = ()
+
+
+def test_a_call_by_names_may_read_an_empty_tuple():
+    """Python has one such tuple, which the arguments without a name are then."""
+    f = tl.compile(lambda x: x * (2 + len(NONE_SO_FAR)), fullgraph=True)
+    for k in range(3):
+        assert f(x=tl.full((2,), float(k))).tolist() == [2.0 * k] * 2

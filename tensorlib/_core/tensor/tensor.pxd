@@ -142,6 +142,7 @@ cdef inline list live_views(Tensor base):
     """The live views of a tensor."""
     cdef list views = []
     cdef PyObject* link
+    cdef PyObject* revived = NULL
     hold(&links)
     try:
         link = base.first_view
@@ -149,11 +150,14 @@ cdef inline list live_views(Tensor base):
             if not FREE_THREADED:
                 views.append(<object>link)
             elif revive(link):
+                revived = link
                 views.append(<object>link)
-                Py_XDECREF(link)
+                revived = NULL
+                Py_XDECREF(link)               # the list has it now: it does not die
             link = (<Tensor>link).next_view
     finally:
         drop(&links)
+        Py_XDECREF(revived)        # where the list could not grow; it may die, which takes the lock
     return views
 
 

@@ -6,6 +6,9 @@ name is used once in a program. An operation reads variables of its block or of 
 it, and writes those of its own block.
 """
 
+# Annotations stay text: Python 3.14 would look `int` up in the class, which has a method `int`.
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -32,7 +35,7 @@ class Variable:
 
     def __init__(self, name: str, shape: tuple[int | None, ...], dtype: DType, *,
                  persistable: bool = False, trainable: bool = False, stop_gradient: bool = False,
-                 value: Tensor | None = None, block: "Block | None" = None):
+                 value: Tensor | None = None, block: Block | None = None):
         self.name, self.dtype = name, dtype
         self.shape = tuple(shape) if None in shape else Size(shape)
         self.persistable, self.trainable = persistable, trainable
@@ -84,7 +87,7 @@ class OpCall:
         """The variables that the call writes."""
         return [x for x in self.outputs if x is not None]
 
-    def blocks(self) -> list["Block"]:
+    def blocks(self) -> list[Block]:
         """The blocks that belong to the call."""
         if not has_type(self.attributes, Block):
             return []
@@ -111,8 +114,8 @@ class Block:
     those that are fed). outputs: those that this operation takes when it has run.
     """
 
-    def __init__(self, program: Any, index: int, parent: "Block | None" = None,
-                 forward: "Block | None" = None):
+    def __init__(self, program: Any, index: int, parent: Block | None = None,
+                 forward: Block | None = None):
         self.program, self.index, self.parent, self.forward = program, index, parent, forward
         self.scope: Block = self
         self.ops: list[OpCall] = []
@@ -149,14 +152,14 @@ class Block:
                 seen.add(x)
                 yield x
 
-    def is_in(self, other: "Block") -> bool:
+    def is_in(self, other: Block) -> bool:
         """Whether this block has the variables of `other`, or lies within it."""
         block: Block | None = self
         while block is not None and block.scope is not other.scope:
             block = block.parent
         return block is not None
 
-    def copy(self) -> "Block":
+    def copy(self) -> Block:
         """A block with the same variables and calls, whose lists can be changed apart."""
         made = Block(self.program, self.index, self.parent, self.forward)
         made.scope, made.variables = self.scope, self.variables

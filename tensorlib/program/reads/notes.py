@@ -36,6 +36,8 @@ from tensorlib.program.run.plan import Unplanned
 OF_SIGNATURES = frozenset("""shape dtype ndim requires_grad device layout itemsize nbytes names
     is_cuda is_sparse is_quantized is_nested is_meta is_mps is_xpu""".split())
 WHOLE = ("dict", "attrs", "list")        # notes of all that a container has
+EMPTY = ()                               # the one tuple of no elements, which is also all arguments
+                                         # of a call by names
 MOST = 1_000_000               # notes of one capture
 
 
@@ -186,7 +188,7 @@ class Notes:
         for x in found:
             if type(x) is tuple or x is value and kind in WHOLE:
                 found += x
-            if id(type(x)) in ATOMS or x is MISSING or x is value and kind in WHOLE:
+            if id(type(x)) in ATOMS or x is MISSING or x is EMPTY or x is value and kind in WHOLE:
                 continue
             if issubclass(type(x), Tensor) and id(x) not in passed:
                 self.tensors[id(x)] = x
