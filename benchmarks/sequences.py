@@ -1,4 +1,4 @@
-"""Training steps of models of sequences: recurrent layers, and small GPTs with AdamW."""
+"""Training steps of models of sequences: recurrent layers, transformers and small GPTs."""
 
 from benchmarks.case import case, prepared, uniform
 
@@ -20,6 +20,59 @@ for kind in ("LSTM", "GRU", "RNN"):
     case("sequences", f"{kind} of 64, 16 x 32", target=3)(
         lambda lib, kind=kind: recurrent_step(lib, kind))
 
+
+# ---- layers of transformers ----------------------------------------------------------------------
+
+def encoder_layer(lib, size, heads):
+    """Attention and two linear layers, the inner one four times as wide."""
+    return prepared(lib, lib.nn.TransformerEncoderLayer(size, heads, 4 * size, dropout=0.0,
+                                                        batch_first=True))
+
+
+def encoder_step(lib, batch, context, size, heads):
+    """A pass forward and back; the step returns the gradient of a weight."""
+    model, x = encoder_layer(lib, size, heads), uniform(lib, batch, context, size)
+    g = uniform(lib, batch, context, size, seed=1)
+
+    def step():
+        model.zero_grad()
+        model(x).backward(g)
+        return model.linear1.weight.grad
+    return step
+
+
+def encoder_use(lib, batch, context, size, heads):
+    """A pass forward, of a model that is only used."""
+    model, x = encoder_layer(lib, size, heads).eval(), uniform(lib, batch, context, size)
+
+    def use():
+        with lib.no_grad():
+            return model(x)
+    return use
+
+
+def attention_use(lib, batch, context, size, heads):
+    """Attention of a sequence to itself, of a model that is only used."""
+    model = prepared(lib, lib.nn.MultiheadAttention(size, heads, batch_first=True)).eval()
+    x = uniform(lib, batch, context, size)
+
+    def use():
+        with lib.no_grad():
+            return model(x, x, x, need_weights=False)[0]
+    return use
+
+
+for sizes in ((16, 32, 64, 4), (8, 64, 128, 4), (4, 128, 256, 8)):
+    name = "of {2}, {0} x {1}".format(*sizes)
+    case("sequences", f"encoder layer {name}", target=1.1)(
+        lambda lib, sizes=sizes: encoder_step(lib, *sizes))
+    case("sequences", f"encoder layer {name}, used", target=1.0)(
+        lambda lib, sizes=sizes: encoder_use(lib, *sizes))
+case("sequences", "attention of 128, 8 x 64, used", target=1.0)(
+    lambda lib: attention_use(lib, 8, 64, 128, 4))
+
+
+# ---- GPT -----------------------------------------------------------------------------------------
 
 def gpt(lib, letters, context, size, heads, layers):
     """A GPT of the usual kind: norms before attention and before two linear layers."""

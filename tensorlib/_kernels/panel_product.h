@@ -144,29 +144,41 @@ enum { PANEL_ROWS = 6 };
         }                                                                                        \
     }                                                                                            \
                                                                                                  \
-    /* `rows` rows of y := sums in registers, of which `count` columns are wanted, in one vector or\
-       two; y += them where they are to be added */                                              \
+    /* What is added to a product, always, which needs no branches: elements row and col apart,  \
+       which are one and the same where both are 0 */                                            \
+    typedef struct { const T* at; Py_ssize_t row, col; } NAME(base);                             \
+    static const T NAME(zeros)[NAME(WIDTH)];                                                     \
+                                                                                                 \
+    static inline NAME(base) NAME(base_of)(const T* at, Py_ssize_t row) {                        \
+        return at ? (NAME(base)){at, row, 1} : (NAME(base)){NAME(zeros), 0, 0};                  \
+    }                                                                                            \
+                                                                                                 \
+    /* to := from + a vector, of which `count` elements are wanted; not once more in each tile */\
+    static __attribute__((noinline)) void NAME(put_part)(NAME(vector) x, T* to, const T* from,   \
+                                                         Py_ssize_t count) {                     \
+        for (Py_ssize_t j = 0; j < count; j++) to[j] = x[j] + from[j];                           \
+    }                                                                                            \
+                                                                                                 \
+    /* `rows` rows of y := base + sums in registers, of which `count` columns are wanted, in one \
+       vector or two */                                                                          \
     static inline __attribute__((always_inline)) void NAME(put)(                                 \
             const NAME(vector)* left, const NAME(vector)* right, T* y, Py_ssize_t y_row,         \
-            Py_ssize_t count, int added, const int rows, const int vectors) {                    \
+            Py_ssize_t count, NAME(base) base, const int rows, const int vectors) {              \
         _Pragma("GCC unroll 6") for (int i = 0; i < rows; i++) {                                 \
             T* to = y + i * y_row;                                                               \
+            const T* from = base.at + i * base.row;                                              \
             NAME(vector) first = left[i], last = vectors == 2 ? right[i] : left[i];              \
             Py_ssize_t rest = count;                                                             \
             if (vectors == 2) {                                                                  \
-                if (added) first += *(NAME(vector)*)to;                                          \
-                *(NAME(vector)*)to = first;                                                      \
+                *(NAME(vector)*)to = first + *(const NAME(vector)*)from;                         \
                 to += NAME(LANES);                                                               \
+                from += NAME(LANES);                                                             \
                 rest -= NAME(LANES);                                                             \
             }                                                                                    \
             if (rest == NAME(LANES)) {                                                           \
-                if (added) last += *(NAME(vector)*)to;                                           \
-                *(NAME(vector)*)to = last;                                                       \
+                *(NAME(vector)*)to = last + *(const NAME(vector)*)from;                          \
             } else {                                                                             \
-                T part[NAME(LANES)];                                                             \
-                *(NAME(vector)*)part = last;                                                     \
-                for (Py_ssize_t j = 0; j < rest; j++)                                            \
-                    to[j] = added ? to[j] + part[j] : part[j];                                   \
+                NAME(put_part)(last, to, from, rest);                                            \
             }                                                                                    \
         }                                                                                        \
     }                                                                                            \
@@ -174,7 +186,8 @@ enum { PANEL_ROWS = 6 };
     /* `rows` rows of y := those of a @ one panel */                                             \
     static inline __attribute__((always_inline)) void NAME(tile)(                                \
             const T* a, Py_ssize_t a_row, Py_ssize_t a_col, const T* p, T* y, Py_ssize_t y_row,  \
-            Py_ssize_t k, Py_ssize_t count, int added, const int rows, const int vectors) {      \
+            Py_ssize_t k, Py_ssize_t count, NAME(base) base, const int rows,                     \
+            const int vectors) {                                                                 \
         NAME(vector) left[PANEL_ROWS] = {{0}}, right[PANEL_ROWS] = {{0}};                        \
         for (Py_ssize_t l = 0; l < k; l++) {                                                     \
             NAME(vector) b0 = *(const NAME(vector)*)(p + l * NAME(WIDTH)), b1 = {0};             \
@@ -185,13 +198,13 @@ enum { PANEL_ROWS = 6 };
                 if (vectors == 2) right[i] += x * b1;                                            \
             }                                                                                    \
         }                                                                                        \
-        NAME(put)(left, right, y, y_row, count, added, rows, vectors);                           \
+        NAME(put)(left, right, y, y_row, count, base, rows, vectors);                            \
     }                                                                                            \
                                                                                                  \
     /* The same where row i of a is a window of an image: a + places[i] + taps[l] */             \
     static inline __attribute__((always_inline)) void NAME(window_tile)(                         \
             const T* a, const Py_ssize_t* places, const Py_ssize_t* taps, const T* p, T* y,      \
-            Py_ssize_t y_row, Py_ssize_t k, Py_ssize_t count, int added, const int rows,         \
+            Py_ssize_t y_row, Py_ssize_t k, Py_ssize_t count, NAME(base) base, const int rows,   \
             const int vectors) {                                                                 \
         NAME(vector) left[PANEL_ROWS] = {{0}}, right[PANEL_ROWS] = {{0}};                        \
         const T* at[PANEL_ROWS];                                                                 \
@@ -205,49 +218,55 @@ enum { PANEL_ROWS = 6 };
                 if (vectors == 2) right[i] += x * b1;                                            \
             }                                                                                    \
         }                                                                                        \
-        NAME(put)(left, right, y, y_row, count, added, rows, vectors);                           \
+        NAME(put)(left, right, y, y_row, count, base, rows, vectors);                            \
     }                                                                                            \
                                                                                                  \
     /* The same for all rows of a */                                                             \
     static inline __attribute__((always_inline)) void NAME(rows)(                                \
             const T* a, Py_ssize_t a_row, Py_ssize_t a_col, const T* p, T* y, Py_ssize_t y_row,  \
-            Py_ssize_t m, Py_ssize_t k, Py_ssize_t count, int added, const int vectors) {        \
+            Py_ssize_t m, Py_ssize_t k, Py_ssize_t count, NAME(base) base, const int vectors) {  \
         for (; m >= PANEL_ROWS; m -= PANEL_ROWS) {                                               \
-            NAME(tile)(a, a_row, a_col, p, y, y_row, k, count, added, 6, vectors);               \
+            NAME(tile)(a, a_row, a_col, p, y, y_row, k, count, base, 6, vectors);                \
             a += PANEL_ROWS * a_row;                                                             \
             y += PANEL_ROWS * y_row;                                                             \
+            base.at += PANEL_ROWS * base.row;                                                    \
         }                                                                                        \
         switch (m) {                                                                             \
-        case 5: NAME(tile)(a, a_row, a_col, p, y, y_row, k, count, added, 5, vectors); break;    \
-        case 4: NAME(tile)(a, a_row, a_col, p, y, y_row, k, count, added, 4, vectors); break;    \
-        case 3: NAME(tile)(a, a_row, a_col, p, y, y_row, k, count, added, 3, vectors); break;    \
-        case 2: NAME(tile)(a, a_row, a_col, p, y, y_row, k, count, added, 2, vectors); break;    \
-        case 1: NAME(tile)(a, a_row, a_col, p, y, y_row, k, count, added, 1, vectors); break;    \
+        case 5: NAME(tile)(a, a_row, a_col, p, y, y_row, k, count, base, 5, vectors); break;     \
+        case 4: NAME(tile)(a, a_row, a_col, p, y, y_row, k, count, base, 4, vectors); break;     \
+        case 3: NAME(tile)(a, a_row, a_col, p, y, y_row, k, count, base, 3, vectors); break;     \
+        case 2: NAME(tile)(a, a_row, a_col, p, y, y_row, k, count, base, 2, vectors); break;     \
+        case 1: NAME(tile)(a, a_row, a_col, p, y, y_row, k, count, base, 1, vectors); break;     \
         }                                                                                        \
     }                                                                                            \
                                                                                                  \
-    /* y (m, n) := a (m, k) @ the b that was packed into p; y += it where it is to be added */   \
+    /* y (m, n) := base + a (m, k) @ the b that was packed into p */                             \
     static void NAME(product)(const T* a, Py_ssize_t a_row, Py_ssize_t a_col, const T* p, T* y,  \
                               Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k, Py_ssize_t n,        \
-                              int added) {                                                       \
-        for (; n > NAME(LANES); n -= NAME(WIDTH), y += NAME(WIDTH), p += k * NAME(WIDTH))        \
+                              const T* base_at, Py_ssize_t base_row) {                           \
+        NAME(base) base = NAME(base_of)(base_at, base_row);                                      \
+        for (; n > NAME(LANES); n -= NAME(WIDTH), y += NAME(WIDTH), p += k * NAME(WIDTH)) {      \
             NAME(rows)(a, a_row, a_col, p, y, y_row, m, k,                                       \
-                       n < NAME(WIDTH) ? n : NAME(WIDTH), added, 2);                             \
-        if (n > 0) NAME(rows)(a, a_row, a_col, p, y, y_row, m, k, n, added, 1);                  \
+                       n < NAME(WIDTH) ? n : NAME(WIDTH), base, 2);                              \
+            base.at += NAME(WIDTH) * base.col;                                                   \
+        }                                                                                        \
+        if (n > 0) NAME(rows)(a, a_row, a_col, p, y, y_row, m, k, n, base, 1);                   \
     }                                                                                            \
                                                                                                  \
     static inline __attribute__((always_inline)) void NAME(window_rows)(                         \
             const T* a, const Py_ssize_t* at, const Py_ssize_t* taps, const T* p, T* y,          \
-            Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k, Py_ssize_t count, int added,           \
+            Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k, Py_ssize_t count, NAME(base) base,     \
             const int vectors) {                                                                 \
-        for (; m >= PANEL_ROWS; m -= PANEL_ROWS, at += PANEL_ROWS, y += PANEL_ROWS * y_row)      \
-            NAME(window_tile)(a, at, taps, p, y, y_row, k, count, added, 6, vectors);            \
+        for (; m >= PANEL_ROWS; m -= PANEL_ROWS, at += PANEL_ROWS, y += PANEL_ROWS * y_row) {    \
+            NAME(window_tile)(a, at, taps, p, y, y_row, k, count, base, 6, vectors);             \
+            base.at += PANEL_ROWS * base.row;                                                    \
+        }                                                                                        \
         switch (m) {                                                                             \
-        case 5: NAME(window_tile)(a, at, taps, p, y, y_row, k, count, added, 5, vectors); break; \
-        case 4: NAME(window_tile)(a, at, taps, p, y, y_row, k, count, added, 4, vectors); break; \
-        case 3: NAME(window_tile)(a, at, taps, p, y, y_row, k, count, added, 3, vectors); break; \
-        case 2: NAME(window_tile)(a, at, taps, p, y, y_row, k, count, added, 2, vectors); break; \
-        case 1: NAME(window_tile)(a, at, taps, p, y, y_row, k, count, added, 1, vectors); break; \
+        case 5: NAME(window_tile)(a, at, taps, p, y, y_row, k, count, base, 5, vectors); break;  \
+        case 4: NAME(window_tile)(a, at, taps, p, y, y_row, k, count, base, 4, vectors); break;  \
+        case 3: NAME(window_tile)(a, at, taps, p, y, y_row, k, count, base, 3, vectors); break;  \
+        case 2: NAME(window_tile)(a, at, taps, p, y, y_row, k, count, base, 2, vectors); break;  \
+        case 1: NAME(window_tile)(a, at, taps, p, y, y_row, k, count, base, 1, vectors); break;  \
         }                                                                                        \
     }                                                                                            \
                                                                                                  \
@@ -256,12 +275,15 @@ enum { PANEL_ROWS = 6 };
     static void NAME(windows)(const T* a, const Py_ssize_t* places, const Py_ssize_t* taps,      \
                               const T* p, Py_ssize_t first, Py_ssize_t k, Py_ssize_t all, T* y,  \
                               Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t n) {                    \
+        NAME(base) base = NAME(base_of)(first > 0 ? y : NULL, y_row);                            \
         taps += first;                                                                           \
         p += first * NAME(WIDTH);                                                                \
-        for (; n > NAME(LANES); n -= NAME(WIDTH), y += NAME(WIDTH), p += all * NAME(WIDTH))      \
+        for (; n > NAME(LANES); n -= NAME(WIDTH), y += NAME(WIDTH), p += all * NAME(WIDTH)) {    \
             NAME(window_rows)(a, places, taps, p, y, y_row, m, k,                                \
-                              n < NAME(WIDTH) ? n : NAME(WIDTH), first > 0, 2);                  \
-        if (n > 0) NAME(window_rows)(a, places, taps, p, y, y_row, m, k, n, first > 0, 1);       \
+                              n < NAME(WIDTH) ? n : NAME(WIDTH), base, 2);                       \
+            base.at += NAME(WIDTH) * base.col;                                                   \
+        }                                                                                        \
+        if (n > 0) NAME(window_rows)(a, places, taps, p, y, y_row, m, k, n, base, 1);            \
     }
 
 #define PANEL_FLOAT(x) panel_##x##_float

@@ -1,5 +1,8 @@
 """Attention by tiles: no more scores are held than those of one tile of queries and keys.
 
+Rows of heads are read where they lie, in a tensor of all heads beside each other, say, and results
+are laid out as the queries, keys and values are: neither is copied to be split into heads. Tiles
+meet keys and values as panels (`products`), which are packed once for all queries of a head.
 Outside autograd.
 
 Source: Dao et al., "FlashAttention: Fast and Memory-Efficient Exact Attention with IO-Awareness",
@@ -14,9 +17,12 @@ from tensorlib._core.base.pool cimport range_fn
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport LARGEST, MAX_NDIM, times
 from tensorlib._core.base.work cimport share
-from tensorlib._core.products.blas cimport MatmulArgs, matmul_run
+from tensorlib._core.layout.views cimport new_arranged_as
+from tensorlib._core.products.panel_products cimport (
+    add_panels, multiply_panels, pack_panels, panels_size,
+)
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor
-from tensorlib._core.tiles.copies cimport packed, zero
+from tensorlib._core.tiles.copies cimport packed, packed_copy, zero
 
 from math import prod
 
@@ -24,46 +30,55 @@ from tensorlib import _kernels
 
 cdef enum:
     ROWS = 64            # queries of a tile
-    COLS = 128           # keys of a tile
+    COLS = 128           # keys of a tile, or ROWS where later ones are not looked at
+    MANY = 8             # heads from which on each is one piece of work
+    KEPT = 1 << 21       # bytes of panels of a head that are kept for all of its queries
 
 ctypedef void (*online_fn)(char* s, const char* mask, Py_ssize_t mask_row, Py_ssize_t mask_col,
                            double scale, char* top, char* total, char* factor, Py_ssize_t rows,
                            Py_ssize_t n, Py_ssize_t first) noexcept nogil
-ctypedef void (*gather_fn)(char* y, const char* part, const char* factor, Py_ssize_t rows,
-                           Py_ssize_t n) noexcept nogil
+ctypedef void (*rescale_fn)(char* y, Py_ssize_t y_row, const char* factor, Py_ssize_t rows,
+                            Py_ssize_t n) noexcept nogil
 ctypedef void (*probabilities_fn)(char* s, const char* mask, Py_ssize_t mask_row,
                                   Py_ssize_t mask_col, double scale, const char* logs,
                                   Py_ssize_t rows, Py_ssize_t n, Py_ssize_t first) noexcept nogil
-ctypedef void (*finish_fn)(char* y, const char* top, const char* total, char* logs,
-                           Py_ssize_t rows, Py_ssize_t n) noexcept nogil
-ctypedef void (*dots_fn)(const char* g, const char* y, char* d, Py_ssize_t rows,
-                         Py_ssize_t n) noexcept nogil
+ctypedef void (*finish_fn)(char* y, Py_ssize_t y_row, const char* top, const char* total,
+                           char* logs, Py_ssize_t rows, Py_ssize_t n) noexcept nogil
+ctypedef void (*dots_fn)(const char* g, Py_ssize_t g_row, const char* y, Py_ssize_t y_row, char* d,
+                         Py_ssize_t rows, Py_ssize_t n) noexcept nogil
 ctypedef void (*slopes_fn)(const char* p, char* dp, const char* d, double scale, Py_ssize_t rows,
                            Py_ssize_t n) noexcept nogil
 
 cdef online_fn online[2]
-cdef gather_fn gather[2]
+cdef rescale_fn rescale[2]
 cdef finish_fn finish[2]
 cdef dots_fn dots[2]
 cdef probabilities_fn probabilities[2]
 cdef slopes_fn slopes[2]
 
+ctypedef struct Rows:                # of all heads
+    char* at
+    Py_ssize_t outer, inner          # bytes between heads: of the last dim of heads, of all others
+    Py_ssize_t row                   # elements between rows
+
 ctypedef struct Work:
     int dtype
-    Py_ssize_t item, heads, queries, keys, width, depth       # depth: of the values
-    char* q
-    char* k
-    char* v
-    char* y
+    Py_ssize_t item, heads, inner    # inner: the heads of the last dim of heads
+    Py_ssize_t queries, width, depth                     # depth: of the values
+    Py_ssize_t keys, cols            # those that may be looked at, and how many are a tile
+    Rows q, k, v, y, g, dq, dk, dv
     char* logs
-    char* g
-    char* dq
-    char* dk
-    char* dv
     char* mask                       # NULL, or with steps in elements
     Py_ssize_t mask_head, mask_row, mask_col
     double scale
     bint causal, failed
+
+# The panels of the keys and values of a head, of all tiles or of the last one that was asked for.
+ctypedef struct Panels:
+    char* at
+    Py_ssize_t head, last            # whose they are, and the last tile that was packed, or -1
+    Py_ssize_t keys, values, tile    # elements of those of a tile: of each, and of all
+    bint kept, backward
 
 
 cdef int fill() except -1:
@@ -73,8 +88,8 @@ cdef int fill() except -1:
         wide = dtype == "float64"
         if name == "online":
             online[wide] = <online_fn>address
-        elif name == "gather":
-            gather[wide] = <gather_fn>address
+        elif name == "rescale":
+            rescale[wide] = <rescale_fn>address
         elif name == "finish":
             finish[wide] = <finish_fn>address
         elif name == "dots":
@@ -89,18 +104,12 @@ cdef int fill() except -1:
 fill()
 
 
-cdef inline void multiply(const Work* w, char* a, Py_ssize_t a_row, Py_ssize_t a_col, char* b,
-                          Py_ssize_t b_row, Py_ssize_t b_col, char* y, Py_ssize_t m, Py_ssize_t k,
-                          Py_ssize_t n) noexcept nogil:
-    """y (m, n) := a @ b; steps in elements"""
-    cdef MatmulArgs args
-    args.a, args.b, args.y = a, b, y
-    args.batch, args.m, args.k, args.n = 1, m, k, n
-    args.a_batch = args.b_batch = args.y_batch = 0
-    args.a_row, args.a_col = a_row * w.item, a_col * w.item
-    args.b_row, args.b_col = b_row * w.item, b_col * w.item
-    args.y_row, args.y_col = n * w.item, w.item
-    matmul_run(w.dtype, &args)
+# ---- where things are ----------------------------------------------------------------------------
+
+cdef inline char* rows_at(const Work* w, const Rows* x, Py_ssize_t head,
+                          Py_ssize_t row) noexcept nogil:
+    return (x.at + head // w.inner * x.outer + head % w.inner * x.inner
+            + row * x.row * w.item)
 
 
 cdef inline char* mask_at(const Work* w, Py_ssize_t head, Py_ssize_t row,
@@ -114,113 +123,177 @@ cdef inline Py_ssize_t first_seen(const Work* w, Py_ssize_t row, Py_ssize_t col)
     return row + 1 - col if w.causal else LARGEST
 
 
+cdef inline Py_ssize_t tiles_of(Py_ssize_t n, Py_ssize_t side) noexcept nogil:
+    return (n + side - 1) // side
+
+
+cdef inline void multiply(const Work* w, const char* a, Py_ssize_t a_row, Py_ssize_t a_col,
+                          const char* p, char* y, Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k,
+                          Py_ssize_t n, bint added) noexcept nogil:
+    """y (m, n) := a @ the matrix that was packed into p, or y += it"""
+    if added:
+        add_panels(w.dtype, a, a_row, a_col, p, y, y_row, m, k, n)
+    else:
+        multiply_panels(w.dtype, a, a_row, a_col, p, y, y_row, m, k, n)
+
+
+# ---- panels of keys and values -------------------------------------------------------------------
+
+cdef size_t plan_panels(const Work* w, Panels* panels, bint backward) noexcept nogil:
+    """How many bytes they take. Those of a tile are the keys turned, then the values; backward the
+    values turned, and then the keys as they are."""
+    panels.backward, panels.head = backward, -1
+    panels.keys = panels_size(w.width, COLS)
+    panels.values = panels_size(w.depth, COLS) if backward else panels_size(COLS, w.depth)
+    panels.tile = panels.keys + panels.values + (panels_size(COLS, w.width) if backward else 0)
+    cdef size_t all_tiles = times(times(panels.tile, tiles_of(w.keys, w.cols)), w.item)
+    panels.kept = all_tiles <= KEPT
+    return all_tiles if panels.kept else panels.tile * w.item
+
+
+cdef char* panels_of(const Work* w, Panels* panels, Py_ssize_t head, Py_ssize_t col,
+                     Py_ssize_t cols) noexcept nogil:
+    """The panels of the tile of keys from `col` on: packed now, unless that was done. The tiles of
+    a head are asked for in order, for each of its queries."""
+    cdef Py_ssize_t tile = col // w.cols
+    cdef char* p = panels.at + (tile * panels.tile * w.item if panels.kept else 0)
+    cdef char* keys = rows_at(w, &w.k, head, col)
+    cdef char* values = rows_at(w, &w.v, head, col)
+    if panels.head != head:
+        panels.head, panels.last = head, -1
+    if tile == panels.last or panels.kept and tile < panels.last:
+        return p
+    panels.last = tile
+    pack_panels(w.dtype, keys, 1, w.k.row, p, w.width, cols)
+    if panels.backward:
+        pack_panels(w.dtype, values, 1, w.v.row, p + panels.keys * w.item, w.depth, cols)
+        pack_panels(w.dtype, keys, w.k.row, 1, p + (panels.keys + panels.values) * w.item, cols,
+                    w.width)
+    else:
+        pack_panels(w.dtype, values, w.v.row, 1, p + panels.keys * w.item, cols, w.depth)
+    return p
+
+
+# ---- forward -------------------------------------------------------------------------------------
+
 cdef void forward_heads(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """Tiles of queries [begin, end), those of a head one after the other"""
     cdef Work* w = <Work*>context
-    cdef bint wide = w.dtype != FLOAT32
-    cdef Py_ssize_t tiles = (w.queries + ROWS - 1) // ROWS, head, row, rows, col, cols, piece, r
-    cdef Py_ssize_t last
-    cdef size_t nbytes = (ROWS * COLS + ROWS * w.depth + 3 * ROWS) * w.item
+    cdef Panels panels
+    cdef Py_ssize_t tiles = tiles_of(w.queries, ROWS), piece
+    cdef size_t nbytes = (ROWS * COLS + 3 * ROWS) * w.item + plan_panels(w, &panels, False)
     cdef char* scratch = take_scratch(nbytes)
-    cdef char* part
-    cdef char* top
-    cdef char* total
-    cdef char* factor
-    cdef char* y
     if scratch == NULL:
         w.failed = True
         return
-    part = scratch + ROWS * COLS * w.item
-    top = part + ROWS * w.depth * w.item
-    total, factor = top + ROWS * w.item, top + 2 * ROWS * w.item
+    panels.at = scratch + (ROWS * COLS + 3 * ROWS) * w.item
     for piece in range(begin, end):
-        head, row = piece // tiles, piece % tiles * ROWS
-        rows = min(<Py_ssize_t>ROWS, w.queries - row)
-        y = w.y + (head * w.queries + row) * w.depth * w.item
-        memset(total, 0, ROWS * w.item)
-        memset(y, 0, rows * w.depth * w.item)
-        for r in range(rows):
-            if wide:
-                (<double*>top)[r] = -INFINITY
-            else:
-                (<float*>top)[r] = -INFINITY
-        last = min(w.keys, row + rows) if w.causal else w.keys
-        col = 0
-        while col < last:
-            cols = min(<Py_ssize_t>COLS, last - col)
-            multiply(w, w.q + (head * w.queries + row) * w.width * w.item, w.width, 1,
-                     w.k + (head * w.keys + col) * w.width * w.item, 1, w.width, scratch, rows,
-                     w.width, cols)
-            online[wide](scratch, mask_at(w, head, row, col), w.mask_row, w.mask_col, w.scale, top,
-                         total, factor, rows, cols, first_seen(w, row, col))
-            multiply(w, scratch, cols, 1, w.v + (head * w.keys + col) * w.depth * w.item, w.depth,
-                     1, part, rows, cols, w.depth)
-            gather[wide](y, part, factor, rows, w.depth)
-            col += cols
-        finish[wide](y, top, total, w.logs + (head * w.queries + row) * w.item, rows, w.depth)
+        forward_tile(w, piece // tiles, piece % tiles * ROWS, scratch, &panels)
     give_scratch(scratch, nbytes)
+
+
+cdef void forward_tile(const Work* w, Py_ssize_t head, Py_ssize_t row, char* scores,
+                       Panels* panels) noexcept nogil:
+    cdef bint wide = w.dtype != FLOAT32
+    cdef Py_ssize_t rows = min(<Py_ssize_t>ROWS, w.queries - row), col = 0, cols, r
+    cdef Py_ssize_t last = min(w.keys, row + rows) if w.causal else w.keys
+    cdef char* top = scores + ROWS * COLS * w.item
+    cdef char* total = top + ROWS * w.item
+    cdef char* factor = total + ROWS * w.item
+    cdef char* y = rows_at(w, &w.y, head, row)
+    cdef char* p
+    memset(total, 0, ROWS * w.item)
+    for r in range(rows):
+        if wide:
+            (<double*>top)[r] = -INFINITY
+        else:
+            (<float*>top)[r] = -INFINITY
+        if last == 0:
+            memset(y + r * w.y.row * w.item, 0, w.depth * w.item)
+    while col < last:
+        cols = min(w.cols, last - col)
+        p = panels_of(w, panels, head, col, cols)
+        multiply(w, rows_at(w, &w.q, head, row), w.q.row, 1, p, scores, cols, rows, w.width, cols,
+                 False)
+        online[wide](scores, mask_at(w, head, row, col), w.mask_row, w.mask_col, w.scale, top,
+                     total, factor, rows, cols, first_seen(w, row, col))
+        if col > 0:
+            rescale[wide](y, w.y.row, factor, rows, w.depth)
+        multiply(w, scores, cols, 1, p + panels.keys * w.item, y, w.y.row, rows, cols, w.depth,
+                 col > 0)
+        col += cols
+    finish[wide](y, w.y.row, top, total, w.logs + (head * w.queries + row) * w.item, rows, w.depth)
+
+
+# ---- backward ------------------------------------------------------------------------------------
+
+# What a tile of queries needs beside the panels of keys and values.
+ctypedef struct Tile:
+    char* p                          # (rows, cols): probabilities
+    char* dp                         # and their gradients
+    char* d                          # of each row the sum of g * y
+    char* q                          # panels of the queries, and of g
+    char* g
 
 
 cdef void backward_heads(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """All tiles of a head, in order"""
+    """All tiles of heads, in order"""
     cdef Work* w = <Work*>context
-    cdef bint wide = w.dtype != FLOAT32
-    cdef Py_ssize_t head, row, rows, col, cols, i, last, most = max(w.width, w.depth)
-    cdef size_t nbytes = (2 * ROWS * COLS + max(ROWS, COLS) * most + ROWS) * w.item
+    cdef Panels panels
+    cdef Tile tile
+    cdef Py_ssize_t head, row
+    cdef size_t own = (2 * ROWS * COLS + ROWS + panels_size(ROWS, w.width)
+                       + panels_size(ROWS, w.depth)) * w.item
+    cdef size_t nbytes = own + plan_panels(w, &panels, True)
     cdef char* scratch = take_scratch(nbytes)
-    cdef char* dp
-    cdef char* part
-    cdef char* d
-    cdef char* q
-    cdef char* g
-    cdef char* y
     if scratch == NULL:
         w.failed = True
         return
-    dp = scratch + ROWS * COLS * w.item
-    part = dp + ROWS * COLS * w.item
-    d = part + max(ROWS, COLS) * most * w.item
+    tile.p = scratch
+    tile.dp = tile.p + ROWS * COLS * w.item
+    tile.d = tile.dp + ROWS * COLS * w.item
+    tile.q = tile.d + ROWS * w.item
+    tile.g = tile.q + panels_size(ROWS, w.width) * w.item
+    panels.at = scratch + own
     for head in range(begin, end):
         row = 0
         while row < w.queries:
-            rows = min(<Py_ssize_t>ROWS, w.queries - row)
-            q = w.q + (head * w.queries + row) * w.width * w.item
-            g = w.g + (head * w.queries + row) * w.depth * w.item
-            y = w.y + (head * w.queries + row) * w.depth * w.item
-            dots[wide](g, y, d, rows, w.depth)
-            last = min(w.keys, row + rows) if w.causal else w.keys
-            col = 0
-            while col < last:
-                cols = min(<Py_ssize_t>COLS, last - col)
-                i = head * w.keys + col
-                multiply(w, q, w.width, 1, w.k + i * w.width * w.item, 1, w.width, scratch, rows,
-                         w.width, cols)
-                probabilities[wide](scratch, mask_at(w, head, row, col), w.mask_row, w.mask_col,
-                                    w.scale, w.logs + (head * w.queries + row) * w.item, rows,
-                                    cols, first_seen(w, row, col))
-                multiply(w, scratch, 1, cols, g, w.depth, 1, part, cols, rows, w.depth)
-                add(w, w.dv + i * w.depth * w.item, part, cols * w.depth)
-                multiply(w, g, w.depth, 1, w.v + i * w.depth * w.item, 1, w.depth, dp, rows,
-                         w.depth, cols)
-                slopes[wide](scratch, dp, d, w.scale, rows, cols)
-                multiply(w, dp, cols, 1, w.k + i * w.width * w.item, w.width, 1, part, rows, cols,
-                         w.width)
-                add(w, w.dq + (head * w.queries + row) * w.width * w.item, part, rows * w.width)
-                multiply(w, dp, 1, cols, q, w.width, 1, part, cols, rows, w.width)
-                add(w, w.dk + i * w.width * w.item, part, cols * w.width)
-                col += cols
-            row += rows
+            backward_tile(w, head, row, &tile, &panels)
+            row += ROWS
     give_scratch(scratch, nbytes)
 
 
-cdef inline void add(const Work* w, char* y, const char* x, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i
-    if w.dtype == FLOAT32:
-        for i in range(n):
-            (<float*>y)[i] += (<float*>x)[i]
-    else:
-        for i in range(n):
-            (<double*>y)[i] += (<double*>x)[i]
+cdef void backward_tile(const Work* w, Py_ssize_t head, Py_ssize_t row, Tile* tile,
+                        Panels* panels) noexcept nogil:
+    cdef bint wide = w.dtype != FLOAT32
+    cdef Py_ssize_t rows = min(<Py_ssize_t>ROWS, w.queries - row), col = 0, cols
+    cdef Py_ssize_t last = min(w.keys, row + rows) if w.causal else w.keys
+    cdef char* q = rows_at(w, &w.q, head, row)
+    cdef char* g = rows_at(w, &w.g, head, row)
+    cdef char* p
+    dots[wide](g, w.g.row, rows_at(w, &w.y, head, row), w.y.row, tile.d, rows, w.depth)
+    pack_panels(w.dtype, q, w.q.row, 1, tile.q, rows, w.width)
+    pack_panels(w.dtype, g, w.g.row, 1, tile.g, rows, w.depth)
+    while col < last:
+        cols = min(w.cols, last - col)
+        p = panels_of(w, panels, head, col, cols)
+        multiply(w, q, w.q.row, 1, p, tile.p, cols, rows, w.width, cols, False)
+        probabilities[wide](tile.p, mask_at(w, head, row, col), w.mask_row, w.mask_col, w.scale,
+                            w.logs + (head * w.queries + row) * w.item, rows, cols,
+                            first_seen(w, row, col))
+        multiply(w, g, w.g.row, 1, p + panels.keys * w.item, tile.dp, cols, rows, w.depth, cols,
+                 False)
+        multiply(w, tile.p, 1, cols, tile.g, rows_at(w, &w.dv, head, col), w.dv.row, cols, rows,
+                 w.depth, True)
+        slopes[wide](tile.p, tile.dp, tile.d, w.scale, rows, cols)
+        multiply(w, tile.dp, 1, cols, tile.q, rows_at(w, &w.dk, head, col), w.dk.row, cols, rows,
+                 w.width, True)
+        multiply(w, tile.dp, cols, 1, p + (panels.keys + panels.values) * w.item,
+                 rows_at(w, &w.dq, head, row), w.dq.row, rows, cols, w.width, col > 0)
+        col += cols
 
+
+# ---- called --------------------------------------------------------------------------------------
 
 cdef bint same_lead(Tensor a, Tensor b) noexcept:
     """Whether the dims before the last two are the same."""
@@ -233,12 +306,9 @@ cdef bint same_lead(Tensor a, Tensor b) noexcept:
     return True
 
 
-cdef int begin(Work* w, Tensor q, Tensor k, Tensor v, Tensor mask, bint causal,
-               double scale) except -1:
-    """Takes (*, L, E), (*, S, E) and (*, S, V) row by row, all dims * being heads, and a mask
-    (heads, L, S) of any strides. Raises: RuntimeError."""
+cdef int check_heads(Tensor q, Tensor k, Tensor v) except -1:
+    """Raises RuntimeError unless they have 2 dims or more, the same heads and a dtype of floats."""
     cdef Tensor x
-    cdef int d
     for given in (q, k, v):
         x = <Tensor>given
         if q.ndim_ < 2 or x.type != q.type or (x.type != FLOAT32 and x.type != FLOAT64) or (
@@ -246,6 +316,14 @@ cdef int begin(Work* w, Tensor q, Tensor k, Tensor v, Tensor mask, bint causal,
             raise RuntimeError("attention: takes tensors of 2 dims or more with the same heads and "
                                f"one dtype, float32 or float64, got {tuple(q.shape)} and "
                                f"{tuple(x.shape)}")
+    return 0
+
+
+cdef int begin(Work* w, Tensor q, Tensor k, Tensor v, Tensor mask, bint causal,
+               double scale) except -1:
+    """Takes (*, L, E), (*, S, E) and (*, S, V) in rows, all dims * being heads, and a mask
+    (heads, L, S) of any strides. Raises: RuntimeError."""
+    cdef int d
     w.heads = 1
     for d in range(q.ndim_ - 2):
         w.heads = times(w.heads, q.dims[d])
@@ -258,12 +336,57 @@ cdef int begin(Work* w, Tensor q, Tensor k, Tensor v, Tensor mask, bint causal,
                            f"{tuple(v.shape)}" + ("" if mask is None else
                                                   f" and a mask {tuple(mask.shape)}"))
     w.dtype, w.item = q.type, 4 if q.type == FLOAT32 else 8
-    w.q, w.k, w.v = q.data_pointer, k.data_pointer, v.data_pointer
+    w.inner = max(<Py_ssize_t>1, q.dims[d - 1]) if d else 1
+    w.q, w.k, w.v = rows_of(q), rows_of(k), rows_of(v)
     w.causal, w.scale, w.failed, w.mask = causal, scale, False, NULL
+    w.cols = COLS
+    if causal:
+        w.keys, w.cols = min(w.keys, w.queries), ROWS
     if mask is not None:
         w.mask = mask.data_pointer
         w.mask_head, w.mask_row, w.mask_col = mask.steps[0], mask.steps[1], mask.steps[2]
     return 0
+
+
+cdef bint lies_in_rows(Tensor x) noexcept:
+    """Whether rows are contiguous and do not overlap, and all dims of heads but one are one."""
+    cdef int d, last = x.ndim_ - 1
+    if x.packed:
+        return True
+    if x.ndim_ < 2 or x.steps[last] != 1 or x.steps[last - 1] < x.dims[last]:
+        return False
+    for d in range(last - 3):
+        if x.steps[d] != x.steps[d + 1] * x.dims[d + 1]:
+            return False
+    return True
+
+
+cdef Tensor in_rows(Tensor x):
+    """`x`, or a copy whose rows can be worked on where they lie."""
+    return x if lies_in_rows(x) else packed_copy(x, x.type)
+
+
+cdef Rows rows_of(Tensor x) noexcept:
+    """Where the rows of `in_rows` are."""
+    cdef Rows rows
+    cdef Py_ssize_t item = 4 if x.type == FLOAT32 else 8, length
+    cdef int d = x.ndim_ - 2
+    rows.at = x.data_pointer
+    if x.packed:           # where the strides of dims of one element say nothing
+        length = x.dims[d] * x.dims[d + 1] * item
+        rows.row, rows.inner = x.dims[d + 1], length
+        rows.outer = length * x.dims[d - 1] if d else 0
+    else:
+        rows.row = x.steps[d]
+        rows.inner = x.steps[d - 1] * item if d else 0
+        rows.outer = x.steps[d - 2] * item if d > 1 else 0
+    return rows
+
+
+cdef Tensor new_as(Tensor x):
+    """A tensor of the sizes of `x` that lies as it does, in rows."""
+    cdef Tensor y = new_arranged_as(x, x.type)
+    return y if lies_in_rows(y) else new_like(x, x.type)
 
 
 cdef Tensor of_heads(Tensor mask):
@@ -274,39 +397,46 @@ cdef Tensor of_heads(Tensor mask):
         prod(mask.shape[:-2]), *mask.shape[-2:]))
 
 
-cdef int run(Work* w, range_fn fn, Py_ssize_t pieces) except -1:
-    share(fn, w, w.q, pieces, 1, False)
+cdef int run(Work* w, range_fn fn, Py_ssize_t pieces, Py_ssize_t grain) except -1:
+    share(fn, w, w.q.at, pieces, grain, False)
     if w.failed:
         raise MemoryError("attention: no memory for a tile")
     return 0
 
 
 def attention(Tensor q, Tensor k, Tensor v, Tensor mask or None, bint causal, double scale):
-    """The result (*, L, V), and the logarithms of the sums of exponentials (*, L)."""
+    """The result (*, L, V), laid out as the queries where V is E, and the logarithms of the sums of
+    exponentials (*, L)."""
     cdef Work w
     cdef Py_ssize_t dims[MAX_NDIM]
+    cdef Py_ssize_t tiles
     cdef Tensor y, logs
     cdef int d
-    q, k, v, mask = packed(q), packed(k), packed(v), of_heads(mask)
+    mask = of_heads(mask)
+    check_heads(q, k, v)
+    q, k, v = in_rows(q), in_rows(k), in_rows(v)
     begin(&w, q, k, v, mask, causal, scale)
     for d in range(q.ndim_ - 1):
         dims[d] = q.dims[d]
     dims[q.ndim_ - 1] = w.depth
-    y, logs = new_tensor(q.type, q.ndim_, dims), new_tensor(q.type, q.ndim_ - 1, dims)
-    w.y, w.logs = y.data_pointer, logs.data_pointer
+    y = new_as(q) if w.depth == w.width else new_tensor(q.type, q.ndim_, dims)
+    logs = new_tensor(q.type, q.ndim_ - 1, dims)
+    w.y, w.logs = rows_of(y), logs.data_pointer
     if logs.numel_:
-        run(&w, forward_heads, w.heads * ((w.queries + ROWS - 1) // ROWS))
+        tiles = tiles_of(w.queries, ROWS)
+        run(&w, forward_heads, w.heads * tiles, tiles if w.heads >= MANY else 1)
     return y, logs
 
 
 def attention_backward(Tensor g, Tensor q, Tensor k, Tensor v, Tensor y, Tensor logs,
                        Tensor mask or None, bint causal, double scale):
-    """The gradients of `attention` for queries, keys and values."""
+    """The gradients of `attention` for queries, keys and values, each laid out as these."""
     cdef Work w
     cdef Tensor dq, dk, dv
     cdef int last = q.ndim_ - 1
-    g, q, k, v, y, logs = (packed(g), packed(q), packed(k), packed(v), packed(y), packed(logs))
     mask = of_heads(mask)
+    check_heads(q, k, v)
+    q, k, v, logs = in_rows(q), in_rows(k), in_rows(v), packed(logs)
     begin(&w, q, k, v, mask, causal, scale)
     for x in (g, y):
         if (<Tensor>x).type != q.type or not same_lead(<Tensor>x, q) or (
@@ -315,12 +445,14 @@ def attention_backward(Tensor g, Tensor q, Tensor k, Tensor v, Tensor y, Tensor 
                                f"{tuple(x.shape)}")
     if logs.type != q.type or tuple(logs.shape) != tuple(q.shape)[:last]:
         raise RuntimeError(f"attention: sums of shape {tuple(logs.shape)} do not fit")
-    dq, dk, dv = new_like(q, q.type), new_like(k, q.type), new_like(v, q.type)
-    zero(dq)
+    g, y = in_rows(g), in_rows(y)
+    dq, dk, dv = new_as(q), new_as(k), new_as(v)
+    if w.keys == 0:
+        zero(dq)
     zero(dk)
     zero(dv)
-    w.y, w.logs, w.g = y.data_pointer, logs.data_pointer, g.data_pointer
-    w.dq, w.dk, w.dv = dq.data_pointer, dk.data_pointer, dv.data_pointer
+    w.y, w.g, w.logs = rows_of(y), rows_of(g), logs.data_pointer
+    w.dq, w.dk, w.dv = rows_of(dq), rows_of(dk), rows_of(dv)
     if logs.numel_:
-        run(&w, backward_heads, w.heads)
+        run(&w, backward_heads, w.heads, 1)
     return dq, dk, dv

@@ -11,3 +11,4 @@ ctypedef void (*narrow_products)(const void* a, const Py_ssize_t* a_steps, const
 cdef void set_outer(int dtype, outer_product run) noexcept
 cdef void set_narrow(int dtype, int columns, narrow_products run) noexcept
 cdef int matmul_run(int dtype, const MatmulArgs* args) noexcept nogil
+cdef bint matmul_adds(int dtype, const MatmulArgs* args, const char* row) noexcept nogil

@@ -22,7 +22,7 @@ from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.shape cimport times
 from tensorlib._core.base.ufunc cimport PyUFuncObject, ufunc_loop
 from tensorlib._core.products.panel_products cimport (
-    Block, block_by_panels, fits_panels, panels_are_wide, run_by_panels,
+    Block, adds_row, block_by_panels, fits_panels, panels_are_wide, run_by_panels,
 )
 
 from tensorlib import _kernels
@@ -92,6 +92,7 @@ ctypedef struct Narrow:
 
 ctypedef struct Blocks:
     const MatmulArgs* args
+    const char* row          # that panels add to each of y, or NULL
     int dtype
     bint wide                # whether panels of ours do it, and not the BLAS
     ufunc_loop loop
@@ -111,8 +112,20 @@ cdef int restore = 1   # what the last of them sets
 cdef int pool_threads = pool.get_num_threads()
 
 
+cdef bint matmul_adds(int dtype, const MatmulArgs* args, const char* row) noexcept nogil:
+    """y := a @ b + row where a product can do that on the way; False, and nothing done, else."""
+    if args.batch != 1 or args.m == 0 or args.n == 0 or args.k == 1 or not adds_row(dtype, args):
+        return False
+    multiply(dtype, args, row)
+    return True
+
+
 cdef int matmul_run(int dtype, const MatmulArgs* args) noexcept nogil:
     """y := a @ b; -1 if there is no loop for the dtype."""
+    return multiply(dtype, args, NULL)
+
+
+cdef int multiply(int dtype, const MatmulArgs* args, const char* row) noexcept nogil:
     cdef Blocks blocks
     cdef Py_ssize_t products = times(args.m * args.n, args.k)
     if loops[dtype] == NULL:
@@ -125,9 +138,10 @@ cdef int matmul_run(int dtype, const MatmulArgs* args) noexcept nogil:
             args.k <= NARROW_SIDE and run_narrow(narrows[dtype][args.n], args)):
         return 0
     if fits_panels(dtype, args):
-        run_by_panels(dtype, args)
+        run_by_panels(dtype, args, row)
         return 0
     blocks.args, blocks.dtype, blocks.wide = args, dtype, panels_are_wide(dtype, args)
+    blocks.row = row
     blocks.loop = loops[dtype]
     blocks.data = loop_data[dtype]
     if times(products, args.batch) < SERIAL_BELOW:
@@ -272,7 +286,7 @@ cdef void call_loop(Blocks* blocks, Py_ssize_t matrix, Py_ssize_t matrices, Py_s
     cdef Py_ssize_t i
     if blocks.wide:
         for i in range(matrices):
-            if not block_by_panels(blocks.dtype, args,
+            if not block_by_panels(blocks.dtype, args, blocks.row,
                                    Block(matrix + i, row, rows, col, cols)):
                 break
         else:
@@ -284,6 +298,22 @@ cdef void call_loop(Blocks* blocks, Py_ssize_t matrix, Py_ssize_t matrices, Py_s
     strides[:] = [args.a_batch, args.b_batch, args.y_batch, args.a_row, args.a_col,
                   args.b_row, args.b_col, args.y_row, args.y_col]
     blocks.loop(operands, sizes, strides, blocks.data)
+    if blocks.row != NULL:              # there was no memory for panels
+        add_row(blocks, operands[2], rows, col, cols)
+
+
+cdef void add_row(Blocks* blocks, char* y, Py_ssize_t rows, Py_ssize_t col,
+                  Py_ssize_t cols) noexcept nogil:
+    """y += the row, in a block of float32 or float64"""
+    cdef Py_ssize_t i, j, size = blocks.args.y_col
+    cdef const char* row = blocks.row + col * size
+    for i in range(rows):
+        for j in range(cols):
+            if size == sizeof(float):
+                (<float*>y)[j] += (<const float*>row)[j]
+            else:
+                (<double*>y)[j] += (<const double*>row)[j]
+        y += blocks.args.y_row
 
 
 cdef void hold_one_thread() noexcept nogil:

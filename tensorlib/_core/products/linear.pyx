@@ -3,8 +3,9 @@
 from cpython.object cimport PyObject
 
 from tensorlib._core.base.dtypes cimport compute_dtype
-from tensorlib._core.products.product cimport product
-from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_view
+from tensorlib._core.base.shape cimport MAX_NDIM, count
+from tensorlib._core.products.product cimport product, product_adds
+from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, new_view
 from tensorlib._core.tiles.copies cimport cast
 from tensorlib._core.tiles.program cimport TileProgram
 from tensorlib._core.tiles.run cimport run_program
@@ -20,8 +21,9 @@ cdef Tensor transposed(Tensor x):
 
 def linear(Tensor input, Tensor weight, Tensor bias or None=None):
     cdef PyObject* inputs[2]
+    cdef Py_ssize_t dims[MAX_NDIM]
     cdef Tensor out, total
-    cdef int dtype = compute_dtype(input.type)
+    cdef int d, dtype = compute_dtype(input.type)
     if weight.ndim_ > 2 or weight.ndim_ == 0 or input.ndim_ == 0:
         raise RuntimeError("linear: expects an input with dims and a weight of 1 or 2 dims, got "
                            f"shapes {tuple(input.shape)} and {tuple(weight.shape)}")
@@ -38,7 +40,17 @@ def linear(Tensor input, Tensor weight, Tensor bias or None=None):
             f"to a weight of shape {tuple(weight.shape)}")
     if bias is not None:                    # is added before half types are rounded
         input, weight = cast(input, dtype), cast(weight, dtype)
-    out = product("linear", input, transposed(weight) if weight.ndim_ == 2 else weight)
+    if weight.ndim_ == 2:
+        weight = transposed(weight)
+    if bias is not None and bias.ndim_ == 1 and bias.type == dtype and weight.ndim_ == 2:
+        for d in range(input.ndim_ - 1):
+            dims[d] = input.dims[d]
+        dims[input.ndim_ - 1] = weight.dims[1]
+        count("linear", input.ndim_, dims)
+        out = new_tensor(dtype, input.ndim_, dims)
+        if product_adds(input, weight, bias, out):
+            return out
+    out = product("linear", input, weight)
     if bias is None:
         return out
     if bias.ndim_ > 1 or bias.ndim_ == 1 and bias.dims[0] != 1 and (

@@ -14,11 +14,13 @@ ctypedef struct Block:       # of the rows and columns of one product
     Py_ssize_t matrix, row, rows, col, cols
 
 cdef bint fits_panels(int dtype, const MatmulArgs* args) noexcept nogil
-cdef void run_by_panels(int dtype, const MatmulArgs* args) noexcept nogil
+cdef bint adds_row(int dtype, const MatmulArgs* args) noexcept nogil
+cdef void run_by_panels(int dtype, const MatmulArgs* args, const char* row) noexcept nogil
 
 # A product of any size, block by block; false where there is no memory to pack one.
 cdef bint panels_are_wide(int dtype, const MatmulArgs* args) noexcept nogil
-cdef bint block_by_panels(int dtype, const MatmulArgs* args, Block block) noexcept nogil
+cdef bint block_by_panels(int dtype, const MatmulArgs* args, const char* added,
+                          Block block) noexcept nogil
 
 # Products by a `b` that was packed once, for what multiplies by it often; strides in elements.
 cdef Py_ssize_t panels_size(Py_ssize_t k, Py_ssize_t n) noexcept nogil

@@ -39,7 +39,7 @@ cdef enum:
     # the caches. 1024 x 1024 @ 1024 x 1024 where they lie took 1.2 times as long.
     TURNED_ROW = DEPTH + 16
     FEW_LINES = 1024        # bytes between rows of which that is true
-    MOVED_LEAST = 128       # columns of b from which on moving them is worth it
+    MOVED_LEAST = 256       # columns of b from which on moving them is worth it
     SCRATCH_BYTES = PART + CHUNK_ROWS * TURNED_ROW * 8
     TURNED_LEAST = 48       # and turning them
 
@@ -47,7 +47,7 @@ ctypedef void (*pack_fn)(const char* b, Py_ssize_t b_row, Py_ssize_t b_col, char
                          Py_ssize_t n) noexcept nogil
 ctypedef void (*panel_fn)(const char* a, Py_ssize_t a_row, Py_ssize_t a_col, const char* p,
                           char* y, Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k, Py_ssize_t n,
-                          bint added) noexcept nogil
+                          const char* base, Py_ssize_t base_row) noexcept nogil
 ctypedef void (*turn_fn)(const char* x, Py_ssize_t x_row, char* y, Py_ssize_t y_row, Py_ssize_t m,
                          Py_ssize_t n) noexcept nogil
 
@@ -57,6 +57,7 @@ ctypedef void (*windows_fn)(const char* a, const Py_ssize_t* places, const Py_ss
 
 ctypedef struct Panels:
     const MatmulArgs* args
+    const char* row         # added to each row of y, unless it is NULL
     int dtype
     Py_ssize_t chunks       # of the rows of each matrix
 
@@ -86,14 +87,14 @@ cdef void multiply_panels(int dtype, const char* a, Py_ssize_t a_row, Py_ssize_t
                           const char* p, char* y, Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k,
                           Py_ssize_t n) noexcept nogil:
     """y (m, n) := a (m, k) @ the matrix that was packed into p"""
-    panels[dtype](a, a_row, a_col, p, y, y_row, m, k, n, False)
+    panels[dtype](a, a_row, a_col, p, y, y_row, m, k, n, NULL, 0)
 
 
 cdef void add_panels(int dtype, const char* a, Py_ssize_t a_row, Py_ssize_t a_col, const char* p,
                      char* y, Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k,
                      Py_ssize_t n) noexcept nogil:
     """y (m, n) += a (m, k) @ the matrix that was packed into p"""
-    panels[dtype](a, a_row, a_col, p, y, y_row, m, k, n, True)
+    panels[dtype](a, a_row, a_col, p, y, y_row, m, k, n, y, y_row)
 
 
 cdef void multiply_windows(int dtype, const char* a, const Py_ssize_t* places,
@@ -122,11 +123,19 @@ cdef bint fits_panels(int dtype, const MatmulArgs* args) noexcept nogil:
         times(panels_size(args.k, args.n), args.y_col) <= ON_STACK)
 
 
-cdef void run_by_panels(int dtype, const MatmulArgs* args) noexcept nogil:
-    """y := a @ b where a matrix of b fits"""
+cdef bint adds_row(int dtype, const MatmulArgs* args) noexcept nogil:
+    """Whether panels do a product in one part, to which they can add a row while it is in
+    registers: an element has the bits that it has if the row is added afterwards."""
+    return args.k > 0 and (fits_panels(dtype, args) or args.k <= DEPTH and (
+        panels_are_wide(dtype, args)))
+
+
+cdef void run_by_panels(int dtype, const MatmulArgs* args, const char* row) noexcept nogil:
+    """y := a @ b where a matrix of b fits, + a row or NULL"""
     cdef Panels work
     cdef Py_ssize_t each = times(args.m * args.n, args.k)
     work.args, work.dtype, work.chunks = args, dtype, parts_of(args.m, CHUNK_ROWS)
+    work.row = row
     if times(each, args.batch) < SERIAL_BELOW:
         run_panels(&work, 0, args.batch * work.chunks)
     else:
@@ -149,7 +158,7 @@ cdef void run_panels(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
         panels[work.dtype](args.a + matrix * args.a_batch + row * args.a_row, args.a_row // size,
                            args.a_col // size, p,
                            args.y + matrix * args.y_batch + row * args.y_row, args.y_row // size,
-                           min(<Py_ssize_t>CHUNK_ROWS, args.m - row), args.k, args.n, False)
+                           min(<Py_ssize_t>CHUNK_ROWS, args.m - row), args.k, args.n, work.row, 0)
 
 
 # ---- any b, part by part -------------------------------------------------------------------------
@@ -160,8 +169,10 @@ cdef bint panels_are_wide(int dtype, const MatmulArgs* args) noexcept nogil:
             and args.n >= LEAST_WIDTH // args.y_col)
 
 
-cdef bint block_by_panels(int dtype, const MatmulArgs* args, Block block) noexcept nogil:
-    """The rows and columns of a block of y; false where there is no memory for panels."""
+cdef bint block_by_panels(int dtype, const MatmulArgs* args, const char* added,
+                          Block block) noexcept nogil:
+    """The rows and columns of a block of y, + a row where it is one that `adds_row` takes; false
+    where there is no memory for panels."""
     cdef char* scratch = take_scratch(SCRATCH_BYTES)
     cdef Py_ssize_t size = args.y_col, depth = parts_of(args.k, parts_of(args.k, DEPTH))
     cdef Py_ssize_t most = PART // (depth * size) // COLUMNS * COLUMNS
@@ -171,7 +182,7 @@ cdef bint block_by_panels(int dtype, const MatmulArgs* args, Block block) noexce
     while l < args.k:
         col = block.col
         while col < end:
-            multiply_part(dtype, args, block, scratch, l, min(depth, args.k - l), col,
+            multiply_part(dtype, args, added, block, scratch, l, min(depth, args.k - l), col,
                           min(most, end - col))
             col += most
         l += depth
@@ -179,9 +190,11 @@ cdef bint block_by_panels(int dtype, const MatmulArgs* args, Block block) noexce
     return True
 
 
-cdef void multiply_part(int dtype, const MatmulArgs* args, Block block, char* scratch, Py_ssize_t l,
-                        Py_ssize_t depth, Py_ssize_t col, Py_ssize_t cols) noexcept nogil:
+cdef void multiply_part(int dtype, const MatmulArgs* args, const char* added, Block block,
+                        char* scratch, Py_ssize_t l, Py_ssize_t depth, Py_ssize_t col,
+                        Py_ssize_t cols) noexcept nogil:
     """y += a[:, l:l + depth] @ b[l:l + depth, col:col + cols]; y := it for the first l"""
+    cdef const char* base = NULL if added == NULL else added + col * args.y_col
     cdef char* b = args.b + block.matrix * args.b_batch + l * args.b_row + col * args.b_col
     cdef char* near = scratch + PART
     cdef char* a
@@ -204,7 +217,7 @@ cdef void multiply_part(int dtype, const MatmulArgs* args, Block block, char* sc
         for i in range(rows if moved else 0):
             memcpy(near + i * TURNED_ROW * size, a + i * args.a_row, depth * size)
         panels[dtype](near if turned or moved else a, a_row, a_col, scratch, y, args.y_row // size,
-                      rows, depth, cols, l > 0)
+                      rows, depth, cols, y if l > 0 else base, args.y_row // size if l > 0 else 0)
         row += rows
 
 

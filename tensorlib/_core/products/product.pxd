@@ -8,3 +8,4 @@ cdef bint is_plain_product(Tensor a, Tensor b) noexcept
 cdef int product_to(Tensor a, Tensor b, Tensor out) except -1
 cdef bint is_rows_product(Tensor a, Tensor b) noexcept
 cdef int rows_product_to(Tensor a, Tensor b, Tensor out) except -1
+cdef bint product_adds(Tensor a, Tensor b, Tensor row, Tensor out) except -1

@@ -19,7 +19,7 @@ from tensorlib._core.interpreters.door cimport interpreted
 from tensorlib._core.interpreters.foreign cimport overridden
 from tensorlib._core.interpreters.recording cimport record
 from tensorlib._core.products.blas cimport (
-    MatmulArgs, matmul_run, narrow_products, outer_product, set_narrow, set_outer,
+    MatmulArgs, matmul_adds, matmul_run, narrow_products, outer_product, set_narrow, set_outer,
 )
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view, requires_grad
 from tensorlib._core.tiles.copies cimport cast, packed_copy
@@ -32,6 +32,7 @@ from tensorlib._kernels import load
 cdef enum:
     RELEASE_GIL = 1 << 15        # multiplications from which on the GIL is released
     SMALL = 16                   # sizes up to which a loop of ours is faster than the BLAS
+    SHORT = 128                  # rows below which packing the other matrix takes too long
 
 ctypedef void (*small_product)(const void* a, Py_ssize_t a_row, Py_ssize_t a_col, const void* b,
                                void* y, Py_ssize_t m, Py_ssize_t k) noexcept nogil
@@ -119,6 +120,35 @@ cdef int rows_product_to(Tensor a, Tensor b, Tensor out) except -1:
     m = 1 if a.ndim_ == 1 else a.dims[0] if a.ndim_ == 2 else a.numel_ // b.dims[0]
     bind(&args, a, b, out, m, b.dims[0], b.dims[1] if b.ndim_ == 2 else 1)
     return run(a.type, &args)
+
+
+cdef bint product_adds(Tensor a, Tensor b, Tensor row, Tensor out) except -1:
+    """out := a @ b + row where both are done at once; False, and nothing done, else. The operands
+    are those of `product_to`, or of `rows_product_to` with a matrix b."""
+    cdef MatmulArgs args
+    cdef Adding adding
+    cdef bint plain = is_plain_product(a, b)
+    if row.type != out.type or not row.packed or row.numel_ != b.dims[b.ndim_ - 1] or (
+            out.numel_ == 0 or b.ndim_ != 2 or plain and is_small(a, b) or not (
+                plain or is_rows_product(a, b))):
+        return False
+    bind(&args, a, b, out, out.numel_ // b.dims[1], b.dims[0], b.dims[1])
+    adding.dtype, adding.args, adding.row, adding.done = out.type, &args, row.data_pointer, False
+    run_once(multiply_and_add, &adding, args.y, times(args.m * args.n, args.k) < RELEASE_GIL)
+    return adding.done
+
+
+# A product of matrices and a row that is added to each of its rows.
+cdef struct Adding:
+    int dtype
+    MatmulArgs* args
+    const char* row
+    bint done
+
+
+cdef void multiply_and_add(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Adding* of = <Adding*>context
+    of.done = matmul_adds(of.dtype, of.args, of.row)
 
 
 cdef struct Small:
@@ -223,7 +253,7 @@ cdef Tensor general_product(str name, Tensor a, Tensor b):
         dims[ndim] = n
         ndim += 1
     try:
-        x = a if takes(a) else packed_copy(a, dtype)
+        x = a if takes(a) and not (b.ndim_ == 2 and are_short(a)) else packed_copy(a, dtype)
         y = b if takes(b) else packed_copy(b, dtype)
         out = new_tensor(dtype, ndim, dims)
     except OutOfMemoryError as error:
@@ -232,6 +262,18 @@ cdef Tensor general_product(str name, Tensor a, Tensor b):
         bind(&args, x, y, out, m, k, n)
         run_batches(dtype, &args, x, y, batch_ndim, dims)
     return cast(out, a.type)
+
+
+cdef bint are_short(Tensor a) noexcept:
+    """Whether these are matrices of few rows that do not follow each other in memory: copied, they
+    are one tall matrix, and the other one is packed once."""
+    cdef int d
+    if a.packed or a.ndim_ < 3 or a.dims[a.ndim_ - 2] >= SHORT:
+        return False
+    for d in range(a.ndim_ - 2):
+        if a.dims[d] > 1 and a.steps[d] != a.dims[d + 1] * a.steps[d + 1]:
+            return True
+    return False
 
 
 cdef int run_batches(int dtype, MatmulArgs* args, Tensor a, Tensor b, int ndim,

@@ -84,6 +84,7 @@ cdef struct Sweep:
     PyObject* no_grad              # set of (node, output): gradients taken as zero; or NULL
     int64_t since                  # older nodes and leaves are left out; 0: none are
     bint left_out                  # a walk found such a node
+    PyObject* spread               # of x[key], zeros but at the key: held while no more was added
     int64_t meets                  # a sweep of another thread that leads to the same leaf; 0: none
     Pointers visited                  # every node reached, owned
     Pointers ready                    # during the walk: its path

@@ -80,6 +80,7 @@ cdef int begin(Sweep* sweep, list targets, bint shallow) except -1:
     last_id += 1
     sweep.id = last_id
     sweep.aside = NULL
+    sweep.spread = NULL
     sweep.meets = 0
     sweep.outer = active
     active = sweep

@@ -10,6 +10,7 @@ from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport int64_t
 
 from tensorlib._core.base.locks cimport FREE_THREADED
+from tensorlib._core.base.upcalls cimport GETITEM, registered
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.modes cimport CHECKED, Mode, TRACED, TRACKED, mode
 from tensorlib._core.graph.node cimport Edge, Node, gradient_node, release_saved
@@ -17,7 +18,9 @@ from tensorlib._core.graph.op cimport Op
 from tensorlib._core.graph.saved cimport forget_unpacked
 from tensorlib._core.interpreters.door cimport executed, interpreted
 from tensorlib._core.interpreters.profile cimport begin_event, end_event, observing
-from tensorlib._core.sweep.accumulate cimport accumulate, add_to_place
+from tensorlib._core.sweep.accumulate cimport (
+    accumulate, add_picked, add_to_place, drop_spread, hold_spread,
+)
 from tensorlib._core.sweep.hooks cimport (
     run_accumulated_hooks, run_after_hooks, run_before_hooks, run_tensor_hooks,
 )
@@ -41,6 +44,8 @@ cdef inline int deliver(Sweep* sweep, Node node, int slot, Tensor g) except -1:
     """Adds `g` to the gradient of one output of a node."""
     cdef PyObject** place = grad_place(node, slot)
     if place[0] != NULL and <object>place[0] is not None:
+        if place[0] == sweep.spread:
+            drop_spread(sweep)
         return add_to_place(place, g, sweep.create_graph)
     Py_XDECREF(place[0])
     Py_INCREF(g)
@@ -93,6 +98,7 @@ cdef int run_rules(Sweep* sweep, Node node) except -1:
     cdef Op op = <Op>node.op
     cdef object g, joint, grad = None
     cdef bint observed = node.hooks is not None or sweep.anomalies
+    cdef bint picks = not observed and not watched and op is registered(GETITEM)
     cdef Edge* edge
     cdef Node target
     cdef int i
@@ -108,13 +114,16 @@ cdef int run_rules(Sweep* sweep, Node node) except -1:
         if not leads_on(sweep, edge):
             continue
         target = <Node>edge.target
-        if g is not None:
+        if g is not None and not (picks and target.visit.grads != NULL and isinstance(g, Tensor)
+                                  and add_picked(sweep, node, <Tensor>g, target)):
             grad = joint[i] if observed else gradient(node, op, i, g, joint, sweep.create_graph)
         if grad is not None:
             if not isinstance(grad, Tensor):
                 raise WrongGradient(f"backward: the gradient rule of {op.name} returned an example "
                                     "of a batch to a sweep that is not of this batch")
             deliver(sweep, target, edge.slot, <Tensor>grad)
+            if picks:
+                hold_spread(sweep, <Tensor>grad, target)
             grad = None
         target.visit.pending -= 1
         if target.visit.pending == 0:
@@ -193,6 +202,7 @@ cdef tuple run_sweep(tuple roots, tuple grads, bint retain_graph, bint create_gr
         drain(&sweep, inputs, found, shallow)
     finally:
         current.grad, current.node_flags = grad_before, flags_before
+        drop_spread(&sweep)
         end(&sweep)
     return None if found is None else tuple(found)
 
@@ -236,6 +246,8 @@ cdef int drain(Sweep* sweep, tuple inputs, list found, bint shallow) except -1:
         if done + AHEAD < sweep.visited.n:
             fetch_ahead(sweep, done)
         node = pop_ready(&sweep.ready)
+        if node.visit.grads == sweep.spread:
+            drop_spread(sweep)
         if node.hooks is not None:
             run_tensor_hooks(node)
         if node.visit.asked and found is not None:

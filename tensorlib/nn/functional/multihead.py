@@ -22,27 +22,33 @@ def require(holds, message, error=AssertionError):
 
 def check_inputs(query, key, value, embed_dim, num_heads, separate):
     """Raises AssertionError for dims and sizes that do not fit."""
-    require(query.ndim in (2, 3), "query should be unbatched 2D or batched 3D tensor but received "
-                                  f"{query.ndim}-D query tensor")
-    require(query.ndim == key.ndim == value.ndim,
-            f"For a query of {query.ndim} dims, expected `key` and `value` to be {query.ndim}-D "
-            f"but found {key.ndim}-D and {value.ndim}-D tensors respectively")
-    require(query.shape[-1] == embed_dim,
-            f"was expecting embedding dimension of {embed_dim}, but got {query.shape[-1]}")
+    of_query, of_key, of_value = query.shape, key.shape, value.shape
+    ndim = len(of_query)
+    if (ndim in (2, 3) and of_query[-1] == embed_dim and embed_dim % num_heads == 0
+            and (of_key == of_value or separate and of_key[:-1] == of_value[:-1])
+            and ndim == len(of_key) and (ndim == 2 or of_query[1] == of_key[1])):
+        return                           # before any message is put together
+    require(ndim in (2, 3), "query should be unbatched 2D or batched 3D tensor but received "
+                            f"{ndim}-D query tensor")
+    require(ndim == key.ndim == value.ndim,
+            f"For a query of {ndim} dims, expected `key` and `value` to be {ndim}-D but found "
+            f"{key.ndim}-D and {value.ndim}-D tensors respectively")
+    require(of_query[-1] == embed_dim,
+            f"was expecting embedding dimension of {embed_dim}, but got {of_query[-1]}")
     require(embed_dim % num_heads == 0,
             f"embed_dim {embed_dim} not divisible by num_heads {num_heads}")
     shared = -1 if separate else None             # dims that keys and values have in common
-    require(key.shape[:shared] == value.shape[:shared],
-            f"key shape {tuple(key.shape)} does not match value shape {tuple(value.shape)}")
-    require(query.ndim == 2 or query.shape[1] == key.shape[1],
-            f"a query of {query.shape[1:-1]} examples, but a key of {key.shape[1:-1]}")
+    require(of_key[:shared] == of_value[:shared],
+            f"key shape {tuple(of_key)} does not match value shape {tuple(of_value)}")
+    require(ndim == 2 or of_query[1] == of_key[1],
+            f"a query of {of_query[1:-1]} examples, but a key of {of_key[1:-1]}")
 
 
 def check_mask(what, mask):
     """Raises AssertionError for a mask that is neither bool nor floating."""
     require(mask is None or mask.dtype.name == "bool" or mask.is_floating_point(),
-            f"only bool and floating types of {what} are supported, got "
-            f"{getattr(mask, 'dtype', None)}")
+            mask is not None and f"only bool and floating types of {what} are supported, got "
+                                 f"{mask.dtype}")
 
 
 def hidden(mask, dtype):
@@ -88,10 +94,31 @@ def projected(query, key, value, weight, bias):
     return tuple(map(linear, (query, key, value), weights, biases))
 
 
-def in_heads(x, heads):
-    """(L, B, E) as (B, H, L, E / H)"""
-    count, batch, size = x.shape
-    return x.reshape(count, batch, heads, size // heads).permute(1, 2, 0, 3)
+def lies_by_batch(x):
+    """Whether (L, B, E) lies in memory as (B, L, E): its projections and heads do then, too. Of a
+    variable of a program nothing is known."""
+    return hasattr(x, "stride") and x.stride(0) < x.stride(1)
+
+
+def turned(query, key, value):
+    """(L, B, E) as (B, L, E), and back; of the same tensors the same one."""
+    of_query = query.transpose(0, 1)
+    of_key = of_query if key is query else key.transpose(0, 1)
+    return of_query, of_key, of_key if value is key else value.transpose(0, 1)
+
+
+def in_heads(x, heads, by_batch):
+    """(L, B, E), or (B, L, E), as (B, H, L, E / H)"""
+    first, second, size = x.shape
+    split = x.reshape(first, second, heads, size // heads)
+    return split.transpose(1, 2) if by_batch else split.permute(1, 2, 0, 3)
+
+
+def from_heads(x, batch, queries, size, by_batch):
+    """The same back."""
+    if by_batch:
+        return x.transpose(1, 2).reshape(batch, queries, size)
+    return x.permute(2, 0, 1, 3).reshape(queries, batch, size)
 
 
 # ---- the function --------------------------------------------------------------------------------
@@ -147,6 +174,9 @@ def multi_head_attention_forward(
         if key_padding_mask is not None:
             key_padding_mask = key_padding_mask.unsqueeze(0)
     queries, batch, size = query.shape
+    by_batch = bias_k is None and all(map(lies_by_batch, (query, key, value)))
+    if by_batch:
+        query, key, value = turned(query, key, value)
     if use_separate_proj_weight:
         biases = (None,) * 3 if in_proj_bias is None else in_proj_bias.chunk(3)
         q, k, v = map(linear, (query, key, value), (q_proj_weight, k_proj_weight, v_proj_weight),
@@ -157,7 +187,7 @@ def multi_head_attention_forward(
     if bias_k is not None and bias_v is not None:
         k, v = (cat([x, b.expand(1, batch, size)]) for x, b in ((k, bias_k), (v, bias_v)))
         added += 1
-    q, k, v = (in_heads(x, num_heads) for x in (q, k, v))
+    q, k, v = (in_heads(x, num_heads, by_batch) for x in (q, k, v))
     k, v = (x if given is None else static(given, batch, num_heads, size)
             for x, given in ((k, static_k), (v, static_v)))
     if add_zero_attn:
@@ -177,8 +207,9 @@ def multi_head_attention_forward(
             out = weights @ v
         else:
             out, weights = scaled_dot_product_attention(q, k, v, mask, p), None
-    out = out.permute(2, 0, 1, 3).reshape(queries, batch, size)
-    out = linear(out, out_proj_weight, out_proj_bias)
+    out = linear(from_heads(out, batch, queries, size, by_batch), out_proj_weight, out_proj_bias)
+    if by_batch:
+        out = out.transpose(0, 1)
     if weights is not None and average_attn_weights:
         weights = weights.mean(1)
     if batched:

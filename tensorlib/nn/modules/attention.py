@@ -86,10 +86,11 @@ class MultiheadAttention(Module):
             query = query.transpose(0, 1)
             key = query if same[0] else key.transpose(0, 1)
             value = key if same[1] else value.transpose(0, 1)
+        out_proj, weight = self.out_proj, self.in_proj_weight
         out, weights = F.multi_head_attention_forward(
-            query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight,
-            self.in_proj_bias, self.bias_k, self.bias_v, self.add_zero_attn, self.dropout,
-            self.out_proj.weight, self.out_proj.bias, self.training, key_padding_mask,
-            need_weights, attn_mask, self.in_proj_weight is None, self.q_proj_weight,
+            query, key, value, self.embed_dim, self.num_heads, weight, self.in_proj_bias,
+            self.bias_k, self.bias_v, self.add_zero_attn, self.dropout, out_proj.weight,
+            out_proj.bias, self.training, key_padding_mask, need_weights, attn_mask,
+            weight is None, self.q_proj_weight,
             self.k_proj_weight, self.v_proj_weight, None, None, average_attn_weights, is_causal)
         return (out.transpose(0, 1) if turned else out), weights
