@@ -147,10 +147,10 @@ cdef void split_im2col(const floating* x, floating* y, const Window* w,
             split(x, parts, w, &part, 4)
         for b in range(w.kernel[1]):
             top = b * w.dilation[1] - w.pad[1]
-            row = top % step if top >= 0 else (step - -top % step) % step
+            row = part_of(top, step)
             for c in range(w.kernel[2]):
                 left = c * w.dilation[2] - w.pad[2]
-                col = left % step if left >= 0 else (step - -left % step) % step
+                col = part_of(left, step)
                 gather(parts + (row * step + col) * part.size[1] * part.size[2], y, &part, 0,
                        (top - row) // step, (left - col) // step, part.size[2] == part.out[2])
                 y += w.out[1] * w.out[2]
@@ -172,10 +172,65 @@ cdef inline void split(const floating* x, floating* parts, const Window* w, cons
         x += w.size[2]
 
 
+cdef inline Py_ssize_t part_of(Py_ssize_t place, Py_ssize_t step) noexcept nogil:
+    """place modulo step, of a place that may lie before the plane"""
+    return place % step if place >= 0 else (step - -place % step) % step
+
+
+cdef void split_col2im(const floating* x, floating* y, const Window* w,
+                       Py_ssize_t planes) noexcept nogil:
+    """`col2im` to planes that are split into parts, to which runs are added"""
+    cdef floating parts[SPLIT]
+    cdef Window part = w[0]
+    cdef Py_ssize_t p, b, c, j, top, left, row, col, begin, end, step = w.stride[2]
+    cdef floating* target
+    part.size[1], part.size[2] = split_rows(w), split_width(w)
+    for p in range(planes):
+        memset(parts, 0, step * step * part.size[1] * part.size[2] * sizeof(floating))
+        for b in range(w.kernel[1]):
+            top = b * w.dilation[1] - w.pad[1]
+            row = part_of(top, step)
+            top = (top - row) // step
+            for c in range(w.kernel[2]):
+                left = c * w.dilation[2] - w.pad[2]
+                col = part_of(left, step)
+                left = (left - col) // step
+                target = parts + (row * step + col) * part.size[1] * part.size[2] + left
+                inside(part.size[2], w.out[2], 1, left, &begin, &end)
+                for j in range(max(<Py_ssize_t>0, -top), min(w.out[1], part.size[1] - top)):
+                    add_run(x + j * w.out[2], target + (j + top) * part.size[2], begin, end, 1, 0)
+                x += w.out[1] * w.out[2]
+        if step == 2:                        # a constant step is vectorised
+            merge(parts, y, w, &part, 2)
+        elif step == 3:
+            merge(parts, y, w, &part, 3)
+        else:
+            merge(parts, y, w, &part, 4)
+        y += area(w.size)
+
+
+cdef inline void merge(const floating* parts, floating* y, const Window* w, const Window* part,
+                       Py_ssize_t step) noexcept nogil:
+    """y += the elements of parts, as `split` made them"""
+    cdef Py_ssize_t i, k, l, whole = w.size[2] // step, area = part.size[1] * part.size[2]
+    cdef const floating* run
+    for i in range(w.size[1]):
+        run = parts + i % step * step * area + i // step * part.size[2]
+        for k in range(whole):
+            for l in range(step):
+                y[k * step + l] += run[l * area + k]
+        for l in range(w.size[2] - whole * step):
+            y[whole * step + l] += run[l * area + whole]
+        y += w.size[2]
+
+
 cdef void col2im(const floating* x, floating* y, const Window* w, Py_ssize_t planes) noexcept nogil:
     """y (planes) += the columns x, each element at its place in the plane"""
     cdef Py_ssize_t p, a, b, c, i, j, k, z, row, begin, end
     cdef floating* target
+    if splits(w):
+        split_col2im(x, y, w, planes)
+        return
     for p in range(planes):
         for a in range(w.kernel[0]):
             for b in range(w.kernel[1]):

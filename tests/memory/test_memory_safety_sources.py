@@ -53,6 +53,7 @@ COUNTED = {
     "reduce/scans.pyx": "some sizes of one tensor",
     "products/transforms.pyx": "some sizes of one tensor",
     "reduce/search.pyx": "some sizes of one tensor",
+    "tensor/lanes.pxd": "the sizes of one tensor",
     "tensor/properties.pyx": "the sizes of one tensor that has elements",
     "layers/resample.pyx": "some sizes of one tensor",
     "layers/windows.pyx": "some sizes of one tensor, and of windows that lie in it",

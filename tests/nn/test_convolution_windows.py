@@ -65,6 +65,38 @@ def test_unfolded_windows_see_the_same(size, kernel, stride, padding, dilation):
         (tl.from_numpy(weight.reshape(5, -1)) @ columns).numpy(), wanted.reshape(2, 5, -1))
 
 
+@each("dtype", ["float32", "float64"])
+@each("ins", [6, 40])                        # columns of all channels at once, and of some
+@each("size, kernel, stride, padding, dilation", CASES, ids=str)
+def test_windows_go_back_to_where_they_were_seen(size, kernel, stride, padding, dilation, ins,
+                                                 dtype):
+    x, weight = drawn((2, ins, *size), (5, ins, *kernel))
+    pairs = [n if isinstance(n, tuple) else (n, n) for n in (stride, padding, dilation)]
+    seen = by_taps(x, weight, *pairs)
+    g, = drawn(seen.shape)
+    more = [(s + 2 * p - d * (k - 1) - 1) % t for s, k, t, p, d in zip(size, kernel, *pairs)]
+    back = F.conv_transpose2d(tl.from_numpy(g.astype(dtype)), tl.from_numpy(weight.astype(dtype)),
+                              None, stride, padding, more, 1, dilation)
+    for turned in x, np.roll(x, 1, 3):                                          # whole numbers
+        wanted = (by_taps(turned, weight, *pairs) * g).sum()
+        assert (back.double().numpy() * turned).sum() == wanted
+
+
+def test_plans_of_sizes_are_told_apart_by_type():
+    x, weight = tl.ones(1, 1, 5, 5), tl.ones(1, 1, 2, 2)
+    for stride in 2, (2, 2), [2, 2]:
+        assert F.conv2d(x, weight, stride=stride).shape == (1, 1, 2, 2)
+        assert F.conv_transpose2d(x, weight, stride=stride).shape == (1, 1, 10, 10)
+    for stride in 2.0, (2.0, 2), "2":
+        for function in F.conv2d, F.conv_transpose2d, F.max_pool2d:
+            with pytest.raises(TypeError):
+                function(x, weight if function is not F.max_pool2d else 2, stride=stride)
+    bias = tl.ones(1)
+    out = F.conv2d(x, weight, bias)
+    assert bias.item() == 1 and out.unique().tolist() == [5.0] and not out.requires_grad
+    assert F.conv2d(x, weight, bias.requires_grad_()).requires_grad
+
+
 @pytest.mark.parametrize("ins, outs", [(2, 3), (13, 17)])
 def test_strips_of_groups_and_images_lie_side_by_side(ins, outs):
     x, weight = drawn((3, 2 * ins, 61, 67), (2 * outs, ins, 3, 3))

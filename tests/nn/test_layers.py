@@ -143,3 +143,22 @@ def test_what_is_added_for_the_same_size_stands_behind_where_it_is_odd(window, d
     margins = dilation * (window - 1) // 2, dilation * (window - 1) - dilation * (window - 1) // 2
     wide = F.pad(x, margins, mode="constant" if mode == "zeros" else mode)
     tl.testing.assert_close(layer(x), F.conv1d(wide, layer.weight, layer.bias, dilation=dilation))
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_bags_of_equal_sizes_at_offsets_are_those_of_a_matrix(mode):
+    indices = tl.tensor([[3, 0, 3], [1, 1, 2]])
+    weight = tl.arange(12.0).reshape(4, 3).requires_grad_()
+    factors = tl.tensor([[0.5, -1.0, 2.0], [1.0, 3.0, 0.25]])
+    for options in [{}, {"padding_idx": 1}] + [{"per_sample_weights": factors}] * (mode == "sum"):
+        found = []
+        for index, more in ((indices, {}), (indices.flatten(), {"offsets": tl.tensor([0, 3])})):
+            if "per_sample_weights" in options:
+                options = {"per_sample_weights": factors.reshape(index.shape)}
+            out = tl.nn.functional.embedding_bag(index, weight, mode=mode, **more, **options)
+            grad, = tl.autograd.grad((out * tl.tensor([[1.0], [2.0]])).sum(), weight)
+            found.append((out.detach(), grad))
+        tl.testing.assert_close(*found)
+    nothing = tl.nn.functional.embedding_bag(indices.flatten()[:0], weight, tl.tensor([0, 0]),
+                                             mode=mode)
+    assert nothing.tolist() == [[0.0] * 3] * 2

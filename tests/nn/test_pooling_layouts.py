@@ -1,4 +1,4 @@
-"""Pools of images whose channels lie beside each other, and maxima without their places."""
+"""Images whose channels lie beside each other, and maxima without their places."""
 
 import numpy as np
 from cases import each
@@ -48,6 +48,32 @@ def test_channels_last_are_pooled_as_they_lie(dtype, shape):
             tl.testing.assert_close(mine, other, atol=1e-5, rtol=1e-5 if "float3" in dtype else
                                     1e-12 if dtype == "float64" else 1e-2)
         if shape[1] > 1:
+            assert found[0].is_contiguous(memory_format=tl.channels_last)
+
+
+@each("dtype", ["float32", "float64", "float16"])
+@each("shape", [*SHAPES, (2, 6, 1, 1), (1, 4, 3, 1)])
+def test_channels_last_are_resampled_joined_and_mixed_as_they_lie(shape, dtype):
+    x = rising(shape).to(getattr(tl, dtype))
+    lying = x.to(memory_format=tl.channels_last)
+    weight = rising((4, shape[1], 1, 1)).to(x.dtype)
+    functions = [lambda y, m=m: F.interpolate(y, size=(7, 11), mode=m) for m in (
+        "nearest", "bilinear", "bicubic", "area")]
+    functions += [lambda y, d=d: tl.cat([y, y * 2, y[:]], d) for d in range(4)]
+    if shape[3] > 1:
+        functions += [lambda y: F.interpolate(y, scale_factor=0.5, mode="bilinear", antialias=True),
+                      lambda y: F.interpolate(y, scale_factor=2)]
+    kept = len(functions)
+    functions += [lambda y: F.conv2d(y, weight), lambda y: F.conv2d(y, weight, stride=2),
+                  lambda y: tl.cat([y, x.detach()]), lambda y: tl.stack([y, y])]
+    if shape[1] % 2 == 0:
+        functions += [lambda y: F.conv2d(y, weight[:, ::2], groups=2)]
+    for i, function in enumerate(functions):
+        found, wanted = with_gradient(function, lying), with_gradient(function, x)
+        for mine, other in zip(found, wanted, strict=True):
+            tl.testing.assert_close(mine, other, rtol=1e-2 if dtype == "float16" else 1e-4,
+                                    atol=1e-2 if dtype == "float16" else 1e-3)
+        if i < kept and shape[1] > 1 and max(shape[2:]) > 1:
             assert found[0].is_contiguous(memory_format=tl.channels_last)
 
 

@@ -23,19 +23,21 @@ from tensorlib._core.layers.depthwise cimport (
 from tensorlib._core.layers.direct cimport Direct, direct, direct_fits, direct_room
 from tensorlib._core.products.panel_products cimport pack_panels, panels_size
 from tensorlib._core.layers.windows cimport (
-    COL2IM, IM2COL, fill_window, find_window_loop, window_fn,
+    COL2IM, IM2COL, cast_planes, fill_window, find_window_loop, window_fn,
 )
 from tensorlib._core.layers.winograd cimport (
     ADJOINT, GRADIENT, Tiled, PRODUCT, WinogradPass, winograd, winograd_fits,
 )
 from tensorlib._core.reduce.arrange cimport fold
 from tensorlib._core.reduce.schedule cimport SUM
+from tensorlib._core.tensor.lanes cimport lanes_of
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport cast, packed, zero
 from tensorlib._kernels.windows cimport Window
 
 cdef enum:
     SHARES = 8       # parts of a batch whose gradients of the weight are added up apart
+    BACK = 1 << 19   # the same of channels, on the way back
     STRIP = 1 << 18  # bytes of the columns of a strip, unless that are
     LEAST = 256      # places or fewer, too few for the product
 
@@ -54,6 +56,7 @@ ctypedef struct Convolution:
     char* g              # the result: (images, groups * outs, *out)
     char* weight         # (groups * outs, ins * elements of a window)
     Py_ssize_t images, groups, ins, outs, elements, places, plane, itemsize, share
+    Py_ssize_t row       # from one channel of x to the next: 1 where these lie beside each other
     Py_ssize_t strips, high          # of the result, and how many rows one has
     bint plain           # columns are the image itself
     bint direct          # windows are multiplied where they lie
@@ -156,6 +159,11 @@ cdef void run_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
         x = c.x + part // c.strips * c.ins * c.plane * c.itemsize
         g = c.g + part // c.strips * c.outs * c.places * c.itemsize
         weight = c.weight + part // c.strips % c.groups * c.outs * rows * c.itemsize
+        if c.plain and c.row == 1:
+            x += part % c.groups * c.ins * (1 - c.plane) * c.itemsize
+            multiply(c, weight, rows, 1, x, 1, c.groups * c.ins, g, c.places, c.outs, rows,
+                     c.places)
+            continue
         if c.plain:
             multiply(c, weight, rows, 1, x, c.places, 1, g, c.places, c.outs, rows, c.places)
             continue
@@ -174,15 +182,20 @@ cdef void run_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
 
 
 cdef void run_images(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """The groups of images [begin, end), back to the input: one product each"""
+    """The groups of images [begin, end), back to the input: a product for some channels each, whose
+    columns stay in the caches"""
     cdef Convolution* c = <Convolution*>context
-    cdef Py_ssize_t rows = c.ins * c.elements, part
+    cdef Py_ssize_t rows = c.ins * c.elements, part, channel, count, most = c.ins
     cdef char* columns = NULL
     cdef char* x
     cdef char* g
     cdef char* weight
+    cdef size_t nbytes
     if not c.plain:
-        columns = take_scratch(rows * c.places * c.itemsize)
+        most = max(<Py_ssize_t>1, <Py_ssize_t>BACK // (c.elements * c.places * c.itemsize))
+        most = min(most, c.ins)
+        nbytes = most * c.elements * c.places * c.itemsize
+        columns = take_scratch(nbytes)
         if columns == NULL:
             c.failed = True
             return
@@ -190,12 +203,19 @@ cdef void run_images(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
         x = c.x + part * c.ins * c.plane * c.itemsize
         g = c.g + part * c.outs * c.places * c.itemsize
         weight = c.weight + part % c.groups * c.outs * rows * c.itemsize
-        multiply(c, weight, 1, rows, g, c.places, 1, x if c.plain else columns, c.places,
-                 rows, c.outs, c.places)
-        if not c.plain:
-            memset(x, 0, c.ins * c.plane * c.itemsize)
-            c.col2im(columns, x, &c.window, c.ins)
-    give_scratch(columns, rows * c.places * c.itemsize)
+        if c.plain:
+            multiply(c, weight, 1, rows, g, c.places, 1, x, c.places, rows, c.outs, c.places)
+            continue
+        memset(x, 0, c.ins * c.plane * c.itemsize)
+        channel = 0
+        while channel < c.ins:
+            count = min(most, c.ins - channel)
+            multiply(c, weight + channel * c.elements * c.itemsize, 1, rows, g, c.places, 1,
+                     columns, c.places, count * c.elements, c.outs, c.places)
+            c.col2im(columns, x + channel * c.plane * c.itemsize, &c.window, count)
+            channel += count
+    if columns != NULL:
+        give_scratch(columns, nbytes)
 
 
 cdef void run_shares(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
@@ -329,12 +349,16 @@ def convolve(Tensor input, Tensor weight, tuple planes, tuple options):
     planes, options = settled(planes), plain_options(options)
     cdef Convolution c
     cdef Depthwise d
+    cdef bint lanes
     cdef Tensor x, w, y
     cdef tuple sizes = (input.shape[0] if input.ndim_ else 0,
                         weight.shape[0] if weight.ndim_ else 0, *planes)
     begin(&c, "convolution", FORWARD, input, tuple(input.shape), tuple(weight.shape), sizes,
           options)
-    x, w = packed(cast(input, c.dtype)), packed(cast(weight, c.dtype))
+    x, w = cast_planes(input, c.dtype), packed(cast(weight, c.dtype))
+    lanes = c.plain and lanes_of(x) > 0
+    c.row = 1 if lanes else c.plane
+    x = x if lanes else packed(x)
     y = new_of("convolution", c.dtype, sizes)
     if x.numel_ == 0 or w.numel_ == 0:
         zero(y)

@@ -7,8 +7,10 @@ from libc.stdint cimport int64_t
 from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT64, INT64, compute_dtype
 from tensorlib._core.base.shape cimport MAX_NDIM, settled, wrap_dim
 from tensorlib._core.base.work cimport share
+from tensorlib._core.layers.windows cimport cast_planes
+from tensorlib._core.tensor.lanes cimport lanes_of, lay_lanes
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
-from tensorlib._core.tiles.copies cimport cast, packed
+from tensorlib._core.tiles.copies cimport packed
 from tensorlib._kernels.resample cimport Taps
 
 from tensorlib import _kernels
@@ -57,28 +59,34 @@ def resample(Tensor input, dim, Py_ssize_t size, Tensor first, Tensor places, Te
     cdef int along, dtype = compute_dtype(input.type)
     if dtype != FLOAT32 and dtype != FLOAT64:
         raise RuntimeError(f"interpolate: takes a tensor of a floating dtype, got {input.dtype}")
-    cdef Tensor x = packed(cast(input, dtype)), y
+    cdef Tensor x = cast_planes(input, dtype), y
+    cdef Py_ssize_t lanes = lanes_of(x)
+    x = x if lanes else packed(x)
     if x.ndim_ == 0:
         raise IndexError("interpolate: a tensor without dims has none to resample")
     along = wrap_dim("interpolate", dim, x.ndim_)
     work.taps.n, work.taps.count, work.taps.inner = x.dims[along], size, 1
     check_taps(&work.taps, first, places, weights)
+    if lanes and along == 1:
+        x, lanes = packed(x), 0
     for d in range(x.ndim_):
         dims[d] = x.dims[d]
-        if d < along:
-            outer *= x.dims[d]
-        elif d > along:
+        if lanes and d == 1 or d > along:           # what lies within
             work.taps.inner *= x.dims[d]
+        elif d < along:
+            outer *= x.dims[d]
     dims[along] = size
     y = new_tensor(dtype, x.ndim_, dims)
+    if lanes:
+        lay_lanes(y)
     if y.numel_ == 0:
-        return cast(y, input.type)
+        return cast_planes(y, input.type)
     rows = outer if work.taps.inner == 1 else outer * size
     work.loop = loops[work.taps.inner > 1][dtype != FLOAT32]
     work.x, work.y = x.data_pointer, y.data_pointer
     share(run, &work, work.y, rows, 1 + PART * rows // (y.numel_ * (1 + places.numel_ // size)),
           False)
-    return cast(y, input.type)
+    return cast_planes(y, input.type)
 
 
 cdef int check_taps(Taps* taps, Tensor first, Tensor places, Tensor weights) except -1:

@@ -9,6 +9,7 @@ from tensorlib._core.base.pool cimport range_fn
 from tensorlib._core.base.shape cimport MAX_NDIM, MAX_NUMEL, count, settled, times
 from tensorlib._core.base.work cimport share
 from tensorlib._core.reduce.schedule cimport RELEASE_GIL
+from tensorlib._core.tensor.lanes cimport lanes_of, lay_lanes
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, same_shape
 from tensorlib._core.tiles.copies cimport cast, copy_into, packed, zero
 
@@ -123,29 +124,8 @@ cdef void run_put_lanes(void* context, Py_ssize_t begin, Py_ssize_t end) noexcep
         work.wrong = True
 
 
-cdef Py_ssize_t lanes_of(Tensor x, int n) noexcept:
-    """The channels of (N, C, *) if they lie beside each other, and all else in its order; or 0."""
-    cdef Py_ssize_t span
-    cdef int d
-    if x.packed or x.ndim_ != n + 2 or x.numel_ == 0 or x.steps[1] != 1:
-        return 0
-    span = x.dims[1]
-    for d in range(n + 1, 1, -1):
-        if x.dims[d] != 1 and x.steps[d] != span:
-            return 0
-        span *= x.dims[d]
-    return x.dims[1] if x.dims[0] == 1 or x.steps[0] == span else 0
-
-
-cdef void lay_lanes(Tensor y) noexcept:
-    """Gives a new tensor (N, C, *) the layout in which channels lie beside each other."""
-    cdef Py_ssize_t span = y.dims[1], rest = y.steps[1]
-    cdef int d
-    y.packed = y.dims[1] == 1 or rest == 1
-    y.steps[1] = 1
-    for d in range(y.ndim_ - 1, 1, -1):
-        y.steps[d] = span
-        span *= y.dims[d]
+cdef inline Py_ssize_t lanes_of_planes(Tensor x, int n) noexcept:
+    return lanes_of(x) if x.ndim_ == n + 2 else 0
 
 
 cdef Tensor as_lanes(Tensor x, int dtype):
@@ -156,9 +136,9 @@ cdef Tensor as_lanes(Tensor x, int dtype):
     return y
 
 
-cdef Tensor cast_planes(Tensor x, int dtype, int n):
+cdef Tensor cast_planes(Tensor x, int dtype):
     """`x` as `dtype`, in the layout that it has."""
-    return as_lanes(x, dtype) if x.type != dtype and lanes_of(x, n) else cast(x, dtype)
+    return as_lanes(x, dtype) if x.type != dtype and lanes_of(x) else cast(x, dtype)
 
 
 cdef int run(Work* work, range_fn fn, Py_ssize_t planes, Py_ssize_t cost) except -1:
@@ -212,7 +192,7 @@ def max_pool(Tensor input, tuple kernel, tuple stride, tuple padding, tuple dila
     dilation, planes = settled(dilation), settled(planes)
     cdef Window w
     cdef int n = len(kernel), d
-    cdef Tensor x = cast_planes(input, floating_dtype("max_pool", input), n)
+    cdef Tensor x = cast_planes(input, floating_dtype("max_pool", input))
     fill_window(&w, "max_pool", x, spatial_of("max_pool", x, n), kernel, stride, padding, dilation,
                 planes)
     for d in range(3):         # the first and the last window have elements in the plane
@@ -234,7 +214,7 @@ def adaptive_max_pool(Tensor input, tuple planes):
     planes = settled(planes)
     cdef Window w
     cdef int n = len(planes)
-    cdef Tensor x = cast_planes(input, floating_dtype("adaptive_max_pool", input), n)
+    cdef Tensor x = cast_planes(input, floating_dtype("adaptive_max_pool", input))
     cdef tuple spatial = spatial_of("adaptive_max_pool", x, n)
     fill_parts(&w, "adaptive_max_pool", x, spatial, planes)
     if area(w.size) == 0 and area(w.out):
@@ -258,7 +238,7 @@ cdef tuple maxima(Tensor x, const Window* w, int n, tuple planes, int dtype, bin
     cdef Work work
     cdef Tensor y, at = None
     cdef bint rows = not with_places and (w.kernel[2] - 1) * w.dilation[2] < <Py_ssize_t>WIDEST
-    work.lanes, work.w, work.n, work.at = lanes_of(x, n), w, area(w.out), NULL
+    work.lanes, work.w, work.n, work.at = lanes_of_planes(x, n), w, area(w.out), NULL
     x = x if work.lanes else packed(x)
     y = with_planes("max_pool", x, n, planes, x.type)
     if with_places or not (rows or work.lanes):
@@ -278,7 +258,7 @@ cdef tuple maxima(Tensor x, const Window* w, int n, tuple planes, int dtype, bin
         work.loop = find_window_loop(MAX_ROWS if rows else MAX_POOL, x.type)
         run(&work, run_planes if rows else run_max, planes_of(x, n),
             times(work.n, area(w.kernel)))
-    return cast_planes(y, dtype, n), at
+    return cast_planes(y, dtype), at
 
 
 cdef bint reaches(const Window* w, int d) noexcept:
@@ -300,7 +280,7 @@ def put_places(Tensor input, Tensor places, tuple spatial):
     cdef Window w
     cdef Work work
     cdef int dtype = floating_dtype("put_places", input), n = len(spatial)
-    cdef Tensor x = cast_planes(input, dtype, n), at = cast(places, INT64), y
+    cdef Tensor x = cast_planes(input, dtype), at = cast(places, INT64), y
     if not same_shape(x, at):
         raise RuntimeError(f"put_places: elements of shape {tuple(x.shape)}, places of shape "
                            f"{tuple(at.shape)}")
@@ -309,11 +289,11 @@ def put_places(Tensor input, Tensor places, tuple spatial):
     y = with_planes("put_places", x, n, spatial, dtype)
     zero(y)
     if x.numel_ == 0:
-        return cast_planes(y, input.type, n)
-    work.lanes = lanes_of(at, n)
+        return cast_planes(y, input.type)
+    work.lanes = lanes_of_planes(at, n)
     if work.lanes:
         lay_lanes(y)
-        x = x if lanes_of(x, n) else as_lanes(x, dtype)
+        x = x if lanes_of(x) else as_lanes(x, dtype)
     else:
         x, at = packed(x), packed(at)
     work.loop, work.w, work.wrong = find_window_loop(
@@ -329,7 +309,7 @@ def put_places(Tensor input, Tensor places, tuple spatial):
     if work.wrong:
         raise IndexError("put_places: a place is out of bounds for a plane of "
                          f"{w.size[0]} elements")
-    return cast_planes(y, input.type, n)
+    return cast_planes(y, input.type)
 
 
 def avg_pool(Tensor input, tuple spatial, tuple kernel, tuple stride, tuple padding, tuple planes,
@@ -339,7 +319,7 @@ def avg_pool(Tensor input, tuple spatial, tuple kernel, tuple stride, tuple padd
     padding, planes = settled(padding), settled(planes)
     cdef Window w
     cdef int dtype = floating_dtype("avg_pool", input), n = len(kernel), d
-    cdef Tensor x = cast_planes(input, dtype, n)
+    cdef Tensor x = cast_planes(input, dtype)
     fill_window(&w, "avg_pool", x, spatial, kernel, stride, padding, (1,) * n, planes)
     if spatial_of("avg_pool", x, n) != (planes if back else spatial):
         raise RuntimeError(f"avg_pool: got {tuple(x.shape)}, expected planes of "
@@ -356,7 +336,7 @@ def adaptive_pool(Tensor input, tuple spatial, tuple planes, bint back):
     spatial, planes = settled(spatial), settled(planes)
     cdef Window w
     cdef int n = len(planes)
-    cdef Tensor x = cast_planes(input, floating_dtype("adaptive_pool", input), n)
+    cdef Tensor x = cast_planes(input, floating_dtype("adaptive_pool", input))
     fill_parts(&w, "adaptive_pool", x, spatial, planes)
     if spatial_of("adaptive_pool", x, n) != (planes if back else spatial):
         raise RuntimeError(f"adaptive_pool: got {tuple(x.shape)}, expected planes of "
@@ -368,7 +348,7 @@ cdef Tensor means(Tensor x, Window* w, int n, tuple sizes, int dtype, bint back)
     """The means of windows, or back, of sizes `sizes` as `dtype`."""
     cdef Work work
     cdef Tensor y
-    work.lanes = lanes_of(x, n)
+    work.lanes = lanes_of_planes(x, n)
     x = x if work.lanes else packed(x)
     y = with_planes("avg_pool", x, n, sizes, x.type)
     work.loop, work.w = find_window_loop(AVG_POOL_BACKWARD if back else AVG_POOL, x.type), w
@@ -385,7 +365,7 @@ cdef Tensor means(Tensor x, Window* w, int n, tuple sizes, int dtype, bint back)
             times(times(work.n if back else w.out[2], work.lanes), area(w.kernel)))
     elif y.numel_ and x.numel_:
         run(&work, run_planes, planes_of(x, n), times(work.n, area(w.kernel)))
-    return cast_planes(y, dtype, n)
+    return cast_planes(y, dtype)
 
 
 def columns(Tensor input, tuple spatial, tuple kernel, tuple stride, tuple padding, tuple dilation,

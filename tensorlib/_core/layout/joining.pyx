@@ -7,6 +7,7 @@ from tensorlib._core.base.blocks cimport copy_blocks
 from tensorlib._core.base.dtypes cimport ITEMSIZE, promote
 from tensorlib._core.base.shape cimport MAX_NDIM, add_sizes, settled, times, wrap_dim
 from tensorlib._core.base.work cimport share
+from tensorlib._core.tensor.lanes cimport lanes_of, lay_lanes
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view, same_shape
 from tensorlib._core.tiles.copies cimport copy_into
 
@@ -151,6 +152,15 @@ cdef Tensor joined(tuple tensors, int ndim, const Py_ssize_t* dims, int along, i
     cdef Tensor x, out = new_tensor(dtype, ndim, dims)
     cdef Blocks blocks
     cdef char* target
+    if all_lanes(tensors, ndim):
+        lay_lanes(out)
+        for x in tensors:
+            memcpy(part, dims, ndim * sizeof(Py_ssize_t))
+            part[along] = x.dims[along]
+            target = out.data_pointer + start * out.steps[along] * ITEMSIZE[dtype]
+            copy_into(new_view(out, ndim, part, out.steps, target), x)
+            start += x.dims[along]
+        return out
     inner = out.steps[along] * ITEMSIZE[dtype]       # bytes
     for d in range(along):
         outer *= dims[d]
@@ -172,6 +182,16 @@ cdef Tensor joined(tuple tensors, int ndim, const Py_ssize_t* dims, int along, i
             fill(new_view(out, ndim, part, out.steps, target), x, along)
         start += size
     return out
+
+
+cdef bint all_lanes(tuple tensors, int ndim) noexcept:
+    """Whether these are images or volumes whose channels lie beside each other."""
+    if ndim != 4 and ndim != 5:
+        return False
+    for x in tensors:
+        if (<Tensor>x).ndim_ != ndim or not lanes_of(<Tensor>x):
+            return False
+    return True
 
 
 cdef int fill(Tensor target, Tensor x, int along) except -1:

@@ -2,11 +2,13 @@
 
 import itertools
 import math
+from functools import lru_cache
 from operator import index as as_int
 
 import numpy as np
 
 from tensorlib import stack
+from tensorlib._core.interpreters.foreign import is_looked_at_alone
 from tensorlib._core.layers import convolution as kernels
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.checks import check_optional
@@ -201,7 +203,9 @@ def finished(name, out, bias, channels, single):
         if tuple(bias.shape) != (channels,):
             raise RuntimeError(f"{name}: expected bias to be 1-dimensional with {channels} "
                                f"elements, got shape {tuple(bias.shape)}")
-        out = out + bias.reshape((-1, *(1,) * (out.ndim - 2)))
+        bias = bias.reshape((-1, *(1,) * (out.ndim - 2)))
+        alone = is_looked_at_alone(out) and is_looked_at_alone(bias)
+        out = out.add_(bias) if alone else out + bias        # in place no memory is taken
     return out.squeeze(0) if single else out
 
 
@@ -219,24 +223,47 @@ def padded(name, padding, kernel, stride, dilation, n):
     return sizes_of(name, "padding", padding, n), (0,) * n
 
 
-def conv(name, n, input, weight, bias, stride, padding, dilation, groups):
-    """A convolution over n dims."""
-    single = input.ndim == n + 1
-    input = with_batch(name, input, weight, bias, n)
+def are_plain(*values):
+    """Whether all are ints, tuples of ints or strings, so that equal ones mean the same."""
+    return all(type(x) is int or type(x) is str or type(x) is tuple and {*map(type, x)} == {int}
+               for x in values)
+
+
+def planned(plan):
+    """A plan of sizes that is made once for each: to check them takes longer than small layers do.
+    """
+    kept = lru_cache(512)(plan)
+
+    def find(name, n, input, weight, *sizes):
+        return (kept if are_plain(*sizes) else plan)(
+            name, n, tuple(input.shape), tuple(weight.shape), *sizes)
+    return find
+
+
+@planned
+def conv_plan(name, n, shape, weight_shape, stride, padding, dilation, groups):
+    """The sizes that come out of a convolution, and its options. Raises: RuntimeError."""
     stride = sizes_of(name, "stride", stride, n, 1)
     dilation, groups = sizes_of(name, "dilation", dilation, n, 1), as_int(groups)
-    kernel, spatial = tuple(weight.shape)[2:], tuple(input.shape)[2:]
+    kernel, spatial = weight_shape[2:], shape[2:]
     padding, after = padded(name, padding, kernel, stride, dilation, n)
-    if groups < 1 or input.shape[1] != weight.shape[1] * groups or weight.shape[0] % groups:
-        raise RuntimeError(f"{name}: given groups={groups} and weight of size "
-                           f"{tuple(weight.shape)}, expected input of shape {tuple(input.shape)} "
-                           f"to have {weight.shape[1] * groups} channels")
+    if groups < 1 or shape[1] != weight_shape[1] * groups or weight_shape[0] % groups:
+        raise RuntimeError(f"{name}: given groups={groups} and weight of size {weight_shape}, "
+                           f"expected input of shape {shape} to have {weight_shape[1] * groups} "
+                           "channels")
     out = tuple(out_size(s, k, t, p, d) + a for s, k, t, p, d, a in zip(
         spatial, kernel, stride, padding, dilation, after))
     if any(o < 1 for o in out) or any(k < 1 for k in kernel):
         raise RuntimeError(f"{name}: kernel size {kernel} can't be greater than the padded input "
                            f"size, of {spatial} with padding {padding}")
-    options = (stride, padding, dilation, groups)
+    return out, (stride, padding, dilation, groups)
+
+
+def conv(name, n, input, weight, bias, stride, padding, dilation, groups):
+    """A convolution over n dims."""
+    single = input.ndim == n + 1
+    input = with_batch(name, input, weight, bias, n)
+    out, options = conv_plan(name, n, input, weight, stride, padding, dilation, groups)
     found = in_any_dtype(lambda x, w: convolve(x, w, out, options), input, weight)
     return finished(name, found, bias, weight.shape[0], single)
 
@@ -249,19 +276,19 @@ def in_any_dtype(product, x, w):
     return product(x, w) if x.is_floating_point() else in_doubles(product, x, w)
 
 
-def conv_transpose(name, n, input, weight, bias, stride, padding, output_padding, groups,
-                   dilation):
-    """A transposed convolution over n dims."""
-    single = input.ndim == n + 1
-    input = with_batch(name, input, weight, bias, n)
+@planned
+def transposed_plan(name, n, shape, weight_shape, stride, padding, output_padding, groups,
+                    dilation):
+    """The sizes that come out of a transposed convolution, and its options. Raises: RuntimeError.
+    """
     stride = sizes_of(name, "stride", stride, n, 1)
     padding = sizes_of(name, "padding", padding, n)
     more = sizes_of(name, "output_padding", output_padding, n)
     dilation, groups = sizes_of(name, "dilation", dilation, n, 1), as_int(groups)
-    kernel, spatial = tuple(weight.shape)[2:], tuple(input.shape)[2:]
-    if groups < 1 or input.shape[1] != weight.shape[0] or weight.shape[0] % groups:
-        raise RuntimeError(f"{name}: given weight of size {tuple(weight.shape)}, expected input of "
-                           f"shape {tuple(input.shape)} to have {weight.shape[0]} channels")
+    kernel, spatial = weight_shape[2:], shape[2:]
+    if groups < 1 or shape[1] != weight_shape[0] or weight_shape[0] % groups:
+        raise RuntimeError(f"{name}: given weight of size {weight_shape}, expected input of shape "
+                           f"{shape} to have {weight_shape[0]} channels")
     if any(m >= max(s, d) for m, s, d in zip(more, stride, dilation)):
         raise RuntimeError(f"{name}: output_padding must be smaller than either stride or dilation,"
                            f" got {more}")
@@ -269,9 +296,18 @@ def conv_transpose(name, n, input, weight, bias, stride, padding, output_padding
         spatial, kernel, stride, padding, dilation, more))
     if any(o < 1 for o in out) or any(s < 1 for s in spatial):
         raise RuntimeError(f"{name}: the output of size {out} is too small")
-    options = (stride, padding, dilation, groups)
+    return out, (stride, padding, dilation, groups)
+
+
+def conv_transpose(name, n, input, weight, bias, stride, padding, output_padding, groups,
+                   dilation):
+    """A transposed convolution over n dims."""
+    single = input.ndim == n + 1
+    input = with_batch(name, input, weight, bias, n)
+    out, options = transposed_plan(name, n, input, weight, stride, padding, output_padding, groups,
+                                   dilation)
     found = in_any_dtype(lambda x, w: convolve_input(x, w, out, options), input, weight)
-    return finished(name, found, bias, weight.shape[1] * groups, single)
+    return finished(name, found, bias, weight.shape[1] * options[3], single)
 
 
 def conv_reference(x, w, b=None, stride=1, padding=0, dilation=1, groups=1):

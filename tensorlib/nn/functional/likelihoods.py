@@ -4,7 +4,7 @@ from operator import index as as_int
 
 import numpy as np
 
-from tensorlib import arange, where
+from tensorlib import arange, ones_like, where, zeros_like
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.interpreters.foreign import runs_in_parts
 from tensorlib._core.layers import nll
@@ -169,9 +169,9 @@ def formula_of_logs(input, weight, target, ignored, reduction):
     return losses.sum() / counts.sum() if reduction == "mean" else losses.sum()
 
 
-@op(public=False, method=False, takes="floating", tolerance="reduction", linear=True,
+@op(public=False, method=False, takes="floating", tolerance="reduction",
     reference=logs_of_rows, samples=sums_and_means, kernel=nll.nll_of_logs, checks_values=True)
-def nll_of_logs(input: Tensor, weight, target, ignored, reduction):
+def nll_of_logs(input: Tensor, weight: Tensor, target, ignored, reduction):
     """-weight[c] * x[c] of each row x along dim 1, of class c: each, or their sum or weighted mean.
 
     An input of the target's shape has a loss for each row, and gives that times weight[c]. Rows
@@ -180,22 +180,62 @@ def nll_of_logs(input: Tensor, weight, target, ignored, reduction):
     """
 
 
-@op(public=False, method=False, takes="floating", tolerance="reduction", linear=True,
+@op(public=False, method=False, takes="floating", tolerance="reduction",
     reference=logs_back, samples=sums_and_means_back, kernel=nll.nll_of_logs_backward,
     checks_values=True)
-def nll_of_logs_backward(grad: Tensor, weight, target, ignored, reduction, by_class):
-    """The adjoint of `nll_of_logs`, for an input with a dim of classes or without."""
+def nll_of_logs_backward(grad: Tensor, weight: Tensor, target, ignored, reduction, by_class):
+    """The gradient of `nll_of_logs` for an input with a dim of classes or without: its adjoint."""
 
 
 @nll_of_logs.vjp("input")
-def nll_of_logs_vjp(g, input_shape, weight, target, ignored, reduction):
+def nll_of_logs_vjp_input(g, input_shape, weight, target, ignored, reduction):
     return nll_of_logs_backward(g, weight, target, ignored, reduction,
                                 len(input_shape) > target.ndim)
 
 
+@nll_of_logs.vjp("weight")
+def nll_of_logs_vjp_weight(g, input, weight, target, ignored, reduction):
+    """The loss of each row, which the weight of its class multiplies; of means, less the mean."""
+    losses = nll_of_logs(input, ones_like(weight), target, ignored, "none")
+    if reduction == "mean":
+        losses = losses - nll_of_logs(input, weight, target, ignored, "mean")
+        g = g / weights_of_rows(target, weight, ignored).sum()
+    kept = target != ignored
+    return zeros_like(weight).index_add(0, where(kept, target, 0).reshape(-1),
+                                        where(kept, g * losses, 0).reshape(-1))
+
+
+@nll_of_logs.jvp
+def nll_of_logs_jvp(d_input, d_weight, input, weight, target, ignored, reduction):
+    by_input = nll_of_logs(d_input, weight, target, ignored, reduction)
+    if reduction != "mean":
+        return by_input + nll_of_logs(input, d_weight, target, ignored, reduction)
+    mean = nll_of_logs(input, weight, target, ignored, "mean")
+    change = (nll_of_logs(input, d_weight, target, ignored, "sum")
+              - mean * weights_of_rows(target, d_weight, ignored).sum())
+    return by_input + change / weights_of_rows(target, weight, ignored).sum()
+
+
 @nll_of_logs_backward.vjp("grad")
-def nll_of_logs_backward_vjp(g, weight, target, ignored, reduction):
+def nll_of_logs_backward_vjp_grad(g, weight, target, ignored, reduction):
     return nll_of_logs(g, weight, target, ignored, reduction)
+
+
+@nll_of_logs_backward.vjp("weight")
+def nll_of_logs_backward_vjp_weight(g, grad, weight, target, ignored, reduction):
+    return nll_of_logs_vjp_weight(grad, g, weight, target, ignored, reduction)
+
+
+@nll_of_logs_backward.jvp
+def nll_of_logs_backward_jvp(d_grad, d_weight, grad, weight, target, ignored, reduction, by_class):
+    options = target, ignored
+    by_grad = nll_of_logs_backward(d_grad, weight, *options, reduction, by_class)
+    if reduction != "mean":
+        return by_grad + nll_of_logs_backward(grad, d_weight, *options, reduction, by_class)
+    change = (nll_of_logs_backward(grad, d_weight, *options, "sum", by_class)
+              - nll_of_logs_backward(grad, weight, *options, "mean", by_class)
+              * weights_of_rows(target, d_weight, ignored).sum())
+    return by_grad + change / weights_of_rows(target, weight, ignored).sum()
 
 
 def formula_of_logs_back(grad, weight, target, ignored, reduction, by_class):
@@ -252,8 +292,8 @@ def check_reduction(name, reduction):
 def weigh(input, classes, weight, target, ignored, reduction):
     """`nll_of_logs` with weights that may be None."""
     weight = input.new_ones(classes) if weight is None else weight
-    by_parts = weight.requires_grad or runs_in_parts((input, weight, target))
-    return (formula_of_logs if by_parts else nll_of_logs)(input, weight, target, ignored, reduction)
+    rule = formula_of_logs if runs_in_parts((input, weight, target)) else nll_of_logs
+    return rule(input, weight, target, ignored, reduction)
 
 
 def weights_of_rows(target, weight, ignored):

@@ -133,6 +133,9 @@ def interpolate(input: Tensor, size=None, scale_factor=None, mode="nearest", ali
     dtype = input.dtype
     if input.itemsize == 2 and not mode.startswith("nearest"):
         input = input.float()                        # one rounding at the end
+    # Whole rows are looked up of channels that lie beside each other.
+    beside = mode.startswith("nearest") and input.stride(1) == 1 and not input.is_contiguous()
+    input = input.movedim(1, -1) if beside else input
     # Single elements of the last dim take longest to look up: it comes when there are fewest.
     larger = [d for d in reversed(range(n)) if sizes[d] > spatial[d]]
     for d in [d for d in range(n) if d not in larger] + larger:
@@ -141,11 +144,11 @@ def interpolate(input: Tensor, size=None, scale_factor=None, mode="nearest", ali
             if n == 2 and mode == "nearest" and new in (old, 2 * old):
                 factor = None                        # PyTorch takes none there, of images alone
             places = nearest(old, new, factor, mode == "nearest-exact")
-            input = input.index_select(2 + d, tensor(places))
+            input = input.index_select(d + (1 if beside else 2), tensor(places))
         else:
             input = resample(input, d - n, old, new, mode == "bicubic", bool(align_corners),
                              factor, bool(antialias), False)
-    return input.to(dtype)
+    return input.movedim(-1, 1) if beside else input.to(dtype)
 
 
 def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):

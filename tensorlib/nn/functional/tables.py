@@ -77,15 +77,16 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets=None, max_norm=None, no
         return greatest(rows, begins, sizes, counted)
     if counted is not None:
         rows = where(counted.unsqueeze(1), rows, 0)
-    if input.ndim == 2:
-        sums = rows.reshape((*input.shape, weight.shape[1])).sum(1)
+    size = input.shape[1] if input.ndim == 2 else size_of_all(sizes)
+    if size is not None:
+        sums = rows.reshape((len(sizes), size, weight.shape[1])).sum(1)
     else:
         owners = repeat_interleave(arange(len(sizes)), tensor(sizes, dtype=places.dtype))
         sums = zeros((len(sizes), weight.shape[1]), dtype=rows.dtype).index_add(0, owners, rows)
     if mode == "sum":
         return sums
-    if input.ndim == 2 and counted is None:
-        return sums / max(1, input.shape[1])
+    if size is not None and counted is None:
+        return sums / max(1, size)
     counts = tensor(sizes, dtype=sums.dtype)
     if counted is not None:
         counts = stack([counted[b:b + n].sum() for b, n in zip(begins, sizes)]).to(sums.dtype)
@@ -113,10 +114,15 @@ def parts_of(input, offsets, include_last):
     return begins, [b - a for a, b in zip(bounds, bounds[1:])]
 
 
+def size_of_all(sizes):
+    """The number of indices that each bag has, or None where they differ."""
+    return sizes[0] if sizes and sizes.count(sizes[0]) == len(sizes) else None
+
+
 def greatest(rows, begins, sizes, counted):
     """The maxima of bags; the first of equal ones has the gradient."""
-    if counted is None and sizes and sizes[0] and sizes.count(sizes[0]) == len(sizes):
-        return rows.reshape((len(sizes), sizes[0], *rows.shape[1:])).max(1).values
+    if counted is None and (size := size_of_all(sizes)):
+        return rows.reshape((len(sizes), size, *rows.shape[1:])).max(1).values
     found = []
     for begin, size in zip(begins, sizes):
         part = rows[begin:begin + size]
