@@ -57,9 +57,7 @@ def runs(op):
     for sample in catalogue.samples(op):
         taken = catalogue.dtypes_taken(op)
         sample = catalogue.in_dtype(op, sample, "float32" if "float32" in taken else "complex64")
-        # the operation's own tensors: where a weight wants a gradient, others may stand for it
-        arrays = sample.arrays if op.variadic else sample.arrays[:len(op.arguments)]
-        places = [i for i, x in enumerate(arrays)
+        places = [i for i, x in enumerate(sample.arrays)
                   if x.dtype.is_floating_point or x.dtype.is_complex]
         for wanted in [*[(place,) for place in places], tuple(places)]:
             yield sample, wanted
