@@ -233,6 +233,8 @@ FORMULAS: dict[Any, Any] = {
     operations.xlogy: lambda t, x, y: t.Where(t.Equal(x, 0.0), 0.0, t.Mul(x, t.Log(y))),
     operations.add_product: lambda t, x, y, z: t.Add(x, t.Mul(y, z)),
     operations.add_quotient: lambda t, x, y, z: t.Add(x, t.Div(y, z)),
+    operations.add_scaled_product: lambda t, x, y, z, v: t.Add(x, t.Mul(t.Mul(y, v), z)),
+    operations.add_scaled_quotient: lambda t, x, y, z, v: t.Add(x, t.Div(t.Mul(y, v), z)),
     operations.lerp: lambda t, x, y, weight: t.Add(x, t.Mul(t.Sub(y, x), weight)),
     operations.root_of_positive: lambda t, x: t.Sqrt(t.Relu(x)),
     operations.hypot: lambda t, x, y: t.Sqrt(t.Add(t.Mul(x, x), t.Mul(y, y))),

@@ -23,7 +23,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib._core.tiles.loops import fill_from_ufuncs
 from tensorlib.ops.complete import check_keywords, check_loop, check_names, is_ours, own_name
 from tensorlib.ops.facts import facts_of
-from tensorlib.ops.formulas import trace
+from tensorlib.ops.formulas import program_of, trace
 from tensorlib.ops.foreign import outside_graph
 from tensorlib.ops.pending import FUNCTIONS, put_operation
 from tensorlib.ops.publish import (
@@ -49,13 +49,14 @@ class Tensors:
 
 # ---- element by element --------------------------------------------------------------------------
 
-def elementwise(*, reference=None, samples=None, kernel=None, ufuncs=(), edges=(), to_float=False,
-                boolean=(), refuses=None, differentiable=True, public=True, method=True,
-                inplace=True, convert=None, **declared):
+def elementwise(*, reference=None, samples=None, kernel=None, formula=None, ufuncs=(), edges=(),
+                to_float=False, boolean=(), refuses=None, differentiable=True, public=True,
+                method=True, inplace=True, convert=None, **declared):
     """Declares an operation that the loop `kernel` (by default of its name) does on each element.
 
     Dtypes for which our kernels have no such loop get NumPy's, from `reference` where that is a
-    ufunc, else from `ufuncs`.
+    ufunc, else from `ufuncs`. Or the loops that a `formula` of its tensors names do it, one after
+    the other on each tile: `lambda input, other, value: input.add(other * value)` names two.
 
     to_float: integers are computed as the default float. complex: it takes complex numbers; a
     formula gives the derivative, of which gradients take the conjugate, and of a function with real
@@ -75,16 +76,19 @@ def elementwise(*, reference=None, samples=None, kernel=None, ufuncs=(), edges=(
         check_keywords("elementwise", name, testing)
         registered = own_name(name, function, method)
         check_names("elementwise", name, arguments, ("out",), boolean)
-        loop = kernel
-        if kernel is None:
+        loop, program = kernel, None
+        if formula is not None:
+            loop, program = f"formula of {name}", program_of(formula)
+        elif kernel is None:
             bools = "bool" in testing.get("takes", "bool")
             loop = name if is_ours(function) else loop_of((reference, *ufuncs), bools)
             fill_from_ufuncs(loop, len(arguments), (reference, *ufuncs), bools,
                              declared.get("complex", False))
-        check_loop(name, loop, arguments)
+        if formula is None:
+            check_loop(name, loop, arguments)
         record = Op(
-            registered, function.__doc__, arguments, loop=loop, to_float=to_float,
-            refuses=refuses,
+            registered, function.__doc__, arguments, loop=loop, program=program,
+            to_float=to_float, refuses=refuses,
             boolean_inputs=tuple(arguments.index(a) for a in boolean),
             differentiable=differentiable, linearity="deriv" if differentiable else "",
             takes_out=True, convert=convert,
@@ -280,12 +284,13 @@ def composite(*, reference=None, samples=None, differentiable=True, method=True,
     Its tensors are the parameters without a default that are annotated `Tensor` or not at all, or
     one annotated `Tensors`, a sequence of them; or those that `tensors` names. The rest are
     attributes; there may be no tensors, as of functions that make new ones. out, inplace: it has
-    `out=`, and a method `NAME_`, "of a copy" where its gradient needs what is overwritten. random:
-    it draws numbers. view: "maybe", the result may look at the input's storage. between: the
-    keyword of a number that older scripts write after the first tensor. rounds_once: half types are
-    computed in float32, and rounded at the end: by default where there is a `tolerance`, of what
-    computes; it need not be said of one whose only operation does that by itself. What returns no
-    Tensor says what by the annotation of the function.
+    `out=`, and a method `NAME_`, "of a copy" where its gradient needs what is overwritten, or a
+    function that writes the result over its first tensor. random: it draws numbers. view: "maybe",
+    the result may look at the input's storage. between: the keyword of a number that older scripts
+    write after the first tensor. rounds_once: half types are computed in float32, and rounded at
+    the end: by default where there is a `tolerance`, of what computes; it need not be said of one
+    whose only operation does that by itself. What returns no Tensor says what by the annotation of
+    the function.
 
     reference: the NumPy function to equal; of what is `random` a function that gives the least and
     the greatest that each element may be.
@@ -325,7 +330,10 @@ def composite(*, reference=None, samples=None, differentiable=True, method=True,
         made.formula = partial(_set_formula, record)
         record.function = made
         if inplace:
-            publish_in_place(name, made, inplace == "of a copy")
+            write = None
+            if callable(inplace):
+                write = checked(name + "_", inplace, False, None, between)
+            publish_in_place(name, made, inplace == "of a copy", write)
         return made
     return decorate
 

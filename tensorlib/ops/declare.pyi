@@ -55,9 +55,9 @@ class _DeclaresComposite:
 
 def elementwise(
     *, reference: Any = None, samples: Any = None, kernel: str | None = None,
-    ufuncs: Sequence[Any] = (), edges: Sequence[float] = (), to_float: bool = False,
-    boolean: Sequence[str] = (), refuses: str | None = None, differentiable: bool = True,
-    public: bool = True, method: bool = True, inplace: bool = True, convert: Any = None,
+    formula: Any = None, ufuncs: Sequence[Any] = (), edges: Sequence[float] = (),
+    to_float: bool = False, boolean: Sequence[str] = (), refuses: str | None = None,
+    differentiable: bool = True, public: bool = True, method: bool = True, inplace: bool = True, convert: Any = None,
     **declared: Any
 ) -> _DeclaresElementwise: ...
 def op(
@@ -69,6 +69,6 @@ def op(
 def composite(
     *, reference: Any = None, samples: Any = None, differentiable: bool = True, method: bool = True,
     public: bool = True, outputs: Sequence[str] = ("out",), tensors: Sequence[str] | None = None,
-    out: bool = False, inplace: bool = False, random: bool = False, between: str | None = None,
+    out: bool = False, inplace: Any = False, random: bool = False, between: str | None = None,
     view: bool | str = False, rounds_once: bool | None = None, **declared: Any
 ) -> _DeclaresComposite: ...

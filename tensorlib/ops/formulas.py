@@ -108,6 +108,14 @@ class ComplexSymbol(Symbol):
         return self.apply("sgn", self)
 
 
+def program_of(formula):
+    """The tile program of an operation's formula, whose parameters are its tensors."""
+    steps = []
+    count = formula.__code__.co_argcount
+    formula(*[Symbol(steps, ("input", i)) for i in range(count)])
+    return number_slots(count, steps, [])
+
+
 def trace(formula, booleans=(), fused=None, conjugate=False):
     """The tile program of g times the formula, and the constant 0 or 1 if the formula is that.
 

@@ -40,17 +40,19 @@ def alias(name, function, method=True):
             put_method(name + "_", inplace)
 
 
-def publish_in_place(name, function, kept=False):
+def publish_in_place(name, function, kept=False, write=None):
     """Publishes the method `NAME_` of a function that is not element-wise.
 
-    It writes what the function gives over the elements of its first tensor. kept: the gradient
-    needs these as they were, so that it is of a copy.
+    It writes what the function gives over the elements of its first tensor, or `write` does it all.
+    kept: the gradient needs these as they were, so that it is of a copy.
     """
     def method(self, *args, **kwargs):
         if "out" in kwargs:
             raise TypeError(f"{name}_: takes no out: the result goes into the tensor itself")
         if not isinstance(self, Tensor):
             raise TypeError(f"{name}_: input must be a Tensor, not {type(self).__name__}")
+        if write is not None:
+            return write(self, *args, **kwargs)
         given = self.clone() if kept else self
         return write_result(name + "_", self, function(given, *args, **kwargs))
     method = one_frame(method)
@@ -119,10 +121,14 @@ def defaults(function):
 
 
 def under_name(function, name):
-    """A copy of a function in Python under a name of its own, which Python's errors show."""
+    """A copy of a function in Python under a name of its own, which Python's errors show.
+
+    Both have the same attributes, also those that are given later.
+    """
     copy = FunctionType(function.__code__, function.__globals__, name, function.__defaults__,
                         function.__closure__)
     copy.__kwdefaults__, copy.__qualname__ = function.__kwdefaults__, name
+    copy.__dict__ = function.__dict__
     return copy
 
 

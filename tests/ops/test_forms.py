@@ -111,9 +111,9 @@ def test_mixed_dtypes_are_promoted(op):
     taken = [row for row in promoted if row[2].name in dtypes_taken(op)]
     assert taken
     for one, other, both in taken:
-        for dtypes in ((one, other, one), (other, one, other)):
+        for dtypes in ((one, other), (other, one)):
             mixed = sample.with_arrays([
-                in_dtype(op, sample, dtypes[i]).arrays[i] for i in range(len(op.arguments))])
+                in_dtype(op, sample, dtypes[i % 2]).arrays[i] for i in range(len(op.arguments))])
             alike = mixed.map(lambda i, x: x if i in op.boolean_inputs else x.to(both))
             same(call(op, mixed), call(op, alike))
 

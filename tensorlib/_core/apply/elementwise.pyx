@@ -25,7 +25,7 @@ from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, same_shape
 from tensorlib._core.tiles.copies cimport cast, may_overlap, packed_copy
 from tensorlib._core.tiles.flat cimport run_loop
 from tensorlib._core.tiles.loops cimport Loop, find_cast, find_loop
-from tensorlib._core.tiles.program cimport MAX_INPUTS, TileLoops
+from tensorlib._core.tiles.program cimport MAX_INPUTS, TileLoops, result_dtype as program_dtype
 from tensorlib._core.tiles.run cimport run_program
 
 from tensorlib._core.base.storage import OutOfMemoryError
@@ -173,7 +173,7 @@ cdef const TileLoops* program_for(Op op, PyObject** args, int promoted) except N
         dtype = default_float()
     if not has_own_loop(op, args, dtype):
         dtype = compute_dtype(dtype)
-    if find_loop(op.loop, dtype).run == NULL:
+    if op.program.one_loop and find_loop(op.loop, dtype).run == NULL:
         raise UnsupportedDtype(f"{op.name}: not implemented for {dtype_object(promoted)}")
     if op.guard != NOTHING and KIND[dtype] < FLOAT_KIND:
         check_guard(op, <Tensor>args[op.n_args - 1], dtype)
@@ -275,7 +275,7 @@ cdef bint has_negative(Tensor x) except -1:
 cdef int output_dtype(Op op, const TileLoops* program, int promoted) noexcept:
     """Half types come back as they went in; predicates give bool."""
     cdef int computed = program.dtypes[op.n_args - 1]
-    cdef int result = program.dtypes[op.n_args]
+    cdef int result = program_dtype(program)
     if result != computed:
         return result
     return promoted if compute_dtype(promoted) == computed else computed

@@ -15,7 +15,7 @@ from tensorlib._core.apply.out_argument cimport apply_out
 from tensorlib._core.arrays.operands cimport (
     all_tensors, as_tensors, convert_arguments, operand, operands_of, refused, tuple_of,
 )
-from tensorlib._core.base.dtypes cimport COMPLEX_KIND, KIND
+from tensorlib._core.base.dtypes cimport COMPLEX_KIND, FLOAT_KIND, KIND
 from tensorlib._core.base.shape cimport MAX_NDIM, items
 from tensorlib._core.base.upcalls cimport MATMUL, OpSlot, upcalls
 from tensorlib._core.base.watch cimport watched
@@ -32,7 +32,9 @@ from tensorlib._core.tiles.program cimport MAX_INPUTS
 
 from tensorlib._core.apply.out_argument import store_out, store_outs
 from tensorlib._core.base.dtypes import dtype as dtype_type
-from tensorlib._core.base.error_names import name_errors, shown, type_name, with_remedy
+from tensorlib._core.base.error_names import (
+    name_errors, renamed, shown, type_name, with_remedy,
+)
 from tensorlib._core.graph.op import registry
 
 
@@ -198,11 +200,30 @@ cdef object call_optioned(Op op, object public, object convert, bint in_place, o
                 "out": out})})
             if given is not NotImplemented:
                 return given
+        if (option == "alpha" and out is None and not watched and value != 1
+                and type(value) in (float, int) and isinstance(a, Tensor) and isinstance(b, Tensor)
+                and KIND[(<Tensor>a).type] == FLOAT_KIND):
+            return add_times(form_name(op, in_place), convert.by_factor, in_place, a, b, value)
         given = convert(a, b, **{option: value})
         if type(given) is list:
             return run_instead(op.name, <list>given, in_place, out)
         a, b = <tuple>given
     return call_binary(op, in_place, a, b, more, out)
+
+
+cdef object add_times(str name, tuple by_factor, bint in_place, object a, object b, object alpha):
+    """What `convert` would make of it: a + alpha * b, or a - alpha * b, in one pass.
+
+    by_factor: the record of the operation, and whether alpha is taken with the other sign.
+    """
+    cdef Op op = <Op>by_factor[0]
+    cdef Tensor factor = operand(op, -alpha if by_factor[1] else alpha, a)
+    cdef PyObject* args[3]
+    args[0], args[1], args[2] = <PyObject*>a, <PyObject*>b, <PyObject*>factor
+    try:
+        return bind_inplace(op, args) if in_place else bind_elementwise(op, args)
+    except Exception as error:
+        raise renamed(error, form_name(op, in_place), name)
 
 
 cdef bint is_number(object x) except -1:
@@ -224,9 +245,10 @@ cdef object run_instead(str name, list given, bint in_place, object out):
     function = getattr(given[0], "inplace", None) if in_place else given[0]
     if function is None:
         raise TypeError(f"{name}_: takes no arguments that ask for another operation")
-    if out is None:
-        return function(*given[1:])
-    return function(*given[1:], out=out)
+    try:
+        return function(*given[1:]) if out is None else function(*given[1:], out=out)
+    except Exception as error:
+        raise renamed(error, function.__name__, name)
 
 
 cdef object write_in_place(Op op, tuple given, object out):

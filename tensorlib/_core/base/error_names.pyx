@@ -121,6 +121,14 @@ def shown(error, function, given=()):
     return error
 
 
+def renamed(error, str before, str after):
+    """The error of an operation that does the work of another one, under the name of that."""
+    cdef str text = str(error)
+    if error.args and text.startswith(f"{before}:"):
+        error.args = (after + text[len(before):], *error.args[1:])
+    return error
+
+
 cdef object of_this_machine(error, function):
     """An error of no memory, Python's or NumPy's, as an OutOfMemoryError."""
     if isinstance(error, OutOfMemoryError):

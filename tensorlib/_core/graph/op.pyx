@@ -100,12 +100,14 @@ cdef class Op:
     """One operation: what it computes, its gradient and its forward-mode rule.
 
     `name` and `doc` as in PyTorch; `arguments` are the tensors it takes, `attributes` what else.
-    `places` are those of the tensors in a call, where they do not come first.
+    `places` are those of the tensors in a call, where they do not come first. What is done element
+    by element has the name of a `loop`, or the tile `program` of several, and a name of no loop.
     """
 
     def __cinit__(self, str name, str doc or None, arguments, attributes=(), defaults=(),
-                  outputs=("out",), *, forward=None, loop=None, boolean_inputs=(),
-                  bint to_float=False, refuses=None, bint differentiable=True, bint variadic=False,
+                  outputs=("out",), *, forward=None, loop=None, program=None,
+                  boolean_inputs=(), bint to_float=False, refuses=None,
+                  bint differentiable=True, bint variadic=False,
                   bint is_view=False, bint takes_out=False, bint random=False, returns=None,
                   convert=None, places=None, str linearity="", testing=None,
                   bint pure=False, bint reads_values=True,
@@ -153,7 +155,7 @@ cdef class Op:
         self.elementwise = loop is not None
         if loop is not None:
             self.loop = loop_id(loop)
-            self.program = TileProgram(
+            self.program = program if program is not None else TileProgram(
                 self.n_args, [(loop, tuple(range(self.n_args)))], (), boolean_inputs)
 
     def add_rule(self, str argument or None, function, program=None, constant=None,

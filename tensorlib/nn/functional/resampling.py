@@ -133,8 +133,10 @@ def interpolate(input: Tensor, size=None, scale_factor=None, mode="nearest", ali
     dtype = input.dtype
     if input.itemsize == 2 and not mode.startswith("nearest"):
         input = input.float()                        # one rounding at the end
-    # Whole rows are looked up of channels that lie beside each other.
-    beside = mode.startswith("nearest") and input.stride(1) == 1 and not input.is_contiguous()
+    # Whole rows are looked up of channels that lie beside each other; where those of a variable of
+    # a program will lie is not known.
+    beside = mode.startswith("nearest") and hasattr(input, "stride") and (
+        input.stride(1) == 1 and not input.is_contiguous())
     input = input.movedim(1, -1) if beside else input
     # Single elements of the last dim take longest to look up: it comes when there are fewest.
     larger = [d for d in reversed(range(n)) if sizes[d] > spatial[d]]

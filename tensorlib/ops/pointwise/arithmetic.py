@@ -405,6 +405,9 @@ def add_product(input, factor, other):
     """input + factor * other in one pass, with broadcasting: see `add` and `addcmul`."""
 
 
+scaled.by_factor, scaled_down.by_factor = (add_product.op, False), (add_product.op, True)
+
+
 @add_product.deriv("input")
 def add_product_deriv_input():
     return 1

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tensorlib._core.apply.halves import rounded_once
+from tensorlib._core.base.error_names import renamed
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import refuse_bools
 from tensorlib.ops.declare import composite, elementwise
@@ -11,7 +11,6 @@ from tensorlib.ops.pointwise.arithmetic import (
     add_product,
     add_quotient,
     check_factors,
-    mul,
     sub,
 )
 from tensorlib.ops.samples import pairs, three_reals
@@ -41,14 +40,111 @@ def no_integers(name, input):
         raise RuntimeError(f"{name}: expects floating-point tensors, got {input.dtype}")
 
 
-@rounded_once
-def scaled(function, input, tensor1, tensor2, value):
-    """What a function gives for the second tensor times a value."""
-    return function(input, mul(tensor1, value), tensor2)
+def with_factor(**keywords):
+    """Samples of three real tensors that broadcast, with a number and with a fourth."""
+    def generate(rng):
+        for tensors, _ in three_reals(**keywords)(rng):
+            yield (*tensors, rng.uniform(0.5, 2, ())), {}
+            yield (*tensors, rng.uniform(0.5, 2, tensors[0].shape)), {}
+    return generate
+
+
+@elementwise(formula=lambda input, factor, other, value: input.addcmul(factor * value, other),
+             reference=lambda x, a, b, value: x + value * a * b, samples=with_factor(),
+             edges=EDGES, takes="integer floating", tolerance="product", public=False, method=False,
+             complex=True)
+def add_scaled_product(input, factor, other, value):
+    """input + value * factor * other in one pass, with broadcasting: see `addcmul`."""
+
+
+@add_scaled_product.deriv("input")
+def add_scaled_product_deriv_input():
+    return 1
+
+
+@add_scaled_product.deriv("factor")
+def add_scaled_product_deriv_factor(other, value):
+    return other * value
+
+
+@add_scaled_product.deriv("other")
+def add_scaled_product_deriv_other(factor, value):
+    return factor * value
+
+
+@add_scaled_product.deriv("value")
+def add_scaled_product_deriv_value(factor, other):
+    return factor * other
+
+
+@elementwise(formula=lambda input, dividend, other, value: input.addcdiv(dividend * value, other),
+             reference=lambda x, a, b, value: x + value * a / b, samples=with_factor(low=0.5),
+             edges=EDGES, takes="floating", tolerance="product", public=False, method=False,
+             complex=True)
+def add_scaled_quotient(input, dividend, other, value):
+    """input + value * dividend / other in one pass, with broadcasting: see `addcdiv`."""
+
+
+@add_scaled_quotient.deriv("input")
+def add_scaled_quotient_deriv_input():
+    return 1
+
+
+@add_scaled_quotient.deriv("dividend")
+def add_scaled_quotient_deriv_dividend(other, value):
+    return value / other
+
+
+@add_scaled_quotient.deriv("other")
+def add_scaled_quotient_deriv_other(dividend, other, value):
+    return -(dividend * value / other) / other
+
+
+@add_scaled_quotient.deriv("value")
+def add_scaled_quotient_deriv_value(dividend, other):
+    return dividend / other
+
+
+def instead(name, function, *tensors):
+    """What an operation gives that does the work of the one of this name."""
+    try:
+        return function(*tensors)
+    except Exception as error:
+        raise renamed(error, function.__name__, name)
+
+
+def sum_of(input, factor, other, value, in_place=False):
+    """`addcmul`, or `addcmul_`."""
+    name = "addcmul_" if in_place else "addcmul"
+    if not input.is_floating_point():
+        refuse_bools(name, input, RuntimeError)
+        check_factors(name, (input, factor, other), value=value)
+    tensors = (input, factor, other) if value == 1 else (input, factor, other, value)
+    function = add_product if value == 1 else add_scaled_product
+    return instead(name, function.inplace if in_place else function, *tensors)
+
+
+def sum_of_quotient(input, dividend, other, value, in_place=False):
+    """`addcdiv`, or `addcdiv_`."""
+    name = "addcdiv_" if in_place else "addcdiv"
+    no_integers(name, input)
+    tensors = (input, dividend, other) if value == 1 else (input, dividend, other, value)
+    function = add_quotient if value == 1 else add_scaled_quotient
+    return instead(name, function.inplace if in_place else function, *tensors)
+
+
+def write_sum(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
+    """`addcmul_`"""
+    return sum_of(input, tensor1, tensor2, value, True)
+
+
+def write_sum_of_quotient(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
+    """`addcdiv_`"""
+    return sum_of_quotient(input, tensor1, tensor2, value, True)
 
 
 @composite(out=True, reference=lambda x, a, b, value=1: x + value * a * b,
-           takes="integer floating", between="value", tolerance="product", inplace=True,
+           takes="integer floating", between="value", tolerance="product", inplace=write_sum,
            samples=three_reals(value=2), rounds_once=False, complex=True)
 def addcmul(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
     """input + value * tensor1 * tensor2, with broadcasting.
@@ -60,23 +156,18 @@ def addcmul(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
     >>> tensorlib.addcmul(one, tensorlib.tensor([1., 2.]), one, value=10)
     tensor([11., 21.])
     """
-    refuse_bools("addcmul", input, RuntimeError)
-    check_factors("addcmul", (input, tensor1, tensor2), value=value)
-    return (add_product(input, tensor1, tensor2) if value == 1 else
-            scaled(add_product, input, tensor1, tensor2, value))
+    return sum_of(input, tensor1, tensor2, value)
 
 
 @composite(out=True, reference=lambda x, a, b, value=1: x + value * a / b, takes="floating",
-           between="value", tolerance="product", inplace=True,
+           between="value", tolerance="product", inplace=write_sum_of_quotient,
            samples=three_reals(low=0.5, value=2), rounds_once=False, complex=True)
 def addcdiv(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
     """input + value * tensor1 / tensor2, with broadcasting.
 
     Raises: RuntimeError for integers and for shapes that do not broadcast.
     """
-    no_integers("addcdiv", input)
-    return (add_quotient(input, tensor1, tensor2) if value == 1 else
-            scaled(add_quotient, input, tensor1, tensor2, value))
+    return sum_of_quotient(input, tensor1, tensor2, value)
 
 
 def between(input: Tensor, end: Tensor, weight):
