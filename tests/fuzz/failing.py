@@ -8,6 +8,7 @@ import ctypes
 import os
 import shutil
 import subprocess
+import sysconfig
 from functools import cache
 from pathlib import Path
 
@@ -58,6 +59,8 @@ def environment(folder):
     built = library(folder)
     if built is None:
         return {}
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+        return {"LD_PRELOAD": str(built)}      # Python has an allocator of its own there, always
     return {"LD_PRELOAD": str(built), "PYTHONMALLOC": "malloc"}
 
 
