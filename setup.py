@@ -78,7 +78,11 @@ UNCONTRACTED = {"complex_arithmetic"}
 FLAGS = ["-g0", "-fno-math-errno", "-fno-trapping-math",
          "-ffp-contract=fast", "-fno-builtin-memset", "-fno-strict-aliasing", "-fvisibility=hidden",
          "-Wno-unused-function"]
-LINK_FLAGS = ["-s"] if LINUX and os.environ.get("TENSORLIB_SYMBOLS") != "1" else []
+SYMBOLS = os.environ.get("TENSORLIB_SYMBOLS") == "1"
+LINK_FLAGS = ["-s"] if LINUX and not SYMBOLS else []
+# The tables by which a debugger finds who called take 100 kB of a wheel for all processors. The
+# loops call nothing that could ask for them: neither Python nor what ends threads.
+KERNEL_FLAGS = ["-fno-asynchronous-unwind-tables"] if LINUX and not SYMBOLS else []
 ALL_LEVELS = {"base": []}
 if LINUX and platform.machine() == "x86_64":   # elsewhere one level, as in _kernels/cpu.pyx
     ALL_LEVELS = {
@@ -179,7 +183,7 @@ if DEBUG:    # Python's own flags have -fwrapv, under which no signed overflow i
              # what newer compilers refuse: GCC from 14, Clang from 16
              "-Werror=implicit-function-declaration", "-Werror=incompatible-pointer-types",
              "-Werror=int-conversion"]
-    LINK_FLAGS = [SANITIZERS]
+    LINK_FLAGS, KERNEL_FLAGS = [SANITIZERS], []
     LEVELS = {level: flags for level, flags in LEVELS.items()
               if os.environ.get("TENSORLIB_ISA", level) == level}
 
@@ -245,14 +249,14 @@ def extensions():
         (kernels if depends_on_level(source) else once).append(source)
     yield extension(COMPILED, once)
     for level, flags in LEVELS.items():
-        yield extension(f"tensorlib._kernels.{level}", kernels, flags)
+        yield extension(f"tensorlib._kernels.{level}", kernels, [*KERNEL_FLAGS, *flags])
 
 
 def settings():
     """What decides the result beside the sources, as text."""
     parts = [sys.version, Cython.__version__, numpy.__version__, DIRECTIVES, KERNEL_DIRECTIVES,
              FLAGS, sorted(HOT), sorted(COLD), sorted(LEAN), sorted(UNCONTRACTED), WARM_LOOPS,
-             LEAN_LOOPS, LINK_FLAGS,
+             LEAN_LOOPS, LINK_FLAGS, KERNEL_FLAGS,
              [each for each in LEVELS.items() if each not in ALL_LEVELS.items()], NEEDED, QUICK,
              *map(os.environ.get, ("CC", "CFLAGS", "LDFLAGS"))]
     return "\n".join(map(str, parts))
