@@ -43,8 +43,8 @@ def own_name(name, function, method=False):
 
 
 def is_ours(function):
-    """Whether a function is the library's own."""
-    return (getattr(function, "__module__", None) or "").startswith("tensorlib.")
+    """Whether a function is the library's own; once it is public, its module is the package."""
+    return f"{getattr(function, '__module__', None)}.".startswith("tensorlib.")
 
 
 def check_names(what, name, parameters, outputs, named=()):
