@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 import tensorlib
-from tensorlib import Tensor, arange, from_numpy, repeat_interleave, stack
+from tensorlib import Tensor, arange, from_numpy, repeat_interleave, stack, zeros
 from tensorlib._core.base.importing import deferred
 from tensorlib.sparse.tensor import SparseTensor
 
@@ -128,3 +128,20 @@ def to_scipy(input: SparseTensor) -> Any:
     entries = input.matrix("to_scipy").coalesce()
     return coo_matrix((entries._values_.numpy(), tuple(entries._indices_.numpy())),
                       shape=tuple(input.shape))
+
+
+def in_dtype(name: str) -> Any:
+    """The older function that makes sparse tensors of one dtype."""
+    def make(*data: Any, device: Any = None) -> SparseTensor:
+        sizes = data[0] if len(data) == 1 and not isinstance(data[0], int) else data
+        if len(data) in (2, 3) and isinstance(data[0], Tensor):
+            return sparse_coo_tensor(*data, dtype=getattr(tensorlib, name), device=device)
+        return sparse_coo_tensor(zeros((len(sizes), 0), dtype=tensorlib.int64), zeros(0), sizes,
+                                 dtype=getattr(tensorlib, name), device=device)
+    make.__doc__ = (f"A sparse tensor of {name}, from positions, values and a size, or from a size:"
+                    " `sparse_coo_tensor` is the newer name.")
+    return make
+
+
+FloatTensor = in_dtype("float32")
+DoubleTensor = in_dtype("float64")
