@@ -211,7 +211,8 @@ def norm(input: SparseTensor, p: Any = "fro", dim: Any = None, keepdim: bool = F
          dtype: Any = None) -> Tensor:
     """The norm of all elements. Raises: TypeError for dims."""
     if dim is not None or keepdim:
-        raise TypeError("norm of a sparse tensor takes no dim; to_dense() gives a dense tensor")
+        raise TypeError("norm over dims is not there for sparse tensors; to_dense() gives a "
+                        "dense one")
     return input.coalesce()._values_.norm(p, dtype=dtype)
 
 
@@ -219,7 +220,8 @@ def norm(input: SparseTensor, p: Any = "fro", dim: Any = None, keepdim: bool = F
 def any_of(input: SparseTensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Whether an element is not zero. Raises: TypeError for dims."""
     if dim is not None or keepdim:
-        raise TypeError("any of a sparse tensor takes no dim; to_dense() gives a dense tensor")
+        raise TypeError("any over dims is not there for sparse tensors; to_dense() gives a "
+                        "dense one")
     return input.coalesce()._values_.any()
 
 

@@ -1,13 +1,13 @@
 """What lies between callers and public functions: NumPy's names of arguments, and errors as those
 who call should see them.
 
-Errors about arguments are named after the function and say what it takes. Of the frames of the library
-that lie one above the other, the traceback shows the first alone; of compiled functions Cython adds
-only one (setup.py). TENSORLIB_TRACEBACK=full shows all.
+Errors about arguments are named after the function and say what it takes. Of the frames of the
+library that lie one above the other, the traceback shows the first alone; of compiled functions
+Cython adds only one (setup.py). TENSORLIB_TRACEBACK=full shows all.
 
-A compiled function is entered through `call_named`, which does nothing more unless a keyword is one
-of NumPy's names, or the call has failed. The functions of all operations of one kind are closures of one `function`, and that is the
-name in Cython's own errors.
+A compiled function is entered through `call_named`, which does nothing more unless a keyword is
+one of NumPy's names, or the call has failed. The functions of all operations of one kind are
+closures of one `function`, and that is the name in Cython's own errors.
 """
 
 from cpython.exc cimport (
