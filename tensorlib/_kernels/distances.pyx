@@ -94,19 +94,22 @@ cdef inline void weigh(const floating* g, const floating* y, const floating* x,
                        Py_ssize_t count, Norm norm) noexcept nogil:
     """What the slope of each difference is multiplied by: 0 for a gradient or a distance of 0"""
     cdef floating ties[LANES]
+    cdef floating away
     cdef floating zero = <floating>(m < 0)     # as above
     cdef Py_ssize_t k, l
     for l in range(LANES):
         weight[l] = size[l] = ties[l] = zero
     for l in range(count):
-        weight[l], size[l] = g[l], y[l]
+        weight[l] = g[l]
     if norm == EUCLIDEAN:
         for l in range(count):
-            weight[l] = weight[l] / size[l] if (weight[l] != 0) & (size[l] != 0) else 0
-    elif norm == MOST:
+            weight[l] = weight[l] / y[l] if (weight[l] != 0) & (y[l] != 0) else 0
+    elif norm == MOST:               # y may be rounded: nothing would be the greatest
         for k in range(m):
             for l in range(LANES):
-                ties[l] += magnitude(x[k] - panel[k * LANES + l]) == size[l]
+                away = magnitude(x[k] - panel[k * LANES + l])
+                ties[l] = 1 if away > size[l] else ties[l] + (away == size[l])
+                size[l] = away if away > size[l] else size[l]
         for l in range(count):
             weight[l] = weight[l] / ties[l] if ties[l] != 0 else 0
 

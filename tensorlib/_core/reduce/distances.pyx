@@ -173,9 +173,7 @@ def row_distances_backward(Tensor grad, Tensor x1, Tensor x2, Tensor sizes, p):
             sizes.dims[sizes.ndim_ - 2] != x1.dims[x1.ndim_ - 2]):
         refuse("a gradient", x1, grad)
     x, others = packed(cast(x1, dtype)), packed(cast(x2, dtype))
-    g, dx = packed(cast(grad, dtype)), new_like(x, FLOAT64)
-    # those of float16 are rounded, so that no difference is the greatest
-    y = packed(sizes) if sizes.type == dtype else row_distances(x, others, p)
+    g, y, dx = packed(cast(grad, dtype)), packed(cast(sizes, dtype)), new_like(x, FLOAT64)
     zero(dx)
     if y.numel_ and x.numel_:
         work.loop = loop_of(p, dtype, "_back")
@@ -274,8 +272,7 @@ def pair_distances_backward(Tensor grad, Tensor input, Tensor sizes, p):
     cdef int dtype = compute_dtype(input.type)
     if not same_shape(grad, sizes) or sizes.ndim_ != 1 or sizes.dims[0] != pairs_of(input):
         refuse("a gradient", input, grad)
-    x, g = packed(cast(input, dtype)), packed(cast(grad, dtype))
-    y = packed(sizes) if sizes.type == dtype else pair_distances(x, p)     # as above
+    x, g, y = packed(cast(input, dtype)), packed(cast(grad, dtype)), packed(cast(sizes, dtype))
     dx = new_like(x, FLOAT64)
     zero(dx)
     if y.numel_ and x.numel_:
