@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tensorlib import cat, func, matmul, norm
+from tensorlib import cat, matmul, norm, where, zeros_like
 from tensorlib._core.base.shape import broadcast_shapes
 from tensorlib._core.create.creation import plain_number
 from tensorlib._core.create.ranges import triangle_places
@@ -53,9 +53,20 @@ def slope(x, y, p):
     return np.sign(away) if p == 1 else away / np.where(size, size, 1)
 
 
-def rows_back(g, x1, x2, sizes, p):
+def slope_of(away, sizes, p):
+    """How the p-norms of differences along the last dim change with these."""
+    if p == 2:
+        return where(sizes != 0, away / sizes, 0)
+    if p == 1 or not away.shape[-1]:
+        return away.sign()
+    top = away.abs() == away.abs().amax(-1, True)
+    return away.sign() * top / top.sum(-1, True)
+
+
+def rows_back(grad, x1, x2, sizes, p):
     """`row_distances_backward` composed of operations."""
-    return func.vjp(lambda x: rows_formula(x, x2, p), x1)[1](g)
+    away = x1.unsqueeze(-2) - x2.unsqueeze(-3)
+    return (grad.unsqueeze(-1) * slope_of(away, sizes.unsqueeze(-1), p)).sum(-2)
 
 
 def some_rows(rng):
@@ -98,12 +109,16 @@ def row_distances(x1: Tensor, x2: Tensor, p):
 
 # ---- pairs of rows of one matrix -----------------------------------------------------------------
 
-def pairs_formula(input, p):
-    """`pair_distances` composed of operations, in pieces."""
-    count = input.shape[0]
+def pairs_of(count):
+    """The first and the second row of each pair."""
     places = triangle_places("pdist", count, count, 1, True)
     tell("made", places)                     # a constant for what captures it
-    first, second = places
+    return places
+
+
+def pairs_formula(input, p):
+    """`pair_distances` composed of operations, in pieces."""
+    first, second = pairs_of(input.shape[0])
     count = max(1, PIECE // max(1, input.shape[1]))
     if first.shape[0] <= count:
         return sizes_of(input[first] - input[second], p)
@@ -113,7 +128,9 @@ def pairs_formula(input, p):
 
 def pairs_back(grad, input, sizes, p):
     """`pair_distances_backward` composed of operations."""
-    return func.vjp(lambda x: pairs_formula(x, p), input)[1](grad)
+    first, second = pairs_of(input.shape[0])
+    each = grad.unsqueeze(-1) * slope_of(input[first] - input[second], sizes.unsqueeze(-1), p)
+    return zeros_like(input).index_add(0, first, each).index_add(0, second, -each)
 
 
 def above(x, p):

@@ -360,8 +360,13 @@ def listed_back_samples(rng):
         yield (rng.uniform(-1, 1, (3,) if options[-1] == "none" else ()), x, *options), {}
 
 
-@stands_for(lambda grad, input, *options: func.vjp(
-    lambda x: margins_formula(x, *options), input)[1](grad))
+def margins_back(grad, input, target, p, margin, ends, reduction):
+    """`class_margins_backward` composed of operations."""
+    return func.vjp(lambda x: margins_formula(x, target, p, margin, ends, reduction), input)[1](
+        grad)[0]
+
+
+@stands_for(margins_back)
 @op(public=False, method=False, takes="floating", tolerance="reduction", differentiable=False,
     reference=margins_back_reference, samples=listed_back_samples,
     kernel=margins.class_margins_backward, checks_values=True)
