@@ -83,6 +83,10 @@ cdef Tensor laid(Work* w, Tensor x, Tensor others, Py_ssize_t batch):
     return panels
 
 
+cdef inline Py_ssize_t rows_in_piece(const Work* w) noexcept:
+    return 1 + PIECE // (1 + times(w.count, w.m))
+
+
 cdef Py_ssize_t batch_of(Tensor x) noexcept:
     cdef Py_ssize_t batch = 1
     cdef int d
@@ -156,7 +160,7 @@ def row_distances(Tensor x1, Tensor x2, p):
         work.y = y.data_pointer
         panels = laid(&work, x, others, batch_of(x))
         share(run_rows, &work, work.y, batch_of(x) * work.rows,
-              1 + PIECE // (1 + times(work.count, work.m)), times(y.numel_, work.m) < RELEASE_GIL)
+              rows_in_piece(&work), times(y.numel_, work.m) < RELEASE_GIL)
     return cast(y, x1.type)
 
 
@@ -180,7 +184,7 @@ def row_distances_backward(Tensor grad, Tensor x1, Tensor x2, Tensor sizes, p):
         work.g, work.y, work.dx = g.data_pointer, y.data_pointer, <double*>dx.data_pointer
         panels = laid(&work, x, others, batch_of(x))
         share(run_rows, &work, work.dx, batch_of(x) * work.rows,
-              1 + PIECE // (1 + times(work.count, work.m)), y.numel_ < RELEASE_GIL)
+              rows_in_piece(&work), y.numel_ < RELEASE_GIL)
     return cast(dx, x1.type)
 
 
@@ -260,7 +264,7 @@ def pair_distances(Tensor input, p):
     if y.numel_:
         work.y = y.data_pointer
         panels = laid(&work, x, x, 1)
-        share(run_pairs, &work, work.y, work.rows, 1 + PIECE // (1 + times(work.count, work.m)),
+        share(run_pairs, &work, work.y, work.rows, rows_in_piece(&work),
               times(y.numel_, work.m) < RELEASE_GIL)
     return cast(y, input.type)
 
@@ -279,6 +283,6 @@ def pair_distances_backward(Tensor grad, Tensor input, Tensor sizes, p):
         work.loop = loop_of(p, dtype, "_back")
         work.g, work.y, work.dx = g.data_pointer, y.data_pointer, <double*>dx.data_pointer
         panels = laid(&work, x, x, 1)
-        share(run_pairs_back, &work, work.dx, work.rows, 1 + PIECE // (1 + times(work.count, work.m)),
+        share(run_pairs_back, &work, work.dx, work.rows, rows_in_piece(&work),
               y.numel_ < RELEASE_GIL)
     return cast(dx, input.type)
