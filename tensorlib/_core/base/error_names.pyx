@@ -209,7 +209,7 @@ def from_the_users_line(error):
 
 # ---- NumPy's names of arguments ------------------------------------------------------------------
 
-# As in PyTorch, whose parser takes these names wherever a function has the parameter they stand for.
+# As in PyTorch, whose parser takes these names wherever there is the parameter they stand for.
 cdef dict OF_NUMPY = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input",
                       "x1": "input", "x2": "other"}
 
