@@ -64,7 +64,7 @@ def text():
 def laid_out(column, names):
     """One column of a family, on lines of at most 100 columns."""
     head = f"        {column}="
-    width = 97 - len(head)
+    width = 96 - len(head)
     rows = textwrap.wrap(" ".join(sorted(names)), width, break_on_hyphens=False)
     quoted = [f'"{row} "' for row in rows[:-1]] + [f'"{rows[-1]}"']
     return head + ("\n" + " " * len(head)).join(quoted)

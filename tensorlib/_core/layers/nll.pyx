@@ -82,6 +82,14 @@ cdef bint has_classes(Tensor input, Tensor target) noexcept:
     return True
 
 
+def fits(input, target):
+    """Whether these are rows of a floating dtype and their classes, (B, C, *) and (B, *) of int64.
+    """
+    return isinstance(input, Tensor) and isinstance(target, Tensor) and (
+        (<Tensor>target).type == INT64 and KIND[(<Tensor>input).type] == FLOAT_KIND and
+        has_classes(<Tensor>input, <Tensor>target))
+
+
 cdef Py_ssize_t inner_of(Tensor target) noexcept:
     """How many rows of a batch of (B, C, *) lie side by side; 1 where there are none"""
     cdef Py_ssize_t inner = 1
