@@ -133,10 +133,15 @@ cdef void drop_references(Node node) noexcept:
     release_saved(node)
 
 
-cdef void replace_edges(Node node, Edge* edges, int n) noexcept:
-    """Gives a node other edges, allocated by `malloc`, and lets go of all that it kept."""
+cdef int renew_edges(Node node, int n) except -1:
+    """Gives a node `n` edges that are still to be set, and lets go of all that it had."""
     cdef Edge* before = node.edges
+    cdef Edge* edges = <Edge*>malloc(max(n, 1) * sizeof(Edge))
     cdef int i, n_before = node.n_edges
+    if edges == NULL:
+        raise MemoryError()
+    for i in range(n):
+        edges[i].target, edges[i].slot, edges[i].ndim = NULL, 0, 0
     node.edges, node.n_edges = edges, n
     for i in range(n_before):
         if before[i].ndim > EDGE_NDIM:
@@ -146,6 +151,7 @@ cdef void replace_edges(Node node, Edge* edges, int n) noexcept:
         free(before)
     release_saved(node)
     node.released = False
+    return 0
 
 
 # The garbage collector looks after a node only once it can be part of a cycle. A recorded operation

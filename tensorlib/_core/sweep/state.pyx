@@ -12,7 +12,7 @@ from libc.string cimport memset
 import os
 
 from tensorlib._core.base.locks cimport FREE_THREADED, Lock, drop, hold
-from tensorlib._core.graph.node cimport gradient_node, replace_edges
+from tensorlib._core.graph.node cimport renew_edges, set_edge
 
 cdef extern from "<unistd.h>" nogil:
     int usleep(unsigned int microseconds)
@@ -262,17 +262,10 @@ cdef int move(Node node, list made) except -1:
     """Has the nodes of `made`, one for each output, take the place of a node. Its hooks stay, and
     with them the node, which passes on what it is given."""
     cdef Tensor x
-    cdef Node target
-    cdef Edge* edges = <Edge*>malloc(max(len(made), 1) * sizeof(Edge))
     cdef int i
-    if edges == NULL:
-        raise MemoryError
+    renew_edges(node, <int>len(made))
     for i, x in enumerate(made):
-        target = gradient_node(x)
-        Py_INCREF(target)
-        edges[i].target, edges[i].slot, edges[i].dtype = <PyObject*>target, x.slot, x.type
-        edges[i].ndim = 0
-    replace_edges(node, edges, <int>len(made))
+        set_edge(node, i, x)
     track(node)
     if node.hooks is None:
         node.op = MOVED

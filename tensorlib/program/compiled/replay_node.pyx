@@ -14,7 +14,9 @@ from tensorlib._core.interpreters.levels cimport maps_over_batches
 from tensorlib._core.sweep.python_nodes cimport (
     custom_node, payload_of, saved_tensors, set_history, view_of_input,
 )
-from tensorlib._core.sweep.state cimport grad_at, grad_place, move, nodes_below
+from tensorlib._core.sweep.state cimport (
+    active_sweep, grad_at, grad_place, move, nodes_below,
+)
 from tensorlib._core.tensor.tensor cimport Tensor
 
 from tensorlib._core.graph.node import leave_out
@@ -195,6 +197,9 @@ cdef int expand(Node node) except -1:
     cdef int64_t since
     cdef Node inner
     cdef list made, nodes, sources
+    if active_sweep(node.visit.sweep) != NULL:
+        raise RuntimeError("compile: a sweep that is under way comes by at this call as well, so "
+                           "that its gradient can't be differentiated in a hook of that sweep")
     if kept.was_written():
         raise RuntimeError("compile: one of the variables needed for gradient computation has "
                            "been modified by an inplace operation after the compiled call")

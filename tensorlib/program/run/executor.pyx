@@ -14,7 +14,7 @@ the same bits. All others call the operation's function.
 cimport cython
 from cpython.object cimport PyObject, PyObject_Call
 
-from tensorlib._core.apply.elementwise cimport program_for, result_dtype
+from tensorlib._core.apply.elementwise cimport has_own_loop, program_for, result_dtype
 from tensorlib._core.arrays.operands cimport operands_of
 from tensorlib._core.base.dtypes cimport (
     FLOAT32, FLOAT64, FLOAT_KIND, ITEMSIZE, KIND, compute_dtype, default_float,
@@ -156,7 +156,9 @@ cdef class Machine:
         program_for(op, given, promoted)      # refuses what has no loop
         if op.to_float and KIND[promoted] < FLOAT_KIND:
             promoted = default_float()
-        self.tiles(op.program, tensors, compute_dtype(promoted), out)
+        if not has_own_loop(op, given, promoted):
+            promoted = compute_dtype(promoted)
+        self.tiles(op.program, tensors, promoted, out)
         return out
 
     cdef int tiles(self, TileProgram tiles, list tensors, int dtype, Tensor out) except -1:
