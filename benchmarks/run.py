@@ -35,7 +35,7 @@ class Effort:
 
 
 FULL = Effort(rounds=7, batches=3, batch_ns=20_000_000)
-QUICK = Effort(rounds=1, batches=1, batch_ns=1_000_000)
+QUICK = Effort(rounds=1, batches=5, batch_ns=1_000_000)
 
 
 class WorkerError(Exception):

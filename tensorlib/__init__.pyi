@@ -227,7 +227,7 @@ def adjoint(input: Tensor) -> Tensor:
 
 def all(
     input: Tensor, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None =
-    None, out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
+    None, out: Tensor | None = None
 ) -> Tensor:
     """Whether every element is true (not zero), of all or over `dim` (an int or several)."""
 
@@ -244,13 +244,13 @@ def alpha_dropout(
 
 def amax(
     input: Tensor, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None =
-    None, out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
+    None, out: Tensor | None = None
 ) -> Tensor:
     """The largest element of all, or over `dim` (an int or several); NaN if one is."""
 
 def amin(
     input: Tensor, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None =
-    None, out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
+    None, out: Tensor | None = None
 ) -> Tensor:
     """The smallest element of all, or over `dim` (an int or several); NaN if one is."""
 
@@ -264,7 +264,7 @@ def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def any(
     input: Tensor, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None =
-    None, out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
+    None, out: Tensor | None = None
 ) -> Tensor:
     """Whether an element is true (not zero), of all or over `dim` (an int or several)."""
 
@@ -318,14 +318,14 @@ def arctanh_(input: Tensor) -> Tensor:
 
 def argmax(
     input: Tensor, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None =
-    None, out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
+    None, out: Tensor | None = None
 ) -> Tensor:
     """The first place of the largest element (or NaN): along `dim`, or in row-major order of
     all."""
 
 def argmin(
     input: Tensor, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None =
-    None, out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
+    None, out: Tensor | None = None
 ) -> Tensor:
     """The first place of the smallest element (or NaN): along `dim`, or in row-major order of
     all."""
@@ -1384,7 +1384,7 @@ def maximum(
 
 def mean(
     input: Tensor, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None =
-    None, out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
+    None, out: Tensor | None = None
 ) -> Tensor:
     """The mean over all elements, or over `dim` (an int or several); NaN for none."""
 
@@ -1480,7 +1480,7 @@ def nanquantile(
 
 def nansum(
     input: Tensor, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None =
-    None, out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
+    None, out: Tensor | None = None
 ) -> Tensor:
     """`sum` with NaN taken as zero."""
 
@@ -1616,7 +1616,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 
 def prod(
     input: Tensor, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None =
-    None, out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
+    None, out: Tensor | None = None
 ) -> Tensor:
     """The product of all elements, or along one dim; 1 for none."""
 
@@ -1965,7 +1965,7 @@ def subtract(
 
 def sum(
     input: Tensor, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None =
-    None, out: Tensor | None = None, axis: _Sizes | None = None, keepdims: _bool | None = None
+    None, out: Tensor | None = None
 ) -> Tensor:
     """The sum over all elements, or over `dim` (an int or several); 0 for none."""
 

@@ -72,6 +72,15 @@ class FunctionCtx:
             restored.append(x)
         return tuple(restored)
 
+    def kept_by(self, node):
+        """What was saved, as `grad_fn.saved_tensors` shows it outside of the rules."""
+        before = self._node, self._layout
+        self._node, self._layout = node, self._backward_layout
+        try:
+            return self.saved_tensors
+        finally:
+            self._node, self._layout = before
+
 
 def checked_saved(name, tensors):
     """Tensors (or None) that a forward saves. Raises TypeError for something else."""

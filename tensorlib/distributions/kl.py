@@ -198,7 +198,7 @@ def _(p, q):
         raise ValueError("KL-divergence between two Multivariate Normals with different event "
                          "shapes cannot be computed")
     if isinstance(p, MultivariateNormal):
-        spread = q._square_length(p._factor)
+        spread = q._square_length(p._unbroadcasted_scale_tril)
     else:
         spread = q._square_length(p.cov_factor) + q._diagonal_length(p.cov_diag)
     away = q._square_length((q.loc - p.loc).unsqueeze(-1))

@@ -43,12 +43,12 @@ class MultivariateNormal(Distribution):
         self.loc = loc.expand((*shape, n))
         vars(self)[name] = matrix.expand((*shape, n, n))
         super().__init__(shape, (n,), validate_args=validate_args)
-        if name == "scale_tril":
-            self._factor = matrix
+        if name == "scale_tril":        # the name of PyTorch's, which classes of others override
+            self._unbroadcasted_scale_tril = matrix
         elif name == "covariance_matrix":
-            self._factor = cholesky(matrix)
+            self._unbroadcasted_scale_tril = cholesky(matrix)
         else:
-            self._factor = factor_of_inverse(matrix)
+            self._unbroadcasted_scale_tril = factor_of_inverse(matrix)
 
     def expand(self, batch_shape, _instance=None):
         kept = {name: vars(self)[name] for name in self.arg_constraints if name in vars(self)}
@@ -62,19 +62,19 @@ class MultivariateNormal(Distribution):
     def scale_tril(self):
         """The Cholesky factor of the covariance."""
         n = self._event_shape[0]
-        return self._factor.expand((*self._batch_shape, n, n))
+        return self._unbroadcasted_scale_tril.expand((*self._batch_shape, n, n))
 
     @derived
     def covariance_matrix(self):
         """The covariance."""
-        n = self._event_shape[0]
-        return (self._factor @ self._factor.mT).expand((*self._batch_shape, n, n))
+        n, factor = self._event_shape[0], self._unbroadcasted_scale_tril
+        return (factor @ factor.mT).expand((*self._batch_shape, n, n))
 
     @derived
     def precision_matrix(self):
         """The inverse of the covariance."""
-        n = self._event_shape[0]
-        inverse = solve_triangular(self._factor, tl.eye(n, dtype=self.loc.dtype), upper=False)
+        n, factor = self._event_shape[0], self._unbroadcasted_scale_tril
+        inverse = solve_triangular(factor, tl.eye(n, dtype=self.loc.dtype), upper=False)
         return (inverse.mT @ inverse).expand((*self._batch_shape, n, n))
 
     @property
@@ -87,19 +87,21 @@ class MultivariateNormal(Distribution):
 
     @property
     def variance(self):
-        return self._factor.square().sum(-1).expand((*self._batch_shape, *self._event_shape))
+        squares = self._unbroadcasted_scale_tril.square().sum(-1)
+        return squares.expand((*self._batch_shape, *self._event_shape))
 
     def rsample(self, sample_shape=()):
         z = tl.randn(self._extended_shape(sample_shape), dtype=self.loc.dtype)
-        return self.loc + (self._factor @ z.unsqueeze(-1)).squeeze(-1)
+        return self.loc + (self._unbroadcasted_scale_tril @ z.unsqueeze(-1)).squeeze(-1)
 
     def _log_volume(self):
         """Half the logarithm of the determinant of the covariance."""
-        return self._factor.diagonal(0, -2, -1).log().sum(-1)
+        return self._unbroadcasted_scale_tril.diagonal(0, -2, -1).log().sum(-1)
 
     def _square_length(self, columns):
         """The trace of columns.mT @ precision_matrix @ columns."""
-        return solve_triangular(self._factor, columns, upper=False).square().sum((-2, -1))
+        factor = self._unbroadcasted_scale_tril
+        return solve_triangular(factor, columns, upper=False).square().sum((-2, -1))
 
     def _diagonal_length(self, diagonal):
         """The trace of the precision matrix times a diagonal one."""
@@ -108,7 +110,7 @@ class MultivariateNormal(Distribution):
     def log_prob(self, value):
         self._validate_sample(value)
         away = (value - self.loc).unsqueeze(-1)
-        z = solve_triangular(self._factor, away, upper=False).squeeze(-1)
+        z = solve_triangular(self._unbroadcasted_scale_tril, away, upper=False).squeeze(-1)
         n = self._event_shape[0]
         return -0.5 * z.square().sum(-1) - self._log_volume() - n * HALF_LOG_TWO_PI
 

@@ -4,6 +4,7 @@ import tensorlib as tl
 from tensorlib.distributions.arguments import (
     broadcast_all, clamp_probs, logits_to_probs, probs_to_logits)
 from tensorlib.distributions.arguments import derived as lazy_property
+from tensorlib.distributions.arguments import sum_rightmost as _sum_rightmost  # noqa: F401  Pyro
 
 __all__ = ["broadcast_all", "clamp_probs", "lazy_property", "logits_to_probs", "probs_to_logits",
            "tril_matrix_to_vec", "vec_to_tril_matrix"]
@@ -40,3 +41,8 @@ def vec_to_tril_matrix(vec, diag=0):
     matrix = vec.new_zeros(*vec.shape[:-1], size, size)
     matrix[..., rows, columns] = vec
     return matrix
+
+
+def _standard_normal(shape, dtype, device):
+    """Draws from the normal distribution of mean 0 and deviation 1, by the name GPyTorch takes."""
+    return tl.randn(shape, dtype=dtype, device=device)

@@ -1,6 +1,8 @@
-"""What libraries around PyTorch call of its compiled part, of which there is none here."""
+"""What libraries around PyTorch take from its compiled part, of which there is none here."""
 
-__all__ = ["_log_api_usage_once"]
+from tensorlib.linalg.checks import LinAlgError as _LinAlgError
+
+__all__ = ["_LinAlgError", "_log_api_usage_once"]
 
 
 def _log_api_usage_once(event: str) -> None:

@@ -10,6 +10,7 @@ from tensorlib._core.base.importing import deferred
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.late import declared
 from tensorlib.ops.publish import attach_checked
+from tensorlib._storage import storage
 
 TYPES = {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16",
          "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long",
@@ -117,7 +118,7 @@ def to_device(self, device, /, *, stream=None):
 
 
 for _method in (__array_namespace__, to_device, to_sparse, to_sparse_csr, to_dense, new, ndimension,
-                is_pinned, pin_memory, cuda, xpu):
+                is_pinned, pin_memory, cuda, xpu, storage):
     attach_checked(_method.__name__, _method)
 attach_checked("type", type_)
 

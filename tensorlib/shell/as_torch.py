@@ -17,6 +17,9 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
+import tensorlib
+from tensorlib import version
+
 __all__ = ["TorchFinder", "install", "main"]
 
 
@@ -46,6 +49,7 @@ class TorchFinder:
         module.__spec__ = cls.own.pop(module.__spec__.name)
 
 
+PYTORCH = "2.13.0"
 HOMES = {"torch": "tensorlib", "torchvision": "tensorlib.vision"}
 
 
@@ -56,9 +60,13 @@ def home_of(name: str) -> str:
 
 
 def install() -> None:
-    """From now on this process imports tensorlib under the name of torch."""
+    """From now on this process imports tensorlib under the name of torch.
+
+    Libraries ask for `torch.__version__`, and get the version of PyTorch whose names are here.
+    """
     if TorchFinder not in sys.meta_path:
         sys.meta_path.insert(0, TorchFinder)  # type: ignore[arg-type]
+        version.__version__ = tensorlib.__version__ = f"{PYTORCH}+tensorlib.{version.__version__}"
 
 
 def main(arguments: Sequence[str]) -> None:

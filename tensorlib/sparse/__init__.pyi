@@ -8,12 +8,15 @@ from tensorlib.sparse.functions import sum as sum
 from tensorlib.sparse.gradients import rows_looked_up as rows_looked_up
 from tensorlib.sparse.making import from_dense as from_dense
 from tensorlib.sparse.making import from_scipy as from_scipy
+from tensorlib.sparse.making import make as DoubleTensor
+from tensorlib.sparse.making import make as FloatTensor
 from tensorlib.sparse.making import sparse_coo_tensor as sparse_coo_tensor
 from tensorlib.sparse.making import sparse_csr_tensor as sparse_csr_tensor
 from tensorlib.sparse.making import to_scipy as to_scipy
 from tensorlib.sparse.tensor import SparseTensor as SparseTensor
 
 __all__ = [
-    "SparseTensor", "addmm", "from_dense", "from_scipy", "log_softmax", "mm", "rows_looked_up",
-    "softmax", "sparse_coo_tensor", "sparse_csr_tensor", "sum", "to_scipy"
+    "DoubleTensor", "FloatTensor", "SparseTensor", "addmm", "from_dense", "from_scipy",
+    "log_softmax", "mm", "rows_looked_up", "softmax", "sparse_coo_tensor", "sparse_csr_tensor",
+    "sum", "to_scipy"
 ]

@@ -1,42 +1,15 @@
 """The operations of sparse tensors, by the names of the functions that are called with them."""
 
+from numbers import Number
 from typing import Any
 
-from tensorlib import Tensor, arange, cat, repeat_interleave, zeros
+from tensorlib import Tensor, arange, cat, is_grad_enabled, repeat_interleave, zeros
 from tensorlib.ops import registry
 from tensorlib.ops.late import name_of, operations
+from tensorlib.sparse.dispatch import does, refuse
 from tensorlib.sparse.tensor import SparseTensor
 
 FLOATS = ("float32", "float64")
-
-
-DONE: dict[str, Any] = {}           # functions by the names of the operations that they do
-
-
-def does(*names: Any) -> Any:
-    """The decorator of a function that does these operations for sparse tensors."""
-    def decorate(function: Any) -> Any:
-        DONE.update((name_of(operation), function) for operation in names)
-        return function
-    return decorate
-
-
-def call(function: Any, args: Any, kwargs: Any) -> Any:
-    """What a function gives for arguments of which some are sparse. Raises: TypeError."""
-    name = function.__name__
-    name = name.strip("_") if name.startswith("__") else name
-    found = DONE.get(name)
-    if found is None:
-        raise TypeError(f"{name} is not there for sparse tensors; to_dense() gives a dense one "
-                        "(docs/sparse.md lists what is)")
-    return found(*args, **kwargs)
-
-
-def refuse(name: str, *args: Any) -> TypeError:
-    """The error for arguments that an operation of sparse tensors does not take."""
-    kinds = " and ".join("sparse" if isinstance(x, SparseTensor) else "dense"
-                         if isinstance(x, Tensor) else type(x).__name__ for x in args)
-    return TypeError(f"{name} is not there for {kinds} arguments; to_dense() gives a dense tensor")
 
 
 # ---- products ------------------------------------------------------------------------------------
@@ -224,10 +197,60 @@ def softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor
     return found.with_values(found._values_.exp())
 
 
-for _operation in (operations.neg, operations.abs, operations.sqrt, operations.square,
-                   operations.sin, operations.tanh, operations.relu, operations.sign,
-                   operations.asin, operations.expm1, operations.log1p):
+@does(operations.pow)
+def pow(input: SparseTensor, exponent: Any) -> SparseTensor:
+    """The elements to a power. Raises: TypeError unless it is a number above 0."""
+    if isinstance(exponent, Tensor) or isinstance(input, Number) or not exponent > 0:
+        raise refuse("pow", input, exponent)
+    input = input.coalesce()
+    return input.with_values(input._values_ ** exponent)
+
+
+@does(operations.norm)
+def norm(input: SparseTensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, *,
+         dtype: Any = None) -> Tensor:
+    """The norm of all elements. Raises: TypeError for dims."""
+    if dim is not None or keepdim:
+        raise TypeError("norm over dims is not there for sparse tensors; to_dense() gives a "
+                        "dense one")
+    return input.coalesce()._values_.norm(p, dtype=dtype)
+
+
+@does(operations.any)
+def any_of(input: SparseTensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """Whether an element is not zero. Raises: TypeError for dims."""
+    if dim is not None or keepdim:
+        raise TypeError("any over dims is not there for sparse tensors; to_dense() gives a "
+                        "dense one")
+    return input.coalesce()._values_.any()
+
+
+for _operation in (
+        operations.neg, operations.abs, operations.sqrt, operations.square, operations.sin,
+        operations.sinh, operations.tan, operations.tanh, operations.asin, operations.asinh,
+        operations.atan, operations.atanh, operations.relu, operations.sign, operations.sgn,
+        operations.expm1, operations.log1p, operations.erf, operations.erfinv, operations.deg2rad,
+        operations.rad2deg, operations.floor, operations.ceil, operations.round, operations.trunc,
+        operations.isnan, operations.isinf, operations.nan_to_num):
     does(_operation)(on_values(name_of(_operation)))
 does(operations.t)(SparseTensor.t)
-does(operations.transpose)(SparseTensor.transpose)
+does(operations.to)(SparseTensor.to)
 does(operations.clone)(SparseTensor.clone)
+
+
+# ---- in place ------------------------------------------------------------------------------------
+
+def in_place(name: str, function: Any) -> Any:
+    """The form of an operation that puts its result into the first tensor, which it returns."""
+    def write(input: Any, *args: Any, **kwargs: Any) -> SparseTensor:
+        if not isinstance(input, SparseTensor):
+            raise refuse(name, input, *args)
+        if input.requires_grad and input.is_leaf and is_grad_enabled():
+            raise RuntimeError(f"{name}: a leaf that requires grad is being written in place; use "
+                               "no_grad()")
+        return input.become(function(input, *args, **kwargs))
+    return write
+
+
+for _name, _function in (("add_", add), ("sub_", sub), ("mul_", mul), ("div_", div)):
+    does(_name)(in_place(_name, _function))

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 import tensorlib
-from tensorlib import Tensor, arange, from_numpy, repeat_interleave, stack
+from tensorlib import Tensor, arange, from_numpy, repeat_interleave, stack, zeros
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.importing import deferred
 from tensorlib.sparse.tensor import SparseTensor
 
@@ -29,14 +30,15 @@ def values_of(values: Any, dtype: Any, requires_grad: bool) -> Tensor:
     return found.detach().requires_grad_() if requires_grad else found
 
 
-def sparse_coo_tensor(indices: Any, values: Any, size: Any = None, *, dtype: Any = None,
-                      device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
-                      check_invariants: bool | None = None,
+def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None, *,
+                      dtype: Any = None, device: Any = None, pin_memory: bool = False,
+                      requires_grad: bool = False, check_invariants: bool | None = None,
                       is_coalesced: bool | None = None) -> SparseTensor:
     """The tensor with these values at these positions, and zeros elsewhere.
 
-    Values in one position are added up. size: by default just large enough. Gradients flow to
-    `values`, if they are part of a graph. is_coalesced: the positions are in order and differ.
+    Values in one position are added up. size: by default just large enough; alone, all elements are
+    zero. Gradients flow to `values`, if they are part of a graph. is_coalesced: the positions are
+    in order and differ.
     Shapes: (dims, entries), (entries, *) -> size. Raises: RuntimeError for positions and values
     that do not fit together or to the size, TypeError.
 
@@ -44,6 +46,12 @@ def sparse_coo_tensor(indices: Any, values: Any, size: Any = None, *, dtype: Any
     tensor([[0., 0., 3.],
             [4., 0., 0.]])
     """
+    if values is None:                 # a size alone
+        size = indices if size is None else size
+        if not isinstance(size, (tuple, list)):
+            raise TypeError("sparse_coo_tensor: takes positions and values, or a size, got "
+                            f"{type_name(size)}")
+        indices, values = zeros((len(size), 0), dtype=tensorlib.int64), zeros(0, dtype=dtype)
     indices, values = positions("sparse_coo_tensor", indices), values_of(
         values, dtype, requires_grad)
     if indices.ndim != 2 or values.ndim < 1 or indices.shape[1] != values.shape[0]:
@@ -128,3 +136,18 @@ def to_scipy(input: SparseTensor) -> Any:
     entries = input.matrix("to_scipy").coalesce()
     return coo_matrix((entries._values_.numpy(), tuple(entries._indices_.numpy())),
                       shape=tuple(input.shape))
+
+
+def in_dtype(name: str) -> Any:
+    """The older function that makes sparse tensors of one dtype."""
+    def make(*data: Any, device: Any = None) -> SparseTensor:
+        given = data if len(data) != 1 and not all(isinstance(n, int) for n in data) else (
+            data[0] if len(data) == 1 and not isinstance(data[0], int) else data,)
+        return sparse_coo_tensor(*given, dtype=getattr(tensorlib, name), device=device)
+    make.__doc__ = (f"A sparse tensor of {name}, from positions, values and a size, or from a size:"
+                    " `sparse_coo_tensor` is the newer name.")
+    return make
+
+
+FloatTensor = in_dtype("float32")
+DoubleTensor = in_dtype("float64")

@@ -13,7 +13,7 @@ class SparseTensor(Tensor):
 
     It is made by `sparse_coo_tensor`, `sparse_csr_tensor` and `Tensor.to_sparse`. Its values are a
     Tensor, whose place in the graph is that of the sparse tensor. It has the operations in
-    `tensorlib/sparse/functions.py`; others raise TypeError, and `to_dense()` is the way to them.
+    `functions.py` and `indexing.py`; others raise TypeError, and `to_dense()` is the way to them.
     """
 
     _indices_: Tensor
@@ -31,7 +31,7 @@ class SparseTensor(Tensor):
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
-        return tensorlib.sparse.functions.call(func, args, kwargs or {})
+        return tensorlib.sparse.dispatch.call(func, args, kwargs or {})
 
     # ---- what it is ------------------------------------------------------------------------------
 
@@ -184,13 +184,27 @@ class SparseTensor(Tensor):
 
     contiguous = cpu
 
-    def float(self):
-        """The tensor with float32 values."""
-        return self.to(tensorlib.float32)
+    def type(self, dtype: Any = None):
+        """The name of this kind of tensor, or the tensor in a dtype."""
+        if dtype is not None:
+            return self.to(dtype)
+        return self._values_.type().replace("tensorlib.", "tensorlib.sparse.")
 
-    def double(self):
-        """The tensor with float64 values."""
-        return self.to(tensorlib.float64)
+    def is_signed(self) -> bool:
+        """Whether the values can be negative."""
+        return self._values_.is_signed()
+
+    def is_same_size(self, other: Tensor) -> bool:
+        """Whether another tensor has this shape."""
+        return self.shape == other.shape
+
+    def ndimension(self) -> int:
+        """How many dims there are."""
+        return self.ndim
+
+    def get_device(self) -> int:
+        """-1: on a CPU."""
+        return -1
 
     def t(self):
         """The matrix with rows for columns."""
@@ -201,13 +215,6 @@ class SparseTensor(Tensor):
     T = property(t)
     mT = property(t)
 
-    def transpose(self, dim0: int, dim1: int):
-        """The matrix with rows for columns. Raises: RuntimeError for other dims."""
-        self.matrix("transpose")
-        if {dim0 % 2, dim1 % 2} != {0, 1}:
-            return self
-        return self.t()
-
     def new_zeros(self, *size: Any, **options: Any) -> Tensor:
         """Dense zeros of the values' dtype."""
         return self._values_.new_zeros(*size, **options)
@@ -216,6 +223,20 @@ class SparseTensor(Tensor):
         """The tensor itself, without entries from now on."""
         self._indices_, self._values_ = self._indices_[:, :0], self._values_.detach()[:0]
         self._coalesced_ = True
+        return self
+
+    def become(self, other: Any):
+        """The tensor itself, with the entries of `other` from now on.
+
+        Raises: RuntimeError for another shape or dtype, and where that is dense.
+        """
+        if not isinstance(other, SparseTensor) or (other.shape, other.dtype) != (
+                self.shape, self.dtype):
+            raise RuntimeError("a sparse tensor can't be written in place with what is dense or of "
+                               f"another shape or dtype: {tuple(self.shape)} {self.dtype} and "
+                               f"{tuple(other.shape)} {other.dtype}")
+        self._indices_, self._values_ = other._indices_, other._values_
+        self._coalesced_ = other._coalesced_
         return self
 
     # ---- for Python ------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from tensorlib._core.interpreters.foreign cimport (
 )
 from tensorlib._core.tensor.tensor cimport Tensor
 
-from tensorlib._core.base.error_names import shown, with_remedy
+from tensorlib._core.base.error_names import name_errors, shown, with_remedy
 
 
 def make_checked(str name, dict places, function, bint takes_out=False, op=None,
@@ -67,7 +67,8 @@ def make_checked(str name, dict places, function, bint takes_out=False, op=None,
         except BaseException as error:
             raise shown(error, function, kwargs)
 
-    public = checked if takes_out or tuple(places.values()) != (0,) else checked_first
+    public = name_errors(
+        checked if takes_out or tuple(places.values()) != (0,) else checked_first)
     return public
 
 

@@ -337,15 +337,12 @@ def make_reduction(Op op):
     """The function of a reduction over any dims whose forward is compiled."""
     cdef object forward = op.forward
     cdef bint takes_dtype = "dtype" in op.attributes
-    def function(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, keepdims=None):
-        if axis is not None:               # NumPy's names, which PyTorch takes too
-            dim = axis
-        if keepdims is not None:
-            keepdim = keepdims
+    def function(input, dim=None, keepdim=False, *, dtype=None, out=None):
         if not isinstance(input, Tensor):
-            return refused(op, (input,), {
-                "dim": dim, "keepdim": keepdim, **({"dtype": dtype} if dtype else {}),
-                **({} if out is None else {"out": out})})
+            return refused(op, (input,), {                 # what is given, and nothing else
+                key: x for key, x, usual in (("dim", dim, None), ("keepdim", keepdim, False),
+                                             ("dtype", dtype, None), ("out", out, None))
+                if x is not usual})
         if keepdim is not False and keepdim is not True:
             raise TypeError(f"{op.name}: keepdim must be a bool, got {keepdim!r}")
         if dtype is not None and not takes_dtype:

@@ -1,12 +1,13 @@
-"""Errors as those who call a public function should see them.
+"""What lies between callers and public functions: NumPy's names of arguments, and errors as those
+who call should see them.
 
-Those about its arguments are named after it and say what it takes. Of the frames of the library
-that lie one above the other, the traceback shows the first alone; of compiled functions Cython adds
-only one (setup.py). TENSORLIB_TRACEBACK=full shows all.
+Errors about arguments are named after the function and say what it takes. Of the frames of the
+library that lie one above the other, the traceback shows the first alone; of compiled functions
+Cython adds only one (setup.py). TENSORLIB_TRACEBACK=full shows all.
 
-A compiled function is entered through `call_named`, which does nothing more unless the call has
-failed. The functions of all operations of one kind are closures of one `function`, and that is the
-name in Cython's own errors.
+A compiled function is entered through `call_named`, which does nothing more unless a keyword is
+one of NumPy's names, or the call has failed. The functions of all operations of one kind are
+closures of one `function`, and that is the name in Cython's own errors.
 """
 
 from cpython.exc cimport (
@@ -206,6 +207,49 @@ def from_the_users_line(error):
     return error
 
 
+# ---- NumPy's names of arguments ------------------------------------------------------------------
+
+# As in PyTorch, whose parser takes these names wherever there is the parameter they stand for.
+cdef dict OF_NUMPY = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input",
+                      "x1": "input", "x2": "other"}
+
+
+cdef inline PyObject* own_names(PyObject* function, PyObject* names) noexcept:
+    """The names of keywords with the function's own in the place of NumPy's: the tuple itself where
+    there are none of these, else a new one; NULL for NULL, and with an error set."""
+    cdef Py_ssize_t i
+    if names != NULL:
+        for i in range(PyTuple_GET_SIZE(names)):
+            if len(<str>PyTuple_GET_ITEM(names, i)) in (1, 2, 4, 8) and (     # most are not
+                    <object>PyTuple_GET_ITEM(names, i) in OF_NUMPY):
+                return translated(function, names)
+    return names
+
+
+cdef PyObject* translated(PyObject* function, PyObject* names) noexcept:
+    try:
+        found = tuple_in_own_names(<object>function, <tuple>names)
+        Py_INCREF(found)
+        return <PyObject*>found
+    except BaseException as error:
+        PyErr_SetObject(type(error), error)
+        return NULL
+
+
+cdef tuple tuple_in_own_names(function, tuple names):
+    cdef dict known = getattr(function, "own_names", None)      # for keywords as they were given
+    if known is None:
+        known = function.own_names = {}
+    found = known.get(names)
+    if found is None:
+        taken = parameters(function)
+        found = tuple([OF_NUMPY[x] if x in OF_NUMPY and x not in taken and OF_NUMPY[x] in taken
+                       and OF_NUMPY[x] not in names else x for x in names])
+        if len(known) < 64:          # callers may think of any others
+            known[names] = found
+    return found
+
+
 # ---- functions -----------------------------------------------------------------------------------
 
 cdef vectorcallfunc enter = NULL   # how Cython enters the functions of operations
@@ -230,17 +274,24 @@ cdef inline int place_of(PyObject* function) noexcept:
 
 cdef PyObject* call_named(PyObject* function, PyObject* const* args, size_t n,
                           PyObject* names) noexcept:
-    cdef PyObject* result = enter(function, args, n, names)
-    if result == NULL:
-        replace_error(function, names)
-    return result
+    return call_by(enter, function, args, n, names)
 
 
 cdef PyObject* call_listed(PyObject* function, PyObject* const* args, size_t n,
                            PyObject* names) noexcept:
-    cdef PyObject* result = entrances[place_of(function)](function, args, n, names)
+    return call_by(entrances[place_of(function)], function, args, n, names)
+
+
+cdef inline PyObject* call_by(vectorcallfunc entrance, PyObject* function, PyObject* const* args,
+                              size_t n, PyObject* names) noexcept:
+    cdef PyObject* result = NULL
+    cdef PyObject* own = own_names(function, names)
+    if own != NULL or names == NULL:
+        result = entrance(function, args, n, own)
     if result == NULL:
-        replace_error(function, names)
+        replace_error(function, own)
+    if own != names:
+        Py_XDECREF(own)
     return result
 
 
@@ -252,14 +303,17 @@ cdef PyObject* call_by_tuple(PyObject* function, PyObject* const* args, size_t n
     cdef Py_ssize_t count = PyVectorcall_NARGS(n)
     cdef PyObject* result = NULL
     cdef PyObject* given = new_tuple(args, count)
-    cdef PyObject* named = NULL if names == NULL else new_dict(names, args + count)
+    cdef PyObject* own = own_names(function, names)
+    cdef PyObject* named = NULL if own == NULL else new_dict(own, args + count)
     cdef FunctionFields* fields = <FunctionFields*>function     # as Cython's functions begin
     if given != NULL and (names == NULL or named != NULL):
         result = (<with_keywords>fields.m_ml.ml_meth)(fields.m_self, given, named)
     Py_XDECREF(given)
     Py_XDECREF(named)
     if result == NULL:
-        replace_error(function, names)
+        replace_error(function, own)
+    if own != names:
+        Py_XDECREF(own)
     return result
 
 

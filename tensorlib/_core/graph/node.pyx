@@ -77,6 +77,13 @@ cdef class Node:
     def __repr__(self):
         return f"<{self.op.node_name} object at {<size_t><PyObject*>self:#x}>"
 
+    def __getattr__(self, name):
+        """Of the node of a `Function`: what is on its `ctx`, which is the node in PyTorch."""
+        ctx = self.attributes
+        if hasattr(type(ctx), "save_for_backward") and not name.startswith("_"):
+            return ctx.kept_by(self) if name == "saved_tensors" else getattr(ctx, name)
+        raise AttributeError(f"{self.op.node_name} has no attribute {name!r}")
+
 
 class _Accumulate:
     """Stands where an operation stands in other nodes."""

@@ -1,0 +1,35 @@
+"""Which function does which operation where an argument is sparse: `does` notes it."""
+
+from typing import Any
+
+from tensorlib import Tensor
+from tensorlib.ops.late import name_of
+from tensorlib.sparse.tensor import SparseTensor
+
+DONE: dict[str, Any] = {}           # functions by the names of the operations that they do
+
+
+def does(*names: Any) -> Any:
+    """The decorator of a function that does these operations, or slots, for sparse tensors."""
+    def decorate(function: Any) -> Any:
+        DONE.update((x if isinstance(x, str) else name_of(x), function) for x in names)
+        return function
+    return decorate
+
+
+def call(function: Any, args: Any, kwargs: Any) -> Any:
+    """What a function gives for arguments of which some are sparse. Raises: TypeError."""
+    name = function.__name__
+    name = name.strip("_") if name.startswith("__") else name
+    found = DONE.get(name)
+    if found is None:
+        raise TypeError(f"{name} is not there for sparse tensors; to_dense() gives a dense one "
+                        "(docs/sparse.md lists what is)")
+    return found(*args, **kwargs)
+
+
+def refuse(name: str, *args: Any) -> TypeError:
+    """The error for arguments that an operation of sparse tensors does not take."""
+    kinds = " and ".join("sparse" if isinstance(x, SparseTensor) else "dense"
+                         if isinstance(x, Tensor) else type(x).__name__ for x in args)
+    return TypeError(f"{name} is not there for {kinds} arguments; to_dense() gives a dense tensor")

@@ -1,0 +1,89 @@
+"""NumPy's names of arguments (axis, keepdims, x, a, x1, x2), where PyTorch's parser takes them."""
+
+import inspect
+
+import pytest
+
+import tensorlib as tl
+
+X = tl.tensor([[3.0, 1.0, 2.0], [0.5, 4.0, -1.0]])
+
+CALLS = {
+    name: (name, (X,), {}) for name in """
+    all amax amin aminmax any argmax argmin argsort count_nonzero cummax cummin cumprod cumsum
+    diff log_softmax logcumsumexp logsumexp max mean median min mode nanmean nanmedian nansum prod
+    softmax sort std std_mean sum trapezoid unbind unsqueeze var var_mean squeeze
+    gradient""".split()
+} | {
+    "cat": ("cat", ([X, X],), {}), "stack": ("stack", ([X, X],), {}),
+    "chunk": ("chunk", (X, 2), {}),
+    "topk": ("topk", (X, 1), {}), "kthvalue": ("kthvalue", (X, 1), {}),
+    "cross": ("cross", (X.T, X.T), {}), "cosine_similarity": ("cosine_similarity", (X, X), {}),
+    "repeat_interleave": ("repeat_interleave", (X, 2), {}),
+    "tensor_split": ("tensor_split", (X, 2), {}),
+    "sum of a kept dim": ("sum", (X,), {"keepdim": "keepdims"}),
+}
+
+
+def parts(found):
+    return list(found) if isinstance(found, (tuple, list)) else [found]
+
+
+@pytest.mark.parametrize("key", CALLS)
+def test_axis_is_dim(key):
+    name, args, more = CALLS[key]
+    function = getattr(tl, name)
+    found = function(*args, axis=0, **dict.fromkeys(more.values(), True))
+    wanted = function(*args, dim=0, **dict.fromkeys(more, True))
+    for x, y in zip(parts(found), parts(wanted), strict=True):
+        assert tl.equal(x, y)
+    if hasattr(tl.Tensor, name) and isinstance(args[0], tl.Tensor):
+        found = getattr(args[0], name)(*args[1:], axis=0)
+        assert all(map(tl.equal, parts(found), parts(function(*args, dim=0))))
+
+
+def test_other_names_stand_for_input_and_other():
+    assert tl.equal(tl.sin(x=X), X.sin()) and tl.equal(tl.sin(a=X), X.sin())
+    assert tl.equal(tl.add(x1=X, x2=1), X + 1) and tl.equal(tl.sum(a=X, axis=-1), X.sum(-1))
+
+
+def test_a_parameter_of_the_function_itself_stays_what_it_is():
+    assert tl.trapezoid(X, x=tl.tensor([0.0, 1.0, 3.0])).tolist() == [5.0, 5.25]
+    assert tl.cdist(x1=X, x2=X).shape == (2, 2)
+
+
+@pytest.mark.parametrize("call", [
+    lambda: tl.sum(X, dim=0, axis=0), lambda: tl.sin(X, axis=0), lambda: tl.softmax(X, axi=0)],
+    ids=["both", "no dim", "misspelt"])
+def test_what_a_function_does_not_take_is_refused(call):
+    with pytest.raises(TypeError):
+        call()
+
+
+def test_they_are_renamed_before_anything_looks_at_the_call():
+    seen = []
+
+    class Own(tl.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            seen.append((func.__name__, kwargs))
+            return super().__torch_function__(func, types, args, kwargs)
+
+    tl.softmax(X.as_subclass(Own), axis=0)
+    assert seen == [("softmax", {"dim": 0})]
+    rows = tl.func.vmap(lambda row: tl.softmax(row, axis=0))(X)
+    assert tl.allclose(rows, X.softmax(1))
+
+
+def softmax_of_a_stack(x):
+    return tl.stack([x, x * 2], axis=1).softmax(axis=-1)
+
+
+def test_they_are_captured():
+    compiled = tl.compile(softmax_of_a_stack)
+    for _ in range(3):
+        assert tl.equal(compiled(X), softmax_of_a_stack(X))
+
+
+def test_signatures_show_the_own_names():
+    assert "axis" not in inspect.signature(tl.sum).parameters

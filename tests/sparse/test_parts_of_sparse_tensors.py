@@ -1,0 +1,85 @@
+"""Parts of sparse tensors, those beside each other, and writes in place: beside dense ones."""
+
+import numpy as np
+import pytest
+
+import tensorlib as tl
+
+RNG = np.random.default_rng(1)
+INDICES = RNG.integers(0, [[4], [5], [3]], (3, 20))     # some of them twice
+VALUES = RNG.normal(size=(20, 2))
+SHAPE = (4, 5, 3, 2)                                    # three sparse dims and a dense one
+
+
+@pytest.fixture
+def a():
+    return tl.sparse_coo_tensor(INDICES, VALUES, SHAPE)
+
+
+CALLS = {
+    "row": lambda x: x[1], "last row": lambda x: x[-1, 2], "one": lambda x: x[1, 2, 0],
+    "element": lambda x: x[1, 2, 0, 1], "dense dim": lambda x: x[..., 1],
+    "slice": lambda x: x[:, 1:4],
+    "step": lambda x: x[:, ::-2], "empty": lambda x: x[2:2], "new dims": lambda x: x[None, :, None],
+    "new last dim": lambda x: x[..., None], "rows": lambda x: x[tl.tensor([3, 0, 0, -1])],
+    "mask": lambda x: x[:, tl.tensor([True, False, True, False, True])],
+    "select": lambda x: x.select(3, 0), "narrow": lambda x: x.narrow(1, -3, 3),
+    "index_select": lambda x: x.index_select(3, tl.tensor([1, 1, 0])),
+    "permute": lambda x: x.permute(2, 0, 1, 3), "transpose": lambda x: x.transpose(0, -2),
+    "unsqueeze": lambda x: x.unsqueeze(-1), "cat": lambda x: tl.cat([x, x * 2]),
+    "cat of another dim": lambda x: tl.cat([x, x], 2),
+    "cat of a dense dim": lambda x: tl.cat([x, x], -1),
+    "stack": lambda x: tl.stack([x, x], 1), "stack last": lambda x: tl.stack([x, x], -1),
+    "norm": lambda x: x.norm(), "any": lambda x: x.any(), "pow": lambda x: x ** 2,
+    "floor": lambda x: x.floor(), "isnan": lambda x: x.isnan(), "erf": lambda x: x.erf(),
+    "long": lambda x: (x * 4).long(), "add_": lambda x: x.clone().add_(x),
+    "mul_": lambda x: x.clone().mul_(3), "div_": lambda x: x.clone().div_(2),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_part_is_that_of_the_dense_tensor(a, name):
+    found, wanted = CALLS[name](a), CALLS[name](a.to_dense())
+    assert found.shape == wanted.shape and found.dtype == wanted.dtype
+    dense = found.to_dense() if found.is_sparse else found
+    assert np.allclose(dense.numpy(), wanted.numpy())
+
+
+def test_gradients_of_parts_reach_the_values():
+    values = tl.tensor(VALUES, requires_grad=True)
+    a = tl.sparse_coo_tensor(INDICES, values, SHAPE)
+    (tl.cat([a[1], a[1:3].transpose(0, 2)[0].transpose(0, 1)[:, :2].transpose(0, 1)][:1])
+     .to_dense() * 2).sum().backward()
+    assert np.allclose(values.grad.numpy(), 2.0 * (INDICES[0] == 1)[:, None])
+
+
+@pytest.mark.parametrize("call, error", [
+    (lambda a: a[4], IndexError), (lambda a: a[0, 0, 0, 0, 0], IndexError),
+    (lambda a: a.index_select(0, tl.tensor([4])), IndexError),
+    (lambda a: a.narrow(0, 3, 2), IndexError), (lambda a: a.select(4, 0), IndexError),
+    (lambda a: a.permute(3, 0, 1, 2), RuntimeError),
+    (lambda a: tl.cat([a, a[:, :2]]), RuntimeError),
+    (lambda a: a.add_(a.to_dense()), RuntimeError), (lambda a: tl.stack([a, 1]), TypeError)])
+def test_what_does_not_fit_is_refused_and_changes_nothing(a, call, error):
+    before = a.to_dense()
+    with pytest.raises(error):
+        call(a)
+    assert tl.equal(a.to_dense(), before)
+
+
+def test_a_leaf_is_not_written_in_place():
+    a = tl.sparse_coo_tensor([[0, 1]], [1.0, 2.0], (3,), requires_grad=True)
+    with pytest.raises(RuntimeError, match="leaf"):
+        a.mul_(2)
+    with tl.no_grad():
+        assert a.mul_(2) is a and a.to_dense().tolist() == [2.0, 4.0, 0.0]
+
+
+def test_a_size_alone_makes_zeros():
+    for made in (tl.sparse_coo_tensor(size=(2, 3)), tl.sparse_coo_tensor((2, 3)),
+                 tl.sparse.FloatTensor(2, 3), tl.sparse.FloatTensor((2, 3))):
+        assert made.shape == (2, 3) and made.dtype == tl.float32 and made._nnz() == 0
+    made = tl.sparse.DoubleTensor(tl.tensor([[0, 2]]), tl.ones(2), (3,))
+    assert made.to_dense().tolist() == [1.0, 0.0, 1.0] and made.dtype == tl.float64
+    with pytest.raises(TypeError, match="or a size"):
+        tl.sparse_coo_tensor(3)
