@@ -5,7 +5,6 @@ import itertools
 import numpy as np
 
 from tensorlib import arange, cat, full, func, int64, logsumexp, stack, tensor, where, zeros
-from tensorlib._core.interpreters.foreign import runs_in_parts
 from tensorlib._core.layers import ctc
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.batching import differentiated_by, stands_for
@@ -88,8 +87,7 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths, target_lengths, 
         raise RuntimeError(f"ctc_loss: blank must be a label, got {blank} of {classes}")
     inputs = lengths_of("input_lengths", input_lengths, count, steps)
     labels, sizes = padded(targets, target_lengths, count, log_probs.ndim == 2)
-    rule = losses_formula if runs_in_parts((logs, labels)) else ctc_losses
-    losses = rule(logs, labels, tuple(inputs), tuple(sizes), blank)
+    losses = ctc_losses(logs, labels, tuple(inputs), tuple(sizes), blank)
     losses = losses * where(losses.detach() > -NEVER / 2,
                             0.0 if zero_infinity else float("inf"), 1.0)
     if reduction == "mean":
@@ -195,14 +193,15 @@ def aligned_back(rng):
 @op(public=False, method=False, takes="floating", tolerance="reduction", differentiable=False,
     reference=back_reference, samples=aligned_back, kernel=ctc.ctc_losses_backward,
     checks_values=True)
-def ctc_losses_backward(grad: Tensor, log_probs: Tensor, labels, inputs, sizes, blank):
+def ctc_losses_backward(grad: Tensor, log_probs: Tensor, labels: Tensor, inputs, sizes, blank):
     """The gradient of `ctc_losses`."""
 
 
-@differentiated_by(losses_formula, lambda *args: (ctc_losses_backward(*args),), by_output=False)
+@differentiated_by(losses_formula, lambda *args: (ctc_losses_backward(*args),), by_output=False,
+                   constants=1)
 @op(public=False, method=False, takes="floating", tolerance="reduction",
     reference=losses_reference, samples=aligned, kernel=ctc.ctc_losses, checks_values=True)
-def ctc_losses(log_probs: Tensor, labels, inputs, sizes, blank):
+def ctc_losses(log_probs: Tensor, labels: Tensor, inputs, sizes, blank):
     """-log of the probability of all alignments of each sequence; 1e30 where there are none.
 
     Raises: RuntimeError for a label that is none.
