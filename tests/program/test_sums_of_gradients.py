@@ -153,3 +153,13 @@ def test_signs_of_nan_and_zero_are_those_of_the_eager_call(dtype):
             wanted, found = (y.view(tl.int16 if y.dtype is not tl.float32 else tl.int32).tolist()
                              for y in (f(x), compiled(x)))
             assert wanted == found
+
+
+def test_a_search_for_anomalies_names_the_operation():
+    f = tl.compile(lambda x: (x - x).sqrt() / (x - x))
+    for _ in range(3):
+        f(tl.ones(3, requires_grad=True))
+    with tl.autograd.set_detect_anomaly(True), pytest.warns(UserWarning, match="DivBackward"):
+        loss = f(tl.ones(3, requires_grad=True)).sum()
+        with pytest.raises(RuntimeError, match="nan"):
+            loss.backward()
