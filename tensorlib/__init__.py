@@ -149,7 +149,7 @@ for _name, _parameters in (
 # sparse tensors, which few programs have
 for _name in ("sparse_coo_tensor", "sparse_csr_tensor"):
     globals()[_name] = _deferred("tensorlib.sparse", _name)
-spmm = _deferred("tensorlib.sparse", "mm")
+spmm = dsmm = hsmm = _deferred("tensorlib.sparse", "mm")
 
 
 def __dir__():
