@@ -16,7 +16,9 @@ from collections import Counter
 
 import numpy as np
 import torch
+from torch.testing._internal import common_utils
 from torch.testing._internal.common_methods_invocations import op_db
+from torch.testing._internal.opinfo import core
 
 import tensorlib as tl
 from tests.peer import flat, same_kind, summary, values_of
@@ -28,6 +30,14 @@ DTYPES = ("float64", "float32", "float16", "int64", "int32", "uint8", "bool", "c
           "complex64")
 DRAWS = re.compile(r"rand|normal|fractional_max|bernoulli|multinomial|dropout|empty|exponential"
                    r"|cauchy|geometric|uniform|poisson|rrelu|svd_lowrank|pca_lowrank|resize")
+
+
+# For each sample PyTorch looks for the test of its own that calls, of which there is none, and for
+# each frame of the stack that is of no file through all modules; and at each seed it notes the
+# stack for devices that are not there. Together these were nine tenths of the time.
+common_utils.extract_test_fn = core.extract_test_fn = lambda: None
+for devices in (torch.cuda, torch.xpu, torch.mtia):
+    devices.manual_seed_all = lambda seed: None
 
 
 class Unknown(Exception):
