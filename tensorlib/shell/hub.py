@@ -81,7 +81,7 @@ def load_state_dict_from_url(url: str, model_dir: str | os.PathLike[str] | None 
     """What `load` reads from a file of the web, which is fetched if it is not there yet.
 
     model_dir: where it is kept; by default `checkpoints` in `get_dir()`. check_hash: the name has
-    the first digits of the file's SHA-256 between the last "-" and its ending, and they are checked.
+    the first digits of the file's SHA-256 between "-" and its ending, and they are checked.
     file_name: by default that of the URL. Files are read without running what they say.
     """
     folder = Path(model_dir if model_dir is not None else os.path.join(get_dir(), "checkpoints"))
