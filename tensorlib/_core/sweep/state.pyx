@@ -245,8 +245,8 @@ cdef void drop_grads(Node node) noexcept:
 
 
 # ---- nodes whose place others take --------------------------------------------------------------
-# A call that was replayed is one node. Where its gradient is to have a graph, nodes of its operations
-# take that place: what led to output i leads to the node of edge i from then on.
+# A call that was replayed is one node. Where its gradient is to have a graph, nodes of its
+# operations take that place: what led to output i leads to the node of edge i from then on.
 
 class _Moved:
     """Stands where an operation stands in other nodes."""

@@ -139,15 +139,28 @@ def gradients(Node node, g):
     cdef list grads = list(g) if isinstance(g, tuple) else [g]
     cdef list values = kept.values(list(saved_tensors(node)))
     cdef dict before = {}
-    if not mode().grad:
-        for i in kept.several:
-            g = taken(&node.edges[<Py_ssize_t>i])
-            if g is not None:
-                before[i] = g
+    if mode().grad:                              # else its operations had taken its place
+        raise RuntimeError(f"compile: {why_not_again(kept)}")
+    for i in kept.several:
+        g = taken(&node.edges[<Py_ssize_t>i])
+        if g is not None:
+            before[i] = g
     if not maps_over_batches():
         return kept.replay.gradients(grads, values, kept, before)
     with outside_of_all():            # what a node keeps and is given are whole batches
         return kept.replay.gradients(grads, values, kept, before)
+
+
+cdef str why_not_again(Kept kept):
+    """Why a call has no gradient that can be differentiated."""
+    if kept.replay.written:
+        return (f"{kept.replay.written[0].name} is written in the compiled function, so that its "
+                "gradient can't be differentiated; differentiate the function itself")
+    if kept.was_written():
+        return ("one of the variables needed for gradient computation has been modified by an "
+                "inplace operation after the compiled call")
+    return ("a sweep that is under way comes by at this call as well, so that its gradient can't "
+            "be differentiated in a hook of that sweep")
 
 
 cdef object taken(Edge* edge):
@@ -196,13 +209,10 @@ cdef int expand(Node node) except -1:
     cdef Kept kept = payload_of(node)
     cdef int64_t since
     cdef Node inner
-    cdef list made, nodes, sources
-    if active_sweep(node.visit.sweep) != NULL:
-        raise RuntimeError("compile: a sweep that is under way comes by at this call as well, so "
-                           "that its gradient can't be differentiated in a hook of that sweep")
-    if kept.was_written():
-        raise RuntimeError("compile: one of the variables needed for gradient computation has "
-                           "been modified by an inplace operation after the compiled call")
+    cdef list made, nodes
+    if node.released or active_sweep(node.visit.sweep) != NULL or kept.was_written() or (
+            kept.replay.written):            # it says so if the sweep does run it
+        return 0
     since = recorded_so_far()
     made = kept.replay.with_graph(kept.values(list(saved_tensors(node))), kept)
     nodes = nodes_below([gradient_node(<Tensor?>x) for x in made], [], since, False)[0]

@@ -211,10 +211,6 @@ class Differentiable(Replay):
 
     def with_graph(self, values: list[Any], kept: Any) -> list[Any]:
         """The roots as eager calls give them, with their graph, of what the node kept."""
-        if self.written:
-            raise RuntimeError(f"compile: {self.written[0].name} is written in the compiled "
-                               "function, so that its gradient can't be differentiated; "
-                               "differentiate the function itself")
         saved = dict(zip((*self.saved, *self.drawn), values))
         found = {x: saved[x] for x in (*self.kept, *self.drawn)}
         found.update(zip(self.again, kept.again))

@@ -136,8 +136,7 @@ cdef class Machine:
         return root
 
     def elementwise(self, Op op, tuple args):
-        """The result of an element-wise operation of the rehearsal; None where a call must do it.
-        """
+        """The result of an element-wise operation; None where a call must do it."""
         cdef list tensors = operands_of(op, args)
         cdef PyObject* given[MAX_INPUTS]
         cdef Tensor x, out
@@ -156,8 +155,7 @@ cdef class Machine:
         program_for(op, given, promoted)      # refuses what has no loop
         if op.to_float and KIND[promoted] < FLOAT_KIND:
             promoted = default_float()
-        if not has_own_loop(op, given, promoted):
-            promoted = compute_dtype(promoted)
+        promoted = promoted if has_own_loop(op, given, promoted) else compute_dtype(promoted)
         self.tiles(op.program, tensors, promoted, out)
         return out
 
