@@ -71,7 +71,8 @@ PAIRS = {
         x.sum() > 0, lambda: ((x * z).sin(), x.exp() * z), lambda: (z.cos() * x, (x * z).exp())),
     "branch_in_a_loop": lambda x, z: tl.while_loop(
         lambda i, a, b: i < 3, lambda i, a, b: (i + 1, *tl.cond(
-            a.sum() > 0, lambda: (a * b.sin(), b * z), lambda: (b.exp(), a * x))),
+            a.sum() > 0, lambda: (a * b.sin(), b * z + a * x),
+            lambda: (b.exp() * a, a * x * z * b))),
         (tl.tensor(0), x, z))[1:],
 }
 

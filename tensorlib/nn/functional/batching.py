@@ -16,18 +16,20 @@ def stands_for(formula):
     return decorate
 
 
-def differentiated_by(formula, backward, *kept, by_output=True):
+def differentiated_by(formula, backward, *kept, by_output=True, constants=0):
     """Gives an operation the derivatives of `formula`, of its arguments, which gives its outputs.
 
     The sweep that nobody differentiates calls `backward` instead: with the gradients of the outputs
     but those in `kept`, which are there for its sake alone, then the operation's tensors, outputs
     and attributes. It returns a gradient for each tensor. by_output: False for an operation whose
-    one output it is not given, so that the graph need not keep that.
+    one output it is not given, so that the graph need not keep that. constants: how many of the
+    last tensors have no gradients, such as numbers of classes.
     """
     def decorate(function):
         op = function.op
         count, results = len(op.arguments), len(op.outputs) - len(kept)
         named = op.outputs if by_output else ()
+        moving = count - constants
 
         def pull(g, *values):
             tensors, outputs = values[:count], values[count:count + len(named)]
@@ -39,15 +41,17 @@ def differentiated_by(formula, backward, *kept, by_output=True):
                        for g_out, out in zip(g[:results] if plain else g, outputs)
                        ) if by_output else g
             if plain:
-                return backward(*gs, *tensors, *outputs, *attributes)
+                return (*backward(*gs, *tensors, *outputs, *attributes), *(None,) * constants)
             gs = (*gs, *map(zeros_like, outputs[len(gs):]))
-            return func.vjp(lambda *xs: formula(*xs, *attributes), *tensors)[1](
-                gs if len(gs) > 1 else gs[0])
+            return (*func.vjp(lambda *xs: formula(*xs, *tensors[moving:], *attributes),
+                              *tensors[:moving])[1](gs if len(gs) > 1 else gs[0]),
+                    *(None,) * constants)
 
         def push(*values):
             tangents, tensors, attributes = (
                 values[:count], values[count:2 * count], values[2 * count:])
-            return func.jvp(lambda *xs: formula(*xs, *attributes), tensors, tangents)[1]
+            return func.jvp(lambda *xs: formula(*xs, *tensors[moving:], *attributes),
+                            tensors[:moving], tangents[:moving])[1]
 
         op.add_rule(None, pull, names=("g", *op.arguments, *named, *op.attributes))
         op.add_tangent(push, (*(f"d_{x}" for x in op.arguments), *op.arguments, *op.attributes))

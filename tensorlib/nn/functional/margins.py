@@ -4,7 +4,6 @@ import numpy as np
 
 from tensorlib import arange, func, where
 from tensorlib._core.base.shape import broadcast_shapes
-from tensorlib._core.interpreters.foreign import runs_in_parts
 from tensorlib._core.layers import margins, nll
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.activations import logsigmoid
@@ -319,12 +318,6 @@ def margins_formula(input, target, p, margin, ends, reduction):
     return reduced("class_margins", terms.sum((1, 2)) / max(1, count), reduction)
 
 
-def margins_of(input, target, *options):
-    """`class_margins`, or its formula where values stand for tensors."""
-    rule = margins_formula if runs_in_parts((input, target)) else class_margins
-    return rule(input, target, *options)
-
-
 def margins_reference(x, t, p, margin, ends, reduction):
     """The reference of `class_margins`."""
     found = []
@@ -370,16 +363,16 @@ def margins_back(grad, input, target, p, margin, ends, reduction):
 @op(public=False, method=False, takes="floating", tolerance="reduction", differentiable=False,
     reference=margins_back_reference, samples=listed_back_samples,
     kernel=margins.class_margins_backward, checks_values=True)
-def class_margins_backward(grad: Tensor, input: Tensor, target, p, margin, ends, reduction):
+def class_margins_backward(grad: Tensor, input: Tensor, target: Tensor, p, margin, ends, reduction):
     """The gradient of `class_margins`."""
 
 
 @differentiated_by(margins_formula, lambda *args: (class_margins_backward(*args),),
-                   by_output=False)
+                   by_output=False, constants=1)
 @op(public=False, method=False, takes="floating", tolerance="reduction",
     reference=margins_reference, samples=listed_samples, kernel=margins.class_margins,
     checks_values=True)
-def class_margins(input: Tensor, target, p, margin, ends, reduction):
+def class_margins(input: Tensor, target: Tensor, p, margin, ends, reduction):
     """max(0, margin - x[t] + x[j])**p over the classes t that are listed and the others j.
 
     Of each row x, over the number of classes; their mean, sum or each. ends: whether a -1 ends a
@@ -417,8 +410,8 @@ def multi_margin_loss(input: Tensor, target: Tensor, p=1, margin=1.0, weight=Non
         reduction = older_reduction(size_average, reduce)
     check_reduction("multi_margin_loss", reduction)
     rows, places = with_batch("multi_margin_loss", input, target, 0)
-    losses = margins_of(rows, places, p, float(margin), False,
-                        "none" if weight is not None else reduction)
+    losses = class_margins(rows, places, p, float(margin), False,
+                           "none" if weight is not None else reduction)
     if weight is not None:
         losses = losses * weight.index_select(0, places)
         losses = reduced("multi_margin_loss", losses, reduction)
@@ -456,5 +449,5 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average=None, red
     if size_average is not None or reduce is not None:
         reduction = older_reduction(size_average, reduce)
     check_reduction("multilabel_margin_loss", reduction)
-    losses = margins_of(rows, classes, 1, 1.0, True, reduction)
+    losses = class_margins(rows, classes, 1, 1.0, True, reduction)
     return losses if input.ndim > 1 or reduction != "none" else losses.squeeze(0)

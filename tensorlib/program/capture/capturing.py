@@ -271,9 +271,12 @@ class ReplayRecorder(Recorder):
             work.add(x, g)
         try:
             work.visit(calls)
+            found = [work.certain_total(x) for x in wanted]
+            if work.must_run:
+                raise ProgramError("whether there are gradients depends on whether a loop runs, "
+                                   f"{work.must_run[0].line}")
         except ProgramError as error:
             raise CaptureError(str(error)) from None
-        found = [work.total(x) for x in wanted]
         if not create_graph:
             for call in self.block.ops[len(calls):]:
                 for x in call.writes():

@@ -26,7 +26,6 @@ from tensorlib.program.differentiation.backward import dependents
 from tensorlib.program.guards.guarded import Guards, in_class
 from tensorlib.program.guards.signatures import Conditions, Overlaps, Signature, storage_of
 from tensorlib.program.guards.values import fields_of, is_settled
-from tensorlib.program.ir.call_types import registered
 from tensorlib.program.ir.errors import CaptureError, ProgramError
 from tensorlib.program.ir.model import Variable
 from tensorlib.program.ir.nested import are_same
@@ -122,8 +121,7 @@ class Compiled(Dispatcher):
             read = [*recorder.reads.tensors.values(), *recorder.older.values()]
             refuse_containers(result[0], recorder.reads)
             recorder.reads.forget()
-            way = way_for(kind, recorder, tensors, result, guards, read, flags_of(self._options),
-                          self._quiet)
+            way = way_for(kind, recorder, tensors, result, guards, read, flags_of(self._options))
             broken = guards.broken()
             if broken is not None:
                 self._changes += 1
@@ -271,13 +269,10 @@ def contained(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int, Any]:
 
 
 def way_for(kind: Signature, recorder: ReplayRecorder, tensors: tuple[Tensor, ...],
-            result: list[Any], guards: Guards, read: list[Tensor], flags: dict[str, bool],
-            is_part: bool) -> Way:
+            result: list[Any], guards: Guards, read: list[Tensor], flags: dict[str, bool]) -> Way:
     """How calls of a kind are replayed, after one was captured that gave `result[0]`.
 
-    read: tensors from outside that it met. is_part: other parts of the function may use what this
-    one uses.
-
+    read: tensors from outside that it met.
     Raises: Unplanned, CaptureError, ProgramError where they can't be.
     """
     recorder.put_grads()
@@ -289,8 +284,6 @@ def way_for(kind: Signature, recorder: ReplayRecorder, tensors: tuple[Tensor, ..
     if any(isinstance(x, Tensor) and x.requires_grad and x.is_leaf
            and was_made_since(x, recorder.epoch) for x in found):
         raise Unplanned("it returns a leaf that it makes, of which each call makes another")
-    if linked and is_part:
-        check_uses(recorder)
     kept = escaped(recorder, result, found)      # no variable here is one of the tensors
     if kept is not None:
         raise Unplanned("a tensor is kept outside of it that was made by " + next(
@@ -316,23 +309,6 @@ def way_for(kind: Signature, recorder: ReplayRecorder, tensors: tuple[Tensor, ..
                  {i for i, x in enumerate((*tensors, *replay.values))
                   if storage_of(x) in recorder.writes.lasting}, read),
         inference)
-
-
-def check_uses(recorder: ReplayRecorder) -> None:
-    """Raises: Unplanned where two uses of one tensor have gradients: they are summed before those
-    of uses elsewhere are added, which the eager sweep adds one by one."""
-    counts: dict[Variable, int] = {}
-    for call in recorder.block.ops:
-        op = registered(call.type)
-        whole = call.blocks() or op is not None and op.linearity == "composite"
-        if any(x is not None and not x.stop_gradient for x in call.outputs):
-            for x in call.reads():
-                counts[x] = counts.get(x, 0) + 1 + bool(whole)
-    for x in (*recorder.program.inputs, *recorder.program.persistables()):
-        like = x.value if x.persistable else next(
-            tensor for tensor, y in recorder.known.values() if y is x)
-        if like.requires_grad and counts.get(x, 0) > 1:
-            raise Unplanned("gradients of several uses of a tensor are summed in another order")
 
 
 def check_kept_gradients(recorder: ReplayRecorder, found: list[Any]) -> None:

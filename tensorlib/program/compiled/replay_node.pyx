@@ -4,13 +4,16 @@ The node keeps the tensors that the backward part reads. Its one gradient rule r
 """
 
 cimport cython
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF
 from tensorlib._core.graph.modes cimport mode
-from tensorlib._core.graph.node cimport Node
+from tensorlib._core.graph.node cimport Edge, Node
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.interpreters.levels cimport maps_over_batches
 from tensorlib._core.sweep.python_nodes cimport (
     custom_node, payload_of, saved_tensors, set_history, view_of_input,
 )
+from tensorlib._core.sweep.state cimport grad_at, grad_place
 from tensorlib._core.tensor.tensor cimport Tensor
 
 from tensorlib.autograd.batch import outside_of_all
@@ -28,16 +31,16 @@ cdef class Links:
     places of those results that get a gradient. sources, direct, again: the places among what a run
     is given of what gets a gradient, of what the backward part reads, and of what gradients that
     have gradients are computed of. passed: for each result that is something given, its place
-    there, else -1.
+    there, else -1. several: which of the sources are used several times.
     """
 
     cdef Py_ssize_t n_outputs
-    cdef list roots, sources, direct, again, passed
+    cdef list roots, sources, direct, again, passed, several
 
     def __init__(self, Py_ssize_t n_outputs, list roots, list sources, list direct, list again,
-                 list passed):
+                 list passed, list several):
         self.n_outputs, self.roots, self.sources = n_outputs, roots, sources
-        self.direct, self.again, self.passed = direct, again, passed
+        self.direct, self.again, self.passed, self.several = direct, again, passed, several
 
     def run(self, replay, tuple given, bint retries):
         """The results of `replay.values_for(given, retries)`, linked to a new node."""
@@ -54,7 +57,7 @@ cdef class Links:
         if found is None:
             return None
         payload = Kept.__new__(Kept)
-        payload.replay, payload.versions = replay, []
+        payload.replay, payload.versions, payload.several = replay, [], self.several
         payload.again = [given[place] for place in self.again]
         for value in payload.again:
             payload.versions.append((<Tensor?>value).storage.version)
@@ -94,6 +97,7 @@ cdef class Kept:
 
     cdef readonly object replay
     cdef readonly list again, versions
+    cdef list several
     cdef object nesting
 
     cdef list flat(self, list values):
@@ -122,10 +126,33 @@ def gradients(Node node, g):
     cdef Kept kept = payload_of(node)
     cdef list grads = list(g) if isinstance(g, tuple) else [g]
     cdef list values = kept.values(list(saved_tensors(node)))
+    cdef dict before = {}
+    if not mode().grad:
+        for i in kept.several:
+            g = taken(&node.edges[<Py_ssize_t>i])
+            if g is not None:
+                before[i] = g
     if not maps_over_batches():
-        return kept.replay.gradients(grads, values, kept)
+        return kept.replay.gradients(grads, values, kept, before)
     with outside_of_all():            # what a node keeps and is given are whole batches
-        return kept.replay.gradients(grads, values, kept)
+        return kept.replay.gradients(grads, values, kept, before)
+
+
+cdef object taken(Edge* edge):
+    """The gradient that arrived where an edge leads to, which is no longer there; or None."""
+    cdef PyObject** place
+    if edge.target == NULL or (<Node>edge.target).visit.grads == NULL:
+        return None
+    g = grad_at(<Node>edge.target, edge.slot)
+    if g is not None:
+        place = grad_place(<Node>edge.target, edge.slot)
+        Py_DECREF(g)
+        if (<Node>edge.target).n_outputs > 1:
+            Py_INCREF(None)
+            place[0] = <PyObject*>None
+        else:
+            place[0] = NULL
+    return g
 
 
 compiled.add_rule(None, gradients, names=("node", "g"))

@@ -1,5 +1,6 @@
 """Replay of a captured program: without a graph, or as one node of the caller's graph."""
 
+from collections import Counter
 from collections.abc import Sequence
 from threading import Lock
 from typing import Any
@@ -15,7 +16,7 @@ from tensorlib.program.ir.errors import Busy, ProgramError
 from tensorlib.program.ir.model import Block, OpCall, Variable, apart
 from tensorlib.program.passes import optimized
 from tensorlib.program.passes.dead import without_dead
-from tensorlib.program.passes.facts import values_read, with_inputs
+from tensorlib.program.passes.facts import changes, inner_calls, values_read, with_inputs
 from tensorlib.program.passes.recompute import recomputed_parts
 from tensorlib.program.run.plan import Unplanned
 from tensorlib.program.run.schedule import Lines
@@ -69,8 +70,8 @@ class Differentiable(Replay):
 
     def __init__(self, block: Block, calls: list[OpCall], given: list[Variable],
                  layouts: list[Tensor], lasting: list[Variable], wanted: list[Variable],
-                 flags: dict[str, bool]):
-        self.flags = flags
+                 flags: dict[str, bool], is_second: bool = False):
+        self.flags, self.is_second = flags, is_second
         calls = apart(calls)              # their blocks will give what the backward part needs
         sources = [x for x, like in zip((*given, *lasting),
                                         (*layouts, *(x.value for x in lasting)))
@@ -80,8 +81,13 @@ class Differentiable(Replay):
         self.roots = [x for x in wanted if x in self.depends and x not in at_hand]
         self.starts = [block.new_variable(f"{x.name}@GRAD", x.shape, x.dtype)
                        for x in self.roots]
-        self.all_sources, self.pullbacks = sources, {}
-        backward, totals = self.backward_part(calls, self.starts)
+        self.all_sources = sources
+        self.pullbacks: dict[Any, Pullback] = {}
+        self.before: dict[int, Variable] = {}      # of sources: gradients of other nodes
+        if any(call.blocks() for call in calls):     # each root may be the only one to be used
+            for start in self.starts:
+                self.backward_part(calls, [g if g is start else None for g in self.starts], {})
+        backward, totals = self.backward_part(calls, self.starts, {})
         self.sources = [x for x, g in zip(sources, totals) if g is not None]
         self.grads = [g for g in totals if g is not None]
         self.copies: dict[Variable, Variable] = {}
@@ -104,54 +110,83 @@ class Differentiable(Replay):
         result = {x: i for i, x in enumerate(wanted)}
         self.links = Links(len(wanted), [result[x] for x in self.roots],
                            [place[x] for x in self.sources], [place[x] for x in self.direct],
-                           [place[x] for x in self.again], [place.get(x, -1) for x in wanted])
+                           [place[x] for x in self.again], [place.get(x, -1) for x in wanted],
+                           self.several(calls))
         self.second: Differentiable | None = None
 
     def run(self, inputs: Sequence[Tensor], retries: bool = False) -> list[Any] | None:
         results: list[Any] | None = self.links.run(self, (*inputs, *self.values), retries)
         return results
 
-    def gradients(self, grads: list[Tensor | None], values: list[Any], kept: Any) -> list[Any]:
+    def gradients(self, grads: list[Tensor | None], values: list[Any], kept: Any,
+                  before: dict[int, Tensor]) -> list[Any]:
         """The gradients of the sources, for those of the roots and what the node kept: `values`,
-        which it saved, and what is in `kept`."""
+        which it saved, and what is in `kept`. before: to what is added, by the source's place."""
         are_given = tuple([g is not None for g in grads])
-        pullback = self.whole_pullback if all(are_given) else self.pullback(are_given)
+        pullback = self.pullback(are_given, tuple(before)) if before or not all(are_given) else (
+            self.whole_pullback)
         if is_grad_enabled():
             found = self.gradients_with_graph(grads, values, kept)
             return [None if g is None else x for g, x in zip(pullback.grads, found)]
         n = len(self.saved)
-        return pullback.run([*grads, *values[:n], *values[n + len(self.drawn):]])
+        return pullback.run([
+            *grads, *values[:n], *values[n + len(self.drawn):], *before.values()])
 
-    def backward_part(self, calls: list[OpCall], starts: list[Variable | None]) -> tuple[
-            list[OpCall], list[Variable | None]]:
+    def several(self, calls: list[OpCall]) -> list[int]:
+        """The places of the sources that calls use several times. The sweep has added up what came
+        before: the gradient of each use is added to that, in turn, as eager nodes do it."""
+        uses = [x for call in calls for x in (*call.reads(), *(
+            y for block in call.blocks() for inner in inner_calls(block) for y in inner.reads()
+            for _ in range(2)))]
+        counts = Counter(uses)
+        return [i for i, x in enumerate(self.sources) if counts[x] > 1]
+
+    def backward_part(self, calls: list[OpCall], starts: list[Variable | None],
+                      before: dict[Variable, Variable]) -> tuple[
+                          list[OpCall], list[Variable | None]]:
         """The backward part of calls, and the gradients of all sources; `starts` are those of the
-        roots, None for a root that has none. Raises: Unplanned."""
+        roots, None for a root that has none. before: of sources, to what theirs are added.
+        Raises: Unplanned."""
         block = self.block.copy()
         block.ops = []
         work = Backward(block, block, self.depends, visit_control)
-        for x, g in zip(self.roots, starts):
+        for x, g in (*before.items(), *zip(self.roots, starts)):
             if g is not None:
                 work.add(x, g)
         try:
             work.visit(calls)
-            return block.ops, [work.total(x) for x in self.all_sources]
+            total = work.total if self.is_second else work.certain_total
+            totals = [total(x) for x in self.all_sources]
         except ProgramError as error:
             raise Unplanned(str(error)) from None
+        if work.must_run and any(map(changes, calls)):       # an eager call can't begin anew
+            raise Unplanned("whether there are gradients depends on whether a loop runs")
+        for call in work.must_run:
+            call.attributes["must_run"] = True
+        return block.ops, totals
 
-    def pullback(self, are_given: tuple[bool, ...]) -> "Pullback":
+    def pullback(self, are_given: tuple[bool, ...], places: tuple[int, ...]) -> "Pullback":
         """The backward part for those roots that have a gradient: what leads to the others is left
-        out, as zeros are no gradient, and may become NaN on their way."""
-        found = self.pullbacks.get(are_given)
+        out, as zeros are no gradient, and may become NaN on their way. places: of the sources
+        whose gradients are added to others."""
+        found = self.pullbacks.get((are_given, places))
         if found is None:
             with MAKING:
+                for i in places:
+                    x = self.sources[i]
+                    if i not in self.before:
+                        self.before[i] = self.block.new_variable(
+                            f"{x.name}@GRAD", x.shape, x.dtype)
                 calls, totals = self.backward_part(apart(self.calls), [
-                    g if is_given else None for g, is_given in zip(self.starts, are_given)])
+                    g if is_given else None for g, is_given in zip(self.starts, are_given)],
+                    {self.sources[i]: self.before[i] for i in places})
             if self.copies:                      # what is not kept is computed again at first
                 gone = {x: y for x, y in self.copies.items() if x not in set(self.saved)}
                 calls = [*self.again_calls, *[with_inputs(call, gone) for call in calls]]
             by_source = dict(zip(self.all_sources, totals))
-            found = self.pullbacks[are_given] = Pullback(
-                calls, self.whole_pullback.fed, [by_source[x] for x in self.sources], self.flags)
+            found = self.pullbacks[are_given, places] = Pullback(
+                calls, [*self.whole_pullback.fed, *(self.before[i] for i in places)],
+                [by_source[x] for x in self.sources], self.flags)
         return found
 
     # ---- gradients that have gradients
@@ -196,7 +231,7 @@ class Differentiable(Replay):
             self.second_kind = kind
             self.second = Differentiable(
                 self.block, self.whole, [*self.starts, *self.kept, *self.drawn, *self.again],
-                inputs, [], list(dict.fromkeys(self.grads)), self.flags)
+                inputs, [], list(dict.fromkeys(self.grads)), self.flags, True)
         results = self.second.run(inputs)
         assert results is not None
         found = dict(zip(self.second.wanted, results))

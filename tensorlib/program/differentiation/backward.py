@@ -34,6 +34,9 @@ class Backward:
         self.parts: dict[Variable, list[Variable]] = {}
         self.again: dict[Variable, Variable] = {}      # computed again, in the place of the first
         self.asked: set[Variable] = set()              # what gradients arrive at, wanted or not
+        self.sure: set[Variable] = set()     # what they arrive at whichever branch or loop runs
+        self.is_sure = True                  # so does that of the call which is visited
+        self.must_run: list[OpCall] = []     # loops of which one step is taken for granted there
 
     # ---- calls
 
@@ -79,6 +82,7 @@ class Backward:
             return
         if self.parts.keys().isdisjoint(call.outputs):
             return
+        self.is_sure = not self.sure.isdisjoint(call.outputs)
         grads = [None if x is None else self.total(x) for x in call.outputs]
         if all(g is None for g in grads):
             return
@@ -162,6 +166,8 @@ class Backward:
             self.asked.add(x)
         if g is not None and self.wants(x):
             self.parts.setdefault(x, []).append(g)
+            if self.is_sure:
+                self.sure.add(x)
 
     def total(self, x: Variable) -> Variable | None:
         """The gradient of `x`: its one part, or the sum of its parts; None where there is none."""
@@ -176,6 +182,13 @@ class Backward:
             self.append(OpCall("sum", {"parts": tuple(parts)}, (whole,)))
             self.parts[x] = [whole]
         return self.parts[x][0]
+
+    def certain_total(self, x: Variable) -> Variable | None:
+        """The gradient of `x`. Raises: ProgramError where values decide whether it has one."""
+        if self.parts.get(x) and x not in self.sure:
+            raise ProgramError(f"whether {x.name} has a gradient depends on which branch is taken, "
+                               "or on whether a loop runs")
+        return self.total(x)
 
     def zeros(self, x: Variable) -> Variable:
         """Zeros in the place of a gradient of `x` that is not there."""

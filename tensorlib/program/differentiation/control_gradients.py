@@ -31,29 +31,40 @@ def visit_branches(work: Backward, call: OpCall, grads: list[Variable | None],
     wanted = list(dict.fromkeys(
         x for x in call.reads() if work.wants(x) and x is not call.inputs.get("pred")))
     backs: dict[str, Block] = {}
+    before: dict[Variable, Variable] = {}      # what the calls of a branch add to, one by one
+    if call.type == "cond":
+        before = {x: g for x in wanted for g in [work.total(x)] if g is not None}
+    sure, reached = set(wanted) if work.is_sure else set(), set()
     for name in names:
         block = call.attributes[name]
         bound = dict(zip(block.inputs, argument_list(call)))
         inside = [x for x, given in bound.items() if place_of(given, wanted) >= 0]
         back = new_work(work, block, [*wanted, *inside])
-        for x, g in zip(block.outputs, grads):
+        back.parts.update((x, [g]) for x, g in before.items())
+        for x, y, g in zip(block.outputs, call.outputs, grads):
             if g is not None:
+                back.is_sure = y in work.sure
                 back.add(x, g)
         back.visit(block.ops)
         for x in inside:                          # an argument's gradient is that of what was given
             g = back.total(x)
             if g is not None:
                 back.add(bound[x], g)
+        reached.update(back.parts)
         back.target.outputs = [back.total_or_zeros(x) for x in wanted]
-        backs[name] = back.target
+        backs[name], sure = back.target, sure & back.sure
     outputs = [work.new_gradient(x) for x in wanted]
     for name in names:
         replace_inner(backs[name], lambda x, name=name: exported(call, name, x))
     inputs = {"pred": call.inputs["pred"]} if "pred" in call.inputs else {}
     type = "cond" if call.type == "cond" else f"{call.type}_gradient"
     work.append(OpCall(type, inputs, tuple(outputs), dict(backs), call.line))
+    work.sure |= sure
     for x, g in zip(wanted, outputs):
-        work.add(x, g)
+        if call.type == "cond" and x in reached:
+            work.parts[x] = [g]
+        elif x in reached:
+            work.parts.setdefault(x, []).append(g)
 
 
 def argument_list(call: OpCall) -> list[Any]:
@@ -67,7 +78,9 @@ def new_work(work: Backward, block: Block, wanted: list[Variable]) -> Backward:
     """What adds the gradients of a block to a new block, which lies where `work` adds calls."""
     target = work.program.new_block(work.target, block)
     depends = dependents(block.ops, [*work.depends, *wanted])
-    return Backward(block, target, depends, work.control, work.callbacks)
+    back = Backward(block, target, depends, work.control, work.callbacks)
+    back.must_run = work.must_run
+    return back
 
 
 def replace_inner(back: Block, outer: Any) -> None:
@@ -143,17 +156,24 @@ def visit_loop(work: Backward, call: OpCall, grads: list[Variable | None]) -> No
     given = {x for x, source in zip(body.inputs, (*init, *xs)) if source in work.depends}
     depends = grown(body, carried, given | set(outside))
     moving = [i for i in range(count) if carried[i] in depends]
+    arriving = arriving_at(body, moving, grads)
+    moving = sorted(arriving)
+    if call.type == "while_loop" or any(inner.blocks() for inner in body.ops) or (
+            (xs[0].shape or (0,))[0] or 0) <= count:
+        arriving = {i for i in moving if grads[i] is not None}      # at the last step already
     items_wanted = sorted((i for i, x in enumerate(items) if x in depends and work.wants(xs[i])),
                           key=lambda i: is_stack(xs[i]))              # stacks come last
 
     back = new_work(work, body, [*depends])
     target = back.target
     start = [*[given_or_zeros(work, grads[i], init[i]) for i in moving],
-             *[work.zeros(x) for x in outside]]
+             *[work.total_or_zeros(x) for x in outside]]
     for i in moving:
+        back.is_sure = i in arriving
         back.add(body.outputs[i], bound_input(target, f"{carried[i].name}@GRAD", carried[i]))
-    for x in outside:
-        back.parts[x] = [bound_input(target, f"{x.name}@GRAD", x)]
+    back.is_sure = True
+    sums = {x: bound_input(target, f"{x.name}@GRAD", x) for x in outside}
+    back.parts.update((x, [g]) for x, g in sums.items())
     sequences: list[Variable] = []
     for i in range(count, len(grads)):
         if grads[i] is not None and has_gradients(body.outputs[i].dtype):
@@ -162,6 +182,7 @@ def visit_loop(work: Backward, call: OpCall, grads: list[Variable | None]) -> No
             sequences.append(grads[i])               # type: ignore[arg-type]
     back.depends.update(body.outputs[i] for i in moving)
     back.visit(body.ops)
+    reached = {x for x, g in back.parts.items() if g[0] is not sums.get(x) or len(g) > 1}
     target.outputs = [*[back.total_or_zeros(carried[i]) for i in moving],
                       *[back.total_or_zeros(x) for x in outside],
                       *[back.total_or_zeros(items[i]) for i in items_wanted]]
@@ -186,13 +207,33 @@ def visit_loop(work: Backward, call: OpCall, grads: list[Variable | None]) -> No
         "sub_block": target, "reverse": not call.attributes.get("reverse", False), "kept": kept},
         call.line))
     n, m = len(moving), len(outside)
-    for i, g in zip(moving, outputs[:n]):
-        work.add(init[i], g)
+    if call.type == "while_loop" and (len(arriving) < n or not work.sure.issuperset(outside)):
+        work.must_run.append(call)
+    sure = back.sure if work.is_sure else set()
+    work.sure |= sure.intersection(outside)
     for x, g in zip(outside, outputs[n:n + m]):
-        work.add(x, g)
+        if x in reached:
+            work.parts[x] = [g]
+    for i, g in reversed([*zip(moving, outputs[:n])]):     # as the sweep comes by at them
+        work.is_sure = carried[i] in sure and back.sure.issuperset(carried[k] for k in arriving)
+        work.add(init[i], g)
     for i, g in zip(items_wanted, outputs[n + m:]):
+        work.is_sure = items[i] in sure
         g.stack = xs[i].stack
-        work.add(xs[i], g)
+        if items[i] in reached:
+            work.add(xs[i], g)
+
+
+def arriving_at(body: Block, moving: list[int], grads: list[Variable | None]) -> set[int]:
+    """Which of what a loop carries may have a gradient, be it from a later step."""
+    found = {i for i in moving if grads[i] is not None}
+    outputs = {y for y, g in zip(body.outputs, grads) if g is not None}
+    for _ in moving:
+        for i in moving:
+            if not outputs.isdisjoint(dependents(body.ops, [body.inputs[i]])):
+                found.add(i)
+                outputs.add(body.outputs[i])
+    return found
 
 
 def given_or_zeros(work: Backward, g: Variable | None, like: Variable) -> Variable:

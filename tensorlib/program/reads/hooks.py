@@ -108,7 +108,7 @@ def contains(x: Any, container: Any) -> bool:
 def identical(x: Any, y: Any) -> bool:
     """`x is y`"""
     reads = running.recorder
-    if reads is not None and x is not y:
+    if reads is not None:
         reads.noted(reads.told_apart, x, y)
     return x is y
 

@@ -323,10 +323,10 @@ class Reads(Observer):
             self.passed((key,))
 
     def told_apart(self, x: Any, y: Any) -> None:
-        """Notes that two things are not one. Where one of them is compared by what is in it when it
-        is an argument, the other may be given in its place."""
-        given = (id(x) in self.covered) + (id(y) in self.covered)
-        if given == 1 and type(x) is type(y) and not issubclass(type(x), Tensor):
+        """Notes that it was asked whether two things are one. What is compared by what is in it
+        when it is an argument may be given as one of its likes."""
+        given = id(x) in self.covered or id(y) in self.covered
+        if given and type(x) is type(y) and not issubclass(type(x), Tensor):
             self.fail(f"whether a {type(x).__name__} is the one that is an argument is not known, "
                       f"{user_line()}")
 

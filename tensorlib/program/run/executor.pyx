@@ -173,8 +173,8 @@ cdef class Machine:
         if rule.kind == PASS:
             return g
         values = arguments(rule, op, source, g, False)
-        if some_complex((g, *values)):
-            return None
+        if some_complex((g, *values)) or source.facts[i][1].is_complex:
+            return None                  # a sweep conjugates what goes in and what comes out
         if rule.kind == FORMULA:
             return self.formula(rule, values, g)
         return rule.function, values

@@ -68,12 +68,14 @@ def run_while(call: OpCall, values: dict[Variable, Any], value: Lookup, run: Run
     """What the loop variables are in the end, and the stacks that are kept."""
     cond, body = call.attributes["cond_block"], call.attributes["body_block"]
     carried = [value(x) for x in call.inputs["init"]]
-    count = len(carried)
+    count, first = len(carried), value(call.inputs["init"][0])
     stacks = [Stack() for _ in body.outputs[count:]]
     while True:
         values.update(zip(cond.inputs, carried))
         run(cond)
         if not truth("while_loop", value(cond.outputs[0])):
+            if call.attributes.get("must_run") and carried[0] is first:
+                raise RuntimeError("while_loop: took no step, and has no gradient")
             return [*carried, *stacks]
         values.update(zip(body.inputs, carried))
         run(body)
