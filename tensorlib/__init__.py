@@ -112,6 +112,7 @@ backends = _later("tensorlib.backends")
 compiler = _later("tensorlib.compiler")
 cuda = _later("tensorlib.cuda")
 fft = _later("tensorlib.fft")
+hub = _later("tensorlib.hub")
 jit = _later("tensorlib.jit")
 linalg = _later("tensorlib.linalg")
 mps = _later("tensorlib.mps")
@@ -149,7 +150,7 @@ for _name, _parameters in (
 # sparse tensors, which few programs have
 for _name in ("sparse_coo_tensor", "sparse_csr_tensor"):
     globals()[_name] = _deferred("tensorlib.sparse", _name)
-spmm = _deferred("tensorlib.sparse", "mm")
+spmm = dsmm = hsmm = _deferred("tensorlib.sparse", "mm")
 
 
 def __dir__():

@@ -77,6 +77,7 @@ from tensorlib.shell import compiler as compiler
 from tensorlib.shell import cuda as cuda
 from tensorlib.shell import einops as einops
 from tensorlib.shell import fft as fft
+from tensorlib.shell import hub as hub
 from tensorlib.shell import jit as jit
 from tensorlib.shell import memory as memory
 from tensorlib.shell import mps as mps
@@ -119,6 +120,8 @@ from tensorlib.shell._typed import set_default_tensor_type as set_default_tensor
 from tensorlib.shell.amp.autocast_mode import autocast as autocast
 from tensorlib.shell.amp.autocast_mode import get_autocast_dtype as get_autocast_dtype
 from tensorlib.shell.amp.autocast_mode import is_autocast_enabled as is_autocast_enabled
+from tensorlib.sparse import dsmm as dsmm
+from tensorlib.sparse import hsmm as hsmm
 from tensorlib.sparse import sparse_coo_tensor as sparse_coo_tensor
 from tensorlib.sparse import sparse_csr_tensor as sparse_csr_tensor
 from tensorlib.sparse import spmm as spmm

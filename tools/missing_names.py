@@ -53,16 +53,16 @@ with the reason. Where there is another way to do the same, it is named. The pag
 Whole modules are missing, too:
 
 ```python
->>> modules = ["export", "fx", "hub", "masked", "nested", "signal"]
+>>> modules = ["export", "fx", "masked", "nested", "signal"]
 >>> [name for name in modules if hasattr(torch, name)]
 []
 
 ```
 
 `masked` and `nested` are of other kinds of tensors. `fx`
-and `export` take programs apart, for which [programs.md](programs.md) has other means. `hub` would
-download code. `signal` has windows, as SciPy does; those that `torch` itself has, such as
-`hann_window`, are here.
+and `export` take programs apart, for which [programs.md](programs.md) has other means. `signal`
+has windows, as SciPy does; those that `torch` itself has, such as `hann_window`, are here. `hub`
+fetches weights (`load_state_dict_from_url`) and no code.
 """
 
 # A title, the reason, and the whole names (as a regular expression) that it is about.

@@ -85,7 +85,7 @@ SETTINGS = [
       "set_flush_denormal", "set_warn_always", "is_warn_always_enabled", "autocast",
       "is_autocast_enabled", "get_autocast_dtype"]),
     ("Models", ["summary"]),
-    ("Sparse tensors", ["sparse_coo_tensor", "sparse_csr_tensor", "spmm"]),
+    ("Sparse tensors", ["sparse_coo_tensor", "sparse_csr_tensor", "spmm", "dsmm", "hsmm"]),
     ("Control flow and captured functions",
      ["cond", "while_loop", "scan", "case", "switch_case", "compile"]),
     ("Random numbers", ["Generator"]),

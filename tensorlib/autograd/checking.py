@@ -53,6 +53,8 @@ def gradcheck(
     overlap themselves; each of their elements, or each of its parts, is moved by eps in place and
     put back. Equal means
     |analytical - numerical| <= atol + rtol * |numerical|; two sweeps may differ by `nondet_tol`.
+    Outputs that do not require grad are not looked at, unless none does: then all derivatives have
+    to be zero.
 
     check_backward_ad, check_forward_ad: which mode is checked; at least one. check_batched_grad,
     check_batched_forward_grad: whether many gradients or tangents at once, as by `vmap`, give the
@@ -77,6 +79,7 @@ def gradcheck(
             check_batched_forward_grad and not check_forward_ad):
         raise ValueError("gradcheck: a batched check needs the check of the same mode")
     positions = _checked_positions("gradcheck", inputs)
+    fn = _with_gradients(fn, inputs)
     try:
         numerical = _numerical_jacobians(fn, inputs, positions, eps)
         if check_backward_ad:
@@ -339,6 +342,20 @@ def _checked_positions(name, inputs):
 
 def _floating(outputs):
     return [output for output in _tuple(outputs) if has_gradients(output.dtype)]
+
+
+def _with_gradients(fn, inputs):
+    """The function with those outputs alone that require grad; itself where all or none do."""
+    found = _floating(fn(*inputs))
+    places = [i for i, x in enumerate(found) if x.requires_grad]
+    if len(places) in (0, len(found)):
+        return fn
+
+    def chosen(*args):
+        outputs = _floating(fn(*args))
+        return tuple(outputs[i] for i in places)
+
+    return chosen
 
 
 def _differentiable(outputs):

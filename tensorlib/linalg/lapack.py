@@ -59,12 +59,19 @@ def marked(result):
     return np.isnan(result).any(axis=(-2, -1))
 
 
-def infos(a, result, number):
-    """The int32 number of each matrix: 0, or what `number` finds for one that is marked."""
+def infos(a, result, number, *others):
+    """The int32 number of each matrix: 0, or what `number` finds for one that is marked.
+
+    `number` rounds otherwise than LAPACK, and may get to the end where that failed: then it was the
+    last step. No failure is NaN that came of the matrix itself, or of `others` beside it.
+    """
     info = np.zeros(a.shape[:-2], np.int32)
     if not products.all_finite(result):
         for place in map(tuple, np.argwhere(marked(result))):
             info[place] = number(a[place])
+            if not info[place] and np.isnan(result[place]).all() and all(
+                    np.isfinite(x[place]).all() for x in (a, *others)):
+                info[place] = a.shape[-1]
             result[place] = np.nan
     return info
 
@@ -100,7 +107,8 @@ def cholesky(x):
 
 
 def failing_minor(a):
-    """The order of the first leading minor that is not positive definite, by Cholesky's rows."""
+    """The order of the first leading minor that is not positive definite, by Cholesky's rows, of a
+    matrix that has such: if none is found here, where rounding goes otherwise, the last one."""
     factor = np.zeros_like(a)
     for j in range(len(a)):
         rest = np.real(a[j, j]) - np.sum(np.abs(factor[j, :j]) ** 2)
@@ -109,7 +117,7 @@ def failing_minor(a):
         factor[j, j] = np.sqrt(rest)
         factor[j + 1:, j] = (a[j + 1:, j] - factor[j + 1:, :j] @ factor[j, :j].conj()) / (
             factor[j, j])
-    return 0
+    return len(a)
 
 
 # ---- LU ------------------------------------------------------------------------------------------
@@ -118,7 +126,7 @@ def solve(x, y):
     """z of x @ z = y, and the place of the first zero on the diagonal of U, or 0."""
     a, b, found = x.numpy(force=True), y.numpy(force=True), small.solve(x, y)
     z = call(loops.solve, a, b) if found is None else found.numpy()
-    return z, infos(a, z, zero_pivot) if b.shape[-1] else inv(x)[1]
+    return z, infos(a, z, zero_pivot, b) if b.shape[-1] else inv(x)[1]
 
 
 def inv(x):

@@ -66,6 +66,7 @@ def install() -> None:
     """
     if TorchFinder not in sys.meta_path:
         sys.meta_path.insert(0, TorchFinder)  # type: ignore[arg-type]
+        tensorlib.torch = tensorlib            # PyTorch's package has itself as an attribute
         version.__version__ = tensorlib.__version__ = f"{PYTORCH}+tensorlib.{version.__version__}"
 
 

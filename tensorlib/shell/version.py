@@ -6,5 +6,6 @@ cuda: str | None = None
 hip: str | None = None
 xpu: str | None = None
 debug: bool = False
+git_version: str = "Unknown"
 
-__all__ = ["__version__", "cuda", "debug", "hip", "xpu"]
+__all__ = ["__version__", "cuda", "debug", "git_version", "hip", "xpu"]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Number
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,10 +15,14 @@ def assert_close(
     actual: Any,
     expected: Any,
     *,
+    allow_subclasses: bool = True,
     rtol: float | None = None,
     atol: float | None = None,
     equal_nan: bool = False,
+    check_device: bool = True,
     check_dtype: bool = True,
+    check_layout: bool = True,
+    check_stride: bool = False,
     msg: str | Callable[[str], str] | None = None,
 ) -> None:
     """None where `actual` is close to `expected`; otherwise an AssertionError that says how not.
@@ -29,7 +33,9 @@ def assert_close(
     unless `equal_nan`.
 
     Tensors, NumPy arrays and numbers may be mixed; a sequence of numbers may stand for an array.
-    Sequences and mappings are compared item by item. Only what carries a dtype has it checked.
+    Sequences and mappings are compared item by item. Only what carries a dtype has it checked, and
+    only Tensors their device, layout (sparse ones are compared as dense ones) and strides.
+    allow_subclasses: whether two leaves may have types of which one is a subclass of the other.
     `msg` replaces the message, or is called with it and returns another.
 
     Raises: AssertionError for a difference, ValueError where only one of rtol and atol is given or
@@ -44,8 +50,11 @@ def assert_close(
             f"assert_close: got rtol={rtol} and atol={atol}; give both of them or neither"
         )
     given = None if rtol is None else {"rtol": rtol, "atol": atol}
+    checked = [name for name, asked in (("device", check_device), ("layout", check_layout),
+                                        ("stride", check_stride)) if asked]
+    options = Options(given, equal_nan, check_dtype, checked, allow_subclasses)
     try:
-        difference = _compare(actual, expected, given, equal_nan, check_dtype, path="")
+        difference = _compare(actual, expected, options, path="")
     except RecursionError:
         raise ValueError("assert_close: got sequences or mappings that hold themselves, or are "
                          "nested too deep to be compared") from None
@@ -59,9 +68,17 @@ def assert_close(
     raise AssertionError(difference)
 
 
-def _compare(actual, expected, given, equal_nan, check_dtype, path):
+class Options(NamedTuple):
+    """How leaves are compared."""
+    given: dict[str, float] | None       # rtol and atol, where they do not come from the dtype
+    equal_nan: bool
+    check_dtype: bool
+    checked: list[str]                   # what else of Tensors is compared
+    allow_subclasses: bool
+
+
+def _compare(actual, expected, options, path):
     """A text that says how two nests differ, or None."""
-    options = given, equal_nan, check_dtype
     if isinstance(actual, Mapping) and isinstance(expected, Mapping):
         if actual.keys() != expected.keys():
             missing = sorted(map(repr, expected.keys() - actual.keys()))
@@ -76,25 +93,39 @@ def _compare(actual, expected, given, equal_nan, check_dtype, path):
                              f"{len(actual)} != {len(expected)}")
         pairs = zip(range(len(expected)), actual, expected)
     else:
-        return _compare_leaves(actual, expected, *options, path)
-    differences = (_compare(a, e, *options, f"{path}[{key!r}]") for key, a, e in pairs)
+        return _compare_leaves(actual, expected, options, path)
+    differences = (_compare(a, e, options, f"{path}[{key!r}]") for key, a, e in pairs)
     return next((text for text in differences if text is not None), None)
 
 
-def _compare_leaves(actual, expected, given, equal_nan, check_dtype, path):
+def _compare_leaves(actual, expected, options, path):
+    if not options.allow_subclasses and type(actual) is not type(expected):
+        return _at(path, f"The types do not match: {type(actual)} != {type(expected)}")
+    if isinstance(actual, tl.Tensor) and isinstance(expected, tl.Tensor):
+        for name in options.checked:
+            one, other = (_of_tensor(x, name) for x in (actual, expected))
+            if one != other:
+                return _at(path, f"The {name}s do not match: {one} != {other}")
     actual_values, actual_dtype = _values(actual, path)
     expected_values, expected_dtype = _values(expected, path)
     if actual_values.shape != expected_values.shape:
         return _at(path, "The shapes do not match: "
                          f"{actual_values.shape} != {expected_values.shape}")
-    if check_dtype and None not in (actual_dtype, expected_dtype):
+    if options.check_dtype and None not in (actual_dtype, expected_dtype):
         if actual_dtype != expected_dtype:
             return _at(path, f"The dtypes do not match: {actual_dtype} != {expected_dtype}")
-    if given is None:
-        given = _widest(
-            actual_dtype or actual_values.dtype, expected_dtype or expected_values.dtype
-        )
-    return _compare_values(actual_values, expected_values, **given, equal_nan=equal_nan, path=path)
+    given = options.given or _widest(
+        actual_dtype or actual_values.dtype, expected_dtype or expected_values.dtype)
+    return _compare_values(actual_values, expected_values, **given, equal_nan=options.equal_nan,
+                           path=path)
+
+
+def _of_tensor(x, name):
+    """The device, the layout or the strides of a Tensor, for which dims of size 1 do not count."""
+    if name != "stride":
+        return getattr(x, name)
+    return () if x.is_sparse else tuple(
+        step for step, size in zip(x.stride(), x.shape) if size != 1)
 
 
 def _compare_values(actual, expected, rtol, atol, equal_nan, path):
@@ -139,7 +170,7 @@ def _values(value, path):
     """A NumPy array of the values of a leaf, and its dtype's name, or None where it has none."""
     if isinstance(value, tl.Tensor):
         name = dtype_name(value.dtype)
-        value = value.detach()
+        value = value.to_dense().detach()
         if name == "bfloat16":  # NumPy has no such dtype; every bfloat16 is a float32
             value = value.to(tl.float32)
         return value.numpy(), name

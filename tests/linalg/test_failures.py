@@ -42,6 +42,26 @@ def test_infos(n):
     assert info.tolist() == [0, 1] and factor[1].isnan().all() and (factor[0] == eye).all()
 
 
+@pytest.mark.parametrize("function", [
+    lambda a, b: tl.linalg.inv_ex(a), lambda a, b: tl.linalg.solve_ex(a, b),
+    lambda a, b: tl.linalg.cholesky_ex(a @ a.mT)], ids=["inv", "solve", "cholesky"])
+def test_what_fails_by_a_rounding_alone_has_an_info(function):
+    """Whether a column that is the sum of others is found to be one depends on each rounding."""
+    rng, failed = np.random.default_rng(0), 0
+    for _ in range(400):
+        n = int(rng.integers(2, 50))
+        a = rng.normal(size=(n, n))
+        a[:, -1] = a[:, 0] + a[:, n // 2]
+        a = tl.tensor(a.astype(np.float32))
+        found, info = function(a, tl.ones(n, 1))
+        assert bool(found.isnan().any()) == bool(info)
+        failed += int(info) > 0
+    assert failed
+    regular = tl.eye(20)
+    assert not tl.linalg.solve_ex(regular, tl.full((20, 1), float("nan"))).info
+    assert not tl.linalg.inv_ex(regular * float("nan")).info
+
+
 def test_real_matrices_have_complex_eigenvalues():
     values, vectors = tl.linalg.eig(turn := tl.tensor([[0.0, 1.0], [-1.0, 0.0]]))
     assert values.tolist() == [1j, -1j]

@@ -103,6 +103,21 @@ class TestAssertClose:
         assert_close(tl.ones(1), tl.ones(1, dtype=tl.float64), check_dtype=False)
         assert_close(tl.ones(1), tl.ones(1, dtype=tl.int8), check_dtype=False)
 
+    @pytest.mark.parametrize("options, actual, expected, says", [
+        ({"check_stride": True}, tl.ones(2, 3), tl.ones(3, 2).T, "strides do not match: (3, 1)"),
+        ({"allow_subclasses": False}, tl.ones(2), [1.0, 1.0], "types do not match"),
+        ({}, tl.eye(2).to_sparse(), tl.eye(2), "layouts do not match"),
+        ({}, tl.ones(2, device="meta"), tl.ones(2), "devices do not match")])
+    def test_what_else_of_tensors_is_compared(self, options, actual, expected, says):
+        with pytest.raises(AssertionError) as caught:
+            assert_close(actual, expected, **options)
+        assert says in str(caught.value)
+
+    def test_what_else_of_tensors_may_differ_on_request(self):
+        assert_close(tl.eye(2).to_sparse(), tl.eye(2), check_layout=False)
+        assert_close(tl.ones(2, 1, 3), tl.ones(3, 1, 2).T.contiguous(), check_stride=True)
+        assert_close(tl.ones(2, 3), tl.ones(3, 2).T)
+
     def test_messages_can_be_replaced(self):
         with pytest.raises(AssertionError, match="^mine$"):
             assert_close(1, 2, msg="mine")
@@ -140,6 +155,12 @@ class TestGradcheck:
 
     ALL = {"check_forward_ad": True, "check_batched_grad": True,
            "check_batched_forward_grad": True}
+
+    def test_outputs_without_grad_beside_others_are_not_looked_at(self):
+        x = tl.tensor([0.5, -2.0], dtype=tl.float64, requires_grad=True)
+        assert gradcheck(lambda x: (x * 2, x.detach() * 3), x)
+        assert not gradcheck(lambda x: x.detach() * 3, x, raise_exception=False)
+        assert gradcheck(lambda x: x.detach().sign(), x)
 
     def test_forward_mode_and_batches(self):
         a, b, none = doubles(0.5, -1.0), doubles(2.0, 3.0), tl.ones(0, 2, dtype=tl.float64)

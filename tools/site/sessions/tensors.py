@@ -221,9 +221,9 @@ tl.NAME([1, 2.5])
 # ---- sparse_csr_tensor
 m = tl.sparse_csr_tensor([0, 2, 3], [0, 2, 1], [1.0, 2.0, 3.0], size=(2, 3))
 m.to_dense()
-# ---- spmm
+# ---- spmm dsmm hsmm
 m = tl.tensor([[0.0, 2.0], [3.0, 0.0]]).to_sparse()
-tl.spmm(m, tl.ones(2, 2))
+tl.NAME(m, tl.ones(2, 2))
 # ---- get_printoptions
 tl.get_printoptions()
 # ---- set_printoptions
