@@ -1,7 +1,7 @@
 """Compiled functions whose arguments, tensors from outside and results share memory: as eager."""
 
 import pytest
-from beside_eager import agrees
+from beside_eager import agrees, raised, seen, tensors_in
 from cases import each
 
 import tensorlib as tl
@@ -272,3 +272,21 @@ def test_the_first_state_of_a_cell_is_made_in_each_run():
         return f, [tl.rand(4, 3) for _ in range(3)]
 
     agrees(build)
+
+
+@pytest.mark.parametrize("view", [
+    lambda x: x[1:], lambda x: x.t(), lambda x: x.chunk(2), lambda x: x.detach()[0],
+    lambda x: (x, x * 2, x.view(-1), x.unsqueeze(0).squeeze(0)), lambda x: (x * 2)[0] + x[0]])
+def test_results_know_what_they_are_views_of(view):
+    def seen_of(f, x, w):
+        found = tensors_in(f(x))
+        log = [(y._base is x, y is x) for y in found]
+        for y in found:
+            log.append(raised(lambda y=y: seen(y.mul_(w[:1].sum())))[1])
+        return [*log, x.requires_grad, *map(seen, (x, *found))]
+
+    compiled = tl.compile(view)
+    for k in range(3):
+        w = tl.ones(2, requires_grad=True)
+        logs = [seen_of(f, tl.arange(16.0).reshape(4, 4), w) for f in (view, compiled)]
+        assert logs[0] == logs[1]

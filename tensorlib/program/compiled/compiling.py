@@ -36,7 +36,7 @@ from tensorlib.program.reads.parting import Parted
 from tensorlib.program.reads.recorder import Reads
 from tensorlib.program.reads.reports import described, guard_of_gradient, lines_of, why_not
 from tensorlib.program.reads.sources import NoSource
-from tensorlib.program.run.dispatch import UNDONE, Dispatcher, Way
+from tensorlib.program.run.dispatch import UNDONE, Dispatcher, Way, views_in
 from tensorlib.program.run.plan import Unplanned
 
 GIL_IS_ON = getattr(sys, "_is_gil_enabled", lambda: True)
@@ -299,16 +299,16 @@ def way_for(kind: Signature, recorder: ReplayRecorder, tensors: tuple[Tensor, ..
                   recorder.program.persistables(), wanted, flags)
     inference = check_results(slots, found, replay, tensors)
     check_kept_gradients(recorder, found)
-    places = {x: i for i, x in enumerate(wanted)}
+    places, leaves = {x: i for i, x in enumerate(wanted)}, slots
+    slots = [places[x] if type(x) is Variable else -1 for x in slots]
     return Way(
         kind, Conditions(replay.values, recorder.leaves, recorder.bare, guards),
         replay, None if linked else replay.machine, structure,
-        [places[x] if type(x) is Variable else -1 for x in slots],
-        [None if type(x) is Variable else x for x in slots],
+        slots, [None if place >= 0 else x for place, x in zip(slots, leaves)],
         Overlaps(tensors, replay.values,
                  {i for i, x in enumerate((*tensors, *replay.values))
                   if storage_of(x) in recorder.writes.lasting}, read),
-        inference)
+        inference, views_in(slots, found, (*tensors, *replay.values)))
 
 
 def check_kept_gradients(recorder: ReplayRecorder, found: list[Any]) -> None:

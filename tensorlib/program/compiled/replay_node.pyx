@@ -51,6 +51,7 @@ cdef class Links:
                  list passed, list several):
         self.n_outputs, self.roots, self.sources = n_outputs, roots, sources
         self.direct, self.again, self.passed, self.several = direct, again, passed, several
+        set_expansion(expand_below)
 
     def run(self, replay, tuple given, bint retries):
         """The results of `replay.values_for(given, retries)`, linked to a new node."""
@@ -59,7 +60,6 @@ cdef class Links:
         cdef Kept payload
         cdef Py_ssize_t i, place
         cdef bint before = mode().grad
-        set_expansion(expand_below)
         mode().grad = False
         try:
             found = replay.values_for(given, retries)

@@ -8,6 +8,7 @@ from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.modes cimport TRACED, mode
 from tensorlib._core.interpreters.levels cimport maps_over_batches
 from tensorlib._core.interpreters.stack cimport current_layer
+from tensorlib._core.tensor.tensor cimport Origin, Tensor, set_base
 from tensorlib.program.guards.signatures cimport Conditions, Overlaps, Signature
 from tensorlib.program.run.executor cimport Machine
 
@@ -24,7 +25,7 @@ cdef class Way:
     machine: what the replay has run, where there is no graph to note and no control flow, else
     None. places: of each leaf of the result, its place among what is replayed; -1 for what is as in
     `leaves`. inference: the results were made in inference mode. why: why it has no replay.
-    parts: what runs the function in parts then, if it can be taken apart.
+    parts: what runs the function in parts then, if it can be taken apart. views: see `views_in`.
     """
 
     cdef readonly Signature kind
@@ -36,16 +37,16 @@ cdef class Way:
     cdef Machine machine
     cdef object structure
     cdef tuple values
-    cdef list places, leaves
+    cdef list places, leaves, views
     cdef bint single, inference
 
     def __init__(self, Signature kind, Conditions conditions, replay=None, machine=None,
                  structure=None, list places=None, list leaves=None, Overlaps overlaps=None,
-                 bint inference=False):
+                 bint inference=False, list views=None):
         self.kind, self.conditions, self.replay = kind, conditions, replay
         self.machine = machine if isinstance(machine, Machine) else None
         self.structure, self.places, self.leaves = structure, places, leaves
-        self.overlaps, self.inference = overlaps, inference
+        self.overlaps, self.inference, self.views = overlaps, inference, views
         self.values = () if replay is None else tuple(replay.values)
         self.single = structure is not None and structure.kind is None and places == [0]
 
@@ -65,6 +66,8 @@ cdef class Way:
             first_version()[0] = before
         if found is None:
             return UNDONE
+        if self.views:
+            note_views(self.views, found, tensors + self.values)
         if self.single:
             return found[0]
         leaves = self.leaves.copy()
@@ -72,6 +75,34 @@ cdef class Way:
             if <Py_ssize_t>self.places[i] >= 0:
                 leaves[i] = found[self.places[i]]
         return unflatten(self.structure, leaves)
+
+
+def views_in(list slots, list found, tuple given):
+    """For each result without a graph that is a view of what is given: its place in `slots`, that
+    of what it is a view of, and how it was made."""
+    cdef list views = []
+    cdef Tensor x, y
+    for place, value in zip(slots, found):
+        if place < 0 or not isinstance(value, Tensor):
+            continue
+        x = value
+        if x.base_ is None or x.grad_node is not None or any([x is y for y in given]):
+            continue
+        for i, y in enumerate(given):
+            if y is x.base_ or y.base_ is x.base_:
+                views.append((place, i, <int>x.origin))
+                break
+    return views
+
+
+cdef int note_views(list views, list found, tuple given) except -1:
+    """Notes of results what they are views of, as the eager call does."""
+    cdef Tensor x
+    for place, i, origin in views:
+        x = found[place]
+        if x.base_ is None:
+            set_base(x, <Tensor?>given[i])
+            x.origin = <Origin><int>origin
 
 
 cdef class Dispatcher:
