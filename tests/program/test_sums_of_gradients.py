@@ -102,6 +102,20 @@ def test_a_hook_of_a_sweep_that_differentiates_a_call_in_its_way_is_refused():
         assert tl.equal(x.grad, 3 * (x.sin() + x * x.cos()).detach())
 
 
+def test_a_leaf_that_was_frozen_after_a_call_has_no_gradient_that_can_be_differentiated():
+    w = tl.ones(3, requires_grad=True)
+    f = tl.compile(lambda x: (x * w).sin())
+    for _ in range(3):
+        for x in (tl.ones(3), tl.ones(3, requires_grad=True)):
+            w.requires_grad_(True)
+            f(x)
+            loss = f(x).sum()
+            w.requires_grad_(False)
+            with pytest.raises(RuntimeError, match="requires no gradient any more"):
+                loss.backward(create_graph=True)
+    w.requires_grad_(True)
+
+
 def test_a_part_that_uses_a_weight_several_times_is_replayed():
     w = tl.linspace(0.1, 0.9, 50).requires_grad_()
 

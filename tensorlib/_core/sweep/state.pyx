@@ -12,7 +12,7 @@ from libc.string cimport memset
 import os
 
 from tensorlib._core.base.locks cimport FREE_THREADED, Lock, drop, hold
-from tensorlib._core.graph.node cimport renew_edges, set_edge
+from tensorlib._core.graph.node cimport gradient_node, renew_edges, set_edge
 
 cdef extern from "<unistd.h>" nogil:
     int usleep(unsigned int microseconds)
@@ -263,6 +263,8 @@ cdef int move(Node node, list made) except -1:
     with them the node, which passes on what it is given."""
     cdef Tensor x
     cdef int i
+    if not all([gradient_node(x) is not None for x in made]):
+        raise RuntimeError("backward: what is computed again has no gradient")
     renew_edges(node, <int>len(made))
     for i, x in enumerate(made):
         set_edge(node, i, x)

@@ -140,7 +140,7 @@ def gradients(Node node, g):
     cdef list values = kept.values(list(saved_tensors(node)))
     cdef dict before = {}
     if mode().grad:                              # else its operations had taken its place
-        raise RuntimeError(f"compile: {why_not_again(kept)}")
+        raise RuntimeError(f"compile: {why_not_again(node, kept)}")
     for i in kept.several:
         g = taken(&node.edges[<Py_ssize_t>i])
         if g is not None:
@@ -151,7 +151,7 @@ def gradients(Node node, g):
         return kept.replay.gradients(grads, values, kept, before)
 
 
-cdef str why_not_again(Kept kept):
+cdef str why_not_again(Node node, Kept kept):
     """Why a call has no gradient that can be differentiated."""
     if kept.replay.written:
         return (f"{kept.replay.written[0].name} is written in the compiled function, so that its "
@@ -159,6 +159,9 @@ cdef str why_not_again(Kept kept):
     if kept.was_written():
         return ("one of the variables needed for gradient computation has been modified by an "
                 "inplace operation after the compiled call")
+    if is_frozen(node):
+        return ("a leaf requires no gradient any more, so that the gradient of this call can't be "
+                "differentiated")
     return ("a sweep that is under way comes by at this call as well, so that its gradient can't "
             "be differentiated in a hook of that sweep")
 
@@ -205,13 +208,25 @@ def expand_below(list roots):
             expand(node)
 
 
+cdef bint is_frozen(Node node) except -1:
+    """Whether a leaf no longer requires the gradient that a call has for it."""
+    cdef Node target
+    cdef int i
+    for i in range(node.n_edges):
+        if node.edges[i].target != NULL:
+            target = <Node>node.edges[i].target
+            if target.is_leaf and not (<Tensor>target.saved[0].tensor).wants_grad:
+                return True
+    return False
+
+
 cdef int expand(Node node) except -1:
     cdef Kept kept = payload_of(node)
     cdef int64_t since
     cdef Node inner
     cdef list made, nodes
     if node.released or active_sweep(node.visit.sweep) != NULL or kept.was_written() or (
-            kept.replay.written):            # it says so if the sweep does run it
+            kept.replay.written or is_frozen(node)):     # it says so if the sweep does run it
         return 0
     since = recorded_so_far()
     made = kept.replay.with_graph(kept.values(list(saved_tensors(node))), kept)
