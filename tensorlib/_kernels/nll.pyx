@@ -24,8 +24,8 @@ ctypedef const volatile int64_t changing
 
 cdef enum:
     SHORT = 32          # elements of rows that are computed side by side, one in each lane
-    SIDE_BY_SIDE = 16   # rows
-    BLOCK = 512         # the elements of these
+    SIDE_BY_SIDE = 32   # rows
+    BLOCK = 1024        # the elements of these
 
 
 # ---- rows side by side: short ones, and those whose elements lie apart ---------------------------

@@ -145,6 +145,10 @@ def nll_of_logits_backward(Tensor grad, Tensor input, Tensor target, int64_t ign
 
 # ---- what stands at the classes, weighted and reduced --------------------------------------------
 
+ctypedef fused floating:
+    float
+    double
+
 cdef enum Reduction:
     EACH
     TOTAL
@@ -215,6 +219,23 @@ cdef void each_row(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nog
             if place.kept else 0, of.is_single)
 
 
+cdef inline void losses_back(Rows* of, const floating* g, const floating* weight, floating* y,
+                             double one_g, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """`each_row_back` of losses, which have no classes"""
+    cdef const volatile int64_t* target = <const volatile int64_t*>of.target
+    cdef int64_t found
+    cdef Py_ssize_t i
+    for i in range(begin, end):
+        found = target[i]
+        if found == of.ignored:
+            y[i] = 0
+        elif 0 <= found < of.classes:
+            y[i] = <floating>(weight[found] * (g[i] if of.reduction == EACH else one_g))
+        else:
+            of.wrong = i
+            return
+
+
 cdef void each_row_back(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     """The gradients of rows; where they have classes, the others are 0 already."""
     cdef Rows* of = <Rows*>context
@@ -225,6 +246,12 @@ cdef void each_row_back(void* context, Py_ssize_t begin, Py_ssize_t end) noexcep
         g = number(of.x, 0, of.is_single)
         if of.reduction == MEAN:
             g /= of.weights
+    if of.column == 0 and of.is_single:
+        losses_back(of, <const float*>of.x, <const float*>of.weight, <float*>of.y, g, begin, end)
+        return
+    if of.column == 0:
+        losses_back(of, <const double*>of.x, <const double*>of.weight, <double*>of.y, g, begin, end)
+        return
     begin_rows(of, begin, &place)
     for i in range(begin, end):
         if not next_row(of, i, &place):
@@ -233,8 +260,24 @@ cdef void each_row_back(void* context, Py_ssize_t begin, Py_ssize_t end) noexcep
             g = number(of.x, i, of.is_single)
         if place.kept:
             put(of.y, place.at, place.weight * of.sign * g, of.is_single)
-        elif of.column == 0:
-            put(of.y, place.at, 0, of.is_single)
+
+
+cdef inline void add_losses(Rows* of, const floating* x, const floating* weight, double* totals,
+                            double* weights) noexcept nogil:
+    """The sums of `add_rows`, of losses, which have no classes"""
+    cdef const volatile int64_t* target = <const volatile int64_t*>of.target
+    cdef int64_t found
+    cdef Py_ssize_t i
+    for i in range(of.rows):
+        found = target[i]
+        if found == of.ignored:
+            continue
+        if not 0 <= found < of.classes:
+            of.wrong = i
+            return
+        weights[i % <Py_ssize_t>LANES] += weight[found]
+        if x != NULL:
+            totals[i % <Py_ssize_t>LANES] += <double>weight[found] * x[i]
 
 
 cdef void add_rows(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
@@ -248,8 +291,14 @@ cdef void add_rows(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nog
     cdef Py_ssize_t i
     for i in range(<Py_ssize_t>LANES):
         totals[i], weights[i] = 0, 0
+    if of.column == 0 and of.is_single:
+        add_losses(of, <const float*>of.x, <const float*>of.weight, totals, weights)
+    elif of.column == 0:
+        add_losses(of, <const double*>of.x, <const double*>of.weight, totals, weights)
+    if of.wrong >= 0:
+        return
     begin_rows(of, 0, &place)
-    for i in range(of.rows):
+    for i in range(of.rows if of.column else 0):
         if not next_row(of, i, &place):
             return
         if place.kept:

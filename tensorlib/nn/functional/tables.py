@@ -4,14 +4,17 @@ from operator import index as as_int
 
 import numpy as np
 
-from tensorlib import arange, cat, repeat_interleave, stack, tensor, where, zeros
+from tensorlib import arange, bucketize, cat, repeat_interleave, stack, tensor, where, zeros
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.interpreters.foreign import elements_known
+from tensorlib._core.layers import bags as kernels
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.nn.functional.batching import differentiated_by, stands_for
 from tensorlib.nn.functional.checks import check_optional
+from tensorlib.nn.functional.convolution import adjoint
 from tensorlib.nn.functional.linear import by_frequency, check_indices, padding_place, renormalise
 from tensorlib.ops.arguments import integer
-from tensorlib.ops.declare import composite
+from tensorlib.ops.declare import composite, op
 
 
 def bags(i, w, offsets=None, mode="mean", **options):
@@ -27,6 +30,90 @@ def bag_samples(rng):
     for mode in ("mean", "sum", "max"):
         yield (np.array([[0, 3], [3, 1]]), w), {"mode": mode}
 
+
+# ---- parts of a vector, by a kernel and by the formula that it replaces --------------------------
+
+def places_in_bags(count, offsets, has_end):
+    """The bag of each of so many places, which of them are in one, and how many bags there are."""
+    at, begins = arange(count), offsets[:-1] if has_end else offsets
+    kept = at < (offsets[-1] if has_end and offsets.shape[0] else count)
+    return (bucketize(at, begins, right=True) - 1).clamp(min=0), kept, begins.shape[0]
+
+
+def sums_formula(weight, places, offsets, mean, has_end):
+    """`bag_sums` composed of operations."""
+    owners, kept, count = places_in_bags(places.shape[0], offsets, has_end)
+    rows = where(kept.unsqueeze(1), weight.index_select(0, places), 0)
+    sums = zeros((count, weight.shape[1]), dtype=rows.dtype).index_add(0, owners, rows)
+    return sums / counts_of(owners, kept, count, sums).unsqueeze(1) if mean else sums
+
+
+def counts_of(owners, kept, count, like):
+    """How many places each bag has, or 1."""
+    return zeros(count, dtype=like.dtype).index_add(0, owners, kept.to(like.dtype)).clamp(min=1)
+
+
+def sums_back_formula(grad, places, offsets, rows, mean, has_end):
+    """`bag_sums_backward` composed of operations."""
+    owners, kept, count = places_in_bags(places.shape[0], offsets, has_end)
+    each = grad / counts_of(owners, kept, count, grad).unsqueeze(1) if mean else grad
+    each = where(kept.unsqueeze(1), each.index_select(0, owners), 0)
+    return zeros((rows, grad.shape[1]), dtype=grad.dtype).index_add(0, places, each)
+
+
+def sums_reference(w, places, offsets, mean, has_end):
+    """The reference of `bag_sums`."""
+    parts = [places[a:b] for a, b in zip(offsets, [*offsets[1:], len(places)])]
+    parts = parts[:len(offsets) - has_end]
+    return np.array([w[p].sum(0) / (max(1, len(p)) if mean else 1) for p in parts])
+
+
+def sums_back_reference(g, places, offsets, rows, mean, has_end):
+    """The reference of `bag_sums_backward`."""
+    return adjoint(lambda w: sums_reference(w, places, offsets, mean, has_end),
+                   (rows, g.shape[1]), g)
+
+
+def part_samples(rng):
+    """Samples of `bag_sums`, whose offsets are the same the other way round."""
+    places = rng.integers(0, 4, 9)
+    for offsets, mean, has_end in (([0, 0], True, False), ([0], False, False),
+                                   ([0, 0], False, True)):
+        yield (rng.uniform(-2, 2, (4, 3)), places, np.array(offsets), mean, has_end), {}
+
+
+def part_back_samples(rng):
+    """Samples of `bag_sums_backward`."""
+    for (w, places, offsets, mean, has_end), _ in part_samples(rng):
+        yield (rng.uniform(-1, 1, (len(offsets) - has_end, 3)), places, offsets, 4, mean,
+               has_end), {}
+
+
+@stands_for(sums_back_formula)
+@op(public=False, method=False, takes="floating", tolerance="reduction", differentiable=False,
+    reference=sums_back_reference, samples=part_back_samples, kernel=kernels.bag_sums_backward,
+    checks_values=True)
+def bag_sums_backward(grad: Tensor, places: Tensor, offsets: Tensor, rows, mean, has_end):
+    """The gradient of `bag_sums` for a table of so many rows."""
+
+
+def sums_back(grad, weight, places, offsets, mean, has_end):
+    """`bag_sums_backward`, as the sweep calls it."""
+    return bag_sums_backward(grad, places, offsets, weight.shape[0], mean, has_end),
+
+
+@differentiated_by(sums_formula, sums_back, by_output=False, constants=2)
+@op(public=False, method=False, takes="floating", tolerance="reduction",
+    reference=sums_reference, samples=part_samples, kernel=kernels.bag_sums, checks_values=True)
+def bag_sums(weight: Tensor, places: Tensor, offsets: Tensor, mean, has_end):
+    """The sums or means of the rows of a table at places, in bags that begin at offsets.
+
+    has_end: the last offset is the end. Raises: IndexError for a place that is none, ValueError for
+    offsets that do not begin with 0 or that fall.
+    """
+
+
+# ---- bags ----------------------------------------------------------------------------------------
 
 @composite(tensors=("input", "weight"), public=False, method=False, takes="floating",
            tolerance="reduction", reference=bags, samples=bag_samples,
@@ -58,6 +145,12 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets=None, max_norm=None, no
     if isinstance(per_sample_weights, Tensor) and per_sample_weights.shape != input.shape:
         raise ValueError("embedding_bag: per_sample_weights must have the shape of input")
     check_optional("embedding_bag", offsets=offsets, per_sample_weights=per_sample_weights)
+    if mode != "max" and input.ndim == 1 and isinstance(offsets, Tensor) and (
+            offsets.ndim == 1 and input.dtype.name in ("int32", "int64") and
+            offsets.dtype.name in ("int32", "int64") and max_norm is None and
+            padding_idx is None and per_sample_weights is None and not scale_grad_by_freq and
+            weight.ndim == 2 and weight.itemsize > 2 and weight.is_floating_point()):
+        return bag_sums(weight, input.long(), offsets.long(), mode == "mean", include_last_offset)
     check_indices("embedding_bag", input, weight.shape[0])
     places = input.reshape(-1).long()
     begins, sizes = parts_of(input, offsets, include_last_offset)
