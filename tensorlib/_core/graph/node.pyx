@@ -82,7 +82,8 @@ cdef class Node:
         ctx = self.attributes
         if hasattr(type(ctx), "save_for_backward") and not name.startswith("_"):
             return ctx.kept_by(self) if name == "saved_tensors" else getattr(ctx, name)
-        raise AttributeError(f"{self.op.node_name} has no attribute {name!r}")
+        raise AttributeError(f"{self.op.node_name} has no " + (
+            "variable; AccumulateGrad nodes have" if name == "variable" else f"attribute {name!r}"))
 
 
 class _Accumulate:
