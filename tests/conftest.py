@@ -29,6 +29,7 @@ if sys.dont_write_bytecode:
 if find_spec("torch"):
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+gc.disable()        # until all tests are there: none of what they are made of is garbage
 declare_all()       # tests are made from what is declared; how it is, tests/ops/test_late.py tries
 
 
@@ -59,6 +60,7 @@ def pytest_collection_finish(session):
     themselves, some thousands in each process."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def pytest_runtest_setup(item):

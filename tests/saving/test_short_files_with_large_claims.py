@@ -38,7 +38,7 @@ def noted(value, use, times):
             + use.replace(b"@", b"j\xff\xff\x00\x00") * times + b".")
 
 
-def compressed(method, size=2**27):
+def compressed(method, size=2**22):
     file = io.BytesIO()
     np.save(file, np.zeros(size, np.uint8))
     return zipped([("a.npy", file.getvalue())], compression=method)

@@ -82,6 +82,9 @@ cdef class Node:
         ctx = self.attributes
         if hasattr(type(ctx), "save_for_backward") and not name.startswith("_"):
             return ctx.kept_by(self) if name == "saved_tensors" else getattr(ctx, name)
+        if name == "variable":          # whose getter raised, and Python asks here once more
+            raise AttributeError(
+                f"{self.op.node_name} has no variable; AccumulateGrad nodes have")
         raise AttributeError(f"{self.op.node_name} has no attribute {name!r}")
 
 

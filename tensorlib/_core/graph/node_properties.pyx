@@ -46,7 +46,7 @@ def next_functions(Node self):
 def variable(Node self):
     """The leaf that an AccumulateGrad node accumulates into."""
     if not self.is_leaf:
-        raise AttributeError(f"{self.name()} has no variable; AccumulateGrad nodes have")
+        raise AttributeError("variable")        # with the words of `Node.__getattr__`
     return <object>self.saved[0].tensor
 
 
