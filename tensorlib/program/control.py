@@ -9,7 +9,6 @@ from typing import Any
 
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.interpreters.capture import capture
-from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.sweep.graph_reader import begin_epoch
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.tree import flatten, unflatten
@@ -26,7 +25,7 @@ from tensorlib.program.building.builder import Builder
 from tensorlib.program.building.variable_methods import builder_for
 from tensorlib.program.capture.recorder import Recorder
 from tensorlib.program.ir.model import Variable
-from tensorlib.program.run.running_control import owned, truth
+from tensorlib.program.run.running_control import entered, owned, truth
 
 
 def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any],
@@ -91,7 +90,7 @@ def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any],
         return tuple(captured(home, while_call, (cond_fn, body_fn, values),
                               lambda: while_loop(cond_fn, body_fn, values)))
     while truth("while_loop", cond_fn(*values)):
-        made = body_fn(*map(entered, values))
+        made = body_fn(*map(entered_all, values))
         made = tuple(made) if isinstance(made, (tuple, list)) else (made,)
         made = tuple(map(as_tensors, made))
         check_alike("while_loop", "loop_vars", values, "what the body returned", made)
@@ -130,7 +129,7 @@ def scan(f: Callable[..., Any], init: Any, xs: Any) -> tuple[Any, Any]:
     ys = []
     for i in range(len(leaves[0])):
         before = carry
-        made = f(entered(carry), unflatten(structure, [x[i] for x in leaves]))
+        made = f(entered_all(carry), unflatten(structure, [x[i] for x in leaves]))
         carry, y = pair_of(made)
         check_alike("scan", "init", before, "the carry that f returned", carry)
         ys.append(y)
@@ -223,13 +222,10 @@ def with_own_memory(result: Any, began: int) -> Any:
     return unflatten(structure, owned(leaves, began))
 
 
-def entered(value: Any) -> Any:
-    """What a step begins with. The gradients of its uses in the step are summed by themselves, as
-    those of what a loop carries are in a program."""
+def entered_all(value: Any) -> Any:
+    """A container of what a step begins with."""
     leaves, structure = flatten(value)
-    return unflatten(structure, [
-        x.view_as(x) if isinstance(x, Tensor) and x.requires_grad and is_grad_enabled() else x
-        for x in leaves])
+    return unflatten(structure, [*map(entered, leaves)])
 
 
 def as_tensors(value: Any) -> Any:

@@ -37,6 +37,71 @@ def test_a_tensor_that_is_used_in_a_compiled_function_and_around_it(name):
         assert found[0] == found[1], name
 
 
+@each("name", FUNCTIONS)
+def test_gradients_of_gradients_through_a_compiled_call_have_the_bits_of_the_eager_ones(name):
+    function = FUNCTIONS[name]
+    compiled = tl.compile(function, fullgraph=True)
+    for k in range(3):
+        found = []
+        for f in (function, compiled):
+            x = (tl.randn(3, 3, generator=tl.Generator().manual_seed(k)) / 2).requires_grad_()
+            y = f(x)
+            loss = ((y * y).sum() * x).sum() + (f(x * 2) * x.exp()).sum()
+            tl.autograd.grad(loss, x, retain_graph=True)
+            first, = tl.autograd.grad(loss, x, create_graph=True)
+            second, = tl.autograd.grad((first * first).sum() + y.sum(), x, create_graph=True)
+            third, = tl.autograd.grad((second.sin() * x).sum(), x)
+            found.append([seen(g) for g in (first, second, third)])
+        assert found[0] == found[1], name
+
+
+def test_hooks_on_what_a_compiled_call_gave_are_called_by_sweeps_with_a_graph():
+    f = tl.compile(lambda x: x.sin() * x)
+    for _ in range(3):
+        found = []
+        for function in (lambda x: x.sin() * x, f):
+            x = tl.linspace(0, 1, 5).requires_grad_()
+            y = function(x)
+            handle = y.register_hook(lambda g: g * 3)
+            y.retain_grad()
+            first, = tl.autograd.grad(y.exp().sum(), x, create_graph=True)
+            handle.remove()
+            second, = tl.autograd.grad(first.sum() + (y * y).sum(), x)
+            found.append([seen(first), seen(second), y.grad is None])
+        assert found[0] == found[1]
+
+
+def test_a_call_that_a_sweep_with_a_graph_does_not_run_may_have_written_arguments():
+    f = tl.compile(lambda x, y: (x * y).sin())
+    for _ in range(3):
+        x, y = tl.ones(3, requires_grad=True), tl.ones(3)
+        out = f(x, y)
+        y.add_(1)
+        z = tl.ones(3, requires_grad=True)
+        assert tl.autograd.grad((out.detach() * z * z + out).sum(), z, create_graph=True)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            tl.autograd.grad(out.sum(), x, create_graph=True)
+
+
+def test_a_hook_of_a_sweep_that_differentiates_a_call_in_its_way_is_refused():
+    f = tl.compile(lambda x: (x.sin() * x).sum())
+    for k in range(3):
+        x = tl.ones(3, requires_grad=True)
+        y = f(x)
+        z, seen_errors = y * 2, []
+
+        def hook(g, y=y, x=x, found=seen_errors):
+            try:
+                tl.autograd.grad(y, x, create_graph=True, retain_graph=True)
+            except RuntimeError as error:
+                found.append(str(error))
+
+        z.register_hook(hook)
+        (z + y).backward()
+        assert k == 0 or "in a hook of that sweep" in seen_errors[0]
+        assert tl.equal(x.grad, 3 * (x.sin() + x * x.cos()).detach())
+
+
 def test_a_part_that_uses_a_weight_several_times_is_replayed():
     w = tl.linspace(0.1, 0.9, 50).requires_grad_()
 
@@ -107,3 +172,25 @@ def test_whether_two_arguments_are_one_list_is_not_taken_from_the_captured_call(
     one, x = [1.0], tl.ones(1)
     with pytest.warns(RuntimeWarning, match="is the one that is an argument"):
         assert [f(one, y, x).item() for y in (one, [1.0], one, [1.0])] == [1, -1, 1, -1]
+
+
+@pytest.mark.parametrize("dtype", [tl.bfloat16, tl.float16, tl.float32])
+def test_signs_of_nan_and_zero_are_those_of_the_eager_call(dtype):
+    x = tl.tensor([float("nan"), 0.0, -0.0, 1.0, float("-inf")]).to(dtype)
+    for f in (lambda x: -x, lambda x: -(-x), lambda x: (-x).clone(), lambda x: (-x).relu(),
+              lambda x: (-x).float(), lambda x: abs(-x) * 2, lambda x: -x + x):
+        compiled = tl.compile(f, fullgraph=True)
+        for _ in range(3):
+            wanted, found = (y.view(tl.int16 if y.dtype is not tl.float32 else tl.int32).tolist()
+                             for y in (f(x), compiled(x)))
+            assert wanted == found
+
+
+def test_a_search_for_anomalies_names_the_operation():
+    f = tl.compile(lambda x: (x - x).sqrt() / (x - x))
+    for _ in range(3):
+        f(tl.ones(3, requires_grad=True))
+    with tl.autograd.set_detect_anomaly(True), pytest.warns(UserWarning, match="DivBackward"):
+        loss = f(tl.ones(3, requires_grad=True)).sum()
+        with pytest.raises(RuntimeError, match="nan"):
+            loss.backward()

@@ -13,6 +13,7 @@ cdef inline object bind_elementwise(Op op, PyObject** args):
     return bind_watched(op, args) if watched else run_elementwise(op, args)
 
 cdef tuple tuple_of(PyObject** args, int n)
+cdef bint has_own_loop(Op op, PyObject** args, int dtype) noexcept
 cdef const TileLoops* program_for(Op op, PyObject** args, int promoted) except NULL
 cdef int result_dtype(Op op, PyObject** args) except -1
 cdef int apply_into(Op op, PyObject** args, Tensor out) except -1

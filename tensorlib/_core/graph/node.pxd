@@ -56,6 +56,7 @@ cdef class Node:
 cdef Node new_node(object op, int n_edges, int n_saved, int n_outputs)
 cdef int set_edge(Node node, int i, Tensor x) except -1
 cdef void track(Node node) noexcept
+cdef int renew_edges(Node node, int n) except -1
 cdef void release_saved(Node node) noexcept
 cdef Node accumulator_of(Tensor leaf)
 cpdef Node gradient_node(Tensor x)

@@ -55,6 +55,11 @@ cpdef int64_t recorded_so_far() noexcept:
     return next_sequence
 
 
+def leave_out(int64_t count):
+    """Leaves numbers of nodes out, and returns the first of them."""
+    return fetch_add(&next_sequence, count)
+
+
 @cython.final
 @cython.binding(False)            # methods check their `self`
 @cython.embedsignature(True)
@@ -129,6 +134,27 @@ cdef void drop_references(Node node) noexcept:
         node.edges[i].target = NULL
         Py_XDECREF(target)
     release_saved(node)
+
+
+cdef int renew_edges(Node node, int n) except -1:
+    """Gives a node `n` edges that are still to be set, and lets go of all that it had."""
+    cdef Edge* before = node.edges
+    cdef Edge* edges = <Edge*>malloc(max(n, 1) * sizeof(Edge))
+    cdef int i, n_before = node.n_edges
+    if edges == NULL:
+        raise MemoryError()
+    for i in range(n):
+        edges[i].target, edges[i].slot, edges[i].ndim = NULL, 0, 0
+    node.edges, node.n_edges = edges, n
+    for i in range(n_before):
+        if before[i].ndim > EDGE_NDIM:
+            free(<void*>before[i].dims[0])
+        Py_XDECREF(before[i].target)
+    if before != node.inline_edges:
+        free(before)
+    release_saved(node)
+    node.released = False
+    return 0
 
 
 # The garbage collector looks after a node only once it can be part of a cycle. A recorded operation

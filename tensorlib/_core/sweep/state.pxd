@@ -102,6 +102,8 @@ cdef int wait_for(int64_t id) except -1
 cdef Sweep* active_sweep(int64_t id) noexcept
 cdef Sweep* own_sweep() noexcept
 cdef tuple nodes_below(list roots, list inputs, int64_t since, bint between)
+cdef int move(Node node, list made) except -1
+cdef int settle(Tensor x) except -1
 
 
 cdef inline bint wants_all(Sweep* sweep) noexcept:

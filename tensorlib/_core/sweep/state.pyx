@@ -12,6 +12,7 @@ from libc.string cimport memset
 import os
 
 from tensorlib._core.base.locks cimport FREE_THREADED, Lock, drop, hold
+from tensorlib._core.graph.node cimport renew_edges, set_edge
 
 cdef extern from "<unistd.h>" nogil:
     int usleep(unsigned int microseconds)
@@ -177,6 +178,9 @@ cdef int walk(Sweep* sweep, Node root) except -1:
         if edge.target == NULL or is_zero(sweep, edge):
             continue
         target = <Node>edge.target
+        if target.op is MOVED:
+            follow(edge)
+            target = <Node>edge.target
         if go_into(sweep, target):
             target.visit.pending += 1
     return 0
@@ -238,6 +242,53 @@ cdef void drop_grads(Node node) noexcept:
     cdef PyObject* grads = node.visit.grads
     node.visit.grads = NULL
     Py_XDECREF(grads)
+
+
+# ---- nodes whose place others take --------------------------------------------------------------
+# A call that was replayed is one node. Where its gradient is to have a graph, nodes of its
+# operations take that place: what led to output i leads to the node of edge i from then on.
+
+class _Moved:
+    """Stands where an operation stands in other nodes."""
+
+    node_name = "CompiledBackward"
+    name = "compiled"
+
+
+cdef object MOVED = _Moved()
+
+
+cdef int move(Node node, list made) except -1:
+    """Has the nodes of `made`, one for each output, take the place of a node. Its hooks stay, and
+    with them the node, which passes on what it is given."""
+    cdef Tensor x
+    cdef int i
+    renew_edges(node, <int>len(made))
+    for i, x in enumerate(made):
+        set_edge(node, i, x)
+    track(node)
+    if node.hooks is None:
+        node.op = MOVED
+    return 0
+
+
+cdef inline int follow(Edge* edge) except -1:
+    """Has an edge lead to what took the place of its target."""
+    cdef Node node = <Node>edge.target
+    cdef Edge* further = &node.edges[edge.slot]
+    Py_INCREF(<object>further.target)
+    edge.target, edge.slot = further.target, further.slot
+    Py_DECREF(node)
+    return 0
+
+
+cdef int settle(Tensor x) except -1:
+    """Links a tensor to what took the place of the node that made it."""
+    cdef Edge* further
+    if x.grad_node is not None and (<Node>x.grad_node).op is MOVED:
+        further = &(<Node>x.grad_node).edges[x.slot]
+        x.slot, x.grad_node = further.slot, <object>further.target
+    return 0
 
 
 # ---- walks without a sweep -----------------------------------------------------------------------

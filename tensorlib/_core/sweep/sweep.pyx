@@ -27,7 +27,8 @@ from tensorlib._core.sweep.hooks cimport (
 from tensorlib._core.sweep.rules cimport gradient, joint_gradients
 from tensorlib._core.sweep.state cimport (
     AHEAD, PyThreadState, Sweep, active_sweep, begin, drop_grads, drop_walks, end, fetch_ahead,
-    grad_at, grad_place, hold_walks, leads_on, own_sweep, pop_ready, push_ready, wait_for, walk,
+    grad_at, grad_place, hold_walks, leads_on, own_sweep, pop_ready, push_ready, settle, wait_for,
+    walk,
 )
 from tensorlib._core.tensor.tensor cimport Tensor
 
@@ -143,6 +144,29 @@ cdef int reach_leaf(Sweep* sweep, Node node) except -1:
     return 0
 
 
+# ---- replayed calls ----
+
+cdef object expand = None            # has nodes of operations take the place of those of calls
+
+
+def set_expansion(function):
+    """Has a function called with the nodes that a sweep with `create_graph` begins at."""
+    global expand
+    expand = function
+
+
+cdef int expanded(tuple roots, inputs, bint create_graph) except -1:
+    """Has the nodes of replayed calls that a sweep comes by at give way to those of operations."""
+    cdef Tensor x
+    if create_graph:
+        expand([gradient_node(x) for x in roots])
+    for x in roots:
+        settle(x)
+    for x in inputs or ():
+        settle(x)
+    return 0
+
+
 # ---- the sweep -----------------------------------------------------------------------------------
 
 cdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint create_graph,
@@ -178,10 +202,13 @@ cdef tuple run_sweep(tuple roots, tuple grads, bint retain_graph, bint create_gr
     cdef bint grad_before = current.grad
     cdef int flags_before = current.node_flags
     cdef list found = None if inputs is None or accumulate_grads else [None] * len(inputs)
-    cdef list targets = None if inputs is None else [gradient_node(x) for x in inputs]
+    cdef list targets
     cdef Node node
     cdef Tensor x
     cdef Py_ssize_t k
+    if expand is not None:
+        expanded(roots, inputs, create_graph)
+    targets = None if inputs is None else [gradient_node(x) for x in inputs]
     sweep.since = 0
     sweep.thread = PyThreadState_Get()
     sweep.retain_graph = retain_graph

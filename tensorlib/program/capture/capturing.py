@@ -238,6 +238,9 @@ class ReplayRecorder(Recorder):
         """
         if no_grad:
             raise CaptureError(f"backward: no_grad_set can't be captured, {user_line()}")
+        if create_graph:                    # an eager sweep records it formula by formula
+            raise CaptureError("backward: a gradient with create_graph=True can't be captured to "
+                               f"the bit, {user_line()}")
         for g in grads:                     # ones, where none were given
             self.made(g)
         starts = [(self.variable_of(x), self.variable_of(g)) for x, g in zip(roots, grads)]

@@ -6,19 +6,29 @@ The node keeps the tensors that the backward part reads. Its one gradient rule r
 cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
+from libc.stdint cimport int64_t
 from tensorlib._core.graph.modes cimport mode
-from tensorlib._core.graph.node cimport Edge, Node
+from tensorlib._core.graph.node cimport Edge, Node, gradient_node, recorded_so_far
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.interpreters.levels cimport maps_over_batches
 from tensorlib._core.sweep.python_nodes cimport (
     custom_node, payload_of, saved_tensors, set_history, view_of_input,
 )
-from tensorlib._core.sweep.state cimport grad_at, grad_place
+from tensorlib._core.sweep.state cimport (
+    active_sweep, grad_at, grad_place, move, nodes_below,
+)
 from tensorlib._core.tensor.tensor cimport Tensor
 
+from tensorlib._core.graph.node import leave_out
+from tensorlib._core.sweep.sweep import set_expansion
 from tensorlib.autograd.batch import outside_of_all
 from tensorlib.program.ir.stacks import flattened, restored
 
+cdef enum:
+    NUMBERS = 1 << 20        # of nodes, which those of the operations of a call have between them
+
+cdef Op passing = Op("compiled", "A replayed call, of which only the hooks are left.", ("inputs",),
+                     variadic=True, linearity="function")
 cdef Op compiled = Op("compiled", "A function that is replayed.", ("inputs",), variadic=True,
                       linearity="function")
 
@@ -49,6 +59,7 @@ cdef class Links:
         cdef Kept payload
         cdef Py_ssize_t i, place
         cdef bint before = mode().grad
+        set_expansion(expand_below)
         mode().grad = False
         try:
             found = replay.values_for(given, retries)
@@ -64,6 +75,7 @@ cdef class Links:
         kept = payload.flat(found[self.n_outputs:])
         for place in self.direct:
             kept.append(given[place])
+        leave_out(NUMBERS)
         node = custom_node(compiled, tuple([given[place] for place in self.sources]), tuple(kept),
                            len(self.roots), payload)
         for i in range(len(self.roots)):
@@ -127,15 +139,28 @@ def gradients(Node node, g):
     cdef list grads = list(g) if isinstance(g, tuple) else [g]
     cdef list values = kept.values(list(saved_tensors(node)))
     cdef dict before = {}
-    if not mode().grad:
-        for i in kept.several:
-            g = taken(&node.edges[<Py_ssize_t>i])
-            if g is not None:
-                before[i] = g
+    if mode().grad:                              # else its operations had taken its place
+        raise RuntimeError(f"compile: {why_not_again(kept)}")
+    for i in kept.several:
+        g = taken(&node.edges[<Py_ssize_t>i])
+        if g is not None:
+            before[i] = g
     if not maps_over_batches():
         return kept.replay.gradients(grads, values, kept, before)
     with outside_of_all():            # what a node keeps and is given are whole batches
         return kept.replay.gradients(grads, values, kept, before)
+
+
+cdef str why_not_again(Kept kept):
+    """Why a call has no gradient that can be differentiated."""
+    if kept.replay.written:
+        return (f"{kept.replay.written[0].name} is written in the compiled function, so that its "
+                "gradient can't be differentiated; differentiate the function itself")
+    if kept.was_written():
+        return ("one of the variables needed for gradient computation has been modified by an "
+                "inplace operation after the compiled call")
+    return ("a sweep that is under way comes by at this call as well, so that its gradient can't "
+            "be differentiated in a hook of that sweep")
 
 
 cdef object taken(Edge* edge):
@@ -155,4 +180,47 @@ cdef object taken(Edge* edge):
     return g
 
 
+def pass_on(Node node, g):
+    """What arrived, for the nodes of the operations."""
+    return list(g) if isinstance(g, tuple) else [g]
+
+
 compiled.add_rule(None, gradients, names=("node", "g"))
+passing.add_rule(None, pass_on, names=("node", "g"))
+
+
+# ---- gradients that have gradients ---------------------------------------------------------------
+
+def number_of(Node node):
+    """The number of a node, which grows with time."""
+    return node.sequence
+
+
+def expand_below(list roots):
+    """Has nodes of operations take the place of those of replayed calls that lead to roots. So
+    gradients of gradients are those of the eager call, in the same order."""
+    cdef Node node
+    for node in nodes_below(roots, [], 0, False)[0]:
+        if node.op is compiled:
+            expand(node)
+
+
+cdef int expand(Node node) except -1:
+    cdef Kept kept = payload_of(node)
+    cdef int64_t since
+    cdef Node inner
+    cdef list made, nodes
+    if node.released or active_sweep(node.visit.sweep) != NULL or kept.was_written() or (
+            kept.replay.written):            # it says so if the sweep does run it
+        return 0
+    since = recorded_so_far()
+    made = kept.replay.with_graph(kept.values(list(saved_tensors(node))), kept)
+    nodes = nodes_below([gradient_node(<Tensor?>x) for x in made], [], since, False)[0]
+    for i, inner in enumerate(sorted(nodes, key=number_of)):
+        inner.sequence = node.sequence - NUMBERS + i
+    if node.hooks is not None:
+        node.op = passing
+    move(node, made)
+    node.attributes = None
+    return 0
+

@@ -5,20 +5,21 @@ from collections.abc import Sequence
 from threading import Lock
 from typing import Any
 
-from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.autograd.modes import set_grad_enabled
 from tensorlib.program.compiled.replay_node import Links
 from tensorlib.program.differentiation.backward import Backward, dependents
 from tensorlib.program.differentiation.control_gradients import visit_control
-from tensorlib.program.guards.signatures import Signature
-from tensorlib.program.ir.call_types import is_draw, placeholder
+from tensorlib.program.ir.call_types import is_draw
 from tensorlib.program.ir.errors import Busy, ProgramError
+from tensorlib.program.ir.interpreter import run_call, value_of
 from tensorlib.program.ir.model import Block, OpCall, Variable, apart
 from tensorlib.program.passes import optimized
 from tensorlib.program.passes.dead import without_dead
 from tensorlib.program.passes.facts import changes, inner_calls, values_read, with_inputs
 from tensorlib.program.passes.recompute import recomputed_parts
 from tensorlib.program.run.plan import Unplanned
+from tensorlib.program.run.running_control import run_control
 from tensorlib.program.run.schedule import Lines
 from tensorlib.program.run.segments import machine_for
 
@@ -70,8 +71,8 @@ class Differentiable(Replay):
 
     def __init__(self, block: Block, calls: list[OpCall], given: list[Variable],
                  layouts: list[Tensor], lasting: list[Variable], wanted: list[Variable],
-                 flags: dict[str, bool], is_second: bool = False):
-        self.flags, self.is_second = flags, is_second
+                 flags: dict[str, bool]):
+        self.flags = flags
         calls = apart(calls)              # their blocks will give what the backward part needs
         sources = [x for x, like in zip((*given, *lasting),
                                         (*layouts, *(x.value for x in lasting)))
@@ -102,8 +103,7 @@ class Differentiable(Replay):
         self.again_calls = [call for call in backward if not again.isdisjoint(call.writes())]
         self.whole_pullback = Pullback(
             backward, [*self.starts, *self.saved, *self.direct], self.grads, flags)
-        self.backward_calls = self.whole_pullback.calls
-        self.plan_second(calls)
+        self.plan_again(calls)
         super().__init__(block, calls, given, layouts, lasting,
                          [*wanted, *self.saved, *self.drawn], flags)
         place = {x: i for i, x in enumerate(self.fed)}
@@ -112,7 +112,6 @@ class Differentiable(Replay):
                            [place[x] for x in self.sources], [place[x] for x in self.direct],
                            [place[x] for x in self.again], [place.get(x, -1) for x in wanted],
                            self.several(calls))
-        self.second: Differentiable | None = None
 
     def run(self, inputs: Sequence[Tensor], retries: bool = False) -> list[Any] | None:
         results: list[Any] | None = self.links.run(self, (*inputs, *self.values), retries)
@@ -125,9 +124,6 @@ class Differentiable(Replay):
         are_given = tuple([g is not None for g in grads])
         pullback = self.pullback(are_given, tuple(before)) if before or not all(are_given) else (
             self.whole_pullback)
-        if is_grad_enabled():
-            found = self.gradients_with_graph(grads, values, kept)
-            return [None if g is None else x for g, x in zip(pullback.grads, found)]
         n = len(self.saved)
         return pullback.run([
             *grads, *values[:n], *values[n + len(self.drawn):], *before.values()])
@@ -155,8 +151,7 @@ class Differentiable(Replay):
                 work.add(x, g)
         try:
             work.visit(calls)
-            total = work.total if self.is_second else work.certain_total
-            totals = [total(x) for x in self.all_sources]
+            totals = [work.certain_total(x) for x in self.all_sources]
         except ProgramError as error:
             raise Unplanned(str(error)) from None
         if work.must_run and any(map(changes, calls)):       # an eager call can't begin anew
@@ -191,19 +186,22 @@ class Differentiable(Replay):
 
     # ---- gradients that have gradients
 
-    def plan_second(self, calls: list[OpCall]) -> None:
-        """What a sweep with `create_graph` runs: the backward part, and before it those of the
-        calls that lead from the sources to what it reads, once more.
-
-        What they read of else is kept: numbers that were drawn, and all that has no gradient.
+    def plan_again(self, calls: list[OpCall]) -> None:
+        """What a sweep with `create_graph` runs at first: the calls that lead to the roots, once
+        more. What they read of else is kept: numbers that were drawn, and all that has no gradient.
         """
         kept = {x for x in self.saved if x not in self.depends and not x.stack}
-        pure = [call for call in calls if not call.in_place and not is_draw(call.type)
-                and not all(x in kept for x in call.writes())]
-        self.whole = without_dead([*pure, *self.backward_calls], self.grads, [])
-        made = {x for call in self.whole for x in call.writes()} | set(self.starts)
-        outside = [x for x in dict.fromkeys(x for call in self.whole for x in call.reads())
-                   if x not in made]
+        self.whole = without_dead([
+            call for call in calls if not call.in_place and not is_draw(call.type)
+            and not (call.outputs and all(x in kept for x in call.writes()))], self.roots, [])
+        made = {x for call in self.whole for x in call.writes()}
+        inside = {x for call in self.whole for block in call.blocks() for x in (
+            *block.inputs, *(y for each in inner_calls(block) for y in (
+                *each.writes(), *(z for b in each.blocks() for z in b.inputs))))}
+        outside = [x for x in dict.fromkeys(
+            x for call in self.whole for x in (*call.reads(), *(
+                y for block in call.blocks() for each in inner_calls(block)
+                for y in each.reads()))) if x not in made and x not in inside]
         drawn = {x for call in calls if is_draw(call.type) for x in call.writes()}
         over = {x for call in calls if call.in_place for x in call.writes()}
         self.kept = [x for x in outside if x in kept]
@@ -211,31 +209,26 @@ class Differentiable(Replay):
         self.again = [x for x in outside if x not in kept and x not in drawn]
         self.written = [x for x in self.again if x in over]
 
-    def gradients_with_graph(self, grads: list[Tensor | None], values: list[Any],
-                             kept: Any) -> list[Tensor]:
-        """The gradients of the sources, as what can be differentiated."""
-        if self.written:
-            raise RuntimeError(f"compile: {self.written[0].name} is written in the compiled "
-                               "function, so that its gradient can't be differentiated; "
-                               "differentiate the function itself")
-        if kept.was_written():
-            raise RuntimeError("compile: one of the variables needed for gradient computation has "
-                               "been modified by an inplace operation after the compiled call")
+    def with_graph(self, values: list[Any], kept: Any) -> list[Any]:
+        """The roots as eager calls give them, with their graph, of what the node kept."""
         saved = dict(zip((*self.saved, *self.drawn), values))
-        grads = [placeholder(x.shape, x.dtype) if g is None else g
-                 for x, g in zip(self.roots, grads)]
-        inputs = [*grads, *[saved[x] for x in (*self.kept, *self.drawn)], *kept.again]
-        kind = Signature((inputs,), {})
-        if self.second is None or self.second_kind.tensors_of((inputs,), {}) is None:
-            # a tensor that is given twice is one variable twice
-            self.second_kind = kind
-            self.second = Differentiable(
-                self.block, self.whole, [*self.starts, *self.kept, *self.drawn, *self.again],
-                inputs, [], list(dict.fromkeys(self.grads)), self.flags, True)
-        results = self.second.run(inputs)
-        assert results is not None
-        found = dict(zip(self.second.wanted, results))
-        return [found[x] for x in self.grads]
+        found = {x: saved[x] for x in (*self.kept, *self.drawn)}
+        found.update(zip(self.again, kept.again))
+        run_with_graph(self.whole, found)
+        return [found[x] for x in self.roots]
+
+
+def run_with_graph(calls: list[OpCall], values: dict[Variable, Any]) -> None:
+    """Runs calls one by one; what had a gradient in the captured call is recorded."""
+    for call in calls:
+        with set_grad_enabled(not all(x is None or x.stop_gradient for x in call.outputs)):
+            if not call.blocks():
+                run_call(call, values)
+                continue
+            results = run_control(
+                call, values, lambda x: value_of(x, values) if type(x) is Variable else x,
+                lambda block: run_with_graph(block.ops, values))
+            values.update((x, y) for x, y in zip(call.outputs, results) if x is not None)
 
 
 class Pullback:

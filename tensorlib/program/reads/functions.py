@@ -10,7 +10,7 @@ from typing import Any
 from tensorlib._core.base.garbage import add_pauses
 from tensorlib._core.base.settings import AttributeSwap, Held
 from tensorlib.program.guards.guarded import MISSING, Watch, in_cell, in_class
-from tensorlib.program.ir.call_forms import user_line
+from tensorlib.program.ir.call_forms import HOME, user_line
 from tensorlib.program.reads import sources
 from tensorlib.program.reads.known import STANDARD, is_foreign, is_trusted
 from tensorlib.program.reads.notes import Notes
@@ -26,6 +26,7 @@ SPECIAL = tuple(f"__{name}__" for name in """
     delattr get set delete new init post_init length_hint fspath bytes instancecheck subclasscheck
     class_getitem await aiter anext aenter aexit torch_function array""".split())
 
+WRAPPED = property, staticmethod, classmethod
 telling: dict[int, Any] = {}           # the codes that tell what they read
 told: dict[str, Any] = {}              # the functions that they tell it (hooks.py)
 
@@ -70,6 +71,8 @@ class Observer(Notes):
         """Is told of the code of each function that begins, whoever calls it; whether it may run
         without being told of again."""
         path = code.co_filename
+        if path.startswith(HOME):
+            self.replaceable(code, sys._getframe(1))
         if id(code) in telling or is_trusted(path) or code in self.taken or (
                 path == "<string>" and code.co_varnames[:1] == ("_cls",)):    # of a namedtuple
             return True
@@ -85,6 +88,33 @@ class Observer(Notes):
         why = self.unread.get(code, "it is called by code that nobody looks into")
         self.fail(f"what {code.co_qualname} reads is not known, since {why}, {user_line()}")
         return True
+
+    def replaceable(self, code: CodeType, frame: Any) -> None:
+        """Notes of a function of the library's that begins what a user may put in the place of it,
+        and of the functions, classes and methods that it names."""
+        around, line = frame.f_globals, f"in {code.co_qualname}"
+        home, _, name = code.co_qualname.rpartition(".")
+        kinds = [around.get(home)]
+        if code.co_varnames[:1] == ("self",) and code.co_argcount:
+            kinds.append(type(frame.f_locals.get("self")))
+        kinds = [x for x in dict.fromkeys(kinds) if isinstance(x, type)]
+        names = (*code.co_names, name)
+        holders = [around]
+        for name in names:
+            for holder in holders:
+                found = holder.get(name, MISSING)
+                if callable(found):
+                    self.notes.setdefault((id(holder), "key", name),
+                                          (holder, "key", name, found, line))
+                elif type(found) is ModuleType and holder is around:
+                    self.notes.setdefault((id(holder), "key", name),
+                                          (holder, "key", name, found, line))
+                    holders = [*holders, vars(found)]
+            for kind in kinds:
+                found = in_class(kind, name)
+                if callable(found) or type(found) in WRAPPED:
+                    self.notes.setdefault((id(kind), "class", name),
+                                          (kind, "class", name, found, line))
 
     def warned(self) -> None:
         """Is told of each warning."""

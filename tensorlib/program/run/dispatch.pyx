@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t
 from tensorlib._core.arrays.as_numbers cimport differentiating
 from tensorlib._core.base.storage cimport UNTRACKED, first_version
 from tensorlib._core.base.watch cimport watched
-from tensorlib._core.graph.modes cimport mode
+from tensorlib._core.graph.modes cimport TRACED, mode
 from tensorlib._core.interpreters.levels cimport maps_over_batches
 from tensorlib._core.interpreters.stack cimport current_layer
 from tensorlib.program.guards.signatures cimport Conditions, Overlaps, Signature
@@ -90,7 +90,8 @@ cdef class Dispatcher:
         cdef tuple tensors
         cdef object function = self._f
         if self._eager or watched and current_layer() is not None or maps_over_batches() or (
-                differentiating() or mode().packing != NULL):      # hooks see each saved value
+                differentiating() or mode().packing != NULL        # hooks see each saved value
+                or mode().node_flags & TRACED):                    # a search each operation
             return self._f(*args, **kwargs)
         for way in self._entries:
             tensors = way.kind.tensors_of(args, kwargs)

@@ -14,7 +14,7 @@ the same bits. All others call the operation's function.
 cimport cython
 from cpython.object cimport PyObject, PyObject_Call
 
-from tensorlib._core.apply.elementwise cimport program_for, result_dtype
+from tensorlib._core.apply.elementwise cimport has_own_loop, program_for, result_dtype
 from tensorlib._core.arrays.operands cimport operands_of
 from tensorlib._core.base.dtypes cimport (
     FLOAT32, FLOAT64, FLOAT_KIND, ITEMSIZE, KIND, compute_dtype, default_float,
@@ -136,8 +136,7 @@ cdef class Machine:
         return root
 
     def elementwise(self, Op op, tuple args):
-        """The result of an element-wise operation of the rehearsal; None where a call must do it.
-        """
+        """The result of an element-wise operation; None where a call must do it."""
         cdef list tensors = operands_of(op, args)
         cdef PyObject* given[MAX_INPUTS]
         cdef Tensor x, out
@@ -156,7 +155,8 @@ cdef class Machine:
         program_for(op, given, promoted)      # refuses what has no loop
         if op.to_float and KIND[promoted] < FLOAT_KIND:
             promoted = default_float()
-        self.tiles(op.program, tensors, compute_dtype(promoted), out)
+        promoted = promoted if has_own_loop(op, given, promoted) else compute_dtype(promoted)
+        self.tiles(op.program, tensors, promoted, out)
         return out
 
     cdef int tiles(self, TileProgram tiles, list tensors, int dtype, Tensor out) except -1:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.sweep.graph_reader import begin_epoch, was_made_since
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import FUNCTIONS
@@ -44,6 +45,12 @@ def owned(results: list[Any], began: int) -> list[Any]:
     return found
 
 
+def entered(x: Any) -> Any:
+    """What a loop's step begins with, in the place of what it carries: the gradients of its uses in
+    the step are summed by themselves, as in the backward part of a program."""
+    return x.view_as(x) if isinstance(x, Tensor) and x.requires_grad and is_grad_enabled() else x
+
+
 def truth(name: str, pred: Any) -> bool:
     """A predicate as a bool. Raises: TypeError, RuntimeError unless it is one bool."""
     if not isinstance(pred, Tensor):
@@ -77,7 +84,7 @@ def run_while(call: OpCall, values: dict[Variable, Any], value: Lookup, run: Run
             if call.attributes.get("must_run") and carried[0] is first:
                 raise RuntimeError("while_loop: took no step, and has no gradient")
             return [*carried, *stacks]
-        values.update(zip(body.inputs, carried))
+        values.update(zip(body.inputs, map(entered, carried)))
         run(body)
         carried = [value(x) for x in body.outputs[:count]]
         for stack, x in zip(stacks, body.outputs[count:]):
@@ -98,7 +105,8 @@ def run_scan(call: OpCall, values: dict[Variable, Any], value: Lookup, run: Run)
     stacks = [Stack() for _ in body.outputs[count:]]
     reverse = call.attributes.get("reverse", False)
     for i in reversed(range(steps)) if reverse else range(steps):
-        values.update(zip(body.inputs, (*carried, *(sequence[i] for sequence in sequences))))
+        values.update(zip(body.inputs, (*map(entered, carried),
+                                        *(sequence[i] for sequence in sequences))))
         run(body)
         carried = [value(x) for x in body.outputs[:count]]
         for stack, x in zip(stacks, body.outputs[count:]):

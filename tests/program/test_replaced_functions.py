@@ -1,0 +1,65 @@
+"""Functions and methods of the library that a user replaces after a function was captured."""
+
+import pytest
+from beside_eager import seen
+from cases import each
+
+import tensorlib as tl
+from tensorlib import nn
+from tensorlib.nn import functional as F
+
+
+def of_modules(*modules):
+    return lambda: (nn.Sequential(*modules), tl.linspace(-1, 1, 12).reshape(3, 4))
+
+
+def step():
+    w = nn.Parameter(tl.ones(3))
+    optimizer = tl.optim.SGD([w], lr=0.1)
+
+    def f(x):
+        optimizer.zero_grad()
+        (x * w).sum().backward()
+        optimizer.step()
+        return w.detach() * 1
+    return f, tl.ones(3)
+
+
+def density():
+    return lambda x: tl.distributions.Normal(x, 1.0).log_prob(x * 2), tl.ones(3)
+
+
+# The place, the name, what is put there, and what uses it.
+REPLACED = {
+    "an activation": (F, "relu", lambda x, inplace=False: x * 7, of_modules(nn.ReLU())),
+    "a function that others import": (F, "linear", lambda x, w, b=None: x * 7,
+                                      of_modules(nn.Linear(4, 4))),
+    "a method": (nn.Linear, "forward", lambda self, x: x * 7, of_modules(nn.Linear(4, 4))),
+    "a method of a part": (nn.Linear, "forward", lambda self, x: x * 7, of_modules(
+        nn.Sequential(nn.Linear(4, 4), nn.Tanh()))),
+    "a method put on a class that inherited it": (
+        nn.Sequential, "__call__", lambda self, x: x * 7, of_modules(nn.Tanh())),
+    "an optimiser's step": (tl.optim.SGD, "step", lambda self, closure=None: None, step),
+    "a distribution's method": (
+        tl.distributions.Normal, "log_prob", lambda self, x: x * 7, density),
+    "a class": (tl.distributions, "Normal", tl.distributions.Laplace, density),
+    "a norm": (F, "layer_norm", lambda x, *rest: x * 7, of_modules(nn.LayerNorm(4))),
+}
+
+
+@each("name", REPLACED)
+def test_what_is_replaced_is_noticed(name):
+    holder, attribute, other, build = REPLACED[name]
+    found = []
+    for wrap in (lambda f: f, tl.compile):
+        tl.manual_seed(0)
+        function, x = build()
+        f, log = wrap(function), []
+        with pytest.MonkeyPatch.context() as patch:
+            log += [seen(f(x)) for _ in range(3)]
+            patch.setattr(holder, attribute, other)
+            log += [seen(f(x)) for _ in range(2)]
+        found.append([*log, seen(f(x))])
+    assert found[0] == found[1]
+    if wrap is tl.compile:
+        assert any(way.replay for way in f._entries)
