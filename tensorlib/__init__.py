@@ -70,6 +70,8 @@ from tensorlib._settings import (
     set_warn_always,
     use_deterministic_algorithms,
 )
+from tensorlib._checks import FUNCTIONS as _CHECKS
+from tensorlib._foreach import FUNCTIONS as _FOREACH
 from tensorlib._typed import (
     BFloat16Tensor,
     BoolTensor,
@@ -146,6 +148,10 @@ for _name, _parameters in (
         ("while_loop", ("cond_fn", "body_fn", "loop_vars")), ("case", ("pred_fn_pairs", "default")),
         ("switch_case", ("branch_index", "branch_fns", "default"))):
     globals()[_name] = _deferred("tensorlib.program.control", _name, _parameters)
+
+# what libraries around PyTorch call of its own: lists of tensors, and conditions
+globals().update(_FOREACH)
+globals().update(_CHECKS)
 
 # sparse tensors, which few programs have
 for _name in ("sparse_coo_tensor", "sparse_csr_tensor"):

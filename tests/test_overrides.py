@@ -131,6 +131,18 @@ def test_a_function_that_says_more_than_the_operation_is_given_as_it_was_called(
     assert outs[0].tolist() == [[3.0, 3.0]] * 2 and x.tolist() == [[3.0, 3.0]] * 2
 
 
+@pytest.mark.parametrize("call, wanted", [
+    (lambda t, x: t.sum(x), {}), (lambda t, x: t.sum(x, dim=1), {"dim": 1}),
+    (lambda t, x: t.prod(x, dim=0, keepdim=True), {"dim": 0, "keepdim": True})])
+def test_a_class_that_is_no_tensor_gets_what_was_given_to_a_reduction(call, wanted):
+    for t in LIBRARIES:
+        class Own:
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                return kwargs or {}
+        assert call(t, Own()) == wanted
+
+
 @pytest.mark.parametrize("t", LIBRARIES)
 def test_a_tensor_as_one_of_a_subclass_has_its_elements_and_its_place_in_the_graph(t):
     class Own(t.Tensor):

@@ -143,6 +143,7 @@ cdef inline floating atan2(floating y, floating x) noexcept nogil:
     high = pi_parts(&low, one)
     angle = high * <floating>0.25 if (ax == ay) & (ax == infinity(x)) else angle
     angle = zero if ay == 0 else angle
-    angle = high - (angle - low) if is_negative(x) else angle
+    # beside an infinite quotient the sign of x does not count, and a difference would round
+    angle = high - (angle - low) if is_negative(x) & (q != infinity(x)) else angle
     angle = x if x != x else angle  # lost where y == 0
     return with_sign(angle, y)

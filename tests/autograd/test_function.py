@@ -93,6 +93,22 @@ def test_the_node_is_named_after_the_function():
     assert y.grad_fn.saved_bytes == 8
 
 
+def test_the_node_shows_what_is_on_ctx():
+    def forward(ctx, x, times):
+        ctx.save_for_backward(x, None, x * times)
+        ctx.times = times
+        return x * times
+
+    x = leaf(1.0, 2.0)
+    node = function(forward, lambda ctx, g: (g * ctx.times, None)).apply(x, 3.0).grad_fn
+    kept = node.saved_tensors
+    assert node.times == 3.0 and node.needs_input_grad == (True, False)
+    assert tl.equal(kept[0], x) and kept[1] is None and kept[2].tolist() == [3.0, 6.0]
+    for missing, of in (("_node", node), ("other", node), ("times", (x * 2).grad_fn)):
+        with pytest.raises(AttributeError, match=f"Backward has no attribute '{missing}'"):
+            getattr(of, missing)
+
+
 def test_nothing_is_recorded_where_nothing_requires_grad():
     x = leaf(1.0)
     assert not Exp.apply(x.detach()).requires_grad

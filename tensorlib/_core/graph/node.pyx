@@ -86,7 +86,10 @@ cdef class Node:
         """Of the node of a `Function`: what is on its `ctx`, which is the node in PyTorch."""
         ctx = self.attributes
         if hasattr(type(ctx), "save_for_backward") and not name.startswith("_"):
-            return ctx.kept_by(self) if name == "saved_tensors" else getattr(ctx, name)
+            if name == "saved_tensors":
+                return ctx.kept_by(self)
+            if hasattr(ctx, name):
+                return getattr(ctx, name)
         if name == "variable":          # whose getter raised, and Python asks here once more
             raise AttributeError(
                 f"{self.op.node_name} has no variable; AccumulateGrad nodes have")

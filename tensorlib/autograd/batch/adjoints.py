@@ -87,8 +87,12 @@ def spread_out(op, level, tensors, attributes):
 def put_in(op, level, tensors, attributes):
     """Values of each example at the positions that its index picks."""
     (x, values), index = tensors, attributes["index"]
+    count = ndim_picked(index, x.ndim)
+    more = max(0, values.ndim - count)
+    if more and set(values.shape[:more]) == {1}:           # which may stand in front
+        values = values.reshape(tuple(values.shape)[more:])
     if is_at(values, level):
-        values = aligned(values, ndim_picked(index, x.ndim))
+        values = aligned(values, count)
     return op.function(batch_of(x, level), values, lifted(index))
 
 

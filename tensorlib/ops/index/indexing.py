@@ -75,7 +75,8 @@ def spread_index_vjp(g, index):
 @op(linear=True, public=False, method=False, reference=put_at,
     prepare=lambda x, values, key: (x, values, parse(x, key)),
     samples=given_pairs(*(((3, 4), picked, key) for key, picked in KEYS),
-                        ((3, 4), (4,), slice(1, 3)), ((3, 4), (), ...)), checks_values=True,
+                        ((3, 4), (4,), slice(1, 3)), ((3, 4), (), ...),
+                        ((3, 4), (1, 1, 4), slice(1, 3)), ((3, 4), (1, 4), 1)), checks_values=True,
     key="index", complex=True)
 def put_index(input: Tensor, values: Tensor, index):
     """A copy of `input` with `values` where the index expression picks, as `x[key] = values`."""
@@ -91,16 +92,17 @@ def put_index_vjp_input(g, values_shape, index):
 
 
 @put_index.vjp("values")
-def put_index_vjp_values(g, index):
+def put_index_vjp_values(g, values_shape, index):
     """Each value's gradient is that of its place; of several at one place the last has it."""
     picked = getitem(g, index)
-    if not picks_twice(index):
-        return picked
-    # of values put at one place the last remains
-    order = arange(picked.numel()).reshape(picked.shape)
-    last = views.zeros(g.shape, order.dtype)
-    put(last, index, order, False)
-    return picked.where(take(last, index) == order, 0.0)
+    if picks_twice(index):           # of values put at one place the last remains
+        order = arange(picked.numel()).reshape(picked.shape)
+        last = views.zeros(g.shape, order.dtype)
+        put(last, index, order, False)
+        picked = picked.where(take(last, index) == order, 0.0)
+    # values may have more dims than there are places, of size 1 and in front
+    more = len(values_shape) - picked.ndim
+    return picked.reshape((1,) * more + tuple(picked.shape)) if more > 0 else picked
 
 
 def picks_twice(index):
