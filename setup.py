@@ -34,6 +34,7 @@ from pathlib import Path
 import Cython
 import numpy
 from Cython.Build import cythonize
+from Cython.Compiler import Options
 from setuptools import Extension, setup
 from setuptools.command.build import build
 from setuptools.command.build_ext import build_ext
@@ -354,6 +355,8 @@ class BuildTranslated(build_ext):
         gc.set_threshold(500_000, 20, 100)     # the trees of a module stay until it is translated
         for alone, directives in ((True, KERNEL_DIRECTIVES), (False, DIRECTIVES)):
             files = [source for source in sources() if stands_alone(source) == alone]
+            # Nobody asks for the docstrings of kernels, which take 20 kB of a wheel for all levels.
+            Options.docstrings = not alone
             translated = cythonize(
                 [extension(dotted(source), [source]) for source in files],
                 build_dir=str(GENERATED),
