@@ -66,6 +66,11 @@ LEAN = {"bessel", "binary", "bounds", "cast", "division", "exponential", "normal
 LEAN_LOOPS = ["-O2", "-ftree-vectorize", "-fvect-cost-model=dynamic",
               "--param=max-inline-insns-single=200", "--param=max-inline-insns-auto=30",
               "--param=inline-min-speedup=15", "--param=early-inlining-insns=14"]
+# Of the copies that -O3 makes of each loop, for bounds, strides and counts that are known only when
+# it runs, those over extremes gain nothing, and take a third less without: 135 kB of a wheel.
+LONE = {"extremes"}
+LONE_LOOPS = ["-O3", "-fno-ipa-cp-clone", "-fno-unswitch-loops", "-fno-peel-loops",
+              "-fno-split-loops", "-fno-version-loops-for-strides", "-fno-loop-unroll-and-jam"]
 # Tiny calls spend their time in these; -O3 saves 1 to 3 of 100 instructions, as callgrind counts.
 HOT = {"elementwise", "flat", "getitem", "node", "operators", "product", "recording", "storage",
        "tensor"}
@@ -81,9 +86,10 @@ FLAGS = ["-g0", "-fno-math-errno", "-fno-trapping-math",
          "-Wno-unused-function"]
 SYMBOLS = os.environ.get("TENSORLIB_SYMBOLS") == "1"
 LINK_FLAGS = ["-s"] if LINUX and not SYMBOLS else []
-# The tables by which a debugger finds who called take 100 kB of a wheel for all processors. The
-# loops call nothing that could ask for them: neither Python nor what ends threads.
-KERNEL_FLAGS = ["-fno-asynchronous-unwind-tables"] if LINUX and not SYMBOLS else []
+# The tables by which a debugger finds who called take 200 kB of a wheel for all processors. C needs
+# none: where Python ends a thread, glibc takes a function without them for the end of the stack.
+if LINUX and not SYMBOLS:
+    FLAGS.append("-fno-asynchronous-unwind-tables")
 ALL_LEVELS = {"base": []}
 if LINUX and platform.machine() == "x86_64":   # elsewhere one level, as in _kernels/cpu.pyx
     ALL_LEVELS = {
@@ -184,7 +190,7 @@ if DEBUG:    # Python's own flags have -fwrapv, under which no signed overflow i
              # what newer compilers refuse: GCC from 14, Clang from 16
              "-Werror=implicit-function-declaration", "-Werror=incompatible-pointer-types",
              "-Werror=int-conversion"]
-    LINK_FLAGS, KERNEL_FLAGS = [SANITIZERS], []
+    LINK_FLAGS = [SANITIZERS]
     LEVELS = {level: flags for level, flags in LEVELS.items()
               if os.environ.get("TENSORLIB_ISA", level) == level}
 
@@ -223,8 +229,10 @@ def optimization(source):
         if source.stem in COLD:
             return ["-O1"]
         return ["-O3"] if source.stem in HOT else WARM_LOOPS
-    # Clang, which is the compiler elsewhere, has no such parameters
-    return LEAN_LOOPS if LINUX and source.stem in LEAN else ["-O3"]
+    if not LINUX:     # Clang, which is the compiler elsewhere, has no such parameters
+        return ["-O3"]
+    return LEAN_LOOPS if source.stem in LEAN else (
+        LONE_LOOPS if source.stem in LONE else ["-O3"])
 
 
 def contraction(source):
@@ -251,14 +259,14 @@ def extensions():
         (kernels if depends_on_level(source) else once).append(source)
     yield extension(COMPILED, once)
     for level, flags in LEVELS.items():
-        yield extension(f"tensorlib._kernels.{level}", kernels, [*KERNEL_FLAGS, *flags])
+        yield extension(f"tensorlib._kernels.{level}", kernels, flags)
 
 
 def settings():
     """What decides the result beside the sources, as text."""
     parts = [sys.version, Cython.__version__, numpy.__version__, DIRECTIVES, KERNEL_DIRECTIVES,
              FLAGS, sorted(HOT), sorted(COLD), sorted(LEAN), sorted(UNCONTRACTED), WARM_LOOPS,
-             LEAN_LOOPS, LINK_FLAGS, KERNEL_FLAGS,
+             LEAN_LOOPS, sorted(LONE), LONE_LOOPS, LINK_FLAGS,
              [each for each in LEVELS.items() if each not in ALL_LEVELS.items()], NEEDED, QUICK,
              *map(os.environ.get, ("CC", "CFLAGS", "LDFLAGS"))]
     return "\n".join(map(str, parts))
