@@ -4,9 +4,12 @@ import itertools
 
 import numpy as np
 
-from tensorlib import arange, cat, full, logsumexp, stack, tensor, where, zeros
+from tensorlib import arange, cat, full, func, int64, logsumexp, stack, tensor, where, zeros
+from tensorlib._core.layers import ctc
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.nn.functional.batching import differentiated_by, stands_for
 from tensorlib.nn.functional.elementwise_losses import loss, reduced, require_floating
+from tensorlib.ops.declare import op
 from tensorlib.ops.value_checks import value_check
 
 NEVER = -1e30           # the logarithm of a probability of 0, which stays a number
@@ -84,9 +87,7 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths, target_lengths, 
         raise RuntimeError(f"ctc_loss: blank must be a label, got {blank} of {classes}")
     inputs = lengths_of("input_lengths", input_lengths, count, steps)
     labels, sizes = padded(targets, target_lengths, count, log_probs.ndim == 2)
-    labels = labels.long()
-    are_labels(labels, classes)
-    losses = -log_likelihood(logs, labels, inputs, sizes, blank)
+    losses = ctc_losses(logs, labels, tuple(inputs), tuple(sizes), blank)
     losses = losses * where(losses.detach() > -NEVER / 2,
                             0.0 if zero_infinity else float("inf"), 1.0)
     if reduction == "mean":
@@ -112,17 +113,16 @@ def padded(targets, lengths, count, single):
         raise RuntimeError("ctc_loss: expects targets of shape (B, S), or a vector with as many as "
                            f"the lengths add up to, got {tuple(targets.shape)} and {sizes}")
     longest = max(sizes, default=0)
-    rows, begin = [], 0
-    for size in sizes:
-        rows.append(cat([targets[begin:begin + size],
-                         zeros(longest - size, dtype=targets.dtype)]))
-        begin += size
-    return stack(rows) if rows else zeros((0, 0), dtype=targets.dtype), sizes
+    room = arange(longest) < tensor(sizes, dtype=int64).unsqueeze(1)
+    return zeros((count, longest), dtype=targets.dtype).masked_scatter(room, targets), sizes
 
 
 def log_likelihood(logs, labels, inputs, sizes, blank):
     """The logarithm of the probability of each row of labels, by the forward recursion."""
-    steps, count, _ = logs.shape
+    steps, count, classes = logs.shape
+    named = arange(labels.shape[1]) < tensor(sizes, dtype=int64).unsqueeze(1)
+    labels = where(named, labels.long(), blank)          # what comes after may be anything
+    are_labels(labels, classes)
     blanks = full((count, labels.shape[1]), blank, dtype=labels.dtype)
     # blank, first label, blank, second label, ..., blank
     ends = full((count, 1), blank, dtype=labels.dtype)
@@ -146,3 +146,63 @@ def log_likelihood(logs, labels, inputs, sizes, blank):
     ends = alpha.gather(1, last).squeeze(1)
     previous = alpha.gather(1, (last - 1).clamp(min=0)).squeeze(1)
     return where(last.squeeze(1) > 0, logsumexp(stack([ends, previous]), 0), ends)
+
+
+# ---- the same by a kernel ------------------------------------------------------------------------
+
+def losses_formula(log_probs, labels, inputs, sizes, blank):
+    """`ctc_losses` composed of operations."""
+    return -log_likelihood(log_probs, labels, inputs, sizes, blank)
+
+
+def losses_back(grad, log_probs, labels, inputs, sizes, blank):
+    """`ctc_losses_backward` composed of operations."""
+    return func.vjp(lambda x: losses_formula(x, labels, inputs, sizes, blank), log_probs)[1](
+        grad)[0]
+
+
+def losses_reference(logs, labels, inputs, sizes, blank):
+    """The reference of `ctc_losses`."""
+    return all_alignments(logs, labels, inputs, sizes, blank, "none")
+
+
+def back_reference(g, logs, *options):
+    """The reference of `ctc_losses_backward`, by differences."""
+    step, found = 1e-6, np.zeros(logs.shape)
+    for place in np.ndindex(*logs.shape):
+        moved = np.zeros(logs.shape)
+        moved[place] = step
+        ends = [losses_reference(logs + s * moved, *options) for s in (1, -1)]
+        found[place] = ((ends[0] - ends[1]) * g).sum() / (2 * step)
+    return found
+
+
+def aligned(rng):
+    """Samples of `ctc_losses`."""
+    for (logs, labels, inputs, sizes), _ in short_sequences(rng):
+        yield (logs, labels, inputs, sizes, 0), {}
+
+
+def aligned_back(rng):
+    """Samples of `ctc_losses_backward`."""
+    for (logs, *options), _ in aligned(rng):
+        yield (rng.uniform(-1, 1, logs.shape[1]), logs, *options), {}
+
+
+@stands_for(losses_back)
+@op(public=False, method=False, takes="floating", tolerance="reduction", differentiable=False,
+    reference=back_reference, samples=aligned_back, kernel=ctc.ctc_losses_backward,
+    checks_values=True)
+def ctc_losses_backward(grad: Tensor, log_probs: Tensor, labels: Tensor, inputs, sizes, blank):
+    """The gradient of `ctc_losses`."""
+
+
+@differentiated_by(losses_formula, lambda *args: (ctc_losses_backward(*args),), by_output=False,
+                   constants=1)
+@op(public=False, method=False, takes="floating", tolerance="reduction",
+    reference=losses_reference, samples=aligned, kernel=ctc.ctc_losses, checks_values=True)
+def ctc_losses(log_probs: Tensor, labels: Tensor, inputs, sizes, blank):
+    """-log of the probability of all alignments of each sequence; 1e30 where there are none.
+
+    Raises: RuntimeError for a label that is none.
+    """
