@@ -44,6 +44,7 @@ COUNTED = {
     "tiles/plan.pyx": "neighbouring dims of the output",
     "tiles/pieces.pyx": "neighbouring dims of the output",
     "reduce/arrange.pyx": "some sizes of one tensor",
+    "reduce/distances.pyx": "some sizes of one tensor",
     "reduce/reductions.pyx": "some sizes of one tensor",
     "layout/rolling.pyx": "some sizes of one tensor",
     "layers/glu.pyx": "some sizes of one tensor",

@@ -9,7 +9,7 @@ from tensorlib.testing import assert_close
 NEVER = "donot_use_mm_for_euclid_dist"
 
 
-@each("p", [0.0, 1.0, 2.0, 3.0, float("inf")])
+@each("p", [0.0, 0.5, 1.5, 3.0])
 def test_distances_and_their_gradients_are_those_of_all_at_once(p):
     rng = np.random.default_rng(0)
     x, y = (tl.from_numpy(rng.standard_normal(shape)).requires_grad_()

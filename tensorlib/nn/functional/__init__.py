@@ -56,6 +56,7 @@ from tensorlib.nn.functional.elementwise_losses import (
     poisson_nll_loss,
     smooth_l1_loss,
 )
+from tensorlib.nn.functional.distances import cdist, pdist
 from tensorlib.nn.functional.dropout import (
     alpha_dropout,
     dropout,
@@ -125,7 +126,6 @@ from tensorlib.nn.functional.parametric_activations import (
     threshold,
     threshold_,
 )
-from tensorlib.ops.reduce.distances import pdist
 from tensorlib._core.base.explained import explain
 from tensorlib.ops.late import declared, gathered
 from tensorlib.ops.shape.padding import pad

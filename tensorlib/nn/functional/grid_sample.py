@@ -3,6 +3,7 @@
 import numpy as np
 
 from tensorlib import func, where
+from tensorlib._core.layers import cubic_sample
 from tensorlib._core.layers import grid_sample as kernels
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.batching import differentiated_by, stands_for
@@ -103,6 +104,11 @@ def cubic_formula(input, grid, padding, align, a=-0.75):
     return total
 
 
+def cubic_back_formula(grad, input, grid, padding, align):
+    """`look_cubic_back` composed of operations."""
+    return func.vjp(lambda *xs: cubic_formula(*xs, padding, align), input, grid)[1](grad)
+
+
 def back_formula(grad, input, grid, padding, nearest, align):
     """`look_back` composed of operations."""
     return func.vjp(lambda *xs: look_formula(*xs, padding, nearest, align), input, grid)[1](grad)
@@ -124,15 +130,35 @@ def bilinear_reference(x, grid, *options):
     return found
 
 
-def back_reference(g, x, grid, *options):
+def cubic_reference(x, grid, *options):
+    """The reference of `look_cubic`, for places inside; outside are zeros."""
+    h, w = x.shape[2:]
+    found = np.zeros((*x.shape[:2], *grid.shape[1:3]))
+    for b, i, j in np.ndindex(*grid.shape[:3]):
+        col, row = (grid[b, i, j] + 1) * (w, h) / 2 - 0.5
+        for y in range(max(0, int(row) - 2), min(h, int(row) + 4)):
+            for z in range(max(0, int(col) - 2), min(w, int(col) + 4)):
+                weight = 1
+                for d in (abs(row - y), abs(col - z)):
+                    weight *= cubic_near(d, -0.75) if d < 1 else cubic_far(d, -0.75) * (d < 2)
+                found[b, :, i, j] += x[b, :, y, z] * weight
+    return found
+
+
+def cubic_back_reference(*args):
+    """The reference of `look_cubic_back`."""
+    return back_reference(*args, reference=cubic_reference)
+
+
+def back_reference(g, x, grid, *options, reference=bilinear_reference):
     """The reference of `look_back`, for places inside."""
-    dx = adjoint(lambda image: bilinear_reference(image, grid), x.shape, g)
+    dx = adjoint(lambda image: reference(image, grid), x.shape, g)
     dgrid, step = np.zeros(grid.shape), 1e-6
     for place in np.ndindex(*grid.shape):
         moved = np.zeros(grid.shape)
         moved[place] = step
-        dgrid[place] = ((bilinear_reference(x, grid + moved) - bilinear_reference(
-            x, grid - moved)) * g).sum() / (2 * step)
+        dgrid[place] = ((reference(x, grid + moved) - reference(x, grid - moved)) * g).sum() / (
+            2 * step)
     return dx, dgrid
 
 
@@ -147,6 +173,19 @@ def back_samples(rng):
     """Samples of `look_back`."""
     for (x, grid, *options), _ in look_samples(rng):
         yield (rng.uniform(-1, 1, (1, 2, 1, 2)), x, grid, *options), {}
+
+
+def cubic_samples(rng):
+    """Samples of `look_cubic`."""
+    for (x, grid, padding, _, align), _ in look_samples(rng):
+        if padding == "zeros":
+            yield (x, grid, padding, align), {}
+
+
+def cubic_back_samples(rng):
+    """Samples of `look_cubic_back`."""
+    for (x, *options), _ in cubic_samples(rng):
+        yield (rng.uniform(-1, 1, (1, 2, 1, 2)), x, *options), {}
 
 
 # ---- the operations ------------------------------------------------------------------------------
@@ -169,6 +208,24 @@ def back(grad, input, grid, out, padding, nearest, align):
     reference=bilinear_reference, samples=look_samples, kernel=kernels.look)
 def look(input: Tensor, grid: Tensor, padding, nearest, align):
     """Images interpolated at positions: see `grid_sample`.
+
+    Shapes: (B, C, H, W), (B, h, w, 2) -> (B, C, h, w). Raises: RuntimeError for sizes.
+    """
+
+
+@stands_for(cubic_back_formula)
+@op(public=False, method=False, takes="floating", tolerance="product", differentiable=False,
+    outputs=("g_input", "g_grid"), reference=cubic_back_reference, samples=cubic_back_samples,
+    kernel=cubic_sample.look_cubic_back)
+def look_cubic_back(grad: Tensor, input: Tensor, grid: Tensor, padding, align):
+    """The gradients of `look_cubic` for images and positions."""
+
+
+@differentiated_by(cubic_formula, lambda *args: look_cubic_back(*args), by_output=False)
+@op(public=False, method=False, takes="floating", tolerance="product",
+    reference=cubic_reference, samples=cubic_samples, kernel=cubic_sample.look_cubic)
+def look_cubic(input: Tensor, grid: Tensor, padding, align):
+    """Images interpolated at positions by cubic convolution: see `grid_sample`.
 
     Shapes: (B, C, H, W), (B, h, w, 2) -> (B, C, h, w). Raises: RuntimeError for sizes.
     """

@@ -2,17 +2,19 @@
 
 import numpy as np
 
-from tensorlib import arange, stack, where
+from tensorlib import arange, func, where
 from tensorlib._core.base.shape import broadcast_shapes
+from tensorlib._core.layers import margins, nll
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.activations import logsigmoid
+from tensorlib.nn.functional.batching import differentiated_by, stands_for
 from tensorlib.nn.functional.elementwise_losses import (
-    ALL, in_floats, in_numpy, loss, reduced, require_floating,
+    ALL, in_floats, in_numpy, loss, older_reduction, reduced, require_floating,
 )
 from tensorlib.nn.functional.checks import check_optional
-from tensorlib.nn.functional.likelihoods import are_classes
+from tensorlib.nn.functional.likelihoods import are_classes, check_reduction
 from tensorlib.ops.arguments import refuse_bools, refuse_complex
-from tensorlib.ops.declare import composite
+from tensorlib.ops.declare import composite, op
 from tensorlib.ops.pointwise.combined import no_integers
 from tensorlib.ops.samples import given, given_pairs, refusals
 from tensorlib.ops.value_checks import value_check
@@ -270,6 +272,8 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight=None, size
 
 def with_batch(name, input, target, target_ndim):
     """The input as (B, C) and the target with a batch. Raises: RuntimeError."""
+    if target_ndim == 0 and input.ndim == 2 and nll.fits(input, target):
+        return input, target
     require_floating(name, input)
     if input.ndim == 0 and target.ndim == 0:
         input, target = input.reshape(1), target.reshape((1,) * target_ndim)
@@ -282,6 +286,98 @@ def with_batch(name, input, target, target_ndim):
     if input.ndim == 1:
         return input.unsqueeze(0), target.unsqueeze(0).long()
     return input, target.long()
+
+
+# ---- margins between classes, by a kernel and by the formula that it replaces --------------------
+
+@value_check
+def are_classes_or_ends(classes, count):
+    """Raises RuntimeError for a target that is no class, nor -1."""
+    if ((classes < -1) | (classes >= count)).any():
+        raise RuntimeError(f"multilabel_margin_loss: a target is out of range for {count} classes")
+
+
+def listed_classes(classes, count, ends):
+    """Which places list classes, and the classes there. Raises: RuntimeError, IndexError."""
+    if not ends:
+        are_classes(classes, "multi_margin_loss", count, None)
+        return classes >= 0, classes
+    are_classes_or_ends(classes, count)
+    listed = (classes < 0).long().cumsum(1) == 0
+    return listed, where(listed, classes, 0)
+
+
+def margins_formula(input, target, p, margin, ends, reduction):
+    """`class_margins` composed of operations."""
+    count, target = input.shape[1], target.reshape(input.shape[0], -1)
+    listed, here = listed_classes(target, count, ends)
+    wanted = (listed.unsqueeze(2) & (here.unsqueeze(2) == arange(count))).any(1)
+    terms = (margin - input.gather(1, here).unsqueeze(2) + input.unsqueeze(1)).relu()
+    counted = listed.unsqueeze(2) & wanted.logical_not().unsqueeze(1)
+    terms = where(counted, terms if p == 1 else terms * terms, 0)
+    return reduced("class_margins", terms.sum((1, 2)) / max(1, count), reduction)
+
+
+def margins_reference(x, t, p, margin, ends, reduction):
+    """The reference of `class_margins`."""
+    found = []
+    for row, classes in zip(x, t.reshape(len(x), -1)):
+        wanted = list(classes[:np.argmax(np.append(classes, -1) < 0)])
+        found.append(sum(max(0, margin - row[c] + row[j]) ** p for c in wanted
+                         for j in range(len(row)) if j not in wanted) / len(row))
+    return in_numpy(lambda: np.array(found))(reduction=reduction)
+
+
+def margins_back_reference(g, x, t, p, margin, ends, reduction):
+    """The reference of `class_margins_backward`, by differences: x lies off the kinks."""
+    step, found = 1e-6, np.zeros(x.shape)
+    for place in np.ndindex(*x.shape):
+        moved = np.zeros(x.shape)
+        moved[place] = step
+        ends_of = [margins_reference(x + s * moved, t, p, margin, ends, reduction) for s in (1, -1)]
+        found[place] = ((ends_of[0] - ends_of[1]) * g).sum() / (2 * step)
+    return found
+
+
+def listed_samples(rng):
+    """Samples of `class_margins`."""
+    for t, p, margin, ends, reduction in (
+            ([[1], [0], [3]], 2, 0.7, False, "none"), ([1, 0, 3], 1, 1.0, False, "mean"),
+            ([[1, 3, -1, 0], [2, -1, 1, 1], [-1, 0, 0, 0]], 1, 1.0, True, "sum")):
+        yield (rng.uniform(-2, 2, (3, 4)), np.array(t), p, margin, ends, reduction), {}
+
+
+def listed_back_samples(rng):
+    """Samples of `class_margins_backward`."""
+    for (x, *options), _ in listed_samples(rng):
+        yield (rng.uniform(-1, 1, (3,) if options[-1] == "none" else ()), x, *options), {}
+
+
+def margins_back(grad, input, target, p, margin, ends, reduction):
+    """`class_margins_backward` composed of operations."""
+    return func.vjp(lambda x: margins_formula(x, target, p, margin, ends, reduction), input)[1](
+        grad)[0]
+
+
+@stands_for(margins_back)
+@op(public=False, method=False, takes="floating", tolerance="reduction", differentiable=False,
+    reference=margins_back_reference, samples=listed_back_samples,
+    kernel=margins.class_margins_backward, checks_values=True)
+def class_margins_backward(grad: Tensor, input: Tensor, target: Tensor, p, margin, ends, reduction):
+    """The gradient of `class_margins`."""
+
+
+@differentiated_by(margins_formula, lambda *args: (class_margins_backward(*args),),
+                   by_output=False, constants=1)
+@op(public=False, method=False, takes="floating", tolerance="reduction",
+    reference=margins_reference, samples=listed_samples, kernel=margins.class_margins,
+    checks_values=True)
+def class_margins(input: Tensor, target: Tensor, p, margin, ends, reduction):
+    """max(0, margin - x[t] + x[j])**p over the classes t that are listed and the others j.
+
+    Of each row x, over the number of classes; their mean, sum or each. ends: whether a -1 ends a
+    list. Raises: IndexError for a target that is no class, RuntimeError where these end.
+    """
 
 
 def multi(x, t, p=1, margin=1.0):
@@ -310,16 +406,16 @@ def multi_margin_loss(input: Tensor, target: Tensor, p=1, margin=1.0, weight=Non
     if p not in (1, 2):
         raise ValueError(f"multi_margin_loss: only p == 1 and p == 2 supported, got {p}")
     check_optional("multi_margin_loss", weight=weight)
+    if size_average is not None or reduce is not None:
+        reduction = older_reduction(size_average, reduce)
+    check_reduction("multi_margin_loss", reduction)
     rows, places = with_batch("multi_margin_loss", input, target, 0)
-    are_classes(places, "multi_margin_loss", rows.shape[1], None)
-    own = rows.gather(1, places.unsqueeze(1))
-    terms = (margin - own + rows).relu()
+    losses = class_margins(rows, places, p, float(margin), False,
+                           "none" if weight is not None else reduction)
     if weight is not None:
-        factor = weight.index_select(0, places).unsqueeze(1)
-    terms = (terms if p == 1 else terms * terms) * (1 if weight is None else factor)
-    others = arange(rows.shape[1]) != places.unsqueeze(1)
-    losses = where(others, terms, 0).sum(1) / rows.shape[1]
-    return named("multi_margin_loss", losses if input.ndim > 1 else losses.squeeze(0), locals())
+        losses = losses * weight.index_select(0, places)
+        losses = reduced("multi_margin_loss", losses, reduction)
+    return losses if input.ndim > 1 or reduction != "none" else losses.squeeze(0)
 
 
 def multilabel(x, t):
@@ -330,13 +426,6 @@ def multilabel(x, t):
         others = [j for j in range(len(row)) if j not in wanted]
         found.append(sum(max(0, 1 - row[c] + row[j]) for c in wanted for j in others) / len(row))
     return np.array(found)
-
-
-@value_check
-def are_classes_or_ends(classes, count):
-    """Raises RuntimeError for a target that is no class, nor -1."""
-    if ((classes < -1) | (classes >= count)).any():
-        raise RuntimeError(f"multilabel_margin_loss: a target is out of range for {count} classes")
 
 
 @loss(tensors=("input", "target"), reference=in_numpy(multilabel),
@@ -354,17 +443,11 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average=None, red
     Raises: RuntimeError for other shapes or a target that is no class, ValueError.
     """
     rows, classes = with_batch("multilabel_margin_loss", input, target, 1)
-    count = rows.shape[1]
     if classes.shape != rows.shape:
         raise RuntimeError(f"multilabel_margin_loss: inconsistent target size "
                            f"{tuple(target.shape)} for an input of shape {tuple(input.shape)}")
-    are_classes_or_ends(classes, count)
-    listed = (classes < 0).long().cumsum(1) == 0
-    here = where(listed, classes, 0)
-    wanted = stack([(where(listed, here == j, False)).any(1) for j in range(count)], 1)
-    own = rows.gather(1, here)
-    terms = (1 - own.unsqueeze(2) + rows.unsqueeze(1)).relu()
-    counted = listed.unsqueeze(2) & wanted.logical_not().unsqueeze(1)
-    losses = where(counted, terms, 0).sum((1, 2)) / max(1, count)
-    return named("multilabel_margin_loss", losses if input.ndim > 1 else losses.squeeze(0),
-                 locals())
+    if size_average is not None or reduce is not None:
+        reduction = older_reduction(size_average, reduce)
+    check_reduction("multilabel_margin_loss", reduction)
+    losses = class_margins(rows, classes, 1, 1.0, True, reduction)
+    return losses if input.ndim > 1 or reduction != "none" else losses.squeeze(0)

@@ -14,6 +14,7 @@ from tensorlib.nn.functional.grid_sample import (
     bilinear_reference,
     cubic_formula,
     look,
+    look_cubic,
     look_formula,
 )
 from tensorlib.nn.functional.interpolation import resample
@@ -246,7 +247,8 @@ def grid_sample(input: Tensor, grid: Tensor, mode="bilinear", padding_mode="zero
             raise RuntimeError(f"grid_sample: bicubic is for images, got {input.ndim} dims")
         wide = input.float() if input.itemsize == 2 else input      # one rounding at the end
         places = grid.float() if grid.itemsize == 2 else grid
-        return cubic_formula(wide, places, padding_mode, bool(align_corners)).to(input.dtype)
+        rule = look_cubic if wide.dtype == places.dtype else cubic_formula
+        return rule(wide, places, padding_mode, bool(align_corners)).to(input.dtype)
     if n == 2 and input.shape[2] * input.shape[3] < 2 ** 29 and input.dtype == grid.dtype:
         return look(input, grid, padding_mode, mode == "nearest", bool(align_corners))
     return look_formula(input, grid, padding_mode, mode == "nearest", bool(align_corners))
