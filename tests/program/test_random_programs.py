@@ -1,7 +1,7 @@
 """Random programs of the tests, captured: values, and gradients to second order, as eager code."""
 
-from hypothesis import assume, given, settings
-from programs import LEAVES, MAX_ELEMENTS, Machine, laid_out, programs, weighted_sum
+from hypothesis import assume, example, given, settings
+from programs import LEAVES, MAX_ELEMENTS, Machine, Step, laid_out, programs, weighted_sum
 from program_steps import HOOKS, STEPS
 
 import tensorlib as tl
@@ -45,7 +45,12 @@ def bits(x):
     return x.detach().contiguous().numpy().tobytes()
 
 
+NO_GRADIENT_WANTED = [Step("function", 0, 0, 0.5), *[Step("sin", 0, 0, 0.5)] * 4,
+                      Step("nested_grad", 9, 0, 0.5)]
+
+
 @settings(max_examples=40, deadline=None)
+@example(NO_GRADIENT_WANTED)
 @given(programs(without=HOOKS | REFUSED))
 def test_captured_programs_give_what_eager_code_gives(steps):
     first = Guided(leaves())

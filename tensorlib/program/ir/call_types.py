@@ -270,7 +270,7 @@ def function_gradient(args: tuple[Any, ...], grads: tuple[Any, ...], function: A
         pairs = [(x, g) for x, g in zip(outputs, grads) if g is not None and x.requires_grad]
         inputs = [x for x, is_wanted in zip(own, wanted) if is_wanted]
         made = iter(grad([x for x, _ in pairs], inputs, [g for _, g in pairs],
-                         materialize_grads=True) if pairs else map(zeros_of, inputs))
+                         materialize_grads=True) if pairs and inputs else map(zeros_of, inputs))
     return tuple(next(made) if is_wanted else None for is_wanted in wanted)
 
 
