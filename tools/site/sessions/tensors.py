@@ -138,6 +138,10 @@ tl.tensor([[1, 2], [3, 4]]).tolist()
 x = tl.zeros(4)
 storage = x[2:].untyped_storage()       # that of all four
 storage.nbytes(), storage.data_ptr() == x.data_ptr()
+# ---- Tensor.storage
+x = tl.arange(4.0)
+storage = x[2:].storage()               # the elements of all four
+len(storage), storage.tolist()
 # ---- Tensor.H Tensor.mH
 tl.tensor([[1 + 2j, 3j], [4, 5]]).NAME
 # ---- Tensor.T
