@@ -56,7 +56,7 @@ from tensorlib.nn.functional.elementwise_losses import (
     poisson_nll_loss,
     smooth_l1_loss,
 )
-from tensorlib.nn.functional.distances import cdist, pdist
+from tensorlib.nn.functional.distances import pdist
 from tensorlib.nn.functional.dropout import (
     alpha_dropout,
     dropout,

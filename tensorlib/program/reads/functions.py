@@ -103,12 +103,11 @@ class Observer(Notes):
         for name in names:
             for holder in holders:
                 found = holder.get(name, MISSING)
-                if callable(found):
+                is_module = type(found) is ModuleType and holder is around
+                if callable(found) or is_module:
                     self.notes.setdefault((id(holder), "key", name),
                                           (holder, "key", name, found, line))
-                elif type(found) is ModuleType and holder is around:
-                    self.notes.setdefault((id(holder), "key", name),
-                                          (holder, "key", name, found, line))
+                if is_module:
                     holders = [*holders, vars(found)]
             for kind in kinds:
                 found = in_class(kind, name)
