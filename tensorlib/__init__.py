@@ -43,6 +43,7 @@ from tensorlib._core.tensor.numbers import OutOfRangeError
 from tensorlib._core.base.pool import get_num_threads, set_num_threads
 from tensorlib._core.arrays.printing import get_printoptions, printoptions, set_printoptions
 from tensorlib._core.base.shape import Size
+from tensorlib._core.tensor.properties import UntypedStorage
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.errors import DataDependent, WrongArgument
 from tensorlib._core.base.version import __version__
@@ -117,6 +118,7 @@ fft = _later("tensorlib.fft")
 hub = _later("tensorlib.hub")
 jit = _later("tensorlib.jit")
 linalg = _later("tensorlib.linalg")
+fx = _later("tensorlib.fx")
 mps = _later("tensorlib.mps")
 multiprocessing = _later("tensorlib.multiprocessing")
 nn = _later("tensorlib.nn")

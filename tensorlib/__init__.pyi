@@ -55,6 +55,7 @@ from tensorlib._core.base.pool import set_num_threads as set_num_threads
 from tensorlib._core.create.generator import default_generator as default_generator
 from tensorlib._core.graph.modes import is_grad_enabled as is_grad_enabled
 from tensorlib._core.graph.modes import is_inference_mode_enabled as is_inference_mode_enabled
+from tensorlib._core.tensor.properties import UntypedStorage as UntypedStorage
 from tensorlib.autograd.modes import enable_grad as enable_grad
 from tensorlib.autograd.modes import inference_mode as inference_mode
 from tensorlib.autograd.modes import no_grad as no_grad
@@ -77,6 +78,7 @@ from tensorlib.shell import compiler as compiler
 from tensorlib.shell import cuda as cuda
 from tensorlib.shell import einops as einops
 from tensorlib.shell import fft as fft
+from tensorlib.shell import fx as fx
 from tensorlib.shell import hub as hub
 from tensorlib.shell import jit as jit
 from tensorlib.shell import memory as memory

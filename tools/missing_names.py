@@ -100,8 +100,8 @@ REASONS = [
      r"dropout|alpha_dropout|feature_alpha_dropout|index_put)_|multi_head_attention_forward|"
      r"clip_grad_norm|assert_allclose"),
     ("The memory of a tensor", "A storage keeps its size, since views and the graph rely on it (a "
-     "tensor that `resize_` makes larger gets a new one), is memory of this process alone, and is "
-     "no object that Python sees: `data_ptr()`, `nbytes` and `storage_offset()` tell of it. "
+     "tensor that `resize_` makes larger gets a new one), is memory of this process alone. "
+     "`untyped_storage()` is a buffer of its bytes, and `UntypedStorage.from_file` maps a file. "
      "`x.data = y` shows other elements, `new_empty` makes a new tensor, and `as_strided` a view "
      "with any strides. Processes share what is loaded before they fork, and files that NumPy "
      "maps.",

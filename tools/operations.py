@@ -76,7 +76,7 @@ PAGES = [
     ("distributions", "Distributions", ["tensorlib.distributions"]),
     ("gradients", "Gradients, transforms and your own operations",
      ["tensorlib.autograd", "tensorlib.func", "tensorlib.ops", "tensorlib.graph"]),
-    ("programs", "Programs", ["tensorlib.program", "tensorlib.jit"]),
+    ("programs", "Programs", ["tensorlib.program", "tensorlib.jit", "tensorlib.fx"]),
     ("data", "Data and files", ["tensorlib.utils.data", "tensorlib.serialization"]),
     ("package", "The package itself, and tools", ["tensorlib"]),
 ]

@@ -63,6 +63,8 @@ MODULES = [
      "`tensorlib.accelerator`, `mps`, `xpu` and `backends` are as this."),
     ("tensorlib.jit", "A compiler that is not there: tensorlib.jit",
      "[compile.md](compile.md) introduces `tensorlib.compile`."),
+    ("tensorlib.fx", "Graphs that are not there: tensorlib.fx",
+     "[programs.md](programs.md) introduces those that are."),
     ("tensorlib.testing", "For your tests: tensorlib.testing",
      "The strategies are for hypothesis, which has to be installed."),
     ("tensorlib.memory", "Memory: tensorlib.memory", ""),
@@ -72,8 +74,8 @@ MODULES = [
 # The names of the package itself that are no operations, by what they are about.
 SETTINGS = [
     ("Tensors and their types",
-     ["Tensor", "Size", "dtype", "device", "layout", "memory_format", "finfo", "iinfo", "can_cast",
-      "promote_types", "get_default_dtype"]),
+     ["Tensor", "UntypedStorage", "Size", "dtype", "device", "layout", "memory_format", "finfo",
+      "iinfo", "can_cast", "promote_types", "get_default_dtype"]),
     ("Older kinds of tensors",
      ["FloatTensor", "DoubleTensor", "HalfTensor", "BFloat16Tensor", "ByteTensor", "CharTensor",
       "ShortTensor", "IntTensor", "LongTensor", "BoolTensor", "set_default_tensor_type"]),

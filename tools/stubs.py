@@ -96,8 +96,8 @@ BASES = {"Size": "(tuple[_int, ...])", "OutOfMemoryError": "(MemoryError, Runtim
 UNDECLARED = ("tensorlib.array_api", "tensorlib.distributions", "tensorlib.program",
               "tensorlib.onnx", "tensorlib.optim", "tensorlib.utils.data",
               "tensorlib.serialization", "tensorlib.cuda", "tensorlib.backends", "tensorlib.amp",
-              "tensorlib.accelerator", "tensorlib.distributed", "tensorlib.jit", "tensorlib.mps",
-              "tensorlib.random", "tensorlib.xpu", "tensorlib.profiler",
+              "tensorlib.accelerator", "tensorlib.distributed", "tensorlib.fx", "tensorlib.jit",
+              "tensorlib.mps", "tensorlib.random", "tensorlib.xpu", "tensorlib.profiler",
               "tensorlib.utils.benchmark", "tensorlib.utils.dlpack", "tensorlib.version")
 GATHERING = ["tensorlib.fft", "tensorlib.special"]          # modules that do as packages do
 DECLARING = ["tensorlib.fft", "tensorlib.linalg", "tensorlib.nn.functional", "tensorlib.special"]

@@ -12,6 +12,9 @@ from tensorlib.distributions import constraints
 from tensorlib.distributions.arguments import broadcast_all
 from tensorlib.distributions.distribution import Distribution, ExponentialFamily
 from tensorlib.distributions.gamma_numbers import log_gamma, standard_gamma
+from tensorlib.distributions.location import Cauchy, Normal
+from tensorlib.distributions.transformed import TransformedDistribution
+from tensorlib.distributions.transforms import AbsTransform
 
 HALF_LOG_TWO_OVER_PI = 0.5 * math.log(2 / math.pi)
 
@@ -157,7 +160,7 @@ class Exponential(ExponentialFamily):
         return 1 - self.rate.log()
 
 
-class HalfNormal(Distribution):
+class HalfNormal(TransformedDistribution):
     """The distribution of |z| for normal z of mean 0 and standard deviation `scale`."""
 
     arg_constraints = {"scale": constraints.positive}
@@ -165,8 +168,14 @@ class HalfNormal(Distribution):
     has_rsample = True
 
     def __init__(self, scale, validate_args=None):
-        self.scale, = broadcast_all(scale)
-        super().__init__(self.scale.shape, validate_args=validate_args)
+        super().__init__(Normal(0.0, scale, validate_args), AbsTransform(), validate_args)
+
+    __repr__ = Distribution.__repr__
+
+    @property
+    def scale(self):
+        """The scale of the distribution on both sides of 0."""
+        return self.base_dist.scale
 
     @property
     def mean(self):
@@ -201,7 +210,7 @@ class HalfNormal(Distribution):
         return self.scale.log() + (0.5 - HALF_LOG_TWO_OVER_PI)
 
 
-class HalfCauchy(Distribution):
+class HalfCauchy(TransformedDistribution):
     """The distribution of |z| for Cauchy numbers z of median 0 and this `scale`."""
 
     arg_constraints = {"scale": constraints.positive}
@@ -209,8 +218,14 @@ class HalfCauchy(Distribution):
     has_rsample = True
 
     def __init__(self, scale, validate_args=None):
-        self.scale, = broadcast_all(scale)
-        super().__init__(self.scale.shape, validate_args=validate_args)
+        super().__init__(Cauchy(0.0, scale, validate_args), AbsTransform(), validate_args)
+
+    __repr__ = Distribution.__repr__
+
+    @property
+    def scale(self):
+        """The scale of the distribution on both sides of 0."""
+        return self.base_dist.scale
 
     @property
     def mean(self):

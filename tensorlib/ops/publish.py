@@ -30,6 +30,11 @@ def publish(name, function, doc, method=True, public=True):
     return function
 
 
+def is_public_operation(value):
+    """Whether a value is the public function of an operation."""
+    return FUNCTIONS.get(getattr(value, "__name__", None)) is value
+
+
 def alias(name, function, method=True):
     """Publishes an operation under a second name of PyTorch's."""
     put_function(name, function)

@@ -6,6 +6,7 @@ from copy import deepcopy
 from functools import wraps
 from itertools import chain, islice
 from numbers import Real
+from types import MappingProxyType
 from typing import Any
 from warnings import warn
 from weakref import WeakValueDictionary
@@ -136,6 +137,9 @@ class Optimizer:
     """
 
     _opt_called = False
+    # Of an optimiser around another, whose own __init__ may not call that of this class.
+    _pre_hooks: Mapping[int, Callable[..., Any]] = MappingProxyType({})
+    _post_hooks: Mapping[int, Callable[..., Any]] = MappingProxyType({})
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)

@@ -9,6 +9,7 @@ tensor([3., 3.])
 
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
+from weakref import WeakSet
 
 from tensorlib import nn
 
@@ -21,8 +22,29 @@ __all__ = ["Attribute", "Final", "ScriptFunction", "ScriptModule", "annotate", "
 T = TypeVar("T")
 
 
-class ScriptModule(nn.Module):
-    """The base of classes that were written for TorchScript: a module like any other."""
+_scripted: WeakSet[nn.Module] = WeakSet()
+
+
+class _ScriptModuleType(type(nn.Module)):  # type: ignore[misc]
+    """Has `isinstance` find what went through `script` or `trace`."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return type.__instancecheck__(cls, instance) or (
+            cls is ScriptModule and type.__instancecheck__(nn.Module, instance)
+            and instance in _scripted)
+
+
+class ScriptModule(nn.Module, metaclass=_ScriptModuleType):
+    """The base of classes that were written for TorchScript: a module like any other.
+
+    Modules that went through `script`, `trace` or `trace_module` count as instances.
+    """
+
+
+def _as_scripted(obj: T) -> T:
+    if type.__instancecheck__(nn.Module, obj):
+        _scripted.add(obj)  # type: ignore[arg-type]
+    return obj
 
 
 class ScriptFunction:
@@ -31,17 +53,17 @@ class ScriptFunction:
 
 def script(obj: T, *args: Any, **kwargs: Any) -> T:
     """`obj`, a function, class or module, as it is. The other arguments change nothing."""
-    return obj
+    return _as_scripted(obj)
 
 
 def trace(func: T, *args: Any, **kwargs: Any) -> T:
     """`func`, a function or a module, as it is: what depends on elements goes on to do so."""
-    return func
+    return _as_scripted(func)
 
 
 def trace_module(mod: T, *args: Any, **kwargs: Any) -> T:
     """`mod` as it is; no method is run."""
-    return mod
+    return _as_scripted(mod)
 
 
 def freeze(mod: T, *args: Any, **kwargs: Any) -> T:

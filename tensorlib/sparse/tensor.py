@@ -213,7 +213,11 @@ class SparseTensor(Tensor):
                                (self.shape[1], self.shape[0]))
 
     T = property(t)
-    mT = property(t)
+
+    @property
+    def mT(self):
+        """The matrix, or each matrix of a batch, with rows for columns."""
+        return self.transpose(-2, -1)
 
     def new_zeros(self, *size: Any, **options: Any) -> Tensor:
         """Dense zeros of the values' dtype."""

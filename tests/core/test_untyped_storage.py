@@ -37,6 +37,54 @@ def test_without_memory():
     assert len(own) == own.nbytes() == 0 and own.device == tl.device("cpu")
 
 
+def test_of_a_file(tmp_path):
+    path = tmp_path / "bytes"
+    path.write_bytes(bytes(range(16)))
+    kind = tl.UntypedStorage
+    memory = kind.from_file(str(path), nbytes=12)
+    assert memory.untyped() is memory and len(memory) == 12 and memory[-1] == 11
+    part = memory[4:8]
+    x = tl.asarray(part, dtype=tl.uint8)
+    assert x.tolist() == part.tolist() == [4, 5, 6, 7] and len(memory[8:2]) == 0
+    assert x.view(tl.int32).item() == int.from_bytes(path.read_bytes()[4:8], sys.byteorder)
+    x.fill_(9)                                            # seen by all, but not by the file
+    del memory
+    gc.collect()
+    assert part.tolist() == [9] * 4 and path.read_bytes() == bytes(range(16))
+    shared = tl.asarray(kind.from_file(path, shared=True, nbytes=20), dtype=tl.uint8)
+    shared[18] = 5
+    assert path.read_bytes() == bytes([*range(16), 0, 0, 5, 0])
+    made = kind.from_file(tmp_path / "new", True, 3)
+    assert made.tolist() == [0, 0, 0] and len(kind.from_file(path, nbytes=0)) == 0
+
+
+def test_the_bytes_are_a_buffer():
+    x = tl.tensor([1, 258], dtype=tl.int16)
+    memory = x.untyped_storage()
+    view = memoryview(memory)
+    view[0] = 7
+    assert x.tolist() == [7, 258] and bytes(memory) == x.numpy().tobytes()
+    held = memory[2:]
+    del x, memory, view
+    gc.collect()
+    assert int.from_bytes(held, sys.byteorder) == 258
+
+
+def test_what_is_refused_of_a_file(tmp_path):
+    path = tmp_path / "short"
+    path.write_bytes(b"abc")
+    memory = tl.UntypedStorage.from_file(path, nbytes=3)
+    absent = tl.empty(3, device="meta").untyped_storage()
+    for error, call in ((RuntimeError, lambda: tl.UntypedStorage.from_file(path, nbytes=4)),
+                        (ValueError, lambda: tl.UntypedStorage.from_file(path, nbytes=-1)),
+                        (FileNotFoundError, lambda: tl.UntypedStorage.from_file(tmp_path / "no")),
+                        (RuntimeError, lambda: memory[::2]), (IndexError, lambda: memory[3]),
+                        (BufferError, lambda: bytes(absent)), (BufferError, lambda: absent[0])):
+        with pytest.raises(error):
+            call()
+    assert len(absent[1:3]) == 2 and absent[1:3].data_ptr() == 0
+
+
 def test_what_is_refused():
     kind = type(tl.ones(1).untyped_storage())
     for call in (lambda: kind.nbytes(3), lambda: tl.Tensor.untyped_storage(3), lambda: kind(4),

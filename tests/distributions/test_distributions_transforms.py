@@ -354,3 +354,16 @@ def test_sets_of_ones_own_are_registered():
     for wrong in (3, int):
         with pytest.raises(TypeError, match="either a Constraint subclass or instance, but got"):
             d.biject_to.register(wrong, len)
+
+
+def test_halves_are_transformed_distributions():
+    for kind, base in ((d.HalfNormal, d.Normal), (d.HalfCauchy, d.Cauchy)):
+        half = kind(tl.tensor([1.0, 2.0]))
+        assert isinstance(half, d.TransformedDistribution)
+        assert type(half.base_dist) is base and half.scale is half.base_dist.scale
+        assert half.expand((3, 2)).scale.shape == (3, 2)
+        half.base_dist.scale = tl.tensor([3.0, 3.0])
+        expected = kind(3.0).log_prob(tl.tensor(2.0))
+        assert_close(half.log_prob(tl.tensor([2.0, 2.0])), expected.expand(2))
+        with pytest.raises(ValueError, match="scale"):
+            kind(-1.0)

@@ -417,3 +417,20 @@ def test_a_module_that_nobody_holds_is_gone_at_once():
         assert [each() for each in gone] == [None, None]
     finally:
         gc.enable()
+
+
+def test_operations_as_attributes_of_a_class_are_no_methods():
+    class Model(tl.nn.Module):
+        act, product, own = tl.relu, tl.einsum, tl.nn.functional.relu
+
+        def forward(self, x):
+            return self.product("i,i->", self.act(x), x)
+
+    assert Model()(tl.tensor([-1.0, 2.0])).item() == 4.0 and Model.act is tl.relu
+    with pytest.raises(TypeError):
+        Model().own(tl.ones(2))                    # a function of Python's, there as here
+
+    class Wave(tl.nn.Module):
+        forward = tl.sin
+
+    assert tl.equal(Wave()(tl.ones(2)), tl.ones(2).sin())

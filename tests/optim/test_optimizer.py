@@ -450,3 +450,23 @@ def test_a_state_that_is_no_dict_of_dicts_is_refused(state):
         with pytest.raises(TypeError, match="load_state_dict: "):
             optimizer.load_state_dict({"state": state, "param_groups": [{"params": [0]}]})
         assert str(optimizer.state_dict()) == before
+
+
+def test_one_around_another_needs_no_start_of_its_own():
+    class Every(tl.optim.Optimizer):
+        def __init__(self, inner):
+            self.inner, self.param_groups = inner, inner.param_groups
+
+        def step(self, closure=None):
+            return self.inner.step(closure)
+
+    x = tl.tensor([1.0], requires_grad=True)
+    x.grad = tl.tensor([2.0])
+    seen = []
+    handle = register_optimizer_step_post_hook(lambda optimizer, *args: seen.append(optimizer))
+    try:
+        outer = Every(tl.optim.SGD([x], lr=0.5))
+        outer.step()
+    finally:
+        handle.remove()
+    assert x.item() == 0.0 and seen == [outer.inner, outer]

@@ -1,6 +1,8 @@
 """Attributes and methods of Tensor that are not hot; those that are stand in the type's body."""
 
 cimport cython
+from cpython.buffer cimport PyBuffer_FillInfo
+from cpython.memoryview cimport PyMemoryView_GET_BUFFER
 from cpython.object cimport PyObject
 
 from tensorlib._core.base.dtypes cimport COMPLEX_KIND, FLOAT_KIND, ITEMSIZE, KIND
@@ -12,6 +14,11 @@ from tensorlib._core.tensor.meta cimport is_meta as no_memory
 from tensorlib._core.tensor.tensor cimport (
     Tensor, alias, leave_lists, replace, requires_grad as requires, track_tensor,
 )
+
+from io import SEEK_END
+from mmap import ACCESS_COPY, ACCESS_WRITE, mmap
+from operator import index
+from os.path import exists
 
 from tensorlib._core.base.device import CPU, META
 from tensorlib._core.base.formats import RANKS, contiguous_format, strided
@@ -99,10 +106,13 @@ def storage_offset(Tensor self):
 
 
 @cython.binding(False)            # methods check their `self`
+@cython.embedsignature(True)
+@cython.embedsignature.format("clinic")
 cdef class UntypedStorage:
     """The memory of a tensor, which its views share: where it is, and how many bytes it has.
 
-    `x.untyped_storage()` gives it; by itself it has none.
+    `x.untyped_storage()` gives it, and `from_file` that of a file; by itself it has none. It is
+    a buffer of bytes, so that `tensorlib.asarray(memory)` and `numpy.asarray(memory)` share it.
     """
     cdef Storage memory
     cdef bint absent
@@ -112,6 +122,61 @@ cdef class UntypedStorage:
 
     def __init__(self):
         pass                          # so that arguments are refused
+
+    @staticmethod
+    def from_file(filename, shared=False, nbytes=0):
+        """The first `nbytes` bytes of a file, which are read when they are looked at.
+
+        Args:
+            shared: whether what is written to the memory is written to the file, which is made as
+                long as it has to be; else it stays in memory
+        Raises: RuntimeError for a file that has fewer bytes.
+        """
+        cdef UntypedStorage found = UntypedStorage()
+        cdef Py_ssize_t count = index(nbytes)
+        if count < 0:
+            raise ValueError(f"UntypedStorage.from_file: nbytes must not be negative, got {count}")
+        with open(filename, ("r+b" if exists(filename) else "w+b") if shared else "rb") as file:
+            size = file.seek(0, SEEK_END)
+            if shared and size < count:
+                file.truncate(count)
+            elif size < count:
+                raise RuntimeError(f"UntypedStorage.from_file: {filename} has {size} bytes, fewer "
+                                   f"than the {count} of nbytes")
+            if count:
+                mapped = mmap(file.fileno(), count, access=ACCESS_WRITE if shared else ACCESS_COPY)
+                held = memoryview(mapped)
+                found.memory = borrow(<char*>PyMemoryView_GET_BUFFER(held).buf, count, True, held)
+        return found
+
+    def untyped(self):
+        """The memory itself."""
+        return self
+
+    def tolist(self):
+        """The bytes as numbers."""
+        return list(memoryview(self))
+
+    def __getitem__(self, key):
+        """A byte as a number, or the memory of those that a slice of step 1 takes."""
+        cdef UntypedStorage part
+        cdef Py_ssize_t start, stop
+        if not isinstance(key, slice):
+            return memoryview(self)[key]
+        first, last, step = key.indices(self.memory.nbytes)
+        if step != 1:
+            raise RuntimeError(f"UntypedStorage: only slices of step 1 are possible, got {step}")
+        part, start, stop = UntypedStorage(), first, last
+        part.absent = self.absent
+        part.memory = borrow(NULL if self.absent else self.memory.data + start,
+                             max(stop - start, 0), self.memory.writable, self.memory)
+        return part
+
+    def __getbuffer__(self, Py_buffer* buffer, int flags):
+        if self.absent:
+            raise BufferError("UntypedStorage: has no memory on meta")
+        PyBuffer_FillInfo(buffer, self, self.memory.data, self.memory.nbytes,
+                          not self.memory.writable, flags)
 
     def data_ptr(self):
         """Address of the first byte; 0 on `meta`, where there are none."""

@@ -38,6 +38,7 @@ from tensorlib.nn.modules.members import registration_hooks
 from tensorlib.nn.modules.registered import Registered
 from tensorlib.nn.modules.states import IncompatibleKeys, Stated
 from tensorlib.nn.parameter import is_lazy
+from tensorlib.ops.publish import is_public_operation
 
 _IncompatibleKeys = IncompatibleKeys        # as scripts for PyTorch call it
 
@@ -63,6 +64,12 @@ class Module(Hooked, Stated):
 
     training: bool
     call_super_init: bool = False       # True where a base after Module takes arguments, too
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for name, value in list(vars(cls).items()):
+            if is_public_operation(value):    # no method: PyTorch's are built-in functions
+                setattr(cls, name, staticmethod(value))
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if (args or kwargs) and not self.call_super_init:

@@ -159,6 +159,12 @@ tl.jit.trace_module(model, {"forward": tl.ones(1, 2)}) is model
 # ---- jit.freeze jit.optimize_for_inference
 model = nn.Linear(2, 1).eval()
 tl.jit.NAME(model) is model
+# ---- fx.Graph fx.Interpreter fx.Node fx.Proxy fx.Tracer fx.Transformer fx.GraphModule (raises)
+tl.fx.NAME()
+# ---- fx.symbolic_trace (raises)
+tl.fx.symbolic_trace(nn.Linear(2, 1))
+# ---- fx.wrap
+tl.fx.wrap(tl.relu) is tl.relu
 # ---- jit.is_scripting jit.is_tracing
 tl.jit.NAME()
 # ---- jit.load (raises)

@@ -134,6 +134,11 @@ tl.ones(2, 3).to_device("meta").shape
 tl.tensor([[0.0, 2.0], [3.0, 0.0]]).NAME()
 # ---- Tensor.tolist
 tl.tensor([[1, 2], [3, 4]]).tolist()
+# ---- UntypedStorage
+with open("bytes.bin", "wb") as file:
+    file.write(bytes(range(8)))
+memory = tl.UntypedStorage.from_file("bytes.bin", nbytes=8)
+memory[2:5].tolist(), tl.asarray(memory, dtype=tl.uint8)
 # ---- Tensor.untyped_storage
 x = tl.zeros(4)
 storage = x[2:].untyped_storage()       # that of all four
