@@ -1,4 +1,4 @@
-"""Triangular systems and Cholesky factors (`triangles.h`), once for each dtype; strides in elements.
+"""Triangular systems and Cholesky factors (`triangles.h`); strides are in elements.
 
     void substitute(const T* l, Py_ssize_t l_row, Py_ssize_t l_col, T* t, Py_ssize_t t_row,
                     Py_ssize_t n, Py_ssize_t m, int unit)

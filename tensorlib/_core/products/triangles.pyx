@@ -18,6 +18,7 @@ from tensorlib._core.base.work cimport share
 from tensorlib._core.products.panel_products cimport (
     add_panels, pack_panels, panels_size, turn,
 )
+from tensorlib._core.tensor.meta cimport elements
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport packed, packed_copy
 
@@ -33,7 +34,8 @@ cdef enum:
     RELEASE_GIL = 1 << 15           # multiplications from which on the GIL is released
 
 ctypedef void (*substitute_fn)(const char* l, Py_ssize_t l_row, Py_ssize_t l_col, char* t,
-                               Py_ssize_t t_row, Py_ssize_t n, Py_ssize_t m, int unit) noexcept nogil
+                               Py_ssize_t t_row, Py_ssize_t n, Py_ssize_t m,
+                               int unit) noexcept nogil
 ctypedef void (*squares_fn)(const char* t, Py_ssize_t t_row, Py_ssize_t n, Py_ssize_t m,
                             double* d) noexcept nogil
 ctypedef Py_ssize_t (*factor_fn)(char* u, Py_ssize_t u_row, Py_ssize_t n,
@@ -190,6 +192,7 @@ def cholesky(Tensor a not None):
     factor is NaN; and whether there is such a one. None for complex matrices."""
     if not takes(a):
         return None
+    elements("linalg.cholesky", a)
     cdef Factors f
     cdef Tensor x = packed_copy(a, a.type), info = new_tensor(INT32, a.ndim_ - 2, a.dims)
     f.dtype, f.x, f.n, f.failed = a.type, x.data_pointer, a.dims[a.ndim_ - 1], False
@@ -275,17 +278,12 @@ cdef void subtract_block(Systems* s, const char* a, char* x, Py_ssize_t row, Py_
 
 cdef bint is_turned(Tensor x) noexcept:
     """Whether matrices lie one after the other by columns."""
-    cdef Py_ssize_t step = x.dims[x.ndim_ - 1]
-    cdef int d = x.ndim_ - 3
-    if x.steps[x.ndim_ - 1] != step or x.steps[x.ndim_ - 2] != 1:
-        return False
-    step *= step
-    while d >= 0:
-        if x.steps[d] != step:
+    cdef Py_ssize_t n = x.dims[x.ndim_ - 1]
+    cdef int d
+    for d in range(x.ndim_ - 2):
+        if x.steps[d] != (x.dims[d + 1] * x.steps[d + 1] if d < x.ndim_ - 3 else n * n):
             return False
-        step *= x.dims[d]
-        d -= 1
-    return True
+    return x.steps[x.ndim_ - 1] == n and x.steps[x.ndim_ - 2] == 1
 
 
 def solve(Tensor a not None, Tensor b not None, bint upper, bint unit):
@@ -295,14 +293,15 @@ def solve(Tensor a not None, Tensor b not None, bint upper, bint unit):
     cdef Py_ssize_t batch, d
     if not takes(a):
         return None
+    elements("linalg.solve_triangular", a)
     if b.type != a.type:
         raise ValueError("linalg.solve_triangular: expected one dtype, got "
                          f"{a.dtype.name} and {b.dtype.name}")
     for d in range(a.ndim_ - 1):
         if b.ndim_ != a.ndim_ or a.dims[d] != b.dims[d]:
             raise ValueError("linalg.solve_triangular: expected systems of one size")
-    x = packed_copy(b, b.type)
     cdef bint turned = is_turned(a)
+    x = packed_copy(b, b.type)
     if b.numel_ == 0:
         return x
     s.dtype, s.n, s.m = a.type, a.dims[a.ndim_ - 1], b.dims[b.ndim_ - 1]
