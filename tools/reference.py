@@ -65,6 +65,7 @@ MODULES = [
      "[compile.md](compile.md) introduces `tensorlib.compile`."),
     ("tensorlib.fx", "Graphs that are not there: tensorlib.fx",
      "[programs.md](programs.md) introduces those that are."),
+    ("tensorlib.library", "Operations of your own, in PyTorch's words: tensorlib.library", ""),
     ("tensorlib.testing", "For your tests: tensorlib.testing",
      "The strategies are for hypothesis, which has to be installed."),
     ("tensorlib.memory", "Memory: tensorlib.memory", ""),
