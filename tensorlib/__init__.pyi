@@ -346,6 +346,11 @@ def as_strided(
 ) -> Tensor:
     """The elements of the storage of `input` at places that are `stride` apart, as a view."""
 
+def as_strided_(
+    input: Tensor, size: _Sizes, stride: _Sizes | None, storage_offset: Any = None
+) -> Tensor:
+    """`input` with other sizes and strides, over the elements of its memory."""
+
 def as_strided_scatter(
     input: Tensor, src: Tensor, size: _Sizes, stride: _Sizes | None, storage_offset: Any = None
 ) -> Tensor:
@@ -793,6 +798,18 @@ def empty_like(
 ) -> Tensor:
     """A tensor of the sizes and the dtype of `input`, whose elements are whatever the memory
     holds."""
+
+def empty_permuted(
+    size: _Sizes, physical_layout: Any, *, dtype: _DType | None = None, layout: Format | None =
+    None, device: _Device | None = None, requires_grad: _bool = False, pin_memory: _bool = False
+) -> Tensor:
+    """A tensor without gaps whose dims lie in another order; its elements are not set."""
+
+def empty_strided(
+    size: _Sizes, stride: _Sizes | None, *, dtype: _DType | None = None, layout: Format | None =
+    None, device: _Device | None = None, requires_grad: _bool = False, pin_memory: _bool = False
+) -> Tensor:
+    """A tensor with these sizes and strides, whose elements are whatever the memory holds."""
 
 def eq(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """Whether the elements of both are equal, as bool."""

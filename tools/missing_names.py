@@ -99,15 +99,10 @@ REASONS = [
      r"solve|eig|symeig|index|is_inference|(celu|selu|rrelu|threshold|"
      r"dropout|alpha_dropout|feature_alpha_dropout|index_put)_|multi_head_attention_forward|"
      r"clip_grad_norm|assert_allclose"),
-    ("The memory of a tensor", "A storage keeps its size, since views and the graph rely on it (a "
-     "tensor that `resize_` makes larger gets a new one), is memory of this process alone, and is "
-     "no object that Python sees: `data_ptr()`, `nbytes` and `storage_offset()` tell of it. "
-     "`x.data = y` shows other elements, `new_empty` makes a new tensor, and `as_strided` a view "
-     "with any strides. Processes share what is loaded before they fork, and files that NumPy "
-     "maps.",
-     r"resize_as|resize|set_|share_memory_|is_shared|(new_)?empty_(strided|permuted)|"
-     r"as_strided_|map2_|is_set_to|const_data_ptr|storage_type|(untyped_)?storage|is_storage|"
-     r"from_file"),
+    ("The memory of a tensor", "A storage keeps its size, since views and the graph rely on it: a "
+     "tensor that `resize_` makes larger gets a new one. `resize` and `resize_as` are deprecated "
+     "for `resize_` and `resize_as_`; NumPy maps files.",
+     r"resize_as|resize|map2_|const_data_ptr|storage_type|is_storage|from_file"),
     ("Rare functions", "Not written yet. SciPy has most of them, for plain tensors or by "
      "`ops.primitive`; NumPy has `histogramdd` and, in `numpy.polynomial`, the polynomials.",
      r"airy_ai|(modified_|scaled_modified_|spherical_)?bessel_[jyki][01]|\w+_polynomial_\w+|"

@@ -102,9 +102,12 @@ FAMILIES = {
                   "nan_to_num_ neg_ negative_ rad2deg_ reciprocal_ relu_ round_ rsqrt_ sigmoid_ "
                   "sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ trunc_ xlogy_ zero_"),
     "tensorlib.ops.names.legacy": Names(
-        both="resize_as_",
         functions="fill",
-        methods="apply_ map_ resize_"),
+        methods="apply_ map_"),
+    "tensorlib.ops.names.memory": Names(
+        both="as_strided_ resize_as_",
+        functions="empty_permuted empty_strided",
+        methods="is_set_to is_shared new_empty_strided resize_ set_ share_memory_"),
     "tensorlib.ops.names.queries": Names(
         both="get_device is_conj is_neg is_nonzero is_same_size is_signed",
         functions="result_type"),

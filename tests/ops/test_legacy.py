@@ -32,32 +32,6 @@ def test_functions_of_elements():
     assert tl.ones(0).apply_(lambda v: v).shape == (0,)
 
 
-@pytest.mark.parametrize("shape", [(2, 2), (6,), (0, 4), (), (3, 2), (4, 5)])
-def test_resize_keeps_the_memory_in_its_order(shape):
-    whole = tl.arange(8)
-    x = whole[2:].view(2, 3).t()
-    view, count = whole[3:5], min(int(np.prod(shape)), 6)
-    assert x.resize_(*shape) is x
-    assert x.shape == shape and x.is_contiguous()
-    assert x.flatten()[:count].tolist() == list(range(2, 2 + count))
-    assert (x.data_ptr() == whole[2:].data_ptr()) == (x.numel() <= 6)
-    assert view.tolist() == [3, 4] and whole.tolist() == list(range(8))
-    x.zero_()
-    assert whole[2:2 + count].any().item() == (x.numel() > 6)
-
-
-def test_resized_tensors_are_captured_or_run_eagerly():
-    def f(x):
-        y = x.clone()
-        return y.resize_(2, 2) * 2
-
-    compiled, x = tl.compile(f), tl.arange(6)
-    for _ in range(3):
-        assert compiled(x).tolist() == f(x).tolist() == [[0, 2], [4, 6]]
-    assert tl.ones(6).resize_(size=(2, 3)).shape == (2, 3)
-    assert tl.ones(2).resize_as_(tl.ones(1, 2)).shape == (1, 2)
-
-
 def test_types():
     assert tl.ones(2).type() == "tensorlib.FloatTensor"
     assert tl.ones(2).type("torch.DoubleTensor").dtype is tl.float64
@@ -72,12 +46,6 @@ def test_types():
     (lambda: tl.zeros(3).fill_diagonal_(1), RuntimeError, "takes two dims or more, got 1"),
     (lambda: tl.zeros(2, 2, 3).fill_diagonal_(1), RuntimeError, "must have the same size"),
     (lambda: tl.ones(2, requires_grad=True).apply_(abs), RuntimeError, "requires a gradient"),
-    (lambda: tl.ones(2).resize_(-1), RuntimeError, "resize_: sizes must not be negative"),
-    (lambda: tl.ones(2).resize_(2**62, 4), RuntimeError, "resize_: .* or too large"),
-    (lambda: tl.ones(2).resize_(1, size=(1,)), TypeError, "one by one or as size="),
-    (lambda: tl.ones(2).resize_(1.5), TypeError, "resize_: sizes must be ints, got float"),
-    (lambda: tl.ones(2, requires_grad=True).resize_(3), RuntimeError, "requires a gradient"),
-    (lambda: tl.ones(2).resize_(2, memory_format=tl.channels_last), RuntimeError, "memory_format"),
     (lambda: tl.ones(2).map_(tl.ones(2).double(), max), TypeError, "must be of dtype"),
     (lambda: tl.ones(2).map_([1, 2], max), TypeError, "tensor must be a Tensor"),
     (lambda: tl.ones(2).apply_(lambda v: [v]), TypeError, "must return a number"),

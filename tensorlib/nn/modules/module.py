@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from functools import partial
-from mmap import mmap
 from typing import Any, Self
 
 from tensorlib import (
@@ -14,7 +13,6 @@ from tensorlib import (
     dtype,
     empty_like,
     float,
-    frombuffer,
     half,
     no_grad,
 )
@@ -216,7 +214,7 @@ class Module(Hooked, Stated):
 
         A process that is started in another way gets values, and shares nothing.
         """
-        return self._apply(in_shared_memory)
+        return self._apply(lambda x: x.detach().share_memory_())
 
     # ---- as text -------------------------------------------------------------------------------
 
@@ -247,14 +245,6 @@ def replace_elements(parameter, fn):
             parameter.requires_grad_(learns)
             if grad is not None:
                 parameter.grad = fn(grad)
-
-
-def in_shared_memory(x):
-    """A tensor's elements in memory that stays common to this process and those forked from it."""
-    if not x.nbytes:
-        return x
-    shared = frombuffer(mmap(-1, x.nbytes), dtype=x.dtype)       # anonymous, and MAP_SHARED
-    return shared.reshape(x.shape).copy_(x)
 
 
 def target_of(args, kwargs):

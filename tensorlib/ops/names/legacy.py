@@ -1,14 +1,9 @@
 """Functions and methods that only older scripts call."""
 
-from math import prod
-from operator import index
-
 import numpy as np
 
-from tensorlib._core.base.error_names import type_name
-from tensorlib._core.base.formats import contiguous_format, preserve_format
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.ops.declare import FUNCTIONS, composite, publish
+from tensorlib.ops.declare import FUNCTIONS, composite
 from tensorlib.ops.late import declared
 from tensorlib.ops.publish import attach_checked
 from tensorlib.ops.samples import given, refusals
@@ -72,56 +67,7 @@ def written(name, x, values):
     return x.copy_(made.reshape(x.shape))
 
 
-# ---- another size --------------------------------------------------------------------------------
-
-def resize_(self, *sizes, size=None, memory_format=None):
-    """This tensor with other sizes, over the same memory in its order from where it begins.
-
-    size: the sizes as one sequence, as `sizes` may be given, too.
-
-    Where the memory does not suffice, the tensor gets new memory, with the old elements first and
-    any others behind them; views of the old memory stay with that.
-
-    Raises: RuntimeError for a tensor that requires a gradient, for negative sizes and for another
-    memory format than the contiguous one; TypeError.
-
-    >>> tensorlib.arange(6).resize_(2, 2)
-    tensor([[0, 1],
-            [2, 3]])
-    """
-    if size is not None:
-        if sizes:
-            raise TypeError("resize_: takes sizes one by one or as size=, not both")
-        sizes = (size,)
-    shape = tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
-    for each in shape:
-        if isinstance(each, bool) or not hasattr(each, "__index__"):
-            raise TypeError(f"resize_: sizes must be ints, got {type_name(each)}")
-    shape = tuple(map(index, shape))
-    if shape and min(shape) < 0 or prod(shape) * self.itemsize >= 2**63:
-        raise RuntimeError(f"resize_: sizes must not be negative, or too large, got {shape}")
-    if self.requires_grad:
-        raise RuntimeError("resize_: the tensor requires a gradient; resize x.detach()")
-    if memory_format not in (None, contiguous_format, preserve_format):
-        raise RuntimeError(f"resize_: memory_format must be contiguous_format, got {memory_format}")
-    count, whole = prod(shape), FUNCTIONS["as_strided"](
-        self.data, (self.untyped_storage().nbytes() // self.itemsize - self.storage_offset(),),
-        (1,))
-    if count > whole.numel():
-        longer = self.new_empty(count)
-        longer[:whole.numel()] = whole
-        whole = longer
-    self.data = whole[:count].view(shape)
-    return self
-
-
-def resize_as_(input: Tensor, the_template: Tensor, *, memory_format=None):
-    """`input` with the sizes of `the_template`, as `resize_` gives it. Raises: as `resize_`."""
-    return resize_(input, the_template.shape, memory_format=memory_format)
-
-
-publish("resize_as_", resize_as_, resize_as_.__doc__)
-for _method in (apply_, map_, resize_):
+for _method in (apply_, map_):
     attach_checked(_method.__name__, _method)
 
 declared(__name__)

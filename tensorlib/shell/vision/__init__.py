@@ -1,4 +1,4 @@
-"""Datasets, transforms, models and operations on boxes under torchvision's names.
+"""Datasets, transforms, models, boxes and grids of images under torchvision's names.
 
 The first three are `tensorlib.utils.data.datasets`, `tensorlib.utils.data.transforms` and
 `tensorlib.nn.zoo`.
@@ -12,5 +12,6 @@ from . import datasets as datasets
 from . import models as models
 from . import ops as ops
 from . import transforms as transforms
+from . import utils as utils
 
-__all__ = ["datasets", "models", "ops", "transforms"]
+__all__ = ["datasets", "models", "ops", "transforms", "utils"]

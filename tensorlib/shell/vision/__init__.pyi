@@ -4,7 +4,8 @@ from tensorlib.vision import datasets as datasets
 from tensorlib.vision import models as models
 from tensorlib.vision import ops as ops
 from tensorlib.vision import transforms as transforms
+from tensorlib.vision import utils as utils
 
 __all__ = [
-    "datasets", "models", "ops", "transforms"
+    "datasets", "models", "ops", "transforms", "utils"
 ]

@@ -31,6 +31,17 @@ tl.initial_seed() == started
 # ---- resize_as_
 x = tl.arange(6)
 tl.resize_as_(x, tl.zeros(2, 3))
+# ---- Tensor.new_empty_strided
+x = tl.ones(2, dtype=tl.int64)
+y = x.new_empty_strided((2, 3), (1, 2))     # its elements are not set
+y.stride(), y.dtype
+# ---- Tensor.is_set_to
+x = tl.arange(4)
+x.is_set_to(x[:]), x.is_set_to(x[1:]), x.is_set_to(x.clone())
+# ---- Tensor.share_memory_ Tensor.is_shared
+x = tl.zeros(3)
+x.is_shared()
+x.share_memory_().is_shared()           # written to by processes that are forked, too
 # ---- Tensor.bfloat16 Tensor.byte Tensor.char Tensor.double Tensor.float Tensor.half Tensor.int
 # ---- Tensor.long Tensor.short
 x = tl.tensor([0.0, 1.6, 2.0])
