@@ -39,17 +39,17 @@ def test_bags_of_a_matrix_of_any_sizes_and_with_factors(mode):
     offsets = [0, 1, 1, 4, 4, 10, 25, 26]
     for given, begins, bounds in ((places, None, range(0, 43, 6)), (
             places.reshape(-1), tl.tensor(offsets), [*offsets, 42])):
-        for each in (None, factors.reshape(given.shape).requires_grad_()):
-            if each is not None and mode != "sum":
+        for scale in (None, factors.reshape(given.shape).requires_grad_()):
+            if scale is not None and mode != "sum":
                 continue
-            rows = w[places.reshape(-1)] * (1 if each is None else each.reshape(-1, 1))
+            rows = w[places.reshape(-1)] * (1 if scale is None else scale.reshape(-1, 1))
             function = {"sum": lambda x: x.sum(0), "mean": lambda x: x.mean(0),
                         "max": lambda x: x.max(0).values}[mode]
             wanted = tl.stack([function(rows[a:b]) if a < b else w[0] * 0
                                for a, b in zip(bounds, bounds[1:])])
-            found = F.embedding_bag(given, w, begins, mode=mode, per_sample_weights=each)
+            found = F.embedding_bag(given, w, begins, mode=mode, per_sample_weights=scale)
             assert_close(found, wanted)
-            g, leaves = tl.from_numpy(rng.random(wanted.shape)), [w] if each is None else [w, each]
+            g, leaves = tl.from_numpy(rng.random(wanted.shape)), [w, *[scale] * (scale is not None)]
             for ours, theirs in zip(*(tl.autograd.grad(out, leaves, g) for out in (found, wanted))):
                 assert_close(ours, theirs)
 

@@ -8,6 +8,7 @@ from tensorlib._core.base.dtypes cimport (
     FLOAT32, FLOAT_KIND, ITEMSIZE, KIND, compute_dtype, dtype_object,
 )
 from tensorlib._core.base.work cimport share
+from tensorlib._core.layers.windows cimport cast_planes
 from tensorlib._core.reduce.arrange cimport fold
 from tensorlib._core.reduce.schedule cimport RELEASE_GIL, SUM
 from tensorlib._core.tensor.lanes cimport lanes_of, lay_lanes
@@ -106,7 +107,7 @@ cdef int check_alike(str name, Tensor a, Tensor b) except -1:
 
 cdef Tensor forward(Work* work, int dtype, Tensor input, Tensor weight, Tensor bias):
     cdef bint lanes = work.planes.together == 1 and lanes_of(input) > 0     # of `channel_affine`
-    cdef Tensor x = cast(input, dtype) if lanes else packed(cast(input, dtype))
+    cdef Tensor x = cast_planes(input, dtype) if lanes else packed(cast(input, dtype))
     cdef Tensor w = packed(cast(weight, dtype)), b = packed(cast(bias, dtype))
     cdef Tensor out = new_like(x, dtype)
     if lanes:
@@ -116,7 +117,7 @@ cdef Tensor forward(Work* work, int dtype, Tensor input, Tensor weight, Tensor b
         work.x, work.w = x.data_pointer, w.data_pointer
         work.b, work.y = b.data_pointer, out.data_pointer
         run(work, x.numel_)
-    return cast(out, input.type)
+    return cast_planes(out, input.type)
 
 
 cdef tuple backward(Work* work, int dtype, Tensor grad, Tensor input, Tensor weight):
