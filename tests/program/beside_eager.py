@@ -44,11 +44,6 @@ def raised(f, *args):
         return None, (type(error).__name__, str(error).partition("\n")[0])
 
 
-def is_error(x):
-    """Whether an entry of a log is what a call raised."""
-    return isinstance(x, tuple) and len(x) == 2 and str(x[0]).endswith("Error")
-
-
 def gradients(results, leaves):
     """The gradients of a weighted sum of results, and those of their squares."""
     weighted = [(x.double() * tl.arange(1, 1 + x.numel()).reshape(x.shape)).sum()
@@ -73,6 +68,8 @@ def log_of(f, calls, outside):
         around = [*tensors_in(args), *outside]
         log.append(error)
         if error is not None:
+            log += [seen(y) for x in around for y in (x, x.grad) if y is not None]
+            log.append(seen(tl.get_rng_state()))
             continue
         results = tensors_in(result)
         if not results:
@@ -89,11 +86,10 @@ def log_of(f, calls, outside):
     return [*log, seen(tl.rand(2))]
 
 
-def agrees(build, in_other_words=False):
+def agrees(build):
     """The warnings of a compiled function, whose calls do what those of the eager one do.
 
     build: gives a function, the arguments of each call, and perhaps tensors from outside.
-    in_other_words: what is raised is of the same type only.
     """
     logs = []
     for wrap in (lambda f: f, tl.compile):
@@ -105,8 +101,7 @@ def agrees(build, in_other_words=False):
             warnings.simplefilter("always")
             logs.append(log_of(wrapped, [x if isinstance(x, tuple) else (x,) for x in calls],
                                tensors_in(outside)))
-    eager, compiled = ([x[:1] if in_other_words and is_error(x) else x for x in log]
-                       for log in logs)
+    eager, compiled = logs
     differing = [pair for pair in zip(eager, compiled) if pair[0] != pair[1]]
     assert not differing and len(eager) == len(compiled), differing[:2]
     return [str(w.message) for w in caught if str(w.message).startswith("compile: ")]

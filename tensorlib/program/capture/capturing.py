@@ -27,7 +27,7 @@ from tensorlib.program.guards.signatures import are_without_hooks, gradient_of, 
 from tensorlib.program.ir.call_forms import user_line
 from tensorlib.program.ir.errors import CaptureError, ProgramError
 from tensorlib.program.ir.model import OpCall, Variable
-from tensorlib.program.passes.facts import lasting
+from tensorlib.program.passes.facts import lasting, may_fail
 from tensorlib.program.reads.hooks import call
 from tensorlib.program.reads.notes import line_in
 
@@ -113,7 +113,12 @@ class ReplayRecorder(Recorder):
                 self.fail(f"{name}: the place of a tensor in its memory can't be captured, "
                           f"{user_line()}")
         elif name == "grad" and not inside:
-            self.grads[self.variable_of(x)] = None
+            leaf = self.variable_of(x)
+            if leaf not in self.grads and (any(x is y for y in self.graded)
+                                           or any(map(may_fail, self.block.ops))):
+                self.note(OpCall("set_grad", {"param": leaf, "grad": None}, (), {}, user_line()))
+                self.put[leaf] = None        # not before the call that may fail
+            self.grads[leaf] = None
         elif not (inside and name == "requires_grad"):
             self.fail(f"{name}: is no operation, and can't be captured, {user_line()}")
 

@@ -7,50 +7,23 @@ results are those that the caller gets.
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tensorlib._core.base.dtypes import BY_NAME
-from tensorlib._core.create.generator import Generator, default_generator
 from tensorlib._core.graph import owners
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.autograd.modes import no_grad
 from tensorlib.autograd.tree import flatten
+from tensorlib.program.compiled.states import State, bits_of, generators_of
 from tensorlib.program.guards.signatures import gradient_of
 from tensorlib.program.ir.errors import CaptureError
 from tensorlib.program.ir.model import OpCall
 from tensorlib.program.ir.nested import are_same
 
 
-class State:
+class Seen(State):
     """What a call may change: tensors and their gradients, optimisers, generators."""
 
     def __init__(self, tensors: Iterable[Tensor], generators: list[Any]):
-        self.optimizers = [vars(x)["state"] for x in owners.optimizers.alive()]
         kept = list({id(x): x for x in tensors}.values())
-        self.grads = [(x, gradient_of(x)) for x in kept]
-        inside = [x for state in self.optimizers for each in state.values()
-                  for x in flatten(dict(each))[0] if isinstance(x, Tensor)]
-        each = {id(x): x for x in (*kept, *inside, *(g for _, g in self.grads if g is not None))}
-        self.copies = [(x, elements(x)) for x in each.values()]
-        self.states = [{p: dict(each) for p, each in state.items()} for state in self.optimizers]
-        self.generators = [(g, g.get_state()) for g in generators]
-
-    def put_back(self) -> None:
-        """Has all be as it was."""
-        for x, grad in self.grads:
-            if gradient_of(x) is not grad:
-                x.grad = grad
-        with no_grad():
-            for x, copy in self.copies:
-                if not are_same_elements(elements(x), copy):
-                    x.data.copy_(copy)
-        for state, before in zip(self.optimizers, self.states):
-            for p in list(state):
-                if p in before:
-                    state[p].clear()
-                    state[p].update(before[p])
-                else:
-                    del state[p]
-        for generator, numbers in self.generators:
-            generator.set_state(numbers)
+        grads = [g for g in map(gradient_of, kept) if g is not None]
+        super().__init__([*kept, *grads], kept, owners.optimizers.alive(), generators)
 
     def seen(self) -> list[tuple[str, Any]]:
         """What can be seen of it now, each with its name."""
@@ -66,22 +39,10 @@ class State:
                         for g, _ in self.generators]
 
 
-def elements(x: Tensor) -> Tensor:
-    """A copy of the elements of a tensor, in no graph."""
-    return x.detach().clone()
-
-
-def are_same_elements(x: Tensor, y: Tensor) -> bool:
-    """Whether two tensors have the same bits."""
-    return of_tensor(x)[-1] == of_tensor(y)[-1]
-
-
 def of_tensor(x: Tensor) -> tuple[Any, ...]:
     """What can be seen of a tensor: its layout, its place in a graph, its bits."""
     strides = [s for s, n in zip(x.stride(), x.shape) if n > 1] if x.numel() else []
-    bits = elements(x).contiguous()
-    return (str(x.dtype), tuple(x.shape), strides, x.requires_grad, x.is_leaf,
-            bits.view(-1).view(BY_NAME["uint8"]).numpy().tobytes() if bits.numel() else b"")
+    return str(x.dtype), tuple(x.shape), strides, x.requires_grad, x.is_leaf, bits_of(x)
 
 
 def of(x: Any) -> Any:
@@ -95,9 +56,7 @@ def compared(name: str, replayed: Callable[[], Any], eager: Callable[[], Any],
 
     tensors: those that either may write to. Raises: CaptureError where they differ.
     """
-    given = [x for call in calls for x in call.attributes.values() if isinstance(x, Generator)]
-    generators = list({id(x): x for x in (default_generator, *given)}.values())
-    state = State(tensors, generators)
+    state = Seen(tensors, generators_of(calls))
     results, raised, states = [], [], []
     for run in (replayed, eager):
         try:

@@ -22,6 +22,7 @@ from tensorlib.program.capture.results import refuse_containers, refuse_to_retur
 from tensorlib.program.capture.trace import captured_names
 from tensorlib.program.compiled.checking import compared
 from tensorlib.program.compiled.replaying import Differentiable, Replay
+from tensorlib.program.compiled.states import Undo
 from tensorlib.program.differentiation.backward import dependents
 from tensorlib.program.guards.guarded import Guards, in_class
 from tensorlib.program.guards.signatures import Conditions, Overlaps, Signature, storage_of
@@ -30,6 +31,7 @@ from tensorlib.program.ir.errors import CaptureError, ProgramError
 from tensorlib.program.ir.model import Variable
 from tensorlib.program.ir.nested import are_same
 from tensorlib.program.passes import enabled
+from tensorlib.program.passes.facts import undone_at_failure
 from tensorlib.program.program import Program
 from tensorlib.program.reads.names import Unfit
 from tensorlib.program.reads.parting import Parted
@@ -300,15 +302,19 @@ def way_for(kind: Signature, recorder: ReplayRecorder, tensors: tuple[Tensor, ..
     inference = check_results(slots, found, replay, tensors)
     check_kept_gradients(recorder, found)
     places, leaves = {x: i for i, x in enumerate(wanted)}, slots
+    written = {i for i, x in enumerate((*tensors, *replay.values))
+               if storage_of(x) in recorder.writes.lasting}
+    changing = undone_at_failure(replay.calls)
+    if changing and replay.machine.beyond:
+        raise Unplanned("it writes before a check of values, and reaches beyond its arguments")
     slots = [places[x] if type(x) is Variable else -1 for x in slots]
     return Way(
         kind, Conditions(replay.values, recorder.leaves, recorder.bare, guards),
         replay, None if linked else replay.machine, structure,
         slots, [None if place >= 0 else x for place, x in zip(slots, leaves)],
-        Overlaps(tensors, replay.values,
-                 {i for i, x in enumerate((*tensors, *replay.values))
-                  if storage_of(x) in recorder.writes.lasting}, read),
-        inference, views_in(slots, found, (*tensors, *replay.values)))
+        Overlaps(tensors, replay.values, written, read),
+        inference, views_in(slots, found, (*tensors, *replay.values)),
+        Undo(changing, written, replay.values) if changing else None)
 
 
 def check_kept_gradients(recorder: ReplayRecorder, found: list[Any]) -> None:

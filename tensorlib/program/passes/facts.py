@@ -9,7 +9,7 @@ from functools import cache
 from typing import NamedTuple
 
 from tensorlib.program.ir.call_types import (
-    WRITERS, form_of, form_of_call, is_sum_of_parts, record_of, registered,
+    WRITERS, form_of, form_of_call, is_sum_of_parts, operation, record_of, registered,
 )
 from tensorlib.program.ir.model import Block, OpCall, Variable, variables_in
 from tensorlib.program.ir.nested import mapped
@@ -76,6 +76,37 @@ def may_refuse(call: OpCall) -> bool:
     if traits.elementwise:
         return not any(x is not None and x.dtype.is_floating_point for x in call.outputs)
     return not traits.keeps or has_tensors(call)
+
+
+def may_fail(call: OpCall) -> bool:
+    """Whether a call may refuse some elements, or does what nobody knows."""
+    if blocks := call.blocks():
+        return any(may_fail(inner) for block in blocks for inner in block.ops)
+    if call.type in WRITERS:
+        return has_tensors(call)
+    if call.in_place:
+        base = operation(call.type[:-1])
+        return base is None or base.checks_values and not (
+            base.elementwise and call.outputs[0].dtype.is_floating_point) and (
+                not base.key or has_tensors(call))
+    traits = traits_of(call.type)
+    return call.type in ("check", "function") or traits.checks and may_refuse(call) or (
+        traits.writes and record_of(call.type) is not None)
+
+
+def fails_before_it_changes(call: OpCall) -> bool:
+    """Whether a call that fails has changed nothing: one operation of the library."""
+    return not call.blocks() and (call.in_place or registered(call.type) is not None
+                                  and not traits_of(call.type).writes)
+
+
+def undone_at_failure(calls: list[OpCall]) -> list[OpCall]:
+    """The calls that change something before another one may fail."""
+    last = max((i for i, call in enumerate(calls) if may_fail(call)), default=-1)
+    if last < 0:
+        return []
+    before = calls[:last] if fails_before_it_changes(calls[last]) else calls[:last + 1]
+    return [call for call in before if changes(call)]
 
 
 def block_has_effect(block: Block) -> bool:

@@ -26,6 +26,8 @@ cdef class Way:
     None. places: of each leaf of the result, its place among what is replayed; -1 for what is as in
     `leaves`. inference: the results were made in inference mode. why: why it has no replay.
     parts: what runs the function in parts then, if it can be taken apart. views: see `views_in`.
+    undo: gives the state before a run, which is put back where the run fails; None where a run that
+    fails has changed nothing, or what the function would have changed.
     """
 
     cdef readonly Signature kind
@@ -35,6 +37,7 @@ cdef class Way:
     cdef readonly Conditions conditions
     cdef readonly Overlaps overlaps
     cdef Machine machine
+    cdef readonly object undo
     cdef object structure
     cdef tuple values
     cdef list places, leaves, views
@@ -42,11 +45,12 @@ cdef class Way:
 
     def __init__(self, Signature kind, Conditions conditions, replay=None, machine=None,
                  structure=None, list places=None, list leaves=None, Overlaps overlaps=None,
-                 bint inference=False, list views=None):
+                 bint inference=False, list views=None, undo=None):
         self.kind, self.conditions, self.replay = kind, conditions, replay
         self.machine = machine if isinstance(machine, Machine) else None
         self.structure, self.places, self.leaves = structure, places, leaves
         self.overlaps, self.inference, self.views = overlaps, inference, views
+        self.undo = undo
         self.values = () if replay is None else tuple(replay.values)
         self.single = structure is not None and structure.kind is None and places == [0]
 
@@ -55,6 +59,7 @@ cdef class Way:
         cdef list found, leaves
         cdef Py_ssize_t i
         cdef int64_t before = first_version()[0]
+        cdef object state = None if self.undo is None else self.undo(tensors)
         if self.inference:
             first_version()[0] = UNTRACKED
         try:
@@ -62,6 +67,11 @@ cdef class Way:
                 found = self.replay.run(tensors, True)
             else:
                 found = self.machine.run(tensors + self.values if self.values else tensors, True)
+        except Exception:
+            if state is None:
+                raise
+            state.put_back()
+            found = None
         finally:
             first_version()[0] = before
         if found is None:

@@ -6,7 +6,7 @@ from tensorlib.program.run.steps cimport Kind, Root, Step
 
 cdef class Machine:
     cdef list lies                   # where the outputs lie
-    cdef list beyond                 # of what is fed: how far views of it reach
+    cdef readonly list beyond        # of what is fed: how far views of it reach
     cdef list constants, steps, roots, fed, fed_roots, outputs, puts, dropped, passing
     cdef dict root_of                # by the id of the storage of the rehearsal
     cdef Storage arena

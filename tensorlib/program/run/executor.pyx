@@ -267,12 +267,10 @@ cdef class Machine:
                 return False
         return True
 
-    def call(self, function, tuple args, dict kwargs, tuple read, bint effect):
-        """What a function gives in the rehearsal, as a tuple. `read`: the tensors that it is given.
-
-        Where all of it is views of what is there, and the function has no `effect`, no step is
-        needed.
-        """
+    def call(self, function, tuple args, dict kwargs, tuple read, bint effect, bint atomic=False):
+        """What a function gives in the rehearsal, as a tuple; no step is needed where all of it is
+        views of what is there. read: the tensors that it is given. effect: it does more. atomic:
+        where it fails it has changed nothing."""
         cdef tuple results
         cdef list roots = []
         cdef Step step
@@ -291,6 +289,7 @@ cdef class Machine:
         step = Step.__new__(Step)
         step.kind, step.function, step.args, step.kwargs = CALL, function, args, kwargs
         step.roots, step.results, step.changes = roots, results, effect
+        step.atomic = atomic
         for x in read:
             self.reads(x)
         self.steps.append(step)
@@ -316,10 +315,13 @@ cdef class Machine:
         self.steps.append(step)
         self.has_effect = True
 
-    def put_grad(self, Tensor param, Tensor grad):
-        """Makes a value of the rehearsal the `.grad` of a parameter when the machine runs."""
-        cdef Step step = self.step(PUT_GRAD, [grad], None)
+    def put_grad(self, Tensor param, Tensor grad=None):
+        """Makes a value of the rehearsal, or None, the `.grad` of a parameter in each run."""
+        cdef Step step = self.step(PUT_GRAD, [] if grad is None else [grad], None)
         step.held, step.out, step.changes = param, grad, True
+        if grad is None:
+            self.has_effect = True
+            return
         self.puts.append(len(self.steps) - 1)
         if not self.has_effect:          # nobody reads the gradient that it has before a run
             self.dropped.append(param)
@@ -333,8 +335,7 @@ cdef class Machine:
         cdef Step step
         cdef Py_ssize_t i
         cdef list given = []
-        self.outputs = list(outputs)
-        self.passing = []
+        self.outputs, self.passing = list(outputs), []
         for x in outputs:
             self.give_out(self.root(x), given)
         for i in self.puts:
@@ -358,11 +359,10 @@ cdef class Machine:
                 step = <Step>self.steps[root.last]
                 step.dead = with_root(step.dead, root)
         self.arena_bytes, self.unshared_bytes = arrange(self.roots)
-        self.active = []
-        for i, step in enumerate(self.steps):
-            if step.kind != FUSED:
-                self.active.append(step)
+        self.active = [step for step in self.steps if (<Step>step).kind != FUSED]
         self.unchanging = [*[step.changes for step in self.active], True].index(True)
+        if self.unchanging < len(self.active) and (<Step>self.active[self.unchanging]).atomic:
+            self.unchanging += 1
         for root in self.roots:
             if root.source == NEW:
                 step = self.performed_from(root.opens)
@@ -460,8 +460,7 @@ cdef class Machine:
                 x = <Tensor>given[i]
                 root = <Root>self.fed_roots[i]
                 root.give(x.data_pointer - root.origin, x.storage)
-            for x in self.dropped:
-                retries = retries and x.gradient is None
+            for x in self.dropped:       # as the function does before anything of it can fail
                 set_gradient(x, None)
             for step in self.active:
                 if step.born is not None:

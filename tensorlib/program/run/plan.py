@@ -22,7 +22,7 @@ from tensorlib.program.ir.call_types import (
 from tensorlib.program.ir.model import OpCall, Variable
 from tensorlib.program.ir.nested import mapped, tensors_in
 from tensorlib.program.passes import enabled
-from tensorlib.program.passes.facts import changes
+from tensorlib.program.passes.facts import changes, fails_before_it_changes
 from tensorlib.program.run.direct_steps import result_of, step_of
 from tensorlib.program.run.executor import Machine
 
@@ -115,10 +115,7 @@ class Rehearsal:
         """A gradient that a parameter is given, or None."""
         if param.value is None:
             raise Unplanned(f"{self.call!r}: {param.name} has no value to keep a gradient")
-        if grad is None:
-            self.machine.effect(setattr, (param.value, "grad", None))
-        else:
-            self.machine.put_grad(param.value, self.value(grad))
+        self.machine.put_grad(param.value, None if grad is None else self.value(grad))
 
     # ---- what gives the results
 
@@ -212,7 +209,8 @@ class Rehearsal:
             found = opened(self.machine, function, args, kwargs)
             if found is not None:
                 return found
-        results: tuple[Any, ...] = self.machine.call(function, args, kwargs, read, effect)
+        results: tuple[Any, ...] = self.machine.call(
+            function, args, kwargs, read, effect, effect and fails_before_it_changes(self.call))
         return results
 
     def with_wanted(self, form: Form, given: dict[str, Any]) -> dict[str, Any]:

@@ -89,6 +89,13 @@ class Segments:
         places = [place_of(x, self.fed) for x in self.outputs]
         return [(place if place >= 0 else -1 - i, 0, ()) for i, place in enumerate(places)]
 
+    @property
+    def beyond(self) -> list[Any]:
+        """As of a machine: of all its parts."""
+        return [x for part in self.parts for x in (
+            part.machine.beyond if isinstance(part, Part)
+            else (y for block in part.blocks() for y in self.bodies[block].beyond))]
+
     def fits(self, given: tuple[Any, ...]) -> bool:
         """True: each machine is planned anew where its tensors are laid out in another way."""
         return True

@@ -42,7 +42,7 @@ cdef enum Kind:
     COPY
     SUM
     CALL
-    PUT_GRAD
+    PUT_GRAD                # a value of the rehearsal, or None
     FUSED
 
 cdef class Step:
@@ -62,6 +62,7 @@ cdef class Step:
     cdef tuple args
     cdef dict kwargs
     cdef bint changes                # of a call: it does more than to give its results
+    cdef bint atomic                 # of a call that does: where it fails it has changed nothing
     cdef bint copies                 # of a gradient that is put: others have its memory
     cdef list roots                  # of a call: the Root of each result, None for what has none
     cdef tuple results               # of a call: the tensors of the rehearsal

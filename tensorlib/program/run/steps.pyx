@@ -117,7 +117,8 @@ cdef int perform(Step step) except -1:
         return divide(step.out, step.divisor) if step.divisor else 0
     if step.kind == PUT_GRAD:
         set_gradient(<Tensor>step.held, (
-            packed_copy(step.out, step.out.type) if step.copies else alias(step.out)))
+            None if step.out is None else packed_copy(step.out, step.out.type) if step.copies
+            else alias(step.out)))
         return 0
     found = PyObject_Call(step.function, step.args, step.kwargs)
     return take_results(step, found) if step.roots else 0
