@@ -79,7 +79,7 @@ tl.memory.set_cache_limit(before)
 # ---- memory.set_cache_time
 tl.memory.set_cache_time(60)            # a program that rests for long may keep what it has
 tl.memory.set_cache_time(10)
-# ---- memory.OutOfMemoryError OutOfMemoryError
+# ---- memory.OutOfMemoryError OutOfMemoryError cuda.OutOfMemoryError
 try:
     tl.empty(1 << 50)
 except MemoryError as error:            # PyTorch's RuntimeError, too
