@@ -428,7 +428,7 @@ def test_operations_as_attributes_of_a_class_are_no_methods():
 
     assert Model()(tl.tensor([-1.0, 2.0])).item() == 4.0 and Model.act is tl.relu
     with pytest.raises(TypeError):
-        Model().own(tl.ones(2))                    # a function of Python's, there as here
+        Model().own()                              # a function of Python's, there as here
 
     class Wave(tl.nn.Module):
         forward = tl.sin
