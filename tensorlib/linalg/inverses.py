@@ -8,7 +8,7 @@ from tensorlib._core.arrays.arrays import from_numpy
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.shape import broadcast_shapes
 from tensorlib._core.layout.views import zeros
-from tensorlib._core.products import small_matrices
+from tensorlib._core.products import small_matrices, triangles
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg import lapack
 from tensorlib.linalg.checks import (
@@ -60,6 +60,12 @@ def linalg_cholesky_ex(A: Tensor, upper=False, check_errors=False):
     factor = small_matrices.cholesky(A)
     if factor is not None and not small_matrices.has_nan(factor):
         return Factor(factor.mH if upper else factor, no_failures(A))
+    found = triangles.cholesky(A)
+    if found is not None:
+        factor, info, failed = found
+        if failed and check_errors:
+            require_no_failure("linalg.cholesky", info.numpy(), NOT_DEFINITE)
+        return Factor(factor.mH if upper else factor, info)
     factor, info = lapack.cholesky(A)
     if check_errors:
         require_no_failure("linalg.cholesky", info, NOT_DEFINITE)
@@ -332,6 +338,9 @@ def triangle_solved(a, b, *, upper, left=True, unitriangular=False):
     reference=triangle_solved, reads_values=True, complex=True)
 def solve_triangles(A: Tensor, B: Tensor, upper, unitriangular=False):
     """X of A @ X = B for triangular matrices of one batch shape."""
+    found = triangles.solve(A, B, upper, unitriangular)
+    if found is not None:
+        return found
     return tensors(lapack.solve_triangular(
         A.numpy(force=True), B.numpy(force=True), upper, unitriangular))[0]
 

@@ -1,0 +1,333 @@
+"""Cholesky factors of larger matrices and systems with triangular ones, block by block.
+
+What is within a block of TRIANGLE rows is done by kernels (`_kernels/triangles.h`), all else by
+panels (`panel_products.pyx`): 512 x 512 of float32 takes 0.9 ms so, and 3.3 by OpenBLAS. What is
+subtracted from an element goes by blocks whose bounds follow from the number of rows alone, so
+that its bits do not depend on the threads, nor on the matrices beside it.
+"""
+
+from libc.math cimport NAN
+from libc.stdint cimport int32_t
+from libc.string cimport memset
+
+from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT64, INT32, N_DTYPES, dtype_id
+from tensorlib._core.base.pool cimport parallel_for
+from tensorlib._core.base.scratch cimport give_scratch, take_scratch
+from tensorlib._core.base.shape cimport times
+from tensorlib._core.base.work cimport share
+from tensorlib._core.products.panel_products cimport (
+    add_panels, pack_panels, panels_size, turn,
+)
+from tensorlib._core.tensor.meta cimport elements
+from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
+from tensorlib._core.tiles.copies cimport packed, packed_copy
+
+from tensorlib._core.base.dtypes import BY_NAME
+from tensorlib._kernels import load
+
+cdef enum:
+    TRIANGLE = 64                   # rows of a block; as in the kernels
+    CORNER_ROW = TRIANGLE + 2 * 16  # elements: the kernels go on behind a row by two vectors
+    DEPTH = 256                     # rows that are packed at a time
+    STRIP = 64                      # rows that one chunk of work has at least
+    COLUMNS = 128                   # of a right-hand side that stay in L2 together
+    RELEASE_GIL = 1 << 15           # multiplications from which on the GIL is released
+
+ctypedef void (*substitute_fn)(const char* l, Py_ssize_t l_row, Py_ssize_t l_col, char* t,
+                               Py_ssize_t t_row, Py_ssize_t n, Py_ssize_t m,
+                               int unit) noexcept nogil
+ctypedef void (*squares_fn)(const char* t, Py_ssize_t t_row, Py_ssize_t n, Py_ssize_t m,
+                            double* d) noexcept nogil
+ctypedef Py_ssize_t (*factor_fn)(char* u, Py_ssize_t u_row, Py_ssize_t n,
+                                 double* d) noexcept nogil
+
+cdef substitute_fn substitutes[N_DTYPES]
+cdef squares_fn squares = NULL         # for float32
+cdef factor_fn factors[N_DTYPES]
+
+
+cdef inline Py_ssize_t size_of(int dtype) noexcept nogil:
+    return 4 if dtype == FLOAT32 else 8
+
+
+cdef inline bint takes(Tensor x) noexcept:
+    """Whether these are square matrices of a dtype that there are kernels for."""
+    return ((x.type == FLOAT32 or x.type == FLOAT64) and x.ndim_ >= 2
+            and x.dims[x.ndim_ - 1] == x.dims[x.ndim_ - 2])
+
+
+cdef inline Py_ssize_t grain(Py_ssize_t each, Py_ssize_t depth) noexcept nogil:
+    """How many matrices of so much work are worth a chunk of it."""
+    return 1 + RELEASE_GIL // (1 + times(each, depth))
+
+
+cdef void negate(int dtype, char* p, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    if dtype == FLOAT32:
+        for i in range(n):
+            (<float*>p)[i] = -(<float*>p)[i]
+    else:
+        for i in range(n):
+            (<double*>p)[i] = -(<double*>p)[i]
+
+
+# ---- Cholesky factors ----------------------------------------------------------------------------
+
+ctypedef struct Column:      # of blocks: columns [j, j + cols) of a matrix, from row j on
+    int dtype
+    char* x
+    Py_ssize_t n, j, cols
+    char* panels             # minus rows [l, l + depth) of those that are subtracted
+    Py_ssize_t l, depth
+    char* corner             # the triangle on the diagonal, turned
+    double* rest             # what is left of the diagonal; NULL for float64
+
+ctypedef struct Factors:
+    int dtype
+    char* x
+    int32_t* info
+    Py_ssize_t n
+    bint failed              # for want of memory
+    bint found               # whether an info is not 0
+
+
+cdef void subtract_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """x[rows, j:] -= x[rows, l:] @ x[j:, l:].T for strips of rows"""
+    cdef Column* c = <Column*>context
+    cdef Py_ssize_t size = size_of(c.dtype), row = c.j + begin * STRIP
+    cdef char* at = c.x + row * c.n * size
+    add_panels(c.dtype, at + c.l * size, c.n, 1, c.panels, at + c.j * size, c.n,
+               min(c.j + end * STRIP, c.n) - row, c.depth, c.cols)
+
+
+cdef void divide_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """x[rows, j:] := it @ inverse(corner) for strips of rows below the corner"""
+    cdef Column* c = <Column*>context
+    cdef char[TRIANGLE * STRIP * 8] turned
+    cdef Py_ssize_t strip, rows, row, size = size_of(c.dtype)
+    cdef char* at
+    for strip in range(begin, end):
+        row = c.j + c.cols + strip * STRIP
+        rows = min(<Py_ssize_t>STRIP, c.n - row)
+        at = c.x + (row * c.n + c.j) * size
+        turn(c.dtype, at, c.n, turned, STRIP, rows, c.cols)
+        substitutes[c.dtype](c.corner, 1, CORNER_ROW, turned, STRIP, c.cols, rows, False)
+        turn(c.dtype, turned, STRIP, at, c.n, c.cols, rows)
+        if c.rest != NULL:
+            squares(turned, STRIP, c.cols, rows, c.rest + row)
+
+
+cdef Py_ssize_t factor_corner(Column* c) noexcept nogil:
+    """The triangle of a column of blocks := its factor, with zeros beside it; the order of the
+    first minor that is not positive, or 0."""
+    cdef Py_ssize_t i, info, size = size_of(c.dtype)
+    cdef char* at = c.x + (c.j * c.n + c.j) * size
+    turn(c.dtype, at, c.n, c.corner, CORNER_ROW, c.cols, c.cols)
+    info = factors[c.dtype](c.corner, CORNER_ROW, c.cols,
+                            NULL if c.rest == NULL else c.rest + c.j)
+    if info:
+        return c.j + info
+    turn(c.dtype, c.corner, CORNER_ROW, at, c.n, c.cols, c.cols)
+    for i in range(c.cols):
+        memset(at + (i * c.n + i + 1) * size, 0, (c.n - c.j - i - 1) * size)
+    return 0
+
+
+cdef Py_ssize_t factor_matrix(int dtype, char* x, Py_ssize_t n, char* scratch) noexcept nogil:
+    """The lower triangle of x (n, n) := its factor; the order of the first minor that is not
+    positive, or 0."""
+    cdef Column c
+    cdef Py_ssize_t i, info, size = size_of(dtype)
+    c.dtype, c.x, c.n, c.j, c.rest = dtype, x, n, 0, NULL
+    c.corner, c.panels = scratch, scratch + TRIANGLE * CORNER_ROW * 8
+    if dtype == FLOAT32:
+        c.rest = <double*>(c.panels + TRIANGLE * DEPTH * 8)
+        for i in range(n):
+            c.rest[i] = (<float*>x)[i * n + i]
+    while c.j < n:
+        c.cols, c.l = min(<Py_ssize_t>TRIANGLE, n - c.j), 0
+        while c.l < c.j:
+            c.depth = min(<Py_ssize_t>DEPTH, c.j - c.l)
+            pack_panels(dtype, x + (c.j * n + c.l) * size, 1, n, c.panels, c.depth, c.cols)
+            negate(dtype, c.panels, panels_size(c.depth, c.cols))
+            parallel_for(subtract_strips, &c, 1 + (n - c.j - 1) // STRIP, 1)
+            c.l += c.depth
+        info = factor_corner(&c)
+        if info:
+            return info
+        if c.j + c.cols < n:
+            parallel_for(divide_strips, &c, 1 + (n - c.j - c.cols - 1) // STRIP, 1)
+        c.j += c.cols
+    return 0
+
+
+cdef void fill_with_nan(int dtype, char* x, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        if dtype == FLOAT32:
+            (<float*>x)[i] = <float>NAN
+        else:
+            (<double*>x)[i] = NAN
+
+
+cdef void factor_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Factors* f = <Factors*>context
+    cdef Py_ssize_t i, each = f.n * f.n, nbytes = TRIANGLE * (CORNER_ROW + DEPTH) * 8 + f.n * 8
+    cdef char* scratch = take_scratch(nbytes)
+    cdef char* x
+    if scratch == NULL:
+        f.failed = True
+        return
+    for i in range(begin, end):
+        x = f.x + i * each * size_of(f.dtype)
+        f.info[i] = <int32_t>factor_matrix(f.dtype, x, f.n, scratch)
+        if f.info[i]:
+            f.found = True
+            fill_with_nan(f.dtype, x, each)
+    give_scratch(scratch, nbytes)
+
+
+def cholesky(Tensor a not None):
+    """The lower factors; for each the order of the first minor that is not positive, or 0: then the
+    factor is NaN; and whether there is such a one. None for complex matrices."""
+    if not takes(a):
+        return None
+    elements("linalg.cholesky", a)
+    cdef Factors f
+    cdef Tensor x = packed_copy(a, a.type), info = new_tensor(INT32, a.ndim_ - 2, a.dims)
+    f.dtype, f.x, f.n, f.failed = a.type, x.data_pointer, a.dims[a.ndim_ - 1], False
+    f.info, f.found = <int32_t*>info.data_pointer, False
+    share(factor_range, &f, f.info, info.numel_, grain(f.n * f.n, f.n),
+          times(a.numel_, f.n) < RELEASE_GIL)
+    if f.failed:
+        raise MemoryError("linalg.cholesky: no memory for a block")
+    return x, info, f.found
+
+
+# ---- triangular systems --------------------------------------------------------------------------
+
+ctypedef struct Systems:     # a @ x = x
+    int dtype
+    const char* a
+    char* x
+    Py_ssize_t n, m
+    Py_ssize_t a_row, a_col  # in elements
+    Py_ssize_t parts         # of the columns of each x
+    bint upper, unit, failed
+
+
+cdef void solve_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Systems* s = <Systems*>context
+    cdef Py_ssize_t i, col, size = size_of(s.dtype)
+    cdef Py_ssize_t nbytes = TRIANGLE * (COLUMNS + DEPTH) * 8
+    cdef char* scratch = take_scratch(nbytes)
+    if scratch == NULL:
+        s.failed = True
+        return
+    for i in range(begin, end):
+        col = i % s.parts * COLUMNS
+        solve_columns(s, s.a + i // s.parts * s.n * s.n * size,
+                      s.x + (i // s.parts * s.n * s.m + col) * size,
+                      min(<Py_ssize_t>COLUMNS, s.m - col), scratch)
+    give_scratch(scratch, nbytes)
+
+
+cdef void solve_columns(Systems* s, const char* a, char* x, Py_ssize_t cols,
+                        char* scratch) noexcept nogil:
+    """x := inverse(a) @ x for some columns of x, block by block of its rows"""
+    cdef Py_ssize_t done = 0, j, rows, last, size = size_of(s.dtype)
+    while done < s.n:
+        rows = min(<Py_ssize_t>TRIANGLE, s.n - done)
+        if s.upper:
+            j = s.n - done - rows
+            last = j + rows - 1
+            substitutes[s.dtype](a + last * (s.a_row + s.a_col) * size, -s.a_row, -s.a_col,
+                                 x + last * s.m * size, -s.m, rows, cols, s.unit)
+            subtract_block(s, a, x, 0, j, j, rows, cols, scratch)
+        else:
+            j = done
+            substitutes[s.dtype](a + j * (s.a_row + s.a_col) * size, s.a_row, s.a_col,
+                                 x + j * s.m * size, s.m, rows, cols, s.unit)
+            subtract_block(s, a, x, j + rows, s.n, j, rows, cols, scratch)
+        done += rows
+
+
+cdef void subtract_block(Systems* s, const char* a, char* x, Py_ssize_t row, Py_ssize_t end,
+                         Py_ssize_t j, Py_ssize_t depth, Py_ssize_t cols,
+                         char* panels) noexcept nogil:
+    """x[row:end] -= a[row:end, j:j + depth] @ x[j:j + depth]"""
+    cdef Py_ssize_t rows, size = size_of(s.dtype)
+    cdef char* turned = panels + TRIANGLE * COLUMNS * 8
+    cdef const char* at
+    if row == end:
+        return
+    pack_panels(s.dtype, x + j * s.m * size, s.m, 1, panels, depth, cols)
+    negate(s.dtype, panels, panels_size(depth, cols))
+    while row < end:
+        rows = min(<Py_ssize_t>DEPTH, end - row)
+        at = a + (row * s.a_row + j * s.a_col) * size
+        if s.a_row == 1:     # read by columns, elements would share few lines of the caches
+            turn(s.dtype, at, s.a_col, turned, TRIANGLE, depth, rows)
+            add_panels(s.dtype, turned, TRIANGLE, 1, panels, x + row * s.m * size, s.m, rows, depth,
+                       cols)
+        else:
+            add_panels(s.dtype, at, s.a_row, s.a_col, panels, x + row * s.m * size, s.m, rows,
+                       depth, cols)
+        row += rows
+
+
+cdef bint is_turned(Tensor x) noexcept:
+    """Whether matrices lie one after the other by columns."""
+    cdef Py_ssize_t n = x.dims[x.ndim_ - 1]
+    cdef int d
+    for d in range(x.ndim_ - 2):
+        if x.steps[d] != (x.dims[d + 1] * x.steps[d + 1] if d < x.ndim_ - 3 else n * n):
+            return False
+    return x.steps[x.ndim_ - 1] == n and x.steps[x.ndim_ - 2] == 1
+
+
+def solve(Tensor a not None, Tensor b not None, bint upper, bint unit):
+    """x of a @ x = b for triangles of as many matrices a as b. None for complex ones."""
+    cdef Systems s
+    cdef Tensor x
+    cdef Py_ssize_t batch, d
+    if not takes(a):
+        return None
+    elements("linalg.solve_triangular", a)
+    if b.type != a.type:
+        raise ValueError("linalg.solve_triangular: expected one dtype, got "
+                         f"{a.dtype.name} and {b.dtype.name}")
+    for d in range(a.ndim_ - 1):
+        if b.ndim_ != a.ndim_ or a.dims[d] != b.dims[d]:
+            raise ValueError("linalg.solve_triangular: expected systems of one size")
+    cdef bint turned = is_turned(a)
+    x = packed_copy(b, b.type)
+    if b.numel_ == 0:
+        return x
+    s.dtype, s.n, s.m = a.type, a.dims[a.ndim_ - 1], b.dims[b.ndim_ - 1]
+    a = a if turned else packed(a)
+    s.a_row, s.a_col = 1 if turned else s.n, s.n if turned else 1
+    s.a, s.x, s.upper, s.unit, s.failed = a.data_pointer, x.data_pointer, upper, unit, False
+    s.parts = 1 + (s.m - 1) // COLUMNS
+    batch = x.numel_ // (s.n * s.m)
+    share(solve_range, &s, s.x, batch * s.parts, grain(s.n * s.n, min(<Py_ssize_t>COLUMNS, s.m)),
+          times(x.numel_, s.n) < RELEASE_GIL)
+    if s.failed:
+        raise MemoryError("linalg.solve_triangular: no memory for a block")
+    return x
+
+
+# ---- at import -----------------------------------------------------------------------------------
+
+def _fill():
+    global squares
+    for what, _, name, address in load("triangles").table():
+        if what == "substitute":
+            substitutes[dtype_id(BY_NAME[name])] = <substitute_fn><size_t>address
+        elif what == "squares":
+            squares = <squares_fn><size_t>address
+        else:
+            factors[dtype_id(BY_NAME[name])] = <factor_fn><size_t>address
+
+
+_fill()

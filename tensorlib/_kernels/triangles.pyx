@@ -1,0 +1,24 @@
+"""Triangular systems and Cholesky factors (`triangles.h`); strides are in elements.
+
+    void substitute(const T* l, Py_ssize_t l_row, Py_ssize_t l_col, T* t, Py_ssize_t t_row,
+                    Py_ssize_t n, Py_ssize_t m, int unit)
+    void squares(const T* t, Py_ssize_t t_row, Py_ssize_t n, Py_ssize_t m, double* d)
+    Py_ssize_t factor(T* u, Py_ssize_t u_row, Py_ssize_t n, double* d)
+"""
+
+cdef extern from "triangles.h" nogil:
+    void triangle_substitute_float()
+    void triangle_squares_float()
+    void triangle_factor_float()
+    void triangle_substitute_double()
+    void triangle_factor_double()
+
+
+def table():
+    """(name, input dtypes, output dtype, address) of every function"""
+    return [(name, (dtype,), dtype, address) for name, dtype, address in (
+        ("substitute", "float32", <size_t>&triangle_substitute_float),
+        ("squares", "float32", <size_t>&triangle_squares_float),
+        ("factor", "float32", <size_t>&triangle_factor_float),
+        ("substitute", "float64", <size_t>&triangle_substitute_double),
+        ("factor", "float64", <size_t>&triangle_factor_double))]

@@ -1,0 +1,102 @@
+"""Cholesky factors and triangular systems of larger matrices: beside LAPACK, in batches, by other
+numbers of threads, where matrices lie by columns, and where they are not positive definite."""
+
+import numpy as np
+import pytest
+
+import tensorlib as tl
+
+each = pytest.mark.parametrize
+SIZES = [17, 31, 64, 65, 130, 331]
+
+
+def definite(n, dtype, *batch):
+    x = np.random.default_rng(n).normal(size=(*batch, n, n))
+    return (x @ x.swapaxes(-1, -2) / n + np.eye(n)).astype(dtype)
+
+
+def backward_error(found, wanted):
+    """The largest difference, as a multiple of the largest element and of the dtype's step."""
+    return np.abs(found - wanted).max() / np.abs(wanted).max() / np.finfo(wanted.dtype).eps
+
+
+@each("n", SIZES)
+@each("dtype", ["float32", "float64"])
+def test_factors_are_as_near_as_those_of_lapack(n, dtype):
+    a = definite(n, dtype)
+    given = a + np.triu(np.full_like(a, np.nan), 1)         # the other triangle is not read
+    factor = tl.linalg.cholesky(tl.tensor(given))
+    lower = factor.numpy()
+    assert not np.triu(lower, 1).any() and factor.dtype == getattr(tl, dtype)
+    assert backward_error(lower.astype(np.float64) @ lower.T, a) < 4
+    upper = tl.linalg.cholesky(tl.tensor(given.T.copy()), upper=True)
+    assert (upper.numpy() == lower.T).all()
+
+
+@each("n", SIZES)
+@each("columns", [1, 7, 32, 150])
+@each("dtype", ["float32", "float64"])
+def test_systems_are_solved_as_near_as_by_lapack(n, columns, dtype):
+    lower = np.linalg.cholesky(definite(n, dtype))
+    b = np.random.default_rng(columns).normal(size=(n, columns)).astype(dtype)
+    other = np.triu(np.full_like(lower, np.nan), 1)         # the other triangle is not read
+    for a, given, upper in ((lower, lower + other, False), (lower.T, (lower + other).T, True)):
+        for unit in (False, True):
+            if unit:
+                a = a / np.diag(a)[:, None] / n
+                np.fill_diagonal(a, 1)
+                given = np.where(np.isnan(given), given, a)
+                np.fill_diagonal(given, np.nan)             # nor is this
+            found = [tl.linalg.solve_triangular(x, tl.tensor(b), upper=upper, unitriangular=unit)
+                     for x in (tl.tensor(np.ascontiguousarray(given)),
+                               tl.tensor(np.ascontiguousarray(given.T)).mT)]
+            x = found[0].numpy()
+            assert (x == found[1].numpy()).all()
+            size = np.abs(a.astype(np.float64)) @ np.abs(x)
+            assert (np.abs(a.astype(np.float64) @ x - b) <= 16 * np.finfo(dtype).eps * size).all()
+
+
+@each("dtype", ["float32", "float64"])
+def test_bits_are_the_same_in_a_batch_and_by_any_number_of_threads(dtype):
+    a = definite(200, dtype, 2, 3)
+    b = np.random.default_rng(0).normal(size=(2, 3, 200, 300)).astype(dtype)
+    found = []
+    threads = tl.get_num_threads()
+    try:
+        for count in (1, 2, 3):
+            tl.set_num_threads(count)
+            factors = tl.linalg.cholesky(tl.tensor(a))
+            sides = tl.linalg.solve_triangular(factors, tl.tensor(b), upper=False)
+            turned = tl.linalg.solve_triangular(factors.mT, tl.tensor(b), upper=True)
+            alone = tl.linalg.cholesky(tl.tensor(a[1, 2]))
+            of_one = tl.linalg.solve_triangular(alone, tl.tensor(b[1, 2, :, 150:]), upper=False)
+            assert (alone == factors[1, 2]).all() and (of_one == sides[1, 2, :, 150:]).all()
+            found.append([x.numpy() for x in (factors, sides, turned)])
+    finally:
+        tl.set_num_threads(threads)
+    for others in found[1:]:
+        assert all((x == y).all() for x, y in zip(found[0], others, strict=True))
+
+
+@each("dtype", ["float32", "float64"])
+@each("place", [0, 2, 63, 64, 69])
+def test_the_first_minor_that_is_not_positive_is_named(dtype, place):
+    a = definite(70, dtype, 3)
+    for value, matrix in ((-1.0, 1), (np.nan, 2)):
+        a[matrix, place, place] = value
+    factors, info = tl.linalg.cholesky_ex(tl.tensor(a))
+    assert info.tolist() == [0, place + 1, place + 1]
+    assert factors[1:].isnan().all() and factors[0].isfinite().all()
+    with pytest.raises(tl.linalg.LinAlgError, match=rf"Batch element 1.*order {place + 1} is not"):
+        tl.linalg.cholesky(tl.tensor(a))
+
+
+def test_zeros_on_the_diagonal_and_empty_systems():
+    a = np.eye(40)
+    a[20, 20] = 0
+    x = tl.linalg.solve_triangular(tl.tensor(a), tl.ones(40, 2, dtype=tl.float64), upper=False)
+    assert x.isinf().sum() == 2 and x[20].isinf().all()
+    for shape in ((0, 3), (30, 0)):
+        n = shape[0]
+        assert tl.linalg.solve_triangular(tl.eye(n), tl.ones(*shape), upper=True).shape == shape
+    assert tl.linalg.cholesky(tl.eye(40).expand(0, 40, 40)).shape == (0, 40, 40)
