@@ -251,7 +251,7 @@ cdef list differentiated(Node node, Kept kept, list grads, dict before):
     """The gradients of the sources, with a graph, where a sweep is under way that comes by at the
     node as well, which has to stay."""
     cdef list found = None
-    if not before:               # each use would be added to that in turn
+    if not before and -1 not in kept.replay.places_of_sources:    # each use is added in turn
         found = run_again(node, kept, grads)
     if found is None:
         raise RuntimeError(f"compile: {why_not_again(before)}")

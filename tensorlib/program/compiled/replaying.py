@@ -210,7 +210,8 @@ class Differentiable(Replay):
         self.writes = Writes(calls, self.again)
         places = {x: i for i, x in enumerate(self.sources)}
         self.places_again = [places.get(x, -1) for x in self.again]
-        self.places_of_sources = [self.again.index(x) for x in self.sources if x in self.again]
+        places = {x: i for i, x in enumerate(self.again)}
+        self.places_of_sources = [places.get(x, -1) for x in self.sources]
 
     def with_graph(self, values: list[Any], kept: Any, given: list[Tensor]) -> list[Any] | None:
         """The roots as eager calls give them, with their graph, of what the node kept and what was
