@@ -79,6 +79,7 @@ from tensorlib.shell import einops as einops
 from tensorlib.shell import fft as fft
 from tensorlib.shell import hub as hub
 from tensorlib.shell import jit as jit
+from tensorlib.shell import library as library
 from tensorlib.shell import memory as memory
 from tensorlib.shell import mps as mps
 from tensorlib.shell import multiprocessing as multiprocessing

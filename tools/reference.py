@@ -63,6 +63,7 @@ MODULES = [
      "`tensorlib.accelerator`, `mps`, `xpu` and `backends` are as this."),
     ("tensorlib.jit", "A compiler that is not there: tensorlib.jit",
      "[compile.md](compile.md) introduces `tensorlib.compile`."),
+    ("tensorlib.library", "Operations of your own, in PyTorch's words: tensorlib.library", ""),
     ("tensorlib.testing", "For your tests: tensorlib.testing",
      "The strategies are for hypothesis, which has to be installed."),
     ("tensorlib.memory", "Memory: tensorlib.memory", ""),

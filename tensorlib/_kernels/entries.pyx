@@ -2,12 +2,23 @@
 
     void add_entries(Entries* of, const T* values, const T* x, T* y)
     void entry_dots(Entries* of, const T* a, const T* x, T* y)
+
+And sums and means of bags of rows of a table, which begin at offsets, with their gradients:
+
+    void bags(Bags* of, Py_ssize_t begin, Py_ssize_t end)
 """
 
 from libc.stdint cimport int64_t
 
-from tensorlib._kernels.entries cimport Entries
+from tensorlib._kernels.entries cimport Bags, Entries
 from tensorlib._kernels.vecmath cimport floating
+
+cdef enum:
+    AHEAD = 8            # rows that are loaded before they are needed
+    TOGETHER = 4         # rows that are added at once: fewer roundings, and less traffic
+
+cdef extern from * nogil:
+    void __builtin_prefetch(const void* address)
 
 
 # Others may write where the positions lie, so each is read once, and what is checked is what is
@@ -19,18 +30,34 @@ cdef void add_entries(Entries* of, const floating* values, const floating* x,
     cdef Py_ssize_t e, j, width = of.width
     cdef const volatile int64_t* rows = of.rows
     cdef const volatile int64_t* columns = of.columns
-    cdef int64_t row, column
+    cdef int64_t row, column, next_row = -1, next_column = -1
     cdef const floating* source
+    cdef const floating* next_source
     cdef floating* target
-    cdef floating value
-    for e in range(of.count):
-        row, column = rows[e], columns[e]
+    cdef floating value, next_value
+    cdef bint held = False               # whether the next entry has been read already
+    e = 0
+    while e < of.count:
+        if not held:
+            next_row, next_column = rows[e], columns[e]
+        row, column = next_row, next_column
         if not (0 <= row < of.n and 0 <= column < of.m):
             of.refused = 1
             return
         value, source, target = values[e], x + column * width, y + row * width
-        for j in range(width):
-            target[j] += value * source[j]
+        e += 1
+        held = e < of.count
+        if held:
+            next_row, next_column = rows[e], columns[e]
+        if held and next_row == row and 0 <= next_column < of.m:     # often they share a row
+            next_value, next_source = values[e], x + next_column * width
+            for j in range(width):
+                target[j] = (target[j] + value * source[j]) + next_value * next_source[j]
+            e += 1
+            held = False
+        else:
+            for j in range(width):
+                target[j] += value * source[j]
 
 
 cdef void entry_dots(Entries* of, const floating* a, const floating* x,
@@ -54,6 +81,107 @@ cdef void entry_dots(Entries* of, const floating* a, const floating* x,
         y[e] = total
 
 
+# ---- bags --------------------------------------------------------------------------------------
+
+cdef inline bint find_bag(Bags* of, Py_ssize_t bag, int64_t* begin, int64_t* end) noexcept nogil:
+    """Where a bag lies; False for offsets that are none. Others may write where they are."""
+    cdef const volatile int64_t* offsets = of.offsets
+    begin[0] = offsets[bag]
+    end[0] = offsets[bag + 1] if of.has_end or bag + 1 < of.count else of.given
+    if 0 <= begin[0] <= end[0] <= of.given and (bag > 0 or begin[0] == 0):
+        return True
+    of.wrong_bag = bag
+    return False
+
+
+cdef inline Py_ssize_t row_at(Bags* of, Py_ssize_t i) noexcept nogil:
+    """Where the row of a place begins, or -1"""
+    cdef int64_t place = (<const volatile int64_t*>of.places)[i]
+    if 0 <= place < of.rows:
+        return place * of.n
+    of.wrong_place, of.is_wrong = place, True
+    return -1
+
+
+cdef inline void fetch(Bags* of, const floating* table, Py_ssize_t i) noexcept nogil:
+    """Has a row of the table loaded that is needed soon; they lie anywhere"""
+    cdef int64_t place = (<const volatile int64_t*>of.places)[i] if i < of.given else -1
+    cdef Py_ssize_t j
+    if 0 <= place < of.rows:
+        for j in range(0, of.n, 16):           # a line of memory, or two
+            __builtin_prefetch(table + place * of.n + j)
+
+
+cdef inline bint add_bag(Bags* of, const floating* table, floating* y, int64_t begin,
+                         int64_t end) noexcept nogil:
+    """y := the sum or mean of the rows at the places [begin, end)"""
+    cdef Py_ssize_t[TOGETHER] at
+    cdef Py_ssize_t i = begin, j, k
+    cdef floating scale = <floating>max(<int64_t>1, end - begin)
+    for j in range(of.n):
+        y[j] = 0
+    while i < end:
+        for k in range(min(<Py_ssize_t>TOGETHER, end - i)):
+            fetch(of, table, i + k + AHEAD)
+            at[k] = row_at(of, i + k)
+            if at[k] < 0:
+                return False
+        if end - i >= TOGETHER:
+            for j in range(of.n):
+                y[j] += ((table + at[0])[j] + (table + at[1])[j]) + (
+                    (table + at[2])[j] + (table + at[3])[j])
+        else:
+            for k in range(end - i):
+                for j in range(of.n):
+                    y[j] += (table + at[k])[j]
+        i += TOGETHER
+    if of.mean:
+        for j in range(of.n):
+            y[j] /= scale
+    return True
+
+
+cdef inline bint add_back(Bags* of, const floating* g, floating* y, int64_t begin,
+                          int64_t end) noexcept nogil:
+    """Rows of y at the places [begin, end) += the gradient of their bag"""
+    cdef floating scale = <floating>(end - begin if of.mean else 1)
+    cdef Py_ssize_t i, j, at
+    for i in range(begin, end):
+        at = row_at(of, i)
+        if at < 0:
+            return False
+        if of.mean:
+            for j in range(of.n):
+                (y + at)[j] += g[j] / scale
+        else:
+            for j in range(of.n):
+                (y + at)[j] += g[j]
+    return True
+
+
+cdef void bags(Bags* of, const floating* table, floating* y, Py_ssize_t begin,
+               Py_ssize_t end) noexcept nogil:
+    """The bags [begin, end), up to the first that is none or has a place that is none"""
+    cdef int64_t first = 0, last = 0
+    cdef Py_ssize_t bag
+    cdef bint is_right = True
+    for bag in range(begin, end):
+        if not (is_right and find_bag(of, bag, &first, &last)):
+            return
+        if of.back:
+            is_right = add_back(of, table + bag * of.n, y, first, last)
+        else:
+            is_right = add_bag(of, table, y + bag * of.n, first, last)
+
+
+cdef void bags_of_floats(Bags* of, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    bags(of, <const float*>of.table, <float*>of.y, begin, end)
+
+
+cdef void bags_of_doubles(Bags* of, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    bags(of, <const double*>of.table, <double*>of.y, begin, end)
+
+
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
     return [
@@ -61,4 +189,6 @@ def table():
         ("add_entries", ("float64",), "float64", <size_t>&add_entries[double]),
         ("entry_dots", ("float32",), "float32", <size_t>&entry_dots[float]),
         ("entry_dots", ("float64",), "float64", <size_t>&entry_dots[double]),
+        ("bags", ("float32",), "float32", <size_t>&bags_of_floats),
+        ("bags", ("float64",), "float64", <size_t>&bags_of_doubles),
     ]

@@ -28,7 +28,7 @@ class _Required:
 
 required = _Required()
 # tensors, (name, tensor) pairs, or groups: lists of dicts have no type that checkers agree on
-ParamsT = Iterable[Any]
+ParamsT = _params_t = Iterable[Any]          # the second is an older name
 
 # All optimisers, by their id: a capture looks after their options. Unlike a WeakSet, this gives
 # all that are there at one moment, whatever other threads make meanwhile.

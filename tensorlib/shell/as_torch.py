@@ -11,52 +11,30 @@ import os
 import runpy
 import sys
 from collections.abc import Sequence
-from importlib import import_module
-from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
-from types import ModuleType
-from typing import Any
 
 import tensorlib
 from tensorlib import version
+from tensorlib._core.base.importing import OtherNames
 
 __all__ = ["TorchFinder", "install", "main"]
-
-
-class TorchFinder:
-    """Finds `torch`, `torchvision` and their modules: those of tensorlib, and the same objects."""
-
-    own: dict[str, Any] = {}                  # what modules say of themselves, by name
-
-    @classmethod
-    def find_spec(cls, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        """Where `torch` or one of its modules is; None for others, and where there is none."""
-        if name.partition(".")[0] not in HOMES:
-            return None
-        return ModuleSpec(name, cls) if find_spec(home_of(name)) else None  # type: ignore[arg-type]
-
-    @classmethod
-    def create_module(cls, spec: ModuleSpec) -> ModuleType:
-        """The module of tensorlib."""
-        module = import_module(home_of(spec.name))
-        cls.own[spec.name] = module.__spec__
-        return module
-
-    @classmethod
-    def exec_module(cls, module: ModuleType) -> None:
-        """Has the module, which ran already, say of itself what it did before."""
-        assert module.__spec__ is not None
-        module.__spec__ = cls.own.pop(module.__spec__.name)
 
 
 PYTORCH = "2.13.0"
 HOMES = {"torch": "tensorlib", "torchvision": "tensorlib.vision"}
 
 
-def home_of(name: str) -> str:
-    """The name here of a module of PyTorch's."""
-    package, dot, rest = name.partition(".")
-    return HOMES[package] + dot + rest
+class TorchFinder(OtherNames):
+    """Finds `torch`, `torchvision` and their modules: those of tensorlib, and the same objects."""
+
+    @classmethod
+    def home_of(cls, name: str) -> str | None:
+        """The name here of a module of PyTorch's, or None where there is none."""
+        package, dot, rest = name.partition(".")
+        if package not in HOMES:
+            return None
+        home = HOMES[package] + dot + rest
+        return home if find_spec(home) else None
 
 
 def install() -> None:
@@ -65,7 +43,7 @@ def install() -> None:
     Libraries ask for `torch.__version__`, and get the version of PyTorch whose names are here.
     """
     if TorchFinder not in sys.meta_path:
-        sys.meta_path.insert(0, TorchFinder)  # type: ignore[arg-type]
+        sys.meta_path.insert(0, TorchFinder)
         tensorlib.torch = tensorlib            # PyTorch's package has itself as an attribute
         version.__version__ = tensorlib.__version__ = f"{PYTORCH}+tensorlib.{version.__version__}"
 

@@ -91,3 +91,6 @@ def load_state_dict_from_url(url: str, model_dir: str | os.PathLike[str] | None 
         found = HASH_REGEX.search(kept.name) if check_hash else None
         download_url_to_file(url, kept, found[1] if found else None, progress)
     return load(kept, map_location=map_location, weights_only=weights_only)
+
+
+load_url = load_state_dict_from_url          # as `utils.model_zoo` has it

@@ -91,7 +91,7 @@ def test_operands_of_three_dtypes_that_repeat_in_any_way(dtype):
     """Of each operand a number, a column, a row or all: masks take fewer bytes than what they
     choose from."""
     rng = np.random.default_rng(0)
-    for shape in ((7, 40), (3, 65, 140), (40, 3), (5, 600)):
+    for shape in ((7, 40), (3, 65, 140), (40, 3), (5, 600), (1500, 17)):
         mask, a, b = rng.random(shape) > 0.5, *(rng.integers(0, 99, (2, *shape)).astype(dtype))
         whole = (slice(None),) * len(shape)
         parts = (whole, (*whole[1:], slice(1)), (slice(1), *whole[1:]),
@@ -149,7 +149,8 @@ def test_a_short_row_meets_many(row):
     x, repeated = rng.random((3, 60_000 // row, row + 2)), rng.random(row)
     try:
         for a in (x[..., :row].copy(), x[..., :row], x[:, ::2, :row], x[..., row - 1::-1]):
-            for b in (repeated, repeated[::-1], repeated.astype("float32"), repeated[None, :1]):
+            for b in (repeated, repeated[::-1], repeated.astype("float32"), repeated[None, :1],
+                      a[..., :1], a[:, :1, :1], a[..., :1].copy()):
                 wanted = a - b
                 for n_threads in (1, 2):
                     tl.set_num_threads(n_threads)

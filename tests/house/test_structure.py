@@ -355,6 +355,7 @@ ASKING = {
     "ops/value_checks.py": (1, "checks the elements of all examples"),
     "program/run/executor.pyx": (1, "the results of a rehearsal have no memory"),
     "program/guards/signatures.pyx": (1, "a replay that is given others than it rehearsed"),
+    "shell/library.py": (1, "an operation from outside, which has a function for each device"),
 }
 
 

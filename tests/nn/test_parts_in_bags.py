@@ -31,6 +31,29 @@ def test_bags_are_those_of_their_rows(mode, dtype):
                                         include_last_offset=end), found)
 
 
+@each("mode", ["sum", "mean", "max"])
+def test_bags_of_a_matrix_of_any_sizes_and_with_factors(mode):
+    rng = np.random.default_rng(1)
+    w = tl.from_numpy(rng.integers(-3, 4, (9, 5)) / 2).requires_grad_()      # with ties
+    places, factors = tl.from_numpy(rng.integers(0, 9, (7, 6))), tl.from_numpy(rng.random((7, 6)))
+    offsets = [0, 1, 1, 4, 4, 10, 25, 26]
+    for given, begins, bounds in ((places, None, range(0, 43, 6)), (
+            places.reshape(-1), tl.tensor(offsets), [*offsets, 42])):
+        for scale in (None, factors.reshape(given.shape).requires_grad_()):
+            if scale is not None and mode != "sum":
+                continue
+            rows = w[places.reshape(-1)] * (1 if scale is None else scale.reshape(-1, 1))
+            function = {"sum": lambda x: x.sum(0), "mean": lambda x: x.mean(0),
+                        "max": lambda x: x.max(0).values}[mode]
+            wanted = tl.stack([function(rows[a:b]) if a < b else w[0] * 0
+                               for a, b in zip(bounds, bounds[1:])])
+            found = F.embedding_bag(given, w, begins, mode=mode, per_sample_weights=scale)
+            assert_close(found, wanted)
+            g, leaves = tl.from_numpy(rng.random(wanted.shape)), [w, *[scale] * (scale is not None)]
+            for ours, theirs in zip(*(tl.autograd.grad(out, leaves, g) for out in (found, wanted))):
+                assert_close(ours, theirs)
+
+
 def test_bags_have_derivatives_of_any_kind_and_the_same_bits_by_any_number_of_threads():
     w = tl.randn(500, 40, dtype=tl.float64).requires_grad_()
     places, offsets = tl.randint(0, 500, (3000,)), tl.arange(0, 3000, 11)

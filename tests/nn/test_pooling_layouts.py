@@ -63,6 +63,9 @@ def test_channels_last_are_resampled_joined_and_mixed_as_they_lie(shape, dtype):
     if shape[3] > 1:
         functions += [lambda y: F.interpolate(y, scale_factor=0.5, mode="bilinear", antialias=True),
                       lambda y: F.interpolate(y, scale_factor=2)]
+    rows = x.detach()[0, :, 0, 0].clone()
+    functions += [lambda y: F.batch_norm(y, rows, rows.abs() + 1, rows, rows),
+                  lambda y: F.pad(y, (1, 0, 2, 1), value=3.0), lambda y: F.pad(y, (-1, 1, 1, 1))]
     kept = len(functions)
     functions += [lambda y: F.conv2d(y, weight), lambda y: F.conv2d(y, weight, stride=2),
                   lambda y: tl.cat([y, x.detach()]), lambda y: tl.stack([y, y])]

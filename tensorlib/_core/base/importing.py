@@ -1,7 +1,9 @@
-"""Lazy imports: modules that many programs do without are imported when first used."""
+"""Modules that are imported when first used, since many programs do without, and other names of
+modules, under which scripts import them."""
 
 import sys
 from importlib import import_module
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 from tensorlib._core.base.explained import explain, explained
@@ -79,3 +81,54 @@ class LateModule(ModuleType):
 def later(name):
     """The module of that name, imported when it is first used."""
     return LateModule(name)
+
+
+class OtherNames:
+    """Finds modules under other names: an import gives the module itself, and no second one."""
+
+    own = {}                                  # what modules say of themselves, by the other name
+
+    @classmethod
+    def home_of(cls, name):
+        """The name of the module that has the other name `name`, or None."""
+        raise NotImplementedError
+
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        """Where the module of that name is, as Python's import system asks; None for others."""
+        return None if cls.home_of(name) is None else ModuleSpec(name, cls)
+
+    @classmethod
+    def create_module(cls, spec):
+        """The module itself."""
+        module = import_module(cls.home_of(spec.name))
+        cls.own[spec.name] = module.__spec__
+        return module
+
+    @classmethod
+    def exec_module(cls, module):
+        """Has the module, which ran already, say of itself what it did before."""
+        module.__spec__ = cls.own.pop(module.__spec__.name)
+
+
+class Attributes(OtherNames):
+    """Finds modules that packages show as attributes, under these names.
+
+    After `categorical = discrete` in the package `distributions` there is an import of
+    `distributions.categorical`, as in PyTorch, which has a module for each class.
+    """
+
+    @classmethod
+    def home_of(cls, name):
+        """The name of the module that an attribute is."""
+        package, _, attribute = name.rpartition(".")
+        if not package.startswith("tensorlib"):
+            return None
+        shown = vars(import_module(package)).get(attribute)
+        if not issubclass(type(shown), ModuleType):       # the type alone: it may be a LateModule
+            return None
+        home = ModuleType.__getattribute__(shown, "__name__")
+        return None if home == name else home
+
+
+sys.meta_path.append(Attributes)              # the last that is asked

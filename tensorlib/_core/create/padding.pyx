@@ -14,6 +14,7 @@ from tensorlib._core.base.items cimport item
 from tensorlib._core.base.shape cimport MAX_NDIM, count, settled
 from tensorlib._core.base.work cimport share
 from tensorlib._core.create.creation cimport fill_number
+from tensorlib._core.tensor.lanes cimport lanes_of, lay_lanes
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view
 from tensorlib._core.tiles.copies cimport cast, copy_into, packed, zero
 
@@ -60,6 +61,8 @@ def framed(Tensor input, tuple pad, value):
         some = some and kept[d] > 0
     count("pad", ndim, dims)
     out = new_tensor(input.type, ndim, dims)
+    if ndim > 3 and lanes_of(input):
+        lay_lanes(out)
     if fills:
         fill_number("pad", out, value)
     if some:

@@ -2,6 +2,7 @@
 autograd."""
 
 from libc.math cimport fabs, floor
+from libc.stdint cimport int32_t
 
 from tensorlib._core.base.dtypes cimport (
     FLOAT32, FLOAT_KIND, KIND, compute_dtype, dtype_object,
@@ -15,6 +16,7 @@ cdef enum:
     PIECE = 1 << 12      # elements of results in a piece of work
     NEAR = 4             # elements along a dim
     ALL = 16
+    RUN = 64             # places whose weights are found together
 
 ctypedef fused floating:
     float
@@ -70,16 +72,26 @@ cdef inline floating near_slope(floating d) noexcept nogil:
     return (3 * (a + 2) * d - 2 * (a + 3)) * d
 
 
+cdef inline floating stands_at(const Look* look, floating c, Py_ssize_t size) noexcept nogil:
+    """Where a coordinate from -1 to 1 stands in a dim"""
+    return (c + 1) / 2 * (size - 1) if look.align else ((c + 1) * size - 1) / 2
+
+
+cdef inline void weigh(floating t, floating* weights) noexcept nogil:
+    """The weights of the four elements around a place that is t beyond the second of them"""
+    weights[0], weights[1], weights[2], weights[3] = far(t + 1), near(t), near(1 - t), far(2 - t)
+
+
 cdef inline void along(const Look* look, floating c, Py_ssize_t size, Py_ssize_t* at,
                        floating* weights, floating* slopes) noexcept nogil:
     """The elements around a coordinate of a dim, or -1; their weights, and how these change"""
-    cdef floating place = (c + 1) / 2 * (size - 1) if look.align else ((c + 1) * size - 1) / 2
+    cdef floating place = stands_at(look, c, size)
     cdef floating low = <floating>floor(place), t = place - low
     cdef floating speed = <floating>(size - 1 if look.align else size) / 2
     cdef Py_ssize_t k
     for k in range(<Py_ssize_t>NEAR):
         at[k] = inside(<double>low + k - 1, size, look.padding, look.align)
-    weights[0], weights[1], weights[2], weights[3] = far(t + 1), near(t), near(1 - t), far(2 - t)
+    weigh(t, weights)
     slopes[0], slopes[1] = far_slope(t + 1) * speed, near_slope(t) * speed
     slopes[2], slopes[3] = -near_slope(1 - t) * speed, -far_slope(2 - t) * speed
 
@@ -131,17 +143,78 @@ cdef inline void go(const Look* look, const floating* x, const floating* grid, c
         dgrid[2 * place], dgrid[2 * place + 1] = of_column, of_row
 
 
+cdef inline void prepare(const Look* look, const floating* grid, Py_ssize_t n, int32_t* first,
+                         floating* weights) noexcept nogil:
+    """Of n places the first of the 16 elements around each, or -1 where one is outside; weights of
+    their columns, then of their rows, each of the four for all places"""
+    cdef floating one = 1, wide = <floating>(look.wide - 3), high = <floating>(look.high - 3)
+    cdef floating column, row, x, y
+    cdef floating[NEAR] w
+    cdef int32_t left, top, width = <int32_t>look.wide
+    cdef Py_ssize_t i
+    for i in range(n):
+        column = stands_at(look, grid[2 * i], look.wide)
+        row = stands_at(look, grid[2 * i + 1], look.high)
+        x = column if column >= one else one             # of NaN, too
+        y = row if row >= one else one
+        x, y = x if x <= wide else wide, y if y <= high else high
+        left, top = <int32_t>x, <int32_t>y
+        first[i] = (top - 1) * width + left - 1
+        first[i] = first[i] if (x == column) & (y == row) else -1
+        weigh(x - <floating>left, w)
+        weights[i], weights[RUN + i], weights[2 * RUN + i], weights[3 * RUN + i] = (
+            w[0], w[1], w[2], w[3])
+        weigh(y - <floating>top, w)
+        weights[4 * RUN + i], weights[5 * RUN + i] = w[0], w[1]
+        weights[6 * RUN + i], weights[7 * RUN + i] = w[2], w[3]
+
+
+cdef inline void see_inside(const Look* look, const floating* x, const floating* weights,
+                            floating* y) noexcept nogil:
+    """What is seen in a place around which all elements are inside, from the first of these on"""
+    cdef floating[NEAR] down, across, sums
+    cdef Py_ssize_t j, channel, wide = look.wide, size = look.high * wide
+    for j in range(<Py_ssize_t>NEAR):
+        across[j], down[j] = weights[j * RUN], weights[(j + NEAR) * RUN]
+    for channel in range(look.channels):
+        for j in range(<Py_ssize_t>NEAR):
+            sums[j] = ((down[0] * x[j] + down[1] * (x + wide)[j])
+                       + (down[2] * (x + 2 * wide)[j] + down[3] * (x + 3 * wide)[j])) * across[j]
+        y[channel * look.places] = (sums[0] + sums[1]) + (sums[2] + sums[3])
+        x += size
+
+
+cdef inline void see(const Look* look, const floating* x, const floating* grid, floating* y,
+                     Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """What is seen in the places [begin, end) of an image"""
+    cdef int32_t[RUN] first
+    cdef floating[2 * NEAR * RUN] weights
+    cdef Py_ssize_t i, n
+    cdef bint small = 3 < look.wide < 1 << 15 and 3 < look.high < 1 << 15
+    while begin < end:
+        n = min(<Py_ssize_t>RUN, end - begin)
+        if small:
+            prepare(look, grid + 2 * begin, n, first, weights)
+        for i in range(n):
+            if small and first[i] >= 0:
+                see_inside(look, x + first[i], weights + i, y + begin + i)
+            else:
+                go(look, x, grid, <const floating*>NULL, y, <floating*>NULL, begin + i)
+        begin += n
+
+
 cdef inline void go_through(const Look* look, const floating* x, const floating* grid,
                             const floating* g, floating* y, floating* dgrid, Py_ssize_t begin,
                             Py_ssize_t end) noexcept nogil:
     """The places [begin, end) of all images, or of backward the images"""
-    cdef Py_ssize_t i, image, size = look.channels * look.high * look.wide
+    cdef Py_ssize_t i, n, image, size = look.channels * look.high * look.wide
     cdef Py_ssize_t seen = look.channels * look.places
     if g == NULL:
-        for i in range(begin, end):
-            image = i // look.places
-            go(look, x + image * size, grid + image * look.places * 2, g, y + image * seen, dgrid,
-               i % look.places)
+        while begin < end:
+            image, i = begin // look.places, begin % look.places
+            n = min(look.places - i, end - begin)
+            see(look, x + image * size, grid + image * look.places * 2, y + image * seen, i, i + n)
+            begin += n
         return
     for image in range(begin, end):
         for i in range(look.places):

@@ -8,8 +8,10 @@ from tensorlib._core.base.dtypes cimport (
     FLOAT32, FLOAT_KIND, ITEMSIZE, KIND, compute_dtype, dtype_object,
 )
 from tensorlib._core.base.work cimport share
+from tensorlib._core.layers.windows cimport cast_planes
 from tensorlib._core.reduce.arrange cimport fold
 from tensorlib._core.reduce.schedule cimport RELEASE_GIL, SUM
+from tensorlib._core.tensor.lanes cimport lanes_of, lay_lanes
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, same_shape
 from tensorlib._core.tiles.copies cimport cast, packed, zero
 
@@ -104,13 +106,18 @@ cdef int check_alike(str name, Tensor a, Tensor b) except -1:
 
 
 cdef Tensor forward(Work* work, int dtype, Tensor input, Tensor weight, Tensor bias):
-    cdef Tensor x = packed(cast(input, dtype)), w = packed(cast(weight, dtype))
-    cdef Tensor b = packed(cast(bias, dtype)), out = new_like(x, dtype)
+    cdef bint lanes = work.planes.together == 1 and lanes_of(input) > 0     # of `channel_affine`
+    cdef Tensor x = cast_planes(input, dtype) if lanes else packed(cast(input, dtype))
+    cdef Tensor w = packed(cast(weight, dtype)), b = packed(cast(bias, dtype))
+    cdef Tensor out = new_like(x, dtype)
+    if lanes:
+        lay_lanes(out)
+        work.planes.inner = 1
     if out.numel_:
         work.x, work.w = x.data_pointer, w.data_pointer
         work.b, work.y = b.data_pointer, out.data_pointer
         run(work, x.numel_)
-    return cast(out, input.type)
+    return cast_planes(out, input.type)
 
 
 cdef tuple backward(Work* work, int dtype, Tensor grad, Tensor input, Tensor weight):
@@ -148,7 +155,7 @@ def group_backward(Tensor grad, Tensor input, Tensor weight, Py_ssize_t groups, 
 
 
 def channel_affine(Tensor input, Tensor weight, Tensor bias):
-    """The elements times the weight plus the bias of their channel."""
+    """The elements times the weight plus the bias of their channel; channels-last stays so."""
     cdef Work work
     cdef int dtype = begin(&work, "channel_affine", SCALED, input, weight, 1)
     check_alike("channel_affine", weight, bias)

@@ -25,7 +25,8 @@ cdef void* loops[2][2]          # of sums and of dots, by whether they are of do
 cdef void find_loops() except *:
     cdef size_t address
     for name, _, dtype, address in _kernels.load("entries").table():
-        loops[name == "entry_dots"][dtype == "float64"] = <void*>address
+        if name != "bags":
+            loops[name == "entry_dots"][dtype == "float64"] = <void*>address
 
 find_loops()
 

@@ -1,8 +1,9 @@
 """Elements of any shape and strides gathered into a contiguous run, or scattered back from it."""
 
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from tensorlib._core.base.blocks cimport copy_blocks
+from tensorlib._core.base.blocks cimport copy_blocks, copy_run
 from tensorlib._core.base.dtypes cimport ITEMSIZE
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.tiles.loops cimport find_gather, find_scatter
@@ -10,6 +11,7 @@ from tensorlib._core.tiles.plan cimport Operand, Plan, place
 
 cdef enum:
     MANY = 16                # places of a dim that are gone through together, at least
+    LONG = 8                 # elements with gaps that are gone through by themselves
     AREA = 2048              # elements of the slabs that are
 
 
@@ -18,7 +20,7 @@ cdef void move_rows(const Plan* plan, const Operand* operand, const Py_ssize_t* 
     """Gathers `count` elements from `index` on into `pieces`, or scatters them back."""
     cdef int inner = plan.ndim - 1, d
     cdef Py_ssize_t size = ITEMSIZE[operand.dtype], length, slab
-    cdef int outer = slab_dim(plan, &slab)
+    cdef int outer = slab_dim(plan, operand, &slab)
     for d in range(plan.ndim):
         at[d] = index[d]
     while count:
@@ -40,7 +42,7 @@ cdef void move_rows(const Plan* plan, const Operand* operand, const Py_ssize_t* 
         count -= length
 
 
-cdef int slab_dim(const Plan* plan, Py_ssize_t* slab) noexcept nogil:
+cdef int slab_dim(const Plan* plan, const Operand* operand, Py_ssize_t* slab) noexcept nogil:
     """A dim with many places, as far inside as there is one; `slab` := the elements of each place.
     -1 where rows are long enough without.
 
@@ -48,7 +50,10 @@ cdef int slab_dim(const Plan* plan, Py_ssize_t* slab) noexcept nogil:
     through together: for each place in a slab, one loop along this dim.
     """
     cdef int d = plan.ndim - 2
+    cdef Py_ssize_t along = operand.steps[plan.ndim - 1]
     slab[0] = plan.dims[plan.ndim - 1]
+    if slab[0] >= LONG and along and along != ITEMSIZE[operand.dtype]:
+        return -1
     while d > 0 and plan.dims[d] < MANY and slab[0] * plan.dims[d] * MANY <= AREA:
         slab[0] *= plan.dims[d]
         d -= 1
@@ -81,6 +86,13 @@ cdef void move_slabs(const Plan* plan, const Operand* operand, const Py_ssize_t*
     cdef char* x = place(operand, plan.ndim, index)
     cdef char* end = pieces + slab_bytes
     cdef int last = plan.ndim - 1, d
+    for d in range(outer + 1, plan.ndim):
+        if operand.steps[d]:
+            break
+    else:
+        if not back:
+            spread(x, step, size, pieces, slab, count)
+            return
     if operand.steps[last] == size and plan.dims[last] * size >= 16 and last > outer:
         size *= plan.dims[last]              # whole runs are moved
         last -= 1
@@ -113,7 +125,54 @@ cdef void repeat_row(const Operand* operand, Py_ssize_t first, Py_ssize_t row, c
         length = min(first, count - done)
         find_gather(operand.dtype)(operand.data, operand.steps[1], pieces + done * size, length)
         done += length
-    while done < count:                      # what is there is a whole number of rows
-        length = min(done, count - done)
-        memcpy(pieces + done * size, pieces, length * size)
+    double_up(pieces, done * size, count * size)     # what is there is a whole number of rows
+
+
+cdef inline void double_up(char* pieces, Py_ssize_t done, Py_ssize_t nbytes) noexcept nogil:
+    """The first `done` bytes over and over, by copies that double in length."""
+    cdef Py_ssize_t length
+    while done < nbytes:
+        length = min(done, nbytes - done)
+        copy_run(pieces, pieces + done, length)
         done += length
+
+
+cdef void write_out(const char* x, Py_ssize_t down, Py_ssize_t along, Py_ssize_t size, char* pieces,
+                    Py_ssize_t row, Py_ssize_t rows) noexcept nogil:
+    """Rows of which each is one element (`along` is 0), or that are all one run (`down` is 0)."""
+    if along:
+        copy_run(x, pieces, row * size)
+        double_up(pieces, row * size, rows * row * size)
+    elif down:
+        spread(x, down, size, pieces, row, rows)
+    else:
+        copy_run(x, pieces, size)
+        double_up(pieces, size, rows * row * size)
+
+
+cdef void spread(const char* x, Py_ssize_t step, Py_ssize_t size, char* y, Py_ssize_t row,
+                 Py_ssize_t rows) noexcept nogil:
+    """y := for each of the elements x, x + step, ... a row of it.
+
+    By 16 bytes at a time, also past the end of a row, which the next row then writes over.
+    """
+    cdef Py_ssize_t nbytes = row * size, r, k
+    cdef uint64_t bits[2]
+    for r in range(rows - 1):
+        if size == 4:
+            bits[0] = (<const uint32_t*>x)[0] * <uint64_t>0x100000001
+        elif size == 8:
+            memcpy(bits, x, 8)
+        elif size == 2:
+            bits[0] = (<const uint16_t*>x)[0] * <uint64_t>0x1000100010001
+        elif size == 1:
+            bits[0] = (<const uint8_t*>x)[0] * <uint64_t>0x101010101010101
+        else:
+            memcpy(bits, x, 16)
+        if size != 16:
+            bits[1] = bits[0]
+        for k in range(0, nbytes, 16):
+            memcpy(y + k, bits, 16)
+        x += step
+        y += nbytes
+    copy_blocks(x, 0, y, size, row, size)

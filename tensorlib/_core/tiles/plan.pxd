@@ -8,7 +8,6 @@ cdef enum:
     # Bytes that a tile of one value takes. With half of them, what a tile costs beside its
     # arithmetic was a fifth of the time; three of twice as many don't fit in the L1 cache.
     BUFFER_BYTES = 8192
-    WIDE_TILE = 16384        # bytes, for rows of which three run together
     LEAST_BUFFERS = 6        # of a plan, whatever its size
     SHORT_ROW = 64           # rows shorter than this are gathered several to a tile
 

@@ -132,7 +132,8 @@ cdef Py_ssize_t cost(const Plan* plan) noexcept nogil:
     for i in range(program.n_steps):
         found += program.steps[i].loop.cost - 1
     for i in range(program.n_inputs + 1):
-        if not (plan.operands[i].linear or plan.operands[i].scalar):
+        if not (plan.operands[i].linear or plan.operands[i].scalar
+                or plan.ndim == 2 and plan.operands[i].steps[0] == 0):
             found += 1                       # it is gathered, or scattered
     return found
 
@@ -141,6 +142,7 @@ cdef Py_ssize_t cost(const Plan* plan) noexcept nogil:
 
 cdef enum:
     LEAST_SIDE = 8           # of a matrix worth a call; smaller ones are moved as slabs
+    FEW = 4                  # rows are gathered one by one, if they are fewer
 
 
 cdef bint as_transpositions(Plan* plan) noexcept:
@@ -158,7 +160,7 @@ cdef bint as_transpositions(Plan* plan) noexcept:
         return False
     while d < inner and x.steps[d] != size:
         d += 1
-    if d == inner or max(plan.dims[d], plan.dims[inner]) < LEAST_SIDE:
+    if d == inner or max(plan.dims[d], plan.dims[inner]) < LEAST_SIDE or plan.dims[d] < FEW:
         return False
     while d < inner - 1:
         plan.dims[d], plan.dims[d + 1] = plan.dims[d + 1], plan.dims[d]

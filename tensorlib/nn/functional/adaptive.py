@@ -325,7 +325,9 @@ def pixel_shuffle(input: Tensor, upscale_factor):
         raise RuntimeError(f"pixel_shuffle: expects at least 3 dims and channels divisible by "
                            f"{r ** 2}, got shape {tuple(input.shape)}")
     *lead, c, h, w = input.shape
-    x = input.reshape((*lead, c // r ** 2, r, r, h, w)).movedim(-4, -2).movedim(-4, -1)
+    n = len(lead) + 1
+    x = input.reshape((*lead, c // r ** 2, r, r, h, w)).permute(
+        (*range(n), n + 2, n, n + 3, n + 1))
     return copied(x, (*lead, c // r ** 2, h * r, w * r))
 
 
@@ -349,7 +351,9 @@ def pixel_unshuffle(input: Tensor, downscale_factor):
         raise RuntimeError(f"pixel_unshuffle: expects at least 3 dims and sizes divisible by {r}, "
                            f"got shape {tuple(input.shape)}")
     *lead, c, h, w = input.shape
-    x = input.reshape((*lead, c, h // r, r, w // r, r)).movedim(-3, -4).movedim(-1, -3)
+    n = len(lead) + 1
+    x = input.reshape((*lead, c, h // r, r, w // r, r)).permute(
+        (*range(n), n + 1, n + 3, n, n + 2))
     return copied(x, (*lead, c * r * r, h // r, w // r))
 
 

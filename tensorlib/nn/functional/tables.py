@@ -1,10 +1,11 @@
 """`embedding_bag`, the sums, means or maxima of bags of rows of a table; and `one_hot`."""
 
-from operator import index as as_int
+from itertools import accumulate
+from operator import index as as_int, sub
 
 import numpy as np
 
-from tensorlib import arange, bucketize, cat, repeat_interleave, stack, tensor, where, zeros
+from tensorlib import arange, bincount, bucketize, repeat_interleave, tensor, where, zeros
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.interpreters.foreign import elements_known
 from tensorlib._core.layers import bags as kernels
@@ -15,6 +16,7 @@ from tensorlib.nn.functional.convolution import adjoint
 from tensorlib.nn.functional.linear import by_frequency, check_indices, padding_place, renormalise
 from tensorlib.ops.arguments import integer
 from tensorlib.ops.declare import composite, op
+from tensorlib.ops.products.sparse import sparse_product
 
 
 def bags(i, w, offsets=None, mode="mean", **options):
@@ -145,36 +147,46 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets=None, max_norm=None, no
     if isinstance(per_sample_weights, Tensor) and per_sample_weights.shape != input.shape:
         raise ValueError("embedding_bag: per_sample_weights must have the shape of input")
     check_optional("embedding_bag", offsets=offsets, per_sample_weights=per_sample_weights)
-    if mode != "max" and input.ndim == 1 and isinstance(offsets, Tensor) and (
-            offsets.ndim == 1 and input.dtype.name in ("int32", "int64") and
-            offsets.dtype.name in ("int32", "int64") and max_norm is None and
+    if mode != "max" and input.dtype.name in ("int32", "int64") and max_norm is None and (
             padding_idx is None and per_sample_weights is None and not scale_grad_by_freq and
             weight.ndim == 2 and weight.itemsize > 2 and weight.is_floating_point()):
-        return bag_sums(weight, input.long(), offsets.long(), mode == "mean", include_last_offset)
+        if input.ndim == 2 and offsets is None:
+            begins = arange(input.shape[0]) * input.shape[1]
+            return bag_sums(weight, input.reshape(-1).long(), begins, mode == "mean", False)
+        if input.ndim == 1 and isinstance(offsets, Tensor) and offsets.ndim == 1 and (
+                offsets.dtype.name in ("int32", "int64")):
+            return bag_sums(weight, input.long(), offsets.long(), mode == "mean",
+                            include_last_offset)
     check_indices("embedding_bag", input, weight.shape[0])
     places = input.reshape(-1).long()
     begins, sizes = parts_of(input, offsets, include_last_offset)
     places = places[:sum(sizes)]
     if max_norm is not None:
         renormalise(weight, places, float(max_norm), float(norm_type))
+    owners = repeat_interleave(arange(len(sizes)), tensor(sizes, dtype=places.dtype))
+    factors = per_sample_weights
+    if factors is not None:
+        factors = factors.reshape(-1)[:sum(sizes)]
+        if padding_idx is None and not scale_grad_by_freq and factors.dtype == weight.dtype and (
+                weight.ndim == 2 and weight.itemsize > 2 and weight.is_floating_point()):
+            return sparse_product(factors, weight, owners, places, len(sizes))
     rows = weight.index_select(0, places)
     if scale_grad_by_freq:
         rows = by_frequency(rows, places, weight.shape[0])
-    if per_sample_weights is not None:
-        rows = rows * per_sample_weights.reshape(-1, 1)[:sum(sizes)]
+    if factors is not None:
+        rows = rows * factors.unsqueeze(1)
     counted = None
     if padding_idx is not None:
         padding = padding_place("embedding_bag", padding_idx, weight.shape[0])
         counted = places != padding
     if mode == "max":
-        return greatest(rows, begins, sizes, counted)
+        return greatest(rows, owners, begins, sizes, counted)
     if counted is not None:
         rows = where(counted.unsqueeze(1), rows, 0)
     size = input.shape[1] if input.ndim == 2 else size_of_all(sizes)
     if size is not None:
         sums = rows.reshape((len(sizes), size, weight.shape[1])).sum(1)
     else:
-        owners = repeat_interleave(arange(len(sizes)), tensor(sizes, dtype=places.dtype))
         sums = zeros((len(sizes), weight.shape[1]), dtype=rows.dtype).index_add(0, owners, rows)
     if mode == "sum":
         return sums
@@ -182,7 +194,7 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets=None, max_norm=None, no
         return sums / max(1, size)
     counts = tensor(sizes, dtype=sums.dtype)
     if counted is not None:
-        counts = stack([counted[b:b + n].sum() for b, n in zip(begins, sizes)]).to(sums.dtype)
+        counts = zeros(len(sizes), dtype=sums.dtype).index_add(0, owners, counted.to(sums.dtype))
     return sums / counts.clamp(min=1).unsqueeze(1)
 
 
@@ -192,19 +204,19 @@ def parts_of(input, offsets, include_last):
         if offsets is not None:
             raise ValueError("embedding_bag: if input is 2D, then offsets has to be None")
         count, size = input.shape
-        return [i * size for i in range(count)], [size] * count
+        return [*range(0, count * size, size or 1)] or [0] * count, [size] * count
     if input.ndim != 1 or offsets is None or offsets.ndim != 1:
         raise ValueError("embedding_bag: input has to be a matrix, or a vector with a vector of "
                          f"offsets, got {input.ndim} dims")
-    begins, end = [as_int(x) for x in offsets.tolist()], input.shape[0]
+    begins, end = list(map(as_int, offsets.tolist())), input.shape[0]
     if include_last and begins:
         end = begins.pop()
     bounds = [*begins, end]
-    if begins and begins[0] != 0 or not all(
-            0 <= a <= b <= input.shape[0] for a, b in zip(bounds, bounds[1:])):
+    if begins and begins[0] != 0 or not 0 <= bounds[-1] <= input.shape[0] or (
+            bounds != sorted(bounds)):
         raise ValueError("embedding_bag: offsets must begin with 0 and not fall, up to the number "
                          f"of indices, got {bounds}")
-    return begins, [b - a for a, b in zip(bounds, bounds[1:])]
+    return begins, list(map(sub, bounds[1:], bounds))
 
 
 def size_of_all(sizes):
@@ -212,17 +224,31 @@ def size_of_all(sizes):
     return sizes[0] if sizes and sizes.count(sizes[0]) == len(sizes) else None
 
 
-def greatest(rows, begins, sizes, counted):
+def greatest(rows, owners, begins, sizes, counted):
     """The maxima of bags; the first of equal ones has the gradient."""
-    if counted is None and (size := size_of_all(sizes)):
+    if counted is not None:
+        rows = rows[counted]
+        sizes = bincount(owners[counted], minlength=len(sizes)).tolist()
+        begins = [0, *accumulate(sizes)][:-1]
+    if size := size_of_all(sizes):
         return rows.reshape((len(sizes), size, *rows.shape[1:])).max(1).values
-    found = []
-    for begin, size in zip(begins, sizes):
-        part = rows[begin:begin + size]
-        if counted is not None:
-            part = part[counted[begin:begin + size]]
-        found.append(part.max(0).values if part.shape[0] else rows.new_zeros(rows.shape[1:]))
-    return stack(found) if found else cat([rows[:0]])
+    found = rows.new_zeros((len(sizes), *rows.shape[1:]))
+    for bags in alike(sizes):
+        # shorter ones have their last row several times, which does not change what is the first
+        longest = max(sizes[bag] for bag in bags)
+        last = tensor([sizes[bag] - 1 for bag in bags]).unsqueeze(1)
+        at = tensor([begins[bag] for bag in bags]).unsqueeze(1) + arange(longest).minimum(last)
+        found = found.index_copy(0, tensor(bags), rows[at].max(1).values)
+    return found
+
+
+def alike(sizes):
+    """The bags that are not empty, in groups where none has twice as many rows as another."""
+    groups = {}
+    for bag, size in enumerate(sizes):
+        if size:
+            groups.setdefault(size.bit_length(), []).append(bag)
+    return groups.values()
 
 
 # ---- classes as vectors --------------------------------------------------------------------------

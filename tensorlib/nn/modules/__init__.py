@@ -1,7 +1,7 @@
 """The modules of `tensorlib.nn`, each family in a file of its own."""
 
 from tensorlib._core.base.explained import explain
-from tensorlib.nn.modules import utils
+from tensorlib.nn.modules import activation, utils
 from tensorlib.nn.modules.activation import (
     CELU, ELU, GELU, GLU, Hardshrink, Hardsigmoid, Hardswish, Hardtanh, LeakyReLU, LogSigmoid,
     LogSoftmax, Mish, PReLU, RReLU, ReLU, ReLU6, SELU, SiLU, Sigmoid, Softmax, Softmax2d, Softmin,
@@ -67,4 +67,6 @@ from tensorlib.nn.modules.upsampling import Upsample, UpsamplingBilinear2d, Upsa
 
 __all__ = sorted(name for name, value in vars().items()
                  if isinstance(value, type) and issubclass(value, Module))
+activation.MultiheadAttention = MultiheadAttention      # where PyTorch has it
+
 explain(vars(), __all__)

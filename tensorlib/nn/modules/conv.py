@@ -185,6 +185,9 @@ class ConvTranspose(Convolution):
             self.added(input, output_size), self.groups, self.dilation)
 
 
+_ConvTransposeNd = ConvTranspose
+
+
 class ConvTranspose1d(ConvTranspose, ndim=1):
     """The transpose of a convolution over one dim: see `nn.functional.conv_transpose1d`.
 

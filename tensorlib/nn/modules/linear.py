@@ -53,6 +53,9 @@ class Linear(Weighted):
                 f"bias={self.bias is not None}")
 
 
+NonDynamicallyQuantizableLinear = Linear      # there are no quantized layers
+
+
 class LazyLinear(LazyWeighted, Linear, becomes=Linear):
     """A `Linear` that takes `in_features` from the first input that it sees.
 

@@ -72,6 +72,9 @@ class Constant(Padding):
         return f"padding={self.padding}, value={self.value}"
 
 
+_ConstantPadNd = Constant            # what scripts for PyTorch call it
+
+
 class ConstantPad1d(Constant, ndim=1):
     """Padding with one number of the last dim: see `nn.functional.pad`."""
 

@@ -38,6 +38,9 @@ class MaxPool(PerDim, Shown):
             self.return_indices)
 
 
+_MaxPoolNd = MaxPool                 # what scripts for PyTorch call it
+
+
 class MaxPool1d(MaxPool, ndim=1):
     """The largest numbers of windows of (B, C, L): see `nn.functional.max_pool1d`."""
 

@@ -1,5 +1,6 @@
 """Medians, modes and quantiles."""
 
+import math
 from collections import namedtuple
 
 import numpy as np
@@ -60,17 +61,16 @@ def middle(input: Tensor, skip_nan):
     refuse_bools(name, input)
     if array.size == 0 and not floating:
         raise RuntimeError(f"{name}: no elements")
-    if 0 < array.size <= SHORT_ROW:
-        array = np.sort(array)
-        unknown = 0 if array[-1] == array[-1] else np.count_nonzero(array != array)
-    else:
-        unknown = np.count_nonzero(np.isnan(array)) if floating else 0
+    unknown = 0
+    if floating and array.size and math.isnan(input.amax().item()):
+        unknown = np.count_nonzero(np.isnan(array))
     if array.size == unknown or unknown and not skip_nan:
-        return asarray(np.float64("nan"), dtype=input.dtype)
+        return input.new_full((), math.nan)
     place = (array.size - unknown - 1) // 2
-    if array.size > SHORT_ROW:
-        array = within_memory(name, lambda: np.partition(array, place))
-    return asarray(array[place], dtype=input.dtype)
+    array = within_memory(name, array.copy)
+    array.partition(place)
+    return input.new_full((), array.item(place))
+
 
 
 def ties_with(input, out):

@@ -51,12 +51,12 @@ def renorm(input, p, dim: int, maxnorm: float):
     if input.ndim < 2:
         raise RuntimeError(f"renorm: expects at least 2 dims, got {input.ndim}")
     dim = wrap("renorm", dim, input.ndim)
-    p, maxnorm = (plain_number("renorm", name, x) for name, x in (("p", p), ("maxnorm", maxnorm)))
+    p, maxnorm = plain_number("renorm", "p", p), plain_number("renorm", "maxnorm", maxnorm)
     if not p > 0 or not maxnorm >= 0:
         raise RuntimeError(f"renorm: p must be positive and maxnorm 0 or more, got {p} and "
                            f"{maxnorm}")
-    x = input.clone()                    # `renorm_` writes over `input` itself
-    sizes = norm(x, p, tuple(d for d in range(x.ndim) if d != dim), True)
+    x = input.clone() if input.requires_grad else input      # `renorm_` writes over `input` itself
+    sizes = norm(x, p, (*range(dim), *range(dim + 1, input.ndim)), True)
     return x * (maxnorm / (sizes + 1e-7)).where(sizes > maxnorm, 1)
 
 

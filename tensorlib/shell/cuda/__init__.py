@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tensorlib._core.base.device import NoSuchDevice, device as device_type
+from tensorlib._core.base.storage import OutOfMemoryError as OutOfMemoryError
 from tensorlib._core.base.importing import on_first_use
 
 __getattr__, __dir__ = on_first_use(__name__, {"amp": "amp"})

@@ -172,3 +172,36 @@ class Doubled(tl.jit.ScriptModule):
     def forward(self, x):
         return 2 * x
 Doubled()(tl.ones(2))
+# ---- library.custom_op library.CustomOpDef
+@tl.library.custom_op("example::cube", mutates_args=())
+def cube(x: tl.Tensor) -> tl.Tensor:
+    return tl.from_numpy(x.numpy() ** 3)
+cube
+cube(tl.tensor([2.0])), tl.ops.example.cube(tl.tensor([3.0]))
+# ---- library.register_autograd
+cube = tl.library.custom_op("example::cubed", lambda x: x ** 3, mutates_args=())
+def keep(ctx, inputs, output):
+    ctx.save_for_backward(*inputs)
+tl.library.register_autograd(
+    "example::cubed", lambda ctx, g: g * 3 * ctx.saved_tensors[0] ** 2, setup_context=keep)
+x = tl.tensor([2.0], requires_grad=True)
+cube(x).backward()
+x.grad
+# ---- library.register_fake
+twice = tl.library.custom_op("example::twice", lambda x: 2 * x, mutates_args=())
+_ = tl.library.register_fake("example::twice", tl.empty_like)
+twice(tl.ones(2, 3, device="meta")).shape
+# ---- library.register_kernel
+half = tl.library.custom_op("example::half", lambda x: x / 2, mutates_args=(), device_types="cuda")
+_ = tl.library.register_kernel("example::half", "cpu", lambda x: x / 2)
+half(tl.ones(2))
+# ---- library.register_vmap
+sums = tl.library.custom_op("example::sums", lambda x: x.sum(-1), mutates_args=())
+def rule(info, in_dims, x):
+    return sums(x.movedim(in_dims[0], 0)), 0
+_ = tl.library.register_vmap("example::sums", rule)
+tl.vmap(sums)(tl.ones(3, 2))
+# ---- library.opcheck
+twice = tl.library.custom_op("example::doubled", lambda x: 2 * x, mutates_args=())
+_ = tl.library.register_fake(twice, tl.empty_like)
+tl.library.opcheck(twice, (tl.ones(2),))

@@ -3,8 +3,10 @@
 import warnings
 from typing import Any
 
-from .. import amp
-from ..amp import custom_bwd, custom_fwd
+from ... import amp
+from ...amp import autocast_mode as autocast_mode
+from ...amp import custom_bwd, custom_fwd
+from ...amp import grad_scaler as grad_scaler
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
 

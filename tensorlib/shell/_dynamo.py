@@ -1,0 +1,47 @@
+"""What scripts tell PyTorch's compiler: settings that are kept, and change nothing.
+
+>>> tensorlib._dynamo.config.suppress_errors = True
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from .compiler import allow_in_graph, disable, is_compiling, list_backends, reset
+
+__all__ = ["Config", "allow_in_graph", "config", "disable", "graph_break", "is_compiling",
+           "list_backends", "mark_dynamic", "mark_static", "maybe_mark_dynamic", "reset"]
+
+
+class Config:
+    """Settings that keep what they are told."""
+
+    def __init__(self, **usual: Any) -> None:
+        vars(self).update(usual)
+
+    @contextmanager
+    def patch(self, *names: Any, **values: Any) -> Iterator[None]:
+        """A context in which settings have other values: by keyword, in a dict, or name, value."""
+        given = {**(names[0] if len(names) == 1 else dict([names] if names else [])), **values}
+        before = dict(vars(self))
+        vars(self).update(given)
+        try:
+            yield
+        finally:
+            vars(self).clear()
+            vars(self).update(before)
+
+
+config = Config(cache_size_limit=8, capture_scalar_outputs=False, dynamic_shapes=True,
+                optimize_ddp=True, recompile_limit=8, suppress_errors=False, verbose=False)
+
+
+def graph_break(msg: str = "") -> None:
+    """Does nothing: the lines around it are captured as they can be."""
+
+
+def mark_dynamic(t: Any, index: Any, **options: Any) -> None:
+    """Does nothing: a call with other sizes is captured anew."""
+
+
+maybe_mark_dynamic = mark_static = mark_dynamic
