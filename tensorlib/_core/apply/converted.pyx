@@ -18,7 +18,8 @@ from tensorlib._core.interpreters.foreign cimport (
 )
 from tensorlib._core.tensor.tensor cimport Tensor
 
-from tensorlib._core.base.error_names import name_errors, shown, with_remedy
+from tensorlib._core.base.entrance import name_errors
+from tensorlib._core.base.error_names import shown, with_remedy
 
 
 def make_checked(str name, dict places, function, bint takes_out=False, op=None,

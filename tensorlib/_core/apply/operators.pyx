@@ -32,9 +32,8 @@ from tensorlib._core.tiles.program cimport MAX_INPUTS
 
 from tensorlib._core.apply.out_argument import store_out, store_outs
 from tensorlib._core.base.dtypes import dtype as dtype_type
-from tensorlib._core.base.error_names import (
-    name_errors, renamed, shown, type_name, with_remedy,
-)
+from tensorlib._core.base.entrance import name_errors
+from tensorlib._core.base.error_names import renamed, shown, type_name, with_remedy
 from tensorlib._core.graph.op import registry
 
 

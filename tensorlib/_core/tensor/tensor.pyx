@@ -26,7 +26,8 @@ from tensorlib._core.base.upcalls cimport (
     SUB, TRUEDIV, XOR, effect, upcalls,
 )
 
-from tensorlib._core.base.error_names import name_errors, type_name, unknown_keyword
+from tensorlib._core.base.entrance import name_errors
+from tensorlib._core.base.error_names import type_name, unknown_keyword
 
 cdef extern from "Python.h":
     void PyObject_GC_UnTrack(object value)

@@ -1,0 +1,234 @@
+"""How compiled public functions are entered: with NumPy's names of arguments under the function's
+own, and with errors as `error_names` shows them.
+
+A function is entered through `call_named`, which does nothing more unless a keyword is one of
+NumPy's names, or the call has failed.
+"""
+
+from cpython.exc cimport (
+    PyErr_Fetch, PyErr_NormalizeException, PyErr_Occurred, PyErr_SetObject,
+)
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF, Py_XDECREF
+
+from tensorlib._core.base.locks cimport Lock, drop, hold, set_pointer
+
+from tensorlib._core.base.error_names import parameters, shown
+from tensorlib._core.base.storage import OutOfMemoryError
+
+cdef extern from "Python.h":
+    ctypedef PyObject* (*vectorcallfunc)(PyObject*, PyObject* const*, size_t, PyObject*) noexcept
+    vectorcallfunc PyVectorcall_Function(object function)
+    struct CallableType "_typeobject":
+        Py_ssize_t tp_vectorcall_offset
+    CallableType* Py_TYPE(object value)
+    Py_ssize_t PyVectorcall_NARGS(size_t n)
+    ctypedef struct MethodDef "PyMethodDef":
+        void* ml_meth
+    ctypedef struct FunctionFields "PyCFunctionObject":
+        MethodDef* m_ml
+        PyObject* m_self
+    PyObject* PyTuple_New(Py_ssize_t n)
+    void PyTuple_SET_ITEM(PyObject* items, Py_ssize_t i, PyObject* item)
+    PyObject* PyTuple_GET_ITEM(PyObject* items, Py_ssize_t i)
+    Py_ssize_t PyTuple_GET_SIZE(PyObject* items)
+    PyObject* PyDict_New()
+    int PyDict_SetItem(PyObject* made, PyObject* key, PyObject* value)
+
+ctypedef PyObject* (*with_keywords)(PyObject* self, PyObject* args, PyObject* kwargs) noexcept
+
+
+# ---- NumPy's names of arguments ------------------------------------------------------------------
+
+# As in PyTorch, whose parser takes these names wherever there is the parameter they stand for.
+cdef dict OF_NUMPY = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input",
+                      "x1": "input", "x2": "other"}
+
+
+cdef inline PyObject* own_names(PyObject* function, PyObject* names) noexcept:
+    """The names of keywords with the function's own in the place of NumPy's: the tuple itself where
+    there are none of these, else a new one; NULL for NULL, and with an error set."""
+    cdef Py_ssize_t i
+    if names != NULL:
+        for i in range(PyTuple_GET_SIZE(names)):
+            if len(<str>PyTuple_GET_ITEM(names, i)) in (1, 2, 4, 8) and (     # most are not
+                    <object>PyTuple_GET_ITEM(names, i) in OF_NUMPY):
+                return translated(function, names)
+    return names
+
+
+cdef PyObject* translated(PyObject* function, PyObject* names) noexcept:
+    try:
+        found = tuple_in_own_names(<object>function, <tuple>names)
+        Py_INCREF(found)
+        return <PyObject*>found
+    except BaseException as error:
+        PyErr_SetObject(type(error), error)
+        return NULL
+
+
+cdef tuple tuple_in_own_names(function, tuple names):
+    cdef dict known = getattr(function, "own_names", None)      # for keywords as they were given
+    if known is None:
+        known = function.own_names = {}
+    found = known.get(names)
+    if found is None:
+        taken = parameters(function)
+        found = tuple([OF_NUMPY[x] if x in OF_NUMPY and x not in taken and OF_NUMPY[x] in taken
+                       and OF_NUMPY[x] not in names else x for x in names])
+        if len(known) < 64:          # callers may think of any others
+            known[names] = found
+    return found
+
+
+# ---- functions -----------------------------------------------------------------------------------
+
+cdef vectorcallfunc enter = NULL   # how Cython enters the functions of operations
+
+# How the library's other functions are entered: each module has its own way. They live for ever.
+cdef enum:
+    MAX_LISTED = 1024              # a power of 2, at least twice the number of functions
+
+cdef PyObject* listed[MAX_LISTED]
+cdef vectorcallfunc entrances[MAX_LISTED]
+cdef int n_listed = 0
+cdef Lock listing               # for who adds to these
+
+
+cdef inline int place_of(PyObject* function) noexcept:
+    """Where a function is listed, or would be."""
+    cdef int i = <int>((<size_t>function >> 4) * <size_t>0x9E3779B1 >> 8 & (MAX_LISTED - 1))
+    while listed[i] != NULL and listed[i] != function:
+        i = (i + 1) & (MAX_LISTED - 1)
+    return i
+
+
+cdef PyObject* call_named(PyObject* function, PyObject* const* args, size_t n,
+                          PyObject* names) noexcept:
+    return call_by(enter, function, args, n, names)
+
+
+cdef PyObject* call_listed(PyObject* function, PyObject* const* args, size_t n,
+                           PyObject* names) noexcept:
+    return call_by(entrances[place_of(function)], function, args, n, names)
+
+
+cdef inline PyObject* call_by(vectorcallfunc entrance, PyObject* function, PyObject* const* args,
+                              size_t n, PyObject* names) noexcept:
+    cdef PyObject* result = NULL
+    cdef PyObject* own = own_names(function, names)
+    if own != NULL or names == NULL:
+        result = entrance(function, args, n, own)
+    if result == NULL:
+        replace_error(function, own)
+    if own != names:
+        Py_XDECREF(own)
+    return result
+
+
+cdef PyObject* call_by_tuple(PyObject* function, PyObject* const* args, size_t n,
+                             PyObject* names) noexcept:
+    """How functions that begin with `*sizes` are entered: Cython gives them no other way than by a
+    tuple and a dict. By pointers: where there is no memory for a traceback no error can be caught.
+    """
+    cdef Py_ssize_t count = PyVectorcall_NARGS(n)
+    cdef PyObject* result = NULL
+    cdef PyObject* given = new_tuple(args, count)
+    cdef PyObject* own = own_names(function, names)
+    cdef PyObject* named = NULL if own == NULL else new_dict(own, args + count)
+    cdef FunctionFields* fields = <FunctionFields*>function     # as Cython's functions begin
+    if given != NULL and (names == NULL or named != NULL):
+        result = (<with_keywords>fields.m_ml.ml_meth)(fields.m_self, given, named)
+    Py_XDECREF(given)
+    Py_XDECREF(named)
+    if result == NULL:
+        replace_error(function, own)
+    if own != names:
+        Py_XDECREF(own)
+    return result
+
+
+cdef PyObject* new_tuple(PyObject* const* items, Py_ssize_t n) noexcept:
+    """A new tuple, or NULL with an error set."""
+    cdef PyObject* made = PyTuple_New(n)
+    cdef Py_ssize_t i
+    if made != NULL:
+        for i in range(n):
+            Py_INCREF(<object>items[i])
+            PyTuple_SET_ITEM(made, i, items[i])
+    return made
+
+
+cdef PyObject* new_dict(PyObject* names, PyObject* const* values) noexcept:
+    """A new dict of the names in a tuple, or NULL with an error set."""
+    cdef PyObject* made = PyDict_New()
+    cdef Py_ssize_t i
+    if made != NULL:
+        for i in range(PyTuple_GET_SIZE(names)):
+            if PyDict_SetItem(made, PyTuple_GET_ITEM(names, i), values[i]) < 0:
+                Py_XDECREF(made)
+                return NULL
+    return made
+
+
+cdef void replace_error(PyObject* function, PyObject* names) noexcept:
+    """Makes the error that is set what `shown` makes of it, unless there is no memory for that."""
+    if PyErr_Occurred() == <PyObject*>OutOfMemoryError:
+        return
+    cdef PyObject* kind = NULL
+    cdef PyObject* value = NULL
+    cdef PyObject* trace = NULL
+    PyErr_Fetch(&kind, &value, &trace)
+    PyErr_NormalizeException(&kind, &value, &trace)
+    error = <object>value
+    if trace != NULL:
+        error.__traceback__ = <object>trace
+    try:
+        error = shown(error, <object>function, () if names == NULL else <object>names)
+    except BaseException:                    # of no memory, say: then the error stays as it was
+        pass
+    PyErr_SetObject(type(error), error)      # with its own traceback
+    Py_XDECREF(kind)
+    Py_XDECREF(value)
+    Py_XDECREF(trace)
+
+
+def name_errors(function, bint for_ever=False):
+    """The compiled function itself, whose errors are `shown` from now on.
+
+    for_ever: it is the library's, and no function of an operation.
+    """
+    global enter, n_listed
+    if function.__class__.__name__ != "cython_function_or_method":
+        return function
+    cdef vectorcallfunc found = PyVectorcall_Function(function)
+    cdef vectorcallfunc* slot = <vectorcallfunc*>(
+        <char*><PyObject*>function + Py_TYPE(function).tp_vectorcall_offset)
+    cdef int i
+    if found == call_named or found == call_listed or found == call_by_tuple:
+        return function
+    if found == NULL:
+        slot[0] = call_by_tuple
+    elif not for_ever and (enter == NULL or found == enter):
+        enter = found
+        slot[0] = call_named
+    elif for_ever and n_listed < MAX_LISTED // 2:   # a full table would be searched for ever
+        Py_INCREF(function)
+        hold(&listing)
+        n_listed += 1
+        i = place_of(<PyObject*>function)
+        entrances[i] = found
+        set_pointer(&listed[i], <PyObject*>function)       # from here on others may find it
+        drop(&listing)
+        slot[0] = call_listed
+    return function
+
+
+def one_frame(function):
+    """A function that does what `function`, one in Python, does; its errors are `shown`."""
+    def entered(*args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        except BaseException as error:
+            raise shown(error, function, kwargs)
+    return entered
