@@ -107,6 +107,7 @@ newaxis = None          # as in NumPy: `x[:, newaxis]` has a dim of size 1 more
 _publish_in(globals())
 
 _C = _later("tensorlib._C")
+__future__ = _later("tensorlib.__future__")
 _dynamo = _later("tensorlib._dynamo")
 _inductor = _later("tensorlib._inductor")
 _utils = _later("tensorlib._utils")

@@ -101,7 +101,8 @@ UNDECLARED = ("tensorlib.array_api", "tensorlib.distributions", "tensorlib.progr
               "tensorlib.utils.benchmark", "tensorlib.utils.dlpack", "tensorlib.version")
 GATHERING = ["tensorlib.fft", "tensorlib.special"]          # modules that do as packages do
 DECLARING = ["tensorlib.fft", "tensorlib.linalg", "tensorlib.nn.functional", "tensorlib.special"]
-GATHERED = {"registry": "from tensorlib._core.graph.op import registry as registry"}
+GATHERED = {"registry": "from tensorlib._core.graph.op import registry as registry",
+            "WARN_FOR_UNFUSED_KERNELS": "WARN_FOR_UNFUSED_KERNELS: bool"}
 CALLS = {"Op": ["def __call__(self, *args: Any, **kwargs: Any) -> Any: ..."],
          "RemovableHandle": ["def __enter__(self) -> RemovableHandle: ...",
                              "def __exit__(self, *error: object) -> None: ..."]}

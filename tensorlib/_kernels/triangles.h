@@ -1,4 +1,4 @@
-/* Systems with triangular matrices, and Cholesky factors, of up to TRIANGLE rows.
+/* Systems with triangular matrices, and factors of Cholesky and of Gauss, of up to TRIANGLE rows.
 
    The file includes itself for each type, with REAL, ROOT and NAME(x) defined. Four rows at a time,
    all sums over the rows above in registers. What is subtracted from an element is summed first,
@@ -137,6 +137,61 @@ static Py_ssize_t NAME(factor)(REAL* u, Py_ssize_t u_row, Py_ssize_t n, double* 
         if (d) NAME(squares)(u + j * u_row + j + rows, u_row, rows, n - j - rows, d + j + rows);
     }
     return 0;
+}
+
+/* where of x (n) the first of the elements of the largest size is, or NaN among zeros */
+static Py_ssize_t NAME(largest)(const REAL* x, Py_ssize_t n) {
+    REAL most[TRIANGLE_BYTES / sizeof(REAL)] = {0}, found = 0;
+    Py_ssize_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (int l = 0; l < LANES; l++) {
+            REAL size = x[i + l] < 0 ? -x[i + l] : x[i + l];
+            most[l] = size > most[l] ? size : most[l];
+        }
+    for (int l = 0; l < LANES; l++) found = most[l] > found ? most[l] : found;
+    for (; i < n; i++) {
+        REAL size = x[i] < 0 ? -x[i] : x[i];
+        found = size > found ? size : found;
+    }
+    for (i = 0; i < n; i++)
+        if (found > 0 ? x[i] == found || x[i] == -found : x[i] != x[i]) return i;
+    return 0;
+}
+
+/* p (n, m) := L and U of its transpose, n columns of m rows: places[c] is the row, from 0, that was
+   exchanged with row c, and the result 0, or the place, from 1, of the first zero on the diagonal
+   of U. Rows of p go on behind their end by two vectors, which are written to. */
+static Py_ssize_t NAME(eliminate)(REAL* p, Py_ssize_t p_row, Py_ssize_t n, Py_ssize_t m,
+                                  Py_ssize_t* places) {
+    Py_ssize_t info = 0, columns = TRIANGLE_ROWS;
+    for (Py_ssize_t j = 0; j < n; j += columns) {
+        columns = n - j < TRIANGLE_ROWS ? 1 : TRIANGLE_ROWS;
+        for (Py_ssize_t c = j; c < j + columns; c++) {
+            REAL* x = p + c * p_row;
+            for (Py_ssize_t k = 0; k < j; k++)
+                for (Py_ssize_t i = k + 1; i < j; i++) x[i] -= x[k] * p[k * p_row + i];
+        }
+        for (Py_ssize_t i = j; i < m; i += 2 * LANES)
+            if (columns == 1) NAME(subtract)(p, p_row, 1, p + i, p_row, j, 1, 1, 0, 0);
+            else NAME(subtract)(p, p_row, 1, p + i, p_row, j, TRIANGLE_ROWS, 1, 0, 0);
+        for (Py_ssize_t c = j; c < j + columns; c++) {
+            REAL* x = p + c * p_row;
+            for (Py_ssize_t k = j; k < c; k++) {
+                const REAL f = x[k], *y = p + k * p_row;
+                for (Py_ssize_t i = k + 1; i < m; i++) x[i] -= f * y[i];
+            }
+            places[c] = c + NAME(largest)(x + c, m - c);
+            for (Py_ssize_t i = 0; i < n && places[c] != c; i++) {
+                REAL kept = p[i * p_row + c];
+                p[i * p_row + c] = p[i * p_row + places[c]];
+                p[i * p_row + places[c]] = kept;
+            }
+            const REAL pivot = x[c];
+            if (pivot == 0) info = info ? info : c + 1;
+            else for (Py_ssize_t i = c + 1; i < m; i++) x[i] /= pivot;
+        }
+    }
+    return info;
 }
 
 #undef LANES

@@ -1,17 +1,20 @@
-"""Triangular systems and Cholesky factors (`triangles.h`); strides are in elements.
+"""Triangular systems and factors of Cholesky and Gauss (`triangles.h`); strides are in elements.
 
     void substitute(const T* l, Py_ssize_t l_row, Py_ssize_t l_col, T* t, Py_ssize_t t_row,
                     Py_ssize_t n, Py_ssize_t m, int unit)
     void squares(const T* t, Py_ssize_t t_row, Py_ssize_t n, Py_ssize_t m, double* d)
     Py_ssize_t factor(T* u, Py_ssize_t u_row, Py_ssize_t n, double* d)
+    Py_ssize_t eliminate(T* p, Py_ssize_t p_row, Py_ssize_t n, Py_ssize_t m, Py_ssize_t* places)
 """
 
 cdef extern from "triangles.h" nogil:
     void triangle_substitute_float()
     void triangle_squares_float()
     void triangle_factor_float()
+    void triangle_eliminate_float()
     void triangle_substitute_double()
     void triangle_factor_double()
+    void triangle_eliminate_double()
 
 
 def table():
@@ -20,5 +23,7 @@ def table():
         ("substitute", "float32", <size_t>&triangle_substitute_float),
         ("squares", "float32", <size_t>&triangle_squares_float),
         ("factor", "float32", <size_t>&triangle_factor_float),
+        ("eliminate", "float32", <size_t>&triangle_eliminate_float),
+        ("eliminate", "float64", <size_t>&triangle_eliminate_double),
         ("substitute", "float64", <size_t>&triangle_substitute_double),
         ("factor", "float64", <size_t>&triangle_factor_double))]

@@ -5,7 +5,7 @@ from collections import namedtuple
 import numpy as np
 
 from tensorlib._core.create.ranges import eye
-from tensorlib._core.products import small_matrices
+from tensorlib._core.products import elimination, small_matrices
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg import lapack
 from tensorlib.linalg.checks import (
@@ -52,7 +52,7 @@ def linalg_lu_factor_ex(A: Tensor, pivot=True, check_errors=False):
     require_matrices("linalg.lu_factor", A)
     if not pivot:
         raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented")
-    found = small_matrices.lu(A)
+    found = small_matrices.lu(A) or elimination.factors(A)
     if found is None:
         found = tensors(*lapack.lu_factor(A.numpy(force=True)))
     if check_errors:

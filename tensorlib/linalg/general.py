@@ -136,7 +136,7 @@ def least_squares(A: Tensor, B: Tensor, rcond=None):
     if rcond is None:
         rcond = max(m, n) * float(np.finfo(A.dtype.name).eps)
     q, r = qr_tall(A.mH if m < n else A)               # so that the other one is small
-    if surely_regular(r, rcond):
+    if surely_regular(r, rcond) or has_full_rank(r, rcond):
         solution = q @ linalg_solve_triangular(r.mH, B, upper=False) if m < n else (
             linalg_solve_triangular(r, q.mH @ B, upper=True))
         return solution, from_numpy(np.full(A.shape[:-2], min(m, n)))
@@ -155,6 +155,12 @@ def surely_regular(r, rcond):
     of Frobenius of these and of their inverses, which bound both, with room for rounding."""
     inverse = linalg_solve_triangular(r, identity(r).expand(r.shape), upper=True)
     return bool((linalg_matrix_norm(r) * linalg_matrix_norm(inverse) * rcond < 0.5).all())
+
+
+def has_full_rank(r, rcond):
+    """The same by the singular values, which take a fraction of what the vectors take, too."""
+    values = linalg_svdvals(r)
+    return bool((values[..., -1] > rcond * values[..., 0]).all())
 
 
 @least_squares.vjp("A")

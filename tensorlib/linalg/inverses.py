@@ -7,8 +7,9 @@ import numpy as np
 from tensorlib._core.arrays.arrays import from_numpy
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.shape import broadcast_shapes
+from tensorlib._core.create.ranges import eye
 from tensorlib._core.layout.views import zeros
-from tensorlib._core.products import small_matrices, triangles
+from tensorlib._core.products import elimination, small_matrices, triangles
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg import lapack
 from tensorlib.linalg.checks import (
@@ -151,6 +152,12 @@ def linalg_inv_ex(A: Tensor, check_errors=False):
     inverse = small_matrices.inverse(A)
     if inverse is not None and not small_matrices.has_nan(inverse):
         return Inverse(inverse, no_failures(A))
+    found = elimination.solve(A, eye(A.shape[-1], dtype=A.dtype).expand(A.shape))
+    if found is not None:
+        inverse, info, failed = found
+        if failed and check_errors:
+            require_no_failure("linalg.inv", info.numpy(), SINGULAR.format("{}", "inversion"))
+        return Inverse(inverse, info)
     inverse, info = lapack.inv(A)
     if check_errors:
         require_no_failure("linalg.inv", info, SINGULAR.format("{}", "inversion"))
@@ -223,6 +230,12 @@ def solve_matrices(A: Tensor, B: Tensor, check_errors=False):
     result = small_matrices.solve(A, B)
     if result is not None and not small_matrices.has_nan(result):
         return Solution(result, no_failures(A))
+    found = elimination.solve(A, B)
+    if found is not None:
+        result, info, failed = found
+        if failed and check_errors:
+            require_no_failure("linalg.solve", info.numpy(), SINGULAR.format("{}", "solution"))
+        return Solution(result, info)
     result, info = lapack.solve(A, B)
     if check_errors:
         require_no_failure("linalg.solve", info, SINGULAR.format("{}", "solution"))

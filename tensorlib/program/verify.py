@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from tensorlib.ops.value_checks import CHECKS
 from tensorlib.program.building.builder import inferred, needs_elements
 from tensorlib.program.ir.call_types import UnknownType, form_of_call, registered
 from tensorlib.program.ir.errors import ProgramError
@@ -102,6 +103,9 @@ class Verifier:
             if name not in form.attributes:
                 raise self.error(call, f"has no attribute {name!r}; it has "
                                        f"{', '.join(form.attributes) or 'none'}")
+        if call.type == "check":
+            name = call.attributes.get("name")
+            self.require(call, type(name) is str and name in CHECKS, f"knows no check {name!r}")
         if call.in_place or form.run is None or is_untried(call.type) or any(
                 x.stack for x in (*call.reads(), *call.writes())):
             return

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
         module_tracker,
         tensorboard,
     )
+    from tensorlib.utils.swap import swap_tensors
 
 __all__ = ["benchmark", "checkpoint", "data", "dlpack", "flop_counter", "hooks", "module_tracker",
-           "tensorboard"]
+           "swap_tensors", "tensorboard"]
 
-__getattr__, __dir__ = on_first_use(__name__, {name: name for name in [*__all__, "_pytree"]})
+__getattr__, __dir__ = on_first_use(
+    __name__, {**{name: name for name in [*__all__, "_pytree"]}, "swap_tensors": "swap"})

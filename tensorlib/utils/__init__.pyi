@@ -8,8 +8,9 @@ from tensorlib.utils import flop_counter as flop_counter
 from tensorlib.utils import hooks as hooks
 from tensorlib.utils import module_tracker as module_tracker
 from tensorlib.utils import tensorboard as tensorboard
+from tensorlib.utils.swap import swap_tensors as swap_tensors
 
 __all__ = [
     "benchmark", "checkpoint", "data", "dlpack", "flop_counter", "hooks", "module_tracker",
-    "tensorboard"
+    "swap_tensors", "tensorboard"
 ]

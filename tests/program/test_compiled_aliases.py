@@ -276,11 +276,16 @@ def test_the_first_state_of_a_cell_is_made_in_each_run():
 
 @pytest.mark.parametrize("view", [
     lambda x: x[1:], lambda x: x.t(), lambda x: x.chunk(2), lambda x: x.detach()[0],
-    lambda x: (x, x * 2, x.view(-1), x.unsqueeze(0).squeeze(0)), lambda x: (x * 2)[0] + x[0]])
+    lambda x: (x, x * 2, x.view(-1), x.unsqueeze(0).squeeze(0)), lambda x: (x * 2)[0] + x[0],
+    lambda x: (x * 2)[1:], lambda x: (x.exp()).split(2), lambda x: x.cumsum(0).t()[1],
+    lambda x: (lambda y, z: (y[1:], z[0], y[:2]))(x * 2, x + 1), lambda x: x[[0, 2]].view(-1)])
 def test_results_know_what_they_are_views_of(view):
+    """Also of what nobody else has: a temporary, which those that are views of it share."""
     def seen_of(f, x, w):
         found = tensors_in(f(x))
         log = [(y._base is x, y is x) for y in found]
+        log += [[y._base is z or y._base is z._base for z in found] for y in found]
+        log += [y._base if y._base is None else seen(y._base) for y in found]
         for y in found:
             log.append(raised(lambda y=y: seen(y.mul_(w[:1].sum())))[1])
         return [*log, x.requires_grad, *map(seen, (x, *found))]

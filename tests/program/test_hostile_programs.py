@@ -137,6 +137,7 @@ HEAD = "program(x) -> y:\n    input x: float32[2]\n\n    y: "
     ("float32[2] = function(args=(x,), function='os.system')", "function"),
     ("float32[2] = cond(pred=x)", "cond"),
     ("float32[2] = frombuffer(buffer='abc')", "frombuffer"),
+    ("float32[2] = tanh(x)\n    check(x, name='none', facts=())", "knows no check 'none'"),
 ])
 def test_hostile_calls(line, message):
     tl.memory.reset_peak()

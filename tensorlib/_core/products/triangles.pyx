@@ -10,7 +10,7 @@ from libc.math cimport NAN
 from libc.stdint cimport int32_t
 from libc.string cimport memset
 
-from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT64, INT32, N_DTYPES, dtype_id
+from tensorlib._core.base.dtypes cimport FLOAT32, INT32, N_DTYPES, dtype_id
 from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport times
@@ -26,12 +26,9 @@ from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._kernels import load
 
 cdef enum:
-    TRIANGLE = 64                   # rows of a block; as in the kernels
     CORNER_ROW = TRIANGLE + 2 * 16  # elements: the kernels go on behind a row by two vectors
     DEPTH = 256                     # rows that are packed at a time
     STRIP = 64                      # rows that one chunk of work has at least
-    COLUMNS = 128                   # of a right-hand side that stay in L2 together
-    RELEASE_GIL = 1 << 15           # multiplications from which on the GIL is released
 
 ctypedef void (*substitute_fn)(const char* l, Py_ssize_t l_row, Py_ssize_t l_col, char* t,
                                Py_ssize_t t_row, Py_ssize_t n, Py_ssize_t m,
@@ -46,22 +43,14 @@ cdef squares_fn squares = NULL         # for float32
 cdef factor_fn factors[N_DTYPES]
 
 
-cdef inline Py_ssize_t size_of(int dtype) noexcept nogil:
-    return 4 if dtype == FLOAT32 else 8
-
-
-cdef inline bint takes(Tensor x) noexcept:
-    """Whether these are square matrices of a dtype that there are kernels for."""
-    return ((x.type == FLOAT32 or x.type == FLOAT64) and x.ndim_ >= 2
-            and x.dims[x.ndim_ - 1] == x.dims[x.ndim_ - 2])
-
-
-cdef inline Py_ssize_t grain(Py_ssize_t each, Py_ssize_t depth) noexcept nogil:
-    """How many matrices of so much work are worth a chunk of it."""
-    return 1 + RELEASE_GIL // (1 + times(each, depth))
+cdef void substitute(int dtype, const char* l, Py_ssize_t l_row, char* t, Py_ssize_t t_row,
+                     Py_ssize_t n, Py_ssize_t m) noexcept nogil:
+    """t (n, m) := inverse(l) @ t for a lower triangle of n rows with ones on its diagonal"""
+    substitutes[dtype](l, l_row, 1, t, t_row, n, m, True)
 
 
 cdef void negate(int dtype, char* p, Py_ssize_t n) noexcept nogil:
+    """p (n) := -p"""
     cdef Py_ssize_t i
     if dtype == FLOAT32:
         for i in range(n):
@@ -206,21 +195,10 @@ def cholesky(Tensor a not None):
 
 # ---- triangular systems --------------------------------------------------------------------------
 
-ctypedef struct Systems:     # a @ x = x
-    int dtype
-    const char* a
-    char* x
-    Py_ssize_t n, m
-    Py_ssize_t a_row, a_col  # in elements
-    Py_ssize_t parts         # of the columns of each x
-    bint upper, unit, failed
-
-
 cdef void solve_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Systems* s = <Systems*>context
     cdef Py_ssize_t i, col, size = size_of(s.dtype)
-    cdef Py_ssize_t nbytes = TRIANGLE * (COLUMNS + DEPTH) * 8
-    cdef char* scratch = take_scratch(nbytes)
+    cdef char* scratch = take_scratch(SYSTEM_BYTES)
     if scratch == NULL:
         s.failed = True
         return
@@ -229,7 +207,7 @@ cdef void solve_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept 
         solve_columns(s, s.a + i // s.parts * s.n * s.n * size,
                       s.x + (i // s.parts * s.n * s.m + col) * size,
                       min(<Py_ssize_t>COLUMNS, s.m - col), scratch)
-    give_scratch(scratch, nbytes)
+    give_scratch(scratch, SYSTEM_BYTES)
 
 
 cdef void solve_columns(Systems* s, const char* a, char* x, Py_ssize_t cols,
@@ -264,7 +242,7 @@ cdef void subtract_block(Systems* s, const char* a, char* x, Py_ssize_t row, Py_
     pack_panels(s.dtype, x + j * s.m * size, s.m, 1, panels, depth, cols)
     negate(s.dtype, panels, panels_size(depth, cols))
     while row < end:
-        rows = min(<Py_ssize_t>DEPTH, end - row)
+        rows = min(<Py_ssize_t>TURNED_ROWS, end - row)
         at = a + (row * s.a_row + j * s.a_col) * size
         if s.a_row == 1:     # read by columns, elements would share few lines of the caches
             turn(s.dtype, at, s.a_col, turned, TRIANGLE, depth, rows)
@@ -326,7 +304,7 @@ def _fill():
             substitutes[dtype_id(BY_NAME[name])] = <substitute_fn><size_t>address
         elif what == "squares":
             squares = <squares_fn><size_t>address
-        else:
+        elif what == "factor":
             factors[dtype_id(BY_NAME[name])] = <factor_fn><size_t>address
 
 

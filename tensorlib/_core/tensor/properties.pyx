@@ -3,14 +3,15 @@
 cimport cython
 from cpython.object cimport PyObject
 
-from tensorlib._core.base.dtypes cimport COMPLEX_KIND, FLOAT_KIND, ITEMSIZE, KIND
+from tensorlib._core.base.closed cimport ClosedType, newfunc
+from tensorlib._core.base.dtypes cimport COMPLEX_KIND, FLOAT_KIND, ITEMSIZE, KIND, default_float
 from tensorlib._core.base.locks cimport FREE_THREADED
 from tensorlib._core.base.storage cimport Storage, allocate, borrow, untracked
 from tensorlib._core.base.upcalls cimport effect, upcalls
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.tensor.meta cimport is_meta as no_memory
 from tensorlib._core.tensor.tensor cimport (
-    Tensor, alias, leave_lists, replace, requires_grad as requires, track_tensor,
+    Tensor, alias, leave_lists, replace, requires_grad as requires, set_layout_room, track_tensor,
 )
 
 from tensorlib._core.base.device import CPU, META
@@ -22,6 +23,30 @@ ctypedef void (*destructor)(PyObject*) noexcept
 cdef extern from "Python.h":
     ctypedef struct TypeSlots "PyTypeObject":
         destructor tp_dealloc
+
+
+# ---- made by Python code -------------------------------------------------------------------------
+
+# `Tensor.__new__` called from Python must not show memory that is not there: the type's slot makes
+# an empty tensor, or one of the data that the `__new__` of a subclass hands on. Compiled code calls
+# the function behind the slot and sets every field itself.
+cdef newfunc new_uninitialised = (<ClosedType*><PyObject*>Tensor).tp_new
+
+
+cdef PyObject* new_empty(ClosedType* type, PyObject* args, PyObject* kwargs) except NULL:
+    cdef PyObject* made = new_uninitialised(type, args, kwargs)
+    cdef Tensor x = <Tensor>made
+    set_layout_room(x, 1)
+    x.dims[0], x.steps[0] = 0, 1
+    x.type, x.packed = default_float(), True
+    x.storage = allocate(0)
+    x.data_pointer = x.storage.data
+    if type.tp_new != new_empty and len(<tuple>args):     # `super().__new__(cls, data)`
+        replace(x, <Tensor>upcalls.constructed(<tuple>args, -1))
+    return made
+
+
+(<ClosedType*><PyObject*>Tensor).tp_new = new_empty
 
 
 # ---- views without a global lock -----------------------------------------------------------------

@@ -11,7 +11,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
 from libc.stdlib cimport free
 
-from tensorlib._core.base.closed cimport ClosedType, attach_to, newfunc, quiet_type
+from tensorlib._core.base.closed cimport attach_to, quiet_type
 from tensorlib._core.base.dtypes cimport (
     FLOAT_KIND, ITEMSIZE, KIND, default_float, dtype_id, dtype_object,
 )
@@ -55,6 +55,8 @@ cdef class Tensor:
     __array_priority__ = 1000
 
     def __init__(self, *data, dtype=None, bint requires_grad=False, **others):
+        if self.numel_:
+            return                     # the `__new__` of a subclass gave the elements
         for name in others:
             raise TypeError(unknown_keyword("Tensor", name, ["dtype", "requires_grad"]))
         replace(self, <Tensor>upcalls.constructed(data, -1 if dtype is None else dtype_id(dtype)))
@@ -474,23 +476,6 @@ cdef int replace(Tensor x, Tensor other) except -1:
     return leave_family(x) if moves else 0
 
 
-# `Tensor.__new__` called from Python must not show memory that is not there: the type's slot makes
-# an empty tensor. Compiled code calls the function behind the slot and sets every field itself.
-cdef newfunc new_uninitialised = (<ClosedType*><PyObject*>Tensor).tp_new
-
-
-cdef PyObject* new_empty(ClosedType* type, PyObject* args, PyObject* kwargs) except NULL:
-    cdef PyObject* made = new_uninitialised(type, args, kwargs)
-    cdef Tensor x = <Tensor>made
-    set_layout_room(x, 1)
-    x.dims[0], x.steps[0] = 0, 1
-    x.type, x.packed = default_float(), True
-    x.storage = allocate(0)
-    x.data_pointer = x.storage.data
-    return made
-
-
-(<ClosedType*><PyObject*>Tensor).tp_new = new_empty
 quiet_type(Tensor)
 
 

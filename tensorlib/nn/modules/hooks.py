@@ -20,6 +20,10 @@ class Hook(NamedTuple):
     with_kwargs: bool = False
     always_call: bool = False
 
+    def __getattr__(self, name: str) -> Any:
+        """What the function has: scripts look for theirs among the hooks of a module."""
+        return getattr(self.function, name)
+
 
 def registered(hooks: Any, function: Any, entry: Any = None) -> RemovableHandle:
     """The handle of a function that was put last among hooks. Raises: TypeError for no function."""

@@ -10,6 +10,7 @@ from libc.stdint cimport int64_t
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.node cimport Edge, Node, gradient_node, recorded_so_far
 from tensorlib._core.graph.op cimport Op
+from tensorlib._core.graph.saved cimport saved_at
 from tensorlib._core.interpreters.levels cimport maps_over_batches
 from tensorlib._core.sweep.python_nodes cimport (
     custom_node, payload_of, saved_tensors, set_history, view_of_input,
@@ -17,11 +18,12 @@ from tensorlib._core.sweep.python_nodes cimport (
 from tensorlib._core.sweep.state cimport (
     active_sweep, grad_at, grad_place, move, nodes_below,
 )
-from tensorlib._core.tensor.tensor cimport Tensor
+from tensorlib._core.tensor.tensor cimport Tensor, alias
 
 from tensorlib._core.graph.node import leave_out
 from tensorlib._core.sweep.sweep import set_expansion
 from tensorlib.autograd.batch import outside_of_all
+from tensorlib.autograd.gradients import grad
 from tensorlib.program.ir.stacks import flattened, restored
 
 cdef enum:
@@ -69,9 +71,11 @@ cdef class Links:
             return None
         payload = Kept.__new__(Kept)
         payload.replay, payload.versions, payload.several = replay, [], self.several
+        payload.required, payload.n_direct = [], len(self.direct)
         payload.again = [given[place] for place in self.again]
         for value in payload.again:
             payload.versions.append((<Tensor?>value).storage.version)
+            payload.required.append((<Tensor>value).wants_grad)
         kept = payload.flat(found[self.n_outputs:])
         for place in self.direct:
             kept.append(given[place])
@@ -103,13 +107,16 @@ cdef Tensor outward(Tensor x, tuple given):
 cdef class Kept:
     """What the node of a call keeps beside the tensors that it saves.
 
-    again: what gradients that have gradients are computed of, as given; versions: what each was.
+    again: what gradients that have gradients are computed of, as given; versions: what each was;
+    required: which of them were leaves that require a gradient. n_direct: how many of the saved
+    tensors, the last ones, were given.
     nesting: how the saved tensors lie in stacks, None where there are no stacks.
     """
 
     cdef readonly object replay
     cdef readonly list again, versions
-    cdef list several
+    cdef list several, required
+    cdef Py_ssize_t n_direct
     cdef object nesting
 
     cdef list flat(self, list values):
@@ -128,9 +135,23 @@ cdef class Kept:
         rest = iter(tensors)
         return [*[restored(x, rest) for x in self.nesting], *rest]
 
-    def was_written(self):
-        """Whether what was given was written in place since."""
-        return [x._version for x in self.again] != self.versions
+    cdef list as_given(self, Node node):
+        """What gradients that have gradients are computed of, where it was in the graph when it
+        was given: a tensor that was written later has another place."""
+        cdef list found = []
+        cdef Tensor x, other
+        cdef Edge* edge
+        cdef Py_ssize_t i
+        for i, x in enumerate(self.again):
+            if x.storage.version != <int64_t>self.versions[i] and x.grad_node is not None:
+                other = alias(x)
+                place = self.replay.places_again[i]
+                if place >= 0 and node.edges[<Py_ssize_t>place].target != NULL:
+                    edge = &node.edges[<Py_ssize_t>place]
+                    other.slot, other.grad_node = edge.slot, <object>edge.target
+                x = other
+            found.append(x)
+        return found
 
 
 def gradients(Node node, g):
@@ -139,31 +160,26 @@ def gradients(Node node, g):
     cdef list grads = list(g) if isinstance(g, tuple) else [g]
     cdef list values = kept.values(list(saved_tensors(node)))
     cdef dict before = {}
-    if mode().grad:                              # else its operations had taken its place
-        raise RuntimeError(f"compile: {why_not_again(node, kept)}")
     for i in kept.several:
         g = taken(&node.edges[<Py_ssize_t>i])
         if g is not None:
             before[i] = g
+    if mode().grad:                              # its operations could not take its place
+        return differentiated(node, kept, grads, before)
     if not maps_over_batches():
         return kept.replay.gradients(grads, values, kept, before)
     with outside_of_all():            # what a node keeps and is given are whole batches
         return kept.replay.gradients(grads, values, kept, before)
 
 
-cdef str why_not_again(Node node, Kept kept):
+cdef str why_not_again(dict before):
     """Why a call has no gradient that can be differentiated."""
-    if kept.replay.written:
-        return (f"{kept.replay.written[0].name} is written in the compiled function, so that its "
-                "gradient can't be differentiated; differentiate the function itself")
-    if kept.was_written():
-        return ("one of the variables needed for gradient computation has been modified by an "
-                "inplace operation after the compiled call")
-    if is_frozen(node):
-        return ("a leaf requires no gradient any more, so that the gradient of this call can't be "
-                "differentiated")
-    return ("a sweep that is under way comes by at this call as well, so that its gradient can't "
-            "be differentiated in a hook of that sweep")
+    if before:
+        return ("a sweep that is under way comes by at this call as well, and adds to what it uses "
+                "several times, so that its gradient can't be differentiated in a hook of that "
+                "sweep")
+    return ("one of the variables needed for the gradient of a gradient has been modified by an "
+            "inplace operation, in the compiled function or after it")
 
 
 cdef object taken(Edge* edge):
@@ -208,16 +224,38 @@ def expand_below(list roots):
             expand(node)
 
 
-cdef bint is_frozen(Node node) except -1:
-    """Whether a leaf no longer requires the gradient that a call has for it."""
-    cdef Node target
-    cdef int i
-    for i in range(node.n_edges):
-        if node.edges[i].target != NULL:
-            target = <Node>node.edges[i].target
-            if target.is_leaf and not (<Tensor>target.saved[0].tensor).wants_grad:
-                return True
-    return False
+cdef list run_again(Node node, Kept kept, list grads=None):
+    """What a call gave, with the graph of its operations; of `grads` the gradients that arrive,
+    those of its sources in that graph. None where a value that the graph needs is gone."""
+    cdef Tensor x
+    cdef Py_ssize_t i
+    cdef list values = [saved_at(node, i, -1) for i in range(node.n_saved - kept.n_direct)]
+    cdef list given = kept.as_given(node), others = []
+    try:
+        for i, x in enumerate(given):            # a leaf may have been frozen since, or the other
+            if x.grad_node is None and x.wants_grad != <bint>kept.required[i]:      # way round
+                x.wants_grad = not x.wants_grad
+                others.append(x)
+        made = kept.replay.with_graph(kept.values(values), kept, given)
+        if made is None or grads is None:
+            return made
+        pairs = [(y, g) for y, g in zip(made, grads) if g is not None]
+        return list(grad([y for y, _ in pairs], [given[i] for i in kept.replay.places_of_sources],
+                         [g for _, g in pairs], create_graph=True, allow_unused=True))
+    finally:
+        for x in others:
+            x.wants_grad = not x.wants_grad
+
+
+cdef list differentiated(Node node, Kept kept, list grads, dict before):
+    """The gradients of the sources, with a graph, where a sweep is under way that comes by at the
+    node as well, which has to stay."""
+    cdef list found = None
+    if not before and -1 not in kept.replay.places_of_sources:    # each use is added in turn
+        found = run_again(node, kept, grads)
+    if found is None:
+        raise RuntimeError(f"compile: {why_not_again(before)}")
+    return found
 
 
 cdef int expand(Node node) except -1:
@@ -225,11 +263,12 @@ cdef int expand(Node node) except -1:
     cdef int64_t since
     cdef Node inner
     cdef list made, nodes
-    if node.released or active_sweep(node.visit.sweep) != NULL or kept.was_written() or (
-            kept.replay.written or is_frozen(node)):     # it says so if the sweep does run it
-        return 0
+    if node.released or active_sweep(node.visit.sweep) != NULL:
+        return 0                                 # its rule does without
     since = recorded_so_far()
-    made = kept.replay.with_graph(kept.values(list(saved_tensors(node))), kept)
+    made = run_again(node, kept)
+    if made is None:
+        return 0
     nodes = nodes_below([gradient_node(<Tensor?>x) for x in made], [], since, False)[0]
     for i, inner in enumerate(sorted(nodes, key=number_of)):
         inner.sequence = node.sequence - NUMBERS + i
@@ -239,3 +278,28 @@ cdef int expand(Node node) except -1:
     node.attributes = None
     return 0
 
+
+def number_now():
+    """The number that the next node has."""
+    return recorded_so_far()
+
+
+def resave(list made, int64_t since, dict late, set right):
+    """Notes what nodes that were made since, and lead to what was `made`, keep of tensors that were
+    written later, as it was then: `late` has the version by the place of the memory. Whether all
+    else that they keep lies in memory of `right` values."""
+    cdef Node node
+    cdef Tensor x
+    cdef int i
+    for node in nodes_below([x.grad_node for x in made if (<Tensor?>x).grad_node is not None], [],
+                            since, False)[0]:
+        if node.packs:
+            return False
+        for i in range(node.n_saved):
+            x = <Tensor>node.saved[i].tensor
+            place = <size_t>x.storage.data
+            if place in late:
+                node.saved[i].version = late[place]
+            elif place not in right and not x.is_scalar:         # a number
+                return False
+    return True

@@ -7,6 +7,7 @@ from typing import Any
 
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.modes import set_grad_enabled
+from tensorlib.program.compiled.again import Gone, Writes, run_after_writes
 from tensorlib.program.compiled.replay_node import Links
 from tensorlib.program.differentiation.backward import Backward, dependents
 from tensorlib.program.differentiation.control_gradients import visit_control
@@ -203,18 +204,29 @@ class Differentiable(Replay):
                 y for block in call.blocks() for each in inner_calls(block)
                 for y in each.reads()))) if x not in made and x not in inside]
         drawn = {x for call in calls if is_draw(call.type) for x in call.writes()}
-        over = {x for call in calls if call.in_place for x in call.writes()}
         self.kept = [x for x in outside if x in kept]
         self.drawn = [x for x in outside if x not in kept and x in drawn]
         self.again = [x for x in outside if x not in kept and x not in drawn]
-        self.written = [x for x in self.again if x in over]
+        self.writes = Writes(calls, self.again)
+        places = {x: i for i, x in enumerate(self.sources)}
+        self.places_again = [places.get(x, -1) for x in self.again]
+        places = {x: i for i, x in enumerate(self.again)}
+        self.places_of_sources = [places.get(x, -1) for x in self.sources]
 
-    def with_graph(self, values: list[Any], kept: Any) -> list[Any]:
-        """The roots as eager calls give them, with their graph, of what the node kept."""
+    def with_graph(self, values: list[Any], kept: Any, given: list[Tensor]) -> list[Any] | None:
+        """The roots as eager calls give them, with their graph, of what the node kept and what was
+        `given`; None where a value that the graph needs is no longer there."""
         saved = dict(zip((*self.saved, *self.drawn), values))
         found = {x: saved[x] for x in (*self.kept, *self.drawn)}
-        found.update(zip(self.again, kept.again))
-        run_with_graph(self.whole, found)
+        found.update(zip(self.again, given))
+        if not self.writes.places and [x._version for x in given] == kept.versions:
+            run_with_graph(self.whole, found)
+            return [found[x] for x in self.roots]
+        try:
+            run_after_writes(self.whole, found, run_with_graph, self.writes,
+                             dict(zip(self.again, kept.versions)), saved)
+        except Gone:
+            return None
         return [found[x] for x in self.roots]
 
 

@@ -8,8 +8,8 @@ from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.modes cimport TRACED, mode
 from tensorlib._core.interpreters.levels cimport maps_over_batches
 from tensorlib._core.interpreters.stack cimport current_layer
-from tensorlib._core.tensor.tensor cimport Origin, Tensor, set_base
-from tensorlib.program.guards.signatures cimport Conditions, Overlaps, Signature
+from tensorlib._core.tensor.tensor cimport Origin, Tensor, over_storage, set_base
+from tensorlib.program.guards.signatures cimport Conditions, Overlaps, Signature, like_on_meta
 from tensorlib.program.run.executor cimport Machine
 
 from tensorlib._core.base.error_names import from_the_users_line
@@ -87,32 +87,72 @@ cdef class Way:
         return unflatten(self.structure, leaves)
 
 
+cdef class BaseOf:
+    """What a result without a graph is a view of, and how it was made: what is `given`, by its
+    place, or a temporary of the call, which each run has a tensor for."""
+
+    cdef Py_ssize_t place, given, number     # number: of a temporary, of which others are views too
+    cdef int origin
+    cdef Tensor like                         # of a temporary: how it is laid out
+    cdef Py_ssize_t offset                   # and how far it lies before the result
+
+    cdef Tensor found(self, Tensor x, tuple given, dict made):
+        """The tensor in a run that gave `x`; None where its memory is not there."""
+        cdef char* data = x.data_pointer - self.offset
+        cdef Tensor like = self.like
+        if self.given >= 0:
+            return <Tensor?>given[self.given]
+        if self.number not in made:
+            if data < x.storage.data or data + like.storage.nbytes > (
+                    x.storage.data + x.storage.nbytes):
+                return None
+            made[self.number] = over_storage(x.storage, data, like.type, like.ndim_, like.dims,
+                                             like.steps)
+        return made[self.number]
+
+
 def views_in(list slots, list found, tuple given):
-    """For each result without a graph that is a view of what is given: its place in `slots`, that
-    of what it is a view of, and how it was made."""
+    """For each result without a graph that is a view, what it is a view of."""
     cdef list views = []
+    cdef dict numbers = {}
     cdef Tensor x, y
+    cdef BaseOf base
     for place, value in zip(slots, found):
         if place < 0 or not isinstance(value, Tensor):
             continue
         x = value
         if x.base_ is None or x.grad_node is not None or any([x is y for y in given]):
             continue
+        base = BaseOf.__new__(BaseOf)
+        base.place, base.origin, base.given = place, x.origin, -1
         for i, y in enumerate(given):
             if y is x.base_ or y.base_ is x.base_:
-                views.append((place, i, <int>x.origin))
+                base.given = i
                 break
+        else:
+            y = x.base_
+            if y.grad_node is not None or y.storage is not x.storage or not y.packed or (
+                    y.data_pointer != y.storage.data):
+                continue
+            base.number = numbers.setdefault(id(y), len(numbers))
+            base.like, base.offset = like_on_meta(y), x.data_pointer - y.data_pointer
+        views.append(base)
     return views
 
 
 cdef int note_views(list views, list found, tuple given) except -1:
     """Notes of results what they are views of, as the eager call does."""
-    cdef Tensor x
-    for place, i, origin in views:
-        x = found[place]
+    cdef Tensor x, other
+    cdef BaseOf base
+    cdef dict made = {}
+    for base in views:
+        x = found[base.place]
         if x.base_ is None:
-            set_base(x, <Tensor?>given[i])
-            x.origin = <Origin><int>origin
+            other = base.found(x, given, made)
+            if other is not None and other is not x:
+                set_base(x, other)
+                x.origin = <Origin>base.origin
+    return 0
 
 
 cdef class Dispatcher:

@@ -1,0 +1,226 @@
+"""Gauss's elimination with exchanges of rows, block by block, and what is solved by it.
+
+TRIANGLE columns are eliminated at a time, where they lie by columns (`_kernels/triangles.h`); of
+the columns beside them threads have strips, by panels (`panel_products.pyx`). What is subtracted
+from an element goes by blocks whose bounds follow from the number of rows alone, so that its bits
+do not depend on the threads, nor on the matrices beside it.
+"""
+
+from libc.math cimport NAN
+from libc.stdint cimport int32_t
+from libc.string cimport memcpy
+
+from tensorlib._core.base.dtypes cimport FLOAT32, INT32, N_DTYPES, dtype_id
+from tensorlib._core.base.pool cimport parallel_for
+from tensorlib._core.base.scratch cimport give_scratch, take_scratch
+from tensorlib._core.base.shape cimport times
+from tensorlib._core.base.work cimport share
+from tensorlib._core.products.panel_products cimport add_panels, pack_panels, panels_size, turn
+from tensorlib._core.products.triangles cimport (
+    COLUMNS, RELEASE_GIL, SYSTEM_BYTES, TRIANGLE, Systems, grain, negate, size_of, solve_columns,
+    substitute, takes,
+)
+from tensorlib._core.tensor.meta cimport elements
+from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
+from tensorlib._core.tiles.copies cimport packed_copy
+
+from tensorlib._core.base.dtypes import BY_NAME
+from tensorlib._kernels import load
+
+cdef enum:
+    BEHIND = 2 * 16          # elements: the kernel goes on behind a row by two vectors
+
+ctypedef Py_ssize_t (*eliminate_fn)(char* p, Py_ssize_t p_row, Py_ssize_t n, Py_ssize_t m,
+                                    Py_ssize_t* places) noexcept nogil
+
+cdef eliminate_fn eliminates[N_DTYPES]
+
+ctypedef struct Work:
+    int dtype
+    char* x                  # matrices (n, n): L and U
+    char* y                  # right-hand sides (n, m), or NULL
+    int32_t* pivots          # from 1, or NULL
+    int32_t* info
+    Py_ssize_t n, m
+    bint found, failed       # whether an info is not 0; for want of memory
+
+ctypedef struct Block:       # columns [j, j + cols) of a matrix, and what lies beside them
+    int dtype
+    char* x
+    char* left               # L below the square of the block, by rows
+    Py_ssize_t n, j, cols
+    Py_ssize_t[TRIANGLE] places
+
+
+cdef void exchange(Block* b, char* x, Py_ssize_t row, Py_ssize_t cols) noexcept nogil:
+    """Exchanges rows of x, `cols` of their elements, as those of a block were; a row is `row` bytes
+    from the next one."""
+    cdef char[512] kept
+    cdef Py_ssize_t c, done, part, nbytes = cols * size_of(b.dtype)
+    cdef char* first
+    cdef char* second
+    for c in range(b.cols):
+        if b.places[c] == c:
+            continue
+        first, second, done = x + (b.j + c) * row, x + (b.j + b.places[c]) * row, 0
+        while done < nbytes:
+            part = min(<Py_ssize_t>512, nbytes - done)
+            memcpy(kept, first + done, part)
+            memcpy(first + done, second + done, part)
+            memcpy(second + done, kept, part)
+            done += part
+
+
+cdef void eliminate_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """What lies beside a block, by strips of columns: rows exchanged, U in the rows of the block,
+    and less L @ U below it"""
+    cdef Block* b = <Block*>context
+    cdef char[TRIANGLE * TRIANGLE * 8] panels
+    cdef Py_ssize_t strip, cols, size = size_of(b.dtype), row = b.n * size, below = b.j + b.cols
+    cdef char* at
+    cdef char* here
+    for strip in range(begin, end):
+        cols = min(<Py_ssize_t>TRIANGLE, b.n - below - strip * TRIANGLE)
+        at = b.x + (below + strip * TRIANGLE) * size
+        here = at + b.j * row
+        exchange(b, at, row, cols)
+        substitute(b.dtype, b.x + b.j * (b.n + 1) * size, b.n, here, b.n, b.cols, cols)
+        pack_panels(b.dtype, here, b.n, 1, panels, b.cols, cols)
+        negate(b.dtype, panels, panels_size(b.cols, cols))
+        add_panels(b.dtype, b.left, TRIANGLE, 1, panels, at + below * row, b.n, b.n - below,
+                   b.cols, cols)
+
+
+cdef Py_ssize_t factor_matrix(Block* b, char* y, Py_ssize_t m, int32_t* pivots,
+                              char* scratch) noexcept nogil:
+    """x (n, n) := L and U in one, with the rows of y (n, m) exchanged; the place, from 1, of the
+    first zero on the diagonal of U, or 0"""
+    cdef Py_ssize_t c, rows, found, info = 0, size = size_of(b.dtype), row = b.n * size
+    cdef Py_ssize_t turned_row = b.n + BEHIND
+    cdef char* at
+    b.j, b.left = 0, scratch + TRIANGLE * turned_row * size
+    while b.j < b.n:
+        b.cols, rows = min(<Py_ssize_t>TRIANGLE, b.n - b.j), b.n - b.j
+        at = b.x + b.j * (b.n + 1) * size
+        turn(b.dtype, at, b.n, scratch, turned_row, rows, b.cols)
+        found = eliminates[b.dtype](scratch, turned_row, b.cols, rows, b.places)
+        info = b.j + found if found and not info else info
+        turn(b.dtype, scratch, turned_row, at, b.n, b.cols, rows)
+        turn(b.dtype, scratch + b.cols * size, turned_row, b.left, TRIANGLE, b.cols, rows - b.cols)
+        exchange(b, b.x, row, b.j)
+        exchange(b, y, m * size, m)
+        for c in range(b.cols if pivots != NULL else 0):
+            pivots[b.j + c] = <int32_t>(b.j + b.places[c] + 1)
+        if rows > b.cols:
+            parallel_for(eliminate_strips, b, 1 + (rows - b.cols - 1) // TRIANGLE, 1)
+        b.j += b.cols
+    return info
+
+
+cdef void solve_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """x := inverse(U) @ inverse(L) @ x for strips of columns"""
+    cdef Systems* s = <Systems*>context
+    cdef Systems lower = s[0]
+    cdef char* scratch = take_scratch(SYSTEM_BYTES)
+    cdef Py_ssize_t strip
+    cdef char* x
+    if scratch == NULL:
+        s.failed = True
+        return
+    lower.upper, lower.unit = False, True
+    for strip in range(begin, end):
+        x = s.x + strip * COLUMNS * size_of(s.dtype)
+        solve_columns(&lower, s.a, x, min(<Py_ssize_t>COLUMNS, s.m - strip * COLUMNS), scratch)
+        solve_columns(s, s.a, x, min(<Py_ssize_t>COLUMNS, s.m - strip * COLUMNS), scratch)
+    give_scratch(scratch, SYSTEM_BYTES)
+
+
+cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Work* w = <Work*>context
+    cdef Py_ssize_t i, k, size = size_of(w.dtype)
+    cdef Py_ssize_t nbytes = TRIANGLE * (2 * w.n + BEHIND) * size
+    cdef char* scratch = take_scratch(nbytes)
+    cdef Block b
+    cdef Systems s
+    if scratch == NULL:
+        w.failed = True
+        return
+    b.dtype, b.n = w.dtype, w.n
+    s.dtype, s.n, s.m, s.a_row, s.a_col = w.dtype, w.n, w.m, w.n, 1
+    s.upper, s.unit, s.failed = True, False, False
+    for i in range(begin, end):
+        b.x, s.x = w.x + i * w.n * w.n * size, w.y + i * w.n * w.m * size
+        s.a = b.x
+        w.info[i] = <int32_t>factor_matrix(
+            &b, s.x, w.m, w.pivots + i * w.n if w.pivots != NULL else NULL, scratch)
+        if w.info[i]:
+            w.found = True
+            for k in range(w.n * w.m):
+                if w.dtype == FLOAT32:
+                    (<float*>s.x)[k] = <float>NAN
+                else:
+                    (<double*>s.x)[k] = NAN
+        elif w.m > 0:
+            parallel_for(solve_strips, &s, 1 + (w.m - 1) // COLUMNS, 1)
+    w.failed = w.failed or s.failed
+    give_scratch(scratch, nbytes)
+
+
+cdef Tensor run(str name, Tensor a, Tensor y, Tensor pivots, Tensor info, bint* found):
+    """L and U of a copy of `a`, in one; y := the solution of a @ x = y, unless it is None."""
+    cdef Work w
+    cdef Tensor x = packed_copy(a, a.type)
+    w.dtype, w.x, w.n, w.m, w.y = a.type, x.data_pointer, a.dims[a.ndim_ - 1], 0, x.data_pointer
+    w.pivots = <int32_t*>pivots.data_pointer if pivots is not None else NULL
+    w.info, w.found, w.failed = <int32_t*>info.data_pointer, False, False
+    if y is not None:
+        w.y, w.m = y.data_pointer, y.dims[y.ndim_ - 1]
+    share(run_range, &w, w.info, info.numel_, grain(w.n * w.n, w.n),
+          times(a.numel_, w.n + w.m) < RELEASE_GIL)
+    if w.failed:
+        raise MemoryError(f"{name}: no memory for a block")
+    found[0] = w.found
+    return x
+
+
+def solve(Tensor a not None, Tensor b not None):
+    """x of a @ x = b for as many matrices b as a, NaN for singular ones; for each the place of the
+    first zero on the diagonal of U, or 0; and whether there is one. None for complex matrices."""
+    cdef Tensor x, info
+    cdef bint found
+    cdef int d
+    if not takes(a) or b.type != a.type or b.ndim_ != a.ndim_:
+        return None
+    elements("linalg.solve", a)
+    elements("linalg.solve", b)
+    for d in range(a.ndim_ - 1):
+        if a.dims[d] != b.dims[d]:
+            return None
+    x, info = packed_copy(b, b.type), new_tensor(INT32, a.ndim_ - 2, a.dims)
+    run("linalg.solve", a, x, None, info, &found)
+    return x, info, found
+
+
+def factors(Tensor a not None):
+    """L and U in one matrix, the rows exchanged, from 1, and the place of the first zero on the
+    diagonal of U, or 0. None for other than square matrices, and for complex ones."""
+    cdef Tensor x, pivots, info
+    cdef bint found
+    if not takes(a):
+        return None
+    elements("linalg.lu_factor", a)
+    pivots = new_tensor(INT32, a.ndim_ - 1, a.dims)
+    info = new_tensor(INT32, a.ndim_ - 2, a.dims)
+    x = run("linalg.lu_factor", a, None, pivots, info, &found)
+    return x, pivots, info
+
+
+# ---- at import -----------------------------------------------------------------------------------
+
+def _fill():
+    for what, _, name, address in load("triangles").table():
+        if what == "eliminate":
+            eliminates[dtype_id(BY_NAME[name])] = <eliminate_fn><size_t>address
+
+
+_fill()

@@ -1,0 +1,39 @@
+"""Triangular systems by blocks, for what makes systems triangular."""
+
+from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT64
+from tensorlib._core.base.shape cimport times
+from tensorlib._core.tensor.tensor cimport Tensor
+
+cdef enum:
+    TRIANGLE = 64                   # rows of a block; as in the kernels
+    COLUMNS = 128                   # of a right-hand side that stay in L2 together
+    TURNED_ROWS = 256               # rows of a matrix that are turned at a time
+    SYSTEM_BYTES = TRIANGLE * (COLUMNS + TURNED_ROWS) * 8
+    RELEASE_GIL = 1 << 15           # multiplications from which on the GIL is released
+
+ctypedef struct Systems:     # a @ x = x
+    int dtype
+    const char* a
+    char* x
+    Py_ssize_t n, m
+    Py_ssize_t a_row, a_col  # in elements
+    Py_ssize_t parts         # of the columns of each x
+    bint upper, unit, failed
+
+cdef inline Py_ssize_t size_of(int dtype) noexcept nogil:
+    return 4 if dtype == FLOAT32 else 8
+
+cdef inline bint takes(Tensor x) noexcept:
+    """Whether these are square matrices of a dtype that there are kernels for."""
+    return ((x.type == FLOAT32 or x.type == FLOAT64) and x.ndim_ >= 2
+            and x.dims[x.ndim_ - 1] == x.dims[x.ndim_ - 2])
+
+cdef inline Py_ssize_t grain(Py_ssize_t each, Py_ssize_t depth) noexcept nogil:
+    """How many matrices of so much work are worth a chunk of it."""
+    return 1 + RELEASE_GIL // (1 + times(each, depth))
+
+cdef void negate(int dtype, char* p, Py_ssize_t n) noexcept nogil
+cdef void substitute(int dtype, const char* l, Py_ssize_t l_row, char* t, Py_ssize_t t_row,
+                     Py_ssize_t n, Py_ssize_t m) noexcept nogil
+cdef void solve_columns(Systems* s, const char* a, char* x, Py_ssize_t cols,
+                        char* scratch) noexcept nogil

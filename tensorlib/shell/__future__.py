@@ -1,0 +1,26 @@
+"""What scripts choose of PyTorch's future ways: settings that are kept, and change nothing."""
+
+__all__ = ["get_overwrite_module_params_on_conversion", "get_swap_module_params_on_conversion",
+           "set_overwrite_module_params_on_conversion", "set_swap_module_params_on_conversion"]
+
+_kept = {"overwrite": False, "swap": False}
+
+
+def set_overwrite_module_params_on_conversion(value: bool) -> None:
+    """Keeps what it is told: parameters of a converted module stay the same objects."""
+    _kept["overwrite"] = value
+
+
+def get_overwrite_module_params_on_conversion() -> bool:
+    """What `set_overwrite_module_params_on_conversion` was told, at first False."""
+    return _kept["overwrite"]
+
+
+def set_swap_module_params_on_conversion(value: bool) -> None:
+    """Keeps what it is told: parameters of a converted module stay the same objects."""
+    _kept["swap"] = value
+
+
+def get_swap_module_params_on_conversion() -> bool:
+    """What `set_swap_module_params_on_conversion` was told, at first False."""
+    return _kept["swap"]
