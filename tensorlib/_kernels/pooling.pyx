@@ -242,16 +242,14 @@ cdef inline void larger_of(const floating* a, const floating* b, floating* y, Py
 cdef inline void max_along(const floating* x, floating* y, const Window* w,
                            Py_ssize_t n) noexcept nogil:
     """y := the greatest elements of windows of a row, which begin at x and lie in it"""
-    cdef Py_ssize_t c, k, first = 3
+    cdef Py_ssize_t c
     if w.stride[2] == 1:                     # constant steps are vectorised
         begin_along(x, y, w, n, 1)
     elif w.stride[2] == 2:
         begin_along(x, y, w, n, 2)
     else:
-        first = 1
-        for k in range(n):
-            y[k] = x[k * w.stride[2]]
-    for c in range(first, w.kernel[2]):
+        begin_along(x, y, w, n, w.stride[2])
+    for c in range(3, w.kernel[2]):          # as `begin_along` has seen three
         if w.stride[2] == 1:
             go_on(x + c * w.dilation[2], y, n, 1)
         else:

@@ -12,6 +12,7 @@ from tensorlib._core.tiles.plan cimport Operand, Plan, place
 cdef enum:
     MANY = 16                # places of a dim that are gone through together, at least
     LONG = 8                 # elements with gaps that are gone through by themselves
+    WIDE = 256               # bytes of a row of one element that are worth a call
     AREA = 2048              # elements of the slabs that are
 
 
@@ -91,7 +92,7 @@ cdef void move_slabs(const Plan* plan, const Operand* operand, const Py_ssize_t*
             break
     else:
         if not back:
-            spread(x, step, size, pieces, slab, count)
+            spread(x, step, operand.dtype, pieces, slab, count)
             return
     if operand.steps[last] == size and plan.dims[last] * size >= 16 and last > outer:
         size *= plan.dims[last]              # whole runs are moved
@@ -137,27 +138,33 @@ cdef inline void double_up(char* pieces, Py_ssize_t done, Py_ssize_t nbytes) noe
         done += length
 
 
-cdef void write_out(const char* x, Py_ssize_t down, Py_ssize_t along, Py_ssize_t size, char* pieces,
+cdef void write_out(const char* x, Py_ssize_t down, Py_ssize_t along, int dtype, char* pieces,
                     Py_ssize_t row, Py_ssize_t rows) noexcept nogil:
     """Rows of which each is one element (`along` is 0), or that are all one run (`down` is 0)."""
+    cdef Py_ssize_t size = ITEMSIZE[dtype]
     if along:
         copy_run(x, pieces, row * size)
         double_up(pieces, row * size, rows * row * size)
     elif down:
-        spread(x, down, size, pieces, row, rows)
+        spread(x, down, dtype, pieces, row, rows)
     else:
         copy_run(x, pieces, size)
         double_up(pieces, size, rows * row * size)
 
 
-cdef void spread(const char* x, Py_ssize_t step, Py_ssize_t size, char* y, Py_ssize_t row,
+cdef void spread(const char* x, Py_ssize_t step, int dtype, char* y, Py_ssize_t row,
                  Py_ssize_t rows) noexcept nogil:
     """y := for each of the elements x, x + step, ... a row of it.
 
-    By 16 bytes at a time, also past the end of a row, which the next row then writes over.
+    Short ones by 16 bytes at a time, also past the end of a row, which the next row then writes
+    over.
     """
-    cdef Py_ssize_t nbytes = row * size, r, k
+    cdef Py_ssize_t size = ITEMSIZE[dtype], nbytes = row * size, r, k
     cdef uint64_t bits[2]
+    if nbytes >= WIDE:
+        for r in range(rows):
+            find_gather(dtype)(x + r * step, 0, y + r * nbytes, row)
+        return
     for r in range(rows - 1):
         if size == 4:
             bits[0] = (<const uint32_t*>x)[0] * <uint64_t>0x100000001

@@ -107,7 +107,7 @@ cdef void run_filled_rows(const Plan* plan, const Py_ssize_t* index, char* scrat
     cdef char* sources[3]
     cdef char* output = place(&plan.operands[plan.program.n_inputs], plan.ndim, index)
     cdef Py_ssize_t row = plan.dims[inner], most = BUFFER_BYTES // (row * loop.input_size)
-    cdef Py_ssize_t size, count
+    cdef Py_ssize_t count
     cdef bint begins = True
     for k in range(loop.arity):
         sources[k] = place(&plan.operands[step.inputs[k]], plan.ndim, index)
@@ -115,13 +115,12 @@ cdef void run_filled_rows(const Plan* plan, const Py_ssize_t* index, char* scrat
         count = min(rows, most)
         for k in range(loop.arity):
             operand = &plan.operands[step.inputs[k]]
-            size = ITEMSIZE[operand.dtype]               # of `where`, one is of bools
             inputs[k] = sources[k]
             sources[k] += count * operand.steps[inner - 1]
             if operand.steps[inner] and operand.steps[inner - 1]:
                 continue
             if begins or operand.steps[inner - 1]:
-                write_out(inputs[k], operand.steps[inner - 1], operand.steps[inner], size,
+                write_out(inputs[k], operand.steps[inner - 1], operand.steps[inner], operand.dtype,
                           scratch + step.inputs[k] * BUFFER_BYTES, row, count)
             inputs[k] = scratch + step.inputs[k] * BUFFER_BYTES
         call_loop(loop, inputs, output, count * row)

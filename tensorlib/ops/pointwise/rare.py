@@ -409,14 +409,15 @@ def isreal(input):
 
 # ---- element by element --------------------------------------------------------------------------
 
-@composite(reference=np.deg2rad, out=True, inplace=True, samples=reals(-360, 360))
+@composite(reference=np.deg2rad, out=True, inplace=True, samples=reals(-360, 360),
+           rounds_once=False)
 def deg2rad(input):
     """Angles in degrees as radians. Units: degrees -> radians."""
     refuse_complex("deg2rad", input)
     return input * (math.pi / 180)
 
 
-@composite(reference=np.rad2deg, out=True, inplace=True, samples=reals(-7, 7))
+@composite(reference=np.rad2deg, out=True, inplace=True, samples=reals(-7, 7), rounds_once=False)
 def rad2deg(input):
     """Angles in radians as degrees. Units: radians -> degrees."""
     refuse_complex("rad2deg", input)

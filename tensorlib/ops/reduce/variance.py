@@ -249,6 +249,8 @@ def norm(input, p="fro", dim=None, keepdim=False, *, dtype=None):
         raise RuntimeError(f"norm: takes floating-point dtypes, got {x.dtype}")
     if p == 2:
         return euclidean_norm(x, dim, keepdim)
+    if p == 0 and not x.requires_grad:
+        return (x != 0).sum(dim, keepdim).to(x.dtype)
     x = x.abs()
     if p in (inf, -inf):
         result = (amax if p > 0 else amin)(x, dim, keepdim)
