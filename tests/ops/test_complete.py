@@ -20,6 +20,8 @@ WAIVERS = 1
 # Public functions that are no operations: they compute nothing from tensors, nor make one.
 EXEMPT = {
     "broadcast_shapes": "takes sizes",
+    "empty_strided": "takes sizes and strides; made of `empty`",
+    "empty_permuted": "takes sizes and an order; made of `empty`",
     "from_numpy": "takes an array, in whose place the tests put a Tensor",
     "from_dlpack": "takes what other libraries lend",
     "to_dlpack": "lends memory to other libraries",
