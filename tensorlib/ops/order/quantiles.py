@@ -61,16 +61,14 @@ def middle(input: Tensor, skip_nan):
     refuse_bools(name, input)
     if array.size == 0 and not floating:
         raise RuntimeError(f"{name}: no elements")
-    unknown = 0
+    array, unknown = within_memory(name, array.copy), 0
     if floating and array.size and math.isnan(input.amax().item()):
         unknown = np.count_nonzero(np.isnan(array))
     if array.size == unknown or unknown and not skip_nan:
         return input.new_full((), math.nan)
     place = (array.size - unknown - 1) // 2
-    array = within_memory(name, array.copy)
     array.partition(place)
     return input.new_full((), array.item(place))
-
 
 
 def ties_with(input, out):
