@@ -61,7 +61,7 @@ def middle(input: Tensor, skip_nan):
     refuse_bools(name, input)
     if array.size == 0 and not floating:
         raise RuntimeError(f"{name}: no elements")
-    array, unknown = within_memory(name, array.copy), 0
+    array, unknown = array.copy(), 0
     if floating and array.size and math.isnan(input.amax().item()):
         unknown = np.count_nonzero(np.isnan(array))
     if array.size == unknown or unknown and not skip_nan:
