@@ -289,10 +289,12 @@ def test_a_warning_of_dropout_after_one_layer():
 
 
 def test_parameters_begin_within_bounds():
-    for _, modules in LIBRARIES:
+    bound = float(np.float32(0.1))              # which is drawn, too, and above 0.1
+    for lib, modules in LIBRARIES:
+        lib.manual_seed(0)
         for name in ("LSTM", "GRU", "RNN", "LSTMCell"):
             weights = [p.detach().abs().max() for p in getattr(modules, name)(3, 100).parameters()]
-            assert all(0.09 < float(x) <= 0.1 for x in weights)
+            assert all(0.09 < float(x) <= bound for x in weights)
 
 
 @pytest.mark.parametrize("name, options", [
