@@ -453,17 +453,17 @@ cdef object plain_general(object what, tuple args, dict kwargs):
 
 cdef object run_general(Op op, tuple args, dict kwargs):
     """Runs and records an operation, or stores what it gives in `out`."""
-    cdef object out
+    cdef object out = None
     if kwargs and "out" in kwargs:
         if not op.takes_out:
             raise TypeError(f"{op.name}: takes no out")
         out = kwargs.pop("out")
         if not op.takes_complex:
             refuse_complex(op, tuple(args[0]) if op.variadic else args)
+    try:
         if out is not None:
             return store_results(op.name, <tuple>args[0] if op.variadic else args,
                                  op.forward(*args, **kwargs), out)
-    try:
         return apply_general(op, args, kwargs)
     except BaseException as error:
         raise shown(error, op.function, kwargs)

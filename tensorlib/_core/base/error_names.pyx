@@ -26,8 +26,16 @@ cdef tuple OWN = (os.path.dirname(_kernels.__path__[0]) + os.sep, *(
     f"tensorlib/{room}/" for room in ("_core", "autograd", "program")))
 cdef bint ALL_FRAMES = os.environ.get("TENSORLIB_TRACEBACK") == "full"
 
+class OutOfRangeError(OverflowError, RuntimeError, ValueError):
+    """A number that its dtype can't hold. Python and NumPy raise OverflowError here, PyTorch
+    RuntimeError or ValueError, depending on where it notices."""
+
+    __module__ = "tensorlib"
+
+
 # What Python and Cython say of arguments.
 cdef object UNKNOWN = re.compile(r"(\w+)\(\) got an unexpected keyword argument '(\w+)'$")
+cdef str TOO_LARGE = "Python int too large to convert to C"
 cdef object TOO_FEW = re.compile(
     r"(\w+)\(\) (takes (exactly|at least) \d+ positional argument|missing \d+ required)")
 
@@ -89,6 +97,9 @@ def shown(error, function, given=()):
     """
     if isinstance(error, MemoryError):
         return of_this_machine(error, function)
+    if type(error) is OverflowError and str(error).startswith(TOO_LARGE):
+        return with_trace_of(error, OutOfRangeError(
+            f"{function.__name__}: an argument is an int of more than 64 bits"))
     if type(error) is TypeError:
         explain(error, function, given)
     if not ALL_FRAMES:
@@ -110,6 +121,11 @@ cdef object of_this_machine(error, function):
         return error
     made = OutOfMemoryError(f"{function.__name__}: {error}" if error.args else
                             f"{function.__name__}: out of memory")
+    return with_trace_of(error, made)
+
+
+cdef object with_trace_of(error, made):
+    """An error in the place of another one."""
     made.__traceback__ = error.__traceback__ if ALL_FRAMES else shortened(error.__traceback__)
     return made
 

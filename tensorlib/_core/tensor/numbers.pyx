@@ -31,6 +31,7 @@ from tensorlib._core.tensor.tensor cimport Tensor, alias
 
 import numpy as np
 
+from tensorlib._core.base.error_names import OutOfRangeError
 from tensorlib._core.tensor.tensor import attach
 
 cnp.import_array()
@@ -39,13 +40,6 @@ cdef extern from "Python.h":
     bint PyBool_Check(object value)
     double PyFloat_Unpack2(const char* data, int little_endian) except? -1.0
     long long PyLong_AsLongLongAndOverflow(object value, int* overflow) except? -1
-
-
-class OutOfRangeError(OverflowError, RuntimeError, ValueError):
-    """A number that its dtype can't hold. Python and NumPy raise OverflowError here, PyTorch
-    RuntimeError or ValueError, depending on where it notices."""
-
-    __module__ = "tensorlib"
 
 
 ctypedef fused real:
