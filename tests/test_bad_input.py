@@ -374,3 +374,12 @@ def test_a_failed_sweep_leaves_no_half_gradient():
 def test_copying_a_result_names_the_remedy():
     with pytest.raises(RuntimeError, match="(?i)leaf|leaves|graph"):
         copy.deepcopy(tl.ones(2, requires_grad=True) * 2)
+
+
+@pytest.mark.parametrize("name, call", [
+    ("tril", lambda x: x.tril(2**65)), ("triu", lambda x: tl.triu(x, -2**65, out=x.clone())),
+    ("diagonal", lambda x: x.diagonal(2**65)), ("unfold", lambda x: x.unfold(0, 2**65, 1)),
+    ("combinations", lambda x: tl.combinations(x[0], 2**65))])
+def test_ints_of_more_than_64_bits_are_refused_by_name(name, call):
+    with pytest.raises(tl.OutOfRangeError, match=f"{name}: an argument is an int of more than 64"):
+        call(tl.ones(3, 3))
