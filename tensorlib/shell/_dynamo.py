@@ -40,7 +40,9 @@ def graph_break(msg: str = "") -> None:
     """Does nothing: the lines around it are captured as they can be."""
 
 
-def mark_dynamic(t: Any, index: Any, **options: Any) -> None:
+def mark_dynamic(t: Any, index: Any = None, *, hint_override: int | None = None,
+                 min: int | None = None, max: int | None = None,
+                 specialize_on: Any = None) -> None:
     """Does nothing: a call with other sizes is captured anew."""
 
 

@@ -239,37 +239,39 @@ def found(what: str, op: str | CustomOpDef) -> CustomOpDef:
     return _defined[op]
 
 
-def register_fake(op: str | CustomOpDef, func: Rule | None = None, /, **ignored: Any) -> Any:
+def register_fake(op: str | CustomOpDef, func: Rule | None = None, /, *, lib: Any = None,
+                  allow_override: bool = False) -> Any:
     """Has a function, of the operation's arguments, give its results on `meta`.
 
-    Without `func` this is a decorator. Raises: ValueError for an unknown name, TypeError.
+    lib, allow_override: change nothing. Without `func` this is a decorator.
+    Raises: ValueError for an unknown name, TypeError.
     """
     register = found("register_fake", op).register_fake
     return register if func is None else register(func)
 
 
 def register_autograd(op: str | CustomOpDef, backward: Rule, /, *,
-                      setup_context: Rule | None = None, **ignored: Any) -> None:
+                      setup_context: Rule | None = None, lib: Any = None) -> None:
     """Gives an operation its gradient, as `CustomOpDef.register_autograd` does.
 
-    Raises: ValueError for an unknown name, TypeError.
+    lib: changes nothing. Raises: ValueError for an unknown name, TypeError.
     """
     found("register_autograd", op).register_autograd(backward, setup_context=setup_context)
 
 
-def register_kernel(op: str | CustomOpDef, device_types: Any, func: Rule | None = None, /,
-                    **ignored: Any) -> Any:
+def register_kernel(op: str | CustomOpDef, device_types: Any, func: Rule | None = None, /, *,
+                    lib: Any = None) -> Any:
     """Has a function compute an operation on these devices; without `func`, a decorator.
 
-    Raises: ValueError for an unknown name, TypeError.
+    lib: changes nothing. Raises: ValueError for an unknown name, TypeError.
     """
     return found("register_kernel", op).register_kernel(device_types, func)
 
 
-def register_vmap(op: str | CustomOpDef, func: Rule | None = None, /, **ignored: Any) -> Any:
+def register_vmap(op: str | CustomOpDef, func: Rule | None = None, /, *, lib: Any = None) -> Any:
     """Gives an operation its rule for `vmap`; without `func`, a decorator.
 
-    Raises: ValueError for an unknown name, TypeError.
+    lib: changes nothing. Raises: ValueError for an unknown name, TypeError.
     """
     return found("register_vmap", op).register_vmap(func)
 
@@ -283,14 +285,15 @@ def opcheck(op: CustomOpDef, args: Sequence[Any], kwargs: dict[str, Any] | None 
     "test_schema" asks whether it writes to arguments that `mutates_args` does not name,
     "test_autograd_registration" whether it has a gradient if an argument wants one, and
     "test_faketensor" whether `register_fake` gives the sizes and dtypes of the results.
-    Raises: AssertionError for the first check that fails, unless `raise_exception` is False.
+    Raises: AssertionError for the first check that fails, unless `raise_exception` is False;
+    ValueError for a check that is not here.
     """
     op, kwargs = found("opcheck", op), kwargs or {}
     report: dict[str, Any] = {}
     for name in [test_utils] if isinstance(test_utils, str) else test_utils:
         check = CHECKS.get(name)
         if check is None:
-            continue
+            raise ValueError(f"opcheck: {name!r} is none of {', '.join(CHECKS)}")
         try:
             check(op, args, kwargs)
             report[name] = "SUCCESS"

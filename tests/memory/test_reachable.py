@@ -39,8 +39,8 @@ def test_methods_check_their_self(kind):
     for name, method in vars(kind).items():
         if callable(method) and name not in ("__new__", "__init_subclass__", "__class_getitem__"):
             for wrong in ("abc", None):       # a method in Python may be happy with it
-                with contextlib.suppress(TypeError, AttributeError, RuntimeError, ValueError,
-                                         FileNotFoundError):     # of UntypedStorage.from_file
+                with contextlib.suppress(TypeError, AttributeError, RuntimeError, ValueError, *(
+                        [FileNotFoundError] if name == "from_file" else [])):    # which opens it
                     method(wrong)
 
 

@@ -86,6 +86,8 @@ def test_causal_masks_of_other_sizes():
     (lambda x: flex_attention(x, x[..., :1], x), ValueError, "do not fit"),
     (lambda x: flex_attention(x, x, x, block_mask=create_block_mask(noop_mask, None, None, 1, 3)),
      ValueError, "block_mask of shape .1, 1, 1, 3. does not fit scores of shape .1, 2, 3, 3."),
+    (lambda x: flex_attention(x, x, x, block_mask=create_block_mask(noop_mask, None, None, 4, 4)),
+     ValueError, "block_mask of shape .1, 1, 4, 4. does not fit"),
     (lambda x: and_masks(noop_mask, 3), RuntimeError, "all inputs must be functions"),
     (lambda x: bias.causal_lower_right(3), ValueError, "takes two sizes"),
 ])

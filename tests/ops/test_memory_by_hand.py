@@ -105,7 +105,7 @@ def test_parameters_stay_leaves_in_shared_memory():
     (lambda: tl.empty_strided((2,), (1, 1)), RuntimeError, "empty_strided: .* of one length"),
     (lambda: tl.empty_strided((2,), (-1,)), RuntimeError, "must not be negative"),
     (lambda: tl.empty_strided((2**40, 2), (2**40, 1)), RuntimeError, "empty"),
-    (lambda: tl.empty_strided((2.5,), (1,)), TypeError, "size must be a sequence of ints"),
+    (lambda: tl.empty_strided((2.5,), (1,)), TypeError, "each size must be an int, got 2.5"),
     (lambda: tl.empty_strided(2, 1), TypeError, "size must be a sequence of ints"),
     (lambda: tl.empty_permuted((2, 3), (0, 0)), RuntimeError, "each of the 2 dims once"),
     (lambda: tl.arange(3).as_strided_((4,), (1,)), RuntimeError, "as_strided"),
@@ -118,7 +118,7 @@ def test_parameters_stay_leaves_in_shared_memory():
     (lambda: tl.ones(2).resize_(-1), RuntimeError, "resize_: sizes must not be negative"),
     (lambda: tl.ones(2).resize_(2**62, 4), RuntimeError, "resize_: .* or too large"),
     (lambda: tl.ones(2).resize_(1, size=(1,)), TypeError, "one by one or as size="),
-    (lambda: tl.ones(2).resize_(1.5), TypeError, "resize_: sizes must be ints, got float"),
+    (lambda: tl.ones(2).resize_(1.5), TypeError, "resize_: each size must be an int, got 1.5"),
     (lambda: tl.ones(2, requires_grad=True).resize_(3), RuntimeError, "requires a gradient"),
     (lambda: tl.ones(2).resize_(2, memory_format=tl.channels_last), RuntimeError, "memory_format"),
 ])

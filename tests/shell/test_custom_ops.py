@@ -122,6 +122,8 @@ def test_checks_of_an_operation():
     (lambda: library.custom_op("tests::f", lambda x: x, mutates_args="x"), ValueError,
      "or 'unknown', got 'x'"),
     (lambda: library.register_fake("tests::absent", len), ValueError, "no operation 'tests::abs"),
+    (lambda: library.opcheck(scaled_sine, (tl.ones(2),), test_utils="test_shema"), ValueError,
+     "opcheck: 'test_shema' is none of test_schema"),
     (lambda: library.register_vmap(3, len), TypeError, "must be the name of an operation"),
 ])
 def test_what_is_no_operation(call, error, message):

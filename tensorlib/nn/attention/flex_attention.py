@@ -122,11 +122,12 @@ class BlockMask:
 
 def create_block_mask(mask_mod: MaskMod, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int,
                       device: Any = "cpu", BLOCK_SIZE: int | tuple[int, int] = 128,
-                      **ignored: Any) -> BlockMask:
+                      _compile: bool = False) -> BlockMask:
     """A mask for `flex_attention`; its arguments are those of `create_mask`.
 
     Args:
         BLOCK_SIZE: how many queries and keys a block has, as one number or two.
+        _compile: changes nothing.
     """
     rows, columns = BLOCK_SIZE if isinstance(BLOCK_SIZE, tuple) else (BLOCK_SIZE, BLOCK_SIZE)
     return BlockMask(mask_mod, create_mask(mask_mod, B, H, Q_LEN, KV_LEN, device), (rows, columns))
@@ -161,7 +162,7 @@ def flex_attention(query: Tensor, key: Tensor, value: Tensor, score_mod: ScoreMo
         given = places(batch, heads, queries, keys)
         scores = of_all_places(score_mod, (0,))(scores, *given).to(query.dtype)
     if block_mask is not None:
-        shown = block_mask.shown[..., :queries, :keys]
+        shown = block_mask.shown
         if shown.shape[2:] != scores.shape[2:] or any(
                 n not in (1, wanted) for n, wanted in zip(shown.shape, scores.shape, strict=True)):
             raise ValueError(f"flex_attention: block_mask of shape {block_mask.shape} does not fit "

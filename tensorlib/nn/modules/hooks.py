@@ -22,6 +22,8 @@ class Hook(NamedTuple):
 
     def __getattr__(self, name: str) -> Any:
         """What the function has: scripts look for theirs among the hooks of a module."""
+        if name.startswith("__"):            # how it is copied, say, is not how this one is
+            raise AttributeError(name)
         return getattr(self.function, name)
 
 

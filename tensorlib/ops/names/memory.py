@@ -5,13 +5,13 @@ All of it is made of `x.data = y`, by which a tensor shows the elements of anoth
 
 from math import prod
 from mmap import mmap
-from operator import index
 from weakref import WeakValueDictionary
 
 from tensorlib._core.arrays.arrays import frombuffer
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.formats import contiguous_format, preserve_format
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.arguments import integer
 from tensorlib.ops.declare import FUNCTIONS, publish
 from tensorlib.ops.late import declared
 from tensorlib.ops.publish import attach_checked
@@ -71,10 +71,9 @@ def new_empty_strided(self, size, stride, dtype=None, layout=None, device=None, 
 
 def ints(name, word, values):
     """The ints of a sequence, as a tuple. Raises: TypeError."""
-    for each in values if isinstance(values, (tuple, list)) else ([],):
-        if isinstance(each, bool) or not hasattr(each, "__index__"):
-            raise TypeError(f"{name}: {word} must be a sequence of ints, got {values!r}")
-    return tuple(map(index, values))
+    if not isinstance(values, (tuple, list)):
+        raise TypeError(f"{name}: {word} must be a sequence of ints, got {values!r}")
+    return tuple([integer(name, f"each {word}", each) for each in values])
 
 
 def extent(name, size, stride):
@@ -110,10 +109,7 @@ def resize_(self, *sizes, size=None, memory_format=None):
             raise TypeError("resize_: takes sizes one by one or as size=, not both")
         sizes = (size,)
     shape = tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
-    for each in shape:
-        if isinstance(each, bool) or not hasattr(each, "__index__"):
-            raise TypeError(f"resize_: sizes must be ints, got {type_name(each)}")
-    shape = tuple(map(index, shape))
+    shape = tuple([integer("resize_", "each size", each) for each in shape])
     if shape and min(shape) < 0 or prod(shape) * self.itemsize >= 2**63:
         raise RuntimeError(f"resize_: sizes must not be negative, or too large, got {shape}")
     refuse_gradient("resize_", self)
