@@ -1,17 +1,26 @@
-"""The order of short rows.
+"""The order of short rows, and the least elements of any.
 
-The loop of `table()` has the signature
+The loops of `table()` take rows of int64 that lie behind each other, and have the signatures
 
     void rank_rows(const int64_t* keys, int64_t* places, Py_ssize_t rows, Py_ssize_t n)
+    void least_of_rows(const int64_t* keys, int64_t* places, Py_ssize_t rows, Py_ssize_t n,
+                       Py_ssize_t k)
+    Py_ssize_t place_of_least(const int64_t* keys, Py_ssize_t n, Py_ssize_t k)
 
-and takes rows of at most 64 elements: see rank_rows.h. `tensorlib._core.reduce.order` calls it.
+The first takes rows of at most 64 elements (rank_rows.h); for the others see least_keys.h.
+`tensorlib._core.reduce.order` calls them.
 """
 
 from libc.stdint cimport int64_t
 
-cdef extern from "rank_rows.h" nogil:
+cdef extern from "least_keys.h" nogil:
     void rank_rows(const int64_t* keys, int64_t* places, Py_ssize_t rows, Py_ssize_t n)
+    void least_of_rows(const int64_t* keys, int64_t* places, Py_ssize_t rows, Py_ssize_t n,
+                       Py_ssize_t k)
+    Py_ssize_t place_of_least(const int64_t* keys, Py_ssize_t n, Py_ssize_t k)
 
 
 def table():
-    return [("order", ("int64",), "int64", <size_t>&rank_rows)]
+    return [("order", ("int64",), "int64", <size_t>&rank_rows),
+            ("least", ("int64",), "int64", <size_t>&least_of_rows),
+            ("place of least", ("int64",), "int64", <size_t>&place_of_least)]

@@ -26,14 +26,19 @@ from tensorlib import _kernels
 
 cdef enum:
     HALF = 32                # bits of the position beside an element of at most 32 bits
-    RANKED = 64              # elements of a row that the kernel takes at most: see rank_rows.h
-    FEW = 16                 # positions that are found by going along a row
+    RANKED = 64              # elements of a row that are all put in order: see rank_rows.h
     BRIEF = 1024             # keys that are made, or put in order, with the GIL: 2 us and less
     GRAIN = 4096             # keys that a thread puts in order at once
 
 ctypedef void (*rank_fn)(const int64_t* keys, int64_t* places, Py_ssize_t rows,
                          Py_ssize_t n) noexcept nogil
-cdef rank_fn rank_rows = <rank_fn><void*><size_t>_kernels.load("ranks").table()[0][3]
+ctypedef void (*least_fn)(const int64_t* keys, int64_t* places, Py_ssize_t rows, Py_ssize_t n,
+                          Py_ssize_t k) noexcept nogil
+ctypedef Py_ssize_t (*place_fn)(const int64_t* keys, Py_ssize_t n, Py_ssize_t k) noexcept nogil
+LOOPS = [address for *_, address in _kernels.load("ranks").table()]
+cdef rank_fn rank_rows = <rank_fn><void*><size_t>LOOPS[0]
+cdef least_fn least_of_rows = <least_fn><void*><size_t>LOOPS[1]
+cdef place_fn place_of_least = <place_fn><void*><size_t>LOOPS[2]
 
 ctypedef fused short_number:
     uint8_t
@@ -185,13 +190,13 @@ cdef void make_keys(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
             turn(y, y, of.total, -1)
 
 
-# ---- short rows ----------------------------------------------------------------------------------
+# ---- places in rows ------------------------------------------------------------------------------
 
 cdef enum Wanted:
-    ALL, FIRST, FIRST_OF_MANY, ONE, MEDIAN, MEDIAN_OF_KNOWN
+    ALL, FIRST, ONE, MEDIAN, MEDIAN_OF_KNOWN
 
 
-cdef struct Short:
+cdef struct Rows:
     const int64_t* keys
     int64_t* y
     Py_ssize_t n, k                  # elements of a row; how many positions, or which one
@@ -201,65 +206,37 @@ cdef struct Short:
     Wanted wanted
 
 
-cdef void choose_first(const int64_t* keys, Py_ssize_t n, int64_t* y, Py_ssize_t k) noexcept nogil:
-    """y := the positions of the k <= FEW least keys, in order
-
-    One element in n / k and fewer is among those so far: 256 random ones take 0.3 us.
-    """
-    cdef int64_t[FEW] least
-    cdef int64_t key
-    cdef Py_ssize_t i, place, found = 0
-    for i in range(n):
-        key = keys[i]
-        if found < k:
-            place = found
-            found += 1
-        elif key < least[k - 1]:
-            place = k - 1
-        else:
-            continue
-        while place > 0 and least[place - 1] > key:
-            least[place], y[place] = least[place - 1], y[place - 1]
-            place -= 1
-        least[place], y[place] = key, i
-
-
 cdef void find_places(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    cdef Short* of = <Short*>context
-    cdef Py_ssize_t row, n = of.n, known, i
-    cdef const int64_t* keys
-    cdef int64_t* y
-    cdef int64_t[RANKED] places
+    cdef Rows* of = <Rows*>context
+    cdef Py_ssize_t row, n = of.n, known, i, k = of.k
+    cdef const int64_t* keys = of.keys + begin * n
     if of.wanted == ALL:
-        rank_rows(of.keys + begin * n, of.y + begin * n, end - begin, n)
+        rank_rows(keys, of.y + begin * n, end - begin, n)
+        return
+    if of.wanted == FIRST:
+        least_of_rows(keys, of.y + begin * k, end - begin, n, k)
+        if k > RANKED and of.bits:           # to be sorted
+            for row in range(begin, end):
+                for i in range(row * k, row * k + k):
+                    of.y[i] = of.keys[row * n + of.y[i]]
         return
     for row in range(begin, end):
-        keys, y = of.keys + row * n, of.y + (row * of.k if of.wanted <= FIRST_OF_MANY else row)
-        if of.wanted == FIRST_OF_MANY:
-            choose_first(keys, n, y, of.k)
-            continue
-        rank_rows(keys, places, 1, n)
-        if of.wanted == FIRST:
-            for i in range(of.k):
-                y[i] = places[i]
-            continue
-        if of.wanted == ONE:
-            y[0] = places[of.k - 1]
-            continue
-        known = n
-        while of.floating and known > 0 and keys[places[known - 1]] >> of.bits == of.unknown:
-            known -= 1
-        if known == n or of.wanted == MEDIAN_OF_KNOWN:
-            y[0] = places[max(known - 1, <Py_ssize_t>0) // 2]
-        else:
-            y[0] = places[known]             # the first NaN
+        if of.wanted != ONE:
+            known = n
+            for i in range(n if of.floating else 0):
+                known -= keys[i] >> of.bits == of.unknown
+            k = (max(known, <Py_ssize_t>1) + 1) // 2
+            if known < n and of.wanted == MEDIAN:
+                k = known + 1                # the first NaN
+        of.y[row] = place_of_least(keys, n, k)
+        keys += n
 
 
-cdef Tensor places_of(Tensor input, bint descending, Wanted wanted, Py_ssize_t k):
-    """What is wanted of each row, which has an element at least. Raises: RuntimeError."""
-    cdef Py_ssize_t most = <Py_ssize_t>1 << HALF if wanted == FIRST_OF_MANY else RANKED
+cdef tuple places_of(Tensor input, bint descending, Wanted wanted, Py_ssize_t k):
+    """What is wanted of each row, which has an element at least, and the bits of positions in keys.
+    Raises: RuntimeError."""
     cdef Py_ssize_t dims[MAX_NDIM]
-    cdef Short job
+    cdef Rows job
     cdef Tensor keys, out
     cdef int d
     if not input.ndim_:
@@ -268,40 +245,44 @@ cdef Tensor places_of(Tensor input, bint descending, Wanted wanted, Py_ssize_t k
     for d in range(keys.ndim_):
         dims[d] = keys.dims[d]
     job.n, job.k = dims[keys.ndim_ - 1], k
-    if not 0 < job.n <= most or not (wanted == ONE) <= k <= job.n or (
-            wanted == FIRST_OF_MANY and not 0 < k <= FEW):
-        raise RuntimeError(f"sort: expects rows of 1 to {most} elements, and no more positions")
-    dims[keys.ndim_ - 1] = k if wanted <= FIRST_OF_MANY else 1
+    if not 0 < k <= job.n or wanted == ALL and job.n > RANKED:
+        raise RuntimeError("sort: expects rows, and no more positions than they have")
+    dims[keys.ndim_ - 1] = job.n if wanted == ALL else k if wanted == FIRST else 1
     out = new_tensor(INT64, keys.ndim_, dims)
     if out.numel_ == 0:
-        return out
+        return out, job.bits
     job.keys, job.y = <const int64_t*>keys.data_pointer, <int64_t*>out.data_pointer
     job.unknown, job.wanted = INT32_MAX if job.bits else INT64_MAX, wanted
     job.floating = KIND[input.type] == FLOAT_KIND
     share(find_places, &job, job.y, keys.numel_ // job.n, 1 + GRAIN // job.n, keys.numel_ <= BRIEF)
-    return out
+    return out, job.bits
 
 
-def short_places(Tensor input, bint descending, Py_ssize_t count):
-    """The first `count` of the int64 positions that sort each row, of 1 to RANKED elements.
+def short_places(Tensor input, bint descending):
+    """The int64 positions that sort each row, of 1 to RANKED elements.
 
     Equal elements stay in their order. Raises: RuntimeError.
     """
-    return places_of(input, descending, ALL if input.ndim_ and count == input.dims[
-        input.ndim_ - 1] else FIRST, count)
+    return places_of(input, descending, ALL, 1)[0]
 
 
-def few_places(Tensor input, bint descending, Py_ssize_t k):
-    """The first `k`, of 1 to FEW, of the int64 positions that sort each row, as above."""
-    return places_of(input, descending, FIRST_OF_MANY, k)
+def least_places(Tensor input, bint descending, Py_ssize_t k):
+    """The int64 positions of the k > 0 least elements of each row, in the elements' order up to
+    RANKED of them; of more their keys in any order, or, where positions have no bits in keys, the
+    positions in ascending order. And how many bits that is.
+
+    Of equal elements the first ones are taken, in their order. Raises: RuntimeError.
+    """
+    return places_of(input, descending, FIRST, k)
 
 
-def short_kth(Tensor input, Py_ssize_t k):
-    """The int64 position of the k-th smallest element, counted from 1, of each row, as above."""
-    return places_of(input, False, ONE, k)
+def kth_places(Tensor input, Py_ssize_t k):
+    """The int64 position of the k-th smallest element, counted from 1, of each row, in one column.
+    Raises: RuntimeError."""
+    return places_of(input, False, ONE, k)[0]
 
 
-def short_medians(Tensor input, bint skip_nan):
-    """The int64 position of the median of each row, of 1 to RANKED elements; that of the first NaN
-    where there is one, unless these are skipped. Raises: RuntimeError."""
-    return places_of(input, False, MEDIAN_OF_KNOWN if skip_nan else MEDIAN, 1)
+def median_places(Tensor input, bint skip_nan):
+    """The int64 position of the median of each row, in one column; that of the first NaN where
+    there is one, unless these are skipped. Raises: RuntimeError."""
+    return places_of(input, False, MEDIAN_OF_KNOWN if skip_nan else MEDIAN, 1)[0]

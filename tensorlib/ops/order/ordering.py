@@ -8,18 +8,14 @@ import numpy as np
 from tensorlib._core.arrays.arrays import from_numpy
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.shape import wrap
+from tensorlib._core.index.gather import take_along
 from tensorlib._core.interpreters.foreign import elements_known
 from tensorlib._core.layout import views
-from tensorlib._core.reduce.order import few_places, order_keys, short_kth, short_places
+from tensorlib._core.reduce.order import least_places, order_keys, short_places
 from tensorlib.ops.foreign import within_memory
 
 INT64 = BY_NAME["int64"]
-LONG_ROW = 4096        # elements from which on most are left out before the largest are sorted
-SHORT_ROW = 64         # elements up to which a loop puts all of them in order
-# Elements of 8 bytes that are found by going along a row once, at most 16. Of shorter ones NumPy's
-# partition finds more than 4 faster, in 65,536 random ones by 1.1 times, in ordered ones by 2.
-FEW = 16
-GROUP = 32             # elements of which only the largest is looked at first
+SHORT_ROW = 64         # elements that a loop puts in order: all of a row, or the least of it
 
 
 def along_last(name, input, dim, places_in, count=None):
@@ -53,7 +49,7 @@ def refuse_no_place(name, x, dim):
 def sorted_places(x, descending=False):
     """The positions that sort each row, as an array."""
     if 0 < x.shape[-1] <= SHORT_ROW:
-        return short_places(x, descending, x.shape[-1]).numpy()
+        return short_places(x, descending).numpy()
     keys, bits = order_keys(x, descending)
     array = keys.numpy()
     if bits:
@@ -79,73 +75,26 @@ def sorted_places(x, descending=False):
 def order_of_rows(x, descending=False):
     """The same as a tensor or an array, whichever is at hand."""
     n = x.shape[-1]
-    return short_places(x, descending, n) if 0 < n <= SHORT_ROW else sorted_places(x, descending)
-
-
-def kth_places(x, k):
-    """The positions of the k-th smallest elements (k is at least 1) of each row, in one column, as
-    a tensor or an array."""
-    if x.shape[-1] <= SHORT_ROW:
-        return short_kth(x, k)
-    keys, bits = order_keys(x, False)
-    array = keys.numpy()
-    if not bits:
-        return np.argpartition(array, k - 1)[..., k - 1:k]
-    array.partition(k - 1)
-    return array[..., k - 1:k] & (1 << bits) - 1
+    return short_places(x, descending) if 0 < n <= SHORT_ROW else sorted_places(x, descending)
 
 
 def top_places(x, k, largest):
     """The positions of the k largest or smallest elements of each row, in order, as a tensor or an
     array."""
-    n = x.shape[-1]
-    rows = x.numel() // n if n else 0
     if k == 0:
         return np.empty((*x.shape[:-1], 0), np.int64)
-    if n >= LONG_ROW and n >= 4 * GROUP * k and 0 < k and rows * LONG_ROW <= 4 * x.numel():
-        found = [few_candidates(row, k, largest) for row in numbers(x).reshape(-1, n)]
-        return np.stack(found).reshape(*x.shape[:-1], k)
-    if n <= SHORT_ROW:
-        return short_places(x, largest, k)
-    if k <= (FEW if x.itemsize == 8 else FEW // 4):
-        return few_places(x, largest, k)
-    keys, bits = order_keys(x, largest)
-    array = keys.numpy()
+    found, bits = least_places(x, largest, k)
+    if k <= SHORT_ROW:
+        return found
+    array = found.numpy()
     if not bits:
-        return sorted_places(x, largest)[..., :k]
-    if 0 < k < n:
-        array.partition(k - 1)
-    chosen = array[..., :k].copy()
-    chosen.sort()
-    chosen &= (1 << bits) - 1
-    return chosen
+        chosen = take_along(x, x.ndim - 1, found)        # of which equal ones are in their order
+        return np.take_along_axis(array, sorted_places(chosen, largest), -1)
+    array.sort()
+    array &= (1 << bits) - 1
+    return found
 
 
 def numbers(x):
     """A tensor outside the graph as an array of numbers that NumPy is fast with."""
     return (x.detach().float() if x.itemsize == 2 and x.is_floating_point() else x.detach()).numpy()
-
-
-def few_candidates(row, k, largest):
-    """The positions of the k largest or smallest elements of a long array, in order.
-
-    The k-th largest of the largest elements of groups is a bound that few others reach.
-    """
-    groups = len(row) // GROUP
-    grouped = row[:groups * GROUP].reshape(GROUP, groups)
-    if largest:
-        bound = np.partition(grouped.max(0), groups - k)[groups - k]
-        mask = ~(row < bound) if row.dtype.kind == "f" else row >= bound     # NaN is among them
-    else:
-        least = (np.fmin if row.dtype.kind == "f" else np.minimum).reduce(grouped, 0)
-        bound = np.partition(least, k - 1)[k - 1]
-        mask = ~(row > bound) if bound != bound else row <= bound
-    candidates = np.flatnonzero(mask)
-    keys, bits = order_keys(from_numpy(row[candidates]), largest)
-    array = keys.numpy()
-    if not bits:
-        return candidates[sorted_places(from_numpy(row[candidates]), largest)[:k]]
-    if k < len(array):
-        array.partition(k - 1)
-    chosen = np.sort(array[:k])
-    return candidates[chosen & (1 << bits) - 1]

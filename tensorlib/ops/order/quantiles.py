@@ -12,17 +12,15 @@ from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.index.gather import take_along
 from tensorlib._core.interpreters.foreign import elements_known, is_tensor
 from tensorlib._core.layout import views
-from tensorlib._core.reduce.order import order_keys, short_medians
+from tensorlib._core.reduce.order import median_places, order_keys
 from tensorlib._core.reduce.runs import last_of_longest
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import refuse_bools
 from tensorlib.ops.declare import composite, op
-from tensorlib.ops.foreign import by_numpy, within_memory
+from tensorlib.ops.foreign import by_numpy
 from tensorlib.ops.index.indexing import gather
 from tensorlib.ops.late import declared
-from tensorlib.ops.order.ordering import (
-    SHORT_ROW, along_last, kth_places, numbers, refuse_no_place, sorted_places,
-)
+from tensorlib.ops.order.ordering import along_last, refuse_no_place, sorted_places
 from tensorlib.ops.order.sorting import at_places, in_order, sort
 from tensorlib.ops.reduce.extremes import along_jvp, along_vjp
 from tensorlib.ops.samples import given, refusals
@@ -51,24 +49,18 @@ NO_MEDIAN = refusals((IndexError, (2, 3), 2), (IndexError, (0, 3), 0))
 
 
 @op(public=False, method=False, takes="integer floating",
-    reference=lambda x, skip: lower_middle(x), samples=given(((5,), False), ((3, 4), True)),
-    reads_values=True)
+    reference=lambda x, skip: lower_middle(x), samples=given(((5,), False), ((3, 4), True)))
 def middle(input: Tensor, skip_nan):
     """The median of all elements: see `median` and, with `skip_nan`, `nanmedian`."""
     name = "nanmedian" if skip_nan else "median"
-    array = within_memory(name, lambda: numbers(input).reshape(-1))
-    floating = array.dtype.kind == "f"
     refuse_bools(name, input)
-    if array.size == 0 and not floating:
+    if input.numel() == 0:
+        if input.is_floating_point():
+            return input.new_full((), math.nan)
         raise RuntimeError(f"{name}: no elements")
-    array, unknown = array.copy(), 0
-    if floating and array.size and math.isnan(input.amax().item()):
-        unknown = np.count_nonzero(np.isnan(array))
-    if array.size == unknown or unknown and not skip_nan:
-        return input.new_full((), math.nan)
-    place = (array.size - unknown - 1) // 2
-    array.partition(place)
-    return input.new_full((), array.item(place))
+    row = views.reshape(input, (-1,))
+    place = along_last(name, row, 0, lambda x: median_places(x, skip_nan), 1)
+    return views.reshape(take_along(row, 0, place), ())
 
 
 def ties_with(input, out):
@@ -88,22 +80,6 @@ def middle_vjp(g, input, out):
 def middle_jvp(d_input, input, out):
     """The mean of the tangents of all elements that are the median."""
     return (d_input * ties_with(input, out)).sum()
-
-
-def median_places(x, skip_nan):
-    """The positions of the medians of each row, in one column, as a tensor or an array."""
-    n = x.shape[-1]
-    if n <= SHORT_ROW:
-        return short_medians(x, skip_nan)
-    unknown = np.isnan(numbers(x)) if x.is_floating_point() else None
-    if unknown is None or not unknown.any():
-        return kth_places(x, (n - 1) // 2 + 1)
-    counts = unknown.sum(-1, keepdims=True)
-    if skip_nan:
-        places = np.maximum(n - counts - 1, 0) // 2
-    else:
-        places = np.where(counts > 0, n - counts, (n - 1) // 2)      # the first NaN
-    return np.take_along_axis(sorted_places(x), places, -1)
 
 
 def two_forms(name, skip_nan):

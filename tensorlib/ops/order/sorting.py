@@ -5,14 +5,13 @@ from collections import namedtuple
 import numpy as np
 
 from tensorlib._core.base.shape import wrap
+from tensorlib._core.reduce.order import kth_places
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer, refuse_bools
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.index.indexing import gather
 from tensorlib.ops.late import declared
-from tensorlib.ops.order.ordering import (
-    along_last, kth_places, order_of_rows, refuse_no_place, top_places,
-)
+from tensorlib.ops.order.ordering import along_last, order_of_rows, refuse_no_place, top_places
 from tensorlib.ops.samples import given, refusals
 
 Sorted = namedtuple("sort", ("values", "indices"))
@@ -109,9 +108,10 @@ def top_order(input: Tensor, k, dim=-1, largest=True):
     """
     refuse_bools("topk", input, RuntimeError)
     k, dim = integer("topk", "k", k), wrap("topk", dim, input.ndim)
-    if not 0 <= k <= (input.shape[dim] if input.ndim else 1):
-        raise RuntimeError(f"topk: selected index k out of range: k is {k}, and dim {dim} has "
-                           f"{input.shape[dim] if input.ndim else 1} elements")
+    n = input.shape[dim] if input.ndim else 1
+    if not 0 <= k <= n:
+        raise RuntimeError(f"topk: selected index k out of range: k is {k}, and dim {dim} has {n} "
+                           "elements")
     count = k if input.ndim else 1
     return along_last("topk", input, dim, lambda x: top_places(x, count, bool(largest)), count)
 
