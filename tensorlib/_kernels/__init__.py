@@ -2,8 +2,9 @@
 
 A kernel module `name.pyx` knows no Tensor, needs no GIL and allocates nothing. It is compiled into
 the shared object `_kernels/<level>` for each level of `setup.py`; `load(name)` gives the best one
-for this processor. `TENSORLIB_ISA=v2` (or v3, v4, base) asks for another level, for tests. A
-build may have fewer levels (`TENSORLIB_LEVELS` of setup.py).
+for this processor, at level v4 that of v3 where wider vectors gain nothing. `TENSORLIB_ISA=v2` (or
+v3, v4, base) asks for another level, for tests. A build may have fewer levels (`TENSORLIB_LEVELS`
+of setup.py).
 
 What a module offers is the function `table()`: one tuple for each loop,
 
@@ -26,7 +27,8 @@ inputs exactly or does not overlap any of them.
 import os
 from importlib.machinery import EXTENSION_SUFFIXES
 
-from tensorlib._kernels.compiled import NEEDED, load_from    # before all that lies in its object
+# before all that lies in its object
+from tensorlib._kernels.compiled import FROM_BELOW, NEEDED, load_from
 from tensorlib._kernels.cpu import supported_levels
 
 
@@ -80,6 +82,8 @@ level = _choose_level()
 
 def load(name, level=level):
     """The kernel module `name`, compiled for a level, by default the chosen one."""
+    if level == "v4" and name in FROM_BELOW:
+        level = "v3"
     return load_from(path_of(level), f"tensorlib._kernels.{level}.{name}")
 
 

@@ -9,7 +9,8 @@ import sys
 from importlib.machinery import ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 
-include "modules.pxi"        # MODULES, their names, and NEEDED, of the processor: by setup.py
+# by setup.py: MODULES, their names; FROM_BELOW, what v4 takes of v3; NEEDED, of the processor
+include "modules.pxi"
 
 
 def spec_in(path, name):

@@ -48,7 +48,22 @@ def test_levels_of_the_kernels_can_be_chosen(made, monkeypatch):
 def test_what_is_optimized_otherwise_is_there(made):
     names = made()
     there = {source.stem for source in (SETUP.parent / "tensorlib").rglob("*.pyx")}
-    assert names["HOT"] | names["COLD"] | names["LEAN"] <= there
+    assert names["HOT"] | names["COLD"] | names["LEAN"] | names["UNWIDENED"] <= there
+
+
+def test_level_v4_takes_kernels_of_v3_where_that_is_built(made, monkeypatch):
+    for levels, shared in (("v4", False), ("v3", True), ("v3,v4", True), ("all", True)):
+        monkeypatch.setenv("TENSORLIB_LEVELS", levels)
+        names = made()
+        if "v4" not in names["ALL_LEVELS"]:
+            return
+        assert names["FROM_BELOW"] == (names["UNWIDENED"] if shared else set())
+        own = {each.name.rpartition(".")[2]: {Path(source).stem for source in each.sources}
+               for each in names["extensions"]()}
+        if "v4" in own:
+            assert own["v4"].isdisjoint(names["UNWIDENED"]) == shared
+        if "v3" in own:
+            assert names["UNWIDENED"] <= own["v3"]
 
 
 def test_a_build_for_one_processor_notes_what_it_needs(made, monkeypatch, tmp_path):
