@@ -31,12 +31,12 @@ def restore_threads():
     pool.set_num_threads(before)
 
 
-@pytest.fixture(params=[False, True], ids=["BLAS", "panels"])
+@pytest.fixture(params=panel_products.WAYS)
 def way(request):
     """Products of any size by the BLAS, or by panels of ours."""
-    before = panel_products.use_wide(request.param)
+    before = panel_products.use_way(request.param)
     yield request.param
-    panel_products.use_wide(before)
+    panel_products.use_way(before)
 
 
 def product(a, b):
@@ -122,7 +122,7 @@ def test_an_element_by_panels_does_not_depend_on_its_place(dtype):
     rng = np.random.default_rng(4)
     a, b = rng.standard_normal((1, 270, 700)).astype(dtype), rng.standard_normal((1, 700, 75))
     b = b.astype(dtype)
-    before = panel_products.use_wide(True)
+    before = panel_products.use_way("panels")
     try:
         whole = product(a, b)
         for rows, cols in itertools.product([slice(0, 4), slice(3, 262), slice(251, 258)],
@@ -134,7 +134,7 @@ def test_an_element_by_panels_does_not_depend_on_its_place(dtype):
                     part = part[:, ::-1] if x.strides[1] < 0 else part
                     np.testing.assert_array_equal(part, whole[:, rows, cols])
     finally:
-        panel_products.use_wide(before)
+        panel_products.use_way(before)
 
 
 @pytest.mark.parametrize("strides", [(2, 3), (-1, 1), (0, 1), (1, 0)])

@@ -6,7 +6,7 @@ import pytest
 import tensorlib as tl
 from tensorlib._core.base.scratch import is_kept, refuse_scratch
 from tensorlib._core.layers import convolution
-from tensorlib._core.products.panel_products import use_wide
+from tensorlib._core.products.panel_products import use_way
 from tensorlib.nn import functional as F
 
 
@@ -62,14 +62,14 @@ def test_attention_without_memory_says_so(dtype):
 
 def test_products_without_memory_go_by_the_blas():
     a, b = ((x * 4).round() for x in drawn((300, 200), (200, 250)))       # whole numbers
-    before = use_wide(True)
+    before = use_way("panels")
     try:
         wanted = a @ b
         refuse_scratch(True)
         assert tl.equal(a @ b, wanted)
     finally:
         refuse_scratch(False)
-        use_wide(before)
+        use_way(before)
 
 
 def test_it_is_kept_and_given_back():

@@ -28,7 +28,7 @@ from tensorlib._core.products.panel_products cimport (
 from tensorlib import _kernels
 from tensorlib._core.base import pool
 from tensorlib._core.base.dtypes import BY_NAME
-from tensorlib._core.products.panel_products import use_wide
+from tensorlib._core.products.panel_products import use_way
 
 cdef extern from "<dlfcn.h>" nogil:
     int RTLD_LAZY
@@ -445,15 +445,19 @@ def _describe(size_t library, name):
 
 
 # Kernels of OpenBLAS that have registers of 32 bytes, as its description names them; it runs them
-# on processors of AMD that have wider ones, too. Those for AVX-512 are as fast as ours. With
-# registers of 32 bytes, ours multiply at 92 to 95 % of what a Zen 3 can, and those at 80 to 87 %.
-_NARROW = ("Haswell", "Zen")
+# on processors of AMD that have wider ones, too. With registers of 32 bytes, ours multiply at 92 to
+# 95 % of what a Zen 3 can, and those at 80 to 87 %. Those for AVX-512 are as fast as ours in large
+# products; what they pack before takes longer, so that smaller ones take up to twice as long.
+_NARROW = {"Haswell", "Zen"}
+_WIDE = {"SkylakeX", "Cooperlake", "SapphireRapids"}
 
 
-def _panels_are_faster():
-    """Whether our panels are faster than the kernels of the BLAS."""
-    words = _found["version"].split()
-    return _kernels.level in ("v3", "v4") and any(name in words for name in _NARROW)
+def _fastest_way():
+    """The way for products of any size, from the kernels that the BLAS has chosen."""
+    words = set(_found["version"].split())
+    if _kernels.level in ("v3", "v4") and words & _NARROW:
+        return "panels"
+    return "mostly panels" if _kernels.level == "v4" and words & _WIDE else "BLAS"
 
 
 def _find_loops():
@@ -476,6 +480,6 @@ def _find_loops():
 
 _find_loops()
 _found = _find_blas()
-use_wide(_panels_are_faster())
+use_way(_fastest_way())
 pthread_atfork(NULL, NULL, forget_users)
 pool.followers.append(_set_blas_threads)

@@ -43,6 +43,18 @@ cdef enum:
     SCRATCH_BYTES = PART + CHUNK_ROWS * TURNED_ROW * 8
     TURNED_LEAST = 48       # and turning them
 
+# What does products of any size: the BLAS; panels; or panels where the BLAS packs slowly. OpenBLAS
+# for AVX-512 multiplies 8 x 128 @ 128 x 512 of float32 in 11 us, which takes panels 18; but with a b
+# that is turned, as the weight of a layer, in 55 and 21, and 32 x 784 @ 784 x 512 in 516 and 291.
+cdef enum Way:
+    BLAS, PANELS, MOSTLY_PANELS
+
+cdef enum:
+    FLAT = 8                # rows from which on MOSTLY_PANELS takes a turned b; with fewer it takes
+    MOST_FLAT = 1 << 21     # more than these multiplications
+    TALL = 64               # rows, and multiplications, that another b has at least
+    MANY = 1 << 19
+
 ctypedef void (*pack_fn)(const char* b, Py_ssize_t b_row, Py_ssize_t b_col, char* p, Py_ssize_t k,
                          Py_ssize_t n) noexcept nogil
 ctypedef void (*panel_fn)(const char* a, Py_ssize_t a_row, Py_ssize_t a_col, const char* p,
@@ -65,7 +77,7 @@ cdef pack_fn packs[N_DTYPES]           # NULL where the BLAS does all
 cdef panel_fn panels[N_DTYPES]
 cdef turn_fn turns[N_DTYPES]
 cdef windows_fn windows[N_DTYPES]
-cdef bint wide = False                 # than what the BLAS has
+cdef Way way = BLAS
 
 
 cdef inline Py_ssize_t parts_of(Py_ssize_t side, Py_ssize_t part) noexcept nogil:
@@ -165,8 +177,15 @@ cdef void run_panels(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
 
 cdef bint panels_are_wide(int dtype, const MatmulArgs* args) noexcept nogil:
     """Whether a product of any size is faster by panels than by the BLAS."""
-    return (wide and panels[dtype] != NULL and args.m >= LEAST_ROWS and args.k > 0
-            and args.n >= LEAST_WIDTH // args.y_col)
+    cdef Py_ssize_t products = times(args.m * args.n, args.k)
+    if (way == BLAS or panels[dtype] == NULL or args.m < LEAST_ROWS or args.k == 0
+            or args.n < LEAST_WIDTH // args.y_col):
+        return False
+    if way == PANELS:
+        return True
+    if args.b_row == args.y_col:
+        return args.m >= FLAT or products > MOST_FLAT
+    return args.m >= TALL and products >= MANY
 
 
 cdef bint block_by_panels(int dtype, const MatmulArgs* args, const char* added,
@@ -223,11 +242,15 @@ cdef void multiply_part(int dtype, const MatmulArgs* args, const char* added, Bl
 
 # ---- at import -----------------------------------------------------------------------------------
 
-def use_wide(on):
-    """Whether products of any size go by panels; gives what it was."""
-    global wide
-    before, wide = wide, on
-    return before
+WAYS = ["BLAS", "panels", "mostly panels"]
+
+
+def use_way(name):
+    """Takes another way for products of any size, by its name; gives the one before."""
+    global way
+    before = way
+    way = WAYS.index(name)
+    return WAYS[before]
 
 
 def _fill():
