@@ -44,7 +44,7 @@ cdef enum:
     TURNED_LEAST = 48       # and turning them
 
 # What does products of any size: the BLAS; panels; or panels where the BLAS packs slowly. OpenBLAS
-# for AVX-512 multiplies 8 x 128 @ 128 x 512 of float32 in 11 us, which takes panels 18; but with a b
+# for AVX-512 multiplies 8 x 128 @ 128 x 512 of float32 in 11 us, panels in 18; but with a b
 # that is turned, as the weight of a layer, in 55 and 21, and 32 x 784 @ 784 x 512 in 516 and 291.
 cdef enum Way:
     BLAS, PANELS, MOSTLY_PANELS
