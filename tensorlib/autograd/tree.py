@@ -45,7 +45,8 @@ class Structure:
         inside = ", ".join(map(repr, self.children))
         if self.kind is list:
             return f"[{inside}]"
-        return f"({inside}{',' if len(self.children) == 1 else ''})"
+        name = "" if self.kind is tuple else self.kind.__name__
+        return f"{name}({inside}{',' if len(self.children) == 1 else ''})"
 
 
 LEAF = Structure(None)

@@ -9,12 +9,18 @@ from tensorlib._core.interpreters.capture import unseen
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.program.building.builder import Builder, builder
-from tensorlib.program.ir.model import Variable
-from tensorlib.program.program import Program
+from tensorlib.program.ir.model import Variable, check_program
+from tensorlib.program.program import RESERVED, Program, cleaned, items
+
+LARGEST = 2**62              # what sizes are below
 
 
 def program_guard(program: Program) -> AbstractContextManager[Builder]:
-    """A context under which what is built by hand goes into `program`; as `with program:`."""
+    """A context under which what is built by hand goes into `program`; as `with program:`.
+
+    Raises: TypeError for what is no Program.
+    """
+    check_program("program_guard", program)
     return Builder(program.block)
 
 
@@ -42,14 +48,14 @@ def data(name: str, shape: Any, dtype: DType | None = None) -> Variable:
     (Variable(x: float32[None, 3]), Variable(sum: float32[None]))
     """
     made = being_built("data")
-    if not isinstance(name, str):
-        raise TypeError(f"data: the name must be a str, not {type(name).__name__}")
-    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    sizes = (shape,) if isinstance(shape, int) else items("data", "shape", shape)
     for size in sizes:
         if size is not None and (not isinstance(size, int) or isinstance(size, bool)):
             raise TypeError(f"data: sizes are ints or None, got {size!r}")
-        if size is not None and size < 0:
-            raise ValueError(f"data: sizes are not negative, got {size}")
+        if size is not None and not 0 <= size < LARGEST:
+            raise ValueError(f"data: sizes are not negative, and below 2**62, got {size}")
+    if dtype is not None and not isinstance(dtype, DType):
+        raise TypeError(f"data: takes a tensorlib dtype, got {dtype!r}")
     check_free("data", made.program, name)
     x = made.block.new_variable(name, sizes, dtype or get_default_dtype())
     made.program.inputs.append(x)
@@ -78,8 +84,14 @@ def parameter(name: str, value: Any, trainable: bool = True) -> Variable:
     return x
 
 
-def check_free(what: str, program: Program, name: str) -> None:
-    """Raises: ValueError for a name that the program has."""
-    if not name or any(name in block.variables for block in program.blocks):
-        raise ValueError(f"{what}: the program has a variable named {name!r} already"
-                         if name else f"{what}: the name is empty")
+def check_free(what: str, program: Program, name: Any) -> None:
+    """Raises: TypeError, ValueError for what is no name, or one that the program has."""
+    if not isinstance(name, str):
+        raise TypeError(f"{what}: the name must be a str, not {type(name).__name__}")
+    if not name:
+        raise ValueError(f"{what}: the name is empty")
+    if cleaned(name) != name or name in RESERVED:
+        raise ValueError(f"{what}: {name!r} is no name for a variable: it takes letters, digits, "
+                         "'_', '.' and '@', not a digit first, and no word that texts have")
+    if any(name in block.variables for block in program.blocks):
+        raise ValueError(f"{what}: the program has a variable named {name!r} already")

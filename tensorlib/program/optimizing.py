@@ -6,10 +6,10 @@ from typing import Any
 from tensorlib.autograd.tree import flatten
 from tensorlib.program.ir.copies import copied
 from tensorlib.program.ir.errors import ProgramError
-from tensorlib.program.ir.model import Variable, variables_in
+from tensorlib.program.ir.model import Variable, check_program, variables_in
 from tensorlib.program.passes import PASSES
 from tensorlib.program.passes.facts import inner_calls
-from tensorlib.program.program import Program
+from tensorlib.program.program import Program, items
 from tensorlib.program.verify import verify
 
 
@@ -33,9 +33,9 @@ def optimize(program: Program, passes: Iterable[str] | None = None) -> Program:
     >>> [call.type for call in program.optimize(p).block.ops]
     ['exp', 'neg', 'add']
     """
-    if not isinstance(program, Program):
-        raise TypeError(f"optimize: takes a Program, got {type(program).__name__}")
-    names = [name for name in PASSES if name != "recompute"] if passes is None else list(passes)
+    check_program("optimize", program)
+    names = [name for name in PASSES if name != "recompute"] if passes is None else items(
+        "optimize", "passes", passes)
     for name in names:
         if name not in PASSES:
             raise ValueError(f"optimize: no pass {name!r}; there are {', '.join(PASSES)}")

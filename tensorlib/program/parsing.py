@@ -2,6 +2,7 @@
 
 import os
 import re
+from ast import literal_eval
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +15,7 @@ from tensorlib.program.ir.call_types import UnknownType, form_of
 from tensorlib.program.ir.errors import ProgramError
 from tensorlib.program.ir.files import read
 from tensorlib.program.ir.model import Block, OpCall, Variable
+from tensorlib.program.ir.text import KEYS, value_text
 from tensorlib.program.program import Program
 
 # Possessive, so that what fits nothing is seen to in one pass.
@@ -23,7 +25,6 @@ TOKEN = re.compile(r"""\s*+(?:(?P<number>-?(?:inf|nan|\d++(?:\.\d*+)?(?:e[+-]?\d
 HEAD = re.compile(r"(?P<name>\w+) (?P<index>\d+)(?: backward of (?P<forward>\d+))?")
 WORDS = {"None": None, "True": True, "False": False}
 MADE: dict[str, Any] = {"slice": slice, "complex": complex}
-ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 DEEPEST = 50                 # how deep blocks and containers may be nested
 
 
@@ -387,7 +388,7 @@ class Tokens:
         if kind == "number":
             return number_of(text)
         if kind == "string":
-            return re.sub(r"\\(.)", lambda x: ESCAPES.get(x[1], x[1]), text[1:-1])
+            return self.string(text)
         if text == "...":
             return ...
         if kind != "name":
@@ -407,15 +408,22 @@ class Tokens:
             return found
         raise self.reader.error(f"{text} is not defined before it is read")
 
+    def string(self, text: str) -> str:
+        """What a string literal stands for."""
+        try:
+            found: str = literal_eval(text)
+        except (SyntaxError, ValueError):
+            raise self.reader.error(f"cannot read {text!r}") from None
+        return found
+
     def mapping(self, depth: int) -> dict[Any, Any]:
         """A dict."""
         self.expect("{")
         found = {}
         while not self.found("}"):
-            kind, text = self.next()
-            if kind not in ("string", "number"):
-                raise self.reader.error(f"cannot read the key {text!r}")
-            key = number_of(text) if kind == "number" else text[1:-1]
+            key = self.value(depth + 1)
+            if type(key) not in KEYS:
+                raise self.reader.error(f"cannot read the key {value_text(key)!r}")
             self.expect(":")
             found[key] = self.value(depth + 1)
             self.found(",")

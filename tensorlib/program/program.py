@@ -1,11 +1,12 @@
 """The `Program` itself: its blocks, what goes in and comes out, and how it is run."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 from tensorlib._core.base.dtypes import BY_NAME
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.tree import Structure, flatten, unflatten
 from tensorlib.ops.declare import FUNCTIONS
@@ -13,7 +14,7 @@ from tensorlib.program.building.builder import Builder
 from tensorlib.program.ir.copies import copied, drop_unneeded
 from tensorlib.program.ir.drawing import dot, draw
 from tensorlib.program.ir.files import save
-from tensorlib.program.ir.model import Block, Variable, typed
+from tensorlib.program.ir.model import Block, Variable, agree, typed
 from tensorlib.program.ir.text import program_text
 from tensorlib.program.run.schedule import run_program
 from tensorlib.program.verify import verify
@@ -188,6 +189,8 @@ class Program:
         """
         known = {x.name: x for x in self.inputs}
         given = {}
+        if not (feed is None or isinstance(feed, Mapping)):
+            raise TypeError(f"run: feed must be values by name, in a dict, not {type_name(feed)}")
         for name, value in (feed or {}).items():
             if name not in known:
                 raise KeyError(f"run: feeds {name!r}, but the inputs are "
@@ -197,7 +200,8 @@ class Program:
             if x not in given:
                 raise ValueError(f"run: the input {x.name} has no value in feed")
         single = isinstance(fetch, str) or type(fetch) is Variable
-        wanted = [self.own_variable("run", x) for x in ([fetch] if single else fetch)]
+        wanted = [self.own_variable("run", x) for x in (
+            [fetch] if single else items("run", "fetch", fetch))]
         self.check()
         found = run_program(self, fed(given), wanted)
         return found[0] if single else found
@@ -224,6 +228,13 @@ class Program:
         return x
 
 
+def items(name: str, what: str, given: Any) -> list[Any]:
+    """What a sequence has. Raises: TypeError for what is none."""
+    if not isinstance(given, Iterable):
+        raise TypeError(f"{name}: {what} must be a sequence, got {type_name(given)}")
+    return list(given)
+
+
 @cache
 def cleaned(stem: str) -> str:
     """A name in which all characters are those that names have."""
@@ -235,10 +246,10 @@ def fed(values: dict[Variable, Any]) -> dict[Variable, Tensor]:
     """What is fed, as Tensors. Raises: RuntimeError for another shape or dtype than declared."""
     found = {}
     for x, value in values.items():
+        if value is None:
+            raise ValueError(f"program: the input {x.name} has no value")
         tensor = FUNCTIONS["asarray"](value)
-        fits = len(tensor.shape) == len(x.shape) and all(
-            size is None or size == got for size, got in zip(x.shape, tensor.shape))
-        if not fits or tensor.dtype != x.dtype:
+        if not agree(x.shape, tensor.shape) or tensor.dtype != x.dtype:
             raise RuntimeError(f"program: the input {x.name} is {typed(x)}, got "
                                f"{tensor.dtype.name}{list(tensor.shape)}")
         found[x] = tensor

@@ -6,7 +6,15 @@ from tensorlib.ops.value_checks import CHECKS
 from tensorlib.program.building.builder import inferred, needs_elements
 from tensorlib.program.ir.call_types import UnknownType, form_of_call, registered
 from tensorlib.program.ir.errors import ProgramError
-from tensorlib.program.ir.model import Block, OpCall, Variable, typed, variables_in
+from tensorlib.program.ir.model import (
+    Block,
+    OpCall,
+    Variable,
+    agree,
+    check_program,
+    typed,
+    variables_in,
+)
 
 
 def verify(program: Any) -> None:
@@ -14,8 +22,9 @@ def verify(program: Any) -> None:
     and written once but in place; operations are known and take what they are given; shapes and
     dtypes are as the operations give them.
 
-    Raises: ProgramError that names the call, the variable and the line.
+    Raises: ProgramError that names the call, the variable and the line; TypeError for no Program.
     """
+    check_program("verify", program)
     Verifier(program).run()
 
 
@@ -128,9 +137,7 @@ class Verifier:
             if x is None or result is None:
                 continue
             shape, dtype = result
-            fits = len(shape) == len(x.shape) and all(
-                a == b or a is None or b is None for a, b in zip(shape, x.shape))
-            if not fits or dtype != x.dtype:
+            if not agree(shape, x.shape) or dtype != x.dtype:
                 sizes = ", ".join(map(str, shape))
                 raise self.error(call, f"gives {x.name} as {dtype.name}[{sizes}], not as "
                                        f"{typed(x)}")
@@ -187,8 +194,7 @@ class Verifier:
             known = [x for x in row if x is not None]
             for x in known[1:]:
                 first = known[0]
-                if first.dtype != x.dtype or len(first.shape) != len(x.shape) or any(
-                        a != b and None not in (a, b) for a, b in zip(first.shape, x.shape)):
+                if first.dtype != x.dtype or not agree(first.shape, x.shape):
                     raise self.error(call, f"has {first.name}: {typed(first)} and {x.name}: "
                                            f"{typed(x)} for one value")
 

@@ -185,3 +185,40 @@ def test_clones_are_apart():
     assert str(q) == text
     q.block.ops.pop()
     assert str(p) == text != str(q)
+
+
+KEYS = ["it's", 'a"b', "n\nl", "\\", "\x00", "\u2028", "'\"", "", "x # y", "]", 3, -1.5, True, None]
+
+
+def test_containers_and_keys_of_all_kinds_are_read_again(tmp_path):
+    p = program.trace(lambda d: ({"b": [d[KEYS[0]], ({"c": d["\x00"] * 2},)]}, [], {}, d),
+                      dict.fromkeys(KEYS, tl.ones(2)))
+    assert str(program.parse(str(p), p.values())) == str(p)
+    p.save(tmp_path / "p.safetensors")
+    found = program.load(tmp_path / "p.safetensors")({key: tl.ones(2) * i for i, key in enumerate(
+        KEYS)})
+    assert found[0]["b"][1][0]["c"].tolist() == [8, 8] and list(found[3]) == KEYS
+
+
+def test_a_key_that_no_text_says_is_not_saved(tmp_path):
+    with pytest.raises(program.ProgramError, match="has what no text says"):
+        program.trace(lambda x: {(1, 2): x * 2}, tl.ones(2)).save(tmp_path / "p.safetensors")
+
+
+@pytest.mark.parametrize("text", ["{[1]: 2}", "'\\x0'", "{x: 1}"])
+def test_a_key_or_a_string_that_is_none_is_refused(text):
+    with pytest.raises(program.ProgramError, match="line 1: "):
+        program.parse(f"program() -> {text}:\n")
+
+
+def test_bools_of_other_bytes_are_saved_as_true(tmp_path):
+    flags = tl.tensor([0, 2, 255], dtype=tl.uint8).view(tl.bool)
+    program.trace(lambda x: x.where(flags, 0), tl.ones(3)).save(tmp_path / "p.safetensors")
+    assert program.load(tmp_path / "p.safetensors")(tl.ones(3)).tolist() == [0, 1, 1]
+
+
+def test_a_named_tuple_is_named_where_a_plain_one_was_traced():
+    pair = tl.ones(2).max(0)
+    p = program.trace(lambda pair: pair[0] * 2, tuple(pair))
+    with pytest.raises(TypeError, match=r"structure \(\(\*, \*\),\), got \(max\(\*, \*\),\)"):
+        p(pair)

@@ -227,3 +227,72 @@ def test_a_sweep_that_leaves_out_what_leads_to_some_is_not_captured():
 
     with pytest.raises(CaptureError, match="backward: no_grad_set can't be captured, test_vari"):
         program.trace(step, tl.ones(2))
+
+
+@pytest.mark.parametrize("make", [tl.zeros_like, tl.ones_like, lambda x: tl.full_like(x, 3.0)])
+def test_a_constant_is_made_like_a_variable(make):
+    assert tl.equal(run(lambda x: x + make(x) * 2, X), X + make(X) * 2)
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: x[x > 2], lambda x: x.masked_select(x > 2), lambda x: (x > 2).nonzero(),
+    lambda x: (x > 2).nonzero(as_tuple=True)[1], lambda x: tl.where(x > 2)[0],
+    lambda x: x.trunc().unique(), lambda x: tl.bincount(x[0].long()),
+])
+def test_sizes_that_follow_from_elements_are_open(function):
+    with Program() as p:
+        y = function(program.data("x", (2, 3)))
+    assert set(y.shape) == {None} and len(p.persistables()) == 0
+    for x in (X, -X + 7, X * 0 + 3):
+        assert tl.equal(p.run({"x": x}, y), function(x))
+
+
+def test_gradients_are_of_the_sizes_that_follow_from_the_elements_of_a_run():
+    """Not of those of the example, of which one element was picked."""
+    p = program.trace(lambda x: (x[x > 5] * 2).mean() + x.masked_select(x > 5).var(correction=0), X)
+    slope = program.gradients(p.outputs, p.inputs)
+    for x in (X, X + 2, X * 2):
+        leaf = x.clone().requires_grad_()
+        wanted = ((leaf[x > 5] * 2).mean() + leaf.masked_select(x > 5).var(correction=0))
+        wanted.backward()
+        found = p.run({"x": x}, [p.outputs, *slope])
+        assert tl.equal(found[0], wanted) and tl.equal(found[1], leaf.grad)
+
+
+@pytest.mark.parametrize("function, shape", [
+    (lambda x: x.diag(), [None]), (lambda x: tl.linalg.svdvals(x), [None]),
+    (lambda x: x[:5], [None, 4]), (lambda x: x[:, :5], [None, 4])])
+def test_a_size_that_few_rows_change_is_open(function, shape):
+    with Program() as p:
+        y = function(program.data("x", (None, 4)))
+    assert list(y.shape) == shape
+    assert tl.allclose(p.run({"x": X[:, :1].expand(2, 4)}, y), function(X[:, :1].expand(2, 4)))
+
+
+@pytest.mark.parametrize("name", [
+    "a b", "1a", "a#", "None", "float32", "slice", "_", "x'", "-", "\n"])
+def test_a_name_is_refused_that_no_text_could_have(name):
+    with Program():
+        for make in (lambda: program.data(name, (2,)), lambda: program.parameter(name, [1.0])):
+            with pytest.raises(ValueError, match="is no name for a variable"):
+                make()
+
+
+@pytest.mark.parametrize("shape, dtype, error, message", [
+    (2.0, None, TypeError, "shape must be a sequence, got float"),
+    ((2**62,), None, ValueError, "below 2[*][*]62"),
+    ((2,), tl.ones(2), TypeError, "takes a tensorlib dtype"),
+    ((2,), "float32", TypeError, "takes a tensorlib dtype, got 'float32'")])
+def test_what_an_input_is_not_made_of(shape, dtype, error, message):
+    with Program():
+        with pytest.raises(error, match=f"data: {message}|data: .*{message}"):
+            program.data("x", shape, dtype)
+
+
+def test_what_is_built_without_a_graph_has_no_gradient():
+    with Program() as p:
+        x = program.data("x", (2, 3))
+        with tl.no_grad():
+            doubled = x * 2
+        y = doubled * x
+    assert tl.equal(p.run({"x": X}, program.gradients(y, x))[0], X * 2)

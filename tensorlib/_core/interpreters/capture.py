@@ -33,6 +33,13 @@ def capture():
     return None if layer is None else layer.interpreter
 
 
+def may_be_differentiated(x):
+    """Whether a gradient of a tensor may be asked for: it requires one, or what is done to it is
+    noted in a program, which can be differentiated later."""
+    found = None if x.requires_grad else capture()
+    return x.requires_grad or found is not None and found.differentiates
+
+
 def unseen():
     """A context under which operations are executed, and no interpreter of the thread sees them."""
     return Held((set_stack,), (None,))

@@ -51,6 +51,13 @@ def runs_in_parts(values):
     return mode().forward_mode or any([stands_in(x) for x in values])
 
 
+def needs_formula(values):
+    """Whether an operation that has a kernel must run on `values` by its formula: as in
+    `runs_in_parts`, but that a program notes of its variables what runs on tensors."""
+    return mode().forward_mode or any([
+        stands_in(x) and not getattr(x, "is_noted", False) for x in values])
+
+
 def elements_known(*values):
     """Whether the elements of all these tensors can be looked at: not on `meta`, nor of a value
     that stands for others, as an example of a batch or a variable of a program."""

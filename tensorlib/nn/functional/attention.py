@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from tensorlib import where
-from tensorlib._core.interpreters.foreign import runs_in_parts
+from tensorlib._core.interpreters.foreign import needs_formula
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.attention_tiles import by_tiles, scores_of
 from tensorlib.nn.functional.dropout import dropout
@@ -69,7 +69,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
         key, value = of_groups(name, query, key), of_groups(name, query, value)
     scale = 1 / math.sqrt(max(1, query.shape[-1])) if scale is None else float(scale)
     mask = additive(attn_mask, query.dtype)
-    if dropout_p or mask is not None and (runs_in_parts((mask,)) or mask.requires_grad):
+    if dropout_p or mask is not None and (needs_formula((mask,)) or mask.requires_grad):
         weights = softmax_or_zeros(scores_of(query, key, mask, is_causal, scale))
         return dropout(weights, dropout_p) @ value
     return by_tiles(name, query, key, value, mask, bool(is_causal), scale)

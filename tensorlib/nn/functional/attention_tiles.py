@@ -141,6 +141,6 @@ def by_tiles(name, query, key, value, mask, causal, scale):
     if mask is not None:
         sizes = (*lead, query.shape[-2], key.shape[-2])
         broadcast_shapes(name, mask.shape, sizes)
-        mask = mask.to(query.dtype).detach().expand(sizes)
+        mask = mask.to(query.dtype).expand(sizes)
     out = attention(query, key, value, mask, causal, scale)[0]
     return out.to(dtype) if is_half and out.dtype.name == "float32" else out   # else by autocast

@@ -6,7 +6,7 @@ import numpy as np
 
 from tensorlib import arange, ones_like, where, zeros_like
 from tensorlib._core.base.dtypes import BY_NAME
-from tensorlib._core.interpreters.foreign import runs_in_parts
+from tensorlib._core.interpreters.foreign import needs_formula
 from tensorlib._core.layers import nll
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.batching import stands_for
@@ -294,7 +294,7 @@ def check_reduction(name, reduction):
 def weigh(input, classes, weight, target, ignored, reduction):
     """`nll_of_logs` with weights that may be None."""
     weight = input.new_ones(classes) if weight is None else weight
-    rule = formula_of_logs if runs_in_parts((input, weight, target)) else nll_of_logs
+    rule = formula_of_logs if needs_formula((input, weight, target)) else nll_of_logs
     return rule(input, weight, target, ignored, reduction)
 
 
@@ -383,7 +383,7 @@ def cross_entropy(input: Tensor, target: Tensor, weight=None, size_average=None,
     if label_smoothing:
         return smoothed(rows, places, weight, ignored, reduction, label_smoothing).reshape(
             target.shape if reduction == "none" else ())
-    rule = nll_formula if runs_in_parts((rows, places)) else nll_of_logits
+    rule = nll_formula if needs_formula((rows, places)) else nll_of_logits
     losses = rule(rows, places, ignored)
     if weight is not None or reduction == "mean":
         losses = weigh(losses, classes, weight, places, ignored, reduction)
@@ -446,7 +446,7 @@ def nll_loss(input: Tensor, target: Tensor, weight=None, size_average=None, igno
     check_reduction("nll_loss", reduction)
     rows, places = with_batch("nll_loss", input, target)
     ignored = as_int(ignore_index)
-    if runs_in_parts((rows, places)):
+    if needs_formula((rows, places)):
         are_classes(places, "nll_loss", rows.shape[1], ignored)
     losses = weigh(rows, rows.shape[1], weight, places, ignored, reduction)
     return losses.reshape(target.shape) if places is not target and reduction == "none" else losses

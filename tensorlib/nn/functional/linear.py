@@ -7,6 +7,7 @@ import numpy as np
 
 from tensorlib import is_grad_enabled, where, zeros
 from tensorlib._core.base.importing import deferred
+from tensorlib._core.interpreters.capture import may_be_differentiated
 from tensorlib._core.products import linear as kernels
 from tensorlib._core.products.product import grad_of_right
 from tensorlib._core.tensor.tensor import Tensor
@@ -206,7 +207,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx=None, max_norm=None, no
     except IndexError as error:
         raise IndexError(
             f"embedding: index out of range in self:{str(error).partition(':')[2]}") from None
-    if not weight.requires_grad:
+    if not may_be_differentiated(weight):
         return out
     if padding is not None:
         out = where((input == padding).unsqueeze(-1), out.detach(), out)

@@ -10,6 +10,7 @@ from tensorlib._core.arrays.convert import asarray
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.index.gather import take_along
+from tensorlib._core.interpreters.capture import capture
 from tensorlib._core.interpreters.foreign import elements_known, is_tensor
 from tensorlib._core.layout import views
 from tensorlib._core.reduce.order import median_places, order_keys
@@ -303,7 +304,8 @@ def interpolated(rows, q, interpolation, skip_nan):
 
 def ascending(rows):
     """Each row sorted; where no gradient is wanted the values alone, which takes half the time."""
-    if rows.requires_grad and is_grad_enabled() or not elements_known(rows):
+    if capture() is not None or rows.requires_grad and is_grad_enabled() or not (
+            elements_known(rows)):
         return sort(rows)[0]
     return by_numpy("quantile", lambda: np.sort(rows.detach().numpy()), rows.shape, rows.dtype,
                     rows)

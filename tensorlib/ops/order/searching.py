@@ -8,7 +8,7 @@ from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.base.storage import check_room
 from tensorlib._core.index.gather import check_positions
-from tensorlib._core.interpreters.foreign import is_tensor, runs_in_parts
+from tensorlib._core.interpreters.foreign import elements_known, is_tensor, runs_in_parts
 from tensorlib._core.reduce.runs import runs_of_slices
 from tensorlib._core.reduce.search import insertion_places
 from tensorlib._core.tensor.tensor import Tensor
@@ -294,7 +294,8 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
     elements, others = value_of("isin", elements), value_of("isin", test_elements)
     for x in (elements, others):
         refuse_bools("isin", x, RuntimeError)
-    if others.numel() <= FEW or runs_in_parts((elements, others)):
+    if others.numel() <= FEW or runs_in_parts((elements, others)) or not elements_known(
+            elements, others):
         found = (elements.unsqueeze(-1) == others.reshape(-1)).any(-1)
     else:
         found = from_numpy(np.isin(numbers(elements), numbers(others)).reshape(elements.shape))

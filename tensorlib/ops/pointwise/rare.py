@@ -7,6 +7,7 @@ import numpy as np
 
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.create.overwrite import write_result
+from tensorlib._core.interpreters.capture import may_be_differentiated
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import refuse_complex
 from tensorlib.ops.declare import alias, composite, elementwise, publish
@@ -463,7 +464,7 @@ def nan_to_num(input: Tensor, nan=0.0, posinf=None, neginf=None):
     if not input.is_floating_point():
         return input.clone()
     largest = LARGEST[input.dtype.name]
-    if posinf is neginf is None and not input.requires_grad:
+    if posinf is neginf is None and not may_be_differentiated(input):
         return finite(input, 0.0 if nan is None else nan, largest)
     x = where(input == inf, largest if posinf is None else posinf, input)
     x = where(input == -inf, -largest if neginf is None else neginf, x)

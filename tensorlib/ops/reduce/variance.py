@@ -4,6 +4,7 @@ import numpy as np
 
 from tensorlib._core.create.creation import plain_number
 from tensorlib._core.graph.op import find
+from tensorlib._core.interpreters.capture import may_be_differentiated
 from tensorlib._core.reduce import reductions
 from tensorlib._core.reduce.reductions import expand_reduced
 from tensorlib._core.tensor.tensor import Tensor
@@ -249,7 +250,7 @@ def norm(input, p="fro", dim=None, keepdim=False, *, dtype=None):
         raise RuntimeError(f"norm: takes floating-point dtypes, got {x.dtype}")
     if p == 2:
         return euclidean_norm(x, dim, keepdim)
-    if p == 0 and not x.requires_grad:
+    if p == 0 and not may_be_differentiated(x):
         return (x != 0).sum(dim, keepdim).to(x.dtype)
     x = x.abs()
     if p in (inf, -inf):

@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from typing import Any
 
+from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.graph.op import Op
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.tree import Structure, flatten, unflatten
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.program.building.builder import Builder
 from tensorlib.program.ir.call_forms import user_line
-from tensorlib.program.ir.model import Block, OpCall, Variable, typed
+from tensorlib.program.ir.model import Block, OpCall, Variable, agree, typed
 
 
 class BranchMismatch(TypeError, ValueError, RuntimeError):
@@ -131,6 +132,7 @@ def bound_variable(block: Block, name: str, shape: tuple[int | None, ...],
                    like: Variable) -> Variable:
     """A new input of a block."""
     x = block.new_variable(name, shape, like.dtype)
+    x.recorded = is_grad_enabled()           # a later step may be given what has a gradient
     block.inputs.append(x)
     return x
 
@@ -138,7 +140,9 @@ def bound_variable(block: Block, name: str, shape: tuple[int | None, ...],
 def new_output(home: Builder, stem: str, x: Variable, y: Variable) -> Variable:
     """A variable for what one of two variables is; sizes in which they differ are not known."""
     shape = tuple(a if a == b else None for a, b in zip(x.shape, y.shape))
-    return home.block.new_variable(stem, shape, x.dtype)
+    made = home.block.new_variable(stem, shape, x.dtype)
+    made.recorded = x.recorded or y.recorded
+    return made
 
 
 # ---- checks --------------------------------------------------------------------------------------
@@ -155,9 +159,7 @@ def check_predicate(name: str, pred: Any) -> None:
 def check_pairs(name: str, what: str, found: list[Any], other: str, others: list[Any]) -> None:
     """Raises: BranchMismatch for two of a different shape or dtype. A size may be unknown."""
     for x, y in zip(found, others):
-        fits = x.dtype == y.dtype and len(x.shape) == len(y.shape) and all(
-            a == b or a is None or b is None for a, b in zip(x.shape, y.shape))
-        if not fits:
+        if x.dtype != y.dtype or not agree(x.shape, y.shape):
             raise BranchMismatch(f"{name}: {what} {typed_like(x)}, but {other} {typed_like(y)}, "
                                  f"{user_line()}")
 

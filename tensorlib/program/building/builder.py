@@ -8,10 +8,12 @@ its size is not known either.
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from tensorlib._core.base.settings import AttributeSwap, Held
 from tensorlib._core.create.generator import Generator
+from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.graph.op import Op
 from tensorlib._core.interpreters.capture import Capture, unseen
 from tensorlib._core.sweep.graph_reader import begin_epoch, was_made_since
@@ -22,13 +24,14 @@ from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.ops.late import operations
 from tensorlib.program.ir.call_forms import canonical, drawn, gives_number, plain, user_line
 from tensorlib.program.ir.call_types import (
-    COPIES, WRITERS, cuts, form_of, form_of_call, is_draw,
+    COPIES, WRITERS, cuts, form_of, form_of_call, is_draw, is_sized_by_values,
 )
 from tensorlib.program.ir.errors import CaptureError
 from tensorlib.program.ir.model import Block, OpCall, Variable, variables_in
 from tensorlib.program.ir.nested import mapped
 
 PROBES = (61, 67)            # what stands for sizes that are not known
+FEW = 2                      # and, where that can be, less than most sizes that are
 
 
 class _Open(threading.local):
@@ -74,6 +77,8 @@ class Builder(Capture):
             return self.known[id(tensor)][1]
         if self.outer is not None:
             found: Variable = self.outer.variable_of(tensor)
+            if not (isinstance(self.outer, Builder) or self.outer.differentiates):
+                found.recorded = tensor.requires_grad
             return found
         trainable = tensor.requires_grad and tensor.is_leaf
         x = self.program.block.new_variable(
@@ -172,9 +177,13 @@ class Builder(Capture):
         call = OpCall(type, inputs, (), attributes, user_line())
         results = inferred(call)
         several = isinstance(results, list)
+        stops = cuts(type) or not is_grad_enabled()
         call.outputs = tuple(
-            self.block.new_variable(type, shape, dtype, stop_gradient=cuts(type))
+            self.block.new_variable(type, shape, dtype, stop_gradient=stops)
             for shape, dtype in (results if several else (results,)))
+        if not any(x.requires_grad for x in call.reads()):
+            for x in call.outputs:
+                x.recorded = False
         self.block.ops.append(call)
         return call.outputs if several else call.outputs[0]
 
@@ -199,16 +208,22 @@ def inferred(call: OpCall, by_example: bool = True) -> Any:
     by_example: an operation that needs elements is tried with some.
     """
     values = (*variables_in(call.inputs), *variables_in(call.attributes))
-    probes = PROBES if any(None in x.shape for x in values) else PROBES[:1]
+    is_open = any(None in x.shape for x in values)
+    probes = PROBES if is_open else PROBES[:1]
+    make, combine = twin_of, combined
     try:
-        found = [run_on_twins(call, probe, twin_of) for probe in probes]
+        found = [run_on_twins(call, probe, make) for probe in probes]
     except Exception as error:
         if not by_example or not needs_elements(error):
             raise
-        found = [run_on_twins(call, probe, example_of) for probe in probes]
+        make, combine = example_of, unsized if is_sized_by_values(call) else combined
+        found = [run_on_twins(call, probe, make) for probe in probes]
+    if is_open:
+        with suppress(Exception):                    # it may need more
+            found.append(run_on_twins(call, FEW, make))
     if not isinstance(found[0], (tuple, list)):
-        return combined(found)
-    return list(map(combined, zip(*found)))
+        return combine(found)
+    return list(map(combine, zip(*found)))
 
 
 def needs_elements(error: Exception) -> bool:
@@ -222,9 +237,11 @@ def run_on_twins(call: OpCall, probe: int, make: Callable[[Variable, int], Tenso
         return make(x, probe)
 
     form = form_of_call(call)
-    given = mapped(call.attributes, twin)
-    tensors = [mapped(call.inputs.get(name), twin) for name in form.arguments]
-    if is_draw(call.type):
+    with unseen():
+        given = mapped(call.attributes, twin)
+        tensors = [mapped(call.inputs.get(name), twin) for name in form.arguments]
+    if is_draw(call.type) or form.op is not None and form.op.random and (
+            "generator" in form.attributes):
         given["generator"] = Generator()             # the one that is given is drawn from by runs
     if "likes" in call.attributes:
         given["likes"] = mapped(call.attributes["likes"], twin)
@@ -260,6 +277,11 @@ def example_of(x: Variable, probe: int) -> Tensor:
     if len(shape) < 2 or not x.dtype.is_floating_point:
         return FUNCTIONS["zeros"](shape, dtype=x.dtype)
     return FUNCTIONS["eye"](*shape[-2:], dtype=x.dtype).expand(shape)
+
+
+def unsized(results: tuple[Any, ...] | list[Any]) -> Any:
+    """As `combined` of a result whose sizes follow from elements: none of them is known."""
+    return None if results[0] is None else ((None,) * results[0].ndim, results[0].dtype)
 
 
 def combined(results: tuple[Any, ...] | list[Any]) -> Any:

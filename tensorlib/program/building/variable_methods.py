@@ -4,14 +4,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from tensorlib._core.base.device import CPU
+from tensorlib._core.base.dtypes import has_gradients
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.graph.op import Op
+from tensorlib._core.interpreters.capture import unseen
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.ops.late import operations
 from tensorlib.ops.shape.parts import imag_of, real_of
 from tensorlib.ops.stand_ins import attach_methods, attach_operators
-from tensorlib.program.building.builder import Builder, builder, no_number, twin_of
+from tensorlib.program.building.builder import Builder, builder, no_number
 from tensorlib.program.ir.call_forms import user_line
 from tensorlib.program.ir.errors import CaptureError
 from tensorlib.program.ir.model import Variable, variables_in
@@ -109,19 +111,14 @@ def iterate(self: Variable) -> Iterator[Any]:
     return iter([self[i] for i in range(length(self))])      # type: ignore[index]
 
 
-def like(self: Variable) -> Tensor:
-    """A tensor of this shape and dtype. Raises: CaptureError where a size is not known yet."""
-    numel(self)
-    return twin_of(self, 0)
-
-
 def behind(self: Variable) -> Tensor:
     """A tensor of this shape and dtype, of one element: what another one is made like.
 
     Raises: CaptureError where a size is not known yet.
     """
     numel(self)
-    return FUNCTIONS["zeros"]((), dtype=self.dtype).expand(self.shape)
+    with unseen():
+        return FUNCTIONS["zeros"]((), dtype=self.dtype).expand(self.shape)
 
 
 def new(name: str) -> Any:
@@ -179,7 +176,8 @@ WITH_PLACES = {
 }
 LOOKING = {operations.scatter_reduce.name}
 FACTS = {
-    "behind": behind, "has_elements": False, "before": lambda self, other: other,
+    "behind": behind, "like": behind, "before": lambda self, other: other,
+    "has_elements": False, "is_noted": True,
     "itemsize": property(lambda self: self.dtype.itemsize),
     "element_size": lambda self: self.dtype.itemsize,
     "is_complex": lambda self: self.dtype.is_complex,
@@ -189,9 +187,10 @@ FACTS = {
                 "with the value of one",
     "__tensor_call__": classmethod(called), "__getitem__": get_item, "__setitem__": set_item,
     "__len__": length, "__iter__": iterate, "size": size, "detach": detach, "numel": numel,
-    "nelement": numel, "like": like,
+    "nelement": numel,
     "ndim": property(lambda self: len(self.shape)), "dim": lambda self: len(self.shape),
-    "requires_grad": property(lambda self: not self.stop_gradient and self.trainable),
+    "requires_grad": property(lambda self: self.recorded and has_gradients(self.dtype)),
+    "is_leaf": property(lambda self: self.trainable),
     "is_floating_point": lambda self: self.dtype.is_floating_point,
     "device": CPU,
     "contiguous": lambda self: self, "is_contiguous": lambda self: True,

@@ -17,7 +17,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.tree import flatten
 from tensorlib.ops.late import operations
 from tensorlib.program.building.blocks import composed_call
-from tensorlib.program.building.builder import Builder
+from tensorlib.program.building.builder import Builder, inferred
 from tensorlib.program.capture.writes import Writes
 from tensorlib.program.differentiation.sweeps import noted_sweep
 from tensorlib.program.guards.signatures import memory_of, storage_of
@@ -29,7 +29,7 @@ from tensorlib.program.ir.call_forms import (
     plain,
     user_line,
 )
-from tensorlib.program.ir.call_types import cuts
+from tensorlib.program.ir.call_types import cuts, form_of_call, is_sized_by_values
 from tensorlib.program.ir.errors import CaptureError
 from tensorlib.program.ir.model import Block, OpCall, Variable
 
@@ -53,6 +53,7 @@ class Recorder(Capture):
         self.stale: set[int] = set()                     # what was written by way of another tensor
         self.writes = Writes(self)
         self.constants: dict[int, Tensor] = {}         # what was made of numbers, by its id
+        self.open: set[Variable] = set()               # whose sizes may be others in another run
 
     def made(self, tensor: Tensor) -> None:
         """Is told of a tensor that was made of numbers."""
@@ -262,6 +263,22 @@ class Recorder(Capture):
     def note(self, call: OpCall) -> None:
         """Adds a call to the block."""
         self.block.ops.append(call)
+        if is_sized_by_values(call) or self.open and not self.open.isdisjoint(call.reads()):
+            self.open.update(with_open_sizes(call))
+
+
+def with_open_sizes(call: OpCall) -> list[Variable]:
+    """The outputs of a call that have open sizes, after they were given them: those that follow
+    from elements, and those that follow from such."""
+    try:
+        found = inferred(call) if form_of_call(call).run is not None else None
+    except Exception:                                  # it needs elements that nobody knows
+        found = None
+    known = found if isinstance(found, list) else [found] * len(call.outputs)
+    for x, result in zip(call.outputs, known):
+        if x is not None:
+            x.shape = result[0] if result is not None else (None,) * len(x.shape)
+    return [x for x in call.writes() if None in x.shape]
 
 
 def refuse_out(name: str, kwargs: dict[str, Any]) -> None:

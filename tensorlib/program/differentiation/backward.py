@@ -14,7 +14,7 @@ from tensorlib._core.graph.op import Op
 from tensorlib.ops.calls import output_gradients
 from tensorlib.program.ir.call_types import form_of, form_of_call, is_sum_of_parts
 from tensorlib.program.ir.errors import ProgramError
-from tensorlib.program.ir.model import Block, OpCall, Variable
+from tensorlib.program.ir.model import Block, OpCall, Variable, variables_in
 
 Callback = Callable[[Block, OpCall], Any]
 
@@ -37,6 +37,7 @@ class Backward:
         self.sure: set[Variable] = set()     # what they arrive at whichever branch or loop runs
         self.is_sure = True                  # so does that of the call which is visited
         self.must_run: list[OpCall] = []     # loops of which one step is taken for granted there
+        self.updated: set[Variable] = set()  # parameters that an optimiser changed after the call
 
     # ---- calls
 
@@ -55,6 +56,8 @@ class Backward:
         for call in reversed(calls):
             if call.in_place:
                 self.check_write(call, views)
+            if call.type == "optimizer_step":
+                self.updated.update(call.inputs["params"])
             if not self.depends.isdisjoint(call.outputs):
                 self.visit_call(call)
 
@@ -96,6 +99,7 @@ class Backward:
             raise ProgramError("append_backward: the gradient of an autograd.Function can't be "
                                f"differentiated in a program{at(call)}")
         elif call.blocks():
+            self.check_updated(call, call.reads())
             self.control(self, call, grads)
         else:
             self.visit_operation(call, grads)
@@ -105,6 +109,10 @@ class Backward:
         form = form_of_call(call)
         if form.op is None or form.op.gradient is None:
             return
+        for name, value in call.attributes.items():
+            if name != "likes" and any(map(self.wants, variables_in(value))):
+                raise ProgramError(f"append_backward: {call.type} has no gradient of "
+                                   f"{name!r}{at(call)}")
         gradient = form.op.gradient
         names = output_gradients(form.op)
         # a backward operation's outputs may have names that its inputs have, which it keeps
@@ -121,6 +129,7 @@ class Backward:
         inputs = {name: None if name in left_out else self.present(known[name])
                   for name in gradient.arguments}
         attributes = {key: x for key, x in call.attributes.items() if key != "wanted"}
+        self.check_updated(call, variables_in(inputs))
         if "likes" in gradient.attributes and "likes" not in form.attributes:
             attributes["likes"] = self.present(tuple(
                 call.inputs[name] for name in form.arguments))
@@ -129,9 +138,18 @@ class Backward:
             if g is not None:
                 self.add(x, g)
 
+    def check_updated(self, call: OpCall, needed: list[Variable]) -> None:
+        """Raises: ProgramError where a backward call needs a value that an optimiser changed."""
+        for x in needed:
+            if x in self.updated:
+                raise ProgramError(
+                    f"append_backward: the gradient of {call.type}{at(call)} needs {x.name} as it "
+                    "was before an optimiser's step: append all gradients before the first step")
+
     def visit_function(self, call: OpCall, grads: list[Variable | None]) -> None:
         """Adds the backward call of an autograd.Function."""
         args = call.inputs["args"]
+        self.check_updated(call, variables_in(args))
         outputs = [self.new_gradient(x) if self.wants(x) else None for x in args]
         self.append(OpCall(
             "function_gradient", {"args": self.present(args), "grads": tuple(grads)},

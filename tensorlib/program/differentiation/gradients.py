@@ -9,8 +9,8 @@ from tensorlib.program.differentiation.backward import Backward, Callback, depen
 from tensorlib.program.differentiation.checkpoints import visit_in_segments
 from tensorlib.program.differentiation.control_gradients import visit_control
 from tensorlib.program.ir.call_forms import user_line
-from tensorlib.program.ir.model import OpCall, Variable
-from tensorlib.program.program import Program
+from tensorlib.program.ir.model import OpCall, Variable, agree
+from tensorlib.program.program import Program, items
 
 
 def append_backward(loss: Variable, parameter_list: Iterable[Variable | str] | None = None,
@@ -47,7 +47,7 @@ def append_backward(loss: Variable, parameter_list: Iterable[Variable | str] | N
         wanted = [x for x in program.persistables() if x.trainable]
     else:
         wanted = own_variables(name, "parameter_list", program, parameter_list)
-    functions = list(callbacks or ())
+    functions = items(name, "callbacks", callbacks or ())
     for function in functions:
         if not callable(function):
             raise TypeError(f"{name}: callbacks takes functions, got {type(function).__name__}")
@@ -78,15 +78,16 @@ def gradients(targets: Variable | Sequence[Variable], inputs: Variable | Sequenc
     [tensor([ 3., 12.]), tensor([ 6., 12.])]
     """
     name = "gradients"
-    given = [targets] if type(targets) is Variable else list(targets)
-    wanted = [inputs] if type(inputs) is Variable else list(inputs)
-    if not given:
+    first_target = targets if type(targets) is Variable else next(
+        iter(items(name, "targets", targets)), None)
+    if first_target is None:
         raise ValueError(f"{name}: takes at least one target")
-    program = program_of(name, given[0])
-    given = own_variables(name, "targets", program, given)
-    wanted = own_variables(name, "inputs", program, wanted)
+    program = program_of(name, first_target)
+    given = own_variables(name, "targets", program, targets)
+    wanted = own_variables(name, "inputs", program, inputs)
     weights = [target_gradients] if type(target_gradients) is Variable else (
-        [None] * len(given) if target_gradients is None else list(target_gradients))
+        [None] * len(given) if target_gradients is None else
+        items(name, "target_gradients", target_gradients))
     if len(weights) != len(given):
         raise ValueError(f"{name}: got {len(given)} targets and {len(weights)} target_gradients")
     first, starts = [], []
@@ -96,8 +97,11 @@ def gradients(targets: Variable | Sequence[Variable], inputs: Variable | Sequenc
             first.append(OpCall("ones_like", {"input": x}, (g,), {}, user_line()))
         else:
             g, = own_variables(name, "target_gradients", program, [g])
-            if g.shape != x.shape:
+            if not agree(g.shape, x.shape):
                 raise ValueError(f"{name}: the target {x!r} has the target gradient {g!r}")
+            if g.dtype != x.dtype:               # as a sweep begins with what it is given
+                with program:
+                    g = g.to(x.dtype)            # type: ignore[attr-defined]
         starts.append((x, g))
     none = own_variables(name, "no_grad_set", program, no_grad_set or ())
     return extended(program, starts, wanted, none, [], None, first)
@@ -121,7 +125,11 @@ def minimize(loss: Variable, optimizer: Any,
                         f"{type(optimizer).__name__}")
     by_id = {id(x.value): x for x in program.persistables()}
     updated = []
-    for group in optimizer.param_groups:
+    groups = optimizer.param_groups
+    if not isinstance(groups, list) or not all(
+            isinstance(x, dict) and "params" in x for x in groups):
+        raise TypeError("minimize: param_groups must be a list of dicts with 'params'")
+    for group in groups:
         for tensor in group["params"]:
             if id(tensor) not in by_id:
                 raise ValueError("minimize: the optimiser has a parameter of shape "
@@ -139,20 +147,27 @@ def minimize(loss: Variable, optimizer: Any,
 def extended(program: Program, starts: list[tuple[Variable, Variable]], wanted: list[Variable],
              no_grad: list[Variable], callbacks: list[Callback], kept: list[Variable] | None,
              first: list[OpCall]) -> list[Variable | None]:
-    """The gradients of the wanted variables, which begin with those of `starts`."""
+    """The gradients of the wanted variables, which begin with those of `starts`.
+
+    Raises: ProgramError for what can't be differentiated, after which the calls are as before.
+    """
     calls = list(program.block.ops)
     none = set(no_grad)
     depends = dependents(calls, [x for x in wanted if x not in none], none)
     work = Backward(program.block, program.block, depends, visit_control, callbacks)
-    for call in first:
-        work.append(call)
-    for x, g in starts:
-        work.add(x, g)
-    if kept is None:
-        work.visit(calls)
-    else:
-        visit_in_segments(work, calls, kept)
-    return [None if x in none else work.total(x) for x in wanted]
+    try:
+        for call in first:
+            work.append(call)
+        for x, g in starts:
+            work.add(x, g)
+        if kept is None:
+            work.visit(calls)
+        else:
+            visit_in_segments(work, calls, kept)
+        return [None if x in none else work.total(x) for x in wanted]
+    except BaseException:
+        del program.block.ops[len(calls):]       # nothing of it, where not all could be added
+        raise
 
 
 def program_of(name: str, x: Any) -> Program:
@@ -172,7 +187,7 @@ def own_variables(name: str, what: str, program: Program, given: Iterable[Any]) 
     if isinstance(given, str) or type(given) is Variable:
         given = [given]
     found = []
-    for x in given:
+    for x in items(name, what, given):
         if not isinstance(x, str) and type(x) is not Variable:
             raise TypeError(f"{name}: {what} takes Variables and names of them, got "
                             f"{type(x).__name__}")

@@ -17,6 +17,7 @@ from tensorlib.autograd.modes import enable_grad
 from tensorlib.ops.declare import FUNCTIONS, run_resolved
 from tensorlib.ops.late import name_of, operations
 from tensorlib.ops.value_checks import CHECKS
+from tensorlib.program.ir.model import OpCall, variables_in
 from tensorlib.program.ir.stacks import Stack
 
 # The methods that write over a tensor: what they take beside it, tensors and else.
@@ -140,6 +141,13 @@ def cuts(type: str) -> bool:
     """Whether calls of a type give the memory of their input without its gradient."""
     op = registered(type)
     return op is not None and op.may_view and not op.differentiable
+
+
+def is_sized_by_values(call: OpCall) -> bool:
+    """Whether the shape of what a call gives follows from elements, as of `x[mask]`."""
+    op = registered(call.type)
+    return op is not None and (op.sized_by_values or bool(op.key) and op.may_view and any(
+        x.dtype.name == "bool" for x in variables_in(call.attributes)))
 
 
 def is_indexed(type: str) -> bool:

@@ -23,7 +23,7 @@ def copied(program: Any, made: Any) -> dict[Variable, Variable]:
             y = copy.new_variable(
                 x.name, x.shape, x.dtype, persistable=x.persistable, trainable=x.trainable,
                 stop_gradient=x.stop_gradient, value=x.value)
-            y.stack, y.fixed = x.stack, x.fixed
+            y.stack, y.fixed, y.recorded = x.stack, x.fixed, x.recorded
             twins[x] = y
 
     def twin(x: Variable) -> Variable:

@@ -16,6 +16,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.io.atomic import replacing
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.program.ir.errors import ProgramError
+from tensorlib.program.ir.model import check_program
 from tensorlib.program.ir.text import program_text
 
 # safetensors' names of the dtypes
@@ -33,6 +34,7 @@ def save(program: Any, path: str | os.PathLike[str]) -> None:
 
     Raises: ProgramError for one that has what no text says, such as a generator of its own.
     """
+    check_program("save", program)
     path = os.fspath(path)                  # a number is no path: Python would write to its file
     text = program_text(program)
     if "<" in re.sub(r"'(?:[^'\\]|\\.)*'|# .*", "", text):
@@ -80,6 +82,8 @@ def bytes_of(x: Tensor) -> bytes:
     if x.dtype.name == "bfloat16":               # NumPy has none: its bits are float32's upper ones
         bits = x.to(BY_NAME["float32"]).numpy().view(np.uint32)
         return bytes((bits >> 16).astype("<u2").tobytes())
+    if x.dtype.name == "bool":                   # any byte but 0 is true
+        return bytes((x.numpy().view(np.uint8) != 0).tobytes())
     return bytes(x.numpy().astype(x.numpy().dtype.newbyteorder("<"), copy=False).tobytes())
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tensorlib._core.base.dtypes import dtype as DType
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.shape import Size
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.ir.nested import gather, gather_values, has_type, look_for
@@ -26,12 +27,13 @@ class Variable:
     trainable: a parameter, which `append_backward` differentiates by default.
     stop_gradient: no gradient passes it.
     fixed: its value was made of numbers by the program itself, and stays.
+    recorded: what it stands for while a program is captured may require a gradient.
     stack: it holds one value for each step of a loop, of which the first dim is the number.
     block: where it is defined.
     """
 
     __slots__ = ("name", "shape", "dtype", "persistable", "trainable", "stop_gradient", "value",
-                 "block", "stack", "twin", "fixed")
+                 "block", "stack", "twin", "fixed", "recorded")
 
     def __init__(self, name: str, shape: tuple[int | None, ...], dtype: DType, *,
                  persistable: bool = False, trainable: bool = False, stop_gradient: bool = False,
@@ -41,6 +43,7 @@ class Variable:
         self.persistable, self.trainable = persistable, trainable
         self.stop_gradient, self.value, self.block = stop_gradient, value, block
         self.stack = self.fixed = False
+        self.recorded = not stop_gradient
         self.twin = None                  # a tensor without elements of its shape, once asked for
 
     # isinstance(x, Tensor) holds, since a Variable goes where a Tensor goes (variable_methods.py)
@@ -181,6 +184,19 @@ def apart(calls: Iterable[OpCall]) -> list[OpCall]:
             call = OpCall(call.type, call.inputs, call.outputs, attributes, call.line)
         found.append(call)
     return found
+
+
+def check_program(name: str, program: Any) -> None:
+    """Raises: TypeError for what is no Program, told by its blocks."""
+    blocks = getattr(program, "blocks", None)
+    if not (isinstance(blocks, list) and blocks and isinstance(blocks[0], Block)):
+        raise TypeError(f"{name}: takes a Program, got {type_name(program)}")
+
+
+def agree(shape: Any, other: Any) -> bool:
+    """Whether two shapes may be the same; None is any size."""
+    return len(shape) == len(other) and all(
+        a == b or a is None or b is None for a, b in zip(shape, other))
 
 
 def typed(x: Variable) -> str:

@@ -23,6 +23,7 @@ from tensorlib.autograd.tree import flatten, unflatten
 from tensorlib.program.ir.call_types import UnknownType, form_of_call
 from tensorlib.program.ir.model import Block, OpCall, Variable, typed
 
+KEYS = (str, int, float, complex, bool, type(None))       # the types of a dict's keys
 FEW = 16                     # elements of a value that are written out
 INDENT = "    "
 WIDTH = 96
@@ -33,7 +34,7 @@ COLUMN = 68                  # where the lines of the user's code stand, if ther
 
 def program_text(program: Any) -> str:
     """The text of a program."""
-    lines = [f"program{inputs_text(program)} -> {nested_text(program.outputs)}:"]
+    lines = [f"program{inputs_text(program)} -> {value_text(program.outputs)}:"]
     for x in program.inputs:
         lines.append(f"{INDENT}input {x.name}: {typed(x)}{facts(x, False)}")
     for x in program.persistables():
@@ -50,16 +51,7 @@ def inputs_text(program: Any) -> str:
     if program.input_structure is None:
         return "(" + ", ".join(x.name for x in program.inputs) + ")"
     arguments = unflatten(program.input_structure, program.input_leaves)
-    return "(" + ", ".join(map(nested_text, arguments)) + ")"
-
-
-def nested_text(container: Any) -> str:
-    """A nested container of variables and of what is none."""
-    if isinstance(container, dict):
-        return "{" + ", ".join(f"{key!r}: {nested_text(x)}" for key, x in container.items()) + "}"
-    if type(container) is list:
-        return "[" + ", ".join(map(nested_text, container)) + "]"
-    return value_text(container)
+    return "(" + ", ".join(map(value_text, arguments)) + ")"
 
 
 def facts(x: Variable, stops: bool) -> str:
@@ -168,8 +160,17 @@ def value_text(x: Any) -> str:
         return f"({', '.join(map(value_text, x))}{',' if len(x) == 1 else ''})"
     if isinstance(x, list):
         return f"[{', '.join(map(value_text, x))}]"
+    if isinstance(x, dict):
+        items = (f"{value_text(key) if type(key) in KEYS else unsaid(key)}: {value_text(part)}"
+                 for key, part in x.items())
+        return f"{{{', '.join(items)}}}"
     if x is None or isinstance(x, (bool, int, float, str)):
         return repr(x)
+    return unsaid(x)
+
+
+def unsaid(x: Any) -> str:
+    """What stands for what no text says, and nobody can read again."""
     return f"<{type(x).__name__}>"
 
 
