@@ -36,7 +36,7 @@ def test_rows_of_any_layout(row, dtype):
                          msg=f"{name} - {other}")
 
 
-@pytest.mark.parametrize("row", (64, 1023, 1024, 1025, 2049))
+@pytest.mark.parametrize("row", (31, 32, 64, 500, 1023, 1024, 1025, 2049))
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_several_loops_on_rows_of_any_layout(row, dtype):
     """Derivatives, whose formulas are of several loops."""
@@ -50,6 +50,29 @@ def test_several_loops_on_rows_of_any_layout(row, dtype):
                                    tl.from_numpy(g).to(tl.float64))
         assert_close(found.to(tl.float64), wanted, rtol=2e-5 if dtype == "float32" else 1e-12,
                      atol=1e-5, msg=name)
+
+
+@each("row", (1, 31, 32, 33, 64, 200, 500, 1023))
+def test_several_loops_on_parts_of_rows(row):
+    """Each step goes over several rows, which lie apart; chunks end inside of rows."""
+    before = tl.get_num_threads()
+    rng = np.random.default_rng(row)
+    x, y, z = (tl.tensor(rng.uniform(1, 2, (150_000 // row, row + 1))) for _ in range(3))
+    x, y, z = x[:, 1:], y[:, :-1], z[:, 1:]
+    wanted = x.numpy() + 0.5 * y.numpy() / z.numpy()
+    try:
+        for threads in (1, 2):
+            tl.set_num_threads(threads)
+            assert_close(x.addcdiv(y, z, value=0.5).numpy(), wanted, rtol=1e-14, atol=0)
+            room = x.new_zeros(x.shape[0], row + 1)
+            room[:, :-1] = x
+            room[:, :-1].addcdiv_(y, z, value=0.5)
+            assert_close(room[:, :-1].numpy(), wanted, rtol=1e-14, atol=0)
+            assert not room[:, -1].any()
+            room[:, :-1] = 3.0
+            assert (room[:, :-1] == 3).all() and not room[:, -1].any()
+    finally:
+        tl.set_num_threads(before)
 
 
 @each("row", (1, 2, 63, 64, 65, 500, 512, 513, 1023, 1024, 1025))

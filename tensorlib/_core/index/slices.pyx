@@ -18,7 +18,8 @@ cdef struct Slices:
     const char* x
     const int64_t* places            # which were checked, and are written by nobody else
     char* y
-    Py_ssize_t outer, size, count, run
+    Py_ssize_t outer, count, run
+    Py_ssize_t outer_step, step      # of x, in bytes
 
 
 cdef void copy_slices(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
@@ -26,32 +27,46 @@ cdef void copy_slices(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept 
     one slice, at positions [begin, end) of it"""
     cdef const Slices* job = <const Slices*>context
     cdef const int64_t* places = job.places
-    cdef Py_ssize_t o, i, run = job.run, first = 0, last = 1
+    cdef Py_ssize_t o, i, run = job.run, step = job.step, first = 0, last = 1
     if job.outer > 1:
         first, last = begin, end
         begin, end = 0, job.count
-    cdef const char* x = job.x + first * job.size * run
+    cdef const char* x = job.x + first * job.outer_step
     cdef char* y = job.y + first * job.count * run
     for o in range(first, last):
-        if run == 4:
+        if run == step == 4:
             for i in range(begin, end):
                 (<uint32_t*>y)[i] = (<const uint32_t*>x)[places[i]]
-        elif run == 8:
+        elif run == step == 8:
             for i in range(begin, end):
                 (<uint64_t*>y)[i] = (<const uint64_t*>x)[places[i]]
-        elif run == 16:
+        elif run == step == 16:
             for i in range(begin, end):
                 (<complex128_t*>y)[i] = (<const complex128_t*>x)[places[i]]
         else:
             for i in range(begin, end):
-                copy_run(x + places[i] * run, y + i * run, run)
-        x += job.size * run
+                copy_run(x + places[i] * step, y + i * run, run)
+        x += job.outer_step
         y += job.count * run
+
+
+cdef bint lies_in_slices(Tensor x, int dim) noexcept:
+    """Whether what lies behind a dim is in one run, and the places before it at equal distances."""
+    cdef Py_ssize_t run = 1
+    cdef int d
+    for d in range(x.ndim_ - 1, dim, -1):
+        if x.dims[d] != 1 and x.steps[d] != run:
+            return False
+        run *= x.dims[d]
+    for d in range(dim - 1):
+        if x.steps[d] != x.steps[d + 1] * x.dims[d + 1]:
+            return False
+    return x.ndim_ > 1
 
 
 def take_slices(Tensor input, int dim, Tensor index):
     """The slices of `input` at the positions of a vector. Raises: IndexError, RuntimeError."""
-    cdef Tensor x = packed(as_vector(input)), places, out
+    cdef Tensor x = as_vector(input), places, out
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Py_ssize_t outer = 1, run = ITEMSIZE[input.type]
     cdef Slices job
@@ -59,6 +74,8 @@ def take_slices(Tensor input, int dim, Tensor index):
     if not 0 <= dim < x.ndim_ or index.ndim_ != 1:
         raise IndexError(f"index_select: index is supposed to be a vector, got {index.ndim_} dims")
     check_positions("index_select", index)
+    if not lies_in_slices(x, dim):
+        x = packed(x)
     if x.ndim_ == 1 and index.type == INT64:
         out = new_tensor(input.type, 1, index.dims)
         if walk(picking(input.type), x, 0, index, out, False):
@@ -76,8 +93,9 @@ def take_slices(Tensor input, int dim, Tensor index):
     if out.numel_ == 0:
         return out
     job.x, job.places = x.data_pointer, <const int64_t*>places.data_pointer
-    job.y, job.outer, job.size = out.data_pointer, outer, x.dims[dim]
-    job.count, job.run = places.numel_, run
+    job.y, job.outer, job.count, job.run = out.data_pointer, outer, places.numel_, run
+    job.step = x.steps[dim] * ITEMSIZE[x.type]
+    job.outer_step = x.steps[dim - 1] * ITEMSIZE[x.type] if dim else 0
     share(copy_slices, &job, job.y, outer if outer > 1 else job.count,
           1 + GRAIN // ((job.count if outer > 1 else 1) * (1 + run // 32)), False)
     return out

@@ -18,10 +18,6 @@ from tensorlib._core.base.ufunc cimport PyUFuncObject, ufunc_loop
 from tensorlib import _kernels
 from tensorlib._core.base.dtypes import BY_NAME
 
-ctypedef void (*loop1)(const void*, void*, Py_ssize_t) noexcept nogil
-ctypedef void (*loop2)(const void*, const void*, void*, Py_ssize_t) noexcept nogil
-ctypedef void (*loop3)(const void*, const void*, const void*, void*, Py_ssize_t) noexcept nogil
-
 cdef Loop TABLE[MAX_LOOPS][N_DTYPES]
 cdef cast_loop CASTS[N_DTYPES][N_DTYPES]
 cdef gather_loop GATHERS[N_DTYPES]

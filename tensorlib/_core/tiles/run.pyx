@@ -31,7 +31,7 @@ from tensorlib._core.tiles.plan cimport (
 from tensorlib._core.tiles.program cimport (
     MAX_CONSTANTS, MAX_INPUTS, MAX_SLOTS, Step, TileLoops, result_dtype,
 )
-from tensorlib._core.tiles.whole_rows cimport goes_by_rows, run_whole_rows
+from tensorlib._core.tiles.whole_rows cimport call_for_rows, goes_by_rows, run_whole_rows
 
 cdef extern from "<alloca.h>" nogil:
     void* alloca(size_t size)
@@ -102,7 +102,7 @@ cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
     cdef Plan* plan = <Plan*>context
     cdef bint direct = needs_no_tiles(plan), by_rows = goes_by_rows(plan)
     cdef bint several = not by_rows and goes_by_several_rows(plan), gathered = is_gathered(plan)
-    cdef bint by_blocks = goes_by_blocks(plan)
+    cdef bint by_blocks = goes_by_blocks(plan), in_steps = not by_rows and goes_in_steps(plan)
     # buffers: of inputs and constants, by their slots; of results; of what is cast on its way; of
     # operands whose rows are gathered
     cdef char* scratch = <char*>alloca(LINE + BUFFER_BYTES * max(
@@ -127,6 +127,12 @@ cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
         if by_rows and index[inner] == 0 and end - begin >= row:
             count = min(plan.dims[inner - 1] - index[inner - 1], (end - begin) // row)
             run_whole_rows(plan, index, scratch, count)
+            index[inner - 1] += count - 1
+            advance(plan, index, row)
+            count *= row
+        elif in_steps and index[inner] == 0 and end - begin >= row:
+            count = min(plan.dims[inner - 1] - index[inner - 1], (end - begin) // row)
+            run_in_steps(plan, index, filled, scratch, count)
             index[inner - 1] += count - 1
             advance(plan, index, row)
             count *= row
@@ -155,7 +161,7 @@ cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
             count = min(plan.tile, end - begin)
             if index[inner] == 0:
                 count = min(plan.tile // row * row, count)
-            elif by_rows or several:             # the next row is whole again
+            elif by_rows or several or in_steps:     # the next row is whole again
                 count = min(count, row - index[inner])
             run_short_rows(plan, index, begin, filled, scratch, count)
         begin += count
@@ -226,6 +232,68 @@ cdef void run_blocks(const Plan* plan, const Py_ssize_t* index, Py_ssize_t* fill
                 for i in range(n + 1):
                     pointers[i] += moves[i]
             done += width
+
+
+# ---- rows, step by step --------------------------------------------------------------------------
+
+cdef bint goes_in_steps(const Plan* plan) noexcept nogil:
+    """A program of several steps over rows that fit in a tile, which each operand has in one run or
+    as one element for all. So parts of rows need not be gathered."""
+    cdef const TileLoops* program = plan.program
+    cdef const Operand* operand
+    cdef int inner = plan.ndim - 1, n = program.n_inputs, i
+    if program.n_steps == 0 or inner == 0 or plan.dims[inner] > plan.tile or (
+            plan.dims[inner] < SHORT_ROW // 2):
+        return False
+    for i in range(n + 1):
+        operand = &plan.operands[i]
+        if operand.dtype != (program.dtypes[i] if i < n else result_dtype(program)) or (
+                operand.steps[inner] != ITEMSIZE[operand.dtype] and (i == n or not operand.scalar)):
+            return False
+    return True
+
+
+cdef void run_in_steps(const Plan* plan, const Py_ssize_t* index, Py_ssize_t* filled, char* scratch,
+                       Py_ssize_t rows) noexcept nogil:
+    """Rows from `index` on, of the two inner dims: each step on all rows that fit in a tile."""
+    cdef const TileLoops* program = plan.program
+    cdef const Step* step
+    cdef int inner = plan.ndim - 1, n = program.n_inputs, first = n + program.n_constants
+    cdef int i, k, value, number
+    cdef Py_ssize_t row = plan.dims[inner], most = max(plan.tile // row, <Py_ssize_t>1), count, down
+    cdef char* pointers[MAX_INPUTS + 1]
+    cdef Py_ssize_t steps[MAX_INPUTS + 1]
+    cdef char* slots[MAX_SLOTS]
+    cdef char* inputs[3]
+    cdef Py_ssize_t downs[3]
+    for i in range(n + 1):
+        pointers[i], steps[i] = place(&plan.operands[i], plan.ndim, index), (
+            plan.operands[i].steps[inner])
+    while rows > 0:
+        count = min(most, rows)
+        for i in range(program.n_steps):
+            step = &program.steps[i]
+            number = number_of(plan, step, steps)
+            for k in range(step.loop.arity):
+                value = step.inputs[k]
+                downs[k] = row * ITEMSIZE[program.dtypes[value]]
+                if value >= first:
+                    inputs[k] = slots[value]
+                elif value >= n:
+                    inputs[k], downs[k] = repeat_constant(program, value, filled, scratch, row), 0
+                else:
+                    downs[k] = plan.operands[value].steps[inner - 1]
+                    inputs[k] = pointers[value] if k == number else fetch(
+                        plan, value, pointers[value], steps[value], filled, scratch, row)
+            value = first + i
+            down = row * ITEMSIZE[program.dtypes[value]]
+            slots[value] = scratch + (first + step.buffer) * BUFFER_BYTES
+            if i == program.n_steps - 1:
+                slots[value], down = pointers[n], plan.operands[n].steps[inner - 1]
+            call_for_rows(&step.loop, number, inputs, downs, slots[value], down, count, row)
+        for i in range(n + 1):
+            pointers[i] += count * plan.operands[i].steps[inner - 1]
+        rows -= count
 
 
 # ---- tiles ---------------------------------------------------------------------------------------

@@ -7,13 +7,11 @@ importance. So nothing is gathered but single elements, for loops that do not ta
 from tensorlib._core.base.blocks cimport copy_blocks
 from tensorlib._core.base.dtypes cimport ITEMSIZE
 from tensorlib._core.tiles.loops cimport (
-    Loop, call_loop, find_gather, takes_number,
+    Loop, call_loop, find_gather, loop1, loop2, loop3, takes_number,
 )
 from tensorlib._core.tiles.pieces cimport write_out
 from tensorlib._core.tiles.plan cimport BUFFER_BYTES, Operand, Plan, SHORT_ROW, place
 from tensorlib._core.tiles.program cimport Step, TileLoops, result_dtype
-
-ctypedef void (*number_loop)(const void*, const void*, void*, Py_ssize_t) noexcept nogil
 
 cdef enum:
     FEW_ROWS = 16            # short ones, of which a call for each few would take most of the time
@@ -22,7 +20,7 @@ cdef enum:
 
 cdef bint goes_by_rows(const Plan* plan) noexcept nogil:
     """One loop over rows that each operand has in one run, or as one element for a row; or a copy
-    of such runs."""
+    of such runs, or of one element."""
     cdef const TileLoops* program = plan.program
     cdef int inner = plan.ndim - 1, n = program.n_inputs, i
     cdef bint copies = program.n_steps == 0
@@ -38,6 +36,8 @@ cdef bint goes_by_rows(const Plan* plan) noexcept nogil:
         operand = &plan.operands[i]
         if operand.dtype != (program.dtypes[i] if i < n else result_dtype(program)):
             return False
+        if copies and operand.scalar and plan.dims[inner] * ITEMSIZE[operand.dtype] <= BUFFER_BYTES:
+            continue
         if operand.steps[inner] != ITEMSIZE[operand.dtype] and (
                 i == n or copies or operand.steps[inner]):
             return False
@@ -49,7 +49,7 @@ cdef void run_whole_rows(const Plan* plan, const Py_ssize_t* index, char* scratc
     """Rows from `index` on, of the two inner dims of a plan that goes by rows."""
     cdef int number = number_of_rows(plan)
     if plan.program.n_steps == 0:
-        copy_rows(plan, index, rows)
+        copy_rows(plan, index, scratch, rows)
     elif number >= 0 and plan.dims[plan.ndim - 1] >= LEAST_CALLED:
         run_with_numbers(plan, index, rows, number)
     elif 2 * plan.dims[plan.ndim - 1] * plan.program.steps[0].loop.input_size <= BUFFER_BYTES and (
@@ -59,13 +59,18 @@ cdef void run_whole_rows(const Plan* plan, const Py_ssize_t* index, char* scratc
         run_each_row(plan, index, scratch, rows)
 
 
-cdef void copy_rows(const Plan* plan, const Py_ssize_t* index, Py_ssize_t rows) noexcept nogil:
-    """Copies whole rows from `index` on, of the two inner dims."""
+cdef void copy_rows(const Plan* plan, const Py_ssize_t* index, char* scratch,
+                    Py_ssize_t rows) noexcept nogil:
+    """Copies whole rows from `index` on, of the two inner dims; or one element to all of them."""
     cdef const Operand* x = &plan.operands[0]
     cdef const Operand* y = &plan.operands[1]
     cdef int inner = plan.ndim - 1
-    copy_blocks(place(x, plan.ndim, index), x.steps[inner - 1], place(y, plan.ndim, index),
-                y.steps[inner - 1], rows, plan.dims[inner] * ITEMSIZE[y.dtype])
+    cdef char* source = place(x, plan.ndim, index)
+    if x.scalar:
+        find_gather(x.dtype)(source, 0, scratch, plan.dims[inner])
+        source = scratch
+    copy_blocks(source, x.steps[inner - 1], place(y, plan.ndim, index), y.steps[inner - 1], rows,
+                plan.dims[inner] * ITEMSIZE[y.dtype])
 
 
 cdef bint rows_go_on(const Plan* plan) noexcept nogil:
@@ -133,54 +138,59 @@ cdef void run_with_numbers(const Plan* plan, const Py_ssize_t* index, Py_ssize_t
                            int number) noexcept nogil:
     """The loop for each row, whose input `number` is one element."""
     cdef const Step* step = &plan.program.steps[0]
-    cdef const Operand* x = &plan.operands[step.inputs[1 - number]]
-    cdef const Operand* column = &plan.operands[step.inputs[number]]
     cdef const Operand* y = &plan.operands[plan.program.n_inputs]
-    cdef int inner = plan.ndim - 1
-    cdef number_loop run = <number_loop>step.loop.with_number
-    cdef char* row = place(x, plan.ndim, index)
-    cdef char* element = place(column, plan.ndim, index)
-    cdef char* output = place(y, plan.ndim, index)
-    cdef Py_ssize_t r
-    for r in range(rows):                # of 16 elements each: nothing else may be done here
-        run(row, element, output, plan.dims[inner])
-        row += x.steps[inner - 1]
-        element += column.steps[inner - 1]
-        output += y.steps[inner - 1]
+    cdef const Operand* operand
+    cdef int inner = plan.ndim - 1, k
+    cdef char* sources[2]
+    cdef Py_ssize_t downs[2]
+    for k in range(2):
+        operand = &plan.operands[step.inputs[k]]
+        sources[k], downs[k] = place(operand, plan.ndim, index), operand.steps[inner - 1]
+    call_for_rows(&step.loop, number, sources, downs, place(y, plan.ndim, index),
+                  y.steps[inner - 1], rows, plan.dims[inner])
 
 
 cdef void run_each_row(const Plan* plan, const Py_ssize_t* index, char* scratch,
                        Py_ssize_t rows) noexcept nogil:
     """Runs the loop on whole rows from `index` on, of the two inner dims.
 
-    This is the sum with a bias or a column: for rows of 256 float32 what a tile costs beside its
-    arithmetic was two thirds of the time.
+    This is the sum with a bias or a column, or of parts of rows: for rows of 256 float32 what a
+    tile costs beside its arithmetic was two thirds of the time.
     """
     cdef const Step* step = &plan.program.steps[0]
     cdef const Loop* loop = &step.loop
     cdef const Operand* operand
-    cdef int inner = plan.ndim - 1, runs = 0, k
+    cdef int inner = plan.ndim - 1, columns = 0, runs = 0, k
     cdef char* inputs[3]
     cdef char* output = place(&plan.operands[plan.program.n_inputs], plan.ndim, index)
     cdef char* sources[3]
     cdef Py_ssize_t moves[3]
-    cdef Py_ssize_t row = plan.dims[inner], piece = row, done, count, r
+    cdef Py_ssize_t downs[3]
+    cdef Py_ssize_t down = plan.operands[plan.program.n_inputs].steps[inner - 1]
+    cdef Py_ssize_t row = plan.dims[inner], piece, done, count, r
     for k in range(loop.arity):
         operand = &plan.operands[step.inputs[k]]
         sources[k] = place(operand, plan.ndim, index)
-        moves[k] = operand.steps[inner]
+        moves[k], downs[k] = operand.steps[inner], operand.steps[inner - 1]
         runs += moves[k] != 0
-    if runs < loop.arity:
-        piece = min(row, plan.tile)
+        columns += moves[k] == 0 and downs[k] != 0
+    piece = row if runs == loop.arity else min(row, plan.tile)
+    for k in range(loop.arity):
+        if moves[k] == 0 and downs[k] == 0:              # one element for all
+            operand = &plan.operands[step.inputs[k]]
+            inputs[k] = scratch + step.inputs[k] * BUFFER_BYTES      # as `fetch` has it
+            find_gather(operand.dtype)(sources[k], 0, inputs[k], piece)
+            sources[k] = inputs[k]
+    if columns == 0 and piece == row:
+        call_for_rows(loop, -1, sources, downs, output, down, rows, row)
+        return
     for r in range(rows):
         for k in range(loop.arity):
-            operand = &plan.operands[step.inputs[k]]
             inputs[k] = sources[k]
-            if moves[k] == 0:
-                inputs[k] = scratch + step.inputs[k] * BUFFER_BYTES      # as `fetch` has it
-                if r == 0 or operand.steps[inner - 1]:
-                    find_gather(operand.dtype)(sources[k], 0, inputs[k], piece)
-            sources[k] += operand.steps[inner - 1]
+            if moves[k] == 0 and downs[k]:
+                inputs[k] = scratch + step.inputs[k] * BUFFER_BYTES
+                find_gather(plan.operands[step.inputs[k]].dtype)(sources[k], 0, inputs[k], piece)
+            sources[k] += downs[k]
         done = 0
         while done < row:
             count = min(piece, row - done)
@@ -188,4 +198,46 @@ cdef void run_each_row(const Plan* plan, const Py_ssize_t* index, char* scratch,
             done += count
             for k in range(loop.arity):
                 inputs[k] += count * moves[k]
-        output += plan.operands[plan.program.n_inputs].steps[inner - 1]
+        output += down
+
+
+cdef void call_for_rows(const Loop* loop, int number, char** x, const Py_ssize_t* downs, char* y,
+                        Py_ssize_t down, Py_ssize_t rows, Py_ssize_t n) noexcept nogil:
+    """The loop for each row of n elements, of inputs that are so far apart; the input `number`, if
+    it is not negative, is one element for a row. Some rows have 16: nothing else is done here."""
+    cdef loop2 run = <loop2>loop.run
+    cdef char* a = x[0]
+    cdef char* b = x[1] if loop.arity > 1 else NULL
+    cdef char* c = x[2] if loop.arity > 2 else NULL
+    cdef Py_ssize_t a_down = downs[0], b_down = downs[1] if loop.arity > 1 else 0, r
+    cdef char* inputs[3]
+    if number >= 0:
+        run = <loop2>loop.with_number
+    if number == 0:
+        a, b, a_down, b_down = b, a, b_down, a_down
+    if loop.strided:
+        for r in range(rows):
+            inputs[:] = [a, b, c]
+            call_loop(loop, inputs, y, n)
+            a += a_down
+            b += b_down
+            c += downs[2] if loop.arity > 2 else 0
+            y += down
+    elif loop.arity == 1:
+        for r in range(rows):
+            (<loop1>loop.run)(a, y, n)
+            a += a_down
+            y += down
+    elif loop.arity == 2:
+        for r in range(rows):
+            run(a, b, y, n)
+            a += a_down
+            b += b_down
+            y += down
+    else:
+        for r in range(rows):
+            (<loop3>loop.run)(a, b, c, y, n)
+            a += a_down
+            b += b_down
+            c += downs[2]
+            y += down
