@@ -24,6 +24,16 @@ cdef extern from * nogil:
 # Others may write where the positions lie, so each is read once, and what is checked is what is
 # used.
 
+cdef inline void fetch(const volatile int64_t* places, Py_ssize_t i, Py_ssize_t count,
+                       const floating* table, Py_ssize_t rows, Py_ssize_t n) noexcept nogil:
+    """Has a row of the table loaded that is needed soon; they lie anywhere"""
+    cdef int64_t place = places[i] if i < count else -1
+    cdef Py_ssize_t j
+    if 0 <= place < rows:
+        for j in range(0, n, 16):              # a line of memory, or two
+            __builtin_prefetch(table + place * n + j)
+
+
 cdef void add_entries(Entries* of, const floating* values, const floating* x,
                       floating* y) noexcept nogil:
     """y[rows[e]] += values[e] * x[columns[e]]"""
@@ -38,6 +48,7 @@ cdef void add_entries(Entries* of, const floating* values, const floating* x,
     cdef bint held = False               # whether the next entry has been read already
     e = 0
     while e < of.count:
+        fetch(columns, e + AHEAD, of.count, x, of.m, width)
         if not held:
             next_row, next_column = rows[e], columns[e]
         row, column = next_row, next_column
@@ -50,6 +61,7 @@ cdef void add_entries(Entries* of, const floating* values, const floating* x,
         if held:
             next_row, next_column = rows[e], columns[e]
         if held and next_row == row and 0 <= next_column < of.m:     # often they share a row
+            fetch(columns, e + AHEAD, of.count, x, of.m, width)
             next_value, next_source = values[e], x + next_column * width
             for j in range(width):
                 target[j] = (target[j] + value * source[j]) + next_value * next_source[j]
@@ -103,15 +115,6 @@ cdef inline Py_ssize_t row_at(Bags* of, Py_ssize_t i) noexcept nogil:
     return -1
 
 
-cdef inline void fetch(Bags* of, const floating* table, Py_ssize_t i) noexcept nogil:
-    """Has a row of the table loaded that is needed soon; they lie anywhere"""
-    cdef int64_t place = (<const volatile int64_t*>of.places)[i] if i < of.given else -1
-    cdef Py_ssize_t j
-    if 0 <= place < of.rows:
-        for j in range(0, of.n, 16):           # a line of memory, or two
-            __builtin_prefetch(table + place * of.n + j)
-
-
 cdef inline bint add_bag(Bags* of, const floating* table, floating* y, int64_t begin,
                          int64_t end) noexcept nogil:
     """y := the sum or mean of the rows at the places [begin, end)"""
@@ -122,7 +125,7 @@ cdef inline bint add_bag(Bags* of, const floating* table, floating* y, int64_t b
         y[j] = 0
     while i < end:
         for k in range(min(<Py_ssize_t>TOGETHER, end - i)):
-            fetch(of, table, i + k + AHEAD)
+            fetch(of.places, i + k + AHEAD, of.given, table, of.rows, of.n)
             at[k] = row_at(of, i + k)
             if at[k] < 0:
                 return False

@@ -15,13 +15,14 @@ from tensorlib.linalg.checks import (
 from tensorlib.linalg.inverses import (
     identity, is_vector, linalg_solve_triangular, solve_matrices, systems, tensors,
 )
-from tensorlib.linalg.norms import linalg_matrix_norm, linalg_matrix_rank
+from tensorlib.linalg.norms import linalg_matrix_rank
 from tensorlib.linalg.phases import turned, with_phases
 from tensorlib.linalg.spectra import (
     divided, gaps, linalg_pinv, linalg_svd, linalg_svdvals, on_diagonal, pinv_jvp, pinv_vjp,
     qr_tall,
 )
 from tensorlib.ops.declare import composite, op
+from tensorlib.ops.shape.joining import cat
 
 Eigen = namedtuple("linalg_eig", "eigenvalues eigenvectors")
 LeastSquares = namedtuple("linalg_lstsq", "solution residuals rank singular_values")
@@ -136,9 +137,12 @@ def least_squares(A: Tensor, B: Tensor, rcond=None):
     if rcond is None:
         rcond = max(m, n) * float(np.finfo(A.dtype.name).eps)
     q, r = qr_tall(A.mH if m < n else A)               # so that the other one is small
-    if surely_regular(r, rcond) or has_full_rank(r, rcond):
-        solution = q @ linalg_solve_triangular(r.mH, B, upper=False) if m < n else (
-            linalg_solve_triangular(r, q.mH @ B, upper=True))
+    triangle, sides = (r.mH, B) if m < n else (r, q.mH @ B)
+    both = cat([sides, identity(r).expand(r.shape)], -1)             # solved at once
+    both = linalg_solve_triangular(triangle, both, upper=m >= n)
+    solution, inverse = both[..., :B.shape[-1]], both[..., B.shape[-1]:]
+    if surely_regular(r, inverse, rcond) or has_full_rank(r, rcond):
+        solution = q @ solution if m < n else solution.contiguous()
         return solution, from_numpy(np.full(A.shape[:-2], min(m, n)))
     u, values, vh = linalg_svd(r, False)
     kept = values > rcond * values[..., :1]
@@ -150,11 +154,11 @@ def least_squares(A: Tensor, B: Tensor, rcond=None):
     return solution, kept.sum(-1)
 
 
-def surely_regular(r, rcond):
-    """Whether no singular value of upper triangles is up to rcond times the largest: by the norms
-    of Frobenius of these and of their inverses, which bound both, with room for rounding."""
-    inverse = linalg_solve_triangular(r, identity(r).expand(r.shape), upper=True)
-    return bool((linalg_matrix_norm(r) * linalg_matrix_norm(inverse) * rcond < 0.5).all())
+def surely_regular(r, inverse, rcond):
+    """Whether no singular value of matrices is up to rcond times the largest: by the norms of
+    Frobenius of these and of their inverses, which bound both, with room for rounding."""
+    squares = [x.abs().square().sum((-2, -1)) for x in (r, inverse)]
+    return bool((squares[0] * squares[1] * (rcond * abs(rcond)) < 0.25).all())
 
 
 def has_full_rank(r, rcond):

@@ -80,7 +80,7 @@ def lower_half(x):
 
 def identity(x):
     """The identity matrix of the size of the matrices of `x`."""
-    return from_numpy(np.eye(x.shape[-1])).to(x.dtype)
+    return eye(x.shape[-1], dtype=x.dtype)
 
 
 @linalg_cholesky_ex.vjp("A")

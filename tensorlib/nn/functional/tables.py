@@ -160,13 +160,16 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets=None, max_norm=None, no
     check_indices("embedding_bag", input, weight.shape[0])
     places = input.reshape(-1).long()
     begins, sizes = parts_of(input, offsets, include_last_offset)
-    places = places[:sum(sizes)]
+    total, size = sum(sizes), size_of_all(sizes)
+    places = places[:total]
     if max_norm is not None:
         renormalise(weight, places, float(max_norm), float(norm_type))
-    owners = repeat_interleave(arange(len(sizes)), tensor(sizes, dtype=places.dtype))
+    owners = arange(len(sizes))
+    owners = owners.unsqueeze(1).expand(-1, size).reshape(-1) if size else repeat_interleave(
+        owners, tensor(sizes, dtype=places.dtype))
     factors = per_sample_weights
     if factors is not None:
-        factors = factors.reshape(-1)[:sum(sizes)]
+        factors = factors.reshape(-1)[:total]
         if padding_idx is None and not scale_grad_by_freq and factors.dtype == weight.dtype and (
                 weight.ndim == 2 and weight.itemsize > 2 and weight.is_floating_point()):
             return sparse_product(factors, weight, owners, places, len(sizes))
@@ -183,7 +186,7 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets=None, max_norm=None, no
         return greatest(rows, owners, begins, sizes, counted)
     if counted is not None:
         rows = where(counted.unsqueeze(1), rows, 0)
-    size = input.shape[1] if input.ndim == 2 else size_of_all(sizes)
+    size = input.shape[1] if input.ndim == 2 else size
     if size is not None:
         sums = rows.reshape((len(sizes), size, weight.shape[1])).sum(1)
     else:
