@@ -1,6 +1,7 @@
 """`export`: the ONNX file of a model or a program."""
 
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from tensorlib.autograd import no_grad
 from tensorlib.autograd.tree import flatten, unflatten
 from tensorlib.onnx import branches, layers, pointwise, reductions, shaping
 from tensorlib.onnx.dynamic import Open, from_axes, from_shapes, sizes_of, tensors_in
-from tensorlib.onnx.errors import package
+from tensorlib.onnx.errors import UnsupportedOperatorError, package
 from tensorlib.onnx.sizes import Compared, Dim, compared, grown
 from tensorlib.onnx.writing import NEWEST, OLDEST, USUAL, Writer
 from tensorlib.ops.declare import FUNCTIONS
@@ -131,12 +132,26 @@ def export(model: Any, args: Any = (), f: Any = None, *, kwargs: Mapping[str, An
                                       output_names, dynamic_shapes, dynamic_axes)
     exported = ONNXProgram(written(found, checked("input_names", input_names, names), dims,
                                    output_names, opset, type(model).__name__))
-    package("onnx").checker.check_model(exported.model_proto)
+    check(exported.model_proto)
     if verbose:
         print(package("onnx").printer.to_text(exported.model_proto))
     if f is not None:
         exported.save(f)
     return exported
+
+
+def check(model: Any) -> None:
+    """Raises: UnsupportedOperatorError for a node that ONNX does not have for the dtypes that it is
+    given, with the lines that have such nodes."""
+    onnx = package("onnx")
+    try:
+        onnx.checker.check_model(model, full_check=True)
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
+        type = re.search(r"op_type:\s*(\w+)", str(error))
+        lines = sorted({x.doc_string for x in model.graph.node if type and x.op_type == type[1]})
+        raise UnsupportedOperatorError(
+            f"onnx.export: ONNX has no such model: {str(error).strip()}"
+            + f" ({', '.join(filter(None, lines))})" * any(lines)) from None
 
 
 # ---- the program of a model ----------------------------------------------------------------------

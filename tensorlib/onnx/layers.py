@@ -148,6 +148,35 @@ def adaptive_pool(g: Writer, call: OpCall) -> Any:
     return found
 
 
+@onnx_rule(operations.adaptive_max_pool)
+def adaptive_max_pool(g: Writer, call: OpCall) -> Any:
+    """As `adaptive_pool`, where the last element of a window may be looked at again."""
+    planes = call.attributes["planes"]
+    ndim = len(first_of(call).shape)
+    spatial = g.fixed_shape(call, first_of(call))[ndim - len(planes):]
+    g.fixed(call, planes)
+    found = g.value(first_of(call))
+    for axis, (size, count) in enumerate(zip(spatial, planes), ndim - len(planes)):
+        ends = [(i * size // count, -(-(i + 1) * size // count) - 1) for i in range(count)]
+        longest = max(b - a for a, b in ends) + 1
+        parts = [g.node("Gather", found, g.constant([min(a + k, b) for a, b in ends]), axis=axis)
+                 for k in range(longest)]
+        found = g.node("Max", *parts) if longest > 1 else parts[0]
+    return [found, None]
+
+
+@onnx_rule(operations.row_distances)
+def row_distances(g: Writer, call: OpCall) -> Any:
+    """Norms of the differences of all pairs of rows, of p = 1, 2 or inf."""
+    x, y = g.inputs(call)
+    away = g.node("Sub", g.node("Unsqueeze", x, g.constant([-2])),
+                  g.node("Unsqueeze", y, g.constant([-3])))
+    p = call.attributes["p"]
+    if p == math.inf:
+        return g.node("ReduceMax", g.node("Abs", away), g.constant([-1]), keepdims=0)
+    return g.node("ReduceL1" if p == 1 else "ReduceL2", away, g.constant([-1]), keepdims=0)
+
+
 @onnx_rule(operations.resample)
 def resample(g: Writer, call: OpCall) -> Any:
     """Neighbours along a dim, each times its weights."""
@@ -265,7 +294,9 @@ def recurrent(g: Writer, call: OpCall) -> Any:
     """
     gates, weight, bias, hidden, cell = call.inputs.values()
     kind, sizes = call.attributes["kind"], call.attributes["sizes"]
-    if isinstance(sizes, tuple) and len(set(sizes)) > 1 and type(sizes).__name__ != "Repeated":
+    different = {x.values if isinstance(x, Dim) else x for x in sizes} if (
+        isinstance(sizes, tuple)) else ()
+    if len(different) > 1 and type(sizes).__name__ != "Repeated":
         raise unsupported(call, "of a packed sequence has no counterpart in ONNX")
     order = GATES[kind]
     width = weight.shape[1]

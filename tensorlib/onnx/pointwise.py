@@ -6,7 +6,7 @@ from typing import Any
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib.onnx.errors import unsupported
 from tensorlib.onnx.sizes import Dim
-from tensorlib.onnx.writing import BOOL, Handler, Writer, onnx_rule
+from tensorlib.onnx.writing import BOOL, FLOAT32, INT64, Handler, Writer, onnx_rule
 from tensorlib.ops.late import operations
 from tensorlib.program.ir.model import OpCall
 
@@ -26,13 +26,12 @@ SAME = {
     operations.abs: "Abs", operations.acos: "Acos", operations.acosh: "Acosh",
     operations.asin: "Asin", operations.asinh: "Asinh", operations.atan: "Atan",
     operations.atanh: "Atanh", operations.cos: "Cos", operations.cosh: "Cosh",
-    operations.erf: "Erf", operations.exp: "Exp", operations.log: "Log", operations.neg: "Neg",
-    operations.reciprocal: "Reciprocal", operations.sigmoid: "Sigmoid", operations.sign: "Sign",
+    operations.erf: "Erf", operations.exp: "Exp", operations.log: "Log",
+    operations.reciprocal: "Reciprocal", operations.sigmoid: "Sigmoid",
     operations.sin: "Sin", operations.sinh: "Sinh", operations.sqrt: "Sqrt",
-    operations.tan: "Tan", operations.tanh: "Tanh", operations.relu: "Relu",
+    operations.tan: "Tan", operations.tanh: "Tanh",
     operations.softsign: "Softsign", operations.mish: "Mish", operations.hardswish: "HardSwish",
     operations.logical_not: "Not", operations.sub: "Sub", operations.div: "Div",
-    operations.pow: "Pow",
 }
 for _operation, _type in SAME.items():
     onnx_rule(_operation)(same(_type))
@@ -42,17 +41,53 @@ onnx_rule(operations.maximum)(same("Max", "Or"))
 onnx_rule(operations.minimum)(same("Min", "And"))
 
 
-def rounded(type: str) -> Handler:
+def rounded(write: Any) -> Handler:
     """The rule of what keeps whole numbers, for which ONNX has it not."""
     def rule(g: Writer, call: OpCall) -> Any:
         x, = g.inputs(call)
-        return g.node(type, x, name=call.type) if dtype_of(call).is_floating_point else x
+        return write(Terms(g, call), x) if dtype_of(call).is_floating_point else x
     return rule
 
 
-onnx_rule(operations.ceil)(rounded("Ceil"))
-onnx_rule(operations.floor)(rounded("Floor"))
-onnx_rule(operations.round)(rounded("Round"))
+onnx_rule(operations.ceil)(rounded(lambda t, x: t.Ceil(x)))
+onnx_rule(operations.floor)(rounded(lambda t, x: t.Floor(x)))
+onnx_rule(operations.round)(rounded(lambda t, x: t.Round(x)))
+onnx_rule(operations.trunc)(rounded(lambda t, x: trunc(t, x)))
+
+
+@onnx_rule(operations.neg)
+def neg(g: Writer, call: OpCall) -> Any:
+    x, = g.inputs(call)
+    dtype = dtype_of(call)
+    return g.node("Neg", x) if dtype.is_signed else g.node("Sub", g.constant(0, dtype), x)
+
+
+@onnx_rule(operations.sign)
+def sign(g: Writer, call: OpCall) -> Any:
+    """That of NaN is 0 here, and NaN there."""
+    x, = g.inputs(call)
+    dtype = dtype_of(call)
+    if dtype == BOOL:
+        return x
+    found = g.node("Sign", x)
+    return found if not dtype.is_floating_point else g.node(
+        "Where", g.node("IsNaN", x), g.constant(0.0, dtype), found)
+
+
+@onnx_rule(operations.relu)
+def relu(g: Writer, call: OpCall) -> Any:
+    x, = g.inputs(call)
+    dtype = dtype_of(call)
+    return g.node("Relu", x, name=call.type) if dtype.is_floating_point else g.node(
+        "Max", x, g.constant(0, dtype))
+
+
+@onnx_rule(operations.pow)
+def power(g: Writer, call: OpCall) -> Any:
+    """In int64 what ONNX has not: the low bits are the same."""
+    dtype = dtype_of(call)
+    wide = dtype if dtype.is_floating_point else INT64
+    return g.cast(g.node("Pow", *g.inputs(call, wide), name=call.type), wide, dtype)
 
 
 @onnx_rule(operations.detach, operations.clone, operations.contiguous, operations.positive)
@@ -108,8 +143,9 @@ onnx_rule(operations.logical_xor)(logical("Xor"))
 
 
 def classified(g: Writer, call: OpCall) -> str:
-    """The name of the argument in the dtype that it has."""
-    return g.inputs(call, first_of(call).dtype)[0]
+    """The name of the argument in the dtype that it has, if that is a floating one."""
+    dtype = first_of(call).dtype
+    return g.inputs(call, dtype if dtype.is_floating_point else FLOAT32)[0]
 
 
 @onnx_rule(operations.isnan)
@@ -182,16 +218,29 @@ def log1p(t: Terms, x: str) -> Any:
     u = t.Add(x, 1.0)
     exact = t.Equal(u, 1.0)
     rest = t.Where(exact, 1.0, t.Sub(u, 1.0))
-    return t.Where(exact, x, t.Where(t.IsInf(x), x, t.Mul(t.Log(u), t.Div(x, rest))))
+    return t.Where(exact, x, t.Where(t.IsInf(x, detect_negative=0), x, t.Mul(
+        t.Log(u), t.Div(x, rest))))
 
 
 def logaddexp(t: Terms, x: str, y: str) -> Any:
     return t.Add(t.Max(x, y), t.Softplus(t.Neg(t.Abs(t.Sub(x, y)))))
 
 
-def chosen(t: Terms, x: str, y: str, both: str) -> Any:
-    """The one that is a number, where the other one is none."""
-    return t.Where(t.IsNaN(x), y, t.Where(t.IsNaN(y), x, both))
+def chosen(type: str, of_bools: str) -> Handler:
+    """The rule of the greater or lesser one, which is a number where the other one is none."""
+    both = same(type, of_bools)
+
+    def rule(g: Writer, call: OpCall) -> Any:
+        found = both(g, call)
+        if not dtype_of(call).is_floating_point:
+            return found
+        t, (x, y) = Terms(g, call), g.inputs(call)
+        return t.Where(t.IsNaN(x), y, t.Where(t.IsNaN(y), x, found))
+    return rule
+
+
+onnx_rule(operations.fmax)(chosen("Max", "Or"))
+onnx_rule(operations.fmin)(chosen("Min", "And"))
 
 
 def trunc(t: Terms, x: str) -> Any:
@@ -209,8 +258,6 @@ FORMULAS: dict[Any, Any] = {
         t.Greater(t.Mul(x, beta), threshold), x, t.Div(t.Softplus(t.Mul(x, beta)), beta)),
     operations.softshrink: lambda t, x, lambd: t.Sub(x, t.Max(t.Min(x, lambd), t.Neg(lambd))),
     operations.hardshrink: lambda t, x, lambd: t.Where(t.Greater(t.Abs(x), lambd), x, 0.0),
-    operations.fmax: lambda t, x, y: chosen(t, x, y, t.Max(x, y)),
-    operations.fmin: lambda t, x, y: chosen(t, x, y, t.Min(x, y)),
     operations.sinc: lambda t, x: t.Where(t.Equal(x, 0.0), 1.0, t.Div(
         t.Sin(t.Mul(x, math.pi)), t.Where(t.Equal(x, 0.0), 1.0, t.Mul(x, math.pi)))),
     operations.threshold: lambda t, x, limit, value: t.Where(t.Greater(x, limit), x, value),
@@ -226,11 +273,11 @@ FORMULAS: dict[Any, Any] = {
     operations.log10: lambda t, x: t.Div(t.Log(x), math.log(10)),
     operations.log1p: log1p,
     operations.expm1: expm1,
-    operations.trunc: trunc,
     operations.frac: lambda t, x: t.Sub(x, trunc(t, x)),
     operations.squared_error: lambda t, x, y: t.Mul(t.Sub(x, y), t.Sub(x, y)),
     operations.logaddexp: logaddexp,
-    operations.xlogy: lambda t, x, y: t.Where(t.Equal(x, 0.0), 0.0, t.Mul(x, t.Log(y))),
+    operations.xlogy: lambda t, x, y: t.Where(t.Or(
+        t.Not(t.Equal(x, 0.0)), t.IsNaN(y)), t.Mul(x, t.Log(y)), 0.0),
     operations.add_product: lambda t, x, y, z: t.Add(x, t.Mul(y, z)),
     operations.add_quotient: lambda t, x, y, z: t.Add(x, t.Div(y, z)),
     operations.add_scaled_product: lambda t, x, y, z, v: t.Add(x, t.Mul(t.Mul(y, v), z)),
@@ -278,10 +325,23 @@ def div_trunc(g: Writer, call: OpCall) -> Any:
 
 @onnx_rule(operations.floor_divide)
 def floor_divide(g: Writer, call: OpCall) -> Any:
-    x, y = g.inputs(call)
-    if dtype_of(call).is_floating_point:
-        return g.node("Floor", g.node("Div", x, y))
-    return g.node("Div", g.node("Sub", x, g.node("Mod", x, y)), y)
+    """The quotient of what the remainder of the division leaves, as C's `fmod` has it."""
+    t, (x, y) = Terms(g, call), g.inputs(call)
+    rest = t.Mod(x, y, fmod=1)
+    dtype = dtype_of(call)
+    if not dtype.is_floating_point:
+        less = t.Not(t.Equal(t.Mod(x, y), rest))
+        return t.Sub(t.Div(x, y), g.cast(less, BOOL, dtype))
+    whole = t.Div(t.Sub(x, rest), y)
+    whole = t.Where(other_sign(t, rest, y), t.Sub(whole, 1.0), whole)
+    floor = t.Floor(whole)
+    floor = t.Where(t.Greater(t.Sub(whole, floor), 0.5), t.Add(floor, 1.0), floor)
+    return t.Where(t.Equal(y, 0.0), t.Div(x, y), floor)
+
+
+def other_sign(t: Terms, rest: str, y: str) -> Any:
+    """Where a remainder that is not 0 has another sign than the divisor."""
+    return t.And(t.Not(t.Equal(rest, 0.0)), t.Xor(t.Less(rest, 0.0), t.Less(y, 0.0)))
 
 
 @onnx_rule(operations.remainder)
@@ -289,7 +349,9 @@ def remainder(g: Writer, call: OpCall) -> Any:
     x, y = g.inputs(call)
     if not dtype_of(call).is_floating_point:
         return g.node("Mod", x, y)
-    return g.node("Sub", x, g.node("Mul", g.node("Floor", g.node("Div", x, y)), y))
+    t = Terms(g, call)
+    rest = t.Mod(x, y, fmod=1)
+    return t.Where(other_sign(t, rest, y), t.Add(rest, y), rest)
 
 
 # ---- dtypes and fillings -------------------------------------------------------------------------

@@ -47,7 +47,8 @@ def truth(type: str) -> Handler:
     def rule(g: Writer, call: OpCall) -> Any:
         number = BY_NAME["int32"]
         x = g.cast(g.value(first_of(call), BOOL), BOOL, number)
-        return g.cast(reduced(g, call, type, x), number, BOOL)
+        found = g.cast(reduced(g, call, type, x), number, BOOL)
+        return g.cast(found, BOOL, dtype_of(call))
     return rule
 
 
@@ -57,7 +58,7 @@ def extreme_value(type: str) -> Handler:
     return lambda g, call: (of_bools if dtype_of(call) == BOOL else of_numbers)(g, call)
 
 
-onnx_rule(operations.any)(truth("ReduceMax"))
+onnx_rule(operations.any)(truth("ReduceSum"))              # none of none
 onnx_rule(operations.all)(truth("ReduceMin"))
 onnx_rule(operations.amax)(extreme_value("ReduceMax"))
 onnx_rule(operations.amin)(extreme_value("ReduceMin"))
@@ -180,5 +181,7 @@ def top_order(g: Writer, call: OpCall) -> Any:
 
 def order(g: Writer, call: OpCall, count: str, largest: bool) -> Any:
     """Where the greatest or least elements are. TopK takes equal ones in their order."""
-    name, dim = g.value(first_of(call)), call.attributes.get("dim", -1)
+    dtype = first_of(call).dtype
+    name = g.value(first_of(call), BY_NAME["int32"] if dtype == BOOL else dtype)
+    dim = call.attributes.get("dim", -1)
     return g.node("TopK", name, count, outputs=2, axis=dim, largest=int(largest), sorted=1)[1]

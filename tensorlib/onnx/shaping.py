@@ -133,6 +133,8 @@ def repeated(g: Writer, call: OpCall, counts: list[Any]) -> Any:
 
 @onnx_rule(operations.flip)
 def flip(g: Writer, call: OpCall) -> Any:
+    if rank(call) == 0:
+        return g.value(first_of(call))
     axes = as_dims(call.attributes["dims"], rank(call))
     count = len(axes)
     return g.node("Slice", g.value(first_of(call)), g.constant([-1] * count),
