@@ -24,7 +24,7 @@ from tensorlib._core.graph.node import leave_out
 from tensorlib._core.sweep.sweep import set_expansion
 from tensorlib.autograd.batch import outside_of_all
 from tensorlib.autograd.gradients import grad
-from tensorlib.program.ir.stacks import flattened, restored
+from tensorlib.program.ir.stacks import count, flattened, restored
 
 cdef enum:
     NUMBERS = 1 << 20        # of nodes, which those of the operations of a call have between them
@@ -135,6 +135,10 @@ cdef class Kept:
         rest = iter(tensors)
         return [*[restored(x, rest) for x in self.nesting], *rest]
 
+    cdef list sizes(self):
+        """The number of tensors in each of the values that are nested; [] where none is."""
+        return [] if self.nesting is None else [count(x) for x in self.nesting]
+
     cdef list as_given(self, Node node):
         """What gradients that have gradients are computed of, where it was in the graph when it
         was given: a tensor that was written later has another place."""
@@ -158,8 +162,12 @@ def gradients(Node node, g):
     """The gradients of the sources of a replayed call."""
     cdef Kept kept = payload_of(node)
     cdef list grads = list(g) if isinstance(g, tuple) else [g]
-    cdef list values = kept.values(list(saved_tensors(node)))
+    cdef list values
     cdef dict before = {}
+    try:
+        values = kept.values(list(saved_tensors(node)))
+    except RuntimeError as error:
+        raise kept.replay.named(error, kept.sizes()) from None
     for i in kept.several:
         g = taken(&node.edges[<Py_ssize_t>i])
         if g is not None:

@@ -1,7 +1,8 @@
 """Replay of a captured program: without a graph, or as one node of the caller's graph."""
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from threading import Lock
 from typing import Any
 
@@ -10,11 +11,11 @@ from tensorlib.autograd.modes import set_grad_enabled
 from tensorlib.program.compiled.again import Gone, Writes, run_after_writes
 from tensorlib.program.compiled.replay_node import Links
 from tensorlib.program.differentiation.backward import Backward, dependents
-from tensorlib.program.differentiation.control_gradients import visit_control
-from tensorlib.program.ir.call_types import is_draw
+from tensorlib.program.differentiation.control_gradients import argument_list, visit_control
+from tensorlib.program.ir.call_types import is_draw, record_of
 from tensorlib.program.ir.errors import Busy, ProgramError
 from tensorlib.program.ir.interpreter import run_call, value_of
-from tensorlib.program.ir.model import Block, OpCall, Variable, apart
+from tensorlib.program.ir.model import Block, OpCall, Variable, apart, place_of
 from tensorlib.program.passes import optimized
 from tensorlib.program.passes.dead import without_dead
 from tensorlib.program.passes.facts import changes, inner_calls, values_read, with_inputs
@@ -100,6 +101,7 @@ class Differentiable(Replay):
         read = dict.fromkeys(x for call in backward for x in values_read(call))
         self.saved = [x for x in read if x in written and x not in at_hand]
         self.direct = [x for x in read if x in at_hand]
+        self.backward = backward
         again = set(self.copies.values())
         self.again_calls = [call for call in backward if not again.isdisjoint(call.writes())]
         self.whole_pullback = Pullback(
@@ -128,6 +130,19 @@ class Differentiable(Replay):
         n = len(self.saved)
         return pullback.run([
             *grads, *values[:n], *values[n + len(self.drawn):], *before.values()])
+
+    def named(self, error: RuntimeError, sizes: list[int]) -> RuntimeError:
+        """An error about a value that the node saved, which says of what operation it is.
+
+        sizes: how many tensors the values are, the first ones, where some are stacks.
+        """
+        number = re.search(r"saved tensor (\d+) of compiled", str(error))
+        if number is not None:
+            values = [*self.saved, *self.drawn]
+            each = [x for x, size in zip(values, sizes) for _ in range(size)] if sizes else values
+            keeper = keeper_of([*each, *self.direct][int(number[1])], self.backward)
+            error.args = (str(error).replace(number[0], keeper or number[0]),)
+        return error
 
     def several(self, calls: list[OpCall]) -> list[int]:
         """The places of the sources that calls use several times. The sweep has added up what came
@@ -228,6 +243,23 @@ class Differentiable(Replay):
         except Gone:
             return None
         return [found[x] for x in self.roots]
+
+
+def keeper_of(x: Variable, backward: Iterable[OpCall]) -> str:
+    """Which argument a value is, and of which operation, that a backward part needs first; "" where
+    none needs it."""
+    for call in backward:
+        op = record_of(call.type)
+        for name, value in call.inputs.items():
+            if op is not None and value is x:
+                return (f"input {op.arguments.index(name)}" if name in op.arguments
+                        else "its output") + f" of {op.name}"
+        bound = place_of(x, argument_list(call)) if call.blocks() else -1
+        for block in call.blocks():
+            found = keeper_of(x if bound < 0 else block.inputs[bound], block.ops)
+            if found:
+                return found
+    return ""
 
 
 def run_with_graph(calls: list[OpCall], values: dict[Variable, Any]) -> None:

@@ -52,7 +52,7 @@ class Backward:
         """Adds the backward calls of `calls`, which are in the order in which they run."""
         calls = list(calls)
         views = {call.outputs[0]: next(iter(call.inputs.values())) for call in calls
-                 if is_view(call)}
+                 if is_view(call)} if any(call.in_place for call in calls) else {}
         for call in reversed(calls):
             if call.in_place:
                 self.check_write(call, views)
@@ -125,11 +125,12 @@ class Backward:
         outputs = [self.new_gradient(x) if self.wants(x) else None for x in places]
         if all(x is None for x in outputs):
             return
-        left_out = not_needed(form.op, outputs)
+        left_out = not_needed(form.op, tuple([x is not None for x in outputs]))
         inputs = {name: None if name in left_out else self.present(known[name])
                   for name in gradient.arguments}
         attributes = {key: x for key, x in call.attributes.items() if key != "wanted"}
-        self.check_updated(call, variables_in(inputs))
+        if self.updated:
+            self.check_updated(call, variables_in(inputs))
         if "likes" in gradient.attributes and "likes" not in form.attributes:
             attributes["likes"] = self.present(tuple(
                 call.inputs[name] for name in form.arguments))
@@ -228,12 +229,13 @@ def at(call: OpCall) -> str:
     return f" ({call.line})" if call.line else ""
 
 
-def not_needed(op: Op, outputs: list[Variable | None]) -> set[str]:
+@cache
+def not_needed(op: Op, are_wanted: tuple[bool, ...]) -> set[str]:
     """The inputs and outputs of an operation that only those gradients need that nobody wants."""
     if op.linearity == "composite" or op.variadic or op.rules[0] is not None and op.rules[0].joint:
         return set()
-    needed = {name for rule, g in zip(op.rules, outputs) if rule is not None and g is not None
-              for name in rule.names}
+    needed = {name for rule, is_wanted in zip(op.rules, are_wanted) if rule is not None
+              and is_wanted for name in rule.names}
     return {*op.arguments, *op.outputs} - needed
 
 

@@ -7,9 +7,9 @@ blocks computed, these give as further outputs: of a loop a stack with each step
 
 from typing import Any
 
-from tensorlib._core.base.dtypes import has_gradients
+from tensorlib._core.base.dtypes import BY_NAME, has_gradients
 from tensorlib.program.differentiation.backward import Backward, dependents
-from tensorlib.program.ir.model import Block, OpCall, Variable, place_of
+from tensorlib.program.ir.model import Block, OpCall, Variable, place_of, variables_in
 from tensorlib.program.ir.nested import mapped
 
 
@@ -55,7 +55,8 @@ def visit_branches(work: Backward, call: OpCall, grads: list[Variable | None],
         backs[name], sure = back.target, sure & back.sure
     outputs = [work.new_gradient(x) for x in wanted]
     for name in names:
-        replace_inner(backs[name], lambda x, name=name: exported(call, name, x))
+        replace_inner(backs[name], call.attributes[name],
+                      lambda x, name=name: exported(call, name, x), {})
     inputs = {"pred": call.inputs["pred"]} if "pred" in call.inputs else {}
     type = "cond" if call.type == "cond" else f"{call.type}_gradient"
     work.append(OpCall(type, inputs, tuple(outputs), dict(backs), call.line))
@@ -83,28 +84,31 @@ def new_work(work: Backward, block: Block, wanted: list[Variable]) -> Backward:
     return back
 
 
-def replace_inner(back: Block, outer: Any) -> None:
-    """Has a backward block read `outer(x)` in the place of each `x` of its forward block."""
+def replace_inner(back: Block, forward: Block, outer: Any, alike: dict[Any, Variable]) -> None:
+    """Has a backward block, and those in it, read `outer(x)` in the place of each `x` of the
+    forward block. Of which only the shape is read is not kept for it, where there is another
+    variable of that shape: `alike` has these from around the block."""
     def change(x: Variable) -> Any:
-        inside = x.block is not None and back.forward is not None and x.block.is_in(back.forward)
-        return outer(x) if inside else x
+        return outer(x) if x.block is not None and x.block.is_in(forward) else x
 
+    def change_like(x: Variable) -> Any:
+        return change(alike.get(form_of(x), x))
+
+    alike = {**alike, **{form_of(x): x for x in back.inputs}}
     for call in back.ops:
         call.inputs = mapped(call.inputs, change)
-        call.attributes = mapped(call.attributes, change)
+        alike.update((form_of(x), x) for x in variables_in(call.inputs))
+        call.attributes = {name: mapped(x, change_like if name == "likes" else change)
+                           for name, x in call.attributes.items()}
         for block in call.blocks():
-            replace_in_all(block, change)
+            replace_inner(block, forward, outer, alike)
+        alike.update((form_of(x), x) for x in call.writes())
     back.outputs = [change(x) for x in back.outputs]
 
 
-def replace_in_all(block: Block, change: Any) -> None:
-    """Has a block and those in it read what `change` gives for each variable."""
-    for call in block.ops:
-        call.inputs = mapped(call.inputs, change)
-        call.attributes = mapped(call.attributes, change)
-        for inner in call.blocks():
-            replace_in_all(inner, change)
-    block.outputs = [change(x) for x in block.outputs]
+def form_of(x: Variable) -> Any:
+    """What two variables share that are alike; a key of its own for a shape that is not known."""
+    return id(x) if x.stack or None in x.shape else (x.shape, x.dtype.name)
 
 
 def exported(call: OpCall, name: str, x: Variable) -> Variable:
@@ -195,9 +199,11 @@ def visit_loop(work: Backward, call: OpCall, grads: list[Variable | None]) -> No
             sequences.append(stack_of(call, body, x))
         return stacks[x]
 
-    replace_inner(target, stacked)
+    replace_inner(target, body, stacked, {})
     if not sequences:                                # the number of steps it is to run
-        stacked(body.outputs[0])
+        step = body.new_variable("step", (), BY_NAME["bool"], stop_gradient=True)
+        body.ops.append(OpCall("placeholder", {}, (step,), {"shape": (), "dtype": step.dtype}))
+        stacked(step)
     outputs = [*[work.new_gradient(init[i] if type(init[i]) is Variable else carried[i])
                  for i in moving],
                *[work.new_gradient(x) for x in outside],

@@ -19,3 +19,8 @@ def flattened(value: Any, found: list[Any]) -> Any:
 def restored(nesting: Any, tensors: Iterator[Any]) -> Any:
     """The value that is nested so, made of tensors."""
     return next(tensors) if nesting is None else Stack([restored(x, tensors) for x in nesting])
+
+
+def count(nesting: Any) -> int:
+    """The number of tensors in a value that is nested so."""
+    return 1 if nesting is None else sum(map(count, nesting))

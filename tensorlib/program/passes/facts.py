@@ -181,10 +181,17 @@ def alike(x: Variable, y: Variable) -> bool:
 
 def values_read(call: OpCall) -> list[Variable]:
     """The variables of which a call needs the values, not the shapes alone."""
-    if "likes" not in call.attributes or call.blocks():
+    blocks = call.blocks()
+    if "likes" not in call.attributes and not blocks:
         return call.reads()
-    return variables_in((call.inputs, {
+    found = variables_in((call.inputs, {
         name: x for name, x in call.attributes.items() if name != "likes"}))
+    for block in blocks:
+        found += [x for inner in block.ops for x in values_read(inner)
+                  if x.block is None or not x.block.is_in(block)]
+        found += [x for x in block.outputs if x is not None and not (
+            x.block is None or x.block.is_in(block))]
+    return found
 
 
 def with_inputs(call: OpCall, replaced: dict[Variable, Variable]) -> OpCall:

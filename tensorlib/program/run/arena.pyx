@@ -180,15 +180,20 @@ cdef Py_ssize_t put_in(list placed, Root root, Py_ssize_t room) except -2:
 
 # ---- where views lie -----------------------------------------------------------------------------
 
-cdef tuple place_of(Tensor x, Root root, list fed, list fed_roots, list roots):
+cdef dict numbered(list roots, list fed_roots):
+    """By the address of a root, the number of the first that is fed there; below 0 for others."""
+    cdef Py_ssize_t i
+    cdef dict found = {id(root): -1 - i for i, root in enumerate(roots)}
+    for i in range(len(fed_roots) - 1, -1, -1):
+        found[id(fed_roots[i])] = i
+    return found
+
+
+cdef tuple place_of(Tensor x, Py_ssize_t number, list fed):
     """The number of what is fed whose memory an output lies in, below 0 for other memory; how many
     bytes it lies behind that, and its strides. Asked before memory is planned."""
-    cdef list strides = [x.steps[d] for d in range(x.ndim_)]
-    cdef Py_ssize_t i
-    for i in range(len(fed)):
-        if fed_roots[i] is root:
-            return i, x.data_pointer - (<Tensor>fed[i]).data_pointer, strides
-    return -1 - <Py_ssize_t>roots.index(root), x.data_pointer - x.storage.data, strides
+    cdef char* start = x.storage.data if number < 0 else (<Tensor>fed[number]).data_pointer
+    return number, x.data_pointer - start, [x.steps[d] for d in range(x.ndim_)]
 
 
 cdef list reaches(list fed, list fed_roots):

@@ -32,7 +32,7 @@ from tensorlib._core.tensor.meta cimport is_meta
 from tensorlib._core.tensor.tensor cimport Tensor, alias, new_like, new_tensor, set_gradient
 from tensorlib._core.tiles.program cimport MAX_INPUTS, TileProgram
 from tensorlib.program.guards.signatures cimport laid_out_as, like_on_meta
-from tensorlib.program.run.arena cimport arrange, has_room, place_of, reaches, reuse
+from tensorlib.program.run.arena cimport arrange, has_room, numbered, place_of, reaches, reuse
 from tensorlib.program.run.fusion cimport fuse
 from tensorlib.program.run.steps cimport (
     ARENA, CALL, CALLED, COPY, FED, FUSED, GONE, NEW, PRODUCT, PROGRAM, PUT_GRAD, SUM, Kind, Root,
@@ -347,8 +347,8 @@ cdef class Machine:
             if not step.copies:
                 root.written_over = True
                 self.give_out(root, given)
-        self.lies = [place_of(x, self.root(x), self.fed, self.fed_roots, self.roots)
-                     for x in self.outputs]
+        numbers = numbered(self.roots, self.fed_roots)
+        self.lies = [place_of(x, numbers[id(self.root(x))], self.fed) for x in self.outputs]
         self.beyond = reaches(self.fed, self.fed_roots)
         if self.fuses:
             fuse(self.steps, self.root_of)
