@@ -31,6 +31,7 @@ from tensorlib.program.ir.errors import CaptureError, ProgramError
 from tensorlib.program.ir.model import Variable
 from tensorlib.program.ir.nested import are_same
 from tensorlib.program.passes import enabled
+from tensorlib.program.passes.checks_first import checks_first
 from tensorlib.program.passes.facts import undone_at_failure
 from tensorlib.program.program import Program
 from tensorlib.program.reads.names import Unfit
@@ -297,14 +298,17 @@ def way_for(kind: Signature, recorder: ReplayRecorder, tensors: tuple[Tensor, ..
     del nodes
     wanted = list(dict.fromkeys(x for x in slots if type(x) is Variable))
     made = Differentiable if linked else Replay
-    replay = made(recorder.block, list(recorder.block.ops), recorder.program.inputs, tensors,
-                  recorder.program.persistables(), wanted, flags)
+    lasts = recorder.program.persistables()
+    lie = map(storage_of, (*tensors, *(x.value for x in lasts)))
+    calls, asked = checks_first(list(recorder.block.ops),
+                                dict(zip((*recorder.program.inputs, *lasts), lie)))
+    replay = made(recorder.block, calls, recorder.program.inputs, tensors, lasts, wanted, flags)
     inference = check_results(slots, found, replay, tensors)
     check_kept_gradients(recorder, found)
     places, leaves = {x: i for i, x in enumerate(wanted)}, slots
     written = {i for i, x in enumerate((*tensors, *replay.values))
                if storage_of(x) in recorder.writes.lasting}
-    changing = undone_at_failure(replay.calls)
+    changing = undone_at_failure(replay.calls, asked)
     if changing and replay.machine.beyond:
         raise Unplanned("it writes before a check of values, and reaches beyond its arguments")
     slots = [places[x] if type(x) is Variable else -1 for x in slots]

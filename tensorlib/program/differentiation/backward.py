@@ -15,6 +15,7 @@ from tensorlib.ops.calls import output_gradients
 from tensorlib.program.ir.call_types import form_of, form_of_call, is_sum_of_parts
 from tensorlib.program.ir.errors import ProgramError
 from tensorlib.program.ir.model import Block, OpCall, Variable, variables_in
+from tensorlib.program.passes.facts import is_view
 
 Callback = Callable[[Block, OpCall], Any]
 
@@ -261,14 +262,6 @@ def dependents(calls: Iterable[OpCall], wanted: Iterable[Variable],
                     has_gradients(x.dtype)):
                 found.add(x)
     return found
-
-
-def is_view(call: OpCall) -> bool:
-    """Whether what a call gives may have the memory of its first input."""
-    if call.in_place or call.blocks() or len(call.outputs) != 1:
-        return False
-    op = form_of_call(call).op
-    return op is not None and op.may_view
 
 
 def written_over(call: OpCall) -> ProgramError:

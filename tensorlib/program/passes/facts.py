@@ -4,7 +4,7 @@ A variable *lasts* if its memory may be that of what is fed or of what is there 
 is given, or may be a view of such. What it holds changes where a call writes.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from functools import cache
 from typing import NamedTuple
 
@@ -100,9 +100,10 @@ def fails_before_it_changes(call: OpCall) -> bool:
                                   and not traits_of(call.type).writes)
 
 
-def undone_at_failure(calls: list[OpCall]) -> list[OpCall]:
-    """The calls that change something before another one may fail."""
-    last = max((i for i, call in enumerate(calls) if may_fail(call)), default=-1)
+def undone_at_failure(calls: list[OpCall], asked: Container[int] = ()) -> list[OpCall]:
+    """The calls that change something before another one may fail: none of those `asked` before."""
+    last = max((i for i, call in enumerate(calls) if may_fail(call) and id(call) not in asked),
+               default=-1)
     if last < 0:
         return []
     before = calls[:last] if fails_before_it_changes(calls[last]) else calls[:last + 1]
@@ -171,6 +172,14 @@ def lasting(calls: Iterable[OpCall], given: Iterable[Variable],
                 found.update(call.writes())
                 break
     return found
+
+
+def is_view(call: OpCall) -> bool:
+    """Whether what a call gives may have the memory of its first input."""
+    if call.in_place or call.blocks() or len(call.outputs) != 1:
+        return False
+    op = form_of_call(call).op
+    return op is not None and op.may_view
 
 
 def alike(x: Variable, y: Variable) -> bool:
