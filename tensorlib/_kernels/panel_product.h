@@ -284,6 +284,62 @@ enum { PANEL_ROWS = 6 };
             base.at += NAME(WIDTH) * base.col;                                                   \
         }                                                                                        \
         if (n > 0) NAME(window_rows)(a, places, taps, p, y, y_row, m, k, n, base, 1);            \
+    }                                                                                            \
+                                                                                                 \
+    /* `rows` rows of y := those of w @ the runs at x + taps[l], one vector of each or two, of   \
+       which the second is `apart` from the first */                                             \
+    static inline __attribute__((always_inline)) void NAME(run_tile)(                            \
+            const T* x, Py_ssize_t apart, const Py_ssize_t* taps, const T* w, Py_ssize_t k,      \
+            T* y, Py_ssize_t y_row, const int rows, const int vectors) {                         \
+        NAME(vector) left[PANEL_ROWS] = {{0}}, right[PANEL_ROWS] = {{0}};                        \
+        for (Py_ssize_t l = 0; l < k; l++) {                                                     \
+            const T* at = x + taps[l];                                                           \
+            NAME(vector) b0 = *(const NAME(vector)*)at, b1 = {0};                                \
+            if (vectors == 2) b1 = *(const NAME(vector)*)(at + apart);                           \
+            _Pragma("GCC unroll 6") for (int i = 0; i < rows; i++) {                             \
+                T a = w[i * k + l];                                                              \
+                left[i] += a * b0;                                                               \
+                if (vectors == 2) right[i] += a * b1;                                            \
+            }                                                                                    \
+        }                                                                                        \
+        _Pragma("GCC unroll 6") for (int i = 0; i < rows; i++) {                                 \
+            *(NAME(vector)*)(y + i * y_row) = left[i];                                           \
+            if (vectors == 2) *(NAME(vector)*)(y + i * y_row + apart) = right[i];                \
+        }                                                                                        \
+    }                                                                                            \
+                                                                                                 \
+    static inline __attribute__((always_inline)) void NAME(run_rows)(                            \
+            const T* x, Py_ssize_t apart, const Py_ssize_t* taps, const T* w, Py_ssize_t k,      \
+            T* y, Py_ssize_t y_row, Py_ssize_t rows, const int vectors) {                        \
+        switch (rows) {                                                                          \
+        case 6: NAME(run_tile)(x, apart, taps, w, k, y, y_row, 6, vectors); break;               \
+        case 5: NAME(run_tile)(x, apart, taps, w, k, y, y_row, 5, vectors); break;               \
+        case 4: NAME(run_tile)(x, apart, taps, w, k, y, y_row, 4, vectors); break;               \
+        case 3: NAME(run_tile)(x, apart, taps, w, k, y, y_row, 3, vectors); break;               \
+        case 2: NAME(run_tile)(x, apart, taps, w, k, y, y_row, 2, vectors); break;               \
+        case 1: NAME(run_tile)(x, apart, taps, w, k, y, y_row, 1, vectors); break;               \
+        }                                                                                        \
+    }                                                                                            \
+                                                                                                 \
+    /* y (m, n) := w (m, k) @ the runs of n elements, at least LANES, at x + taps[l]. The last   \
+       vector of a run ends with it, over elements of the one before, which get the same bits. */\
+    static void NAME(runs)(const T* x, const Py_ssize_t* taps, const T* w, T* y,                 \
+                           Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k, Py_ssize_t n) {         \
+        for (Py_ssize_t first = 0; first < n; first += NAME(WIDTH)) {                            \
+            const Py_ssize_t last = n - NAME(LANES), at = first < last ? first : last;           \
+            const Py_ssize_t apart = (at + NAME(LANES) < last ? at + NAME(LANES) : last) - at;   \
+            Py_ssize_t tiles = (m + PANEL_ROWS - 1) / PANEL_ROWS, rows;                          \
+            for (Py_ssize_t i = 0; i < m; i += rows) {     /* of nearly equal heights */         \
+                rows = (m - i + tiles - 1) / tiles;                                              \
+                tiles--;                                                                         \
+                if (apart > 0)                                                                   \
+                    NAME(run_rows)(x + at, apart, taps, w + i * k, k, y + i * y_row + at, y_row, \
+                                   rows, 2);                                                     \
+                else                                                                             \
+                    NAME(run_rows)(x + at, 0, taps, w + i * k, k, y + i * y_row + at, y_row,     \
+                                   rows, 1);                                                     \
+            }                                                                                    \
+        }                                                                                        \
     }
 
 #define PANEL_FLOAT(x) panel_##x##_float

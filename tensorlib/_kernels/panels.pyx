@@ -7,6 +7,8 @@
     void windows(const T* a, const Py_ssize_t* places, const Py_ssize_t* taps, const T* p,
                  Py_ssize_t first, Py_ssize_t k, Py_ssize_t all, T* y, Py_ssize_t y_row,
                  Py_ssize_t m, Py_ssize_t n)
+    void runs(const T* x, const Py_ssize_t* taps, const T* w, T* y, Py_ssize_t y_row,
+              Py_ssize_t m, Py_ssize_t k, Py_ssize_t n)
     void turn(const T* x, Py_ssize_t x_row, T* y, Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t n)
 """
 
@@ -15,20 +17,28 @@ cdef extern from "panel_product.h" nogil:
     void panel_product_float()
     void panel_turn_float()
     void panel_windows_float()
+    void panel_runs_float()
     void panel_pack_double()
     void panel_product_double()
     void panel_turn_double()
     void panel_windows_double()
+    void panel_runs_double()
+    enum: panel_LANES_float, panel_LANES_double
 
 
 def table():
-    """(name, input dtypes, output dtype, address) of every function"""
+    """(name, input dtypes, output dtype, address) of every function; for "lanes" the number of
+    elements in a vector"""
     return [(name, (dtype,) * 2, dtype, address) for name, dtype, address in (
         ("pack", "float32", <size_t>&panel_pack_float),
         ("product", "float32", <size_t>&panel_product_float),
         ("turn", "float32", <size_t>&panel_turn_float),
         ("windows", "float32", <size_t>&panel_windows_float),
+        ("runs", "float32", <size_t>&panel_runs_float),
+        ("lanes", "float32", <size_t>panel_LANES_float),
         ("pack", "float64", <size_t>&panel_pack_double),
         ("product", "float64", <size_t>&panel_product_double),
         ("turn", "float64", <size_t>&panel_turn_double),
-        ("windows", "float64", <size_t>&panel_windows_double))]
+        ("windows", "float64", <size_t>&panel_windows_double),
+        ("runs", "float64", <size_t>&panel_runs_double),
+        ("lanes", "float64", <size_t>panel_LANES_double))]

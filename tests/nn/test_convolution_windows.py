@@ -107,6 +107,20 @@ def test_strips_of_groups_and_images_lie_side_by_side(ins, outs):
         np.testing.assert_array_equal(found[:, last].numpy(), wanted)
 
 
+@each("dtype", ["float32", "float64"])
+@each("outs", [1, 2, 6, 7, 13, 32])          # rows that meet a run together
+@each("wide", [2, 4, 7, 8, 15, 16, 17, 24, 31, 32, 33, 47, 64, 100])
+def test_runs_of_any_length_are_whole(wide, outs, dtype):
+    for padding, dilation in (((0, 0), (1, 1)), ((2, 1), (1, 2)), ((0, 40), (3, 1))):
+        x, weight = drawn((2, 3, 6, wide + 2), (outs, 3, 2, 3))
+        x[:, :, 3, 1], x[:, :, :, -1] = np.inf, np.nan
+        found = F.conv2d(tl.from_numpy(x.astype(dtype)), tl.from_numpy(weight.astype(dtype)),
+                         None, (3, 1), padding, dilation)
+        with np.errstate(invalid="ignore"):
+            wanted = by_taps(x, weight, (3, 1), padding, dilation)
+        np.testing.assert_array_equal(found.numpy(), wanted)        # whole numbers
+
+
 @pytest.mark.parametrize("padding", [0, 1, (2, 0, 3)])
 @pytest.mark.parametrize("stride", [1, (2, 3, 1)])
 def test_volumes_and_sequences_are_the_same(stride, padding):

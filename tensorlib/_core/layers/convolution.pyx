@@ -20,7 +20,9 @@ from tensorlib._core.layers.depthwise cimport (
     ADJOINT_OF_INPUT, ADJOINT_OF_WEIGHT, OUTPUT, Depthwise, DepthwisePass, depthwise,
     depthwise_fits,
 )
-from tensorlib._core.layers.direct cimport Direct, direct, direct_fits, direct_room
+from tensorlib._core.layers.direct cimport (
+    Direct, by_runs, direct, direct_fits, direct_room, room_of_runs, runs_fit,
+)
 from tensorlib._core.products.panel_products cimport pack_panels, panels_size
 from tensorlib._core.layers.windows cimport (
     COL2IM, IM2COL, cast_planes, fill_window, find_window_loop, window_fn,
@@ -60,8 +62,9 @@ ctypedef struct Convolution:
     Py_ssize_t strips, high          # of the result, and how many rows one has
     bint plain           # columns are the image itself
     bint direct          # windows are multiplied where they lie
+    bint runs            # or so are the rows of windows beside each other
     Direct product
-    char* panels         # then, of the weight of each group
+    char* panels         # of the weight of each group, where `direct`
     size_t nbytes        # of these
     bint failed
 
@@ -103,7 +106,8 @@ cdef int pack_weight(Convolution* c) except -1:
     cdef Py_ssize_t rows = c.ins * c.elements
     c.product.dtype, c.product.itemsize = c.dtype, c.itemsize
     c.product.ins, c.product.outs, c.product.taps = c.ins, c.outs, rows
-    c.direct = not c.plain and direct_fits(&c.product, &c.window)
+    c.runs = not c.plain and runs_fit(&c.product, &c.window)
+    c.direct = not c.plain and not c.runs and direct_fits(&c.product, &c.window)
     c.panels, c.nbytes = NULL, panels_size(rows, c.outs) * c.itemsize
     if c.direct:
         run_alone(pack_groups, c, c.weight, c.groups)
@@ -145,10 +149,10 @@ cdef void run_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
     cdef char* g
     cdef char* weight
     cdef size_t nbytes = rows * places * c.itemsize
-    if c.direct:
+    if c.direct or c.runs:
         w = c.window
         w.out[1] = min(w.out[1], c.high)
-        nbytes = direct_room(&c.product, &w)
+        nbytes = direct_room(&c.product, &w) if c.direct else room_of_runs(&c.product, &w)
     if not c.plain:
         columns = take_scratch(nbytes)
         if columns == NULL:
@@ -174,6 +178,9 @@ cdef void run_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
         if c.direct:
             direct(&c.product, &w, x, c.panels + part // c.strips % c.groups * c.nbytes, g,
                    c.places, columns)
+            continue
+        if c.runs:
+            by_runs(&c.product, &w, x, weight, g, c.places, columns)
             continue
         c.im2col(x, columns, &w, c.ins)
         multiply(c, weight, rows, 1, columns, area(w.out), 1, g, c.places, c.outs, rows,
@@ -283,7 +290,7 @@ cdef int begin(Convolution* c, str name, Kind kind, Tensor like, object sizes, o
     fill_window(&c.window, name, like, sizes[2:], weight_sizes[2:], stride, padding, dilation,
                 out_sizes[2:])
     c.kind, c.dtype, c.failed, c.share = kind, compute_dtype(like.type), False, 0
-    c.direct = False
+    c.direct = c.runs = False
     c.itemsize = 4 if c.dtype == FLOAT32 else 8
     c.im2col = <window_fn>find_window_loop(IM2COL, c.dtype)
     c.col2im = <window_fn>find_window_loop(COL2IM, c.dtype)

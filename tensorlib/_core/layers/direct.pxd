@@ -12,3 +12,7 @@ cdef bint direct_fits(Direct* d, const Window* w) noexcept nogil
 cdef size_t direct_room(const Direct* d, const Window* w) noexcept nogil
 cdef void direct(const Direct* d, const Window* w, const char* x, const char* panels, char* y,
                  Py_ssize_t y_plane, char* scratch) noexcept nogil
+cdef bint runs_fit(Direct* d, const Window* w) noexcept nogil
+cdef size_t room_of_runs(const Direct* d, const Window* w) noexcept nogil
+cdef void by_runs(const Direct* d, const Window* w, const char* x, const char* weight, char* y,
+                  Py_ssize_t y_plane, char* scratch) noexcept nogil

@@ -37,3 +37,6 @@ cdef void turn(int dtype, const char* x, Py_ssize_t x_row, char* y, Py_ssize_t y
 cdef void multiply_windows(int dtype, const char* a, const Py_ssize_t* places,
                            const Py_ssize_t* taps, const char* p, char* y, Py_ssize_t m,
                            Py_ssize_t k, Py_ssize_t n) noexcept nogil
+cdef Py_ssize_t shortest_run(int dtype) noexcept nogil
+cdef void multiply_runs(int dtype, const char* x, const Py_ssize_t* taps, const char* w, char* y,
+                        Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k, Py_ssize_t n) noexcept nogil

@@ -67,6 +67,9 @@ ctypedef void (*windows_fn)(const char* a, const Py_ssize_t* places, const Py_ss
                             const char* p, Py_ssize_t first, Py_ssize_t k, Py_ssize_t all, char* y,
                             Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t n) noexcept nogil
 
+ctypedef void (*runs_fn)(const char* x, const Py_ssize_t* taps, const char* w, char* y,
+                         Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k, Py_ssize_t n) noexcept nogil
+
 ctypedef struct Panels:
     const MatmulArgs* args
     const char* row         # added to each row of y, unless it is NULL
@@ -77,6 +80,8 @@ cdef pack_fn packs[N_DTYPES]           # NULL where the BLAS does all
 cdef panel_fn panels[N_DTYPES]
 cdef turn_fn turns[N_DTYPES]
 cdef windows_fn windows[N_DTYPES]
+cdef runs_fn runs[N_DTYPES]
+cdef Py_ssize_t lanes[N_DTYPES]        # elements in a vector
 cdef Way way = BLAS
 
 
@@ -117,6 +122,17 @@ cdef void multiply_windows(int dtype, const char* a, const Py_ssize_t* places,
     while l < k:
         windows[dtype](a, places, taps, p, l, min(depth, k - l), k, y, n, m, n)
         l += depth
+
+
+cdef Py_ssize_t shortest_run(int dtype) noexcept nogil:
+    """How many elements the runs that `multiply_runs` takes have at least."""
+    return lanes[dtype]
+
+
+cdef void multiply_runs(int dtype, const char* x, const Py_ssize_t* taps, const char* w, char* y,
+                        Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k, Py_ssize_t n) noexcept nogil:
+    """y (m, n) := w (m, k) @ the matrix whose rows are n elements each at x + taps[l]"""
+    runs[dtype](x, taps, w, y, y_row, m, k, n)
 
 
 cdef void turn(int dtype, const char* x, Py_ssize_t x_row, char* y, Py_ssize_t y_row, Py_ssize_t m,
@@ -262,6 +278,10 @@ def _fill():
             turns[names[name]] = <turn_fn><size_t>address
         elif what == "windows":
             windows[names[name]] = <windows_fn><size_t>address
+        elif what == "runs":
+            runs[names[name]] = <runs_fn><size_t>address
+        elif what == "lanes":
+            lanes[names[name]] = address
         else:
             panels[names[name]] = <panel_fn><size_t>address
 
