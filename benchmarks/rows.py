@@ -286,7 +286,8 @@ def call_of(op, sample):
     except KeyError:
         return None
     called = "lib" if op.name in FUNCTIONS else arguments.pop(0)
-    nothing = "[:0]" if op.random else ""      # the libraries draw different numbers
+    # the libraries draw different numbers
+    nothing = ("[0]" * (len(op.outputs) > 1) + "[:0]") if op.random else ""
     return f"{called}.{op.name}({', '.join(arguments)}){nothing}"
 
 

@@ -17,7 +17,7 @@ from tensorlib._core.base.dtypes cimport (
     KIND, UINT8,
 )
 from tensorlib._core.base.shape cimport MAX_NDIM
-from tensorlib._core.base.work cimport run_once, share
+from tensorlib._core.base.work cimport share
 from tensorlib._core.reduce.unsigned cimport signed_order
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport cast, packed
@@ -148,7 +148,8 @@ def order_keys(Tensor input, bint descending):
     if keys.bits and keys.n > <Py_ssize_t>1 << HALF:
         x, keys.bits = cast(x, FLOAT64), 0   # which holds all that has 32 bits
     keys.dtype, keys.x, keys.y = x.type, x.data_pointer, <int64_t*>out.data_pointer
-    run_once(make_keys, &keys, keys.y, keys.total <= BRIEF)
+    share(make_keys, &keys, keys.y, keys.rows, keys.rows if keys.dtype == INT64
+          else 1 + GRAIN // keys.n, keys.total <= BRIEF)
     return out, keys.bits
 
 
@@ -161,33 +162,34 @@ cdef struct Keys:
 
 
 cdef void make_keys(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """Finds the bits of positions too, where they follow from the elements"""
+    """Keys of the rows [begin, end); of int64 all, which finds the bits of positions, too"""
     cdef Keys* of = <Keys*>context
-    cdef const char* data = of.x
-    cdef int64_t* y = of.y
+    cdef Py_ssize_t rows = end - begin, n = of.n
+    cdef const char* data = of.x + begin * n * ITEMSIZE[of.dtype]
+    cdef int64_t* y = of.y + begin * n
     cdef int64_t low, high
     if of.dtype == UINT8:
-        pack_short(<const uint8_t*>data, y, of.rows, of.n, of.descending)
+        pack_short(<const uint8_t*>data, y, rows, n, of.descending)
     elif of.dtype == INT8:
-        pack_short(<const int8_t*>data, y, of.rows, of.n, of.descending)
+        pack_short(<const int8_t*>data, y, rows, n, of.descending)
     elif of.dtype == INT16:
-        pack_short(<const int16_t*>data, y, of.rows, of.n, of.descending)
+        pack_short(<const int16_t*>data, y, rows, n, of.descending)
     elif of.dtype == INT32:
-        pack_short(<const int32_t*>data, y, of.rows, of.n, of.descending)
+        pack_short(<const int32_t*>data, y, rows, n, of.descending)
     elif of.dtype == FLOAT32:
-        pack_short(<const float*>data, y, of.rows, of.n, of.descending)
+        pack_short(<const float*>data, y, rows, n, of.descending)
     elif of.dtype == INT64:
         bounds(<const int64_t*>data, of.total, &low, &high)
-        of.bits = bits_of(of.n)
+        of.bits = bits_of(n)
         if (<uint64_t>high - <uint64_t>low) >> (63 - of.bits):
             of.bits = 0
             turn(<const int64_t*>data, y, of.total, -1 if of.descending else 0)
         else:
-            pack_whole(<const int64_t*>data, y, of.rows, of.n, low, high, of.bits, of.descending)
+            pack_whole(<const int64_t*>data, y, rows, n, low, high, of.bits, of.descending)
     else:
-        long_keys(<const double*>data, y, of.total)
+        long_keys(<const double*>data, y, rows * n)
         if of.descending:
-            turn(y, y, of.total, -1)
+            turn(y, y, rows * n, -1)
 
 
 # ---- places in rows ------------------------------------------------------------------------------

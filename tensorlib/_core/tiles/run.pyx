@@ -37,7 +37,7 @@ cdef extern from "<alloca.h>" nogil:
     void* alloca(size_t size)
 
 cdef enum:
-    CACHED = 1 << 14         # bytes that the tiles of all values take at most
+    CACHED = 1 << 15         # bytes that the tiles of all values take at most
     MOST = 8                 # times as long as in that an element may take, as far as it counts
     LEAST_ROWS = 16          # of a transposition in one chunk, at least
     BLOCK_ROWS = 16          # of an operand that lies across them, gone through together
