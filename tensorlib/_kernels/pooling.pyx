@@ -12,7 +12,7 @@ from tensorlib._kernels.windows cimport Window, area, cut, first_inside, inside
 
 cdef enum:
     RUN = 256        # windows beside each other that are looked at together
-    NARROW = 8       # fewer are looked at one by one
+    NARROW = 5       # fewer are looked at one by one
     MOST = 32        # elements of a row of a window up to which windows are looked at together
     ROW = 2048       # elements of a row of a plane, with its padding, that are looked at together
 
