@@ -1,14 +1,12 @@
 """`optimize`: a program after passes, each of which is verified."""
 
 from collections.abc import Iterable
-from typing import Any
 
 from tensorlib.autograd.tree import flatten
-from tensorlib.program.ir.copies import copied
+from tensorlib.program.ir.copies import copied, drop_unused
 from tensorlib.program.ir.errors import ProgramError
-from tensorlib.program.ir.model import Variable, check_program, variables_in
+from tensorlib.program.ir.model import Variable, check_program
 from tensorlib.program.passes import PASSES
-from tensorlib.program.passes.facts import inner_calls
 from tensorlib.program.program import Program, items
 from tensorlib.program.verify import verify
 
@@ -54,21 +52,3 @@ def optimize(program: Program, passes: Iterable[str] | None = None) -> Program:
         except ProgramError as error:
             raise ProgramError(f"optimize: after {name}: {error}") from None
     return made
-
-
-def drop_unused(program: Any) -> None:
-    """Takes out of a program the blocks and variables that no call has any more."""
-    calls = list(inner_calls(program.block))
-    blocks = {program.block, *(block for call in calls for block in call.blocks())}
-    used = {*program.inputs, *(x for x in flatten(program.outputs)[0] if type(x) is Variable)}
-    for call in calls:
-        used.update(variables_in((call.inputs, call.attributes)))
-        used.update(call.writes())
-    program.blocks = [block for block in program.blocks if block in blocks]
-    for place, block in enumerate(program.blocks):
-        block.index = place
-        if block.forward not in blocks:
-            block.forward = None
-        used.update((*block.inputs, *block.outputs))
-    for block in program.blocks:
-        block.variables = {name: x for name, x in block.variables.items() if x in used}

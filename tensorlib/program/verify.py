@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from tensorlib.autograd.tree import flatten
 from tensorlib.ops.value_checks import CHECKS
 from tensorlib.program.building.builder import inferred, needs_elements
 from tensorlib.program.ir.call_types import UnknownType, form_of_call, registered
@@ -50,8 +51,8 @@ class Verifier:
             self.defined.add(x)
         self.defined.update(self.program.inputs)
         self.block(self.program.block)
-        for x in variables_in(nested(self.program.outputs)):
-            if x not in self.defined:
+        for x in flatten(self.program.outputs)[0]:
+            if type(x) is Variable and x not in self.defined:
                 raise ProgramError(f"verify: the output {x.name} is not defined")
 
     def check_value(self, x: Variable) -> None:
@@ -219,12 +220,3 @@ def is_untried(type: str) -> bool:
 
 # What only programs have, and has effects, or gives what is not among its arguments.
 UNTRIED = {"optimizer_step", "set_grad", "get_grad", "placeholder", "check"}
-
-
-def nested(container: Any) -> Any:
-    """A container with its named tuples as tuples, which `variables_in` looks into."""
-    if isinstance(container, dict):
-        return {key: nested(x) for key, x in container.items()}
-    if isinstance(container, (tuple, list)):
-        return tuple(map(nested, container))
-    return container

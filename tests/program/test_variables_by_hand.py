@@ -123,7 +123,7 @@ def test_what_a_program_being_built_does_not_take():
     loss = tl.ones(2, requires_grad=True).sum()
     with Program():
         x = program.data("x", (2,))
-        with pytest.raises(CaptureError, match="add: a program takes no out=, test_vari.*returned"):
+        with pytest.raises(CaptureError, match="add: out= can.t be captured, test_vari.*returned"):
             tl.add(tl.ones(2), tl.ones(2), out=tl.zeros(2))
         for name, write in (("add", lambda: tl.add(x, x, out=tl.zeros(2))),
                             ("copy_", lambda: tl.zeros(2).copy_(x))):

@@ -24,11 +24,11 @@ from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.ops.late import operations
 from tensorlib.program.ir.call_forms import canonical, drawn, gives_number, plain, user_line
 from tensorlib.program.ir.call_types import (
-    COPIES, WRITERS, cuts, form_of, form_of_call, is_draw, is_sized_by_values,
+    COPIES, WRITERS, cuts, form_of, is_sized_by_values,
 )
 from tensorlib.program.ir.errors import CaptureError
+from tensorlib.program.ir.interpreter import arguments_of, with_wanted
 from tensorlib.program.ir.model import Block, OpCall, Variable, variables_in
-from tensorlib.program.ir.nested import mapped
 
 PROBES = (61, 67)            # what stands for sizes that are not known
 FEW = 2                      # and, where that can be, less than most sizes that are
@@ -49,7 +49,32 @@ def builder() -> "Builder | None":
     return _open.builders[-1] if _open.builders else None
 
 
-class Builder(Capture):
+class Noter(Capture):
+    """A capture that notes calls: how the arguments of a call become those of its note.
+
+    keys: index expressions that were parsed, by id, with what they were parsed from.
+    """
+
+    keys: dict[int, tuple[Any, Any]] = {}
+
+    def value(self, x: Any) -> Any:
+        """An argument as it is noted: tensors as variables, also in tuples, lists and slices."""
+        if isinstance(x, Tensor):
+            return x if type(x) is Variable else self.variable_of(x)
+        if type(x) in (tuple, list):             # a list of positions is none of dims
+            return type(x)(map(self.value, x))
+        if id(x) in self.keys:
+            return self.value(self.keys[id(x)][1])
+        if type(x) is slice:
+            return slice(self.value(x.start), self.value(x.stop), self.value(x.step))
+        return tuple(x) if isinstance(x, tuple) else x
+
+    def value_of_each(self, given: dict[str, Any]) -> dict[str, Any]:
+        """The arguments of a call by name, as they are noted."""
+        return {key: self.value(x) for key, x in given.items()}
+
+
+class Builder(Noter):
     """Adds what is called on Variables to a block, under `with`.
 
     outer: what knows the tensors around the block: a Recorder, or the builder of a block around it.
@@ -89,27 +114,11 @@ class Builder(Capture):
         self.known[id(tensor)] = tensor, x
         return x
 
-    def value(self, x: Any) -> Any:
-        """An argument as a call has it: tensors as variables."""
-        if isinstance(x, Tensor) and type(x) is not Variable:
-            return self.variable_of(x)
-        if type(x) in (tuple, list):             # a list of positions is none of dims
-            return type(x)(map(self.value, x))
-        if type(x) is slice:
-            return slice(self.value(x.start), self.value(x.stop), self.value(x.step))
-        return tuple(x) if isinstance(x, tuple) else x
-
-    def value_of_each(self, given: dict[str, Any]) -> dict[str, Any]:
-        """The arguments of a call by name."""
-        return {key: self.value(x) for key, x in given.items()}
-
     # ---- calls
 
     def call(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The variables of what an operation gives, which becomes a call of the block."""
-        if kwargs.pop("out", None) is not None:
-            raise CaptureError(f"{op.name}: a program takes no out=, {user_line()}; use what is "
-                               "returned")
+        refuse_out(op.name, kwargs)
         if op.draws is not None:
             tensors, given = drawn(op, args, kwargs)
             return self.called(op.name, self.value_of_each(tensors), self.value_of_each(given))
@@ -144,9 +153,7 @@ class Builder(Capture):
     def write(self, op: Op | None, name: str, args: tuple[Any, ...],
               kwargs: dict[str, Any]) -> Any:
         """Adds a write in place. What was made here of numbers becomes a new variable."""
-        if kwargs.pop("out", None) is not None:
-            raise CaptureError(f"{name}: a program takes no out=, {user_line()}; use what is "
-                               "returned")
+        refuse_out(name, kwargs)
         type_ = "put_index_" if name == "setitem" else name
         form = form_of(type_)
         values = [self.value(x) for x in args]
@@ -193,6 +200,14 @@ class Builder(Capture):
             no_number(name)
 
 
+def refuse_out(name: str, kwargs: dict[str, Any]) -> None:
+    """Raises: CaptureError for a call with `out=`, which has it still: it may be done eagerly."""
+    if kwargs.get("out") is not None:
+        raise CaptureError(f"{name}: out= can't be captured, {user_line()}; use the tensor that is "
+                           "returned")
+    kwargs.pop("out", None)
+
+
 def no_number(name: str) -> None:
     """Raises: CaptureError, since a variable has no value before the program runs."""
     raise CaptureError(
@@ -236,33 +251,15 @@ def run_on_twins(call: OpCall, probe: int, make: Callable[[Variable, int], Tenso
     def twin(x: Variable) -> Tensor:
         return make(x, probe)
 
-    form = form_of_call(call)
-    with unseen():
-        given = mapped(call.attributes, twin)
-        tensors = [mapped(call.inputs.get(name), twin) for name in form.arguments]
-    if is_draw(call.type) or form.op is not None and form.op.random and (
-            "generator" in form.attributes):
-        given["generator"] = Generator()             # the one that is given is drawn from by runs
-    if "likes" in call.attributes:
-        given["likes"] = mapped(call.attributes["likes"], twin)
-        given["likes"] = [likes_of_twins(x) for x in given["likes"]]
-    if form.op is not None and "wanted" in form.attributes:
-        given["wanted"] = tuple(x is not None for x in call.outputs)
-    assert form.run is not None
     with unseen(), no_grad():
-        result = form.run(*tensors, **given)
+        form, tensors, given = arguments_of(call, twin)
+        if form.op is not None and form.op.random and "generator" in form.attributes:
+            given["generator"] = Generator()         # the one that is given is drawn from by runs
+        assert form.run is not None
+        result = form.run(*tensors, **with_wanted(call, form, given))
     if type(result) is tuple and len(result) == 1 and type(result[0]) is tuple:
         return result[0]                             # of a sequence, a sequence of gradients
     return result
-
-
-def likes_of_twins(x: Any) -> Any:
-    """The shape and dtype of a tensor or a number, or of each of a tuple."""
-    if type(x) is tuple:
-        return [likes_of_twins(y) for y in x]
-    if not isinstance(x, Tensor):
-        x = FUNCTIONS["tensor"](x)
-    return x.shape, x.dtype
 
 
 def twin_of(x: Variable, probe: int) -> Tensor:

@@ -11,13 +11,13 @@ from typing import Any
 
 from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.graph.op import Op
-from tensorlib._core.interpreters.capture import Capture, capture, unseen
+from tensorlib._core.interpreters.capture import capture, unseen
 from tensorlib._core.sweep.graph_reader import begin_epoch, was_made_since
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.tree import flatten
 from tensorlib.ops.late import operations
 from tensorlib.program.building.blocks import composed_call
-from tensorlib.program.building.builder import Builder, inferred
+from tensorlib.program.building.builder import Builder, Noter, inferred, refuse_out
 from tensorlib.program.capture.writes import Writes
 from tensorlib.program.differentiation.sweeps import noted_sweep
 from tensorlib.program.guards.signatures import memory_of, storage_of
@@ -34,7 +34,7 @@ from tensorlib.program.ir.errors import CaptureError
 from tensorlib.program.ir.model import Block, OpCall, Variable
 
 
-class Recorder(Capture):
+class Recorder(Noter):
     """Notes the operations of this thread in a block, under `with`.
 
     block: where calls are noted. names: of tensors by their id, for what is captured.
@@ -126,18 +126,6 @@ class Recorder(Capture):
         """Is told of an index expression that was parsed, and what it was parsed from."""
         self.keys[id(index)] = index, key
 
-    def value(self, x: Any) -> Any:
-        """An argument as it is noted: tensors as variables, also in tuples, lists and slices."""
-        if isinstance(x, Tensor):
-            return self.variable_of(x)
-        if type(x) in (tuple, list):             # a list of positions is none of dims
-            return type(x)(map(self.value, x))
-        if id(x) in self.keys:
-            return self.value(self.keys[id(x)][1])
-        if type(x) is slice:
-            return slice(self.value(x.start), self.value(x.stop), self.value(x.step))
-        return tuple(x) if isinstance(x, tuple) else x
-
     # ---- what a capture is asked
 
     def call(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -219,10 +207,6 @@ class Recorder(Capture):
         return self.noted(op.name, self.value_of_each(tensors), result,
                           self.value_of_each(attributes))
 
-    def value_of_each(self, given: dict[str, Any]) -> dict[str, Any]:
-        """The arguments of a call by name, as it is noted."""
-        return {key: self.value(x) for key, x in given.items()}
-
     def leaving(self, name: str, tensor: Tensor) -> None:
         """Raises: CaptureError where a number is taken of a tensor that may have another one in the
         next run: the program computes it, or it was there before the function."""
@@ -279,11 +263,3 @@ def with_open_sizes(call: OpCall) -> list[Variable]:
         if x is not None:
             x.shape = result[0] if result is not None else (None,) * len(x.shape)
     return [x for x in call.writes() if None in x.shape]
-
-
-def refuse_out(name: str, kwargs: dict[str, Any]) -> None:
-    """Raises: CaptureError for a call with `out=`."""
-    if kwargs.get("out") is not None:
-        raise CaptureError(f"{name}: out= can't be captured, {user_line()}; use the tensor that is "
-                           "returned")
-    kwargs.pop("out", None)

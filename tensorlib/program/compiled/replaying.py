@@ -14,11 +14,11 @@ from tensorlib.program.differentiation.backward import Backward, dependents
 from tensorlib.program.differentiation.control_gradients import argument_list, visit_control
 from tensorlib.program.ir.call_types import is_draw, record_of
 from tensorlib.program.ir.errors import Busy, ProgramError
-from tensorlib.program.ir.interpreter import run_call, value_of
-from tensorlib.program.ir.model import Block, OpCall, Variable, apart, place_of
+from tensorlib.program.ir.interpreter import run_call
+from tensorlib.program.ir.model import Block, OpCall, Variable, apart, inner_calls, place_of
 from tensorlib.program.passes import optimized
 from tensorlib.program.passes.dead import without_dead
-from tensorlib.program.passes.facts import changes, inner_calls, values_read, with_inputs
+from tensorlib.program.passes.facts import changes, values_read, with_inputs
 from tensorlib.program.passes.recompute import recomputed_parts
 from tensorlib.program.run.plan import Unplanned
 from tensorlib.program.run.running_control import run_control
@@ -269,9 +269,7 @@ def run_with_graph(calls: list[OpCall], values: dict[Variable, Any]) -> None:
             if not call.blocks():
                 run_call(call, values)
                 continue
-            results = run_control(
-                call, values, lambda x: value_of(x, values) if type(x) is Variable else x,
-                lambda block: run_with_graph(block.ops, values))
+            results = run_control(call, values, lambda block: run_with_graph(block.ops, values))
             values.update((x, y) for x, y in zip(call.outputs, results) if x is not None)
 
 

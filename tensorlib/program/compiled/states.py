@@ -9,8 +9,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.modes import no_grad
 from tensorlib.autograd.tree import flatten
 from tensorlib.program.guards.signatures import gradient_of
-from tensorlib.program.ir.model import OpCall
-from tensorlib.program.passes.facts import inner_calls
+from tensorlib.program.ir.model import OpCall, inner_calls
 
 
 class State:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tensorlib.autograd.tree import flatten, unflatten
-from tensorlib.program.ir.model import Block, OpCall, Variable
+from tensorlib.program.ir.model import Block, OpCall, Variable, inner_calls, variables_in
 from tensorlib.program.ir.nested import mapped
 
 
@@ -55,18 +55,25 @@ def drop_unneeded(program: Any, outputs: Iterable[Variable]) -> None:
             needed.update(call.reads())
             kept.append(call)
     program.block.ops = kept[::-1]
-    used = {block for block in walked(program.block)}
-    for place, block in enumerate(used_in_order := [b for b in program.blocks if b in used]):
+    drop_unused(program)
+
+
+def drop_unused(program: Any) -> None:
+    """Takes out of a program the blocks and variables that no call has any more."""
+    calls = list(inner_calls(program.block))
+    blocks = {program.block, *(block for call in calls for block in call.blocks())}
+    used = {*program.inputs, *(x for x in flatten(program.outputs)[0] if type(x) is Variable)}
+    for call in calls:
+        used.update(variables_in((call.inputs, call.attributes)))
+        used.update(call.writes())
+    program.blocks = [block for block in program.blocks if block in blocks]
+    for place, block in enumerate(program.blocks):
         block.index = place
-        if block.forward is not None and block.forward not in used:
+        if block.forward not in blocks:
             block.forward = None
-    program.blocks = used_in_order
+        used.update((*block.inputs, *block.outputs))
     for block in program.blocks:
-        written = {x for call in block.ops for x in call.writes()} | {*block.inputs}
-        block.variables = {name: x for name, x in block.variables.items()
-                           if x in written or x.persistable and x in needed}
-    written_or_fed = {*program.block.variables.values()}
-    program.block.inputs = [x for x in program.block.inputs if x in written_or_fed]
+        block.variables = {name: x for name, x in block.variables.items() if x in used}
 
 
 def drop_results(call: OpCall, needed: set[Variable]) -> None:
@@ -90,12 +97,3 @@ def drop_results(call: OpCall, needed: set[Variable]) -> None:
             drop_results(inner, inside)
             inside.update(inner.reads())
         block.ops = [x for x in block.ops if x.type != "placeholder" or x.outputs[0] in inside]
-
-
-def walked(block: Block) -> list[Block]:
-    """A block and all that belong to calls in it."""
-    found = [block]
-    for call in block.ops:
-        for inner in call.blocks():
-            found += walked(inner)
-    return found

@@ -4,17 +4,18 @@ All values are in one dict by variable: a name stands for one variable in a prog
 that runs again writes its variables again.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import FUNCTIONS
-from tensorlib.program.ir.call_types import form_of_call
+from tensorlib.program.ir.call_types import Form, form_of_call
 from tensorlib.program.ir.model import OpCall, Variable
 from tensorlib.program.ir.nested import mapped
 from tensorlib.program.ir.stacks import Stack
 
 Values = dict[Variable, Any]
+Lookup = Callable[[Variable], Any]
 
 
 def value_of(x: Variable, values: Values) -> Any:
@@ -49,18 +50,24 @@ def add_place(error: Exception, call: OpCall) -> None:
 
 def results_of(call: OpCall, values: Values) -> Sequence[Any]:
     """What the operation of a call gives, as a tuple."""
-    def value(x: Variable) -> Any:
-        return value_of(x, values)
-
-    form = form_of_call(call)
-    tensors = [mapped(call.inputs.get(name), value) for name in form.arguments]
-    given = {name: mapped(x, value) for name, x in call.attributes.items() if name != "likes"}
-    if "likes" in call.attributes:
-        given["likes"] = likes_of(call.attributes["likes"], values)
-    if form.op is not None and "wanted" in form.attributes:
-        given["wanted"] = tuple(x is not None for x in call.outputs)
+    form, tensors, given = arguments_of(call, lambda x: value_of(x, values))
     assert form.run is not None
-    return as_results(form.run(*tensors, **given))
+    return as_results(form.run(*tensors, **with_wanted(call, form, given)))
+
+
+def arguments_of(call: OpCall, value: Lookup) -> tuple[Form, list[Any], dict[str, Any]]:
+    """What a call is, with the values of its arguments in order, and its attributes by name."""
+    form = form_of_call(call)
+    given = {name: likes_of(x, value) if name == "likes" else mapped(x, value)
+             for name, x in call.attributes.items()}
+    return form, [mapped(call.inputs.get(name), value) for name in form.arguments], given
+
+
+def with_wanted(call: OpCall, form: Form, given: dict[str, Any]) -> dict[str, Any]:
+    """The attributes of a call; of a backward operation with which of its results are needed."""
+    if form.op is not None and "wanted" in form.attributes:
+        given = {**given, "wanted": tuple(x is not None for x in call.outputs)}
+    return given
 
 
 def as_results(result: Any) -> Sequence[Any]:
@@ -72,13 +79,13 @@ def as_results(result: Any) -> Sequence[Any]:
     return tuple(result)
 
 
-def likes_of(likes: Any, values: Values) -> list[Any]:
+def likes_of(likes: Any, value: Lookup) -> list[Any]:
     """The shape and dtype of each variable, as backward operations take them."""
-    return [likes_of(x, values) if type(x) is tuple else like(x, values) for x in likes]
+    return [likes_of(x, value) if type(x) is tuple else like(x, value) for x in likes]
 
 
-def like(x: Any, values: Values) -> tuple[Any, Any]:
+def like(x: Any, value: Lookup) -> tuple[Any, Any]:
     """The shape of a variable when the program runs, and its dtype; those of a number."""
     if type(x) is not Variable:
         return (), FUNCTIONS["tensor"](x).dtype
-    return (value_of(x, values).shape if None in x.shape else x.shape), x.dtype
+    return (value(x).shape if None in x.shape else x.shape), x.dtype

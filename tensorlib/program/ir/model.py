@@ -174,6 +174,14 @@ class Block:
         return f"<block {self.index} of {len(self.ops)} operations>"
 
 
+def inner_calls(block: Block) -> Iterator[OpCall]:
+    """The calls of a block and of the blocks within it."""
+    for call in block.ops:
+        yield call
+        for inner in call.blocks():
+            yield from inner_calls(inner)
+
+
 def apart(calls: Iterable[OpCall]) -> list[OpCall]:
     """The calls, with copies of the blocks of those that have any."""
     found = []

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from tensorlib.program.ir.model import OpCall, Variable
-from tensorlib.program.passes.facts import has_effect, inner_calls
+from tensorlib.program.ir.model import OpCall, Variable, inner_calls
+from tensorlib.program.passes.facts import has_effect
 
 
 def without_dead(calls: Iterable[OpCall], wanted: Iterable[Variable],

@@ -4,7 +4,7 @@ A variable *lasts* if its memory may be that of what is fed or of what is there 
 is given, or may be a view of such. What it holds changes where a call writes.
 """
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable
 from functools import cache
 from typing import NamedTuple
 
@@ -213,11 +213,3 @@ def with_inputs(call: OpCall, replaced: dict[Variable, Variable]) -> OpCall:
 
     return OpCall(call.type, mapped(call.inputs, change), call.outputs,
                   mapped(call.attributes, change), call.line)
-
-
-def inner_calls(block: Block) -> Iterator[OpCall]:
-    """The calls of a block and of the blocks within it."""
-    for call in block.ops:
-        yield call
-        for inner in call.blocks():
-            yield from inner_calls(inner)

@@ -19,8 +19,9 @@ from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.program.ir.call_types import (
     Form, as_operands, form_of_call, is_indexed, operation, parsed, registered,
 )
+from tensorlib.program.ir.interpreter import arguments_of, with_wanted
 from tensorlib.program.ir.model import OpCall, Variable
-from tensorlib.program.ir.nested import mapped, tensors_in
+from tensorlib.program.ir.nested import tensors_in
 from tensorlib.program.passes import enabled
 from tensorlib.program.passes.facts import changes, fails_before_it_changes
 from tensorlib.program.run.direct_steps import result_of, step_of
@@ -79,16 +80,13 @@ class Rehearsal:
                 self.set_grad(param, grad)
             self.machine.effect(take_step, (call.attributes["optimizer"],))
             return
-        form = form_of_call(call)
-        value = self.value
         if call.type == "check":             # of elements, which a rehearsal does not have
             values = self.value(call.inputs["values"])
-            self.machine.call_unseen(form.run, (values,), call.attributes, (values,), ())
+            self.machine.call_unseen(
+                form_of_call(call).run, (values,), call.attributes, (values,), ())
             return
-        inputs = tuple([mapped(call.inputs.get(name), value) for name in form.arguments])
-        given = {}
-        for name, x in call.attributes.items():
-            given[name] = self.likes(x) if name == "likes" else mapped(x, value)
+        form, tensors, given = arguments_of(call, self.value)
+        inputs = tuple(tensors)
         if "index" in given:
             self.parse_index(inputs, given)
         results = self.results(form, inputs, given)
@@ -103,13 +101,6 @@ class Rehearsal:
         if is_indexed(self.call.type) and all(type(x) in BASIC for x in parts) and (
                 not tensors_in(parts)):
             given["index"] = parsed(index, inputs, given)
-
-    def likes(self, likes: Any) -> list[Any]:
-        """The shape and dtype of each variable, as backward operations take them."""
-        return [self.likes(x) if type(x) is tuple else
-                (self.value(x).shape if None in x.shape else x.shape, x.dtype)
-                if type(x) is Variable else
-                ((), FUNCTIONS["tensor"](x).dtype) for x in likes]
 
     def set_grad(self, param: Variable, grad: Any) -> None:
         """A gradient that a parameter is given, or None."""
@@ -170,7 +161,7 @@ class Rehearsal:
     def by_call(self, form: Form, inputs: tuple[Any, ...],
                 given: dict[str, Any]) -> tuple[Any, ...] | None:
         """The results by the call that the interpreter makes."""
-        return self.call_of(form.run, inputs, self.with_wanted(form, given), inputs)
+        return self.call_of(form.run, inputs, with_wanted(self.call, form, given), inputs)
 
     def unseen(self, form: Form, inputs: tuple[Any, ...],
                given: dict[str, Any]) -> tuple[Any, ...] | None:
@@ -190,7 +181,7 @@ class Rehearsal:
             return None
         else:
             likes = [None if x is None else (x.shape, x.dtype) for x in outputs]
-        kwargs = self.with_wanted(form, given)
+        kwargs = with_wanted(self.call, form, given)
         results = tuple([None if x is None else FUNCTIONS["empty"](like[0], dtype=like[1])
                          for x, like in zip(outputs, likes)])
         made: tuple[Any, ...] = self.machine.call_unseen(
@@ -212,12 +203,6 @@ class Rehearsal:
         results: tuple[Any, ...] = self.machine.call(
             function, args, kwargs, read, effect, effect and fails_before_it_changes(self.call))
         return results
-
-    def with_wanted(self, form: Form, given: dict[str, Any]) -> dict[str, Any]:
-        """The attributes of a backward operation with which of its results are needed."""
-        if form.op is not None and "wanted" in form.attributes:
-            given = {**given, "wanted": tuple(x is not None for x in self.call.outputs)}
-        return given
 
     def gradients(self, form: Form, base: Op, inputs: tuple[Any, ...],
                   given: dict[str, Any]) -> tuple[Any, ...] | None:

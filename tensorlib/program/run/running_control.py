@@ -8,6 +8,7 @@ from tensorlib._core.sweep.graph_reader import begin_epoch, was_made_since
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.program.guards.signatures import storage_of
+from tensorlib.program.ir.interpreter import value_of
 from tensorlib.program.ir.model import OpCall, Variable
 from tensorlib.program.ir.stacks import Stack
 
@@ -15,8 +16,11 @@ Lookup = Callable[[Any], Any]
 Run = Callable[[Any], None]
 
 
-def run_control(call: OpCall, values: dict[Variable, Any], value: Lookup, run: Run) -> list[Any]:
-    """The results of a call with blocks. `value` looks a variable up, `run` runs a block."""
+def run_control(call: OpCall, values: dict[Variable, Any], run: Run) -> list[Any]:
+    """The results of a call with blocks, which `run` runs on the values by variable."""
+    def value(x: Any) -> Any:
+        return value_of(x, values) if type(x) is Variable else x
+
     began = begin_epoch()
     if call.type == "cond":
         return owned(run_cond(call, value, run), began)

@@ -12,9 +12,8 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.modes import no_grad
 from tensorlib.program.ir.call_types import form_of_call
 from tensorlib.program.ir.interpreter import add_place, as_results, results_of, value_of
-from tensorlib.program.ir.model import Block, OpCall, Variable, variables_in
+from tensorlib.program.ir.model import Block, OpCall, Variable, inner_calls, variables_in
 from tensorlib.program.ir.nested import are_same, parts_of
-from tensorlib.program.passes.facts import inner_calls
 from tensorlib.program.run.running_control import run_control
 
 MOST_KEPT = 8               # sets of wanted variables of a program whose lines are kept
@@ -76,14 +75,8 @@ class Lines:
 
     def controlling(self, call: OpCall) -> Callable[[Values], Any]:
         """A function that runs a call with blocks."""
-        def run(values: Values) -> Any:
-            def value(x: Any) -> Any:
-                return values[x] if type(x) is Variable else x
-
-            return run_control(call, values, value,
-                               lambda block: self.run(self.blocks[block], values))
-
-        return run
+        return lambda values: run_control(
+            call, values, lambda block: self.run(self.blocks[block], values))
 
     def __call__(self, feed: Mapping[Variable, Any], wanted: Iterable[Any]) -> list[Any]:
         """What is wanted after all calls ran; what is no variable as it is."""

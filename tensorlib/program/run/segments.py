@@ -130,9 +130,7 @@ class Segments:
         if not call.blocks():
             run_call(call, values)
             return
-        results = run_control(
-            call, values, lambda x: value_of(x, values) if type(x) is Variable else x,
-            lambda block: self.bodies[block].perform(values))
+        results = run_control(call, values, lambda block: self.bodies[block].perform(values))
         for x, result in zip(call.outputs, results):
             if x is not None:
                 values[x] = result
