@@ -4,7 +4,7 @@ from typing import Any
 
 from tensorlib.autograd.tree import flatten
 from tensorlib.ops.value_checks import CHECKS
-from tensorlib.program.building.builder import inferred, needs_elements
+from tensorlib.program.building.builder import inferred, is_several, needs_elements
 from tensorlib.program.ir.call_types import UnknownType, form_of_call, registered
 from tensorlib.program.ir.errors import ProgramError
 from tensorlib.program.ir.model import (
@@ -128,7 +128,7 @@ class Verifier:
             if needs_elements(error):
                 return
             raise self.error(call, f"is refused: {error}") from None
-        self.results(call, found if isinstance(found, list) else [found])
+        self.results(call, found if is_several(found) else [found])
 
     def results(self, call: OpCall, found: list[Any]) -> None:
         """Raises: ProgramError where an operation gives something else than its call says."""

@@ -296,3 +296,11 @@ def test_what_is_built_without_a_graph_has_no_gradient():
             doubled = x * 2
         y = doubled * x
     assert tl.equal(p.run({"x": X}, program.gradients(y, x))[0], X * 2)
+
+
+@pytest.mark.parametrize("name", ["max", "sort", "kthvalue", "slogdet"])
+def test_several_results_have_the_names_that_they_have_of_tensors(name):
+    ask = {"max": lambda x: x.max(1).values, "sort": lambda x: x.sort(1).indices,
+           "kthvalue": lambda x: tl.kthvalue(x, 2).values,
+           "slogdet": lambda x: tl.linalg.slogdet(x[:, :2]).logabsdet}[name]
+    assert tl.equal(run(ask, X), ask(X))

@@ -183,7 +183,7 @@ class Builder(Noter):
         """The variables of what a new call gives."""
         call = OpCall(type, inputs, (), attributes, user_line())
         results = inferred(call)
-        several = isinstance(results, list)
+        several = is_several(results)
         stops = cuts(type) or not is_grad_enabled()
         call.outputs = tuple(
             self.block.new_variable(type, shape, dtype, stop_gradient=stops)
@@ -192,7 +192,10 @@ class Builder(Noter):
             for x in call.outputs:
                 x.recorded = False
         self.block.ops.append(call)
-        return call.outputs if several else call.outputs[0]
+        if not several:
+            return call.outputs[0]
+        make = getattr(results, "_make", tuple)      # `x.max(0).values`
+        return make(call.outputs)
 
     def leaving(self, name: str, x: Any) -> None:
         """Raises: CaptureError where the value of a variable is asked for."""
@@ -218,7 +221,8 @@ def no_number(name: str) -> None:
 # ---- inference -----------------------------------------------------------------------------------
 
 def inferred(call: OpCall, by_example: bool = True) -> Any:
-    """The shape and dtype of what a call gives, or a list of such for each result.
+    """The shape and dtype of what a call gives, or a list, or a named tuple, of such for each
+    result.
 
     by_example: an operation that needs elements is tried with some.
     """
@@ -238,7 +242,13 @@ def inferred(call: OpCall, by_example: bool = True) -> Any:
             found.append(run_on_twins(call, FEW, make))
     if not isinstance(found[0], (tuple, list)):
         return combine(found)
-    return list(map(combine, zip(*found)))
+    make = getattr(type(found[0]), "_make", list)
+    return make(map(combine, zip(*found)))
+
+
+def is_several(results: Any) -> bool:
+    """Whether what `inferred` gives is of several results."""
+    return isinstance(results, list) or hasattr(results, "_fields")
 
 
 def needs_elements(error: Exception) -> bool:

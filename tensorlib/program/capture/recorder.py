@@ -17,7 +17,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.tree import flatten
 from tensorlib.ops.late import operations
 from tensorlib.program.building.blocks import composed_call
-from tensorlib.program.building.builder import Builder, Noter, inferred, refuse_out
+from tensorlib.program.building.builder import Builder, Noter, inferred, is_several, refuse_out
 from tensorlib.program.capture.writes import Writes
 from tensorlib.program.differentiation.sweeps import noted_sweep
 from tensorlib.program.guards.signatures import memory_of, storage_of
@@ -258,7 +258,7 @@ def with_open_sizes(call: OpCall) -> list[Variable]:
         found = inferred(call) if form_of_call(call).run is not None else None
     except Exception:                                  # it needs elements that nobody knows
         found = None
-    known = found if isinstance(found, list) else [found] * len(call.outputs)
+    known = found if is_several(found) else [found] * len(call.outputs)
     for x, result in zip(call.outputs, known):
         if x is not None:
             x.shape = result[0] if result is not None else (None,) * len(x.shape)
