@@ -7,6 +7,7 @@ import pytest
 from capi import c_function
 from cases import each
 
+import tensorlib as tl
 from tensorlib._core.base import pool
 from tensorlib._core.products import blas, panel_products
 
@@ -125,8 +126,9 @@ def test_an_element_by_panels_does_not_depend_on_its_place(dtype):
     before = panel_products.use_way("panels")
     try:
         whole = product(a, b)
-        for rows, cols in itertools.product([slice(0, 4), slice(3, 262), slice(251, 258)],
-                                            [slice(0, 10), slice(7, 75), slice(40, 57)]):
+        for rows, cols in itertools.product(
+                [slice(0, 4), slice(3, 262), slice(251, 258), slice(20, 34)],
+                [slice(0, 10), slice(7, 75), slice(40, 57)]):
             left, right = a[:, rows], b[:, :, cols]
             for x in (left, left.transpose(0, 2, 1).copy().transpose(0, 2, 1), left[:, ::-1]):
                 for y in (right, right.transpose(0, 2, 1).copy().transpose(0, 2, 1)):
@@ -135,6 +137,14 @@ def test_an_element_by_panels_does_not_depend_on_its_place(dtype):
                     np.testing.assert_array_equal(part, whole[:, rows, cols])
     finally:
         panel_products.use_way(before)
+
+
+@pytest.mark.parametrize("dtype", [tl.float32, tl.float64])
+@pytest.mark.parametrize("sizes", [(20, 90, 130), (12, 600, 300), (40, 250, 700), (90, 130, 120)])
+def test_a_row_is_added_to_a_product_with_its_bits(sizes, dtype, way):
+    m, k, n = sizes
+    x, weight, bias = (tl.randn(*shape, dtype=dtype) for shape in ((m, k), (n, k), (n,)))
+    assert tl.equal(tl.nn.functional.linear(x, weight, bias), x @ weight.T + bias)
 
 
 @pytest.mark.parametrize("strides", [(2, 3), (-1, 1), (0, 1), (1, 0)])

@@ -22,7 +22,7 @@ from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.shape cimport times
 from tensorlib._core.base.ufunc cimport PyUFuncObject, ufunc_loop
 from tensorlib._core.products.panel_products cimport (
-    Block, adds_row, block_by_panels, fits_panels, panels_are_wide, run_by_panels,
+    Block, add_row, adds_row, block_by_panels, fits_panels, panels_are_wide, run_by_panels,
 )
 
 from tensorlib import _kernels
@@ -299,21 +299,7 @@ cdef void call_loop(Blocks* blocks, Py_ssize_t matrix, Py_ssize_t matrices, Py_s
                   args.b_row, args.b_col, args.y_row, args.y_col]
     blocks.loop(operands, sizes, strides, blocks.data)
     if blocks.row != NULL:              # there was no memory for panels
-        add_row(blocks, operands[2], rows, col, cols)
-
-
-cdef void add_row(Blocks* blocks, char* y, Py_ssize_t rows, Py_ssize_t col,
-                  Py_ssize_t cols) noexcept nogil:
-    """y += the row, in a block of float32 or float64"""
-    cdef Py_ssize_t i, j, size = blocks.args.y_col
-    cdef const char* row = blocks.row + col * size
-    for i in range(rows):
-        for j in range(cols):
-            if size == sizeof(float):
-                (<float*>y)[j] += (<const float*>row)[j]
-            else:
-                (<double*>y)[j] += (<const double*>row)[j]
-        y += blocks.args.y_row
+        add_row(blocks.row + col * args.y_col, args.y_col, operands[2], args.y_row, rows, cols)
 
 
 cdef void hold_one_thread() noexcept nogil:

@@ -40,3 +40,5 @@ cdef void multiply_windows(int dtype, const char* a, const Py_ssize_t* places,
 cdef Py_ssize_t shortest_run(int dtype) noexcept nogil
 cdef void multiply_runs(int dtype, const char* x, const Py_ssize_t* taps, const char* w, char* y,
                         Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k, Py_ssize_t n) noexcept nogil
+cdef void add_row(const char* row, Py_ssize_t size, char* y, Py_ssize_t y_row, Py_ssize_t rows,
+                  Py_ssize_t cols) noexcept nogil
