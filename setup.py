@@ -161,7 +161,6 @@ elif CHOSEN:
     LEVELS = {level: ALL_LEVELS[level] for level in CHOSEN.split(",")}
 else:
     LEVELS = levels_here()
-FROM_BELOW = UNWIDENED if "v4" not in LEVELS or "v3" in LEVELS else set()
 SUFFIXES = {".pyx", ".pxd", ".pxi", ".h"}     # of what is translated and compiled
 TRACED = [("CYTHON_TRACE_NOGIL", "1")] if COVERAGE else []
 COMPILED = "tensorlib._kernels.compiled"    # the shared object of what is built once
@@ -202,6 +201,7 @@ if DEBUG:    # Python's own flags have -fwrapv, under which no signed overflow i
     LINK_FLAGS = [SANITIZERS]
     LEVELS = {level: flags for level, flags in LEVELS.items()
               if os.environ.get("TENSORLIB_ISA", level) == level}
+FROM_BELOW = UNWIDENED if "v4" not in LEVELS or "v3" in LEVELS else set()
 
 
 def dotted(source):

@@ -64,6 +64,9 @@ def test_level_v4_takes_kernels_of_v3_where_that_is_built(made, monkeypatch):
             assert own["v4"].isdisjoint(names["UNWIDENED"]) == shared
         if "v3" in own:
             assert names["UNWIDENED"] <= own["v3"]
+    monkeypatch.setenv("TENSORLIB_DEBUG", "1")
+    monkeypatch.setenv("TENSORLIB_ISA", "v4")       # which leaves this one
+    assert made()["FROM_BELOW"] == set()
 
 
 def test_a_build_for_one_processor_notes_what_it_needs(made, monkeypatch, tmp_path):
