@@ -6,7 +6,8 @@ in full precision, on the CPU.
 
 import warnings
 
-from tensorlib._core.base.device import CPU, device, require_cpu
+from tensorlib._core.base.device import CPU, META, device, require_device
+from tensorlib._core.base.region import default_is_meta, set_default_meta
 
 _kept = {"deterministic": 0, "precision": "highest", "always_warn": False, "interop": 1}
 PRECISIONS = ("highest", "high", "medium")
@@ -69,13 +70,17 @@ def get_float32_matmul_precision() -> str:
 
 
 def set_default_device(device: device | str | None) -> None:
-    """Changes nothing for the CPU, where tensors are made. Raises: RuntimeError for others."""
-    require_cpu("set_default_device", device)
+    """Has this thread make tensors on `meta`, or on the CPU, where no device is asked for.
+
+    None: on the CPU. Raises: RuntimeError for others, and for names that are none; TypeError.
+    """
+    require_device("set_default_device", device)
+    set_default_meta(str(device).startswith("meta"))
 
 
 def get_default_device() -> device:
-    """The CPU, where tensors are made."""
-    return CPU
+    """Where this thread makes tensors where no device is asked for."""
+    return META if default_is_meta() else CPU
 
 
 def set_num_interop_threads(num_threads: int) -> None:

@@ -25,6 +25,7 @@ from tensorlib._core.base.dtypes cimport (
     BFLOAT16, BOOL, FLOAT16, FLOAT64, INT64, ITEMSIZE, default_float, dtype_id, dtype_object,
     from_numpy_dtype, promote,
 )
+from tensorlib._core.base.region cimport makes_meta
 from tensorlib._core.base.shape cimport MAX_NDIM, items, parse_shape
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.interpreters.foreign cimport is_taken
@@ -36,7 +37,7 @@ from tensorlib._core.tensor.tensor cimport Tensor, alias, new_tensor
 from tensorlib._core.tiles.copies cimport packed_copy
 
 from tensorlib._core.arrays.dlpack import from_dlpack
-from tensorlib._core.base.device import require_device
+from tensorlib._core.base.device import META, require_device
 from tensorlib._core.base.shape import Size
 
 cnp.import_array()
@@ -405,7 +406,7 @@ def tensor(data, *, dtype=None, device=None, bint requires_grad=False):
     if device is not None:
         require_device("tensor", device)
     x = from_data(data, -1 if dtype is None else dtype_id(dtype))
-    if device is not None and isinstance(x, Tensor):
+    if isinstance(x, Tensor):
         x = data_on(device, <Tensor>x)
     if requires_grad:
         x.requires_grad = True
@@ -440,8 +441,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
     if not shared or copy:
         x = (obj if id < 0 else obj.to(dtype_object(id))).clone() if in_graph(obj) else (
             from_data(obj, id, "asarray"))
-    if device is not None:
-        x = data_on(device, <Tensor>x)
+    x = data_on(device, <Tensor>x)
     if watched:
         made(x)
     if requires_grad is False and x.requires_grad:
@@ -458,7 +458,7 @@ def as_tensor(data, dtype=None, device=None):
     """
     if is_taken(data):
         require_device("as_tensor", device)
-        if device is not None:
-            data = data.to(device)
+        if device is not None or makes_meta():
+            data = data.to(META if device is None else device)
         return data if dtype is None else data.to(dtype)
     return asarray(data, dtype=dtype, device=device)

@@ -1,7 +1,9 @@
 """Where tensors live: on the CPU, or on `meta`, where they have no elements. Other devices have
 names, so that scripts can ask for them."""
 
-from typing import Any, Self
+from typing import Any
+
+from tensorlib._core.base.region import enter_device, leave_device
 
 KINDS = ("cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga",
          "maia", "xla", "lazy", "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone")
@@ -19,7 +21,7 @@ class device:
 
     Others can be named, and hold no tensors: a program may name its device, as
     `device("cuda" if cuda.is_available() else "cpu")` does, or compare it. Under
-    `with device("cpu"):` tensors are made on it; others are refused there.
+    `with device("meta"):` tensors are made on it where no other is asked for.
     Raises: RuntimeError for a name that PyTorch does not know either, TypeError for no name.
     """
 
@@ -65,12 +67,14 @@ class device:
     def __hash__(self) -> int:
         return hash((self.type, self.index))
 
-    def __enter__(self) -> Self:
-        require_cpu("device", self)
-        return self
+    def _check(self, name: str) -> None:
+        """Raises NoSuchDevice for the operation `name` unless tensors can be on the device."""
+        if self.type not in ("cpu", "meta"):
+            known = {"cuda": "CUDA", "xpu": "XPU", "mps": "MPS"}.get(self.type, self.type)
+            raise NoSuchDevice(f"{name}: tensorlib is not compiled with {known} enabled: tensors "
+                               f"are on 'cpu' or 'meta', got device {str(self)!r}")
 
-    def __exit__(self, *error: object) -> None:
-        pass
+    __enter__, __exit__ = enter_device, leave_device       # compiled: Ctrl-C comes before or after
 
 
 def require_device(name, where):
@@ -84,10 +88,7 @@ def require_device(name, where):
         found = device(where)
     except RuntimeError as error:
         raise type(error)(f"{name}: {error}") from None
-    if found.type not in ("cpu", "meta"):
-        known = {"cuda": "CUDA", "xpu": "XPU", "mps": "MPS"}.get(found.type, found.type)
-        raise NoSuchDevice(f"{name}: tensorlib is not compiled with {known} enabled: tensors are "
-                           f"on 'cpu' or 'meta', got device {str(found)!r}")
+    found._check(name)
 
 
 def require_cpu(name, where):

@@ -4,6 +4,7 @@ cdef char* region                  # its first address
 cdef size_t region_size            # 0 until a tensor without memory is first asked for
 
 cdef int* without_memory() noexcept nogil
+cdef bint makes_meta() noexcept nogil
 cdef char* reserve(Py_ssize_t nbytes) except NULL
 
 cdef inline bint in_region(const void* address) noexcept nogil:

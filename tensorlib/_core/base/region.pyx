@@ -28,6 +28,8 @@ cdef extern from * nogil:
     #endif
     static __thread int meta_mode = 0;
     static int* meta_mode_address(void) { return &meta_mode; }
+    static __thread unsigned long long defaults = 2;       /* 2: no block, the CPU */
+    static unsigned long long* defaults_address(void) { return &defaults; }
     static void* reserved(size_t nbytes) {
         void* found = mmap(NULL, nbytes, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -36,6 +38,7 @@ cdef extern from * nogil:
     static int shut(void* data, size_t nbytes) { return mprotect(data, nbytes, PROT_NONE); }
     """
     int* meta_mode_address()
+    unsigned long long* defaults_address()
     void* reserved(size_t nbytes)
     int shut(void* data, size_t nbytes)
 
@@ -98,6 +101,49 @@ def set_without_memory(bint enabled):
         open_region()
     without_memory()[0] = enabled
     return before
+
+
+# ---- where new tensors are made ------------------------------------------------------------------
+# A thread's default device and those of the blocks around are the bits of a number, the innermost
+# lowest and a 1 above all of them: 1 is `meta`.
+
+cdef bint makes_meta() noexcept nogil:
+    """Whether new tensors of this thread have no memory where no device is asked for."""
+    return region_size != 0 and defaults_address()[0] & 1
+
+
+def default_is_meta():
+    """Whether the default device of this thread is `meta`."""
+    return makes_meta()
+
+
+def set_default_meta(bint enabled):
+    """Sets whether the default device of this thread is `meta`; returns what held before."""
+    cdef bint before = makes_meta()
+    if enabled:
+        open_region()
+    defaults_address()[0] = defaults_address()[0] & ~<unsigned long long>1 | enabled
+    return before
+
+
+def enter_device(device):
+    """Has new tensors of this thread be on a device; returns it.
+
+    Raises: RuntimeError for one that holds no tensors, RecursionError in too many blocks.
+    """
+    cdef unsigned long long* defaults = defaults_address()
+    device._check("device")
+    if device.type == "meta":
+        open_region()
+    if defaults[0] >> 63:
+        raise RecursionError("device: more than 62 blocks within each other")
+    defaults[0] = defaults[0] << 1 | <bint>(device.type == "meta")
+    return device
+
+
+def leave_device(device, *error):
+    """Has new tensors be where they were made before the block began."""
+    defaults_address()[0] >>= 1
 
 
 def forbid_region():

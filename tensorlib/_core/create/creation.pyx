@@ -13,6 +13,7 @@ from tensorlib._core.base.dtypes cimport (
     dtype_object,
 )
 from tensorlib._core.base.pool cimport range_fn
+from tensorlib._core.base.region cimport makes_meta
 from tensorlib._core.base.shape cimport MAX_NDIM, count, parse_shape
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.base.work cimport share
@@ -29,7 +30,7 @@ from tensorlib._core.tiles.loops cimport find_cast
 
 from tensorlib._core.apply.out_argument import store_out
 from tensorlib._core.arrays.convert import tensor
-from tensorlib._core.base.device import CPU, device as device_type, require_device
+from tensorlib._core.base.device import CPU, META, device as device_type, require_device
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.formats import contiguous_format, preserve_format, strided
 from tensorlib._core.base.storage import OutOfMemoryError
@@ -66,6 +67,8 @@ cdef object offered_new(str name, tuple args, dict options, object layout, objec
     `check_options`.
     """
     check_options(name, layout, device, pin_memory)
+    if device is None and like is None and makes_meta():
+        options["device"] = META
     if device is not None and device_type(device).type != getattr(like, "device", CPU).type:
         options["device"] = device
     if requires_grad:

@@ -5,9 +5,10 @@ and tests `watched`, one integer. Where that is 0 the call runs as it is; else i
 """
 
 from tensorlib._core.base cimport watch
+from tensorlib._core.base.region cimport makes_meta
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.interpreters.foreign cimport overridden_form
-from tensorlib._core.interpreters.on_meta cimport is_for_meta, without_elements
+from tensorlib._core.interpreters.on_meta cimport is_for_meta, with_elements, without_elements
 from tensorlib._core.interpreters.profile cimport begin_event, end_event, note_result, observing
 from tensorlib._core.interpreters.stack cimport offered, plain_call
 
@@ -40,6 +41,8 @@ cdef object executed(object op, str name, tuple args, dict kwargs, plain_call ru
     try:
         if watched & watch.META and is_for_meta(args, kwargs, n):
             result = without_elements(run, what, args, kwargs)
+        elif makes_meta() and (op is None or op.arguments):
+            result = with_elements(run, what, args, kwargs)
         else:
             result = run(what, args, kwargs)
         note_result(event, result)

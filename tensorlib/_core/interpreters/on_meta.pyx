@@ -5,13 +5,14 @@ nothing: it runs as always, in a mode of the thread in which all that is allocat
 (`base/region.pyx`) and no loop runs.
 """
 
-from tensorlib._core.base.region cimport region_size, reserve, without_memory
+from tensorlib._core.base.region cimport makes_meta, region_size, reserve, without_memory
 from tensorlib._core.base.storage cimport Storage, allocate
 from tensorlib._core.interpreters.stack cimport plain_call
 from tensorlib._core.tensor.meta cimport is_meta, new_in_mode
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, over_storage
 
 from tensorlib._core.base.device import is_meta_device
+from tensorlib._core.base.region import set_default_meta
 
 
 cdef bint is_for_meta(tuple args, dict kwargs, int n) except -1:
@@ -61,6 +62,15 @@ cdef object without_elements(plain_call run, object what, tuple args, dict kwarg
         without_memory()[0] = False
 
 
+cdef object with_elements(plain_call run, object what, tuple args, dict kwargs):
+    """What a call on tensors with elements gives where new ones have none by default."""
+    set_default_meta(False)
+    try:
+        return run(what, args, kwargs)
+    finally:
+        set_default_meta(True)
+
+
 cdef object all_emptied(object result):
     """The result of a call, each of its tensors without elements."""
     if isinstance(result, Tensor):
@@ -83,23 +93,25 @@ cdef Tensor emptied(Tensor x):
 
 # ---- tensors that are made -----------------------------------------------------------------------
 
+cdef bint goes_to_meta(object device) except -1:
+    """Whether what is asked for on a device, None for the default one, has no memory."""
+    return makes_meta() if device is None else is_meta_device(device)
+
+
 cdef Tensor new_on(object device, Tensor beside, int dtype, int ndim, const Py_ssize_t* dims):
-    """A new tensor on a device, by default that of the tensor `beside`.
+    """A new tensor on a device, by default that of the tensor `beside`, if there is one.
 
     Raises: RuntimeError or MemoryError for its sizes.
     """
-    if device is None:
-        if beside is None or not is_meta(beside):
-            return new_tensor(dtype, ndim, dims)
-    elif not is_meta_device(device):
+    if not (goes_to_meta(device) if device is not None or beside is None else is_meta(beside)):
         return new_tensor(dtype, ndim, dims)
     reserve(0)                        # from here on there are addresses without memory
     return new_in_mode(True, dtype, ndim, dims)
 
 
 cdef Tensor data_on(object device, Tensor x):
-    """A tensor that was made of data or, if `meta` was asked for, its shape and dtype alone."""
-    return x if is_meta(x) or not is_meta_device(device) else new_on(
+    """A tensor that was made of data or, if it is to be on `meta`, its shape and dtype alone."""
+    return x if is_meta(x) or not goes_to_meta(device) else new_on(
         device, None, x.type, x.ndim_, x.dims)
 
 

@@ -241,4 +241,4 @@ def _indices(name, above, row, col, offset, dtype, device):
     if row < 0 or col < 0:
         raise RuntimeError(f"{name}: sizes must be 0 or more, got {row} and {col}")
     pair = ranges.triangle_places(name, row, col, offset, above)
-    return pair if dtype is device is None else convert.asarray(pair, dtype=dtype, device=device)
+    return convert.asarray(pair, dtype=dtype, device=device)

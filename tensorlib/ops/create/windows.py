@@ -49,7 +49,7 @@ def weights(name, length, periodic, formula, dtype, layout, device, pin_memory, 
         raise RuntimeError(f"{name}: dtype must be a floating one, got {out.dtype}")
     if n > 1:
         places = 2 * np.arange(n) / (n if periodic else n - 1) - 1
-        out.data = from_numpy(formula(places)).to(out.dtype)
+        out.data = from_numpy(formula(places)).to(out)
     return out
 
 

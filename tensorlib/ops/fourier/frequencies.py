@@ -25,7 +25,7 @@ def frequencies(name, n, d, dtype, half, options):
     places = np.arange(len(out))
     if not half:
         places[(n + 1) // 2:] -= n
-    out.data = FUNCTIONS["from_numpy"](places / (n * float(d))).to(out.dtype)
+    out.data = FUNCTIONS["from_numpy"](places / (n * float(d))).to(out)
     return out
 
 

@@ -3,6 +3,7 @@
 cimport cython
 from libc.stdint cimport int64_t
 from tensorlib._core.arrays.as_numbers cimport differentiating
+from tensorlib._core.base.region cimport makes_meta
 from tensorlib._core.base.storage cimport UNTRACKED, first_version
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.modes cimport TRACED, mode
@@ -172,7 +173,8 @@ cdef class Dispatcher:
         cdef object function = self._f
         if self._eager or watched and current_layer() is not None or maps_over_batches() or (
                 differentiating() or mode().packing != NULL        # hooks see each saved value
-                or mode().node_flags & TRACED):                    # a search each operation
+                or mode().node_flags & TRACED                      # a search each operation
+                or makes_meta()):
             return self._f(*args, **kwargs)
         for way in self._entries:
             tensors = way.kind.tensors_of(args, kwargs)

@@ -19,8 +19,9 @@ with tl.autocast("cpu", dtype=tl.float16):
     tl.get_autocast_dtype("cpu")
 tl.get_autocast_dtype("cpu")
 # ---- get_default_device set_default_device
-tl.set_default_device("cpu")
-tl.get_default_device()
+tl.set_default_device("meta")
+tl.get_default_device(), tl.ones(2)
+tl.set_default_device(None)
 # ---- get_float32_matmul_precision set_float32_matmul_precision
 tl.set_float32_matmul_precision("high")
 tl.get_float32_matmul_precision()
