@@ -29,7 +29,11 @@ from tensorlib._core.base.formats import (
     layout,
     memory_format,
     preserve_format,
+    sparse_bsc,
+    sparse_bsr,
     sparse_coo,
+    sparse_csc,
+    sparse_csr,
     strided,
 )
 from tensorlib._core.base.device import NoSuchDevice, device
@@ -71,6 +75,16 @@ from tensorlib._settings import (
     set_warn_always,
     use_deterministic_algorithms,
 )
+from tensorlib._absent import (
+    Event,
+    Future,
+    PyTorchFileReader,
+    ScriptModule,
+    Stream,
+    SymBool,
+    SymFloat,
+    SymInt,
+)
 from tensorlib._checks import FUNCTIONS as _CHECKS
 from tensorlib._foreach import FUNCTIONS as _FOREACH
 from tensorlib._typed import (
@@ -96,6 +110,7 @@ from tensorlib.utils.collect_env import show_config
 
 # the element types, under their names and PyTorch's short ones
 globals().update(_dtypes.BY_NAME)
+globals().update(_dtypes.ABSENT)
 globals().update(
     half=_dtypes.BY_NAME["float16"], float=_dtypes.BY_NAME["float32"],
     double=_dtypes.BY_NAME["float64"], short=_dtypes.BY_NAME["int16"],
@@ -108,8 +123,11 @@ newaxis = None          # as in NumPy: `x[:, newaxis]` has a dim of size 1 more
 _publish_in(globals())
 
 _C = _later("tensorlib._C")
+ops.aten = _later("tensorlib._aten")
+__config__ = _later("tensorlib.__config__")
 __future__ = _later("tensorlib.__future__")
 _dynamo = _later("tensorlib._dynamo")
+_higher_order_ops = _later("tensorlib._higher_order_ops")
 _inductor = _later("tensorlib._inductor")
 _utils = _later("tensorlib._utils")
 accelerator = _later("tensorlib.accelerator")
@@ -123,6 +141,7 @@ hub = _later("tensorlib.hub")
 jit = _later("tensorlib.jit")
 library = _later("tensorlib.library")
 linalg = _later("tensorlib.linalg")
+futures = _later("tensorlib.futures")
 fx = _later("tensorlib.fx")
 mps = _later("tensorlib.mps")
 multiprocessing = _later("tensorlib.multiprocessing")
@@ -135,9 +154,11 @@ einops = _later("tensorlib.einops")
 distributions = _later("tensorlib.distributions")
 program = _later("tensorlib.program")
 serialization = _later("tensorlib.serialization")
+quasirandom = _later("tensorlib.quasirandom")
 random = _later("tensorlib.random")
 sklearn = _later("tensorlib.sklearn")
 sparse = _later("tensorlib.sparse")
+storage = _later("tensorlib.storage")
 special = _later("tensorlib.special")
 profiler = _later("tensorlib.profiler")
 autograd.profiler = profiler         # its older home in PyTorch

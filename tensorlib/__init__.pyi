@@ -46,7 +46,11 @@ from tensorlib._core.base.formats import contiguous_format as contiguous_format
 from tensorlib._core.base.formats import layout as layout
 from tensorlib._core.base.formats import memory_format as memory_format
 from tensorlib._core.base.formats import preserve_format as preserve_format
+from tensorlib._core.base.formats import sparse_bsc as sparse_bsc
+from tensorlib._core.base.formats import sparse_bsr as sparse_bsr
 from tensorlib._core.base.formats import sparse_coo as sparse_coo
+from tensorlib._core.base.formats import sparse_csc as sparse_csc
+from tensorlib._core.base.formats import sparse_csr as sparse_csr
 from tensorlib._core.base.formats import strided as strided
 from tensorlib._core.base.limits import finfo as finfo
 from tensorlib._core.base.limits import iinfo as iinfo
@@ -78,6 +82,7 @@ from tensorlib.shell import compiler as compiler
 from tensorlib.shell import cuda as cuda
 from tensorlib.shell import einops as einops
 from tensorlib.shell import fft as fft
+from tensorlib.shell import futures as futures
 from tensorlib.shell import fx as fx
 from tensorlib.shell import hub as hub
 from tensorlib.shell import jit as jit
@@ -86,15 +91,18 @@ from tensorlib.shell import memory as memory
 from tensorlib.shell import mps as mps
 from tensorlib.shell import multiprocessing as multiprocessing
 from tensorlib.shell import overrides as overrides
+from tensorlib.shell import quasirandom as quasirandom
 from tensorlib.shell import random as random
 from tensorlib.shell import return_types as return_types
 from tensorlib.shell import serialization as serialization
 from tensorlib.shell import sklearn as sklearn
 from tensorlib.shell import special as special
+from tensorlib.shell import storage as storage
 from tensorlib.shell import types as types
 from tensorlib.shell import version as version
 from tensorlib.shell import vision as vision
 from tensorlib.shell import xpu as xpu
+from tensorlib.shell._absent import Future as Future
 from tensorlib.shell._settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
 from tensorlib.shell._settings import get_default_device as get_default_device
 from tensorlib.shell._settings import get_deterministic_debug_mode as get_deterministic_debug_mode
@@ -137,12 +145,19 @@ bool: _dtype
 cdouble: _dtype
 cfloat: _dtype
 complex128: _dtype
+complex32: _dtype
 complex64: _dtype
 double: _dtype
 e: _float
 float16: _dtype
 float32: _dtype
+float4_e2m1fn_x2: _dtype
 float64: _dtype
+float8_e4m3fn: _dtype
+float8_e4m3fnuz: _dtype
+float8_e5m2: _dtype
+float8_e5m2fnuz: _dtype
+float8_e8m0fnu: _dtype
 float: _dtype
 half: _dtype
 inf: _float
@@ -154,6 +169,10 @@ int: _dtype
 long: _dtype
 nan: _float
 pi: _float
+qint32: _dtype
+qint8: _dtype
+quint4x2: _dtype
+quint8: _dtype
 short: _dtype
 uint16: _dtype
 uint32: _dtype

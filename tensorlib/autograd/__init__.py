@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from tensorlib._core.apply.fill_upcalls import fill_upcalls
 from tensorlib._core.base.explained import explain
 from tensorlib._core.tensor.tensor import attach
-from tensorlib._core.base.importing import deferred, on_first_use
+from tensorlib._core.base.importing import deferred, named_as_function, on_first_use
 from tensorlib.autograd import anomaly as anomaly_mode
 from tensorlib.autograd import graph, hooks
 from tensorlib.autograd import modes as grad_mode
@@ -47,5 +47,6 @@ __getattr__, __dir__ = on_first_use(__name__, {
     "forward_ad": "forward_ad",
     "function": "function", "functional": "functional", "gradcheck": "checking",
     "gradgradcheck": "checking"})
+named_as_function(f"{__name__}.gradcheck", "tensorlib.autograd.checking")
 
 explain(vars(), __all__)

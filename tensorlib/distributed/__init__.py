@@ -69,19 +69,20 @@ from tensorlib.distributed.point_to_point import (
 from tensorlib.distributed.subgroups import new_group, new_subgroups
 from tensorlib.distributed.work import Future, Work
 
-_LATE = {name: name for name in ("algorithms", "checkpoint", "fsdp", "nn", "optim")}
+_LATE = {name: name for name in ("algorithms", "checkpoint", "device_mesh", "fsdp", "nn", "optim",
+                                 "rpc", "tensor")}
 
 __all__ = [
     "Backend", "DistBackendError", "DistError", "DistTimeoutError", "Future", "GroupMember",
     "NoGroupError", "P2POp", "ProcessGroup", "ReduceOp", "Work", "algorithms", "all_gather",
     "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all", "all_to_all_single",
     "barrier", "batch_isend_irecv", "broadcast", "broadcast_object_list", "checkpoint",
-    "destroy_process_group", "fsdp", "gather", "gather_object", "get_backend", "get_global_rank",
-    "get_group_rank", "get_process_group_ranks", "get_rank", "get_world_size", "init_process_group",
-    "irecv", "is_available", "is_backend_available", "is_gloo_available", "is_initialized",
-    "is_launched", "is_mpi_available", "is_nccl_available", "isend", "monitored_barrier",
-    "new_group", "new_subgroups", "nn", "optim", "recv", "reduce", "reduce_scatter",
-    "reduce_scatter_tensor", "scatter", "scatter_object_list", "send",
+    "destroy_process_group", "device_mesh", "fsdp", "gather", "gather_object", "get_backend",
+    "get_global_rank", "get_group_rank", "get_process_group_ranks", "get_rank", "get_world_size",
+    "init_process_group", "irecv", "is_available", "is_backend_available", "is_gloo_available",
+    "is_initialized", "is_launched", "is_mpi_available", "is_nccl_available", "isend",
+    "monitored_barrier", "new_group", "new_subgroups", "nn", "optim", "recv", "reduce",
+    "reduce_scatter", "reduce_scatter_tensor", "rpc", "scatter", "scatter_object_list", "send", "tensor",
 ]
 
 __getattr__, __dir__ = _on_first_use(__name__, _LATE)

@@ -12,7 +12,8 @@ from tensorlib.distributions import constraints
 from tensorlib.distributions.arguments import softplus, sum_rightmost
 from tensorlib.distributions.side_by_side import CatTransform, StackTransform
 from tensorlib.distributions.transform import (
-    ComposeTransform, IndependentTransform, ReshapeTransform, Transform, identity_transform)
+    ComposeTransform, IndependentTransform, ReshapeTransform, Transform, _InverseTransform,
+    identity_transform)
 from tensorlib.distributions.utils import tril_matrix_to_vec, vec_to_tril_matrix
 
 __all__ = [
@@ -20,7 +21,8 @@ __all__ = [
     "CumulativeDistributionTransform", "ExpTransform", "IndependentTransform",
     "LowerCholeskyTransform", "PositiveDefiniteTransform", "PowerTransform", "ReshapeTransform",
     "SigmoidTransform", "SoftmaxTransform", "SoftplusTransform", "StackTransform",
-    "StickBreakingTransform", "TanhTransform", "Transform", "identity_transform",
+    "StickBreakingTransform", "TanhTransform", "Transform", "_InverseTransform",
+    "identity_transform",
 ]
 
 

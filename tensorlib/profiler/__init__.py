@@ -24,18 +24,26 @@ if TYPE_CHECKING:
     from tensorlib.profiler.schedules import (
         ProfilerAction,
         ProfilerActivity,
+        kineto_available,
         schedule,
         supported_activities,
     )
-    from tensorlib.profiler.taking import profile, record_function, tensorboard_trace_handler
+    from tensorlib.profiler.taking import (
+        emit_nvtx,
+        profile,
+        record_function,
+        tensorboard_trace_handler,
+    )
 
-__all__ = ["EventList", "Figures", "ProfilerAction", "ProfilerActivity", "profile",
-           "record_function", "schedule", "supported_activities", "tensorboard_trace_handler"]
+__all__ = ["EventList", "Figures", "ProfilerAction", "ProfilerActivity", "emit_nvtx",
+           "kineto_available", "profile", "record_function", "schedule", "supported_activities",
+           "tensorboard_trace_handler"]
 
 __getattr__, __dir__ = on_first_use(__name__, {
     "EventList": "events", "Figures": "figures",
-    **dict.fromkeys(("ProfilerAction", "ProfilerActivity", "schedule", "supported_activities"),
-                    "schedules"),
-    **dict.fromkeys(("profile", "record_function", "tensorboard_trace_handler"), "taking")})
+    **dict.fromkeys(("ProfilerAction", "ProfilerActivity", "kineto_available", "schedule",
+                     "supported_activities"), "schedules"),
+    **dict.fromkeys(("emit_nvtx", "profile", "record_function", "tensorboard_trace_handler"),
+                    "taking")})
 
 explain(vars(), __all__)

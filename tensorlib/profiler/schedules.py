@@ -29,6 +29,11 @@ def supported_activities() -> set[ProfilerActivity]:
     return {ProfilerActivity.CPU}
 
 
+def kineto_available() -> bool:
+    """True: `profile` has schedules, as PyTorch's has by Kineto."""
+    return True
+
+
 def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0,
              skip_first_wait: int = 0) -> Callable[[int], ProfilerAction]:
     """A function from the number of a step to what a profile does in it.

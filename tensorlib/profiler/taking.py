@@ -172,6 +172,13 @@ class record_function:
         return recorded
 
 
+class emit_nvtx:
+    """Marks for NVIDIA's profilers. Raises: RuntimeError, since they watch GPUs."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        raise RuntimeError("emit_nvtx: needs a GPU; profile observes the CPU")
+
+
 def tensorboard_trace_handler(dir_name: str | os.PathLike[str], worker_name: str | None = None,
                               use_gzip: bool = False) -> Callable[[profile], None]:
     """What `on_trace_ready` takes to write each trace into a folder, under a name of its own."""

@@ -1,9 +1,44 @@
 """What libraries around PyTorch take from its compiled part, of which there is none here."""
 
-from tensorlib.linalg.checks import LinAlgError as _LinAlgError
+from collections.abc import Callable
+from typing import Any
 
-__all__ = ["_LinAlgError", "_log_api_usage_once"]
+from tensorlib import Tensor, device
+from tensorlib._core.interpreters.foreign import set_plain
+from tensorlib.linalg.checks import LinAlgError as _LinAlgError
+from tensorlib.nn.modules.module import target_of
+
+__all__ = ["_LinAlgError", "_TensorMeta", "_disabled_torch_function_impl", "_get_tracing_state",
+           "_log_api_usage_once", "_nn"]
+
+_TensorMeta = type(Tensor)
+
+
+def _get_tracing_state() -> None:
+    """None: nothing is traced as TorchScript."""
 
 
 def _log_api_usage_once(event: str) -> None:
     """Does nothing: who uses what is not counted."""
+
+
+@staticmethod                      # as `__torch_function__` of a class it is given no class
+def _disabled_torch_function_impl(func: Callable[..., Any], types: Any, args: Any = (),
+                                  kwargs: Any = None) -> Any:
+    """What `func` gives for subclasses of Tensor as plain ones."""
+    before = set_plain(True)
+    try:
+        return func(*args, **(kwargs or {}))
+    finally:
+        set_plain(before)
+
+
+class _nn:
+    """What modules ask for."""
+
+    @staticmethod
+    def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
+        """The device, the dtype, `non_blocking` and the memory format among arguments of `to`."""
+        dtype, where = target_of(args, kwargs)
+        return (None if where is None else device(where), dtype,
+                bool(kwargs.get("non_blocking")), kwargs.get("memory_format"))

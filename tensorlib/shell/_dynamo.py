@@ -4,13 +4,27 @@
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from .compiler import allow_in_graph, disable, is_compiling, list_backends, reset
+from tensorlib._core.base.importing import parts_of
+from tensorlib.program.compiled.compiled_modules import CompiledModule as OptimizedModule
 
-__all__ = ["Config", "allow_in_graph", "config", "disable", "graph_break", "is_compiling",
-           "list_backends", "mark_dynamic", "mark_static", "maybe_mark_dynamic", "reset"]
+from .compiler import (
+    allow_in_graph,
+    assume_constant_result,
+    disable,
+    is_compiling,
+    list_backends,
+    reset,
+)
+
+__all__ = ["Config", "OptimizedModule", "TransformGetItemToIndex", "allow_in_graph",
+           "assume_constant_result", "config", "disable", "graph_break", "is_compiling",
+           "list_backends", "mark_dynamic", "mark_static", "mark_static_address",
+           "maybe_mark_dynamic", "reset"]
+
+parts_of(__name__, "eval_frame", "_trace_wrapped_higher_order_op")
 
 
 class Config:
@@ -47,3 +61,11 @@ def mark_dynamic(t: Any, index: Any = None, *, hint_override: int | None = None,
 
 
 maybe_mark_dynamic = mark_static = mark_dynamic
+
+
+def mark_static_address(t: Any, guard: bool = False) -> None:
+    """Does nothing: a captured function takes a tensor wherever it lies."""
+
+
+class TransformGetItemToIndex(nullcontext[None]):
+    """A context in which `x[i]` of a 0-d tensor `i` is no view: it is one nowhere here."""

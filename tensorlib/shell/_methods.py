@@ -10,7 +10,7 @@ from tensorlib._core.base.importing import deferred
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.late import declared
 from tensorlib.ops.publish import attach_checked
-from tensorlib._storage import storage
+from tensorlib.storage import storage
 
 TYPES = {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16",
          "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int", "int64": "Long",

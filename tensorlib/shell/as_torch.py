@@ -11,7 +11,9 @@ import os
 import runpy
 import sys
 from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
+from types import ModuleType
 
 import tensorlib
 from tensorlib import version
@@ -36,6 +38,19 @@ class TorchFinder(OtherNames):
         home = HOMES[package] + dot + rest
         return home if find_spec(home) else None
 
+    @classmethod
+    def create_module(cls, spec: ModuleSpec) -> ModuleType:
+        """The module itself, beside whose functions there may be modules of the same names.
+
+        Those are entered at once, since an import would put them in the functions' place.
+        """
+        module = super().create_module(spec)
+        for name, child in list(sys.modules.items()):
+            package, _, last = name.rpartition(".")
+            if package == module.__spec__.name and vars(module).get(last) is not child:
+                sys.modules.setdefault(f"{spec.name}.{last}", child)
+        return module
+
 
 def install() -> None:
     """From now on this process imports tensorlib under the name of torch.
@@ -45,6 +60,7 @@ def install() -> None:
     if TorchFinder not in sys.meta_path:
         sys.meta_path.insert(0, TorchFinder)
         tensorlib.torch = tensorlib            # PyTorch's package has itself as an attribute
+        tensorlib.__name__ = "torch"
         version.__version__ = tensorlib.__version__ = f"{PYTORCH}+tensorlib.{version.__version__}"
 
 

@@ -7,6 +7,7 @@
 tensor([3., 3.])
 """
 
+import typing
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 from weakref import WeakSet
@@ -15,11 +16,16 @@ from tensorlib import nn
 
 from tensorlib._core.base.explained import explain
 
-__all__ = ["Attribute", "Final", "ScriptFunction", "ScriptModule", "annotate", "export", "freeze",
-           "ignore", "is_scripting", "is_tracing", "load", "optimize_for_inference", "save",
-           "script", "script_if_tracing", "script_method", "trace", "trace_module", "unused"]
+from .futures import Future
+
+__all__ = ["Attribute", "Final", "ScriptFunction", "ScriptModule", "annotate", "export", "fork",
+           "freeze", "ignore", "is_scripting", "is_tracing", "load", "optimize_for_inference",
+           "save", "script", "script_if_tracing", "script_method", "trace", "trace_module",
+           "unused", "wait"]
 
 T = TypeVar("T")
+__path__: list[str] = []
+annotations = typing                       # PyTorch's module of that name has the same types
 
 
 _scripted: WeakSet[nn.Module] = WeakSet()
@@ -88,6 +94,14 @@ def script_method(fn: T) -> T:
     return fn
 
 
+def _overload(fn: T) -> T:
+    """The declaration as it is."""
+    return fn
+
+
+_overload_method = interface = _overload
+
+
 def script_if_tracing(fn: T) -> T:
     """The function as it is."""
     return fn
@@ -105,6 +119,21 @@ def ignore(drop: Any = False, **kwargs: Any) -> Any:
 
 def _as_it_is(fn: Callable[..., Any]) -> Callable[..., Any]:
     return fn
+
+
+def fork(func: Callable[..., T], *args: Any, **kwargs: Any) -> Future[T]:
+    """A future of what `func(*args, **kwargs)` gives, which is called at once."""
+    future: Future[T] = Future()
+    future.set_result(func(*args, **kwargs))
+    return future
+
+
+def wait(future: Future[T]) -> T:
+    """The result of a future that `fork` gave."""
+    return future.wait()
+
+
+_fork, _wait = fork, wait
 
 
 def annotate(the_type: Any, the_value: T) -> T:

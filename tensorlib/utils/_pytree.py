@@ -8,8 +8,8 @@ Tuples, named tuples, lists, dicts, ordered and default dicts and deques are con
 of `register_pytree_node`; all else, also None, is a leaf.
 """
 
-from collections import OrderedDict, defaultdict, deque
-from typing import NamedTuple
+from collections import OrderedDict, defaultdict, deque, namedtuple
+from typing import Any, NamedTuple
 
 from tensorlib.ops.foreign import members
 
@@ -23,8 +23,8 @@ __all__ = [
 class Node(NamedTuple):
     """A kind of container: to its children and what else it has, and back."""
 
-    flatten: object
-    unflatten: object
+    flatten_fn: object
+    unflatten_fn: object
 
 
 def of_dict(x):
@@ -39,8 +39,8 @@ NODES = {
     defaultdict: Node(lambda x: (list(x.values()), [x.default_factory, list(x)]),
                       lambda children, of: defaultdict(of[0], zip(of[1], children))),
     deque: Node(lambda x: (list(x), x.maxlen), lambda children, most: deque(children, most)),
+    namedtuple: Node(lambda x: (list(x), type(x)), lambda children, kind: kind(*children)),
 }
-NAMED = Node(lambda x: (list(x), type(x)), lambda children, kind: kind(*children))
 
 
 def register_pytree_node(cls, flatten_fn, unflatten_fn, **names):
@@ -57,13 +57,24 @@ def kind_of(tree):
     kind = type(tree)
     if kind in NODES:
         return kind
-    return tuple if isinstance(tree, tuple) and hasattr(kind, "_fields") else None
+    return namedtuple if isinstance(tree, tuple) and hasattr(kind, "_fields") else None
 
 
-def node_of(kind, tree=None, context=None):
-    """How a container of this kind is taken apart and put together."""
-    named = kind is tuple and (isinstance(context, type) or hasattr(type(tree), "_fields"))
-    return NAMED if named else NODES[kind]
+class MappingKey(NamedTuple):
+    """A place in a dict."""
+
+    key: Any
+
+
+# PyTorch's names, by which libraries register containers that are like these
+SUPPORTED_NODES, _get_node_type, Context, PyTree = NODES, kind_of, Any, Any
+_dict_flatten, _dict_unflatten = NODES[dict]
+_list_flatten, _list_unflatten = NODES[list]
+
+
+def _dict_flatten_with_keys(d):
+    """The places and values of a dict, and its keys."""
+    return [(MappingKey(key), value) for key, value in d.items()], list(d)
 
 
 class TreeSpec:
@@ -96,7 +107,7 @@ class TreeSpec:
 
     def _built(self, leaves):
         children = [child._built(leaves) for child in self.children_specs]
-        return node_of(self.type, context=self.context).unflatten(children, self.context)
+        return NODES[self.type].unflatten_fn(children, self.context)
 
     def flatten_up_to(self, tree):
         """The parts of a container that lie where this one has leaves.
@@ -105,7 +116,7 @@ class TreeSpec:
         """
         if kind_of(tree) is not self.type:
             raise ValueError(f"expected a {self.type.__name__}, got {type(tree).__name__}")
-        children, context = node_of(self.type, tree).flatten(tree)
+        children, context = NODES[self.type].flatten_fn(tree)
         if len(children) != self.num_children:
             raise ValueError(f"expected {self.num_children} children, got {len(children)}")
         if self.type in (dict, OrderedDict) and set(context) == set(self.context):
@@ -165,7 +176,7 @@ def collected(tree, leaves, is_leaf):
         leaves.append(tree)
         return LeafSpec()
     kind = kind_of(tree)
-    children, context = node_of(kind, tree).flatten(tree)
+    children, context = NODES[kind].flatten_fn(tree)
     return TreeSpec(kind, context, [collected(child, leaves, is_leaf) for child in children])
 
 

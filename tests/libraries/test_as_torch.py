@@ -58,7 +58,7 @@ def test_a_script_that_imports_torch_runs(tmp_path):
     (folder / "train.py").write_text(SCRIPT)
     (folder / "beside.py").write_text("import torch\nNAME = torch.nn.Linear.__name__\n")
     said = ["No module named 'torch.nothing'",
-            "tensorlib tensorlib.nn ['--lr', '1'] __main__ Linear"]
+            "torch tensorlib.nn ['--lr', '1'] __main__ Linear"]
     for where, arguments in ((tmp_path, ["scripts/train.py"]), (folder, ["-m", "train"])):
         done = run(where, *arguments, "--lr", "1")
         assert done.stdout.splitlines() == said, done.stderr

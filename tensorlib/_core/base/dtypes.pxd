@@ -26,6 +26,11 @@ cdef class dtype:
     cdef readonly str name
     cdef int id
 
+cdef class AbsentDtype(dtype):
+    cdef Py_ssize_t width
+    cdef int kind
+    cdef bint signed
+
 cdef Py_ssize_t* ITEMSIZE          # bytes of an element, by dtype id
 cdef int* KIND                     # boolean, integer, floating or complex, by dtype id
 

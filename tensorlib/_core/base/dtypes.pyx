@@ -81,7 +81,41 @@ cdef class dtype:
         return self
 
 
+@cython.binding(False)
+cdef class AbsentDtype(dtype):
+    """A dtype that no tensor has: it can be named, compared and asked, as a device can."""
+
+    @property
+    def itemsize(self):
+        return self.width
+
+    @property
+    def is_floating_point(self):
+        return self.kind == FLOAT_KIND
+
+    @property
+    def is_complex(self):
+        return self.kind == COMPLEX_KIND
+
+    @property
+    def is_signed(self):
+        return self.signed
+
+    def to_real(self):
+        return self.missing()
+
+    to_complex = to_real
+
+    @property
+    def dtype(self):
+        return self.missing()
+
+    def missing(self):
+        raise TypeError(f"{self} is a name alone: no tensor has this dtype")
+
+
 close_type(dtype)
+close_type(AbsentDtype)
 
 
 cdef int counterpart(str name, int id) except -1:
@@ -102,8 +136,24 @@ cdef list OBJECTS = [_make(id) for id in range(N_DTYPES)]
 BY_NAME = {d.name: d for d in OBJECTS}
 
 
+cdef AbsentDtype _name(str name):
+    """A dtype of PyTorch's that is not here."""
+    cdef AbsentDtype result = AbsentDtype.__new__(AbsentDtype)
+    result.name = name
+    result.width = 4 if name in ("complex32", "qint32") else 1
+    result.kind = (COMPLEX_KIND if name[0] == "c" else FLOAT_KIND if name[0] == "f" else
+                   INTEGER_KIND)
+    result.signed = not name.startswith("qu") and name != "float8_e8m0fnu"
+    return result
+
+
+ABSENT = {name: _name(name) for name in (
+    "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu",
+    "float4_e2m1fn_x2", "complex32", "qint8", "qint32", "quint8", "quint4x2")}
+
+
 def _dtype_from_name(name):
-    return BY_NAME[name]
+    return BY_NAME[name] if name in BY_NAME else ABSENT[name]
 
 
 cdef object dtype_object(int id):
@@ -124,6 +174,8 @@ cdef int dtype_id(object value) except -1:
         return BOOL
     if isinstance(value, (np.dtype, type)) :
         return from_numpy_dtype(value)
+    if isinstance(value, AbsentDtype):
+        value.missing()
     raise TypeError(f"dtype: expected a tensorlib dtype, got {value!r}")
 
 

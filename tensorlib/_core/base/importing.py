@@ -83,6 +83,27 @@ def later(name):
     return LateModule(name)
 
 
+def parts_of(module, *names):
+    """Has a module be found within itself, too, where PyTorch has modules for some of its names."""
+    home = sys.modules[module]
+    home.__path__ = getattr(home, "__path__", [])
+    vars(home).update(dict.fromkeys(names, home))
+
+
+def named_as_function(name, home):
+    """Has there be a module that is called as a function of its package, with what `home` has.
+
+    It is in the table of modules from the start, as an import would put it in the function's place.
+    """
+    def __getattr__(attribute):
+        if attribute.startswith("__"):               # who goes through the table asks for these
+            raise AttributeError(f"module {name!r} has no attribute {attribute!r}")
+        return getattr(import_module(home), attribute)
+
+    module = sys.modules[name] = ModuleType(name)
+    module.__getattr__, module.__file__ = __getattr__, __file__
+
+
 class OtherNames:
     """Finds modules under other names: an import gives the module itself, and no second one."""
 

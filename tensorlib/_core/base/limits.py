@@ -2,11 +2,16 @@
 
 import numpy as np
 
-from tensorlib._core.base.dtypes import BY_NAME, dtype, get_default_dtype, has_gradients
+from tensorlib._core.base.dtypes import ABSENT, BY_NAME, dtype, get_default_dtype, has_gradients
 
 # bits of the fraction, and the largest exponent: IEEE 754's formats, and the upper half of binary32
 FORMATS = {"float16": (10, 15), "bfloat16": (7, 127), "float32": (23, 127), "float64": (52, 1023)}
 DIGITS = {"float16": 3, "bfloat16": 2, "float32": 6, "float64": 15}
+
+# eps, the largest and the smallest normal number of formats that are none of IEEE 754's
+OF_8_BITS = {
+    "float8_e4m3fn": (0.125, 448.0, 2.0**-6), "float8_e4m3fnuz": (0.125, 240.0, 2.0**-7),
+    "float8_e5m2": (0.25, 57344.0, 2.0**-14), "float8_e5m2fnuz": (0.125, 57344.0, 2.0**-15)}
 
 
 def checked(name, type):
@@ -28,7 +33,7 @@ class Limits:
         return hash((type(self), self.dtype))
 
     def __reduce__(self):
-        return type(self), (BY_NAME[self.dtype],)
+        return type(self), (BY_NAME.get(self.dtype) or ABSENT[self.dtype],)
 
 
 class finfo(Limits):
@@ -49,13 +54,17 @@ class finfo(Limits):
         type = type.to_real() if type.is_complex else type
         if not type.is_floating_point:
             raise TypeError(f"finfo: takes a floating dtype, got {type}; iinfo takes integers")
-        fraction, exponent = FORMATS[type.name]
         self.dtype, self.bits = type.name, 8 * type.itemsize
-        self.eps = 2.0**-fraction
-        self.max = (2 - self.eps) * 2.0**exponent
-        self.min = -self.max
-        self.tiny = self.smallest_normal = 2.0 ** (1 - exponent)
-        self.resolution = 10.0 ** -DIGITS[type.name]
+        if type.name in OF_8_BITS:
+            self.eps, self.max, self.tiny = OF_8_BITS[type.name]
+        elif type.name in FORMATS:
+            fraction, exponent = FORMATS[type.name]
+            self.eps = 2.0**-fraction
+            self.max, self.tiny = (2 - self.eps) * 2.0**exponent, 2.0 ** (1 - exponent)
+        else:
+            raise NotImplementedError(f"finfo: the limits of {type} are not known here")
+        self.min, self.smallest_normal = -self.max, self.tiny
+        self.resolution = 10.0 ** -DIGITS.get(type.name, 0)
 
     def __repr__(self):
         return (f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, "

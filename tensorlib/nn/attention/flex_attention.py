@@ -15,16 +15,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorlib as tl
 from tensorlib import Tensor
 
-__all__ = ["BlockMask", "and_masks", "create_block_mask", "create_mask", "flex_attention",
-           "noop_mask", "or_masks"]
+__all__ = ["AuxOutput", "AuxRequest", "BlockMask", "and_masks", "create_block_mask",
+           "create_mask", "flex_attention", "noop_mask", "or_masks"]
+
+_DEFAULT_SPARSE_BLOCK_SIZE = 128
 
 MaskMod = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 ScoreMod = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
+
+
+class AuxRequest(NamedTuple):
+    """What `flex_attention` is asked for beside the result."""
+
+    lse: bool = False
+    max_scores: bool = False
+
+
+class AuxOutput(NamedTuple):
+    """What it gives beside the result: None for what was not asked for."""
+
+    lse: Tensor | None = None
+    max_scores: Tensor | None = None
 
 
 def of_all_places(function: Callable[..., Tensor], first: tuple[int | None, ...]) -> Any:
@@ -136,7 +152,8 @@ def create_block_mask(mask_mod: MaskMod, B: int | None, H: int | None, Q_LEN: in
 def flex_attention(query: Tensor, key: Tensor, value: Tensor, score_mod: ScoreMod | None = None,
                    block_mask: BlockMask | None = None, scale: float | None = None,
                    enable_gqa: bool = False, return_lse: bool = False,
-                   kernel_options: dict[str, Any] | None = None) -> Any:
+                   kernel_options: dict[str, Any] | None = None, *,
+                   return_aux: AuxRequest | None = None) -> Any:
     """Attention: the values weighted by the softmax of what `score_mod` makes of the scores.
 
     Args:
@@ -147,6 +164,7 @@ def flex_attention(query: Tensor, key: Tensor, value: Tensor, score_mod: ScoreMo
         enable_gqa: whether fewer heads of keys and values than of queries each serve several.
         return_lse: whether the logarithms of the sums of exponentials are returned, too.
         kernel_options: changes nothing.
+        return_aux: what is returned beside, in an `AuxOutput`: the logarithms, the largest scores.
     Shapes: query (B, H, L, E), key (B, H, S, E), value (B, H, S, Ev) -> (B, H, L, Ev), and with
     `return_lse` (B, H, L).
     Raises: ValueError for other numbers of dims, heads that do not fit and a mask of other sizes.
@@ -171,10 +189,14 @@ def flex_attention(query: Tensor, key: Tensor, value: Tensor, score_mod: ScoreMo
     unseeing = (scores == -math.inf).all(-1, keepdim=True)
     weights = scores.masked_fill(unseeing, 0).softmax(-1).masked_fill(unseeing, 0)
     out = weights @ value
-    if not return_lse:
+    if not return_lse and return_aux is None:
         return out
     sums = scores.masked_fill(unseeing, 0).logsumexp(-1)
-    return out, sums.masked_fill(unseeing.squeeze(-1), -math.inf)
+    sums = sums.masked_fill(unseeing.squeeze(-1), -math.inf)
+    if return_aux is None:
+        return out, sums
+    return out, AuxOutput(sums if return_aux.lse else None,
+                          scores.amax(-1) if return_aux.max_scores else None)
 
 
 def checked(query: Tensor, key: Tensor, value: Tensor, enable_gqa: bool) -> None:

@@ -3,7 +3,8 @@
 from tensorlib._core.base.importing import on_first_use as _on_first_use
 from tensorlib.nn.parallel.data_parallel import DataParallel, data_parallel
 
-_LATE = {"DistributedDataParallel": "distributed", "distributed": "distributed"}
+_LATE = {"DistributedDataParallel": "distributed", "distributed": "distributed",
+         "scatter_gather": "scatter_gather"}
 
 __all__ = ["DataParallel", "DistributedDataParallel", "data_parallel"]
 

@@ -124,6 +124,9 @@ class stream:
         pass
 
 
+StreamContext = stream
+
+
 # ---- what needs a GPU ----------------------------------------------------------------------------
 
 def _missing(name: str) -> str:
@@ -131,15 +134,19 @@ def _missing(name: str) -> str:
 
 
 def _needs_gpu(name: str) -> Callable[..., Any]:
-    """The function of this name, which can only raise."""
+    """The function or type of this name, which can only raise."""
     def function(*args: object, **kwargs: object) -> Any:
         raise NoSuchDevice(_missing(name))
 
+    doc = "Needs a GPU. Raises: RuntimeError, which is an AssertionError as well."
+    if name[0].isupper():                        # `isinstance` may ask for it
+        return type(name, (), {"__new__": function, "__doc__": doc, "__module__": __name__})
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = "Needs a GPU. Raises: RuntimeError, which is an AssertionError as well."
+    function.__doc__ = doc
     return function
 
 
+CUDAGraph = _needs_gpu("CUDAGraph")
 can_device_access_peer = _needs_gpu("can_device_access_peer")
 current_device = _needs_gpu("current_device")
 current_stream = _needs_gpu("current_stream")
@@ -148,6 +155,7 @@ Event = _needs_gpu("Event")
 get_device_capability = _needs_gpu("get_device_capability")
 get_device_name = _needs_gpu("get_device_name")
 get_device_properties = _needs_gpu("get_device_properties")
+graph = _needs_gpu("graph")
 get_rng_state = _needs_gpu("get_rng_state")
 init = _needs_gpu("init")
 initial_seed = _needs_gpu("initial_seed")

@@ -9,9 +9,12 @@ True
 """
 
 from . import datasets as datasets
+from . import io as io
 from . import models as models
 from . import ops as ops
 from . import transforms as transforms
 from . import utils as utils
 
-__all__ = ["datasets", "models", "ops", "transforms", "utils"]
+__version__ = "0.28.0"                     # of torchvision, whose names are here
+
+__all__ = ["datasets", "io", "models", "ops", "transforms", "utils"]

@@ -10,12 +10,16 @@ tensor([[1.0000, 0.1429],
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import tensorlib as tl
-from tensorlib import Tensor
+from tensorlib import Tensor, nn
+from tensorlib._core.base.importing import parts_of
 
-__all__ = ["box_area", "box_convert", "box_iou", "clip_boxes_to_image", "complete_box_iou",
-           "distance_box_iou", "generalized_box_iou", "nms"]
+__all__ = ["FrozenBatchNorm2d", "box_area", "box_convert", "box_iou", "clip_boxes_to_image",
+           "complete_box_iou", "distance_box_iou", "generalized_box_iou", "nms"]
+
+parts_of(__name__, "boxes", "misc")
 
 FORMATS = ("xyxy", "xywh", "cxcywh")
 
@@ -175,3 +179,32 @@ def around(boxes1: Tensor, boxes2: Tensor) -> Tensor:
     low = tl.minimum(boxes1[:, None, :2], boxes2[:, :2])
     high = tl.maximum(boxes1[:, None, 2:], boxes2[:, 2:])
     return wide(high - low).clamp(min=0)
+
+
+class FrozenBatchNorm2d(nn.Module):
+    """A batch norm with statistics and weights that are buffers, and stay as they are.
+
+    Shapes: (N, C, H, W) -> (N, C, H, W), for C = num_features.
+    """
+
+    def __init__(self, num_features: int, eps: float = 1e-5) -> None:
+        super().__init__()
+        self.eps = eps
+        for name, value in (("weight", 1.0), ("bias", 0.0), ("running_mean", 0.0),
+                            ("running_var", 1.0)):
+            self.register_buffer(name, tl.full((num_features,), value))
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any) -> None:
+        state_dict.pop(f"{prefix}num_batches_tracked", None)
+        super()._load_from_state_dict(state_dict, prefix, *args)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """`x`, normalised by the buffers."""
+        weight, bias, mean, var = (
+            buffer.reshape(1, -1, 1, 1)
+            for buffer in (self.weight, self.bias, self.running_mean, self.running_var))
+        scale = weight * (var + self.eps).rsqrt()
+        return x * scale + (bias - mean * scale)
+
+    def __repr__(self) -> str:
+        return f"FrozenBatchNorm2d({self.weight.shape[0]}, eps={self.eps})"

@@ -4,7 +4,7 @@ The same as `tensorlib.data`, an older name of it.
 """
 
 from tensorlib._core.base.explained import explain
-from tensorlib._core.base.importing import later
+from tensorlib._core.base.importing import later, parts_of
 from tensorlib.utils.data.collate import default_collate, default_convert
 from tensorlib.utils.data.dataloader import DataLoader
 from tensorlib.utils.data.dataset import (
@@ -39,6 +39,7 @@ explain(vars(), __all__)
 datasets = later("tensorlib.utils.data.datasets")
 transforms = later("tensorlib.utils.data.transforms")
 __all__ += ["datasets", "transforms"]
+parts_of(__name__, "_utils")               # `torch.utils.data._utils.collate` is here
 
 
 def __dir__() -> list[str]:

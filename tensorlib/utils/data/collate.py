@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
 from typing import Any
 
@@ -12,6 +13,8 @@ import tensorlib as tl
 from tensorlib import Tensor
 
 __all__ = ["collate", "default_collate", "default_collate_fn_map", "default_convert"]
+
+np_str_obj_array_pattern = re.compile("[SaUO]")      # kinds of arrays that no tensor is made of
 
 # a type, or several, and how a batch of its instances is made
 default_collate_fn_map: dict[type | tuple[type, ...], Callable[..., Any]] = {}

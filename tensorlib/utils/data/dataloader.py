@@ -12,13 +12,16 @@ from typing import Any, Generic, TypeVar
 from tensorlib import Generator
 from tensorlib.utils.data.collate import default_collate, default_convert
 from tensorlib.utils.data.dataset import Dataset, IterableDataset
-from tensorlib.utils.data.iterators import Here, InWorkers, Position
+from tensorlib.utils.data.iterators import Epoch, Here, InWorkers, Position
 from tensorlib.utils.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 from tensorlib.utils.data.worker import get_worker_info
 
 __all__ = ["DataLoader", "default_collate", "get_worker_info"]
 
 T_co = TypeVar("T_co", covariant=True)
+# what libraries know as the iterators of a loader
+_BaseDataLoaderIter, _SingleProcessDataLoaderIter = Epoch, Here
+_MultiProcessingDataLoaderIter = InWorkers
 FIXED = {"batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"}
 
 

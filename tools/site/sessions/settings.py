@@ -1,4 +1,12 @@
 # Examples for pages of the reference; tools/site/examples.py says how they are read.
+# ---- Event Stream
+isinstance(3, tl.Event), isinstance(3, tl.Stream)
+# ---- Future
+isinstance(tl.futures.Future(), tl.Future)
+# ---- PyTorchFileReader ScriptModule
+isinstance(tl.nn.Linear(2, 3), (tl.ScriptModule, tl.PyTorchFileReader))
+# ---- SymBool SymFloat SymInt
+isinstance(3, (int, tl.SymInt)), isinstance(True, tl.SymBool), isinstance(0.5, tl.SymFloat)
 # ---- are_deterministic_algorithms_enabled
 tl.use_deterministic_algorithms(True)
 tl.are_deterministic_algorithms_enabled()

@@ -20,6 +20,9 @@ class InterpolationMode(Enum):
     NEAREST_EXACT = "nearest-exact"
     BILINEAR = "bilinear"
     BICUBIC = "bicubic"
+    BOX = "box"                    # these three are for PIL's images alone
+    HAMMING = "hamming"
+    LANCZOS = "lanczos"
 
 
 def mode_of(name: str, interpolation: Any, modes: Sequence[str]) -> str:

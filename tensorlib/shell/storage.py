@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from tensorlib._core.base.dtypes import dtype as DType
+from tensorlib._core.tensor.properties import UntypedStorage
 from tensorlib._core.tensor.tensor import Tensor
 
-__all__ = ["TypedStorage", "storage"]
+__all__ = ["TypedStorage", "UntypedStorage", "storage"]
 
 
 class TypedStorage:

@@ -1,0 +1,14 @@
+"""Calls of functions in other processes, which are not here: each name raises when it is called."""
+
+from typing import Any, NoReturn
+
+__all__ = ["init_rpc", "remote", "rpc_async", "rpc_sync", "shutdown"]
+
+
+def init_rpc(*args: Any, **kwargs: Any) -> NoReturn:
+    """Raises NotImplementedError: processes share tensors by collectives alone."""
+    raise NotImplementedError("rpc: there are no calls in other processes; tensorlib.distributed "
+                              "has collectives, send and recv")
+
+
+remote = rpc_async = rpc_sync = shutdown = init_rpc

@@ -1,0 +1,27 @@
+"""Types of PyTorch's of which there is nothing here: `isinstance` says no, and a call raises."""
+
+from typing import Any, NoReturn
+
+__all__ = ["Event", "Future", "PyTorchFileReader", "ScriptModule", "Stream", "SymBool", "SymFloat",
+           "SymInt"]
+
+
+class Future:
+    """The base of `futures.Future`, which PyTorch's compiled part has."""
+
+
+def _absent(name: str, what: str) -> type:
+    def refuse(cls: type, *args: Any, **kwargs: Any) -> NoReturn:
+        raise NotImplementedError(f"{name}: {what}")
+
+    return type(name, (), {"__module__": "tensorlib", "__slots__": (), "__new__": refuse,
+                           "__doc__": f"The type of nothing: {what}."})
+
+
+Stream = _absent("Stream", "operations run one after the other")
+Event = _absent("Event", "operations run one after the other")
+SymInt = _absent("SymInt", "sizes are ints, and no symbols")
+SymFloat = _absent("SymFloat", "numbers are floats, and no symbols")
+SymBool = _absent("SymBool", "conditions are bools, and no symbols")
+PyTorchFileReader = _absent("PyTorchFileReader", "tensorlib.load reads the files of torch.save")
+ScriptModule = _absent("ScriptModule", "modules are not compiled; jit.ScriptModule is their base")

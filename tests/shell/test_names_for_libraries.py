@@ -1,0 +1,189 @@
+"""Names that libraries around PyTorch import or ask for, and what they are here."""
+
+import threading
+from collections import namedtuple
+
+import pytest
+from process import run_python
+
+import tensorlib as tl
+from tensorlib.futures import Future, collect_all, wait_all
+from tensorlib.utils import _pytree
+
+NAMES = """
+torch._C._TensorMeta torch._C._disabled_torch_function_impl torch.PyTorchFileReader
+torch._dynamo.OptimizedModule torch._dynamo.eval_frame.OptimizedModule torch.ScriptModule
+torch._dynamo._trace_wrapped_higher_order_op.TransformGetItemToIndex
+torch._higher_order_ops.associative_scan.associative_scan torch._tensor_str.PRINT_OPTS
+torch.autograd.gradcheck.gradcheck torch.autograd.gradcheck.GradcheckError
+torch.autograd.profiler.emit_nvtx torch.profiler.kineto_available
+torch.distributed.rpc.rpc_async torch.distributed.device_mesh.DeviceMesh
+torch.distributed.tensor.DTensor torch.distributions.constraints.__all__
+torch.jit.annotations.List torch.jit._overload torch.jit.fork torch.jit.wait
+torch.nn.parallel.scatter_gather.scatter torch.nn.parallel.data_parallel.DataParallel
+torch.nn.attention.flex_attention.AuxRequest torch.ops.aten.add
+torch.serialization.MAP_LOCATION torch.serialization.DEFAULT_PROTOCOL
+torch.storage.UntypedStorage torch.storage.TypedStorage torch.utils._pytree.SUPPORTED_NODES
+torch.utils.data._utils.collate.default_collate torch.utils.data._utils.worker.get_worker_info
+torch.utils.data.dataloader._BaseDataLoaderIter torchvision.ops.misc.FrozenBatchNorm2d
+torchvision.io torchvision.transforms.v2.Compose torch.quasirandom.SobolEngine
+""".split()
+
+
+def test_they_can_be_imported_under_the_name_of_torch():
+    run_python(f"""
+from importlib import import_module
+from tensorlib import as_torch
+as_torch.install()
+for path in {NAMES}:
+    home, _, name = path.rpartition(".")
+    getattr(import_module(home), name)
+import torch
+assert torch.__name__ == "torch"
+for function in (torch.autograd.gradcheck, torch._higher_order_ops.associative_scan):
+    assert callable(function)                   # the modules of these names took no place
+""")
+
+
+def test_the_table_of_modules_can_be_gone_through():
+    run_python("import sys, tensorlib\nfor m in sys.modules.values(): getattr(m, '__file__', 0)")
+
+
+def test_a_future_gives_what_is_set_from_another_thread():
+    future = Future()
+    doubled, seen = future.then(lambda done: 2 * done.value()), []
+    future.add_done_callback(seen.append)
+    with pytest.raises(RuntimeError, match="no result yet"):
+        future.value()
+    assert not future.done() and not doubled.done()
+    thread = threading.Thread(target=future.set_result, args=(4,))
+    thread.start()
+    assert future.wait() == 4 and doubled.wait() == 8
+    thread.join()
+    assert seen == [future] and future.done()
+    with pytest.raises(RuntimeError, match="only be marked completed once"):
+        future.set_result(5)
+
+
+def test_an_error_of_a_future_is_raised_where_it_is_waited_for():
+    future = Future()
+    later = future.then(lambda done: done.value())
+    future.set_exception(ValueError("no"))
+    for each in (future, later):
+        with pytest.raises(ValueError, match="no"):
+            each.wait()
+    with pytest.raises(AssertionError, match="expected an exception"):
+        Future().set_exception("no")
+
+
+def test_futures_are_collected_when_the_last_is_done():
+    futures = [Future(), Future()]
+    both = collect_all(futures)
+    futures[1].set_result("b")
+    assert not both.done()
+    futures[0].set_result("a")
+    assert both.wait() == futures and wait_all(futures) == ["a", "b"] and wait_all([]) == []
+
+
+def test_what_is_forked_runs_at_once():
+    future = tl.jit.fork(lambda x, y=0: x + y, tl.ones(2), y=2)
+    assert future.done() and tl.jit.wait(future).tolist() == [3, 3]
+
+
+def test_a_dtype_that_is_a_name_alone_can_be_compared_and_is_refused():
+    name = tl.float8_e4m3fn
+    assert name == tl.float8_e4m3fn and name != tl.float16 and {name: 1}[name] == 1
+    assert name.itemsize == 1 and name.is_floating_point and not name.is_complex
+    assert isinstance(name, tl.dtype) and tl.complex32.is_complex and not tl.quint8.is_signed
+    assert (tl.finfo(name).max, tl.finfo(tl.float8_e5m2).max) == (448, 57344)
+    for call in (lambda: tl.ones(2, dtype=name), lambda: tl.ones(2).to(name), name.to_complex,
+                 lambda: tl.ones(2).type(name), lambda: tl.nn.Linear(2, 2).to(name)):
+        with pytest.raises(TypeError, match="float8_e4m3fn is a name alone"):
+            call()
+
+
+def test_types_that_nothing_has():
+    for kind in (tl.SymInt, tl.SymFloat, tl.SymBool, tl.PyTorchFileReader, tl.cuda.CUDAGraph):
+        assert not isinstance(3, kind) and kind | None
+        with pytest.raises((NotImplementedError, RuntimeError)):
+            kind()
+
+
+def test_operations_by_the_names_of_aten():
+    add = tl.ops.aten.add
+    assert add(tl.ones(2), 1).tolist() == add.Tensor(tl.ones(2), 1).tolist() == [2, 2]
+    assert {add.Tensor: 1}[tl.ops.aten.add.Tensor] == 1 and add.Tensor != add.Scalar
+    with pytest.raises(NotImplementedError, match="aten.nothing: there is no operation"):
+        tl.ops.aten.nothing(tl.ones(2))
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_associative_scans_are_those_of_their_functions(reverse):
+    x = tl.rand(3, 5)
+    scan = tl._higher_order_ops.associative_scan
+    wanted = (x.flip(1) if reverse else x).cumprod(1)
+    for mode in ("pointwise", "generic"):
+        got = scan(lambda a, b: a * b, x, 1, reverse=reverse, combine_mode=mode)
+        tl.testing.assert_close(got, wanted.flip(1) if reverse else wanted)
+
+
+def test_a_tensor_in_parts_and_together_again():
+    scatter_gather = tl.nn.parallel.scatter_gather
+    xs = {"a": tl.arange(6).reshape(3, 2), "b": 7}
+    parts = scatter_gather.scatter(xs, [0, 1])
+    assert [part["a"].shape[0] for part in parts] == [2, 1] and parts[1]["b"] == 7
+    whole = scatter_gather.gather([{"a": part["a"]} for part in parts], 0)
+    assert tl.equal(whole["a"], xs["a"])
+    args, kwargs = scatter_gather.scatter_kwargs((xs["a"],), {}, [0, 1])
+    assert len(args) == len(kwargs) == 2 and kwargs[0] == {}
+
+
+def test_a_named_tuple_is_a_container_of_its_own_kind():
+    Point = namedtuple("Point", "x y")
+    leaves, spec = _pytree.tree_flatten(Point(1, (2, 3)))
+    assert leaves == [1, 2, 3] and spec.type is namedtuple
+    assert _pytree.tree_unflatten([4, 5, 6], spec) == Point(4, (5, 6))
+    node = _pytree.SUPPORTED_NODES[_pytree._get_node_type(Point(1, 2))]
+    assert node.flatten_fn(Point(1, 2))[0] == [1, 2]
+
+
+def test_a_frozen_norm_is_a_batch_norm_in_evaluation():
+    norm, wanted = tl.vision.ops.FrozenBatchNorm2d(3), tl.nn.BatchNorm2d(3).eval()
+    state = {name: tl.rand_like(x.float()) + 0.5 for name, x in wanted.state_dict().items()}
+    norm.load_state_dict(dict(state))
+    wanted.load_state_dict(state)
+    x = tl.rand(2, 3, 4, 4)
+    tl.testing.assert_close(norm(x), wanted(x))
+    assert not list(norm.parameters()) and repr(norm) == "FrozenBatchNorm2d(3, eps=1e-05)"
+
+
+def test_the_function_of_a_class_that_takes_no_part():
+    class Plain(tl.Tensor):
+        __torch_function__ = tl._C._disabled_torch_function_impl
+
+    x = tl.ones(2).as_subclass(Plain)
+    assert type(x + 1) is tl.Tensor and (x + 1).tolist() == [2, 2]
+
+
+def test_the_configuration_in_words():
+    assert "NumPy" in tl.__config__.show() and "threads" not in tl.__config__.parallel_info()[:2]
+    assert tl.__config__.parallel_info().startswith("in use: ")
+
+
+def test_sobol_points_are_those_of_pytorch():
+    pytest.importorskip("scipy")
+    engine = tl.quasirandom.SobolEngine(3)
+    assert engine.draw_base2(1).tolist() == [[0, 0, 0], [0.5, 0.5, 0.5]]
+    engine.fast_forward(2)
+    wanted = [[0.375, 0.375, 0.625], [0.875, 0.875, 0.125]]        # of torch.quasirandom
+    assert engine.draw(2).tolist() == wanted and engine.num_generated == 6
+    with pytest.raises(ValueError, match="power of 2"):
+        engine.draw_base2(0)
+    out = tl.empty(0, dtype=tl.float64)
+    assert engine.reset().fast_forward(4).draw(2, out) is out and out.tolist() == wanted
+    for scrambled in (tl.quasirandom.SobolEngine(2, True, seed=1) for _ in range(2)):
+        points = scrambled.draw(64, dtype=tl.float64)
+        assert points.dtype == tl.float64 and abs(points.mean().item() - 0.5) < 0.02
+    assert repr(engine) == "SobolEngine(dimension=3)"
+    with pytest.raises(ValueError, match="Supported range"):
+        tl.quasirandom.SobolEngine(0)
