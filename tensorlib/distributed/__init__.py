@@ -82,7 +82,8 @@ __all__ = [
     "init_process_group", "irecv", "is_available", "is_backend_available", "is_gloo_available",
     "is_initialized", "is_launched", "is_mpi_available", "is_nccl_available", "isend",
     "monitored_barrier", "new_group", "new_subgroups", "nn", "optim", "recv", "reduce",
-    "reduce_scatter", "reduce_scatter_tensor", "rpc", "scatter", "scatter_object_list", "send", "tensor",
+    "reduce_scatter", "reduce_scatter_tensor", "rpc", "scatter", "scatter_object_list", "send",
+    "tensor",
 ]
 
 __getattr__, __dir__ = _on_first_use(__name__, _LATE)
