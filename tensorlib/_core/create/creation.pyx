@@ -4,8 +4,7 @@ from cpython.float cimport PyFloat_Check, PyFloat_CheckExact
 from cpython.long cimport PyLong_CheckExact
 from cpython.object cimport PyObject
 from libc.math cimport isfinite
-from libc.stdint cimport uint16_t, uint32_t, uint64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from tensorlib._core.arrays.as_numbers cimport in_graph, is_linked
 from tensorlib._core.base.dtypes cimport (
@@ -26,7 +25,7 @@ from tensorlib._core.layout.views cimport new_arranged_as
 from tensorlib._core.tensor.numbers cimport as_real, element, exact_number, write_row
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, requires_grad
 from tensorlib._core.tensor.tensor cimport new_tensor as raw_tensor
-from tensorlib._core.tiles.loops cimport find_cast
+from tensorlib._core.tiles.loops cimport find_cast, find_gather
 
 from tensorlib._core.apply.out_argument import store_out
 from tensorlib._core.arrays.convert import tensor
@@ -38,13 +37,6 @@ from tensorlib._core.tensor.numbers import OutOfRangeError
 
 cdef enum:
     FILL_GRAIN = 1 << 15         # elements, at most 256 KB, written by a thread at once
-    BLOCK = 4096                 # bytes
-
-ctypedef fused word:
-    Bits
-    uint16_t
-    uint32_t
-    uint64_t
 
 # ---- arguments -----------------------------------------------------------------------------------
 
@@ -189,37 +181,17 @@ cdef int check_out(str name, Tensor x, object out) except -1:
 cdef struct Fill:
     char* y
     Bits bits                    # of the value
-    Py_ssize_t itemsize
-
-
-cdef inline void repeat(word* y, word value, Py_ssize_t n) noexcept nogil:
-    """y := value"""
-    cdef Py_ssize_t i
-    for i in range(n):
-        y[i] = value
+    int dtype
 
 
 cdef void fill_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Fill* fill = <Fill*>context
-    cdef char* y = fill.y + begin * fill.itemsize
-    cdef Py_ssize_t nbytes = (end - begin) * fill.itemsize, done = min(nbytes, <Py_ssize_t>BLOCK)
+    cdef Py_ssize_t itemsize = ITEMSIZE[fill.dtype]
+    cdef char* y = fill.y + begin * itemsize
     if fill.bits.low == 0 and fill.bits.high == 0:
-        memset(y, 0, nbytes)
-        return
-    if fill.itemsize == 1:
-        memset(y, <int>fill.bits.low, nbytes)
-        return
-    if fill.itemsize == 2:
-        repeat(<uint16_t*>y, <uint16_t>fill.bits.low, done // 2)
-    elif fill.itemsize == 4:
-        repeat(<uint32_t*>y, <uint32_t>fill.bits.low, done // 4)
-    elif fill.itemsize == 16:
-        repeat(<Bits*>y, fill.bits, done // 16)
+        memset(y, 0, (end - begin) * itemsize)
     else:
-        repeat(<uint64_t*>y, fill.bits.low, done // 8)
-    while done < nbytes:         # memcpy's stores are wider than this module's
-        memcpy(y + done, y, min(nbytes - done, <Py_ssize_t>BLOCK))
-        done += BLOCK
+        find_gather(fill.dtype)(<char*>&fill.bits, 0, y, end - begin)
 
 
 cdef int run_over(range_fn run, void* context, Tensor x, Py_ssize_t grain) except -1:
@@ -230,7 +202,7 @@ cdef int run_over(range_fn run, void* context, Tensor x, Py_ssize_t grain) excep
 cdef int fill_bits(Tensor x, Bits bits) except -1:
     """Every element of a tensor without gaps := these bits."""
     cdef Fill fill
-    fill.y, fill.bits, fill.itemsize = x.data_pointer, bits, ITEMSIZE[x.type]
+    fill.y, fill.bits, fill.dtype = x.data_pointer, bits, x.type
     return run_over(fill_range, &fill, x, FILL_GRAIN)
 
 
