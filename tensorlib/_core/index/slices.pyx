@@ -1,10 +1,10 @@
 """`index_select`: the slices of a tensor at the positions of a vector. Outside autograd."""
 
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint16_t, uint32_t, uint64_t, uint8_t
 
 from tensorlib._core.base.blocks cimport copy_run
 from tensorlib._core.base.dtypes cimport INT64, ITEMSIZE
-from tensorlib._core.base.items cimport complex128_t
+from tensorlib._core.base.items cimport complex128_t, item
 from tensorlib._core.base.shape cimport MAX_NDIM, count
 from tensorlib._core.base.work cimport share
 from tensorlib._core.index.gather cimport (
@@ -22,6 +22,14 @@ cdef struct Slices:
     Py_ssize_t outer_step, step      # of x, in bytes
 
 
+cdef inline void take_items(const item* x, const int64_t* places, item* y, Py_ssize_t begin,
+                            Py_ssize_t end) noexcept nogil:
+    """y := x[places]"""
+    cdef Py_ssize_t i
+    for i in range(begin, end):
+        y[i] = x[places[i]]
+
+
 cdef void copy_slices(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     """y := the runs of bytes at all positions of the outer slices [begin, end), or if there is but
     one slice, at positions [begin, end) of it"""
@@ -34,15 +42,16 @@ cdef void copy_slices(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept 
     cdef const char* x = job.x + first * job.outer_step
     cdef char* y = job.y + first * job.count * run
     for o in range(first, last):
-        if run == step == 4:
-            for i in range(begin, end):
-                (<uint32_t*>y)[i] = (<const uint32_t*>x)[places[i]]
+        if run == step == 1:
+            take_items(<const uint8_t*>x, places, <uint8_t*>y, begin, end)
+        elif run == step == 2:
+            take_items(<const uint16_t*>x, places, <uint16_t*>y, begin, end)
+        elif run == step == 4:
+            take_items(<const uint32_t*>x, places, <uint32_t*>y, begin, end)
         elif run == step == 8:
-            for i in range(begin, end):
-                (<uint64_t*>y)[i] = (<const uint64_t*>x)[places[i]]
+            take_items(<const uint64_t*>x, places, <uint64_t*>y, begin, end)
         elif run == step == 16:
-            for i in range(begin, end):
-                (<complex128_t*>y)[i] = (<const complex128_t*>x)[places[i]]
+            take_items(<const complex128_t*>x, places, <complex128_t*>y, begin, end)
         else:
             for i in range(begin, end):
                 copy_run(x + places[i] * step, y + i * run, run)
