@@ -52,6 +52,8 @@ def is_index(key: Any) -> bool:
 
 def plain(op: Op, given: dict[str, Any], value: Any) -> dict[str, Any]:
     """The attributes that are not as by default, with tensors as variables."""
+    if not given:
+        return {}
     defaults = dict(zip(op.attributes, op.defaults))
     defaults.pop("index", None)                  # of `x[None]`, which is no default
     return {key: value(x) for key, x in given.items()

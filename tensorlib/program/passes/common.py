@@ -18,33 +18,54 @@ def without_common(calls: Iterable[OpCall], wanted: Iterable[Variable],
         return found
     stay, last = pinned(found, wanted), lasting(found, given)
     replaced: dict[Variable, Variable] = {}
-    known: dict[Any, OpCall] = {}
+    known = Known()
     kept = []
     for call in found:
         call = with_inputs(call, replaced)
-        key = None
+        traits, first = traits_of(call.type), None
         if may_write(call):
-            known = {key: first for key, first in known.items() if
-                     last.isdisjoint(first.outputs) and last.isdisjoint(first.reads())}
-        else:
-            key = key_of(call)
-        first = None if key is None else known.get(key)
+            known.forget(last)
+        elif traits.pure and not traits.effect:
+            first = known.like(call)
         if first is not None and all(x not in stay and alike(x, y) for x, y in zip(
                 call.writes(), first.writes())):
             replaced.update(zip(call.writes(), first.writes()))
-            continue
-        if key is not None and first is None:
-            known[key] = call
-        kept.append(call)
+        else:
+            kept.append(call)
     return kept
 
 
+class Known:
+    """Calls by what they are of: most are the only one of a type that reads a variable first, so
+    that nothing else of them has to be compared."""
+
+    def __init__(self) -> None:
+        self.calls: dict[Any, dict[Any, OpCall] | OpCall] = {}
+
+    def like(self, call: OpCall) -> OpCall | None:
+        """The call that gives the same as this one, which is noted if there is none."""
+        place = call.type, next(iter(call.reads()), None)
+        others = self.calls.setdefault(place, call)
+        if others is call:
+            return None
+        if isinstance(others, OpCall):
+            others = self.calls[place] = {key_of(others): others}
+        key = key_of(call)
+        first = None if key is None else others.setdefault(key, call)
+        return None if first is call else first
+
+    def forget(self, last: set[Variable]) -> None:
+        """Leaves out calls that read or give what may have been written now."""
+        every = [x for y in self.calls.values() for x in (
+            (y,) if isinstance(y, OpCall) else y.values())]
+        self.calls = {}
+        for call in every:
+            if last.isdisjoint(call.outputs) and last.isdisjoint(call.reads()):
+                self.like(call)
+
+
 def key_of(call: OpCall) -> Any:
-    """What two calls share that give the same; None for one that others can't stand for. It does
-    not write."""
-    traits = traits_of(call.type)
-    if traits.effect or not traits.pure:
-        return None
+    """What two calls share that give the same; None for one that others can't stand for."""
     try:
         return (call.type, frozen(call.inputs), frozen(call.attributes),
                 tuple(x is None for x in call.outputs))

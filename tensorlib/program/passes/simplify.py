@@ -13,7 +13,7 @@ from tensorlib.ops.late import name_of, operations
 from tensorlib.program.ir.call_types import form_of_call
 from tensorlib.program.ir.model import OpCall, Variable
 from tensorlib.program.passes.facts import (
-    alike, is_elementwise, lasting, may_write, pinned, traits_of, with_inputs, writes_its_own,
+    alike, lasting, may_write, pinned, traits_of, with_inputs, writes_its_own,
 )
 
 # The variable whose value a call gives again, or None; for the call and what is known so far.
@@ -40,7 +40,7 @@ def simplified(calls: Iterable[OpCall], wanted: Iterable[Variable],
                given: Iterable[Variable]) -> list[OpCall]:
     """The calls without those that give what was there, bit by bit and in the same layout."""
     found, given = list(calls), list(given)
-    if writes_its_own(found, given):
+    if not any(map(has_rule, found)) or writes_its_own(found, given):
         return found
     stay, last = pinned(found, wanted), lasting(found, given)
     writes = any(map(may_write, found))
@@ -60,6 +60,12 @@ def simplified(calls: Iterable[OpCall], wanted: Iterable[Variable],
             work.note(call, y)
         kept.append(call)
     return kept
+
+
+def has_rule(call: OpCall) -> bool:
+    """Whether a call may give what was there: none of two variables does."""
+    return call.type in RULES and (
+        len(call.inputs) != 2 or not all(type(x) is Variable for x in call.inputs.values()))
 
 
 class Simplifier:
@@ -96,13 +102,14 @@ class Simplifier:
     def note(self, call: OpCall, y: Variable) -> None:
         """Notes what is known of the result of a call."""
         self.made[y] = call
+        traits = traits_of(call.type)
         operands = [x for x in call.inputs.values() if type(x) is Variable]
-        if traits_of(call.type).packs and len(y.shape) == 2 or (
+        if traits.packs and len(y.shape) == 2 or (
                 call.type == RESHAPE and operands[0] in self.packed) or (
-                is_elementwise(call) and operands and None not in y.shape and all(
+                traits.elementwise and operands and None not in y.shape and all(
                     x in self.packed and x.shape == y.shape for x in operands)):
             self.packed.add(y)
-        if y in self.packed or is_elementwise(call):
+        if traits.elementwise or y in self.packed:
             self.dense.add(y)
 
 
