@@ -1,7 +1,7 @@
 /* The least keys of rows of int64, in order, and the k-th of each row.
 
    A bound on the least keys is found by bisection: how many keys do not exceed it is counted
-   without a branch, eight keys at a time with AVX-512, and some 15 counts are enough. In a long row
+   without a branch, four keys at a time with AVX2, and some 15 counts are enough. In a long row
    few keys are counted: the k-th of what is least in each of several groups is a bound that not
    many others reach. */
 #pragma once
