@@ -25,6 +25,7 @@ RECORDED = {
     "new_tensor": (lambda s: tl.ones(1).new_tensor([s, s]).sum(), 2),
     "as_tensor": (lambda s: tl.as_tensor([s, s * s]).sum(), 5),
     "asarray": (lambda s: tl.asarray((s, s * s)).sum(), 5),
+    "asarray on a device": (lambda s: tl.asarray([s, s * s], device="cpu").sum(), 5),
     "asarray of a dtype": (lambda s: tl.asarray(s, dtype=tl.float64), 1),
     "half": (lambda s: tl.tensor([s, 1], dtype=tl.float16).sum(), 1),
 }

@@ -441,7 +441,8 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
     if not shared or copy:
         x = (obj if id < 0 else obj.to(dtype_object(id))).clone() if in_graph(obj) else (
             from_data(obj, id, "asarray"))
-    x = data_on(device, <Tensor>x)
+    if isinstance(x, Tensor):
+        x = data_on(device, <Tensor>x)
     if watched:
         made(x)
     if requires_grad is False and x.requires_grad:
