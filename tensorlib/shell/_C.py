@@ -5,13 +5,19 @@ from typing import Any
 
 from tensorlib import Tensor, device
 from tensorlib._core.interpreters.foreign import set_plain
+from tensorlib._core.interpreters.levels import running_levels
 from tensorlib.linalg.checks import LinAlgError as _LinAlgError
 from tensorlib.nn.modules.module import target_of
 
-__all__ = ["_LinAlgError", "_TensorMeta", "_disabled_torch_function_impl", "_get_tracing_state",
-           "_log_api_usage_once", "_nn"]
+__all__ = ["_LinAlgError", "_TensorMeta", "_are_functorch_transforms_active",
+           "_disabled_torch_function_impl", "_get_tracing_state", "_log_api_usage_once", "_nn"]
 
 _TensorMeta = type(Tensor)
+
+
+def _are_functorch_transforms_active() -> bool:
+    """Whether `vmap` runs. Gradients of functions are seen as operations that are recorded."""
+    return bool(running_levels())
 
 
 def _get_tracing_state() -> None:

@@ -10,9 +10,12 @@ from typing import Any, Never, TypeVar
 
 from tensorlib import nn
 from tensorlib._core.base.explained import explain
+from tensorlib._core.base.importing import parts_of
 
 __all__ = ["Graph", "GraphModule", "Interpreter", "Node", "Proxy", "Tracer", "Transformer",
            "symbolic_trace", "wrap"]
+
+parts_of(__name__, "experimental", "proxy_tensor", "node")
 
 F = TypeVar("F", bound=Callable[..., Any] | str)
 
@@ -21,6 +24,10 @@ def _absent(name: str) -> Never:
     raise NotImplementedError(
         f"fx.{name}: there are no graphs of torch.fx here; tensorlib.compile captures a function, "
         "and tensorlib.program.trace gives its operations")
+
+
+def get_proxy_mode() -> None:
+    """None: nothing is traced."""
 
 
 class _Absent:

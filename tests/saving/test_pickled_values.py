@@ -318,3 +318,18 @@ def test_what_was_allowed_is_no_more():
         assert serialization.get_safe_globals() == []
         with pytest.raises(LoadError, match="names test_pickled_values.Counted"):
             load(program)
+
+
+@pytest.mark.parametrize("module", [
+    tl.nn.Linear(2, 3), tl.nn.LSTM(2, 3),
+    tl.nn.Sequential(tl.nn.Conv2d(1, 2, 3), tl.nn.BatchNorm2d(2))],
+    ids=lambda module: type(module).__name__)
+def test_a_whole_module_is_loaded_where_its_classes_are_allowed(module, tmp_path):
+    tl.save(module, tmp_path / "model.pt")
+    with pytest.raises(LoadError):
+        tl.load(tmp_path / "model.pt")
+    with tl.serialization.safe_globals([type(part) for part in module.modules()]):
+        found = tl.load(tmp_path / "model.pt")
+    assert type(found) is type(module)
+    for name, x in module.state_dict().items():
+        assert tl.equal(found.state_dict()[name], x)

@@ -8,7 +8,7 @@ from process import run_python
 
 import tensorlib as tl
 from tensorlib.futures import Future, collect_all, wait_all
-from tensorlib.utils import _pytree
+from tensorlib.utils import _foreach_utils, _pytree
 
 NAMES = """
 torch._C._TensorMeta torch._C._disabled_torch_function_impl torch.PyTorchFileReader
@@ -26,6 +26,7 @@ torch.serialization.MAP_LOCATION torch.serialization.DEFAULT_PROTOCOL
 torch.storage.UntypedStorage torch.storage.TypedStorage torch.utils._pytree.SUPPORTED_NODES
 torch.utils.data._utils.collate.default_collate torch.utils.data._utils.worker.get_worker_info
 torch.utils.data.dataloader._BaseDataLoaderIter torchvision.ops.misc.FrozenBatchNorm2d
+torch._subclasses.fake_tensor.is_fake torch.fx.experimental.proxy_tensor.get_proxy_mode
 torchvision.io torchvision.transforms.v2.Compose torch.quasirandom.SobolEngine
 """.split()
 
@@ -187,3 +188,21 @@ def test_sobol_points_are_those_of_pytorch():
     assert repr(engine) == "SobolEngine(dimension=3)"
     with pytest.raises(ValueError, match="Supported range"):
         tl.quasirandom.SobolEngine(0)
+
+
+def test_tensors_in_groups_of_one_dtype():
+    group = _foreach_utils._group_tensors_by_device_and_dtype
+    xs, ys = [tl.ones(1), tl.ones(2).double(), tl.ones(3)], [None, tl.ones(4), None]
+    cpu = tl.device("cpu")
+    got = group([xs, ys, []], with_indices=True)
+    assert set(got) == {(cpu, tl.float32), (cpu, tl.float64)}
+    (first, second), places = got[cpu, tl.float32]
+    assert first[0] is xs[0] and first[1] is xs[2] and second == [None, None] and places == [0, 2]
+    assert group([xs])[cpu, tl.float64] == ([[xs[1]]], [])
+
+
+def test_whether_a_function_runs_for_a_batch():
+    seen = []
+    tl.vmap(lambda x: seen.append(tl._C._are_functorch_transforms_active()) or x)(tl.ones(2))
+    assert seen == [True] and not tl._C._are_functorch_transforms_active()
+    assert not tl._subclasses.is_fake(tl.ones(2)) and tl.fx.get_proxy_mode() is None

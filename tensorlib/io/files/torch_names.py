@@ -211,8 +211,9 @@ CALLS: dict[tuple[str, str], Any] = {
     ("collections", "defaultdict"): default_dict,
     ("_codecs", "encode"): encoded,
     **{(module, name): call for module in ("builtins", "__builtin__") for name, call in (
-        ("set", collection(set)), ("frozenset", collection(frozenset)), ("bytearray", byte_array),
-        ("bytes", lambda: b""), ("complex", lambda real, imaginary: complex(real, imaginary)))},
+        ("set", collection(set)), ("frozenset", collection(frozenset)), ("dict", collection(dict)),
+        ("bytearray", byte_array), ("bytes", lambda: b""),
+        ("complex", lambda real, imaginary: complex(real, imaginary)))},
     **{(f"numpy.{core}.multiarray", name): call for core in ("core", "_core") for name, call in (
         ("_reconstruct", lambda *_: ArrayState()), ("scalar", number))},
     **{(f"numpy.{core}.numeric", "_frombuffer"): from_buffer for core in ("core", "_core")},
