@@ -38,9 +38,9 @@ def test_what_the_class_refuses(make, error, message):
 
 
 def test_a_shape_has_the_items_and_the_errors_of_a_tuple():
-    shape = tl.zeros(2, 3, 4).shape
+    shape = Tensor(2, 3, 4).shape
     assert [shape[k] for k in (-3, -1, 0, 2, True)] == [2, 4, 2, 4, 3]
-    assert type(shape[:2]) is tl.Size and shape[::-1] == (4, 3, 2)
+    assert type(shape[:2]) is Size and shape[::-1] == (4, 3, 2)
     for key in (3, -4, 2**70, -2**70, 1.0, "0"):
         with pytest.raises((IndexError, TypeError)) as wanted:
             (2, 3, 4)[key]
