@@ -71,7 +71,7 @@ def addbmm(input, batch1: Tensor, batch2: Tensor, *, beta=1, alpha=1):
     return _addbmm(input, batch1, batch2, beta, alpha)
 
 
-SHORT_ROW = 64      # of `kron`'s second matrix: each is a call of its own where it stays a row
+SHORT_ROW = 32      # of `kron`'s second matrix: each is a call of its own where it stays a row
 
 
 @composite(reference=np.kron, out=True,
