@@ -118,3 +118,10 @@ def test_what_is_of_another_type_is_named(call, message):
 def test_an_input_that_is_none_is_named():
     with pytest.raises(ValueError, match="the input x has no value"):
         traced().run({"x": None}, "sum")
+
+
+def test_an_embedding_with_sparse_gradients_has_dense_ones_in_a_program():
+    table = tl.linspace(-1, 1, 12).reshape(4, 3).requires_grad_()
+    p = program.trace(lambda i: F.embedding(i, table, padding_idx=2, sparse=True).sum(), PLACES)
+    (_, g), = program.append_backward(p.outputs)
+    assert p.run({"i": PLACES}, g).tolist() == [[1.0] * 3, [2.0] * 3, [0.0] * 3, [0.0] * 3]

@@ -33,11 +33,15 @@ def capture():
     return None if layer is None else layer.interpreter
 
 
+def is_noted_for_gradients():
+    """Whether what is done is noted in a program, which can be differentiated later."""
+    found = capture()
+    return found is not None and found.differentiates
+
+
 def may_be_differentiated(x):
-    """Whether a gradient of a tensor may be asked for: it requires one, or what is done to it is
-    noted in a program, which can be differentiated later."""
-    found = None if x.requires_grad else capture()
-    return x.requires_grad or found is not None and found.differentiates
+    """Whether a gradient of a tensor may be asked for, now or later."""
+    return x.requires_grad or is_noted_for_gradients()
 
 
 def unseen():

@@ -7,7 +7,7 @@ import numpy as np
 
 from tensorlib import is_grad_enabled, where, zeros
 from tensorlib._core.base.importing import deferred
-from tensorlib._core.interpreters.capture import may_be_differentiated
+from tensorlib._core.interpreters.capture import is_noted_for_gradients, may_be_differentiated
 from tensorlib._core.products import linear as kernels
 from tensorlib._core.products.product import grad_of_right
 from tensorlib._core.tensor.tensor import Tensor
@@ -196,7 +196,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx=None, max_norm=None, no
     if max_norm is not None:
         renormalise(weight, input, float(max_norm), float(norm_type))
     if sparse and weight.requires_grad and weight.is_leaf and is_grad_enabled() and not (
-            scale_grad_by_freq) and isinstance(input, Tensor):
+            scale_grad_by_freq or is_noted_for_gradients()) and isinstance(input, Tensor):
         out = rows_looked_up(weight, input)
         if padding is None:
             return out
