@@ -42,7 +42,6 @@ class Program:
         self.input_structure: Structure | None = None
         self.input_leaves: list[Any] = []
         self._numbers: dict[str, int] = dict.fromkeys(RESERVED, 0)
-        self._verified: tuple[int, ...] = ()
         self._lines: dict[tuple[int, ...], Any] = {}      # of what was run for, by ids of variables
         self._builders: list[Builder] = []
 
@@ -175,8 +174,7 @@ class Program:
             raise TypeError(f"program: takes {len(self.inputs)} inputs "
                             f"({', '.join(x.name for x in self.inputs)}), got {len(leaves)}")
         wanted, made = flatten(self.outputs)
-        self.check()
-        found = run_program(self, fed(dict(zip(self.inputs, leaves))), wanted)
+        found = run_program(self, fed(dict(zip(self.inputs, leaves))), wanted, verify)
         return unflatten(made, found)
 
     def run(self, feed: Mapping[str, Any] | None = None,
@@ -202,16 +200,8 @@ class Program:
         single = isinstance(fetch, str) or type(fetch) is Variable
         wanted = [self.own_variable("run", x) for x in (
             [fetch] if single else items("run", "fetch", fetch))]
-        self.check()
-        found = run_program(self, fed(given), wanted)
+        found = run_program(self, fed(given), wanted, verify)
         return found[0] if single else found
-
-    def check(self) -> None:
-        """Verifies the program, if calls came or went since that was done. Raises: ProgramError."""
-        state = tuple(len(block.ops) for block in self.blocks)
-        if state != self._verified:
-            verify(self)
-            self._verified = state
 
     def own_variable(self, name: str, x: Any) -> Variable:
         """A variable of this program, given itself or by its name.

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.tree import flatten
 from tensorlib.ops.value_checks import CHECKS
 from tensorlib.program.building.builder import inferred, is_several, needs_elements
@@ -57,6 +58,9 @@ class Verifier:
 
     def check_value(self, x: Variable) -> None:
         """Raises: ProgramError for a value that is not as its variable says."""
+        if not (x.value is None or isinstance(x.value, Tensor)):
+            raise ProgramError(f"verify: the value of {x.name} is a {type(x.value).__name__}, and "
+                               "no Tensor")
         if x.value is not None and (tuple(x.value.shape) != x.shape or x.value.dtype != x.dtype):
             raise ProgramError(f"verify: {x.name} is {typed(x)}, but its value is "
                                f"{x.value.dtype.name}{list(x.value.shape)}")

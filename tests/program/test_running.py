@@ -155,3 +155,37 @@ def test_a_pruned_program_keeps_nothing_for_a_gradient_that_is_not_asked_for(f):
     both = p.prune((p.outputs, g))
     assert str(both).count("\n") == str(p).count("\n")
     assert all(map(tl.equal, both(x), (y, slope)))
+
+
+def edited(change):
+    """A program that has run, and was changed by a function of it."""
+    p = program.trace(lambda x: ((x * W).tanh().sum(0), x.reshape(6)), tl.ones(2, 3))
+    p(tl.ones(2, 3))
+    change(p)
+    return p
+
+
+W = tl.ones(3, requires_grad=True)
+
+
+@pytest.mark.parametrize("change, message", [
+    (lambda p: setattr(p.block.ops[0], "type", "nope"), "no operation 'nope'"),
+    (lambda p: p.block.ops[3].attributes.update(shape=(3, 2)), "not as float32.6."),
+    (lambda p: p.block.ops[3].attributes.update(nope=2), "has no attribute 'nope'"),
+    (lambda p: p.block.ops[0].inputs.update(other=p.block.ops[1].outputs[0]), "not defined before"),
+    (lambda p: p.block.ops[0].inputs.pop("other"), "is refused: mul: other must be a Tensor"),
+    (lambda p: p.block.ops.reverse(), "not defined before"),
+    (lambda p: setattr(p.persistables()[0], "value", tl.ones(4)), "but its value is float32.4."),
+    (lambda p: setattr(p.persistables()[0], "value", W.double()), "but its value is float64.3."),
+    (lambda p: setattr(p.persistables()[0], "value", [1.0]), "is a list, and no Tensor"),
+    (lambda p: setattr(p.block.ops[1].outputs[0], "shape", (2,)), "not as float32.2."),
+])
+def test_a_program_that_was_changed_is_verified_before_it_runs_again(change, message):
+    with pytest.raises(program.ProgramError, match=f"verify: .*{message}"):
+        edited(change)(tl.ones(2, 3))
+
+
+def test_a_change_that_holds_is_run():
+    for change in (lambda p: p.block.ops[0].inputs.update(other=0.0),
+                   lambda p: setattr(p.persistables()[0], "value", W.detach() * 0)):
+        assert edited(change)(tl.ones(2, 3))[0].sum() == 0

@@ -18,7 +18,6 @@ from tensorlib._core.interpreters.stack import Layer, current_layer, set_stack
 from tensorlib._core.sweep.graph_reader import begin_epoch, was_made_since
 from tensorlib._core.sweep.sweep import sweep
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.autograd.tree import flatten
 from tensorlib.program.building.builder import Builder
 from tensorlib.program.capture.recorder import Recorder
 from tensorlib.program.differentiation.backward import Backward, dependents
@@ -151,10 +150,7 @@ class ReplayRecorder(Recorder):
             del self.block.ops[length:]
             self.fail(f"{error}{at}")
             return eager()
-        result = eager()
-        for x, tensor in zip(flatten(found)[0], flatten(result)[0]):
-            self.know(tensor, x)
-        return result
+        return self.known_as(eager(), found)
 
     def call(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if op is self.opening:

@@ -76,6 +76,12 @@ class Recorder(Noter):
             self.outside.add(storage_of(tensor))
         return x
 
+    def known_as(self, result: Any, found: Any) -> Any:
+        """A container of tensors, for which the variables in another one stand now."""
+        for tensor, x in zip(flatten(result)[0], flatten(found)[0]):
+            self.know(tensor, x)
+        return result
+
     def feed(self, tensor: Tensor, x: Variable) -> None:
         """Makes variable `x` an input of the program, which a tensor stands for."""
         self.program.inputs.append(self.know(tensor, x))
@@ -161,18 +167,14 @@ class Recorder(Noter):
         with unseen():
             found = composed_call(Builder(self.block, self), op, args, kwargs)
         result = function(*args, **kwargs)
-        for x, tensor in zip(flatten(found)[0], flatten(result)[0]):
-            self.know(tensor, x)
-        return result
+        return self.known_as(result, found)
 
     def control(self, make: Any, args: tuple[Any, ...], eager: Any) -> Any:
         """What a call of control flow gives as eager code, after it was noted with its blocks."""
         with unseen():
             found = make(Builder(self.block, self), *args)
             result = eager()
-        for x, tensor in zip(flatten(found)[0], flatten(result)[0]):
-            self.know(tensor, x)
-        return result
+        return self.known_as(result, found)
 
     def function(self, cls: Any, args: tuple[Any, ...]) -> Any:
         """Has an autograd.Function run, and notes it as a call."""

@@ -125,7 +125,8 @@ cdef int add_tensors_of(value, list found) except -1:
 
 
 def parts_of(list calls):
-    """The calls, and all that their arguments are made of, one after the other.
+    """The calls, and all that their arguments are made of, one after the other; of variables what
+    they are, too.
 
     Where these are the same objects, calls do what they did: what is made for them holds.
     """
@@ -143,6 +144,9 @@ cdef int add_parts(value, list found) except -1:
     cdef object kind = type(value)
     if kind is not dict and kind is not tuple and kind is not list:
         found.append(value)
+        if kind is VARIABLE:
+            found.append(value.value)
+            found.append(value.shape)
         return 0
     enter(WHERE)
     try:

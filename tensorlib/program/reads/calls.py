@@ -223,10 +223,9 @@ def static_called(reads: Reads, owner: type, name: str, f: Any, args: tuple[Any,
         reads.looked_up(owner, args[0])
     elif name == "__subclasses__":
         reads.value(owner, classes_below, None)
-    elif known or name in ("__new__", "__init__", "__init_subclass__", "__call__", "mro",
-                           "__subclasshook__", "__instancecheck__", "__subclasscheck__"):
-        reads.passed((*args, *kwargs.values()))
-    elif is_of_library(owner) or not is_foreign(owner):
+    elif known or is_of_library(owner) or not is_foreign(owner) or name in (
+            "__new__", "__init__", "__init_subclass__", "__call__", "mro", "__subclasshook__",
+            "__instancecheck__", "__subclasscheck__"):
         reads.passed((*args, *kwargs.values()))
     else:
         unknown(reads, f"{owner.__qualname__}.{name}")

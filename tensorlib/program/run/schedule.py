@@ -130,16 +130,19 @@ def running(call: OpCall) -> Callable[[Values], Any]:
     return lambda values: run(*[values[x] if type(x) is Variable else x for x in args], **given)
 
 
-def run_program(program: Any, feed: Mapping[Variable, Any], wanted: list[Any]) -> list[Any]:
+def run_program(program: Any, feed: Mapping[Variable, Any], wanted: list[Any],
+                verify: Callable[[Any], None]) -> list[Any]:
     """The values of the `wanted` variables after the program ran; what is no variable as it is.
 
-    Others are let go of when they were read for the last time.
+    Others are let go of when they were read for the last time. Raises: ProgramError for a program
+    that is not well formed, which is looked at where something in it is not as at the last run.
     """
     names = tuple(id(x) for x in wanted if type(x) is Variable)
     kept = program._lines
     lines = kept.get(names)
     parts = parts_in(program)
     if lines is None or not are_same(lines.parts, parts):
+        verify(program)
         if len(kept) >= MOST_KEPT:
             kept.clear()
         lines = kept[names] = Lines(program.block.ops, program.inputs,
