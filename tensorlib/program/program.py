@@ -16,7 +16,7 @@ from tensorlib.program.ir.drawing import dot, draw
 from tensorlib.program.ir.files import save
 from tensorlib.program.ir.model import Block, Variable, agree, typed
 from tensorlib.program.ir.text import program_text
-from tensorlib.program.run.schedule import run_program
+from tensorlib.program.run.schedule import lines_of
 from tensorlib.program.verify import verify
 
 # What a text says of values: no variable has such a name.
@@ -174,7 +174,7 @@ class Program:
             raise TypeError(f"program: takes {len(self.inputs)} inputs "
                             f"({', '.join(x.name for x in self.inputs)}), got {len(leaves)}")
         wanted, made = flatten(self.outputs)
-        found = run_program(self, fed(dict(zip(self.inputs, leaves))), wanted, verify)
+        found = lines_of(self, wanted, verify)(fed(dict(zip(self.inputs, leaves))), wanted)
         return unflatten(made, found)
 
     def run(self, feed: Mapping[str, Any] | None = None,
@@ -200,7 +200,7 @@ class Program:
         single = isinstance(fetch, str) or type(fetch) is Variable
         wanted = [self.own_variable("run", x) for x in (
             [fetch] if single else items("run", "fetch", fetch))]
-        found = run_program(self, fed(given), wanted, verify)
+        found = lines_of(self, wanted, verify)(fed(given), wanted)
         return found[0] if single else found
 
     def own_variable(self, name: str, x: Any) -> Variable:

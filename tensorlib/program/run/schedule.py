@@ -130,16 +130,15 @@ def running(call: OpCall) -> Callable[[Values], Any]:
     return lambda values: run(*[values[x] if type(x) is Variable else x for x in args], **given)
 
 
-def run_program(program: Any, feed: Mapping[Variable, Any], wanted: list[Any],
-                verify: Callable[[Any], None]) -> list[Any]:
-    """The values of the `wanted` variables after the program ran; what is no variable as it is.
+def lines_of(program: Any, wanted: list[Any], verify: Callable[[Any], None]) -> Lines:
+    """The lines of a program for the `wanted` variables, among which may be what is none.
 
-    Others are let go of when they were read for the last time. Raises: ProgramError for a program
-    that is not well formed, which is looked at where something in it is not as at the last run.
+    Raises: ProgramError for a program that is not well formed, which is looked at where something
+    in it is not as when its lines were made.
     """
     names = tuple(id(x) for x in wanted if type(x) is Variable)
     kept = program._lines
-    lines = kept.get(names)
+    lines: Lines | None = kept.get(names)
     parts = parts_in(program)
     if lines is None or not are_same(lines.parts, parts):
         verify(program)
@@ -147,5 +146,4 @@ def run_program(program: Any, feed: Mapping[Variable, Any], wanted: list[Any],
             kept.clear()
         lines = kept[names] = Lines(program.block.ops, program.inputs,
                                     [x for x in wanted if type(x) is Variable], parts)
-    found: list[Any] = lines(feed, wanted)
-    return found
+    return lines
