@@ -61,6 +61,17 @@ class Distribution:
                     f"{tuple(value.shape)}) of distribution {self!r} to satisfy the constraint "
                     f"{constraint!r}, but found invalid values:\n{value}") from None
 
+    def _get_checked_instance(self, cls, _instance=None):
+        """What `expand` of the class `cls` fills: `_instance`, or a new one of this class.
+
+        Raises: NotImplementedError for a subclass with an `__init__` of its own and no `expand`.
+        """
+        if _instance is None and type(self).__init__ != cls.__init__:
+            raise NotImplementedError(f"Subclass {type(self).__name__} of {cls.__name__} that "
+                                      "defines a custom __init__ method must also define a custom "
+                                      ".expand() method.")
+        return type(self).__new__(type(self)) if _instance is None else _instance
+
     def expand(self, batch_shape, _instance=None):
         """This distribution for a larger batch, into which its own shape broadcasts."""
         batch_shape = tl.Size(batch_shape)

@@ -17,14 +17,18 @@ from tensorlib._core.base.importing import deferred
 
 deepcopy = deferred("copy", "deepcopy")
 
-cdef object instance(object cls, Tensor x, bint wants_grad, object attributes, object name):
-    """A leaf of type `cls` that shows the elements of `x`."""
+cdef object instance(object cls, Tensor x, bint wants_grad, object attributes, object given):
+    """A leaf of type `cls` that shows the elements of `x`, with what was set on it: in a dict of
+    its own, and `given`, or a name alone."""
     cdef Tensor out = cls.__new__(cls)
     replace(out, x)
     out.wants_grad = wants_grad
-    out.label = name
     if attributes:
         vars(out).update(attributes)
+    if given:
+        given = {"name": given} if isinstance(given, str) else given
+        for key, value in given.items():
+            Tensor.__setattr__(out, key, value)
     return out
 
 
@@ -63,13 +67,13 @@ def __reduce_ex__(Tensor self, protocol):
     array = window(whole)
     data = pickle.PickleBuffer(array) if protocol >= 5 else array.tobytes()
     return rebuild, (type(self), self.dtype, tuple(self.shape), data, requires_grad(self),
-                     getattr(self, "__dict__", None) or None, self.label)
+                     getattr(self, "__dict__", None) or None, self.attributes)
 
 
 def __copy__(Tensor self):
     """A leaf that shares the elements."""
     return instance(type(self), alias(self), requires_grad(self), getattr(self, "__dict__", None),
-                    self.label)
+                    self.attributes)
 
 
 def __deepcopy__(Tensor self, memo):
@@ -83,9 +87,11 @@ def __deepcopy__(Tensor self, memo):
         raise RuntimeError(
             "deepcopy: only tensors created by the user (graph leaves) can be deep-copied; "
             "use x.detach().clone()")
-    out = instance(type(self), packed_copy(self, self.type), self.wants_grad, None, self.label)
+    out = instance(type(self), packed_copy(self, self.type), self.wants_grad, None, None)
     memo[id(self)] = out
     out.gradient = deepcopy(self.gradient, memo)
+    for key, value in deepcopy(self.attributes or {}, memo).items():
+        Tensor.__setattr__(out, key, value)
     attributes = getattr(self, "__dict__", None)
     if attributes:
         vars(out).update(deepcopy(attributes, memo))

@@ -13,7 +13,8 @@ from tensorlib._core.base.upcalls cimport effect, upcalls
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.tensor.meta cimport is_meta as no_memory
 from tensorlib._core.tensor.tensor cimport (
-    Tensor, alias, leave_lists, replace, requires_grad as requires, set_layout_room, track_tensor,
+    Tensor, alias, leave_lists, replace, requires_grad as requires, set_attribute, set_layout_room,
+    track_tensor,
 )
 
 from io import SEEK_END
@@ -350,14 +351,52 @@ def _base(Tensor self):
     return self.base_
 
 
+cdef class Attribute:
+    """An attribute that the user set on some tensor, which all others lack.
+
+    A dict in each tensor would cost each that is made, and methods a look into it. Subclasses have
+    one, and keep it there.
+    """
+
+    cdef str name
+
+    def __init__(self, str name):
+        self.name = name
+
+    def __get__(self, x, kind):
+        found = None if x is None else getattr(x, "__dict__", (<Tensor>x).attributes)
+        if found is None or self.name not in found:
+            raise AttributeError(f"{kind.__module__ + '.' + kind.__name__!r} object has no "
+                                 f"attribute {self.name!r}", name=self.name, obj=x)
+        return found[self.name]
+
+    def __set__(self, Tensor x, value):
+        own = getattr(x, "__dict__", None)
+        if own is not None:
+            own[self.name] = value
+            return
+        effect("setattr", x)
+        set_attribute(x, self.name, value)
+
+    def __delete__(self, Tensor x):
+        self.__get__(x, type(x))
+        effect("delattr", x)
+        del getattr(x, "__dict__", x.attributes)[self.name]
+
+
+def __take_attribute__(Tensor self, str name):
+    """Has tensors keep what is set under a name that none had."""
+    attach(name, Attribute(name))
+
+
 def name(Tensor self):
     """A name of the user's, or None: `no_grad_set` knows leaves by it."""
-    return self.label
+    return None if self.attributes is None else self.attributes.get("name")
 
 
 def set_name(Tensor self, str value or None):
     """Names the tensor."""
-    self.label = value
+    set_attribute(self, "name", value)
 
 
 def data(Tensor self):
@@ -381,7 +420,8 @@ def set_data(Tensor self, Tensor value):
 
 
 for method in (nelement, element_size, is_contiguous, data_ptr, storage_offset, is_floating_point,
-               untyped_storage, is_complex, requires_grad_, is_inference, detach, detach_):
+               untyped_storage, is_complex, requires_grad_, is_inference, detach, detach_,
+               __take_attribute__):
     attach(method.__name__, method)
 for getter in (itemsize, nbytes, device, layout, is_cpu, is_cuda, is_meta, grad_fn, output_nr,
                retains_grad, _version, _base):

@@ -53,7 +53,7 @@ cdef class Tensor:
     cdef PyObject* next_view
     cdef PyObject** view_link       # what points to this view in the list
     cdef object hooks
-    cdef object label               # a name that the user gave, or None
+    cdef dict attributes            # what the user set, a name among it, or None
     cdef object __weakref__
 
 cdef inline object gradient_of(Tensor x):
@@ -230,4 +230,5 @@ cdef Tensor new_view(Tensor x, int ndim, const Py_ssize_t* dims, const Py_ssize_
 cdef Tensor over_storage(Storage storage, char* data, int dtype, int ndim,
                          const Py_ssize_t* dims, const Py_ssize_t* steps)
 cdef Tensor alias(Tensor x)
+cdef int set_attribute(Tensor x, str name, value) except -1
 cdef int replace(Tensor x, Tensor other) except -1

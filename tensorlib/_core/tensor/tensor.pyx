@@ -161,7 +161,13 @@ cdef class Tensor:
     def __setattr__(self, name, value):
         if type(self) is not Tensor:         # what it keeps may be a view or a result of it
             upcalls.track_held(self, value)
-        PyObject_GenericSetAttr(self, name, value)
+        try:
+            PyObject_GenericSetAttr(self, name, value)
+        except AttributeError:
+            if hasattr(Tensor, name) or name.startswith("__"):
+                raise
+            self.__take_attribute__(name)
+            PyObject_GenericSetAttr(self, name, value)
 
     # ---- operators --------------------------------------------------------------------------
 
@@ -477,6 +483,15 @@ cdef int replace(Tensor x, Tensor other) except -1:
 
 
 quiet_type(Tensor)
+
+
+cdef int set_attribute(Tensor x, str name, value) except -1:
+    """Keeps a value under a name, for as long as the tensor lives."""
+    upcalls.track_held(x, value)
+    x.attributes = {} if x.attributes is None else x.attributes
+    x.attributes[name] = value
+    track_tensor(x)
+    return 0
 
 
 def attach(str name, object function):
