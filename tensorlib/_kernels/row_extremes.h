@@ -12,10 +12,15 @@
 #include <stdint.h>
 #include <string.h>
 
+/* two numbers of 8 bytes, which hold the elements of 16 bytes */
+typedef uint64_t pair_of_words __attribute__((vector_size(16), may_alias));
+
 /* I: integers as wide as T. NAN_OF: what stands for NaN; 0 where there is none. */
 #define ROW_EXTREMES(T, I, NAN_OF)                                                               \
     typedef T lanes_##T __attribute__((vector_size(REGISTER), aligned(sizeof(T)), may_alias));   \
     typedef I flags_##T __attribute__((vector_size(REGISTER), aligned(sizeof(T)), may_alias));   \
+    typedef T quarter_##T __attribute__((vector_size(16), may_alias));                           \
+    typedef I signs_##T __attribute__((vector_size(16), may_alias));                             \
     static inline lanes_##T chosen_##T(flags_##T first, lanes_##T a, lanes_##T b) {              \
         return (lanes_##T)((first & (flags_##T)a) | (~first & (flags_##T)b));                    \
     }                                                                                            \
@@ -57,14 +62,27 @@
         return chosen_##T((flags_##T)(a WINS b), a, b);                                          \
     }                                                                                            \
                                                                                                  \
-    static inline lanes_##T NAME##_or_nan_##T(lanes_##T a, lanes_##T b) {                        \
-        return chosen_##T((flags_##T)(b != b), b, NAME##_of_##T(b, a));                          \
+    static inline quarter_##T NAME##_or_nan_##T(quarter_##T a, quarter_##T b) {                  \
+        signs_##T first = (signs_##T)(b WINS a) | (signs_##T)(b != b);                           \
+        return (quarter_##T)((first & (signs_##T)b) | (~first & (signs_##T)a));                  \
+    }                                                                                            \
+                                                                                                 \
+    /* the extreme of a register, by halves of it, then of what is left */                       \
+    static inline T NAME##_in_##T(const lanes_##T* all) {                                        \
+        const quarter_##T* parts = (const quarter_##T*)all;                                      \
+        quarter_##T a = parts[0];                                                                \
+        for (int k = 1; k < REGISTER / 16; k++) a = NAME##_or_nan_##T(a, parts[k]);              \
+        pair_of_words words = (pair_of_words)a;                                                  \
+        a = NAME##_or_nan_##T(a, (quarter_##T)(pair_of_words){words[1], words[0]});              \
+        for (int bits = 32; bits >= 8 * (int)sizeof(T); bits /= 2)                               \
+            a = NAME##_or_nan_##T(a, (quarter_##T)((pair_of_words)a >> bits));                   \
+        return a[0];                                                                             \
     }                                                                                            \
                                                                                                  \
     static void row_##NAME##_##T(const T* x, T* y, Py_ssize_t rows, Py_ssize_t n,                \
                                  Py_ssize_t step) {                                              \
         enum { LANES = REGISTER / sizeof(T) };                                                   \
-        lanes_##T ends[ROWS_AT_ONCE + 1], a, b, c, d, p, q, s, t;                                \
+        lanes_##T ends[ROWS_AT_ONCE], a, b, c, d, p, q, s, t;                                    \
         for (Py_ssize_t first = 0; first < rows; first += ROWS_AT_ONCE) {                        \
             Py_ssize_t here = rows - first < ROWS_AT_ONCE ? rows - first : ROWS_AT_ONCE;         \
             for (Py_ssize_t r = 0; r < here; r++, x += step) {                                   \
@@ -94,14 +112,7 @@
                 }                                                                                \
                 ends[r] = a;                                                                     \
             }                                                                                    \
-            ends[here] = ends[here - 1];                                                         \
-            /* with what comes next, of which the first element counts in the end */             \
-            for (int half = LANES / 2; half; half /= 2)                                          \
-                for (Py_ssize_t r = 0; r < here; r++) {                                          \
-                    a = *(const lanes_##T*)((const T*)(ends + r) + half);                        \
-                    ends[r] = NAME##_or_nan_##T(ends[r], a);                                     \
-                }                                                                                \
-            for (Py_ssize_t r = 0; r < here; r++) y[first + r] = ends[r][0];                     \
+            for (Py_ssize_t r = 0; r < here; r++) y[first + r] = NAME##_in_##T(ends + r);        \
         }                                                                                        \
     }
 
