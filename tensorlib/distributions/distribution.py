@@ -75,7 +75,10 @@ class Distribution:
     def expand(self, batch_shape, _instance=None):
         """This distribution for a larger batch, into which its own shape broadcasts."""
         batch_shape = tl.Size(batch_shape)
-        new = copy.copy(self) if _instance is None else _instance
+        new = copy.copy(self)
+        if _instance is not None:
+            vars(_instance).update({**vars(self), **vars(_instance)})
+            new = _instance
         for name in dir(type(self)):
             if name not in self.arg_constraints and isinstance(
                     getattr(type(self), name, None), cached_property):

@@ -268,3 +268,26 @@ def test_examples():
     assert not doctest.testmod(package, extraglobs={"tensorlib": tl}).failed
     special = import_module("tensorlib.special")
     assert not doctest.testmod(special, extraglobs={"tensorlib": tl}).failed
+
+
+def test_a_subclass_expands_what_its_own_expand_began():
+    class Mine(d.LogNormal):
+        def __init__(self, loc, scale, note):
+            self.note = note
+            super().__init__(loc, scale)
+
+        def expand(self, batch_shape, _instance=None):
+            new = self._get_checked_instance(Mine, _instance)
+            new.note = self.note + " larger"
+            return super().expand(batch_shape, _instance=new)
+
+    class Other(d.Normal):
+        def __init__(self, loc):
+            super().__init__(loc, 1.0)
+
+    larger = Mine(0.0, 1.0, "a").expand((3,))
+    assert type(larger) is Mine and larger.batch_shape == (3,) and larger.note == "a larger"
+    x = tl.tensor([0.5, 1.0, 2.0])
+    tl.testing.assert_close(larger.log_prob(x), d.LogNormal(0.0, 1.0).log_prob(x))
+    with pytest.raises(NotImplementedError, match=r"Other of Normal.*custom .expand\(\)"):
+        Other(0.0)._get_checked_instance(d.Normal)
