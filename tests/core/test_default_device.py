@@ -74,6 +74,16 @@ def test_a_device_can_be_entered_in_itself_and_is_left_after_an_error():
     assert tl.get_default_device() == tl.device("cpu") and not tl.ones(1).is_meta
 
 
+def test_who_leaves_what_was_not_entered_changes_nothing():
+    tl.ones(1, device="meta")
+    for _ in range(3):
+        tl.device("cpu").__exit__(None, None, None)
+    assert tl.get_default_device().type == "cpu" and tl.ones(1).device.type == "cpu"
+    with tl.device("meta"):
+        assert tl.ones(1).is_meta
+    assert not tl.ones(1).is_meta
+
+
 def test_a_device_that_holds_no_tensors_is_refused():
     with pytest.raises(AssertionError, match="not compiled with CUDA enabled"):
         with tl.device("cuda"):

@@ -45,6 +45,7 @@ def reset():
     """Sets back what calls may set for the whole library, so that each call stands by itself."""
     tl.set_grad_enabled(True)
     tl.set_default_dtype(tl.float32)
+    tl.set_default_device("cpu")
     tl.set_printoptions(profile="default")
     if tl.is_inference_mode_enabled():
         from tensorlib._core.graph.modes import _set_inference

@@ -142,8 +142,9 @@ def enter_device(device):
 
 
 def leave_device(device, *error):
-    """Has new tensors be where they were made before the block began."""
-    defaults_address()[0] >>= 1
+    """Has new tensors be where they were made before the block began, if there is one."""
+    if defaults_address()[0] > 3:
+        defaults_address()[0] >>= 1
 
 
 def forbid_region():
