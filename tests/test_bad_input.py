@@ -304,6 +304,8 @@ GRADIENTS = [
     ("numpy|array", lambda t: np.asarray(t.leaf), RuntimeError),
     ("set_grad_enabled", lambda t: tl.set_grad_enabled("yes"), TypeError),
     ("manual_seed", lambda t: tl.manual_seed("seed"), (TypeError, ValueError, RuntimeError)),
+    ("manual_seed", lambda t: tl.manual_seed(float("-inf")), ValueError),
+    ("index_select", lambda t: tl.ops.call("slices_taken", t, 1 << 40, tl.tensor([0])), IndexError),
 ]
 
 TABLES = {

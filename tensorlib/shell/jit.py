@@ -122,14 +122,22 @@ def _as_it_is(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def fork(func: Callable[..., T], *args: Any, **kwargs: Any) -> Future[T]:
-    """A future of what `func(*args, **kwargs)` gives, which is called at once."""
+    """A future of what `func(*args, **kwargs)` gives, which is called at once.
+
+    >>> tensorlib.jit.fork(tensorlib.ones, 2).wait()
+    tensor([1., 1.])
+    """
     future: Future[T] = Future()
     future.set_result(func(*args, **kwargs))
     return future
 
 
 def wait(future: Future[T]) -> T:
-    """The result of a future that `fork` gave."""
+    """The result of a future that `fork` gave.
+
+    >>> tensorlib.jit.wait(tensorlib.jit.fork(tensorlib.ones, 2))
+    tensor([1., 1.])
+    """
     return future.wait()
 
 

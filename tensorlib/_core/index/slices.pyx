@@ -73,14 +73,16 @@ cdef bint lies_in_slices(Tensor x, int dim) noexcept:
     return x.ndim_ > 1
 
 
-def take_slices(Tensor input, int dim, Tensor index):
+def take_slices(Tensor input, Py_ssize_t dim, Tensor index):
     """The slices of `input` at the positions of a vector. Raises: IndexError, RuntimeError."""
     cdef Tensor x = as_vector(input), places, out
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Py_ssize_t outer = 1, run = ITEMSIZE[input.type]
     cdef Slices job
     cdef int d
-    if not 0 <= dim < x.ndim_ or index.ndim_ != 1:
+    if not 0 <= dim < x.ndim_:
+        raise IndexError(f"index_select: dim {dim} is none of {x.ndim_} dims")
+    if index.ndim_ != 1:
         raise IndexError(f"index_select: index is supposed to be a vector, got {index.ndim_} dims")
     check_positions("index_select", index)
     if not lies_in_slices(x, dim):

@@ -280,7 +280,7 @@ def manual_seed(seed):
     """
     try:
         seed = int(seed)
-    except (TypeError, ValueError, RuntimeError) as error:
+    except (TypeError, ValueError, RuntimeError, OverflowError) as error:     # the last of infinity
         raise ValueError(f"manual_seed: {error}") from None
     return default_generator.manual_seed(seed)
 

@@ -161,6 +161,10 @@ from tensorlib.profiler import ProfilerActivity, profile, supported_activities
 supported_activities()
 with profile(activities=[ProfilerActivity.CPU]) as p:
     y = tl.rand(3).exp()
+# ---- profiler.kineto_available
+tl.profiler.kineto_available()
+# ---- profiler.emit_nvtx (raises)
+tl.profiler.emit_nvtx()
 # ---- profiler.tensorboard_trace_handler
 import os
 from tensorlib.profiler import profile, tensorboard_trace_handler

@@ -123,14 +123,14 @@ tl.ones(2, device="cuda")
 # ---- cuda.get_device_capability cuda.get_device_name cuda.get_device_properties (raises)
 # ---- cuda.get_rng_state cuda.init cuda.initial_seed cuda.mem_get_info (raises)
 # ---- cuda.ipc_collect cuda.set_device cuda.set_rng_state cuda.Stream cuda.synchronize (raises)
-# ---- cuda.utilization (raises)
+# ---- cuda.utilization cuda.CUDAGraph cuda.graph (raises)
 tl.cuda.NAME()
 # ---- cuda.device
 with tl.cuda.device(None):              # no GPU is chosen
     x = tl.ones(2)
 x.device
-# ---- cuda.stream
-with tl.cuda.stream(None):              # no stream is chosen
+# ---- cuda.stream cuda.StreamContext
+with tl.cuda.NAME(None):                # no stream is chosen
     x = tl.ones(2)
 # ---- cuda.is_available
 device = "cuda" if tl.cuda.is_available() else "cpu"
