@@ -364,7 +364,9 @@ cdef class Attribute:
         self.name = name
 
     def __get__(self, x, kind):
-        found = None if x is None else getattr(x, "__dict__", (<Tensor>x).attributes)
+        if x is None:               # asked of the class, as any descriptor may be
+            return self
+        found = getattr(x, "__dict__", (<Tensor>x).attributes)
         if found is None or self.name not in found:
             raise AttributeError(f"{kind.__module__ + '.' + kind.__name__!r} object has no "
                                  f"attribute {self.name!r}", name=self.name, obj=x)
