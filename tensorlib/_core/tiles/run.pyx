@@ -124,15 +124,12 @@ cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
         index[d] = rest % plan.dims[d]
         rest //= plan.dims[d]
     while begin < end:
-        if by_rows and index[inner] == 0 and end - begin >= row:
+        if (by_rows or in_steps) and index[inner] == 0 and end - begin >= row:
             count = min(plan.dims[inner - 1] - index[inner - 1], (end - begin) // row)
-            run_whole_rows(plan, index, scratch, count)
-            index[inner - 1] += count - 1
-            advance(plan, index, row)
-            count *= row
-        elif in_steps and index[inner] == 0 and end - begin >= row:
-            count = min(plan.dims[inner - 1] - index[inner - 1], (end - begin) // row)
-            run_in_steps(plan, index, filled, scratch, count)
+            if by_rows:
+                run_whole_rows(plan, index, scratch, count)
+            else:
+                run_in_steps(plan, index, filled, scratch, count)
             index[inner - 1] += count - 1
             advance(plan, index, row)
             count *= row
