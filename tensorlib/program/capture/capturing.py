@@ -219,14 +219,12 @@ class ReplayRecorder(Recorder):
             self.opening, self.since = before, since
             self.being_opened.pop()
 
-    def variable_of(self, tensor: Tensor) -> Variable:
-        """As of every recorder. Raises: CaptureError for what was not made by operations."""
-        if id(tensor) not in self.known and was_made_since(tensor, self.epoch) and (
+    def check_new(self, tensor: Tensor) -> None:
+        if was_made_since(tensor, self.epoch) and (
                 tensor.grad_fn is not None or memory_of(tensor) not in self.by_memory
                 and id(tensor) not in self.constants):
             raise CaptureError("a tensor that a Function or a kernel made can't be captured, "
                                f"{user_line()}")
-        return super().variable_of(tensor)
 
     # ---- training steps
 

@@ -96,12 +96,17 @@ class Recorder(Noter):
         if self.stale and (id(tensor) in self.stale or id(tensor._base) in self.stale):
             raise CaptureError("a tensor that was written by way of another one, which detach() or "
                                f"data gave, can't be captured, {user_line()}; write into a clone")
-        if id(tensor) in self.known:
-            return self.writes.present(tensor, self.known[id(tensor)][1])
+        known = self.known.get(id(tensor))
+        if known is not None:
+            return self.writes.present(tensor, known[1])
+        self.check_new(tensor)
         same = self.by_memory.get(memory_of(tensor))
         if same is not None and tensor.numel():
             return self.variable_of(same)
         return self.know(tensor, self.captured(tensor))
+
+    def check_new(self, tensor: Tensor) -> None:
+        """Raises: CaptureError for a tensor without a variable that was not made by operations."""
 
     def captured(self, tensor: Tensor) -> Variable:
         """A persistable variable whose value is a tensor that the function took from outside, or
@@ -226,12 +231,13 @@ class Recorder(Noter):
               attributes: dict[str, Any]) -> Any:
         """`result`, after the call that gave it was noted."""
         results = result if isinstance(result, (tuple, list)) else (result,)
-        fresh = [not (isinstance(x, Tensor) and id(x) in self.known) for x in results]
         line = user_line()
-        if any(fresh) and line != IMPORTING:
-            outputs = [self.new_variable(type, x) if is_fresh else None
-                       for x, is_fresh in zip(results, fresh)]
-            self.note(OpCall(type, inputs, tuple(outputs), attributes, line))
+        if line == IMPORTING:
+            return result
+        outputs = tuple([None if id(x) in self.known and isinstance(x, Tensor)
+                         else self.new_variable(type, x) for x in results])
+        if any([x is not None for x in outputs]):
+            self.note(OpCall(type, inputs, outputs, attributes, line))
         return result
 
     def new_variable(self, stem: str, tensor: Tensor) -> Variable:

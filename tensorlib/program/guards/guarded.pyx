@@ -12,7 +12,7 @@ from cpython.dict cimport PyDict_GetItemWithError, PyDict_Next, PyDict_Size
 from cpython.list cimport PyList_GET_SIZE
 from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_XDECREF, Py_XINCREF
-from libc.stdlib cimport free, realloc
+from libc.stdlib cimport calloc, free, realloc
 from tensorlib._core.base.locks cimport FREE_THREADED
 from tensorlib.program.guards.values cimport is_same
 from tensorlib.program.guards.versions cimport forget, version_of
@@ -124,9 +124,38 @@ def youngest():
     return [x for x in get_objects(0) if type(x) is not tuple]
 
 
-def ids_of_youngest():
-    """The ids of the objects of the youngest generation."""
-    return {id(x) for x in get_objects(0)}
+@cython.final
+cdef class Youngest:
+    """Which objects are of the youngest generation now. None is kept alive: a capture of thousands
+    of operations makes tens of thousands, so they are hashed by their addresses alone."""
+
+    cdef size_t* places
+    cdef size_t mask
+
+    def __cinit__(self):
+        cdef list found = get_objects(0)
+        cdef size_t room = 64
+        while room < 2 * <size_t>len(found):
+            room *= 2
+        self.mask = room - 1
+        self.places = <size_t*>calloc(room, sizeof(size_t))
+        if self.places == NULL:
+            raise MemoryError
+        for x in found:
+            self.places[self.place_of(x)] = <size_t><PyObject*>x
+
+    cdef size_t place_of(self, x) noexcept:
+        """Where the address of an object is, or would be."""
+        cdef size_t address = <size_t><PyObject*>x, i = (address >> 4) & self.mask
+        while self.places[i] != 0 and self.places[i] != address:
+            i = (i + 1) & self.mask
+        return i
+
+    def __contains__(self, x):
+        return self.places[self.place_of(x)] != 0
+
+    def __dealloc__(self):
+        free(self.places)
 
 
 @cython.binding(False)            # methods check their `self`

@@ -34,7 +34,7 @@ def canonical(op: Op, args: tuple[Any, ...],
         _, tensors, given = resolved(op, args, kwargs)
         return op.function, tensors, given
     count = len(op.arguments)
-    given = {**dict(zip(op.attributes, args[count:])), **kwargs}
+    given = {**dict(zip(op.attributes, args[count:])), **kwargs} if op.attributes else kwargs
     if op.key and op.may_view:                   # `x[key]`, of a key as it is written or parsed
         return (lambda x, key: x[key]) if not is_index(args[1]) else op.function, args[:1], given
     return getattr(op.function, "canonical", op.function), args[:count], given

@@ -137,6 +137,7 @@ def is_draw(type: str) -> bool:
     return op is not None and op.draws is not None
 
 
+@cache
 def cuts(type: str) -> bool:
     """Whether calls of a type give the memory of their input without its gradient."""
     op = registered(type)

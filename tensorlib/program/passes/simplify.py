@@ -63,9 +63,8 @@ def simplified(calls: Iterable[OpCall], wanted: Iterable[Variable],
 
 
 def has_rule(call: OpCall) -> bool:
-    """Whether a call may give what was there: none of two variables does."""
-    return call.type in RULES and (
-        len(call.inputs) != 2 or not all(type(x) is Variable for x in call.inputs.values()))
+    """Whether a call may give what was there."""
+    return call.type in RULES or beside_neutral(call) is not None
 
 
 class Simplifier:
@@ -79,7 +78,7 @@ class Simplifier:
     def operand(self, call: OpCall, y: Variable) -> Variable | None:
         """The variable whose value a call gives again, as `y`; None where it gives another one."""
         rule = RULES.get(call.type)
-        return None if rule is None else rule(self, call, y)
+        return beside_neutral(call) if rule is None else rule(self, call, y)
 
     def maker(self, call: OpCall, x: Variable) -> OpCall | None:
         """The call of the same type that made `x`; None where another one did."""
@@ -115,12 +114,12 @@ class Simplifier:
 
 # ---- neutral numbers -----------------------------------------------------------------------------
 
-def beside(call: OpCall, is_neutral: Callable[[Any, Variable], bool],
-           either: bool) -> Variable | None:
-    """The variable beside a number that changes nothing: the first, or `either`, of two operands.
-    """
-    if call.attributes or len(call.inputs) != 2:
+def beside_neutral(call: OpCall) -> Variable | None:
+    """The variable beside a number that changes nothing; None where there is none."""
+    known = NEUTRAL.get(call.type)
+    if known is None or call.attributes or len(call.inputs) != 2:
         return None
+    is_neutral, either = known
     a, b = call.inputs.values()
     if type(a) is Variable and type(b) in (int, float) and is_neutral(b, a):
         return a
@@ -144,24 +143,10 @@ def is_negative_zero(number: Any, x: Variable) -> bool:
     return number == 0 and (not x.dtype.is_floating_point or repr(number) == "-0.0")
 
 
-@simplifies(operations.mul)
-def product(work: Simplifier, call: OpCall, y: Variable) -> Variable | None:
-    return beside(call, is_one, True)
-
-
-@simplifies(operations.div)
-def quotient(work: Simplifier, call: OpCall, y: Variable) -> Variable | None:
-    return beside(call, is_one, False)
-
-
-@simplifies(operations.add)
-def total(work: Simplifier, call: OpCall, y: Variable) -> Variable | None:
-    return beside(call, is_negative_zero, True)
-
-
-@simplifies(operations.sub)
-def difference(work: Simplifier, call: OpCall, y: Variable) -> Variable | None:
-    return beside(call, is_zero, False)
+# Which number is neutral, and whether it may be either of the two operands or the second alone.
+NEUTRAL = {name_of(operations.mul): (is_one, True), name_of(operations.div): (is_one, False),
+           name_of(operations.add): (is_negative_zero, True),
+           name_of(operations.sub): (is_zero, False)}
 
 
 # ---- what is as it was ---------------------------------------------------------------------------

@@ -57,6 +57,8 @@ def called(reads: Reads, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         special(reads, *args, **kwargs)
     elif kind is MethodType:
         called(reads, f.__func__, (f.__self__, *args), kwargs)
+    elif (id(f), "called") in reads.met:
+        reads.passed((*args, *kwargs.values()))
     elif settings.is_changing(f):
         unknown(reads, name_of(f))
     elif settings.is_giving(f):
@@ -156,6 +158,8 @@ def function_called(reads: Reads, f: Any, args: tuple[Any, ...], kwargs: dict[st
         if is_of_numpy(f) or type(f) is np.ufunc:
             settings.note(reads, np.geterr)
         reads.passed((getattr(f, "__wrapped__", None), *args, *kwargs.values()))
+        if id(f) not in settings.WRITING:
+            reads.met[id(f), "called"] = f       # and is known from now on
     else:
         unknown(reads, name_of(f))
 

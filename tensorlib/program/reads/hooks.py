@@ -116,7 +116,7 @@ def identical(x: Any, y: Any) -> bool:
 def operand(x: Any) -> Any:
     """`x`, where C code looks into it."""
     reads = running.recorder
-    if reads is not None:
+    if reads is not None and type(x) is not Tensor:      # which needs no note, and most are
         reads.noted(reads.operand, x)
     return x
 

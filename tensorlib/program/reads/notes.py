@@ -22,7 +22,7 @@ from tensorlib.program.guards.guarded import (
     ListGuard,
     TypeGuard,
     ValueGuard,
-    ids_of_youngest,
+    Youngest,
     in_class,
     is_written_in_python,
     youngest,
@@ -73,7 +73,7 @@ class Notes:
 
     def end(self) -> None:
         """Is called after it ran."""
-        self.young = ids_of_youngest()
+        self.young = Youngest()
         young = (*self.made.values(), *(x for x, _ in self.only_young.values()))
         if any([has_an_end_to_come(x) for x in young if type(x) is GeneratorType]):
             self.fail("a generator has not come to its end, and what it does then is not known")
@@ -109,7 +109,7 @@ class Notes:
             return self.is_old(self.dicts[id(x)][1])
         if issubclass(type(x), Tensor):
             return not self.is_inside(x)
-        return not gc.is_tracked(x) or id(x) not in self.young
+        return not gc.is_tracked(x) or x not in self.young
 
     def was_there(self, x: Any) -> bool:
         """Whether a container was there before the call, as all may have been that the garbage

@@ -8,6 +8,7 @@ has no tile to begin. Of 16,384 float32 a chain of five steps took 4.3 us as a t
 one after the other, of 200,000 60 and 97.
 """
 
+cimport cython
 from cpython.object cimport PyObject
 from libc.string cimport memcmp
 
@@ -18,40 +19,107 @@ from tensorlib._core.tiles.program cimport (
 )
 from tensorlib.program.run.steps cimport ARENA, FUSED, GONE, LOOP, PROGRAM, Root, Step, set_tiles
 
+from array import array
+
 from tensorlib._core.tensor.numbers import item
 
 
 cdef enum:
     FEW = 512                # elements of one tile
     MANY = 1 << 15           # bytes that do not stay in the L1 cache beside others
+    CONSTANTS = 64           # the slots of a chain: inputs begin at 0, constants here,
+    RESULTS = 128            # and results of loops here
 
 
 cdef int fuse(list steps, dict root_of) except -1:
     """Joins steps that follow each other. A step that another one does becomes FUSED."""
-    cdef Step before = None, step
-    cdef Py_ssize_t i, at = 0
+    cdef Chain chain = None
+    cdef Step step
+    cdef Py_ssize_t i
+    cdef dict programs = {}              # layers that are alike have one
     for i, step in enumerate(steps):
-        if not is_plain(step):
-            before = None
+        if chain is not None and is_plain(step) and may_join(chain, step, i, root_of) and (
+                chain.add(step, chain.last.out)):
+            chain.move_to(step, i, root_of)
             continue
-        if before is not None and may_join(before, step, i, root_of):
-            join(before, step, at, i, root_of)
-        before, at = step, i
-    for step in steps:                   # a program is made once, for all that were joined
-        if step.joined is not None and step.kind != FUSED:
-            set_tiles(step, TileProgram(len(step.tensors), step.joined, step.numbers), step.dtype)
-        step.joined = step.numbers = None
+        if chain is not None:
+            chain.end(root_of, programs)
+        chain = Chain.__new__(Chain)
+        chain.inputs, chain.constants, chain.loops = [], [], []
+        chain.last, chain.at = step, i
+        if not (is_plain(step) and chain.add(step, None)):
+            chain = None
+    if chain is not None:
+        chain.end(root_of, programs)
     return 0
 
 
-cdef object loops_of(Step step):
-    """The loops of a step and of those that were joined to it."""
-    return step.tiles.steps if step.joined is None else step.joined
+@cython.final
+cdef class Chain:
+    """Steps that become one program, which the last of them runs."""
 
+    cdef list inputs, constants, loops
+    cdef Step last
+    cdef Py_ssize_t at, result           # the number of the last one, and the slot of its result
+    cdef bint joined
 
-cdef object constants_of(Step step):
-    """The constants of a step and of those that were joined to it."""
-    return step.tiles.constants if step.joined is None else step.numbers
+    cdef bint add(self, Step step, Tensor before) except -1:
+        """Adds the loops of a step, where they have room. before: the result of the chain so far.
+
+        Numbers become constants.
+        """
+        cdef Py_ssize_t n_inputs = len(self.inputs), n_constants = len(self.constants)
+        cdef list slots = []
+        cdef Tensor x
+        for x in step.tensors:
+            if x is before:
+                slots.append(self.result)
+            elif x.is_scalar:
+                slots.append(CONSTANTS + place_in(self.constants, item(x)))
+            else:
+                slots.append(place_of(self.inputs, x))
+        for value in step.tiles.constants:
+            slots.append(CONSTANTS + place_in(self.constants, value))
+        if len(self.inputs) > MAX_INPUTS or len(self.constants) > MAX_CONSTANTS or (
+                len(self.loops) + len(step.tiles.steps) > MAX_STEPS):
+            del self.inputs[n_inputs:], self.constants[n_constants:]
+            return False
+        for name, taken in step.tiles.steps:
+            slots.append(RESULTS + len(self.loops))
+            self.loops.append((name, [slots[k] for k in taken]))
+        self.result = slots[len(slots) - 1]
+        return True
+
+    cdef int move_to(self, Step step, Py_ssize_t i, dict root_of) except -1:
+        """Has a step, whose loops were added, do what the last one did."""
+        cdef Root root = root_of[<size_t><PyObject*>self.last.out.storage]
+        if root.first == self.at and self.last.out.storage is not step.out.storage:
+            root.source = GONE            # its elements are in tiles alone
+        self.last.kind = FUSED
+        self.last, self.at, self.joined = step, i, True
+        return 0
+
+    cdef int end(self, dict root_of, dict programs) except -1:
+        """Gives the last step the program of all."""
+        cdef Tensor x
+        cdef Root root
+        cdef Py_ssize_t k
+        cdef Py_ssize_t[2] begins = [len(self.inputs), len(self.inputs) + len(self.constants)]
+        if not self.joined:
+            return 0
+        steps = tuple([(name, tuple([
+            k if k < CONSTANTS else k - CONSTANTS + begins[0] if k < RESULTS
+            else k - RESULTS + begins[1] for k in taken])) for name, taken in self.loops])
+        key = len(self.inputs), steps, array("d", self.constants).tobytes()
+        tiles = programs.get(key)
+        if tiles is None:
+            tiles = programs[key] = TileProgram(len(self.inputs), steps, self.constants)
+        for x in self.inputs:
+            root = root_of.get(<size_t><PyObject*>x.storage)
+            if root is not None:
+                root.last = max(root.last, self.at)
+        self.last.tensors = self.inputs
+        return set_tiles(self.last, tiles, self.last.dtype)
 
 
 cdef bint is_plain(Step step) noexcept:
@@ -73,51 +141,20 @@ cdef bint is_plain(Step step) noexcept:
     return step.out.type == step.dtype and program.n_steps > 0
 
 
-cdef bint may_join(Step before, Step step, Py_ssize_t i, dict root_of) except -1:
-    """Whether a step may do what the one before it does, of which it alone reads the result."""
-    cdef Root root = root_of[<size_t><PyObject*>before.out.storage]
-    cdef Tensor x
+cdef bint may_join(Chain chain, Step step, Py_ssize_t i, dict root_of) except -1:
+    """Whether a step may do what the ones before it do, of which it alone reads the result."""
+    cdef Tensor before = chain.last.out, x
+    cdef Root root = root_of[<size_t><PyObject*>before.storage]
     cdef bint reads = False
     for x in step.tensors:
-        reads = reads or x is before.out
-        if x.storage is before.out.storage and x is not before.out:
+        reads = reads or x is before
+        if x.storage is before.storage and x is not before:
             return False
     if FEW < step.out.numel_ and step.out.numel_ * ITEMSIZE[step.out.type] < MANY:
         return False
-    return (reads and root.source == ARENA and root.last == i and before.dtype == step.dtype
-            and same_shape(before.out, step.out)
-            and (step.out.storage is not before.out.storage or len(root.members) == 1)
-            and len(loops_of(before)) + len(loops_of(step)) <= MAX_STEPS)
-
-
-cdef tuple parts_of(Step before, Step step):
-    """The steps, inputs and constants of the program that does two steps, one after the other.
-
-    Numbers become constants.
-    """
-    cdef list inputs = [], constants = [], found = []
-    cdef dict slot_of = {}               # ("i", place) or ("c", place) or ("s", place) of a slot
-    cdef Step one
-    cdef Tensor x
-    result = None
-    for one in (before, step):
-        slots = []
-        for x in one.tensors:
-            if one is step and x is before.out:
-                slots.append(result)
-            elif x.is_scalar:
-                slots.append(("c", place_in(constants, item(x))))
-            else:
-                slots.append(("i", place_of(inputs, x)))
-        for value in constants_of(one):
-            slots.append(("c", place_in(constants, value)))
-        for name, taken in loops_of(one):
-            found.append((name, [slots[k] for k in taken]))
-            slots.append(("s", len(found) - 1))
-        result = slots[len(slots) - 1]
-    begins = {"i": 0, "c": len(inputs), "s": len(inputs) + len(constants)}
-    return ([(name, tuple([begins[kind] + place for kind, place in taken]))
-             for name, taken in found], inputs, constants)
+    return (reads and root.source == ARENA and root.last == i and chain.last.dtype == step.dtype
+            and same_shape(before, step.out)
+            and (step.out.storage is not before.storage or len(root.members) == 1))
 
 
 cdef Py_ssize_t place_of(list tensors, Tensor x) except -1:
@@ -140,23 +177,3 @@ cdef Py_ssize_t place_in(list constants, value) except -1:
             return i
     constants.append(number)
     return len(constants) - 1
-
-
-cdef int join(Step before, Step step, Py_ssize_t at, Py_ssize_t i, dict root_of) except -1:
-    """Makes a step do what the one before it, `at`, does as well, if both fit in one program."""
-    cdef Tensor x
-    cdef Root root
-    parts, inputs, constants = parts_of(before, step)
-    if len(inputs) > MAX_INPUTS or len(constants) > MAX_CONSTANTS:
-        return 0
-    step.tensors = inputs
-    for x in inputs:
-        root = root_of.get(<size_t><PyObject*>x.storage)
-        if root is not None:
-            root.last = max(root.last, i)
-    step.joined, step.numbers = parts, constants
-    before.kind = FUSED
-    root = root_of[<size_t><PyObject*>before.out.storage]
-    if root.first == at and before.out.storage is not step.out.storage:
-        root.source = GONE                # its elements are in tiles alone
-    return 0

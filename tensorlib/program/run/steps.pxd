@@ -56,7 +56,6 @@ cdef class Step:
     cdef const TileLoops* program
     cdef Py_ssize_t[5] sizes         # of a sum: how its operand lies in memory
     cdef double divisor              # of a sum: what it is divided by, 0 for nothing
-    cdef list joined, numbers        # while steps are joined: the loops and constants so far
     cdef object held, function
     cdef list tensors                # the inputs
     cdef tuple args
