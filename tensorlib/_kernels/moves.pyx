@@ -12,6 +12,9 @@ element-wise loop of three inputs (`tensorlib/_kernels/__init__.py`).
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
+cdef extern from "spaced.h" nogil:
+    size_t put_spaced(const void* x, char* y, size_t n, size_t size)
+
 cdef struct pair:  # complex128
     double real
     double imag
@@ -47,11 +50,13 @@ cdef void gather_run(const char* x, Py_ssize_t stride, item* y, Py_ssize_t n) no
 
 cdef void scatter_run(const item* x, char* y, Py_ssize_t stride, Py_ssize_t n) noexcept nogil:
     """the n items at y, y + stride, ... := x; the last one stays for stride 0"""
-    cdef Py_ssize_t i
+    cdef Py_ssize_t i, done = 0
     if stride == sizeof(item):
         memcpy(y, x, n * sizeof(item))
     else:
-        for i in range(n):
+        if stride == 2 * sizeof(item):
+            done = put_spaced(x, y, n, sizeof(item))
+        for i in range(done, n):
             (<item*>(y + i * stride))[0] = x[i]
 
 

@@ -32,6 +32,23 @@ cdef extern from "row_fold.h" nogil:
                             Py_ssize_t step)
     void row_products_double(const double* x, double* y, Py_ssize_t rows, Py_ssize_t n,
                              Py_ssize_t step)
+    # of n elements from `at` on, four registers and more, of rows so many elements apart
+    void gapped_sums_float(const float* x, float* y, Py_ssize_t at, Py_ssize_t n, Py_ssize_t row,
+                           Py_ssize_t down)
+    void gapped_sums_double(const double* x, double* y, Py_ssize_t at, Py_ssize_t n,
+                            Py_ssize_t row, Py_ssize_t down)
+    void gapped_known_float(const float* x, float* y, Py_ssize_t at, Py_ssize_t n, Py_ssize_t row,
+                            Py_ssize_t down)
+    void gapped_known_double(const double* x, double* y, Py_ssize_t at, Py_ssize_t n,
+                             Py_ssize_t row, Py_ssize_t down)
+    void gapped_products_float(const float* x, float* y, Py_ssize_t at, Py_ssize_t n,
+                               Py_ssize_t row, Py_ssize_t down)
+    void gapped_products_double(const double* x, double* y, Py_ssize_t at, Py_ssize_t n,
+                                Py_ssize_t row, Py_ssize_t down)
+    void row_gather_float(const float* x, Py_ssize_t at, Py_ssize_t n, Py_ssize_t row,
+                          Py_ssize_t down, float* room)
+    void row_gather_double(const double* x, Py_ssize_t at, Py_ssize_t n, Py_ssize_t row,
+                           Py_ssize_t down, double* room)
     const Py_ssize_t REGISTER
 
 
@@ -102,6 +119,47 @@ cdef void whole_sums(Sum* op, const uint64_t* x, const uint64_t* c, uint64_t* y,
         y[o] = total
 
 
+cdef enum:
+    MOST_ROOM = 64           # elements of four of the widest registers, at most
+
+
+ctypedef fused Folded:
+    Sum
+    Known
+    Product
+
+
+cdef void gapped(Folded* op, const floating* x, floating* y, Py_ssize_t at, Py_ssize_t n,
+                 Py_ssize_t row, Py_ssize_t down) noexcept nogil:
+    """The fold of n elements from `at` on, which lie in rows so many elements apart, to one."""
+    cdef floating room[MOST_ROOM]
+    if n * <Py_ssize_t>sizeof(floating) < 4 * REGISTER:
+        if floating is float:
+            row_gather_float(x, at, n, row, down, room)
+        else:
+            row_gather_double(x, at, n, row, down, room)
+        if Folded is Sum:
+            sums(op, room, NULL, y, 1, n, 1, 0, 1, n, 1)
+        elif Folded is Known:
+            known(op, room, NULL, y, 1, n, 1, 0, 1, n, 1)
+        else:
+            products(op, room, NULL, y, 1, n, 1, 0, 1, n, 1)
+    elif Folded is Sum:
+        if floating is float:
+            gapped_sums_float(x, y, at, n, row, down)
+        else:
+            gapped_sums_double(x, y, at, n, row, down)
+    elif Folded is Known:
+        if floating is float:
+            gapped_known_float(x, y, at, n, row, down)
+        else:
+            gapped_known_double(x, y, at, n, row, down)
+    elif floating is float:
+        gapped_products_float(x, y, at, n, row, down)
+    else:
+        gapped_products_double(x, y, at, n, row, down)
+
+
 def table():
     return [
         # Integer sums wrap around, which only unsigned arithmetic may do in C.
@@ -115,4 +173,20 @@ def table():
         ("prod", ("float64",), "float64", <size_t>&products[double]),
         ("squares", ("float32", "float32"), "float32", <size_t>&squares[float]),
         ("squares", ("float64", "float64"), "float64", <size_t>&squares[double]),
+    ]
+
+
+def gapped_table():
+    """The same of elements that lie in rows with gaps between them, folded to one:
+
+    void fold(void* tag, const T* x, T* y, Py_ssize_t at, Py_ssize_t n, Py_ssize_t row,
+              Py_ssize_t down)
+    """
+    return [
+        ("sum", ("float32",), "float32", <size_t>&gapped[Sum, float]),
+        ("sum", ("float64",), "float64", <size_t>&gapped[Sum, double]),
+        ("known", ("float32",), "float32", <size_t>&gapped[Known, float]),
+        ("known", ("float64",), "float64", <size_t>&gapped[Known, double]),
+        ("prod", ("float32",), "float32", <size_t>&gapped[Product, float]),
+        ("prod", ("float64",), "float64", <size_t>&gapped[Product, double]),
     ]

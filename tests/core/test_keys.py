@@ -193,6 +193,23 @@ def test_writing(name, layout):
 
 @each("layout", LAYOUTS)
 @each("dtype", NAMES)
+def test_long_rows_are_read_and_written_where_they_lie(dtype, layout):
+    """Rows whose elements have gaps, at positions and under masks, of which the last wins."""
+    rng = np.random.default_rng(3)
+    whole = rng.integers(0, 2, (6, 3, 37)).astype(dtype)
+    rows = np.array([4, 0, 4, 5])
+    masks = whole != 0, rng.random((6, 3)) < 0.5, rng.random(6) < 0.5
+    for key in (rows, (rows, [2, 1, 2, 0]), (slice(1, 3), [1, 1]), slice(None, None, -2), *masks):
+        a, b = LAYOUTS[layout](whole), whole.copy()
+        assert from_numpy(a)[key].numpy().tobytes() == b[key].tobytes()
+        for value in (rng.integers(0, 2, b[key].shape), np.array([1])):
+            b[key] = value.astype(dtype)
+            write(from_numpy(a), key, from_numpy(value.astype(dtype)))
+            assert a.tobytes() == b.tobytes()
+
+
+@each("layout", LAYOUTS)
+@each("dtype", NAMES)
 @each("name", KEYS)
 def test_accumulating(name, dtype, layout):
     key = KEYS[name]

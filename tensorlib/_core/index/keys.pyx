@@ -15,6 +15,7 @@ All of it is outside autograd, and `values` have the tensor's dtype.
 
 cimport cython
 cimport numpy as cnp
+from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 
 import numpy as np
@@ -36,9 +37,11 @@ from tensorlib._core.index.strided cimport (
     ADD, PUT, TAKE, Move, Walk, add_dim, expanded, move, require_writable, start,
 )
 from tensorlib._core.interpreters.foreign cimport stands_in
-from tensorlib._core.reduce.masks cimport fill_where, nonzero_mask, number_true, true_positions
+from tensorlib._core.reduce.masks cimport nonzero_mask, number_true, true_positions
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
-from tensorlib._core.tiles.copies cimport may_overlap, packed, packed_copy
+from tensorlib._core.tiles.copies cimport copy_into, may_overlap, packed, packed_copy
+from tensorlib._core.tiles.program cimport TileProgram
+from tensorlib._core.tiles.run cimport run_program
 
 from tensorlib._core.index.basic import ONE_ELLIPSIS
 
@@ -349,6 +352,16 @@ cdef int apply(Tensor view, Index index, Tensor y, Move kind) except -1:
     return move(&walk, kind, view.type)
 
 
+cdef TileProgram choosing = TileProgram(3, [("where", (0, 1, 2))], boolean_inputs=[0])
+
+
+cdef int put_where(Tensor x, Tensor mask, Tensor value) except -1:
+    """x := value where the mask is true, which has the shape of `x`"""
+    cdef PyObject* inputs[3]
+    inputs[0], inputs[1], inputs[2] = <PyObject*>mask, <PyObject*>value, <PyObject*>x
+    return run_program(choosing.at(x.type), inputs, x)
+
+
 cdef int check_fits(Index index, Tensor view) except -1:
     """Raises IndexError unless the key was parsed for a tensor of this shape."""
     cdef bint fits = True
@@ -406,10 +419,12 @@ cpdef int put(Tensor x, Index index, Tensor values, bint accumulate) except -1:
     if may_overlap(view, y):
         values = packed_copy(values, values.type)
         y = expanded(values, ndim, dims)
+    if not accumulate and n_index == 0:
+        copy_into(view, y)
+        return 0
     if not accumulate and n_index and values.numel_ == 1:
-        if index.mask is not None and index.mask.numel_ == view.numel_ and view.packed:
-            fill_where(view, index.mask.data_pointer, values.data_pointer)
-            return 0
+        if index.mask is not None and index.mask.ndim_ == view.ndim_:
+            return put_where(view, index.mask, expanded(values, 0, dims))
         # one block of the other dims, so that whole runs of it are moved
         for d in range(ndim):
             block[d] = 1 if index.at <= d < index.at + n_index else dims[d]

@@ -17,7 +17,9 @@ cdef struct Walk:
     Py_ssize_t dims[MAX_NDIM]
     Py_ssize_t x_steps[MAX_NDIM]     # bytes
     Py_ssize_t y_steps[MAX_NDIM]
-    Py_ssize_t run                   # bytes moved at once, contiguous on both sides
+    Py_ssize_t run                   # bytes moved at once, contiguous on both sides; or ...
+    Py_ssize_t line, line_step       # ... items, contiguous in y, and in x so many bytes apart
+    int dtype
 
 cdef enum Move:
     TAKE, PUT, ADD                   # y := x, x := y, x += y

@@ -16,54 +16,75 @@ from tensorlib._core.base.items cimport complex128_t, item, number
 from tensorlib._core.base.shape cimport times
 from tensorlib._core.base.work cimport share
 from tensorlib._core.tensor.tensor cimport Tensor, new_view
+from tensorlib._core.tiles.loops cimport find_gather, find_scatter, gather_loop, scatter_loop
 
 cdef enum:
     CHUNK = 4096                     # positions whose byte offsets are kept at once: 32 KiB
     RELEASE_GIL = 1 << 16            # bytes to move from which other threads may run
     GRAIN = 1 << 16                  # bytes that a thread takes at once: 5 to 10 us
     LEAST_RUN = 8                    # bytes that take as long as any shorter run
+    LEAST_LINE = 8                   # items in steps that are worth a call
 
-# Moves n runs between x at the byte offsets and y in steps. The element type is the loop's own.
-ctypedef void (*mover)(void* x, const Py_ssize_t* offsets, char* y, Py_ssize_t y_step,
-                       Py_ssize_t n, Py_ssize_t run) noexcept nogil
+# Moves n runs of a walk between x at the byte offsets and y in steps. The element type is the
+# loop's own.
+ctypedef void (*mover)(void* x, const Py_ssize_t* offsets, char* y, Py_ssize_t n,
+                       const Walk* walk) noexcept nogil
 
 
 # ---- movers -----------------------------------------------------------------------------------
 
-cdef void take_items(item* x, const Py_ssize_t* offsets, char* y, Py_ssize_t y_step,
-                     Py_ssize_t n, Py_ssize_t run) noexcept nogil:
+cdef void take_items(item* x, const Py_ssize_t* offsets, char* y, Py_ssize_t n,
+                     const Walk* walk) noexcept nogil:
     """y[i] := x[offsets[i]]"""
-    cdef Py_ssize_t i
+    cdef Py_ssize_t i, y_step = walk.y_step
     for i in range(n):     # memcpy of a constant size is one move, aligned or not
         memcpy(y + i * y_step, <char*>x + offsets[i], sizeof(item))
 
 
-cdef void put_items(item* x, const Py_ssize_t* offsets, char* y, Py_ssize_t y_step,
-                    Py_ssize_t n, Py_ssize_t run) noexcept nogil:
+cdef void put_items(item* x, const Py_ssize_t* offsets, char* y, Py_ssize_t n,
+                    const Walk* walk) noexcept nogil:
     """x[offsets[i]] := y[i]"""
-    cdef Py_ssize_t i
+    cdef Py_ssize_t i, y_step = walk.y_step
     for i in range(n):
         memcpy(<char*>x + offsets[i], y + i * y_step, sizeof(item))
 
 
-cdef void take_runs(void* x, const Py_ssize_t* offsets, char* y, Py_ssize_t y_step,
-                    Py_ssize_t n, Py_ssize_t run) noexcept nogil:
-    cdef Py_ssize_t i
+cdef void take_runs(void* x, const Py_ssize_t* offsets, char* y, Py_ssize_t n,
+                    const Walk* walk) noexcept nogil:
+    cdef Py_ssize_t i, y_step = walk.y_step
     for i in range(n):
-        copy_run(<char*>x + offsets[i], y + i * y_step, run)
+        copy_run(<char*>x + offsets[i], y + i * y_step, walk.run)
 
 
-cdef void put_runs(void* x, const Py_ssize_t* offsets, char* y, Py_ssize_t y_step,
-                   Py_ssize_t n, Py_ssize_t run) noexcept nogil:
-    cdef Py_ssize_t i
+cdef void put_runs(void* x, const Py_ssize_t* offsets, char* y, Py_ssize_t n,
+                   const Walk* walk) noexcept nogil:
+    cdef Py_ssize_t i, y_step = walk.y_step
     for i in range(n):
-        copy_run(y + i * y_step, <char*>x + offsets[i], run)
+        copy_run(y + i * y_step, <char*>x + offsets[i], walk.run)
 
 
-cdef void add_runs(number* x, const Py_ssize_t* offsets, char* y, Py_ssize_t y_step,
-                   Py_ssize_t n, Py_ssize_t run) noexcept nogil:
+cdef void take_lines(void* x, const Py_ssize_t* offsets, char* y, Py_ssize_t n,
+                     const Walk* walk) noexcept nogil:
+    """y[i] := the line of items at x[offsets[i]]"""
+    cdef gather_loop loop = find_gather(walk.dtype)
+    cdef Py_ssize_t i, y_step = walk.y_step
+    for i in range(n):
+        loop(<char*>x + offsets[i], walk.line_step, y + i * y_step, walk.line)
+
+
+cdef void put_lines(void* x, const Py_ssize_t* offsets, char* y, Py_ssize_t n,
+                    const Walk* walk) noexcept nogil:
+    """the line of items at x[offsets[i]] := y[i]"""
+    cdef scatter_loop loop = find_scatter(walk.dtype)
+    cdef Py_ssize_t i, y_step = walk.y_step
+    for i in range(n):
+        loop(y + i * y_step, <char*>x + offsets[i], walk.line_step, walk.line)
+
+
+cdef void add_runs(number* x, const Py_ssize_t* offsets, char* y, Py_ssize_t n,
+                   const Walk* walk) noexcept nogil:
     """x[offsets[i]] += y[i], in the order of i"""
-    cdef Py_ssize_t i, j
+    cdef Py_ssize_t i, j, y_step = walk.y_step, run = walk.run
     cdef number* target
     cdef number* values
     for i in range(n):
@@ -73,9 +94,9 @@ cdef void add_runs(number* x, const Py_ssize_t* offsets, char* y, Py_ssize_t y_s
             target[j] += values[j]
 
 
-cdef void or_runs(char* x, const Py_ssize_t* offsets, char* y, Py_ssize_t y_step,
-                  Py_ssize_t n, Py_ssize_t run) noexcept nogil:
-    cdef Py_ssize_t i, j
+cdef void or_runs(char* x, const Py_ssize_t* offsets, char* y, Py_ssize_t n,
+                  const Walk* walk) noexcept nogil:
+    cdef Py_ssize_t i, j, y_step = walk.y_step, run = walk.run
     for i in range(n):
         for j in range(run):
             x[offsets[i] + j] |= y[i * y_step + j]
@@ -163,7 +184,14 @@ cdef int move(Walk* walk, Move kind, int dtype) except -1:
         walk.x_step = walk.x_steps[last]
         walk.y_step = walk.y_steps[last]
         walk.ndim -= 1
+        last -= 1
     job.walk, job.loop = walk, pick(kind, walk.run, dtype)
+    if kind != ADD and last >= 0 and walk.run == itemsize == walk.y_steps[last] and (
+            walk.dims[last] >= LEAST_LINE):
+        # the innermost dim at once for each position, in the order of memory
+        job.loop = take_lines if kind == TAKE else put_lines
+        walk.line, walk.line_step, walk.dtype = walk.dims[last], walk.x_steps[last], dtype
+        walk.ndim -= 1
     each = total * itemsize // walk.n
     each = max(each, each // walk.run * LEAST_RUN)
     return share(run, &job, walk.x, walk.n, 1 + GRAIN // each if kind == TAKE and walk.mask == NULL
@@ -191,7 +219,7 @@ cdef void run(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
         for d in range(walk.ndim):
             counter[d] = 0
         while True:
-            loop(x, offsets, y, walk.y_step, n, walk.run)
+            loop(x, offsets, y, n, walk)
             d = walk.ndim - 1
             while d >= 0:
                 x += walk.x_steps[d]

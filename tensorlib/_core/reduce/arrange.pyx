@@ -10,8 +10,8 @@ from tensorlib._core.base.eras cimport work_begins, work_ends
 from tensorlib._core.base.shape cimport MAX_NDIM, parse_dims, sizes_of
 from tensorlib._core.base.work cimport run_alone
 from tensorlib._core.reduce.schedule cimport (
-    GAPPED_BYTES, NO_LOOP, NO_MEMORY, RELEASE_GIL, SUM, added_up, reduce_run,
-    reduced_in,
+    ALL, ANY, GAPPED_BYTES, MAX, MIN, NO_LOOP, NO_MEMORY, RELEASE_GIL, SUM, added_up, gapped_run,
+    has_gapped, reduce_run, reduced_in,
 )
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, new_view
 from tensorlib._core.tiles.copies cimport cast, copy_into, packed_copy
@@ -23,6 +23,7 @@ ctypedef fused floating:
 
 cdef enum:
     FEW = 8              # elements of which a sum before others is not worth a pass of its own
+    LEAST_IN_ROWS = 8192 # elements with gaps of which a copy takes longer than to find how they lie
     FILLED = 2048        # elements up to which a buffer of one value is made, not a view
 
 
@@ -36,6 +37,14 @@ cdef Tensor fold(int kind, Tensor x, int n_reduced, const int* reduced, bint kee
     cdef int last[MAX_NDIM]
     cdef int n_last = last_reduced(x, n_reduced, reduced, last)
     cdef Tensor source, out
+    cdef Py_ssize_t row, down
+    if not n_last and (is_exact(kind, x.type) or has_gapped(kind, x.type)) and (
+            lies_in_rows(x, n_reduced, reduced, &row, &down)):
+        if has_gapped(kind, x.type):
+            out = new_reduced(x, n_reduced, reduced, keepdim, result)
+            gapped_to(kind, x, row, down, out)
+            return out
+        n_last = last_even(x, row, last)
     if n_last:                               # in two steps
         x, kind = fold(kind, x, n_last, last, True, reduced_in(x.type)), added_up(kind)
     source = arrange(x, n_reduced, reduced, sizes)
@@ -43,6 +52,60 @@ cdef Tensor fold(int kind, Tensor x, int n_reduced, const int* reduced, bint kee
     if out.numel_:
         fold_to(kind, source, NULL, sizes, out)
     return out
+
+
+cdef bint is_exact(int kind, int dtype) noexcept:
+    """Whether the result is the same in any order."""
+    return kind in (MAX, MIN, ANY, ALL) or dtype == INT64
+
+
+cdef bint lies_in_rows(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* row,
+                       Py_ssize_t* down) noexcept:
+    """Whether all dims are reduced, and the elements lie in rows worth a call of a loop, which have
+    gaps between them: writes how many a row has, and how far apart these are."""
+    cdef int order[MAX_NDIM]
+    cdef Py_ssize_t expected = 1
+    cdef int k, d
+    cdef bint inside = True
+    if n_reduced != x.ndim_ or x.packed or x.numel_ < LEAST_IN_ROWS:
+        return False
+    by_stride(x, order)
+    row[0], down[0] = 1, 0
+    for k in range(x.ndim_ - 1, -1, -1):
+        d = order[k]
+        if x.dims[d] == 1:
+            continue
+        if x.steps[d] != expected:
+            if not inside or x.steps[d] < row[0]:
+                return False
+            inside, down[0] = False, x.steps[d]
+        if inside:
+            row[0] *= x.dims[d]
+        expected = x.steps[d] * x.dims[d]
+    return not inside and row[0] * ITEMSIZE[x.type] >= GAPPED_BYTES
+
+
+cdef int last_even(Tensor x, Py_ssize_t row, int* last) noexcept:
+    """Writes the dims of the rows that `lies_in_rows` found; returns their number."""
+    cdef int d, n = 0
+    for d in range(x.ndim_):
+        if x.dims[d] != 1 and x.steps[d] < row:
+            last[n] = d
+            n += 1
+    return n
+
+
+cdef int gapped_to(int kind, Tensor x, Py_ssize_t row, Py_ssize_t down, Tensor out) except -1:
+    """out := x, which lies in rows, reduced to one"""
+    cdef int status, era, dtype = x.type
+    cdef const char* from_ = x.data_pointer
+    cdef char* to = out.data_pointer
+    cdef Py_ssize_t n = x.numel_
+    era = work_begins()
+    with nogil:
+        status = gapped_run(kind, dtype, from_, to, n, row, down)
+    work_ends(era)
+    return check_status(status, x)
 
 
 cdef int last_reduced(Tensor x, int n_reduced, const int* reduced, int* last) noexcept:

@@ -7,4 +7,3 @@ cpdef Tensor nonzero(Tensor x)
 cdef list true_positions(Tensor mask)
 cdef int count_nonzero(Tensor x, int64_t* count) except -1
 cdef Py_ssize_t number_true(Tensor mask) except -1
-cdef int fill_where(Tensor x, const char* mask, const char* value) except -1

@@ -39,6 +39,11 @@ cdef enum:
 cdef int reduce_run(int kind, int dtype, const char* x, const char* center, char* y,
                     const Py_ssize_t* sizes) noexcept nogil
 
+cdef bint has_gapped(int kind, int dtype) noexcept nogil
+
+cdef int gapped_run(int kind, int dtype, const char* x, char* y, Py_ssize_t n, Py_ssize_t row,
+                    Py_ssize_t down) noexcept nogil
+
 cdef int reduced_in(int dtype) noexcept nogil
 
 cdef int added_up(int kind) noexcept nogil

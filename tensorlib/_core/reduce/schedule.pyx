@@ -24,6 +24,8 @@ from tensorlib._core.base.dtypes import BY_NAME
 ctypedef void (*fold_fn)(void* tag, const char* x, const char* c, char* y, Py_ssize_t outer,
                          Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin, Py_ssize_t end,
                          Py_ssize_t slice_step, Py_ssize_t step) noexcept nogil
+ctypedef void (*gapped_fn)(void* tag, const char* x, char* y, Py_ssize_t at, Py_ssize_t n,
+                           Py_ssize_t row, Py_ssize_t down) noexcept nogil
 ctypedef void (*index_fn)(void* tag, const char* x, char* y, int64_t* at, Py_ssize_t outer,
                           Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin, Py_ssize_t end,
                           Py_ssize_t slice_step, Py_ssize_t step) noexcept nogil
@@ -51,6 +53,7 @@ cdef enum:
     LEAF = 32        # pieces of n are a multiple of this number of rows
 
 cdef void* loops[KINDS][N_DTYPES]
+cdef void* gapped_loops[KINDS][N_DTYPES]
 cdef void* row_loops[ROW_KINDS][N_DTYPES]
 cdef void* scan_loops[N_DTYPES]
 
@@ -64,6 +67,7 @@ ctypedef struct Work:
     cast_loop cast           # of half types to float32, in which they are reduced; or NULL
     Py_ssize_t itemsize, result_size     # bytes of an element, and of one of y
     Py_ssize_t outer, n, inner, slice_step, step
+    Py_ssize_t row, down     # of a run of n in rows with gaps; else 0
     Py_ssize_t pieces, size  # of each outer slice: how many pieces, and of how many tiles or rows
     Py_ssize_t piece         # elements of one
     void* combine            # the loop that reduces the results of pieces
@@ -85,7 +89,24 @@ cdef int reduce_run(int kind, int dtype, const char* x, const char* center, char
         return reduce_run(kind, real_of(dtype), x, NULL, y, reals)
     if sizes[1] == 0:
         return run_of_nothing(kind, reduced_in(dtype), y, sizes[0] * sizes[2])
+    work.row = 0
     return run(&work, kind, dtype, x, center, y, NULL, sizes)
+
+
+cdef bint has_gapped(int kind, int dtype) noexcept nogil:
+    """Whether `gapped_run` has a loop."""
+    return gapped_loops[kind][dtype] != NULL
+
+
+cdef int gapped_run(int kind, int dtype, const char* x, char* y, Py_ssize_t n, Py_ssize_t row,
+                    Py_ssize_t down) noexcept nogil:
+    """y := n elements reduced to one, which lie in rows so many elements apart: with the bits of
+    elements without gaps"""
+    cdef Work work
+    cdef Py_ssize_t[5] sizes
+    sizes[0], sizes[1], sizes[2], sizes[3], sizes[4] = 1, n, 1, n, 1
+    work.row, work.down = row, down
+    return run(&work, kind, dtype, x, NULL, y, NULL, sizes)
 
 
 cdef int reduced_in(int dtype) noexcept nogil:
@@ -97,6 +118,7 @@ cdef int index_run(int kind, int dtype, const char* x, char* y, int64_t* at,
                    const Py_ssize_t* sizes) noexcept nogil:
     """y, at := extreme over n and its first index; kind is ARGMAX or ARGMIN, n is at least 1"""
     cdef Work work
+    work.row = 0
     return run(&work, kind, dtype, x, NULL, y, at, sizes)
 
 
@@ -104,7 +126,7 @@ cdef int run(Work* work, int kind, int dtype, const char* x, const char* c, char
              const Py_ssize_t* sizes) noexcept nogil:
     cdef Py_ssize_t outer = sizes[0], piece = PIECE if at == NULL else INDEX_PIECE
     cdef int computed = reduced_in(dtype)
-    work.loop = loops[kind][computed]
+    work.loop = gapped_loops[kind][computed] if work.row else loops[kind][computed]
     work.cast = NULL
     if computed != dtype:
         if at != NULL or c != NULL:
@@ -155,6 +177,9 @@ cdef void run_cut(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogi
 
 cdef void run_outer(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Work* work = <Work*>context
+    if work.row:
+        (<gapped_fn>work.loop)(NULL, work.x, work.y, 0, work.n, work.row, work.down)
+        return
     call(work, work.loop, work.x, work.c, work.y, work.at, begin, end - begin, work.n,
          0, work.inner)
 
@@ -193,7 +218,7 @@ cdef int run_long(Work* work) noexcept nogil:
     cdef Py_ssize_t partials = results * work.pieces
     cdef Py_ssize_t i, o, j, piece
     cdef Work parts = work[0], last = work[0]
-    last.cast, last.itemsize = NULL, work.result_size
+    last.cast, last.itemsize, last.row = NULL, work.result_size, 0
     last.slice_step, last.step = work.pieces * work.inner, work.inner
     parts.y = <char*>malloc(partials * work.result_size)
     parts.at = <int64_t*>malloc(partials * sizeof(int64_t)) if work.indices else NULL
@@ -224,6 +249,10 @@ cdef void run_piece(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
     for i in range(begin, end):
         o = i // work.pieces
         first = i % work.pieces * work.size
+        if work.row:
+            (<gapped_fn>work.loop)(NULL, work.x, work.y + i * work.result_size, first,
+                                   min(work.size, work.n - first), work.row, work.down)
+            continue
         x = work.x + (o * work.slice_step + first * work.step) * work.itemsize
         if work.c != NULL:
             c = work.c + o * work.inner * work.itemsize
@@ -373,6 +402,8 @@ def _fill_tables():
                   _kernels.load("complex_arithmetic").reductions()):
         for name, inputs, _, address in table:
             loops[<int>kinds[name]][dtype_id(BY_NAME[inputs[0]])] = <void*>address
+    for name, inputs, _, address in _kernels.load("reduce").gapped_table():
+        gapped_loops[<int>kinds[name]][dtype_id(BY_NAME[inputs[0]])] = <void*>address
     for _, inputs, _, address in _kernels.load("scan").table():
         scan_loops[dtype_id(BY_NAME[inputs[0]])] = <void*>address
     for name, inputs, _, address in _kernels.load("softmax").table():

@@ -38,6 +38,7 @@ cdef extern from "<alloca.h>" nogil:
 
 cdef enum:
     CACHED = 1 << 15         # bytes that the tiles of all values take at most
+    SPREAD = 2               # tiles that elements with gaps between them take beside their own
     MOST = 8                 # times as long as in that an element may take, as far as it counts
     LEAST_ROWS = 16          # of a transposition in one chunk, at least
     BLOCK_ROWS = 16          # of an operand that lies across them, gone through together
@@ -86,8 +87,12 @@ cdef Py_ssize_t tile_of(const Plan* plan) noexcept nogil:
     cdef const TileLoops* program = plan.program
     cdef int i, size = program.itemsize
     cdef int count = 1 + program.first_aside - program.n_constants       # the last result is out
+    cdef Py_ssize_t step
     for i in range(program.n_inputs + 1):
         size = max(size, ITEMSIZE[plan.operands[i].dtype])
+        step = plan.operands[i].steps[plan.ndim - 1]
+        if step and step != ITEMSIZE[plan.operands[i].dtype]:
+            count += SPREAD                                              # with what lies between
     return min(BUFFER_BYTES, CACHED // count) // size // LINE * LINE
 
 
