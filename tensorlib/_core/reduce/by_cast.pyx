@@ -12,6 +12,7 @@ ctypedef void (*row_backward_fn)(const float* g, const float* out, float* y, Py_
 
 cdef enum:
     COLUMNS = 256            # of a block; schedule.pyx cuts at multiples
+    WIDE = 1024              # columns of blocks beside each other
 
 
 cdef void fold_by_cast(void* loop, cast_loop cast, const uint16_t* x, float* y, Py_ssize_t outer,
@@ -32,7 +33,9 @@ cdef void fold_by_cast(void* loop, cast_loop cast, const uint16_t* x, float* y, 
     for o in range(outer):
         j = begin
         while j < end:
-            width = min(end - j, <Py_ssize_t>COLUMNS)
+            width = min(end - j, <Py_ssize_t>WIDE)
+            if width > COLUMNS:
+                width = width // COLUMNS * COLUMNS
             fold_columns(loop, cast, x + j, y + j, n, inner, width, buffer)
             j += width
         x += n * inner
@@ -41,16 +44,22 @@ cdef void fold_by_cast(void* loop, cast_loop cast, const uint16_t* x, float* y, 
 
 cdef void fold_columns(void* loop, cast_loop cast, const uint16_t* x, float* y, Py_ssize_t n,
                        Py_ssize_t stride, Py_ssize_t width, float* buffer) noexcept nogil:
-    """`width` columns of rows that are `stride` elements apart: by blocks, and pairs of these"""
-    cdef Py_ssize_t rows = BLOCK // width, half, i
-    cdef float parts[2 * COLUMNS]
+    """`width` columns of rows that are `stride` elements apart: by blocks, and pairs of these
+
+    They are a number of blocks wide, or less than one. All blocks of some rows come before those of
+    the next: in columns of one block, memory was read in twice the time.
+    """
+    cdef Py_ssize_t block = min(width, <Py_ssize_t>COLUMNS), rows = BLOCK // block, half, i, j = 0
+    cdef float parts[2 * WIDE]
     if n <= rows:
-        if width == stride:
-            cast(<const char*>x, <char*>buffer, n * width)
-        else:
-            for i in range(n):
-                cast(<const char*>(x + i * stride), <char*>(buffer + i * width), width)
-        (<fold_fn>loop)(NULL, buffer, NULL, y, 1, n, width, 0, width, n * width, width)
+        while j < width:
+            if block == stride:
+                cast(<const char*>x, <char*>buffer, n * block)
+            else:
+                for i in range(n):
+                    cast(<const char*>(x + i * stride + j), <char*>(buffer + i * block), block)
+            (<fold_fn>loop)(NULL, buffer, NULL, y + j, 1, n, block, 0, block, n * block, block)
+            j += block
         return
     half = (n // 2 + rows - 1) // rows * rows
     fold_columns(loop, cast, x, parts, half, stride, width, buffer)

@@ -24,10 +24,14 @@ def get_total_norm(tensors: Given, norm_type: float = 2.0, error_if_nonfinite: b
         named = with_names(tensors)
         if not named:
             return tensor(0.0)
-        norms = [linalg.vector_norm(each, norm_type) for _, each in named]
-        total = linalg.vector_norm(stack([norm.to(norms[0].dtype) for norm in norms]), norm_type)
+        norm_of = linalg.vector_norm
+        norms = [norm_of(each, norm_type) for _, each in named]
+        first = norms[0].dtype
+        total = norm_of(stack([norm if norm.dtype is first else norm.to(first)
+                               for norm in norms]), norm_type)
         if error_if_nonfinite and not bool(total.isfinite()):
-            where = [name for (name, _), norm in zip(named, norms) if not bool(norm.isfinite())]
+            where = [name_of(*each) for each, norm in zip(named, norms)
+                     if not bool(norm.isfinite())]
             raise RuntimeError(
                 f"The total norm of order {float(norm_type)} for gradients is non-finite ("
                 f"{total.item()}), so it cannot be clipped; non-finite: "
@@ -44,9 +48,13 @@ def clip_grads_with_norm_(parameters: Given, max_norm: float, total_norm: Tensor
         if captured:                                     # no branch: by one they keep their bits
             factor = factor.clamp(max=1.0)
         if captured or not bool(factor >= 1):            # for NaN, too
+            factors = {factor.dtype: factor}
             for _, parameter in with_names(parameters):
-                if parameter.grad is not None:
-                    parameter.grad.mul_(factor.to(parameter.grad.dtype))
+                grad = parameter.grad
+                if grad is not None:
+                    if grad.dtype not in factors:
+                        factors[grad.dtype] = factor.to(grad.dtype)
+                    grad.mul_(factors[grad.dtype])
 
 
 def clip_grad_norm_(parameters: Given, max_norm: float, norm_type: float = 2.0,
@@ -108,15 +116,20 @@ def clip_grad_value_(parameters: Given, clip_value: float, foreach: bool | None 
                 parameter.grad.clamp_(-bound, bound)
 
 
-def with_names(tensors: Given) -> list[tuple[str, Tensor]]:
-    """Tensors with their names, or with what can be said of them. Raises: TypeError."""
+def with_names(tensors: Given) -> list[tuple[str | int, Tensor]]:
+    """Tensors with their names, or with their numbers. Raises: TypeError."""
     named = []
     for i, each in enumerate([tensors] if isinstance(tensors, Tensor) else tensors):
         if isinstance(each, Tensor):
-            named.append((each.name or f"number {i}, of shape {tuple(each.shape)}", each))
+            named.append((each.name or i, each))
         elif isinstance(each, tuple) and len(each) == 2 and isinstance(each[1], Tensor):
             named.append(each)
         else:
             raise TypeError(f"expected tensors, or pairs of a name and a tensor, got "
                             f"{type(each).__name__}")
     return named
+
+
+def name_of(name: str | int, each: Tensor) -> str:
+    """The name that a tensor has, or what can be said of it."""
+    return name if isinstance(name, str) else f"number {name}, of shape {tuple(each.shape)}"

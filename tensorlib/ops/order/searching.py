@@ -19,6 +19,7 @@ from tensorlib.ops.late import declared
 from tensorlib.ops.order.ordering import numbers, sorted_places
 from tensorlib.ops.samples import given, refusals
 
+PAIRS = 20_000          # so many comparisons take no longer than to sort
 FEW = 8                 # elements that are compared one by one with all others
 
 
@@ -293,7 +294,8 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
     elements, others = value_of("isin", elements), value_of("isin", test_elements)
     for x in (elements, others):
         refuse_bools("isin", x, RuntimeError)
-    if others.numel() <= FEW or runs_in_parts((elements, others)) or not elements_known(
+    few = others.numel() <= FEW or others.numel() * elements.numel() <= PAIRS
+    if few or runs_in_parts((elements, others)) or not elements_known(
             elements, others):
         found = (elements.unsqueeze(-1) == others.reshape(-1)).any(-1)
     else:

@@ -4,8 +4,8 @@ from warnings import warn
 
 import numpy as np
 
-from tensorlib._core.base.device import META, device as device_type, require_device
-from tensorlib._core.base.dtypes import BY_NAME
+from tensorlib._core.base.device import CPU, META, device as device_type, require_device
+from tensorlib._core.base.dtypes import BY_NAME, dtype as dtype_type
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.formats import RANKS, contiguous_format, preserve_format
 from tensorlib._core.layout import reinterpret, views
@@ -23,6 +23,16 @@ class ComplexWarning(UserWarning, np.exceptions.ComplexWarning):
 def target_dtype(self: Tensor, *args, dtype=None, device=None, copy=False, non_blocking=False,
                  memory_format=None, other=None):
     """The `convert` of `to`, which takes a dtype, another tensor, the device and `copy`."""
+    if len(args) == 1 and dtype is device is memory_format is other is None:
+        arg = args[0]                    # what most calls have, at once
+        kind = type(arg)
+        if kind is dtype_type:
+            return self, arg, copy
+        if kind is Tensor and arg.device is self.device:
+            return self, arg.dtype, copy
+        if (arg == "cpu" if kind is str else kind is device_type and arg.type == "cpu") and (
+                self.device is CPU):
+            return self, self.dtype, copy
     if memory_format is not None:
         return [to_format, self, args, memory_format, dtype, device, copy, other]
     if other is not None:
