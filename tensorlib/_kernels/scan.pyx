@@ -47,7 +47,28 @@ cdef extern from * nogil:
             y[d + at] = result[3];
         }
     }
+
+    typedef unsigned long long four_wholes
+        __attribute__((vector_size(32), aligned(8), may_alias));
+
+    /* y[i] := x[0] + ... + x[i], four at a time: only the sum of all before waits for the last */
+    static inline void scan_wholes(const uint64_t *x, uint64_t *y, Py_ssize_t n) {
+        const four_wholes none = {0}, by_one = {7, 0, 1, 2}, by_two = {7, 6, 0, 1};
+        const four_wholes last = {3, 3, 3, 3};
+        four_wholes before = {0};
+        Py_ssize_t i = 0;
+        for (; i + 4 <= n; i += 4) {
+            four_wholes sums = *(const four_wholes *)(x + i);
+            sums += __builtin_shuffle(sums, none, by_one);
+            sums += __builtin_shuffle(sums, none, by_two);
+            *(four_wholes *)(y + i) = sums + before;
+            before += __builtin_shuffle(sums, last);
+        }
+        uint64_t total = before[0];
+        for (; i < n; i++) y[i] = total += x[i];
+    }
     """
+    void scan_wholes(const uint64_t* x, uint64_t* y, Py_ssize_t n)
     void scan_four_doubles(const double* x, double* y, Py_ssize_t a, Py_ssize_t b, Py_ssize_t c,
                            Py_ssize_t d, Py_ssize_t n, Py_ssize_t step)
 
@@ -157,13 +178,9 @@ cdef void whole_scan(const uint64_t* x, uint64_t* y, Py_ssize_t outer, Py_ssize_
                      Py_ssize_t inner, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     """The scan of integers, which is exact; sums wrap, as only unsigned ones may in C."""
     cdef Py_ssize_t o, i, j
-    cdef uint64_t total
     for o in range(outer):
         if inner == 1:
-            total = 0
-            for i in range(n):
-                total += x[i]
-                y[i] = total
+            scan_wholes(x, y, n)
         else:
             for j in range(begin, end):
                 y[j] = x[j]

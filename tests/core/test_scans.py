@@ -134,3 +134,10 @@ def test_two_threads_scan_blocks_of_columns_as_one_does(shape, dim, two_threads)
     assert all(tl.equal(x, y) for x, y in zip(shared, alone))
     np.testing.assert_allclose(shared[0].numpy(), np.cumprod(x.double().numpy(), dim), 1e-5)
     np.testing.assert_array_equal(shared[3].numpy(), np.minimum.accumulate(x.numpy(), dim))
+
+
+def test_running_sums_of_integers_wrap_around_in_rows_of_any_length():
+    for n in range(40):
+        whole = np.random.default_rng(n).integers(-2 ** 63, 2 ** 63 - 1, (3, n))
+        assert (tl.from_numpy(whole).cumsum(1).numpy() == whole.cumsum(1)).all()
+        assert (tl.from_numpy(whole).T.cumsum(0).numpy() == whole.T.cumsum(0)).all()

@@ -1,5 +1,7 @@
 """Loops that are exact: NumPy gives the same bits, except where PyTorch's rule differs."""
 
+import itertools
+
 import numpy as np
 import pytest
 from cases import each
@@ -194,6 +196,16 @@ def test_a_number_as_second_input(table, name, dtype):
         y = np.full_like(x, number)
         assert_same(table[name + "_number", dtype, dtype, dtype](x, y),
                     table[name, dtype, dtype, dtype](x, y))
+
+
+@each("dtype", [*FLOATS, *INTEGERS])
+def test_clamp_between_two_numbers(table, dtype):
+    x = numbers(dtype) if dtype in FLOATS else any_bits(dtype, 300, 6)
+    bounds = np.array([-2, 0, 3, INF, -INF, NAN] if dtype in FLOATS else [0, 3, 100]).astype(dtype)
+    for low, high in itertools.product(bounds, repeat=2):
+        low, high = np.full_like(x, low), np.full_like(x, high)
+        assert_same(table["clamp_number", dtype, dtype, dtype, dtype](x, low, high),
+                    table["clamp", dtype, dtype, dtype, dtype](x, low, high))
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])

@@ -32,7 +32,9 @@ cdef int run_loop(const Loop* loop, char** inputs, const bint* is_scalar, char* 
         flat.has_scalar |= is_scalar[i]
     flat.number = -1
     if flat.has_scalar and loop.with_number != NULL and is_scalar[0] != is_scalar[1]:
-        if takes_number(loop, is_scalar[1]):
+        if loop.arity == 3:
+            flat.number = 2 if is_scalar[1] and is_scalar[2] else -1
+        elif takes_number(loop, is_scalar[1]):
             flat.number = is_scalar[1]
     return share(run_flat, &flat, output, n, GRAIN // loop.cost, n < RELEASE_GIL)
 

@@ -11,7 +11,8 @@ ctypedef void (*loop3)(const void*, const void*, const void*, void*, Py_ssize_t)
 cdef struct Loop:
     void* run                      # NULL where the operation has no loop for the dtype
     void* data
-    void* with_number              # the same where the second input is one number; may be NULL
+    void* with_number              # the same where the second input is one number, or of three the
+                                   # second and the third; may be NULL
     bint commutes
     int arity
     int result                     # dtype id of the output

@@ -101,7 +101,11 @@ cdef bint takes_number(const Loop* loop, int place) noexcept nogil:
 
 cdef void call_with_number(const Loop* loop, int place, char** inputs, char* output,
                            Py_ssize_t n) noexcept nogil:
-    """output := loop(inputs...), the input at `place` one number, the other a run of n elements."""
+    """output := loop(inputs...), the input at `place` one number, the other a run of n elements; of
+    three inputs the last two are numbers."""
+    if loop.arity == 3:
+        (<loop3>loop.with_number)(inputs[0], inputs[1], inputs[2], output, n)
+        return
     (<loop2>loop.with_number)(inputs[1 - place], inputs[place], output, n)
 
 
