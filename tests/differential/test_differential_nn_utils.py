@@ -306,6 +306,8 @@ def test_gains(nonlinearity):
     "Embedding(50, 20, padding_idx=3)", "EmbeddingBag(50, 20)"])
 def test_layers_begin_alike(text):
     """The bounds and the variance of each parameter."""
+    for L in BOTH:
+        L.manual_seed(0)
     for name, theirs in eval(f"torch.nn.{text}").named_parameters():
         many = [np.concatenate([dict(eval(f"{L.__name__}.nn.{text}", {L.__name__: L})
                                      .named_parameters())[name].detach().numpy().ravel()
