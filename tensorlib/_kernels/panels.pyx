@@ -10,6 +10,16 @@
     void runs(const T* x, const Py_ssize_t* taps, const T* w, T* y, Py_ssize_t y_row,
               Py_ssize_t m, Py_ssize_t k, Py_ssize_t n)
     void turn(const T* x, Py_ssize_t x_row, T* y, Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t n)
+
+Of bfloat16 (`pair_product.h`), where this processor multiplies pairs:
+
+    void pack(const uint16_t* b, Py_ssize_t b_row, Py_ssize_t b_col, uint32_t* p, Py_ssize_t k,
+              Py_ssize_t count)
+    void product(const uint16_t* a, Py_ssize_t a_row, const uint32_t* p, void* y,
+                 Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k, Py_ssize_t count, int how)
+    void few(const uint16_t* a, Py_ssize_t a_row, const uint16_t* b, Py_ssize_t b_row,
+             Py_ssize_t b_col, float* y, Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k,
+             Py_ssize_t n)
 """
 
 cdef extern from "panel_product.h" nogil:
@@ -25,11 +35,17 @@ cdef extern from "panel_product.h" nogil:
     void panel_runs_double()
     enum: panel_LANES_float, panel_LANES_double
 
+cdef extern from "pair_product.h" nogil:
+    bint HAS_PAIRS
+    void pair_pack()
+    void pair_product()
+    void pair_few()
+
 
 def table():
     """(name, input dtypes, output dtype, address) of every function; for "lanes" the number of
     elements in a vector"""
-    return [(name, (dtype,) * 2, dtype, address) for name, dtype, address in (
+    functions = [
         ("pack", "float32", <size_t>&panel_pack_float),
         ("product", "float32", <size_t>&panel_product_float),
         ("turn", "float32", <size_t>&panel_turn_float),
@@ -41,4 +57,9 @@ def table():
         ("turn", "float64", <size_t>&panel_turn_double),
         ("windows", "float64", <size_t>&panel_windows_double),
         ("runs", "float64", <size_t>&panel_runs_double),
-        ("lanes", "float64", <size_t>panel_LANES_double))]
+        ("lanes", "float64", <size_t>panel_LANES_double)]
+    if HAS_PAIRS:
+        functions += [("pack", "bfloat16", <size_t>&pair_pack),
+                      ("product", "bfloat16", <size_t>&pair_product),
+                      ("few", "bfloat16", <size_t>&pair_few)]
+    return [(name, (dtype,) * 2, dtype, address) for name, dtype, address in functions]

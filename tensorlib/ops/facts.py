@@ -9,8 +9,8 @@ but what they declare.
 from tensorlib.ops.complete import is_ours
 
 # The keywords of declarations, all of which are fields of the record.
-FACTS = ("pure", "reads_values", "checks_values", "sized_by_values", "packs", "whole", "key",
-         "draws", "multiplications")
+FACTS = ("pure", "reads_values", "checks_values", "sized_by_values", "packs", "whole", "affine",
+         "key", "draws", "multiplications")
 KEYWORDS = (*FACTS, "complex")
 
 

@@ -220,3 +220,14 @@ def test_a_call_that_checks_elements_is_kept_though_nobody_reads_it():
             looked_up(x, bad)
         with pytest.raises(IndexError):
             replayed(x, bad)
+
+
+@for_each([op for op in OURS if op.affine])
+def test_what_is_affine_is_halfway_where_an_argument_is(op):
+    for sample in samples(op):
+        for k in range(len(sample.arrays)):
+            whole, half, none = (
+                call(op, sample.tensors().map(lambda place, x, factor=factor, k=k: x.double() * (
+                    factor if place == k else 1)))
+                for factor in (1, 0.5, 0))
+            assert tl.allclose(half, (whole + none) / 2)

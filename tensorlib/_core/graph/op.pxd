@@ -77,6 +77,7 @@ cdef class Op:
     cdef readonly bint takes_complex   # it takes complex numbers
     cdef readonly bint packs           # a matrix that it gives is new and lies row by row
     cdef readonly bint whole           # a capture sees it as one, and not as what it is made of
+    cdef readonly bint affine          # linear in each argument, and what others add
     cdef readonly str key              # the attribute that is an index expression, or ""
     cdef readonly tuple draws          # what its numbers are drawn with, in order; or None
     cdef readonly str family           # the module that declared it

@@ -112,7 +112,8 @@ cdef class Op:
                   convert=None, places=None, str linearity="", testing=None,
                   bint pure=False, bint reads_values=True,
                   bint checks_values=True, bint sized_by_values=True, bint may_view=False,
-                  bint takes_complex=False, bint packs=False, bint whole=False, str key="",
+                  bint takes_complex=False, bint packs=False, bint whole=False,
+                  bint affine=False, str key="",
                   draws=None, str family="",
                   multiplications=None):
         self.name = name
@@ -139,6 +140,7 @@ cdef class Op:
         self.takes_complex = takes_complex
         self.packs = packs
         self.whole = whole
+        self.affine = affine
         self.key = key
         self.draws = None if draws is None else tuple(draws)
         self.family = family
@@ -170,6 +172,7 @@ cdef class Op:
         the sweep does it without a call.
         """
         cdef Rule rule = self.make_rule(function, names, MAX_PARAMETERS)
+        rule.widens = rule.widens and not self.affine
         self.kept_attributes |= {name for name in rule.names if name in self.attributes}
         rule.joint = argument is None
         rule.program, rule.conjugate = program, conjugate

@@ -17,10 +17,11 @@ import re
 
 import numpy
 
-from tensorlib._core.base.dtypes cimport N_DTYPES, dtype_id, signed_twin
+from tensorlib._core.base.dtypes cimport BFLOAT16, N_DTYPES, dtype_id, signed_twin
 from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.shape cimport times
 from tensorlib._core.base.ufunc cimport PyUFuncObject, ufunc_loop
+from tensorlib._core.products.pair_products cimport block_by_pairs, takes_pairs
 from tensorlib._core.products.panel_products cimport (
     Block, add_row, adds_row, block_by_panels, fits_panels, panels_are_wide, run_by_panels,
 )
@@ -78,6 +79,7 @@ cdef enum:
     NARROW_SIDE = 16        # rows and columns of a
     NARROW_CHUNK = 1 << 15  # products in one chunk of them
     VECTOR_CHUNK = 1 << 16
+    LONG = 512
 
 ctypedef struct Outer:
     const MatmulArgs* args
@@ -121,17 +123,24 @@ cdef bint matmul_adds(int dtype, const MatmulArgs* args, const char* row) noexce
 
 
 cdef int matmul_run(int dtype, const MatmulArgs* args) noexcept nogil:
-    """y := a @ b; -1 if there is no loop for the dtype."""
+    """y := a @ b; -1 if there is no loop for the dtype: of bfloat16 what `takes_pairs` alone."""
     return multiply(dtype, args, NULL)
 
 
 cdef int multiply(int dtype, const MatmulArgs* args, const char* row) noexcept nogil:
     cdef Blocks blocks
     cdef Py_ssize_t products = times(args.m * args.n, args.k)
-    if loops[dtype] == NULL:
-        return -1
     if args.batch == 0 or args.m == 0 or args.n == 0:
         return 0
+    blocks.args, blocks.dtype, blocks.row = args, dtype, row
+    if dtype == BFLOAT16:
+        if not takes_pairs(args.m, args.k, args.n):
+            return -1
+        blocks.wide = True
+        share_blocks(&blocks, products)
+        return 0
+    if loops[dtype] == NULL:
+        return -1
     if args.k == 1 and outers[dtype] != NULL and run_outer(outers[dtype], args):
         return 0
     if args.batch > 1 and args.n <= NARROW and args.m <= NARROW_SIDE and (
@@ -140,8 +149,7 @@ cdef int multiply(int dtype, const MatmulArgs* args, const char* row) noexcept n
     if fits_panels(dtype, args):
         run_by_panels(dtype, args, row)
         return 0
-    blocks.args, blocks.dtype, blocks.wide = args, dtype, panels_are_wide(dtype, args)
-    blocks.row = row
+    blocks.wide = panels_are_wide(dtype, args)
     blocks.loop = loops[dtype]
     blocks.data = loop_data[dtype]
     if times(products, args.batch) < SERIAL_BELOW:
@@ -149,14 +157,20 @@ cdef int multiply(int dtype, const MatmulArgs* args, const char* row) noexcept n
         return 0
     if not blocks.wide:
         hold_one_thread()
-    if args.batch > 1 and products < BATCH_CHUNK:
-        parallel_for(run_matrices, &blocks, args.batch, 1 + BATCH_CHUNK // (CALL + products))
-    else:
-        choose_blocks(&blocks)
-        parallel_for(run_blocks, &blocks, args.batch * blocks.down * blocks.across, 1)
+    share_blocks(&blocks, products)
     if not blocks.wide:
         release_one_thread()
     return 0
+
+
+cdef void share_blocks(Blocks* blocks, Py_ssize_t products) noexcept nogil:
+    """Products of so many multiplications each, shared by matrices or by blocks of them."""
+    cdef Py_ssize_t batch = blocks.args.batch
+    if batch > 1 and products < BATCH_CHUNK:
+        parallel_for(run_matrices, blocks, batch, 1 + BATCH_CHUNK // (CALL + products))
+    else:
+        choose_blocks(blocks)
+        parallel_for(run_blocks, blocks, batch * blocks.down * blocks.across, 1)
 
 
 cdef void set_outer(int dtype, outer_product run) noexcept:
@@ -222,11 +236,13 @@ cdef void run_rows(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nog
 cdef void choose_blocks(Blocks* blocks) noexcept nogil:
     """Sides of the blocks: from the shape alone where the BLAS does them."""
     cdef const MatmulArgs* args = blocks.args
-    if args.m == 1 or args.n == 1:
+    if blocks.wide and pool_threads == 1:       # whose bits do not follow the blocks
+        blocks.rows, blocks.cols = args.m, args.n
+    elif args.m == 1 or args.n == 1:
         blocks.rows = even_part(args.m, VECTOR_CHUNK // max(1, args.k))
         blocks.cols = even_part(args.n, VECTOR_CHUNK // max(1, args.k))
-    elif blocks.wide and pool_threads == 1:     # whose bits do not follow the blocks
-        blocks.rows, blocks.cols = args.m, args.n
+        if blocks.wide:                         # which reads rows of b fastest if they are long
+            blocks.cols = max(blocks.cols, LONG)
     else:
         blocks.cols = even_part(args.n, BLOCK_COLS)
         blocks.rows = even_part(
@@ -284,6 +300,10 @@ cdef void call_loop(Blocks* blocks, Py_ssize_t matrix, Py_ssize_t matrices, Py_s
     cdef Py_ssize_t[4] sizes
     cdef Py_ssize_t[9] strides
     cdef Py_ssize_t i
+    if blocks.dtype == BFLOAT16:
+        for i in range(matrices):
+            block_by_pairs(args, Block(matrix + i, row, rows, col, cols))
+        return
     if blocks.wide:
         for i in range(matrices):
             if not block_by_panels(blocks.dtype, args, blocks.row,

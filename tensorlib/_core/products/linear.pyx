@@ -4,9 +4,8 @@ from cpython.object cimport PyObject
 
 from tensorlib._core.base.dtypes cimport compute_dtype
 from tensorlib._core.base.shape cimport MAX_NDIM, count
-from tensorlib._core.products.product cimport product, product_adds
+from tensorlib._core.products.product cimport product, product_adds, wide_product
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, new_view
-from tensorlib._core.tiles.copies cimport cast
 from tensorlib._core.tiles.program cimport TileProgram
 from tensorlib._core.tiles.run cimport run_program
 
@@ -38,8 +37,6 @@ def linear(Tensor input, Tensor weight, Tensor bias or None=None):
             f"linear: expects {weight.dims[weight.ndim_ - 1]} features, got "
             f"{input.dims[input.ndim_ - 1]}: an input of shape {tuple(input.shape)} does not fit "
             f"to a weight of shape {tuple(weight.shape)}")
-    if bias is not None:                    # is added before half types are rounded
-        input, weight = cast(input, dtype), cast(weight, dtype)
     if weight.ndim_ == 2:
         weight = transposed(weight)
     if bias is not None and bias.ndim_ == 1 and bias.type == dtype and weight.ndim_ == 2:
@@ -50,9 +47,12 @@ def linear(Tensor input, Tensor weight, Tensor bias or None=None):
         out = new_tensor(dtype, input.ndim_, dims)
         if product_adds(input, weight, bias, out):
             return out
-    out = product("linear", input, weight)
     if bias is None:
-        return out
+        return product("linear", input, weight)
+    if input.type == dtype:
+        out = product("linear", input, weight)
+    else:                                   # a bias is added before half types are rounded
+        out = wide_product("linear", input, weight)
     if bias.ndim_ > 1 or bias.ndim_ == 1 and bias.dims[0] != 1 and (
             out.ndim_ == 0 or bias.dims[0] != out.dims[out.ndim_ - 1]):
         raise RuntimeError(f"linear: a bias of shape {tuple(bias.shape)} does not fit to a result "

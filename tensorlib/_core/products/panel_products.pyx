@@ -331,6 +331,8 @@ def use_way(name):
 def _fill():
     names = {"float32": FLOAT32, "float64": FLOAT64}
     for what, _, name, address in _kernels.load("panels").table():
+        if name not in names:
+            continue
         if what == "pack":
             packs[names[name]] = <pack_fn><size_t>address
         elif what == "turn":

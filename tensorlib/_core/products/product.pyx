@@ -8,7 +8,8 @@ from cpython.object cimport PyObject
 
 from tensorlib._core.arrays.operands cimport operand
 from tensorlib._core.base.dtypes cimport (
-    BOOL, FLOAT_KIND, ITEMSIZE, KIND, N_DTYPES, compute_dtype, dtype_id, dtype_object, promote,
+    BFLOAT16, BOOL, FLOAT_KIND, ITEMSIZE, KIND, N_DTYPES, compute_dtype, dtype_id, dtype_object,
+    promote,
 )
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast, count, times
 from tensorlib._core.base.watch cimport watched
@@ -21,6 +22,7 @@ from tensorlib._core.interpreters.recording cimport record
 from tensorlib._core.products.blas cimport (
     MatmulArgs, matmul_adds, matmul_run, narrow_products, outer_product, set_narrow, set_outer,
 )
+from tensorlib._core.products.pair_products cimport pairs_round, takes_any_strides, takes_pairs
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view, requires_grad
 from tensorlib._core.tiles.copies cimport cast, packed_copy
 from tensorlib._core.tiles.loops cimport find_gather
@@ -178,11 +180,13 @@ cdef void multiply_small(void* context, Py_ssize_t begin, Py_ssize_t end) noexce
 
 cdef inline bint takes(Tensor x) noexcept:
     """Whether the BLAS reads the matrices of `x` where they are."""
-    cdef Py_ssize_t row, col
     if KIND[x.type] < FLOAT_KIND:
         return x.type != BOOL               # NumPy's integer loops take any strides
-    if x.type != compute_dtype(x.type):
-        return False
+    return x.type == compute_dtype(x.type) and takes_dims(x)
+
+
+cdef inline bint takes_dims(Tensor x) noexcept:
+    cdef Py_ssize_t row, col
     if x.packed:
         return True
     if x.ndim_ < 2:                         # NumPy's loop for others adds one by one
@@ -194,11 +198,11 @@ cdef inline bint takes(Tensor x) noexcept:
 cdef inline void bind(MatmulArgs* args, Tensor a, Tensor b, Tensor out, Py_ssize_t m, Py_ssize_t k,
                       Py_ssize_t n) noexcept:
     """One product of the matrices that lie first in `a` and `b`."""
-    cdef Py_ssize_t size = ITEMSIZE[out.type]
+    cdef Py_ssize_t size = ITEMSIZE[a.type], y_size = ITEMSIZE[out.type]
     args.a, args.b, args.y = a.data_pointer, b.data_pointer, out.data_pointer
     args.batch, args.m, args.k, args.n = 1, m, k, n
     args.a_batch = args.b_batch = 0
-    args.y_batch, args.y_row, args.y_col = m * n * size, n * size, size
+    args.y_batch, args.y_row, args.y_col = m * n * y_size, n * y_size, y_size
     # The stride of a dim of one element says nothing, though other rows may be read by it.
     if a.packed:
         args.a_row, args.a_col = k * size, size
@@ -230,6 +234,16 @@ cdef inline int run(int dtype, MatmulArgs* args) except -1:
 
 cdef Tensor general_product(str name, Tensor a, Tensor b):
     """The product of any dims, batches and dtypes."""
+    return cast(product_in(name, a, b, a.type), a.type)
+
+
+cdef Tensor wide_product(str name, Tensor a, Tensor b):
+    """The same in the dtype in which it is computed."""
+    return product_in(name, a, b, compute_dtype(a.type))
+
+
+cdef Tensor product_in(str name, Tensor a, Tensor b, int wanted):
+    """The same in the dtype that is wanted if that comes for nothing, else as it is computed."""
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef MatmulArgs args
     cdef Py_ssize_t m, k, n
@@ -253,15 +267,25 @@ cdef Tensor general_product(str name, Tensor a, Tensor b):
         dims[ndim] = n
         ndim += 1
     try:
-        x = a if takes(a) and not (b.ndim_ == 2 and are_short(a)) else packed_copy(a, dtype)
-        y = b if takes(b) else packed_copy(b, dtype)
-        out = new_tensor(dtype, ndim, dims)
+        if a.type == BFLOAT16 and takes_pairs(m, k, n):
+            out = new_tensor(wanted if pairs_round(m, k) else dtype, ndim, dims)
+            dtype = BFLOAT16
+            x = a if has_rows(a) else packed_copy(a, dtype)
+            y = b if takes_any_strides(m) or takes_dims(b) else packed_copy(b, dtype)
+        else:
+            x = a if takes(a) and not (b.ndim_ == 2 and are_short(a)) else packed_copy(a, dtype)
+            y = b if takes(b) else packed_copy(b, dtype)
+            out = new_tensor(dtype, ndim, dims)
     except OutOfMemoryError as error:
         raise OutOfMemoryError(f"{name}: {error}") from None
     if out.numel_:
         bind(&args, x, y, out, m, k, n)
         run_batches(dtype, &args, x, y, batch_ndim, dims)
-    return cast(out, a.type)
+    return out
+
+
+cdef inline bint has_rows(Tensor x) noexcept:
+    return x.packed or x.ndim_ > 1 and x.steps[x.ndim_ - 1] == 1
 
 
 cdef bint are_short(Tensor a) noexcept:
@@ -322,7 +346,7 @@ cdef void multiply(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nog
         index[d] = 0
     while True:
         matmul_run(of.dtype, args)
-        args.y += args.batch * args.m * args.n * ITEMSIZE[of.dtype]
+        args.y += args.batch * args.m * args.n * args.y_col
         d = of.ndim - 1
         while d >= 0:
             index[d] += 1
@@ -416,7 +440,6 @@ cdef object array_operand(Op op, object x):
 
 # ---- gradients -----------------------------------------------------------------------------------
 # Compiled, since training spends its time here. The sweep sums over batch dims that were broadcast.
-
 # A gradient that is no Tensor stands for many.
 
 def grad_of_left(object g, Tensor other, int input_ndim):

@@ -116,7 +116,8 @@ cdef tuple arguments(Rule rule, Op op, object source, object g, bint recorded):
 
 cdef bint has_half_inputs(object source) except -1:
     """Whether one of the inputs was of a half type. The rules of the library compute these in
-    float32, and `fit` rounds once; those of linear operations move elements, or add as these do."""
+    float32, and `fit` rounds once; those of linear and affine operations move elements, or add as
+    these do."""
     cdef int i
     if type(source) is Node:
         for i in range((<Node>source).n_edges):

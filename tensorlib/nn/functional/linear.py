@@ -41,7 +41,7 @@ def linear_without_bias(input: Tensor, weight: Tensor):
 
 @op(public=False, method=False, takes="floating", kernel=kernels.linear, tolerance="product",
     reference=lambda x, w, b: x @ w.T + b, samples=with_bias, packs=True,
-    multiplications=product_multiplications, complex=True)
+    affine=True, multiplications=product_multiplications, complex=True)
 def linear_with_bias(input: Tensor, weight: Tensor, bias: Tensor):
     """input @ weight.mT + bias: see `linear`."""
 
