@@ -57,6 +57,28 @@ class Noter(Capture):
 
     keys: dict[int, tuple[Any, Any]] = {}
 
+    def call(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What an operation gives, after its call was noted."""
+        refuse_out(op.name, kwargs)
+        if op.draws is not None:
+            tensors, given = drawn(op, args, kwargs)
+            function: Any = op.function
+            inputs, attributes = self.value_of_each(tensors), self.value_of_each(given)
+        else:
+            if gives_number(op):
+                self.leaving(op.name, args[0])
+            if op.returns is not Tensor:
+                return NotImplemented
+            function, tensors, given = canonical(op, args, kwargs)
+            inputs = {key: self.value(x) for key, x in zip(op.arguments, tensors)}
+            attributes = plain(op, given, self.value)
+        return self.done(op.name, function, args, kwargs, inputs, attributes)
+
+    def done(self, type: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any],
+             inputs: dict[str, Any], attributes: dict[str, Any]) -> Any:
+        """What a call gives that `function` does, after it was noted as one of a type."""
+        raise NotImplementedError
+
     def value(self, x: Any) -> Any:
         """An argument as it is noted: tensors as variables, also in tuples, lists and slices."""
         if isinstance(x, Tensor):
@@ -116,19 +138,9 @@ class Builder(Noter):
 
     # ---- calls
 
-    def call(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The variables of what an operation gives, which becomes a call of the block."""
-        refuse_out(op.name, kwargs)
-        if op.draws is not None:
-            tensors, given = drawn(op, args, kwargs)
-            return self.called(op.name, self.value_of_each(tensors), self.value_of_each(given))
-        if gives_number(op):
-            self.leaving(op.name, args[0])
-        if op.returns is not Tensor:
-            return NotImplemented
-        _, tensors, given = canonical(op, args, kwargs)
-        inputs = {key: self.value(x) for key, x in zip(op.arguments, tensors)}
-        return self.called(op.name, inputs, plain(op, given, self.value))
+    def done(self, type: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any],
+             inputs: dict[str, Any], attributes: dict[str, Any]) -> Any:
+        return self.called(type, inputs, attributes)
 
     def checked(self, name: str, values: Any, facts: tuple[Any, ...]) -> None:
         """Adds a check of elements, which each run makes of its own."""

@@ -10,6 +10,7 @@ from typing import Any
 from tensorlib._core.graph.node import Node
 from tensorlib._core.sweep.graph_reader import saved_ids, was_made_since
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.program.capture.results import things_in
 from tensorlib.program.ir.model import Variable
 
 
@@ -19,7 +20,7 @@ def escaped(recorder: Any, result: list[Any], leaves: list[Any]) -> Variable | N
     result: in a list, so that no frame holds it. leaves: of the result. What a recorder knew of
     tensors is let go of.
     """
-    grads = [x.value for x in recorder.grads]
+    params = [x.value for x in recorder.grads if x.value is not None]
     held = [(weakref.ref(tensor), x) for tensor, x in recorder.known.values()
             if x.value is None and was_made_since(tensor, recorder.epoch)]
     for known in (recorder.known, recorder.by_memory, recorder.by_storage, recorder.constants,
@@ -33,11 +34,11 @@ def escaped(recorder: Any, result: list[Any], leaves: list[Any]) -> Variable | N
             variables.append(x)
     del held, known
     tensor = None
-    own = holders(leaves, gradients_of(grads), recorder.epoch)
+    own = holders(leaves, [x.grad for x in params], recorder.epoch)
     if all(count <= own.get(id(x), 0) for x, count in zip(tensors, counts(tensors))):
         return None                        # the search through all objects takes milliseconds
     around = gc.get_referrers(*tensors)
-    allowed = {id(tensors), id(leaves), id(around), *containers_in(result)}
+    allowed = {id(tensors), id(leaves), id(around), *map(id, things_in(result))}
     for holder in around:
         # the graph of what is returned holds values, a view its base, a leaf its gradient
         if id(holder) not in allowed and not is_graph(holder, allowed):
@@ -52,11 +53,6 @@ def counts(things: list[Any]) -> list[int]:
     """How many hold each thing in a list, beside the list."""
     (alone,) = [sys.getrefcount(x) for x in [object()]]
     return [sys.getrefcount(x) - alone for x in things]
-
-
-def gradients_of(leaves: list[Any]) -> list[Any]:
-    """The `.grad` of each leaf."""
-    return [x.grad for x in leaves if x is not None]
 
 
 def holders(leaves: list[Any], grads: list[Any], epoch: int) -> dict[int, int]:
@@ -75,12 +71,3 @@ def is_graph(holder: Any, allowed: set[int]) -> bool:
         return False
     around = gc.get_referrers(holder)          # of what a node keeps by name, or in a key
     return all(is_graph(x, {*allowed, id(around)}) for x in around if id(x) not in allowed)
-
-
-def containers_in(value: Any) -> list[int]:
-    """The ids of a container and of those in it."""
-    if isinstance(value, dict):
-        return [id(value), *containers_in(tuple(value.values()))]
-    if isinstance(value, (tuple, list)):
-        return [id(value), *(i for x in value for i in containers_in(x))]
-    return []

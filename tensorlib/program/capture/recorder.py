@@ -21,14 +21,7 @@ from tensorlib.program.building.builder import Builder, Noter, inferred, is_seve
 from tensorlib.program.capture.writes import Writes
 from tensorlib.program.differentiation.sweeps import noted_sweep
 from tensorlib.program.guards.signatures import memory_of, storage_of
-from tensorlib.program.ir.call_forms import (
-    IMPORTING,
-    canonical,
-    drawn,
-    gives_number,
-    plain,
-    user_line,
-)
+from tensorlib.program.ir.call_forms import IMPORTING, user_line
 from tensorlib.program.ir.call_types import cuts, form_of_call, is_sized_by_values
 from tensorlib.program.ir.errors import CaptureError
 from tensorlib.program.ir.model import Block, OpCall, Variable
@@ -139,19 +132,9 @@ class Recorder(Noter):
 
     # ---- what a capture is asked
 
-    def call(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Has the library do an operation, notes it and returns what it gives."""
-        refuse_out(op.name, kwargs)
-        if op.draws is not None:
-            return self.draw(op, args, kwargs)
-        if gives_number(op):
-            self.leaving(op.name, args[0])
-        if op.returns is not Tensor:
-            return NotImplemented
-        function, tensors, given = canonical(op, args, kwargs)
-        inputs = {key: self.value(x) for key, x in zip(op.arguments, tensors)}
-        result = function(*args, **kwargs)
-        return self.noted(op.name, inputs, result, plain(op, given, self.value))
+    def done(self, type: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any],
+             inputs: dict[str, Any], attributes: dict[str, Any]) -> Any:
+        return self.noted(type, inputs, function(*args, **kwargs), attributes)
 
     def write(self, op: Op | None, name: str, args: tuple[Any, ...],
               kwargs: dict[str, Any]) -> Any:
@@ -206,13 +189,6 @@ class Recorder(Noter):
             found: Tensor = x.detach()
         self.know(found, self.variable_of(x))
         return found
-
-    def draw(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Draws numbers and notes that they are to be drawn anew by each run."""
-        result = op.function(*args, **kwargs)
-        tensors, attributes = drawn(op, args, kwargs)
-        return self.noted(op.name, self.value_of_each(tensors), result,
-                          self.value_of_each(attributes))
 
     def leaving(self, name: str, tensor: Tensor) -> None:
         """Raises: CaptureError where a number is taken of a tensor that may have another one in the

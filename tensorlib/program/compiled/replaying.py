@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from threading import Lock
 from typing import Any
 
@@ -53,13 +54,11 @@ class Replay:
 
     def values_for(self, given: tuple[Any, ...], retries: bool = False) -> list[Any] | None:
         """`run` for these inputs and what is read from around the function."""
-        if self.machine.is_running:            # on another thread, or further up on this one
-            return run_calls(self.calls, dict(zip(self.fed, given)), self.wanted)
-        try:
-            outputs: list[Any] | None = self.machine.run(given, retries)
-        except Busy:                           # another thread was faster
-            return run_calls(self.calls, dict(zip(self.fed, given)), self.wanted)
-        return outputs
+        if not self.machine.is_running:        # on another thread, or further up on this one
+            with suppress(Busy):               # another thread was faster
+                outputs: list[Any] | None = self.machine.run(given, retries)
+                return outputs
+        return run_calls(self.calls, dict(zip(self.fed, given)), self.wanted)
 
 
 def run_calls(calls: list[OpCall], values: dict[Variable, Any],
@@ -211,13 +210,8 @@ class Differentiable(Replay):
             call for call in calls if not call.in_place and not is_draw(call.type)
             and not (call.outputs and all(x in kept for x in call.writes()))], self.roots, [])
         made = {x for call in self.whole for x in call.writes()}
-        inside = {x for call in self.whole for block in call.blocks() for x in (
-            *block.inputs, *(y for each in inner_calls(block) for y in (
-                *each.writes(), *(z for b in each.blocks() for z in b.inputs))))}
         outside = [x for x in dict.fromkeys(
-            x for call in self.whole for x in (*call.reads(), *(
-                y for block in call.blocks() for each in inner_calls(block)
-                for y in each.reads()))) if x not in made and x not in inside]
+            x for call in self.whole for x in call.reads()) if x not in made]
         drawn = {x for call in calls if is_draw(call.type) for x in call.writes()}
         self.kept = [x for x in outside if x in kept]
         self.drawn = [x for x in outside if x not in kept and x in drawn]
@@ -291,10 +285,12 @@ class Pullback:
         machine = self.machine
         if machine is None or not machine.fits(inputs):
             machine = self.machine = self.planned(given)
-        if machine is None or machine.is_running:
+        try:
+            found = None if machine is None else machine(inputs)
+        except Busy:                           # on another thread
+            found = None
+        if found is None:
             found = run_calls(self.calls, self.values_of(given), self.wanted)
-        else:
-            found = machine(inputs)
         if len(found) == len(self.grads):
             return found
         made = iter(found)

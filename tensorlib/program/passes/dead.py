@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from tensorlib.program.ir.model import OpCall, Variable, inner_calls
+from tensorlib.program.ir.model import OpCall, Variable
 from tensorlib.program.passes.facts import has_effect
 
 
@@ -15,6 +15,4 @@ def without_dead(calls: Iterable[OpCall], wanted: Iterable[Variable],
         if not needed.isdisjoint(call.outputs) or has_effect(call):
             kept.append(call)
             needed.update(call.reads())
-            for block in call.blocks():
-                needed.update(x for inner in inner_calls(block) for x in inner.reads())
     return kept[::-1]

@@ -113,27 +113,21 @@ def identical(x: Any, y: Any) -> bool:
     return x is y
 
 
+def telling(way: str, *more: Any) -> Any:
+    """A function that gives `x`, after the recorder was told of it in this way."""
+    def told_of(x: Any, *name: Any) -> Any:
+        reads = running.recorder
+        if reads is not None:
+            reads.noted(getattr(reads, way), x, *name, *more)
+        return x
+    return told_of
+
+
 def operand(x: Any) -> Any:
     """`x`, where C code looks into it."""
     reads = running.recorder
     if reads is not None and type(x) is not Tensor:      # which needs no note, and most are
         reads.noted(reads.operand, x)
-    return x
-
-
-def tested(x: Any) -> Any:
-    """`x`, where it is asked whether it is true."""
-    reads = running.recorder
-    if reads is not None:
-        reads.noted(reads.tested, x)
-    return x
-
-
-def iterated(x: Any) -> Any:
-    """`x`, where it is iterated over."""
-    reads = running.recorder
-    if reads is not None:
-        reads.noted(reads.iterated, x, False)
     return x
 
 
@@ -151,14 +145,6 @@ def parts_told(x: Any) -> Any:
     for part in x:
         operand(part)
         yield part
-
-
-def keywords(x: Any) -> Any:
-    """`x` in `**x`"""
-    reads = running.recorder
-    if reads is not None:
-        reads.noted(reads.iterated, x, False)
-    return x
 
 
 def made(x: Any) -> Any:
@@ -211,22 +197,6 @@ class decorator:
         return call(self.function, f)
 
 
-def written_attribute(x: Any, name: str) -> Any:
-    """`x` in `x.name = ...`"""
-    reads = running.recorder
-    if reads is not None:
-        reads.noted(reads.written, x, name)
-    return x
-
-
-def written_part(x: Any) -> Any:
-    """`x` in `x[...] = ...`"""
-    reads = running.recorder
-    if reads is not None:
-        reads.noted(reads.written, x, None)
-    return x
-
-
 def augmented_attribute(x: Any, name: str) -> Any:
     """`x` in `x.name += ...`"""
     reads = running.recorder
@@ -257,6 +227,11 @@ def written_cell() -> None:
 
 
 told.update((f.__name__, f) for f in (
-    attribute, element, call, contains, identical, operand, tested, iterated, unpacked, keywords,
-    made, entered, matched, matching, decorator, written_attribute, written_part,
-    augmented_attribute, augmented_part, read_cell, written_cell, slice))
+    attribute, element, call, contains, identical, operand, unpacked, made, entered, matched,
+    matching, decorator, augmented_attribute, augmented_part, read_cell, written_cell, slice))
+told.update({
+    "tested": telling("tested"),                     # `x`, where it is asked whether it is true
+    "iterated": telling("iterated", False),          # where it is iterated over, also as `**x`
+    "written_attribute": telling("written"),         # in `x.name = ...`
+    "written_part": telling("written", None),        # in `x[...] = ...`
+})

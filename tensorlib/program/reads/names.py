@@ -6,12 +6,13 @@ from types import CodeType
 from typing import Any
 
 from tensorlib.program.reads.scopes import (
-    COMPREHENSIONS,
     FUNCTIONS,
+    NEW_SCOPES,
     Scope,
     arguments,
-    parts_around,
+    bound_by,
     parts_inside,
+    within,
 )
 
 # What looks at the frame that calls it.
@@ -45,7 +46,7 @@ class Names:
         self.order = order_of(node.body)
         counts: dict[str, int] = dict.fromkeys(self.parameters, 1)
         for statement in node.body:
-            for name in reads_of(statement, stores=True):
+            for name in stores_of(statement):
                 counts[name] = counts.get(name, 0) + 1
         self.counts = counts
         self.handled = {x.name for x in ast.walk(node) if isinstance(x, ast.ExceptHandler)} - {None}
@@ -145,32 +146,22 @@ def leaves_by(x: Any, returns: bool, in_loop: bool) -> bool:
                    y, (ast.stmt, ast.ExceptHandler, ast.match_case)))
 
 
-def reads_of(node: Any, stores: bool = False) -> Iterator[str]:
-    """The names of the scope around that a node reads, or binds."""
-    waiting = [node]
-    while waiting:
-        x = waiting.pop()
-        if isinstance(x, ast.Name):
-            if isinstance(x.ctx, ast.Load) != stores:
-                yield x.id
-        elif isinstance(x, (*FUNCTIONS, *COMPREHENSIONS, ast.ClassDef)):
+def reads_of(node: Any) -> Iterator[str]:
+    """The names of the scope around that a node reads."""
+    for x in within(node):
+        if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Load):
+            yield x.id
+        elif isinstance(x, NEW_SCOPES):
             inner = Scope(x, None)
-            if not stores:
-                for y in parts_inside(x):
-                    yield from (name for name in reads_of(y) if name not in inner.bound)
-            elif isinstance(x, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-                yield x.name
-            waiting += parts_around(x)
-            continue
-        elif stores and isinstance(x, ast.alias):
-            yield x.asname or x.name.split(".")[0]
-        elif stores and isinstance(x, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and x.name:
-            yield x.name
-        elif stores and isinstance(x, ast.MatchMapping) and x.rest:
-            yield x.rest
-        elif not stores and isinstance(x, ast.AugAssign) and isinstance(x.target, ast.Name):
+            for y in parts_inside(x):
+                yield from (name for name in reads_of(y) if name not in inner.bound)
+        elif isinstance(x, ast.AugAssign) and isinstance(x.target, ast.Name):
             yield x.target.id
-        waiting += ast.iter_child_nodes(x)
+
+
+def stores_of(node: Any) -> Iterator[str]:
+    """The names of the scope around that a node may bind, each as often as it does."""
+    return filter(None, map(bound_by, within(node)))
 
 
 def names_in(target: Any) -> set[str]:

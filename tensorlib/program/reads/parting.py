@@ -6,14 +6,14 @@ those that are read later. What is left calls them, and does the statement itsel
 """
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from copy import copy, deepcopy
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.reads import sources
-from tensorlib.program.reads.names import Names, Unfit, assigned, exposed, names_in, reads_of
+from tensorlib.program.reads.names import Names, Unfit, assigned, exposed, names_in, stores_of
 
 DETACHED, LEFT = "detached ", "left "         # no names that a user can write
 
@@ -168,7 +168,7 @@ class Cutter:
         names = self.names
         own = exposed(body) & names.local
         after = names.read_after(body, loops)
-        given = sorted(after & set().union(*map(names_in_stores, body)))
+        given = sorted(after & set().union(*map(stores_of, body)))
         certain = set().union(*map(assigned, body))
         own |= {name for name in given if name not in certain}
         if not own <= bound or names.may_be_set_elsewhere(body) or names.handled & {*own, *given}:
@@ -209,16 +209,6 @@ def is_looked_at(around: list[ast.AST]) -> bool:
     attribute, call = around[-1], around[-2] if len(around) > 1 else None
     return isinstance(attribute, ast.Attribute) and attribute.attr in ("item", "detach") and (
         isinstance(call, ast.Call) and call.func is attribute)
-
-
-def names_in_stores(x: Any) -> set[str]:
-    """The names that a statement may bind."""
-    return set(stores_of(x))
-
-
-def stores_of(x: Any) -> Iterator[str]:
-    """The names that a statement may bind, each as often as it does."""
-    yield from reads_of(x, stores=True)
 
 
 def does_work(body: list[Any]) -> bool:

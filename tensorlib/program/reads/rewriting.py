@@ -249,7 +249,7 @@ class Rewriter(ast.NodeTransformer):
         for x in node.keywords:
             x.value = self.visit(x.value)
             if x.arg is None:
-                x.value = self.told("keywords", x.value)
+                x.value = self.told("iterated", x.value)
         return self.told("call", self.visit(node.func), *args, keywords=node.keywords)
 
     def visit_Starred(self, node: ast.Starred) -> Any:
@@ -301,7 +301,7 @@ class Rewriter(ast.NodeTransformer):
     def visit_Dict(self, node: ast.Dict) -> Any:
         node.keys = [x and self.visit(x) for x in node.keys]
         node.values = [
-            self.told("keywords", self.visit(x)) if key is None and self.scope else self.visit(x)
+            self.told("iterated", self.visit(x)) if key is None and self.scope else self.visit(x)
             for key, x in zip(node.keys, node.values)]
         return self.told("made", node) if self.scope else node
 

@@ -18,32 +18,19 @@ class Scope:
     def __init__(self, node: ast.AST, around: "Scope | None"):
         self.around = around
         self.is_class = isinstance(node, ast.ClassDef)
-        self.is_comprehension = isinstance(node, COMPREHENSIONS)
         self.bound: set[str] = set()
         self.globals: set[str] = set()
         self.nonlocals: set[str] = set()
         if isinstance(node, FUNCTIONS):
             self.bound |= {x.arg for x in arguments(node.args)}
         for x in inside(node):
-            self.add(x)
+            if isinstance(x, ast.Global):
+                self.globals.update(x.names)
+            elif isinstance(x, ast.Nonlocal):
+                self.nonlocals.update(x.names)
+            elif name := bound_by(x):
+                self.bound.add(name)
         self.bound -= self.globals | self.nonlocals
-
-    def add(self, x: ast.AST) -> None:
-        """Notes the names that a node binds or declares."""
-        if isinstance(x, ast.Name) and not isinstance(x.ctx, ast.Load):
-            self.bound.add(x.id)
-        elif isinstance(x, ast.Global):
-            self.globals.update(x.names)
-        elif isinstance(x, ast.Nonlocal):
-            self.nonlocals.update(x.names)
-        elif isinstance(x, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            self.bound.add(x.name)
-        elif isinstance(x, ast.alias):
-            self.bound.add(x.asname or x.name.split(".")[0])
-        elif isinstance(x, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)):
-            self.bound.add(x.name or "")
-        elif isinstance(x, ast.MatchMapping):
-            self.bound.add(x.rest or "")
 
     def kind_of(self, name: str) -> str:
         """What a name is that is read here: "local", "free" or "global"."""
@@ -61,6 +48,18 @@ class Scope:
         return "global"
 
 
+def bound_by(x: ast.AST) -> str | None:
+    """The name that a node binds in the scope that it lies in; None, or "", for none."""
+    if isinstance(x, ast.Name):
+        return None if isinstance(x.ctx, ast.Load) else x.id
+    if isinstance(x, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler,
+                      ast.MatchAs, ast.MatchStar)):
+        return x.name
+    if isinstance(x, ast.alias):
+        return x.asname or x.name.split(".")[0]
+    return x.rest if isinstance(x, ast.MatchMapping) else None
+
+
 def arguments(args: ast.arguments) -> Iterator[ast.arg]:
     """All parameters of a function."""
     yield from (*args.posonlyargs, *args.args, *args.kwonlyargs)
@@ -71,7 +70,13 @@ def arguments(args: ast.arguments) -> Iterator[ast.arg]:
 
 def inside(node: ast.AST) -> Iterator[ast.AST]:
     """The nodes of a scope, without those of the scopes in it; with what these bind in it."""
-    waiting = list(parts_inside(node))
+    for x in parts_inside(node):
+        yield from within(x)
+
+
+def within(node: ast.AST) -> Iterator[ast.AST]:
+    """A node and those in it that lie in the same scope."""
+    waiting = [node]
     while waiting:
         x = waiting.pop()
         yield x

@@ -12,7 +12,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.modes import no_grad
 from tensorlib.program.ir.call_types import form_of_call
 from tensorlib.program.ir.interpreter import add_place, as_results, results_of, value_of
-from tensorlib.program.ir.model import Block, OpCall, Variable, inner_calls, variables_in
+from tensorlib.program.ir.model import Block, OpCall, Variable, variables_in
 from tensorlib.program.ir.nested import are_same, parts_of
 from tensorlib.program.run.running_control import run_control
 
@@ -62,9 +62,7 @@ class Lines:
         own.difference_update(outputs)
         for call in reversed(calls):
             inner = call.blocks()
-            used = [*call.reads(), *call.writes(), *(
-                x for part in inner for within in inner_calls(part) for x in within.reads())]
-            over = [x for x in dict.fromkeys(used) if x in own]
+            over = [x for x in dict.fromkeys((*call.reads(), *call.writes())) if x in own]
             own.difference_update(over)
             for part in inner:
                 self.blocks[part] = self.made(part.ops, part.inputs, part.outputs)

@@ -11,6 +11,7 @@ from typing import Any
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.modes import no_grad
 from tensorlib.program.building.builder import twin_of
+from tensorlib.program.ir.errors import Busy
 from tensorlib.program.ir.interpreter import Values, run_call, value_of
 from tensorlib.program.ir.model import Block, OpCall, Variable, place_of
 from tensorlib.program.passes.facts import changes, values_read
@@ -38,13 +39,13 @@ class Part:
         """Runs the calls on what is among the values, and puts there what they give."""
         given = tuple(value_of(x, values) for x in self.reads)
         machine = self.machine
-        if machine.is_running:             # on another thread
-            for call in self.calls:
-                run_call(call, values)
-            return
         if not machine.fits(given):
             machine = self.machine = plan(self.calls, dict(zip(self.reads, given)), self.gives)
-        values.update(zip(self.gives, machine(given)))
+        try:
+            values.update(zip(self.gives, machine(given)))
+        except Busy:                       # on another thread
+            for call in self.calls:
+                run_call(call, values)
 
 
 class Segments:
