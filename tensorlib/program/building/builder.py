@@ -24,7 +24,7 @@ from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.ops.late import operations
 from tensorlib.program.ir.call_forms import canonical, drawn, gives_number, plain, user_line
 from tensorlib.program.ir.call_types import (
-    COPIES, WRITERS, cuts, form_of, is_sized_by_values,
+    DRAWING, cuts, is_sized_by_values, onto, value_of_write, write_of,
 )
 from tensorlib.program.ir.errors import CaptureError
 from tensorlib.program.ir.interpreter import arguments_of, with_wanted
@@ -127,11 +127,7 @@ class Builder(Noter):
             if not (isinstance(self.outer, Builder) or self.outer.differentiates):
                 found.recorded = tensor.requires_grad
             return found
-        trainable = tensor.requires_grad and tensor.is_leaf
-        x = self.program.block.new_variable(
-            getattr(tensor, "name", None) or ("parameter" if trainable else "constant"),
-            tuple(tensor.shape), tensor.dtype, persistable=True, trainable=trainable,
-            stop_gradient=not tensor.requires_grad, value=tensor)
+        x = self.program.block.new_persistable("", tensor, "constant")
         x.fixed = x.stop_gradient and was_made_since(tensor, self.epoch)
         self.known[id(tensor)] = tensor, x
         return x
@@ -166,30 +162,17 @@ class Builder(Noter):
               kwargs: dict[str, Any]) -> Any:
         """Adds a write in place. What was made here of numbers becomes a new variable."""
         refuse_out(name, kwargs)
-        type_ = "put_index_" if name == "setitem" else name
-        form = form_of(type_)
-        values = [self.value(x) for x in args]
-        inputs = dict(zip(form.arguments, values))
-        attributes = dict(zip(form.attributes, values[len(form.arguments):]))
-        attributes.update((key, x) for key, x in kwargs.items() if x is not None)
+        call = write_of(name, [*map(self.value, args)], kwargs, user_line())
         x = args[0]
         if type(x) is not Variable and was_made_since(x, self.epoch):
-            self.known[id(x)] = x, self.written(type_, inputs, attributes)
-            return x
-        self.block.ops.append(OpCall(type_, inputs, (values[0],), attributes, user_line()))
+            made = value_of_write(call)
+            fresh = self.called(made.type, made.inputs, made.attributes)
+            self.known[id(x)] = x, fresh
+            if call.type not in DRAWING:
+                return x
+            call = onto(call, fresh)
+        self.block.ops.append(call)
         return x
-
-    def written(self, type: str, inputs: dict[str, Any], attributes: dict[str, Any]) -> Any:
-        """The new variable of what a write makes of a tensor."""
-        if type in COPIES:
-            src = inputs.get("src", attributes.get("value", 0.0))
-            return self.called(operations.copy.name, {"input": inputs["input"], "src": src}, {})
-        if type in WRITERS:                       # draws: there is no other form of them
-            fresh = self.called(operations.clone.name, {"input": inputs["input"]}, {})
-            self.block.ops.append(OpCall(
-                type, {**inputs, "input": fresh}, (fresh,), attributes, user_line()))
-            return fresh
-        return self.called(type[:-1], inputs, attributes)
 
     def called(self, type: str, inputs: dict[str, Any], attributes: dict[str, Any]) -> Any:
         """The variables of what a new call gives."""

@@ -104,17 +104,13 @@ class Recorder(Noter):
     def captured(self, tensor: Tensor) -> Variable:
         """A persistable variable whose value is a tensor that the function took from outside, or
         that it made of numbers."""
-        trainable = tensor.requires_grad and tensor.is_leaf
         inside = was_made_since(tensor, self.epoch)
         if inside and (tensor.grad_fn is not None or id(tensor) not in self.constants):
             name = "a kernel" if tensor.grad_fn is None else tensor.grad_fn.name()
             raise CaptureError(f"{name}: what gave a tensor of shape "
                                f"{tuple(tensor.shape)} can't be captured, {user_line()}")
-        name = self.names.get(id(tensor)) or getattr(tensor, "name", None) or (
-            "constant" if inside else "parameter" if trainable else "captured")
-        x: Variable = self.program.block.new_variable(
-            name, tuple(tensor.shape), tensor.dtype, persistable=True, trainable=trainable,
-            stop_gradient=not tensor.requires_grad, value=tensor)
+        x: Variable = self.program.block.new_persistable(
+            self.names.get(id(tensor), ""), tensor, "constant" if inside else "captured")
         x.fixed = inside and x.stop_gradient
         if x.fixed:                        # as it was made: the function may write into its own
             with unseen():

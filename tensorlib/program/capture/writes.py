@@ -14,7 +14,9 @@ from tensorlib._core.sweep.graph_reader import was_made_since
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.late import operations
 from tensorlib.program.guards.signatures import memory_of, storage_of
-from tensorlib.program.ir.call_types import COPIES, WRITERS, form_of
+from tensorlib.program.ir.call_types import (
+    DRAWING, WRITERS, form_of, onto, value_of_write, write_of,
+)
 from tensorlib.program.ir.errors import CaptureError
 from tensorlib.program.ir.model import OpCall, Variable
 
@@ -76,7 +78,8 @@ class Writes:
             if was_made_since(base, self.recorder.epoch):        # it has a version of its own
                 self.by_data.add(storage_of(base))
             run(op, name, args, kwargs)
-            return self.as_it_is(op, name, x, before, given, kwargs)
+            self.recorder.note(write_of(name, [before, *given], kwargs, self.recorder.line()))
+            return x
         if any(y is not base and y.grad_fn is not None
                for y in self.recorder.by_storage.get(storage_of(base), ())):
             raise CaptureError(f"{name}: a write by way of what detach() or data gave can't be "
@@ -85,37 +88,16 @@ class Writes:
             raise CaptureError(f"{name}: a write under no_grad into what has a gradient can't be "
                                f"captured, {self.recorder.line()}; write into a clone")
         run(op, name, args, kwargs)
-        self.as_new(op, name, x, before, given, kwargs)
+        self.as_new(write_of(name, [before, *given], kwargs, self.recorder.line()), x)
         return x
 
-    def as_it_is(self, op: Op | None, name: str, x: Tensor, before: Variable, given: list[Any],
-                 kwargs: dict[str, Any]) -> Tensor:
-        """Notes a write into what lasts."""
-        type = "put_index_" if name == "setitem" else name
-        form = form_of(type)
-        inputs = dict(zip(form.arguments, (before, *given)))
-        attributes = dict(zip(form.attributes, given[len(form.arguments) - 1:]))
-        attributes.update((key, y) for key, y in kwargs.items() if y is not None)
-        self.recorder.note(OpCall(type, inputs, (before,), attributes, self.recorder.line()))
-        return x
-
-    def as_new(self, op: Op | None, name: str, x: Tensor, before: Variable, given: list[Any],
-               kwargs: dict[str, Any]) -> None:
+    def as_new(self, call: OpCall, x: Tensor) -> None:
         """Notes a write as a new value of the tensor, and of the one it is a view of."""
-        if name == "setitem":
-            type, attributes = operations.put_index.name, {"index": given[1]}
-            inputs = {"input": before, "values": given[0]}
-        elif name in COPIES:
-            type, inputs, attributes = operations.copy.name, {
-                "input": before, "src": given[0] if given else 0.0}, {}
-        elif name in WRITERS:
-            fresh = self.noted(operations.clone.name, {"input": before}, x, {})
-            self.as_it_is(op, name, x, fresh, given, kwargs)
-            self.spread(x, fresh)
-            return
-        else:
-            type, inputs, attributes = op.name, dict(zip(op.arguments, (before, *given))), {}
-        self.spread(x, self.noted(type, inputs, x, attributes))
+        made = value_of_write(call)
+        fresh = self.noted(made.type, made.inputs, x, made.attributes)
+        if call.type in DRAWING:
+            self.recorder.note(onto(call, fresh))
+        self.spread(x, fresh)
 
     def spread(self, x: Tensor, fresh: Variable) -> None:
         """Notes what becomes of the tensor that `x` is a view of."""

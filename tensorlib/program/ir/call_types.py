@@ -17,7 +17,7 @@ from tensorlib.autograd.modes import enable_grad
 from tensorlib.ops.declare import FUNCTIONS, run_resolved
 from tensorlib.ops.late import name_of, operations
 from tensorlib.ops.value_checks import CHECKS
-from tensorlib.program.ir.model import OpCall, variables_in
+from tensorlib.program.ir.model import OpCall, Variable, variables_in
 from tensorlib.program.ir.stacks import Stack
 
 # The methods that write over a tensor: what they take beside it, tensors and else.
@@ -26,7 +26,8 @@ WRITERS = {
     "uniform_": ((), ("from_", "to")), "normal_": ((), ("mean", "std")),
     "random_": ((), ("from_", "to")), "bernoulli_": ((), ("p",)),
 }
-COPIES = ("copy_", "fill_", "zero_")        # those of them that give the elements of another
+COPIES = ("copy_", "fill_", "zero_")        # those of them that give the elements of another;
+DRAWING = WRITERS.keys() - COPIES           # the others draw, and have no form that writes nothing
 NUMBERS = bool, int, float, complex
 HIGHEST = 6                  # orders of backward operations, whose rules grow with each
 RUNNERS: dict[str, Callable[[Op], Callable[..., Any]]] = {}     # by the names of operations
@@ -226,6 +227,31 @@ def write_at_index(input: Tensor, values: Any, *, index: Any) -> Tensor:
     """`input`, after `values` were written where the index expression picks."""
     input[index] = values
     return input
+
+
+def write_of(name: str, values: list[Any], kwargs: dict[str, Any], line: str) -> OpCall:
+    """The call in place of a method `name`, or of "setitem", and its arguments."""
+    type = "put_index_" if name == "setitem" else name
+    form = form_of(type)
+    attributes = dict(zip(form.attributes, values[len(form.arguments):]))
+    attributes.update((key, x) for key, x in kwargs.items() if x is not None)
+    return OpCall(type, dict(zip(form.arguments, values)), (values[0],), attributes, line)
+
+
+def value_of_write(call: OpCall) -> OpCall:
+    """A call, as yet without outputs, of the value that a write makes: of one that draws, of what
+    it is drawn over, `onto` which it goes then."""
+    if call.type in COPIES:
+        src = call.inputs.get("src", call.attributes.get("value", 0.0))
+        return OpCall(operations.copy.name, {"input": call.inputs["input"], "src": src}, ())
+    if call.type in DRAWING:
+        return OpCall(operations.clone.name, {"input": call.inputs["input"]}, ())
+    return OpCall(call.type[:-1], call.inputs, (), call.attributes)
+
+
+def onto(call: OpCall, x: Variable) -> OpCall:
+    """A write of what has the input `input`, into a variable."""
+    return OpCall(call.type, {**call.inputs, "input": x}, (x,), call.attributes, call.line)
 
 
 # ---- what only programs have ---------------------------------------------------------------------

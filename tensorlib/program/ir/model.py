@@ -138,6 +138,15 @@ class Block:
         self.variables[x.name] = x
         return x
 
+    def new_persistable(self, name: str, value: Tensor, kind: str) -> Variable:
+        """A new variable that lasts; without a name it has that of its value, or is called a
+        parameter, or what its `kind` is."""
+        trainable = value.requires_grad and value.is_leaf
+        name = name or getattr(value, "name", None) or ("parameter" if trainable else kind)
+        return self.new_variable(
+            name, tuple(value.shape), value.dtype, persistable=True, trainable=trainable,
+            stop_gradient=not value.requires_grad, value=value)
+
     def find(self, name: str) -> Variable | None:
         """The variable of this name in this block or one around it; None where there is none."""
         block: Block | None = self

@@ -41,8 +41,7 @@ def folded(calls: Iterable[OpCall], wanted: Iterable[Variable],
         for x in writes:
             assert x.block is not None
             # a view keeps the memory of its base, which may be larger
-            replaced[x] = x.block.new_variable(
-                "constant", tuple(values[x].shape), x.dtype, persistable=True,
-                stop_gradient=True, value=values[x].detach().clone())
+            replaced[x] = x.block.new_persistable(
+                "constant", values[x].detach().clone(), "constant")
             replaced[x].fixed = True
     return kept
