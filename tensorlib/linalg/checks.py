@@ -94,21 +94,6 @@ def adjoint_rule(rule):
     return transposed
 
 
-def packed_gradient(rule):
-    """The gradient rule `rule` with a result that is contiguous.
-
-    A rule that looks at elements can't be rehearsed without them (`program/run/plan.py`), where
-    what comes after it has to know how its result lies.
-    """
-    def packed(*values):
-        return rule(*values).contiguous()
-
-    packed.names = getattr(rule, "names", None) or (
-        rule.__code__.co_varnames[:rule.__code__.co_argcount])
-    packed.is_packed = True
-    return packed
-
-
 def conjugates(values):
     """The conjugates of complex Tensors; None and real ones as they are."""
     if isinstance(values, tuple):

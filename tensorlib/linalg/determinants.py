@@ -10,10 +10,11 @@ from tensorlib._core.products import small_matrices
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg import lapack
 from tensorlib.linalg.checks import (
-    TAKEN, NOT_SQUARE, SQUARES, adjoint_rule, definite, first, matrices, packed_gradient,
+    TAKEN, NOT_SQUARE, SQUARES, adjoint_rule, definite, first, matrices,
     prepared_by, regular, require_square,
 )
 from tensorlib.linalg.inverses import linalg_inv_ex, tensors
+from tensorlib.ops.calls import packed_gradient
 from tensorlib.ops.declare import alias, composite, op
 from tensorlib.ops.pointwise.comparison import where
 

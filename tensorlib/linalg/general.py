@@ -9,7 +9,7 @@ from tensorlib._core.base.shape import broadcast_shapes
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg import lapack
 from tensorlib.linalg.checks import (
-    DTYPES, NOT_SQUARE, SQUARES, TAKEN, adjoint_rule, first, packed_gradient, refused_matrices,
+    DTYPES, NOT_SQUARE, SQUARES, TAKEN, adjoint_rule, first, refused_matrices,
     regular, require_matrices, require_one_dtype, require_square, values_behind,
 )
 from tensorlib.linalg.inverses import (
@@ -21,6 +21,7 @@ from tensorlib.linalg.spectra import (
     divided, gaps, linalg_pinv, linalg_svd, linalg_svdvals, on_diagonal, pinv_jvp, pinv_vjp,
     qr_tall,
 )
+from tensorlib.ops.calls import packed_gradient
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.shape.joining import cat
 

@@ -13,10 +13,11 @@ from tensorlib._core.products import elimination, small_matrices, triangles
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg import lapack
 from tensorlib.linalg.checks import (
-    DTYPES, NOT_SQUARE, SQUARES, TAKEN, adjoint_rule, definite, first, packed_gradient,
+    DTYPES, NOT_SQUARE, SQUARES, TAKEN, adjoint_rule, definite, first,
     prepared_by, refused_matrices, refusing, regular, require_matrices, require_no_failure,
     require_one_dtype, require_square, taken, with_info, without_checks,
 )
+from tensorlib.ops.calls import packed_gradient
 from tensorlib.ops.declare import composite, op
 
 Factor = namedtuple("cholesky_ex", "L info")

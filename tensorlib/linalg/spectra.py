@@ -8,11 +8,12 @@ from tensorlib._core.products import small_matrices
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg import lapack
 from tensorlib.linalg.checks import (
-    DTYPES, NOT_SQUARE, SQUARES, TAKEN, adjoint_rule, first, matrices, packed_gradient, prepared_by,
+    DTYPES, NOT_SQUARE, SQUARES, TAKEN, adjoint_rule, first, matrices, prepared_by,
     refused_matrices, regular, require_matrices, require_square, symmetric,
 )
 from tensorlib.linalg.inverses import identity, linalg_solve_triangular, tensors
 from tensorlib.linalg.phases import turned, with_phases
+from tensorlib.ops.calls import packed_gradient
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.shape.joining import cat
 
@@ -273,8 +274,7 @@ def svd_jvp(d_A, U, S, Vh):
 
 
 @op(out=True, public=False, method=False, dtypes=TAKEN, tolerance="product",
-    prepare=first(regular),
-    samples=ANY_SHAPE, errors=NO_MATRIX,
+    prepare=first(regular), samples=ANY_SHAPE, errors=NO_MATRIX,
     reference=prepared_by(regular, lambda x: np.linalg.svd(x, compute_uv=False)),
     reads_values=True, checks_values=True, complex=True)
 def linalg_svdvals(A: Tensor):

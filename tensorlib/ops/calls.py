@@ -258,3 +258,18 @@ def inner_input(x):
     if not isinstance(x, Tensor) or not has_gradients(x.dtype):
         return x
     return linked_alias(ARGUMENT, x) if x.requires_grad else x.detach().requires_grad_()
+
+
+def packed_gradient(rule):
+    """The gradient rule `rule` with a result that is contiguous.
+
+    A rule that looks at elements can't be rehearsed without them (`program/run/plan.py`), where
+    what comes after it has to know how its result lies.
+    """
+    def packed(*values):
+        return rule(*values).contiguous()
+
+    packed.names = getattr(rule, "names", None) or (
+        rule.__code__.co_varnames[:rule.__code__.co_argcount])
+    packed.is_packed = True
+    return packed

@@ -91,6 +91,22 @@ def test_gradients_of_sums_and_means(shape):
         same(gradients_of(f), tensor(*shape))
 
 
+@each("layout", ["packed", "turned"])
+@each("dtype", ["float32", "bfloat16", "float64"])
+def test_gradients_of_products_that_look_at_elements(dtype, layout):
+    for zeros in (0, 1, 2):
+        x = tensor(3, 4, 5, dtype=dtype)
+        x.view(-1)[:zeros] = 0
+        w = LAYOUTS[layout](x).detach().requires_grad_()
+        for dim in (None, 0, -1):
+            def f(y):
+                product = (w * y).prod() if dim is None else (w * y).prod(dim)  # noqa: B023
+                return tl.autograd.grad(product.sum(), w)[0]  # noqa: B023
+
+            steps = same(f, tl.ones(1, dtype=x.dtype))
+            assert dtype == "bfloat16" or sum("packed" in x for x in steps) == 1, (dim, steps)
+
+
 def test_gradients_that_meet_are_added_by_loops():
     for f in (lambda y: (y.exp() * y.sin() + y).sum(), lambda y: ((y * y) @ y).sum()):
         steps = same(gradients_of(f), tensor(12, 12))

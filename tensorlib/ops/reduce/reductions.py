@@ -8,6 +8,7 @@ from tensorlib._core.layout import views
 from tensorlib._core.reduce import reductions
 from tensorlib._core.reduce.reductions import expand_reduced
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.calls import packed_gradient
 from tensorlib.ops.declare import op
 from tensorlib.ops.samples import given
 from tensorlib.ops.shape.joining import cat
@@ -127,6 +128,7 @@ def others_in_row(x):
 
 
 @prod.vjp("input")
+@packed_gradient
 def prod_vjp(g, input, out, dim, keepdim):
     """Each element's factor is the product of the others, which no division finds at 0."""
     return expand_reduced(g, input.shape, dim, keepdim) * others(input, out, dim, keepdim)

@@ -220,7 +220,12 @@ class Rehearsal:
             part = None if x is None else self.machine.gradient(source, base, i, g)
             if type(part) is tuple:
                 function, values = part
-                part = self.call_of(function, values, {}, values)[0]
+                if hasattr(function, "is_packed") and len(facts) == 1 and facts[0][1] is g.dtype:
+                    like = FUNCTIONS["empty"](facts[0][0], dtype=g.dtype)
+                    part = self.machine.call_unseen(
+                        function, values, {}, tensors_in(values), (like,))[0]
+                else:
+                    part = self.call_of(function, values, {}, values)[0]
             if x is not None and part is None:
                 only = tuple(k == i for k in range(len(self.call.outputs)))
                 part = self.call_of(form.run, inputs, {**given, "wanted": only}, inputs)[i]
