@@ -6,6 +6,8 @@ that `read` gives something else, and `other` changes what is not read.
 
 import functools
 
+import tensorlib as tl
+
 CASES = {}
 GLOBAL = 2.0
 
@@ -44,6 +46,36 @@ class BuiltinThatIsShadowed:
 
     def change_back(self):
         globals().pop("abs", None)
+
+
+@case
+class MethodsUnderModes:
+    class Scaled:
+        scale = 2.0
+
+        @tl.no_grad()
+        def __call__(self, x):
+            return self.shifted(x * self.scale)
+
+        @tl.enable_grad()
+        def shifted(self, x):
+            return x + self.shift
+
+    def __init__(self):
+        self.f = self.Scaled()
+        self.f.shift = 1.0
+
+    def read(self, x):
+        return self.f(x)
+
+    def change_scale(self):
+        self.f.scale += 1
+
+    def change_shift(self):
+        self.f.shift += 1
+
+    def other(self):
+        self.f.name = "another"
 
 
 @case

@@ -59,15 +59,14 @@ def called(reads: Reads, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         called(reads, f.__func__, (f.__self__, *args), kwargs)
     elif (id(f), "called") in reads.met:
         reads.passed((*args, *kwargs.values()))
-    elif settings.is_changing(f):
+    elif settings.is_one_of(f, settings.CHANGING, settings.CHANGING_NUMPY):
         unknown(reads, name_of(f))
-    elif settings.is_giving(f):
+    elif settings.is_one_of(f, settings.GIVING, settings.GIVING_NUMPY):
         settings.note(reads, f, args)
     elif kind is FunctionType:
+        reads.observe(f)
         if is_trusted(sources.own_code(f).co_filename):
             reads.passed((*args, *kwargs.values()))
-        else:
-            reads.observe(f)
     elif kind is partial:
         for name in ("func", "args", "keywords"):
             reads.value(f, getattr, name)

@@ -26,7 +26,7 @@ CHANGING = frozenset("""add_safe_globals clear_safe_globals empty_cache get_rng_
     set_float32_matmul_precision set_flush_denormal set_num_interop_threads set_num_threads
     set_printoptions set_rng_state set_sharing_strategy set_warn_always show_config stats summary
     use_deterministic_algorithms""".split())
-OF_NUMPY = {id(x) for x in (np.geterr, np.get_printoptions)}
+GIVING_NUMPY = {id(x) for x in (np.geterr, np.get_printoptions)}
 CHANGING_NUMPY = {id(x) for x in (
     np.seterr, np.set_printoptions, np.errstate, np.printoptions, np.seterrcall, np.geterrcall,
     np.setbufsize, np.getbufsize, np.load, np.save, np.savez, np.savez_compressed, np.loadtxt,
@@ -34,19 +34,9 @@ CHANGING_NUMPY = {id(x) for x in (
 WRITING = {id(x) for x in (str, repr, format, ascii, np.array2string, np.array_repr, np.array_str)}
 
 
-def is_changing(f: Any) -> bool:
-    """Whether a function, or a class, changes a setting, or reads or writes a file."""
-    return id(f) in CHANGING_NUMPY or is_of_library(f) and name_of(f) in CHANGING
-
-
-def is_giving(f: Any) -> bool:
-    """Whether a function gives a setting."""
-    return id(f) in OF_NUMPY or is_of_library(f) and name_of(f) in GIVING
-
-
-def name_of(f: Any) -> Any:
-    """What a function is called."""
-    return getattr(f, "__name__", None)
+def is_one_of(f: Any, of_library: frozenset[str], of_numpy: set[int]) -> bool:
+    """Whether a function, or a class, is one of these: `GIVING` settings, or `CHANGING` them."""
+    return id(f) in of_numpy or is_of_library(f) and getattr(f, "__name__", None) in of_library
 
 
 def given_now(f: Any, args: tuple[Any, ...]) -> Any:
