@@ -66,5 +66,5 @@ def refuse_containers(result: Any, reads: Any) -> None:
     """Raises: Unplanned for a list or a dict in a result that was there before the call: a replay
     would give another one."""
     for x in things_in(result):
-        if isinstance(x, (list, dict)) and reads.was_there(x):
+        if isinstance(x, (list, dict)) and reads.is_old(x):
             raise Unplanned(f"it returns a {type(x).__name__} that was there before")

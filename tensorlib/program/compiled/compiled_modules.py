@@ -89,11 +89,6 @@ class CompiledModule(Compiled):
         del self._f[key]
 
 
-def kind_for(f: Any) -> type[Compiled]:
-    """The class of what `compile` gives of `f`."""
-    return CompiledModule if isinstance(f, owners.modules.base) else Compiled
-
-
 def compiled(model: Any, fullgraph: bool, options: dict[str, Any] | None, disable: bool,
              check: bool | int) -> Any:
     """What `tensorlib.compile` gives."""
@@ -105,5 +100,5 @@ def compiled(model: Any, fullgraph: bool, options: dict[str, Any] | None, disabl
         return lambda f: compiled(f, fullgraph, options, disable, check)
     if not callable(model):
         raise TypeError(f"compile: takes a function or a module, got {type(model).__name__}")
-    return model if disable else kind_for(model)(model, bool(fullgraph), options,
-                                                       int(check))
+    kind = CompiledModule if isinstance(model, owners.modules.base) else Compiled
+    return model if disable else kind(model, bool(fullgraph), options, int(check))

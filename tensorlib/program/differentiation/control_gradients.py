@@ -170,7 +170,7 @@ def visit_loop(work: Backward, call: OpCall, grads: list[Variable | None]) -> No
 
     back = new_work(work, body, [*depends])
     target = back.target
-    start = [*[given_or_zeros(work, grads[i], init[i]) for i in moving],
+    start = [*[work.zeros(init[i]) if grads[i] is None else grads[i] for i in moving],
              *[work.total_or_zeros(x) for x in outside]]
     for i in moving:
         back.is_sure = i in arriving
@@ -240,11 +240,6 @@ def arriving_at(body: Block, moving: list[int], grads: list[Variable | None]) ->
                 found.add(i)
                 outputs.add(body.outputs[i])
     return found
-
-
-def given_or_zeros(work: Backward, g: Variable | None, like: Variable) -> Variable:
-    """A gradient, zeros where there is none."""
-    return work.zeros(like) if g is None else g
 
 
 def grown(body: Block, carried: list[Variable], depends: set[Variable]) -> set[Variable]:

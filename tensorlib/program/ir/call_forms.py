@@ -2,10 +2,12 @@
 
 import sys
 from functools import cache
+from operator import getitem
 from pathlib import Path
 from typing import Any
 
 from tensorlib._core.graph.op import Op
+from tensorlib._core.index.keys import Index
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import resolved
 
@@ -36,18 +38,14 @@ def canonical(op: Op, args: tuple[Any, ...],
     count = len(op.arguments)
     given = {**dict(zip(op.attributes, args[count:])), **kwargs} if op.attributes else kwargs
     if op.key and op.may_view:                   # `x[key]`, of a key as it is written or parsed
-        return (lambda x, key: x[key]) if not is_index(args[1]) else op.function, args[:1], given
+        function = op.function if isinstance(args[1], Index) else getitem
+        return function, args[:1], given
     return getattr(op.function, "canonical", op.function), args[:count], given
 
 
 def gives_number(op: Op) -> bool:
     """Whether an operation gives a bool or a number of the elements that it is given."""
     return op.returns is not Tensor and op.reads_values
-
-
-def is_index(key: Any) -> bool:
-    """Whether an index expression is parsed already."""
-    return type(key).__name__ == "Index"
 
 
 def plain(op: Op, given: dict[str, Any], value: Any) -> dict[str, Any]:

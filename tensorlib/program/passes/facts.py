@@ -11,7 +11,7 @@ from typing import NamedTuple
 from tensorlib.program.ir.call_types import (
     WRITERS, form_of, form_of_call, is_sum_of_parts, operation, record_of, registered,
 )
-from tensorlib.program.ir.model import Block, OpCall, Variable, variables_in
+from tensorlib.program.ir.model import OpCall, Variable, variables_in
 from tensorlib.program.ir.nested import mapped
 
 
@@ -57,7 +57,7 @@ def has_effect(call: OpCall) -> bool:
     """Whether a call does more than to give its results: it writes, it draws numbers, or it refuses
     some elements."""
     if call.attributes and (blocks := call.blocks()):
-        return any(map(block_has_effect, blocks))
+        return any(has_effect(inner) for block in blocks for inner in block.ops)
     traits = traits_of(call.type)
     return traits.effect or traits.checks and may_refuse(call)
 
@@ -108,11 +108,6 @@ def undone_at_failure(calls: list[OpCall], asked: Container[int] = ()) -> list[O
         return []
     before = calls[:last] if fails_before_it_changes(calls[last]) else calls[:last + 1]
     return [call for call in before if changes(call)]
-
-
-def block_has_effect(block: Block) -> bool:
-    """Whether a call of a block does more than to give its results."""
-    return any(map(has_effect, block.ops))
 
 
 def may_write(call: OpCall) -> bool:

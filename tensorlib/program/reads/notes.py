@@ -100,7 +100,8 @@ class Notes:
             self.only_young[id(x)] = x, f"{why}, {user_line()}"
 
     def is_old(self, x: Any) -> bool:
-        """Whether an object was there before the call."""
+        """Whether an object was there before the call, as all may have been that the garbage
+        collector does not look after and no statement made."""
         if id(x) in self.old:
             return True
         if id(x) in self.made:
@@ -110,11 +111,6 @@ class Notes:
         if issubclass(type(x), Tensor):
             return not self.is_inside(x)
         return not gc.is_tracked(x) or x not in self.young
-
-    def was_there(self, x: Any) -> bool:
-        """Whether a container was there before the call, as all may have been that the garbage
-        collector does not look after and no statement made."""
-        return self.is_old(x)
 
     def guards(self, arguments: Sequence[Any]) -> list[Guard]:
         """The guards of what was there before the call.
