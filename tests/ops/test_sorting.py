@@ -63,7 +63,7 @@ def with_ties(rows, n, dtype):
 
 
 @each("dtype", [tl.uint8, tl.int32, tl.int64, tl.float16, tl.float32, tl.float64])
-@each("n", [1, 2, 7, 16, 17, 33, 64, 65, 128, 150, 1000])
+@each("n", [1, 2, 7, 16, 17, 33, 64, 65, 128, 150, 511, 1000, 2500])
 def test_rows_of_every_length_are_put_in_order_and_chosen_from(n, dtype):
     """Both sides of the lengths and the numbers from which on other loops do it, on more rows than
     are done at once."""
@@ -104,8 +104,29 @@ def test_values_belong_where_a_sorted_row_has_them(dtype, right):
 
 
 def test_ties_of_numbers_that_leave_no_room_for_positions():
-    array = np.random.default_rng(0).integers(-3, 3, (3, 500)) * 1e300
-    assert (tl.tensor(array).argsort().numpy() == np.argsort(array, kind="stable")).all()
+    for shape in ((3, 90), (30, 100), (3, 500), (3, 3000)):
+        array = np.random.default_rng(0).integers(-3, 3, shape) * 1e300
+        assert (tl.tensor(array).argsort().numpy() == np.argsort(array, kind="stable")).all()
+
+
+@each("dtype", ["int32", "int64", "float32", "float64"])
+@each("n", [600, 2048, 5000])
+def test_numbers_of_any_bits_are_put_in_order(n, dtype):
+    """Of all signs and sizes, of few bits that differ, and none."""
+    bits = np.random.default_rng(n).integers(-2 ** 63, 2 ** 63 - 1, (2, n), endpoint=True)
+    for kept in (-1, 0xFFF << 50, 1 << 63 >> 1 | 1, 7, 0):
+        x = (bits & kept).view(dtype)[:, :n]
+        x = np.where(x == x, x, 0)
+        assert (tl.tensor(x).argsort().numpy() == np.argsort(x, kind="stable")).all()
+        down = n - 1 - np.argsort(x[:, ::-1], kind="stable")[:, ::-1]
+        assert (tl.tensor(x).argsort(descending=True).numpy() == down).all()
+        assert (tl.tensor(x).unique().numpy() == np.unique(x)).all()
+        assert (tl.tensor(x).mode().values.numpy() == [most_frequent(row) for row in x]).all()
+
+
+def most_frequent(row):
+    values, counts = np.unique(row, return_counts=True)
+    return values[counts.argmax()]
 
 
 def test_orders_are_taken_of_what_is_laid_out_otherwise():

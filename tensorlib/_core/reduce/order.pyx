@@ -1,8 +1,8 @@
-"""Sort keys: integers ordered as the elements of a tensor, for NumPy's vectorized sorts.
+"""Sort keys: integers ordered as the elements of a tensor, for sorts of integers.
 
-Sorting 1,000,000 int64 takes 9 ms, finding the order of as many 64 (AMD EPYC, AVX-512). So an
-element and its position are packed into one int64 where both fit, the element in the upper bits:
-sorted, these give the order in the lower bits, and elements that are equal stay in their order.
+To sort integers takes less than to find their order. So an element and its position are packed into
+one int64 where both fit, the element in the upper bits: sorted, these give the order in the lower
+bits, and elements that are equal stay in their order.
 
 NaN is greater than all numbers, and -0.0 is equal to 0.0.
 """

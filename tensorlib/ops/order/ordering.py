@@ -1,4 +1,4 @@
-"""The permutations that sort along a dim, by NumPy's sorts of keys (_core/reduce/order.pyx).
+"""The permutations that sort along a dim, by sorts of keys (_core/reduce/order.pyx, digits.pyx).
 
 Of equal elements the first comes first, NaN is greater than all numbers, and -0.0 is 0.0.
 """
@@ -11,11 +11,14 @@ from tensorlib._core.base.shape import wrap
 from tensorlib._core.index.gather import take_along
 from tensorlib._core.interpreters.foreign import elements_known
 from tensorlib._core.layout import views
+from tensorlib._core.reduce.digits import keys_in_order, places_in_order
 from tensorlib._core.reduce.order import least_places, order_keys, short_places
 from tensorlib.ops.foreign import within_memory
 
 INT64 = BY_NAME["int64"]
 SHORT_ROW = 64         # elements that a loop puts in order: all of a row, or the least of it
+LONG_ROW = 512         # elements from which on digits are counted, and not elements compared
+FEW_KEYS = 2048        # without positions, for which what NumPy's calls cost beside is too much
 
 
 def along_last(name, input, dim, places_in, count=None):
@@ -51,13 +54,13 @@ def sorted_places(x, descending=False):
     if 0 < x.shape[-1] <= SHORT_ROW:
         return short_places(x, descending).numpy()
     keys, bits = order_keys(x, descending)
+    if keys.shape[-1] >= LONG_ROW or not bits and keys.numel() <= FEW_KEYS:
+        return places_in_order(keys, bits).numpy()
     array = keys.numpy()
     if bits:
         array.sort()
         array &= (1 << bits) - 1
         return array
-    if array.shape[-1] >= 1 << 31:
-        return np.argsort(array, kind="stable")
     order = np.argsort(array)               # which is vectorized, and leaves ties in any order
     ranked = np.take_along_axis(array, order, -1)
     differs = ranked[..., 1:] != ranked[..., :-1]
@@ -90,7 +93,10 @@ def top_places(x, k, largest):
     if not bits:
         chosen = take_along(x, x.ndim - 1, found)        # of which equal ones are in their order
         return np.take_along_axis(array, sorted_places(chosen, largest), -1)
-    array.sort()
+    if k >= LONG_ROW:
+        keys_in_order(found, 0)
+    else:
+        array.sort()
     array &= (1 << bits) - 1
     return found
 

@@ -13,6 +13,7 @@ from tensorlib._core.index.gather import take_along
 from tensorlib._core.interpreters.capture import capture
 from tensorlib._core.interpreters.foreign import elements_known, is_tensor
 from tensorlib._core.layout import views
+from tensorlib._core.reduce.digits import keys_in_order
 from tensorlib._core.reduce.order import median_places, order_keys
 from tensorlib._core.reduce.runs import last_of_longest
 from tensorlib._core.tensor.tensor import Tensor
@@ -21,7 +22,7 @@ from tensorlib.ops.declare import composite, op
 from tensorlib.ops.foreign import by_numpy
 from tensorlib.ops.index.indexing import gather
 from tensorlib.ops.late import declared
-from tensorlib.ops.order.ordering import along_last, refuse_no_place, sorted_places
+from tensorlib.ops.order.ordering import LONG_ROW, along_last, refuse_no_place, sorted_places
 from tensorlib.ops.order.sorting import at_places, in_order, sort
 from tensorlib.ops.reduce.extremes import along_jvp, along_vjp
 from tensorlib.ops.samples import given, refusals
@@ -165,7 +166,10 @@ def mode_places(x):
     keys, bits = order_keys(x, False)
     order = None
     if bits:
-        keys.numpy().sort()
+        if keys.shape[-1] >= LONG_ROW:
+            keys_in_order(keys, bits)
+        else:
+            keys.numpy().sort()
     else:
         places = sorted_places(x)
         keys = from_numpy(np.take_along_axis(keys.numpy(), places, -1))
@@ -303,9 +307,10 @@ def interpolated(rows, q, interpolation, skip_nan):
 
 
 def ascending(rows):
-    """Each row sorted; where no gradient is wanted the values alone, which takes half the time."""
-    if capture() is not None or rows.requires_grad and is_grad_enabled() or not (
-            elements_known(rows)):
+    """Each row sorted; where no gradient is wanted the values alone, which takes half the time in
+    short rows."""
+    if capture() is not None or rows.shape[-1] >= LONG_ROW or (
+            rows.requires_grad and is_grad_enabled()) or not elements_known(rows):
         return sort(rows)[0]
     return by_numpy("quantile", lambda: np.sort(rows.detach().numpy()), rows.shape, rows.dtype,
                     rows)

@@ -16,7 +16,7 @@ from tensorlib.ops.arguments import refuse_bools, refuse_complex
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.foreign import within_memory
 from tensorlib.ops.late import declared
-from tensorlib.ops.order.ordering import numbers, sorted_places
+from tensorlib.ops.order.ordering import LONG_ROW, numbers, sorted_places
 from tensorlib.ops.samples import given, refusals
 
 PAIRS = 20_000          # so many comparisons take no longer than to sort
@@ -100,8 +100,9 @@ def unique_elements(flat, inverse, counts):
         low, high = int(flat.min()), int(flat.max())
         if high - low < flat.size:
             return unique_in_range(flat, low, high, inverse, counts)
-    order = sorted_places(from_numpy(flat)) if inverse else None
-    ranked = from_numpy(flat[order] if inverse else np.sort(flat))
+    ordered = inverse or flat.dtype.kind in "iuf" and flat.size >= LONG_ROW
+    order = sorted_places(from_numpy(flat)) if ordered else None
+    ranked = from_numpy(flat[order] if ordered else np.sort(flat))
     return runs_of_slices(ranked, inverse, counts, from_numpy(order) if inverse else None)
 
 
