@@ -362,6 +362,14 @@ def spread_along_vjp(g, dim, index):
     return gather.canonical(g, dim, index)
 
 
+@op(public=False, method=False, differentiable=False, reference=lambda index: index,
+    samples=given(((2, 3),), ((),)), complex=True)
+def own_positions(index: Tensor):
+    """A copy that nobody else can write to, expanded as what is given."""
+    once = index[tuple(slice(1) if step == 0 else WHOLE for step in index.stride())]
+    return once.clone().expand(index.shape)
+
+
 def gathered(x, dim, index):
     """The reference of `gather`, whose index may be shorter than the tensor."""
     vector, places = np.atleast_1d(x), np.atleast_1d(index)
@@ -379,7 +387,9 @@ def gather_arguments(input: Tensor, dim, index: Tensor, *, sparse_grad=False):
         return [picked_along, input, dim, index]
     if stands_in(input):
         return input, dim, index
-    return input, dim, counted("gather", input, dim, index, input.requires_grad)
+    found = counted("gather", input, dim, index, False)
+    kept = input.requires_grad and is_grad_enabled()
+    return input, dim, own_positions(found) if kept and found is index else found
 
 
 def counted(name, input, dim, index, copy=True):

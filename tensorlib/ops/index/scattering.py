@@ -9,7 +9,9 @@ from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.index.gather import written_along
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import composite, op
-from tensorlib.ops.index.indexing import fill_value, gather, parsed, put_index, spread_index, vector
+from tensorlib.ops.index.indexing import (
+    fill_value, gather, own_positions, parsed, put_index, spread_index, vector,
+)
 from tensorlib.ops.samples import given, given_pairs, refusals
 
 # ---- what the declarations share -----------------------------------------------------------------
@@ -224,7 +226,7 @@ def written_at(name, input, dim, index, src, adds):
     """A copy of `input` with `src` put, or added, at positions that are checked here."""
     dim, src = wrap(name, dim, input.ndim), elements_at(name, input, dim, index, src)
     if is_grad_enabled() and (input.requires_grad or src.requires_grad):
-        index = index.clone()                    # which nobody else can write to
+        index = own_positions(index)
     try:
         return scattered(input, src.expand(index.shape), dim, index, adds)
     except (IndexError, RuntimeError) as error:
