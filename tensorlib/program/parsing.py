@@ -441,7 +441,7 @@ def number_of(text: str) -> Any:
 def known_arguments(type: str) -> tuple[str, ...]:
     """The names of the arguments of a call, none where there is no such operation."""
     try:
-        return form_of("sum of parts" if type == "sum of parts" else type).arguments
+        return form_of(type).arguments
     except UnknownType:
         return ()
 

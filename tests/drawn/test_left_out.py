@@ -38,7 +38,7 @@ LOOKS = {
         "class F(D):\n    def m(self): return super().m() + 1"),
     recorder.classes_below: ways.Way("y = y * len(C.__subclasses__())",
         "o.k = type('E', (C,), {})", ways.CLASS),
-    recorder.has: ways.Way("y = y * (2 if hasattr(o, 'k') else 3)", "o.k = 3",
+    hasattr: ways.Way("y = y * (2 if hasattr(o, 'k') else 3)", "o.k = 3",
         "class P:\n    __slots__ = ('k',)\no = P()"),
     settings.given_now: ways.Way("y = y * tl.get_num_threads()",
         "tl.set_num_threads(3 - tl.get_num_threads())", "tl.set_num_threads(1)"),

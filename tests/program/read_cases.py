@@ -6,6 +6,8 @@ that `read` gives something else, and `other` changes what is not read.
 
 import functools
 
+import numpy as np
+
 import tensorlib as tl
 
 CASES = {}
@@ -194,6 +196,25 @@ class Slots:
 
     def other(self):
         self.a.u += 1
+
+
+@case
+class SlotOfAnArray:
+    class Slotted:
+        __slots__ = ("v",)
+
+    def __init__(self):
+        self.a = self.Slotted()
+        self.a.v = np.array([1.0])
+
+    def read(self, x):
+        return x * float(self.a.v.ravel()[0])
+
+    def change(self):
+        self.a.v = np.array([3.0])
+
+    def change_element(self):
+        self.a.v[0] += 1
 
 
 @case

@@ -132,3 +132,44 @@ def test_a_view_that_is_first_read_again_under_no_grad_has_its_gradient():
     compiled = tl.compile(f)
     for _ in range(2):
         assert tl.equal(tl.autograd.grad(compiled(x), x)[0], wanted)
+
+
+CUT = {
+    "data": lambda x, w: ((x * w).data * w).sum(),
+    "data of a part": lambda x, w: ((x * w).data[1:] * w[1:]).sum(),
+    "data of what is read again": lambda x, w: (lambda y: (y * y.data + y.data.exp()).sum())(x * w),
+    "detach_": lambda x, w: ((x * w).detach_() * w).sum(),
+}
+
+
+@each("name", CUT)
+def test_what_is_cut_from_its_graph_has_no_gradient(name):
+    function = CUT[name]
+    w, x = tl.tensor([1.0, 2.0, 3.0], requires_grad=True), tl.tensor([2.0, 0.5, -1.0])
+
+    def slope(f):
+        (found,) = tl.autograd.grad(f(x, w), w)
+        return found
+
+    compiled = tl.compile(function)
+    within = tl.compile(lambda x: tl.autograd.grad(function(x, w), w)[0])
+    for _ in range(3):
+        assert tl.equal(slope(compiled), slope(function))
+        assert tl.equal(within(x), slope(function))
+    made = program.trace(lambda x: function(x, w), x)
+    ((_, gradient),) = program.append_backward(made.outputs)
+    assert tl.equal(made.run({"x": x}, gradient), slope(function))
+
+
+@each("write", {
+    "data": lambda y: setattr(y, "data", y * 2), "resize_": lambda y: y.resize_(2),
+    "set_": lambda y: y.set_(tl.ones(3)), "as_strided_": lambda y: y.as_strided_((3,), (0,)),
+}.values())
+def test_a_tensor_that_is_given_other_memory_is_refused(write):
+    def function(x):
+        y = x * 2
+        write(y)
+        return y
+
+    with pytest.raises(program.CaptureError, match="data: a tensor that is given other memory"):
+        program.trace(function, tl.ones(3))

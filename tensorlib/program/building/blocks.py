@@ -22,7 +22,7 @@ class BranchMismatch(TypeError, ValueError, RuntimeError):
 def cond_call(home: Builder, pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any],
               operands: tuple[Any, ...]) -> Any:
     """The variables of what a branch gives."""
-    check_predicate("cond", pred)
+    check_predicate("cond", pred, user_line())
     given = home.value(pred)
     operands = variables_of(home, operands)
     true_block, found, structure = block_of(home, true_fn, operands)
@@ -42,7 +42,7 @@ def while_call(home: Builder, cond_fn: Callable[..., Any], body_fn: Callable[...
     loop_vars = variables_of(home, loop_vars)
     leaves, structure = flatten(loop_vars)
     cond_block, (going, *_), _ = block_of(home, cond_fn, loop_vars, bound=True)
-    check_predicate("while_loop", going)
+    check_predicate("while_loop", going, user_line())
     body_block, found, made = block_of(home, body_fn, loop_vars, bound=True)
     if made != structure and made != Structure(tuple, (), (structure,)) and not (
             len(loop_vars) == 1 and Structure(tuple, (), (made,)) == structure):
@@ -147,13 +147,14 @@ def new_output(home: Builder, stem: str, x: Variable, y: Variable) -> Variable:
 
 # ---- checks --------------------------------------------------------------------------------------
 
-def check_predicate(name: str, pred: Any) -> None:
+def check_predicate(name: str, pred: Any, line: str) -> None:
     """Raises: TypeError, RuntimeError unless a predicate is one bool."""
+    at = f", {line}" if line else ""
     if pred.dtype.name != "bool":
-        raise TypeError(f"{name}: the predicate must be a bool, got {pred.dtype}, {user_line()}")
+        raise TypeError(f"{name}: the predicate must be a bool, got {pred.dtype}{at}")
     if any(size not in (1, None) for size in pred.shape):
         raise RuntimeError(f"{name}: the predicate must be one bool, got shape "
-                           f"{tuple(pred.shape)}, {user_line()}")
+                           f"{tuple(pred.shape)}{at}")
 
 
 def check_pairs(name: str, what: str, found: list[Any], other: str, others: list[Any]) -> None:

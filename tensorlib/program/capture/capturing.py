@@ -269,11 +269,8 @@ class ReplayRecorder(Recorder):
         """The gradients of what is wanted, after the calls that give them were noted."""
         calls = list(self.block.ops)
         work = Backward(self.block, self.block, dependents(calls, wanted, ()), visit_control)
-        for x, g in starts:
-            work.add(x, g)
         try:
-            work.visit(calls)
-            found = [work.certain_total(x) for x in wanted]
+            found = work.gradients(calls, starts, wanted)
             if work.must_run:
                 raise ProgramError("whether there are gradients depends on whether a loop runs, "
                                    f"{work.must_run[0].line}")

@@ -95,8 +95,16 @@ class Recorder(Noter):
         self.check_new(tensor)
         same = self.by_memory.get(memory_of(tensor))
         if same is not None and tensor.numel():
-            return self.variable_of(same)
+            x = self.variable_of(same)
+            is_cut = same.requires_grad and not tensor.requires_grad       # as what `data` gives
+            return self.cut(tensor, x) if is_cut else x
         return self.know(tensor, self.captured(tensor))
+
+    def cut(self, tensor: Tensor, x: Variable) -> Variable:
+        """The variable of a tensor that has the value of `x`, and no gradient."""
+        fresh = self.new_variable(operations.detach.name, tensor)
+        self.note(OpCall(operations.detach.name, {"input": x}, (fresh,), {}, user_line()))
+        return fresh
 
     def check_new(self, tensor: Tensor) -> None:
         """Raises: CaptureError for a tensor without a variable that was not made by operations."""
@@ -116,6 +124,15 @@ class Recorder(Noter):
             with unseen():
                 x.value = tensor.clone()
         return x
+
+    def effect(self, name: str, x: Any) -> None:
+        """Is told of what is done to a tensor and is no operation. Raises: CaptureError where it is
+        given the memory of another one, as by `resize_` and `set_`."""
+        if name == "detach_" and self.knows(x):
+            self.cut(x, self.variable_of(x))
+        if name == "data":
+            raise CaptureError("data: a tensor that is given other memory can't be captured, "
+                               f"{user_line()}")
 
     def checked(self, name: str, values: Tensor, facts: tuple[Any, ...]) -> None:
         """Notes that elements are checked, which each run does anew."""

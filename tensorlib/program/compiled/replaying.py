@@ -161,12 +161,9 @@ class Differentiable(Replay):
         block = self.block.copy()
         block.ops = []
         work = Backward(block, block, self.depends, visit_control)
-        for x, g in (*before.items(), *zip(self.roots, starts)):
-            if g is not None:
-                work.add(x, g)
         try:
-            work.visit(calls)
-            totals = [work.certain_total(x) for x in self.all_sources]
+            totals = work.gradients(calls, (*before.items(), *zip(self.roots, starts)),
+                                    self.all_sources)
         except ProgramError as error:
             raise Unplanned(str(error)) from None
         if work.must_run and any(map(changes, calls)):       # an eager call can't begin anew

@@ -40,6 +40,17 @@ class Backward:
         self.must_run: list[OpCall] = []     # loops of which one step is taken for granted there
         self.updated: set[Variable] = set()  # parameters that an optimiser changed after the call
 
+    def gradients(self, calls: Iterable[OpCall], starts: Iterable[tuple[Variable, Variable | None]],
+                  wanted: Iterable[Variable]) -> list[Variable | None]:
+        """The gradients of what is wanted, after those of `starts` went back through calls.
+
+        Raises: ProgramError.
+        """
+        for x, g in starts:
+            self.add(x, g)
+        self.visit(calls)
+        return [self.certain_total(x) for x in wanted]
+
     # ---- calls
 
     def append(self, call: OpCall) -> OpCall:

@@ -211,7 +211,7 @@ class Reads(Observer):
 
     def attribute_value(self, x: Any, name: str, found: Any) -> None:
         """Notes the value of an attribute, of which `attribute` says that it is to be noted."""
-        if type(found) is np.ndarray:                   # over the same memory
+        if type(x) is type(found) is np.ndarray:        # over the same memory
             self.whole(x)
         elif not callable(found) or type(in_class(type(x), name)) in FIELDS:
             self.value(x, getattr, name, found)
@@ -270,7 +270,7 @@ class Reads(Observer):
             if isinstance(found, property) and is_library_function(found.fget):
                 self.passed((x,))
             if type(found) is MemberDescriptorType and not hasattr(x, name):
-                self.value(x, has, name)
+                self.value(x, hasattr, name)
             if name == "__dict__":
                 self.dicts[id(vars_of(x))] = vars_of(x), x
                 self.note(x, "attrs", None, list(vars_of(x).items()))
@@ -403,7 +403,7 @@ class Reads(Observer):
             if not isinstance(found, property) and hasattr(x, name):
                 self.value(x, getattr, name)
             elif not isinstance(found, property):
-                self.value(x, has, name)
+                self.value(x, hasattr, name)
         else:
             self.note(x, "attr", name, vars_of(x).get(name, MISSING))
         return None
@@ -458,11 +458,6 @@ def classes_of(x: type, _: Any) -> Any:
 def classes_below(x: type, _: Any) -> Any:
     """The classes that are made of a class."""
     return tuple(type.__subclasses__(x))
-
-
-def has(x: Any, name: str) -> bool:
-    """Whether an object has an attribute."""
-    return hasattr(x, name)
 
 
 GETTERS = attrgetter, itemgetter, methodcaller

@@ -7,6 +7,7 @@ from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.sweep.graph_reader import begin_epoch, was_made_since
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import FUNCTIONS
+from tensorlib.program.building.blocks import check_predicate
 from tensorlib.program.guards.signatures import storage_of
 from tensorlib.program.ir.interpreter import value_of
 from tensorlib.program.ir.model import OpCall, Variable
@@ -59,11 +60,7 @@ def truth(name: str, pred: Any) -> bool:
     """A predicate as a bool. Raises: TypeError, RuntimeError unless it is one bool."""
     if not isinstance(pred, Tensor):
         return bool(pred)
-    if pred.dtype.name != "bool":
-        raise TypeError(f"{name}: the predicate must be a bool, got {pred.dtype}")
-    if pred.numel() != 1:
-        raise RuntimeError(f"{name}: the predicate must be one bool, got shape "
-                           f"{tuple(pred.shape)}")
+    check_predicate(name, pred, "")
     return bool(pred.item())
 
 
