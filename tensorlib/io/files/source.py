@@ -49,6 +49,8 @@ class Source:
 
     def read(self, start: int, stop: int) -> bytearray:
         """The bytes from one place of the file to another, as far as the file has them."""
+        if self.content is not None:
+            return bytearray(self.content[start:max(start, stop)])     # which fills no zeros first
         memory = bytearray(max(0, min(stop, self.size) - start))
         if self.fill(start, memory) < len(memory):
             raise LoadError(f"the file was cut off while it was read: it had {self.size} bytes")
