@@ -84,6 +84,52 @@ cdef uint64_t* in_order(uint64_t* x, uint64_t* y, Py_ssize_t n, Py_ssize_t words
     return x
 
 
+cdef Py_ssize_t place_by_digits(const uint64_t* x, uint64_t* aside, Py_ssize_t n, Py_ssize_t k,
+                                int bits) noexcept nogil:
+    """The place of the k-th least of n keys, 0 < k <= n; equal keys stay in their order
+
+    bits: those of positions at the end of each key, or 0. `aside` has room for n keys: of those
+    whose highest digit is that of the k-th, whose next digit is looked at, and so on.
+    """
+    cdef Py_ssize_t counts[COUNTS]
+    cdef const uint64_t* left = x
+    cdef uint64_t differ, mask, turned, key
+    cdef Py_ssize_t i, found, wanted, count = n
+    cdef int length, digit, shift
+    while True:
+        differ = 0
+        for i in range(count):
+            differ |= left[i] ^ left[0]
+        if differ == 0:
+            break
+        length = length_of(differ)
+        digit = min(length, SHORT_DIGIT if count < SHORT_ROW else DIGIT)
+        shift = length - digit
+        mask = (<uint64_t>1 << digit) - 1
+        turned = <uint64_t>1 << (digit - 1) if length == 64 else 0
+        memset(counts, 0, (mask + 1) * sizeof(Py_ssize_t))
+        for i in range(count):
+            counts[left[i] >> shift & mask ^ turned] += 1
+        wanted = 0
+        while k > counts[wanted]:
+            k -= counts[wanted]
+            wanted += 1
+        found = 0
+        for i in range(count):
+            key = left[i]
+            aside[found] = key
+            found += (key >> shift & mask ^ turned) == <uint64_t>wanted
+        left, count = aside, found
+    if bits:
+        return left[0] & ((<uint64_t>1 << bits) - 1)
+    i = 0
+    while True:
+        k -= x[i] == left[0]
+        if k == 0:
+            return i
+        i += 1
+
+
 cdef void order_rows(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Rows* of = <Rows*>context
     cdef Py_ssize_t row, i, n = of.n

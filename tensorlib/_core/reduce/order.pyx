@@ -16,8 +16,10 @@ from tensorlib._core.base.dtypes cimport (
     BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, FLOAT_KIND, INT16, INT32, INT64, INT8, ITEMSIZE,
     KIND, UINT8,
 )
+from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.base.work cimport share
+from tensorlib._core.reduce.digits cimport LONG_ROW, place_by_digits
 from tensorlib._core.reduce.unsigned cimport signed_order
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport cast, packed
@@ -204,7 +206,7 @@ cdef struct Rows:
     Py_ssize_t n, k                  # elements of a row; how many positions, or which one
     int64_t unknown                  # the key of NaN above the bits of positions
     int bits
-    bint floating
+    bint floating, failed
     Wanted wanted
 
 
@@ -212,6 +214,7 @@ cdef void find_places(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept 
     cdef Rows* of = <Rows*>context
     cdef Py_ssize_t row, n = of.n, known, i, k = of.k
     cdef const int64_t* keys = of.keys + begin * n
+    cdef uint64_t* aside = NULL
     if of.wanted == ALL:
         rank_rows(keys, of.y + begin * n, end - begin, n)
         return
@@ -222,6 +225,11 @@ cdef void find_places(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept 
                 for i in range(row * k, row * k + k):
                     of.y[i] = of.keys[row * n + of.y[i]]
         return
+    if n >= LONG_ROW:
+        aside = <uint64_t*>take_scratch(n * sizeof(uint64_t))
+        if aside == NULL:
+            of.failed = True
+            return
     for row in range(begin, end):
         if of.wanted != ONE:
             known = n
@@ -230,8 +238,10 @@ cdef void find_places(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept 
             k = (max(known, <Py_ssize_t>1) + 1) // 2
             if known < n and of.wanted == MEDIAN:
                 k = known + 1                # the first NaN
-        of.y[row] = place_of_least(keys, n, k)
+        of.y[row] = place_of_least(keys, n, k) if aside == NULL else place_by_digits(
+            <const uint64_t*>keys, aside, n, k, of.bits)
         keys += n
+    give_scratch(<char*>aside, n * sizeof(uint64_t))
 
 
 cdef tuple places_of(Tensor input, bint descending, Wanted wanted, Py_ssize_t k):
@@ -255,8 +265,10 @@ cdef tuple places_of(Tensor input, bint descending, Wanted wanted, Py_ssize_t k)
         return out, job.bits
     job.keys, job.y = <const int64_t*>keys.data_pointer, <int64_t*>out.data_pointer
     job.unknown, job.wanted = INT32_MAX if job.bits else INT64_MAX, wanted
-    job.floating = KIND[input.type] == FLOAT_KIND
+    job.floating, job.failed = KIND[input.type] == FLOAT_KIND, False
     share(find_places, &job, job.y, keys.numel_ // job.n, 1 + GRAIN // job.n, keys.numel_ <= BRIEF)
+    if job.failed:
+        raise MemoryError("no memory to look for the k-th element in")
     return out, job.bits
 
 

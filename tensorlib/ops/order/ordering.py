@@ -15,7 +15,7 @@ from tensorlib._core.reduce.digits import keys_in_order, places_in_order
 from tensorlib._core.reduce.order import least_places, order_keys, short_places
 from tensorlib.ops.foreign import within_memory
 
-INT64 = BY_NAME["int64"]
+INT64, FLOAT64 = BY_NAME["int64"], BY_NAME["float64"]
 SHORT_ROW = 64         # elements that a loop puts in order: all of a row, or the least of it
 LONG_ROW = 512         # elements from which on digits are counted, and not elements compared
 FEW_KEYS = 2048        # without positions, for which what NumPy's calls cost beside is too much
@@ -86,6 +86,8 @@ def top_places(x, k, largest):
     array."""
     if k == 0:
         return np.empty((*x.shape[:-1], 0), np.int64)
+    if 4 * k >= x.shape[-1] >= LONG_ROW and x.dtype is not FLOAT64:    # to sort all takes no longer
+        return np.ascontiguousarray(sorted_places(x, largest)[..., :k])
     found, bits = least_places(x, largest, k)
     if k <= SHORT_ROW:
         return found
