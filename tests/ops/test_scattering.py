@@ -124,7 +124,7 @@ BAD = [
     (lambda x: x.index_copy(0, ROWS, tl.ones(2, 5)), IndexError, "index_copy: index .*vector"),
     (lambda x: x.index_fill(0, tl.tensor([4]), 1.0), IndexError, "4 is out of bounds"),
     (lambda x: x.index_fill(0, [1], 1.0), TypeError, "index_fill: index must be a Tensor"),
-    (lambda x: x.index_fill_(0, [1], 1.0), TypeError, "index_fill: index must be a Tensor"),
+    (lambda x: x.index_fill_(0, [1], 1.0), TypeError, "index_fill_: index must be a Tensor"),
     (lambda x: x.scatter(0, ROWS, tl.ones(1, 3)), RuntimeError, "scatter: size of index"),
     (lambda x: x.scatter(0, PLACES, 1.0), RuntimeError, "scatter: index .*dimensions"),
     (lambda x: x.scatter_add(0, ROWS, tl.ones(2, 3).int()), RuntimeError, "scatter_add: .*dtype"),

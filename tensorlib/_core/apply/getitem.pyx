@@ -124,3 +124,17 @@ cdef int write(Tensor x, object key, object value) except -1:
     x.storage.version += 1
     take_histories(histories)
     return 0
+
+
+def is_plain_write(Tensor x, Tensor values):
+    """Whether `values` may be written into `x` with nothing recorded, and nobody who looks."""
+    return not (watched or is_expanded(x) or mode().grad and (
+        requires_grad(x) or requires_grad(values)))
+
+
+def write_over(str name, Tensor x, writes, *args):
+    """`x`, after `writes(x, *args)` wrote into it, where `is_plain_write`."""
+    check_writable(name, x, mode().grad)
+    writes(x, *args)
+    x.storage.version += 1
+    return x

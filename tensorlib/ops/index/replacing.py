@@ -2,13 +2,15 @@
 
 import numpy as np
 
+from tensorlib._core.apply.getitem import is_plain_write, write_over
 from tensorlib._core.apply.halves import rounded_once
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.shape import broadcast_shapes, wrap
+from tensorlib._core.create.overwrite import write_result
 from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.index.combining import combined_along
-from tensorlib._core.index.keys import SharedIndex
+from tensorlib._core.index.keys import SharedIndex, put as put_key
 from tensorlib._core.interpreters.foreign import elements_known
 from tensorlib._core.layout import views
 from tensorlib._core.tensor.tensor import Tensor
@@ -77,7 +79,16 @@ def key_of(name, input, indices):
     return parsed(name, like, tuple(indices))
 
 
-@composite(tensors=("input", "values"), inplace=True, reference=put_by_key, tolerance="reduction",
+def write_by_key(input, indices, values: Tensor, accumulate=False):
+    """`index_put_`: where nothing is recorded, elements are written where they lie."""
+    if values.dtype is input.dtype and not accumulate and is_plain_write(input, values):
+        return write_over("index_put_", input, put_key, key_of("index_put", input, indices), values,
+                          False)
+    return write_result("index_put_", input, index_put(input, indices, values, accumulate))
+
+
+@composite(tensors=("input", "values"), inplace=write_by_key, reference=put_by_key,
+           tolerance="reduction",
            samples=tried((("x", 4, 3), (np.array([0, 2]), np.array([1, 1])), ("x", 2)),
                          (("x", 4, 3), (np.array([3, 0]),), ("x", 3)),
                          (("x", 4, 3), (np.array([1, 1]),), ("x", 2, 3), True)),
@@ -121,7 +132,19 @@ def put_flat(x, index, source, accumulate=False):
                       accumulate).reshape(x.shape)
 
 
-@composite(tensors=("input", "source"), inplace=True, reference=put_flat, tolerance="reduction",
+def write_flat(input, index, source: Tensor, accumulate=False):
+    """`put_`"""
+    if input.is_contiguous() and input.ndim and isinstance(index, Tensor) and (
+            index.numel() == source.numel()):
+        flat, index, values = input.view(-1), index.reshape(-1), source.reshape(-1)
+        if values.dtype is input.dtype and not accumulate and is_plain_write(input, values):
+            write_over("put_", flat, put_key, key_of("put", flat, (index,)), values, False)
+            return input
+    return write_result("put_", input, put(input, index, source, accumulate))
+
+
+@composite(tensors=("input", "source"), inplace=write_flat, reference=put_flat,
+           tolerance="reduction",
            samples=tried((("x", 2, 3), np.array([0, -1]), ("x", 2)),
                          (("x", 4), np.array([[1], [1]]), ("x", 2, 1), True)),
            errors=refused((RuntimeError, ("x", 3), np.array([0, 1]), ("x", 1)),

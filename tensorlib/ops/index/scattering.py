@@ -2,11 +2,15 @@
 
 import numpy as np
 
+from tensorlib._core.apply.getitem import is_plain_write, write_over
 from tensorlib._core.arrays.convert import asarray
 from tensorlib._core.base.shape import wrap
+from tensorlib._core.create.overwrite import write_result
 from tensorlib._core.create.ranges import arange
 from tensorlib._core.graph.modes import is_grad_enabled
+from tensorlib._core.index.along import write_along
 from tensorlib._core.index.gather import written_along
+from tensorlib._core.index.keys import put
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.index.indexing import (
@@ -134,7 +138,43 @@ def put_at(input, key, values):
     return put_index(input.reshape(1), values, key).reshape(())
 
 
-@composite(tensors=("input", "index", "source"), inplace=True,
+# In place, elements are written where they lie: not all of a tensor is copied for a few of them.
+# What is recorded is the copy, written over the tensor.
+
+def write_slices(name, input, dim, index, values, adds):
+    """`input`, after values went to slices of it, or were added to these."""
+    key = slices_at(name, input, dim, index)
+    return write_over(name + "_", input, put, key, values, adds)
+
+
+def copy_over(input, dim, index: Tensor, source: Tensor):
+    """`index_copy_`"""
+    if input.ndim and is_plain_write(input, source):
+        dim, index, shape = slices_along("index_copy", input, dim, index)
+        source = checked_source("index_copy", input, shape, source)
+        return write_slices("index_copy", input, dim, index, source, False)
+    return write_result("index_copy_", input, index_copy(input, dim, index, source))
+
+
+def add_over(input, dim, index: Tensor, source: Tensor, *, alpha=1):
+    """`index_add_`"""
+    if input.ndim and alpha == 1 and is_plain_write(input, source):
+        dim, index, shape = slices_along("index_add", input, dim, index)
+        source = checked_source("index_add", input, shape, source)
+        return write_slices("index_add", input, dim, index, source, True)
+    return write_result("index_add_", input, index_add(input, dim, index, source, alpha=alpha))
+
+
+def fill_over(input, dim, index: Tensor, value):
+    """`index_fill_`"""
+    number = fill_value("index_fill", value, input)
+    if input.ndim and isinstance(number, Tensor) and is_plain_write(input, number):
+        dim, index, _ = slices_along("index_fill", input, dim, index)
+        return write_slices("index_fill", input, dim, index, number, False)
+    return write_result("index_fill_", input, index_fill(input, dim, index, value))
+
+
+@composite(tensors=("input", "index", "source"), inplace=copy_over,
            reference=put_slices, samples=with_sources(*SLICES), errors=refusals(*BAD_SLICES),
            checks_values=True, complex=True)
 def index_copy(input: Tensor, dim, index: Tensor, source: Tensor):
@@ -151,7 +191,7 @@ def index_copy(input: Tensor, dim, index: Tensor, source: Tensor):
     return put_at(input, key, checked_source("index_copy", input, shape, source))
 
 
-@composite(tensors=("input", "index", "source"), inplace=True,
+@composite(tensors=("input", "index", "source"), inplace=add_over,
            reference=added_slices, errors=refusals(*BAD_SLICES), tolerance="reduction",
            samples=with_sources(*SLICES, ((4, 5), 1, np.array([1, 1, 1]), (4, 3))),
            checks_values=True, rounds_once=False, complex=True)
@@ -175,7 +215,7 @@ def index_add(input: Tensor, dim, index: Tensor, source: Tensor, *, alpha=1):
     return written_at("index_add", input, dim, index.reshape(sizes).expand(shape), source, True)
 
 
-@composite(tensors=("input", "index"), inplace=True,
+@composite(tensors=("input", "index"), inplace=fill_over,
            reference=put_slices,
            samples=given(((4, 5), 0, np.array([3, 0, 2]), 1.5), ((4, 5), -1, np.array([-2]), 2),
                          ((4,), 0, np.array(1), True), ((), 0, FIRST, 3)),
@@ -234,6 +274,20 @@ def written_at(name, input, dim, index, src, adds):
         raise
 
 
+def write_at(name, input, dim, index, src, adds):
+    """The same, written over `input` itself; None where that is recorded, or rounded once."""
+    if not input.ndim or adds and input.itemsize == 2 and input.is_floating_point():
+        return None
+    dim, src = wrap(name, dim, input.ndim), elements_at(name, input, dim, index, src)
+    if not isinstance(src, Tensor) or not is_plain_write(input, src):
+        return None
+    try:
+        return write_over(name + "_", input, write_along, src.expand(index.shape), dim, index, adds)
+    except (IndexError, RuntimeError) as error:
+        error.args = (str(error).replace("scatter:", f"{name}:", 1),)
+        raise
+
+
 @op(linear=True, public=False, method=False, tolerance="reduction",
     reference=lambda x, src, dim, index, adds: (added_elements if adds else put_elements)(
         x, dim, index, src),
@@ -261,7 +315,24 @@ def scattered_vjp_src(g, input_shape, dim, index, adds):
     return picked.where(gather(last, dim, index) == order, 0.0)
 
 
-@composite(tensors=("input", "index", "src"), inplace=True, reference=put_elements,
+def scatter_over(input, dim, index: Tensor, src=None, *, value=None, reduce=None):
+    """`scatter_`"""
+    if reduce is None and (src is None) != (value is None):
+        done = write_at("scatter", input, dim, index, value if src is None else src, False)
+        if done is not None:
+            return done
+    return write_result("scatter_", input, scatter(input, dim, index, src, value=value,
+                                                   reduce=reduce))
+
+
+def scatter_add_over(input, dim, index: Tensor, src: Tensor):
+    """`scatter_add_`"""
+    done = write_at("scatter_add", input, dim, index, src, True)
+    return write_result("scatter_add_", input, scatter_add(input, dim, index, src)) if (
+        done is None) else done
+
+
+@composite(tensors=("input", "index", "src"), inplace=scatter_over, reference=put_elements,
            samples=with_sources(*ELEMENTS),
            errors=refusals(*BAD_ELEMENTS, (TypeError, (4,), 0, FIRST, "1")), checks_values=True,
            complex=True)
@@ -305,7 +376,7 @@ def combined(input, dim, index, src, reduce):
     return asarray(base.reshape(input.shape), dtype=input.dtype)
 
 
-@composite(tensors=("input", "index", "src"), inplace=True,
+@composite(tensors=("input", "index", "src"), inplace=scatter_add_over,
            reference=added_elements, errors=refusals(*BAD_ELEMENTS), tolerance="reduction",
            samples=with_sources(*ELEMENTS, ((4, 5), 0, MEETING, (2, 3))), checks_values=True,
            rounds_once=False, complex=True)

@@ -138,6 +138,9 @@ def fill_diagonal_(self, fill_value, wrap=False):
     if self.ndim > 2 and len(set(self.shape)) > 1:
         raise RuntimeError("fill_diagonal_: more than two dims must have the same size, got "
                            f"{tuple(self.shape)}")
+    if self.ndim == 2 and not wrap:
+        self.diagonal().fill_(fill_value)
+        return self
     mask = np.zeros(self.numel(), bool)
     mask[places_of_diagonal(tuple(self.shape), wrap)] = True
     return self.masked_fill_(from_numpy(mask.reshape(tuple(self.shape))), fill_value)

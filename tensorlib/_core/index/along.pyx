@@ -1,0 +1,24 @@
+"""Writes at positions along a dim, over the elements of the tensor itself. Outside of autograd."""
+
+from tensorlib._core.index.gather cimport (
+    adding, as_vector, check_index, laying, walk, wrapped,
+)
+from tensorlib._core.tensor.tensor cimport Tensor, same_shape
+from tensorlib._core.tiles.copies cimport may_overlap, packed_copy
+
+
+def write_along(Tensor x, Tensor values, int dim, Tensor index, bint adds):
+    """Writes values over, or adds them to, the elements of `x` itself at positions along a dim.
+
+    The positions are checked before. Raises: as `written_along`.
+    """
+    cdef Tensor places
+    if values.type != x.type or not same_shape(values, index):
+        raise RuntimeError("scatter: values and positions differ")
+    check_index("scatter", x, dim, index)
+    places = wrapped(index, as_vector(x).dims[dim], dim, "scatter")
+    if may_overlap(values, x):
+        values = packed_copy(values, values.type)
+    if not walk(adding(x.type) if adds else laying(x.type), as_vector(x), dim, as_vector(places),
+                as_vector(values), True):
+        raise IndexError("scatter: the index was written after it was checked")

@@ -1,0 +1,84 @@
+"""Writes in place at positions: elements are written where they lie, and no others."""
+
+import numpy as np
+import pytest
+import tensorlib as tl
+from cases import each
+
+INDEX = tl.tensor([3, 0, -1, 3])
+ALONG = tl.tensor([[3, 0, -1, 3, 1], [0, 2, 2, -2, 3]])
+# What is written, of a tensor of 4 x 5 elements, and of a source of as many.
+WRITES = {
+    "index_copy": lambda f, y: f(0, INDEX, y), "index_add": lambda f, y: f(0, INDEX, y),
+    "index_fill": lambda f, y: f(1, tl.tensor([4, -5]), 1), "scatter": lambda f, y: f(0, ALONG, y),
+    "scatter_add": lambda f, y: f(0, ALONG, y), "put": lambda f, y: f(ALONG, y[:2]),
+    "index_put": lambda f, y: f((INDEX, tl.tensor([0, 4, 1, 0])), y[0, :4]),
+}
+LAYOUTS = {
+    "contiguous": lambda x: x, "transposed": lambda x: x.T.contiguous().T,
+    "gapped": lambda x: tl.stack([x, x], 2)[..., 1], "backwards": lambda x: x.flip(1)[:, ::-1],
+    "part": lambda x: tl.nn.functional.pad(x, (1, 1, 1, 1))[1:-1, 1:-1],
+}
+
+
+@each("dtype", ["float32", "float64", "float16", "int64", "uint8", "bool", "complex64"])
+@each("layout", LAYOUTS)
+@each("name", WRITES)
+def test_a_write_in_place_gives_what_the_copy_gives(name, layout, dtype):
+    numbers = tl.arange(40).reshape(2, 4, 5).sub(7).to(getattr(tl, dtype))
+    for source in (numbers[1], None):            # or the tensor itself, the other way round
+        x = LAYOUTS[layout](numbers[0].clone())
+        y = x.flip(0)[::-1].flip(1) if source is None else source
+        want = WRITES[name](getattr(x, name), y)
+        y = x[::-1, ::-1][::-1] if source is None else source
+        version = x._version
+        assert WRITES[name](getattr(x, name + "_"), y) is x
+        assert x.tolist() == want.tolist() and x._version == version + 1
+
+
+@each("name", WRITES)
+def test_what_is_not_there_is_refused_before_anything_is_written(name):
+    x = tl.zeros(4, 5)
+    wrong = {"index_put": lambda f, y: f((INDEX + 1, INDEX), y[0, :4]),
+             "index_fill": lambda f, y: f(1, tl.tensor([0, 5]), 1),
+             "put": lambda f, y: f(ALONG + 18, y[:2])}
+    write = wrong.get(name, lambda f, y: f(0, (INDEX if "index" in name else ALONG) + 1, y))
+    with pytest.raises(IndexError, match=name):
+        write(getattr(x, name + "_"), tl.ones(4, 5))
+    assert not x.any()
+
+
+@each("name", WRITES)
+def test_what_may_not_be_written_is_refused(name):
+    y = tl.ones(4, 5)
+    frozen = np.zeros((4, 5), "f4")
+    frozen.flags.writeable = False
+    leaf = tl.zeros(4, 5, requires_grad=True)
+    for x in (tl.zeros(1, 5).expand(4, 5), tl.from_numpy(frozen), leaf):
+        with pytest.raises(RuntimeError):
+            WRITES[name](getattr(x, name + "_"), y)
+    with tl.no_grad():
+        WRITES[name](getattr(leaf, name + "_"), y)
+    assert leaf.any()
+
+
+@each("name", WRITES)
+def test_writes_are_recorded_and_noticed(name):
+    x, y = tl.zeros(4, 5), tl.ones(4, 5, requires_grad=True)
+    WRITES[name](getattr(x, name + "_"), y)
+    assert x.requires_grad == (name != "index_fill")
+    w = tl.ones(4, 5, requires_grad=True)
+    x = tl.zeros(4, 5)
+    product = (w * x).sum()
+    WRITES[name](getattr(x, name + "_"), tl.ones(4, 5))
+    with pytest.raises(RuntimeError, match="saved"):
+        product.backward()
+
+
+def test_a_diagonal_is_filled_where_it_lies():
+    for shape in ((3, 3), (5, 2), (2, 5), (3, 3, 3)):
+        x = tl.zeros(shape)
+        assert x.fill_diagonal_(7) is x and x.sum() == 7 * min(shape)
+    leaf = tl.ones(3, 3, requires_grad=True)
+    (leaf * 2).fill_diagonal_(0).sum().backward()
+    assert leaf.grad.tolist() == [[0, 2, 2], [2, 0, 2], [2, 2, 0]]
