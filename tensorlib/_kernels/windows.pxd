@@ -12,10 +12,27 @@ ctypedef struct Window:
     bint adaptive                 # of means: windows cover the plane, and differ in size
     Py_ssize_t divisor            # of means; 0 for the number of elements
     Py_ssize_t apart              # elements from one plane to the next, for columns
+    Py_ssize_t images             # whose columns lie beside each other
+    Py_ssize_t image_apart        # elements from a plane to that of the next image
 
 
 cdef inline Py_ssize_t area(const Py_ssize_t* sizes) noexcept nogil:
     return sizes[0] * sizes[1] * sizes[2]
+
+
+cdef enum:
+    PADDED = 1 << 13     # elements that planes of images beside each other take at most
+    BEHIND = 16          # elements behind their columns that may be written
+
+
+cdef inline Py_ssize_t padded_side(const Window* w, int d) noexcept nogil:
+    """How many elements each of the parts has along a dim, into which a padded plane is split by
+    the stride"""
+    return w.out[d] + (w.kernel[d] - 1) * w.dilation[d] // w.stride[d]
+
+
+cdef inline Py_ssize_t padded_plane(const Window* w) noexcept nogil:
+    return padded_side(w, 1) * w.stride[1] * padded_side(w, 2) * w.stride[2]
 
 
 cdef inline void inside(Py_ssize_t size, Py_ssize_t out, Py_ssize_t stride, Py_ssize_t first,

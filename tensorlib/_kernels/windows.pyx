@@ -9,7 +9,9 @@ Every element that is read or written lies in the plane: windows are cut where t
 from libc.string cimport memcpy, memset
 
 from tensorlib._kernels.vecmath cimport floating
-from tensorlib._kernels.windows cimport Window, area, inside
+from tensorlib._kernels.windows cimport (
+    BEHIND, PADDED, Window, area, inside, padded_plane, padded_side,
+)
 
 cdef enum:
     SPLIT = 8192     # elements of a plane that is split
@@ -258,11 +260,97 @@ cdef inline void add_run(const floating* x, floating* y, Py_ssize_t begin, Py_ss
             y[k * stride + first] += x[k]
 
 
+# ---- columns of images beside each other ---------------------------------------------------------
+# Planes of a few elements, which are padded first: rows of windows are then copied as they come.
+
+cdef void im2col_images(const floating* x, floating* y, const Window* w,
+                        Py_ssize_t planes) noexcept nogil:
+    """y (planes * elements of a window, images * windows) := the elements of the windows; what lies
+    behind y, BEHIND elements, may change"""
+    cdef floating padded[PADDED + BEHIND]
+    cdef Py_ssize_t each = padded_plane(w), wide = padded_side(w, 2), p, b, c, image, j
+    cdef const floating* source
+    memset(padded, 0, (w.images * each + BEHIND) * sizeof(floating))
+    for p in range(planes):
+        for image in range(w.images):
+            pad_plane(x + image * w.image_apart, padded + image * each, w, False)
+        for b in range(w.kernel[1]):
+            for c in range(w.kernel[2]):
+                source = padded + padded_place(w, b * w.dilation[1], c * w.dilation[2])
+                for image in range(w.images):
+                    for j in range(w.out[1]):
+                        copy_ahead(source + image * each + j * wide, y, w.out[2])
+                        y += w.out[2]
+        x += w.apart
+
+
+cdef void col2im_images(floating* x, floating* y, const Window* w,
+                        Py_ssize_t planes) noexcept nogil:
+    """y := the columns x of images beside each other, each element added at its place"""
+    cdef floating padded[PADDED + BEHIND]
+    cdef Py_ssize_t each = padded_plane(w), wide = padded_side(w, 2), p, b, c, image, j, k
+    cdef floating* target
+    for p in range(planes):
+        memset(padded, 0, w.images * each * sizeof(floating))
+        for b in range(w.kernel[1]):
+            for c in range(w.kernel[2]):
+                target = padded + padded_place(w, b * w.dilation[1], c * w.dilation[2])
+                for image in range(w.images):
+                    for j in range(w.out[1]):
+                        for k in range(w.out[2]):
+                            target[image * each + j * wide + k] += x[k]
+                        x += w.out[2]
+        for image in range(w.images):
+            pad_plane(padded + image * each, y + image * w.image_apart, w, True)
+        y += w.apart
+
+
+cdef inline Py_ssize_t padded_place(const Window* w, Py_ssize_t row, Py_ssize_t col) noexcept nogil:
+    """Where the element of a padded plane lies in its parts: those of every (stride)th element"""
+    cdef Py_ssize_t wide = padded_side(w, 2)
+    cdef Py_ssize_t part = row % w.stride[1] * w.stride[2] + col % w.stride[2]
+    return (part * padded_side(w, 1) + row // w.stride[1]) * wide + col // w.stride[2]
+
+
+cdef inline void pad_plane(const floating* x, floating* y, const Window* w,
+                           bint back) noexcept nogil:
+    """y, a padded plane in parts := x, of which windows see all that fits; or, `back`, the other
+    way, with zeros where no window is"""
+    cdef Py_ssize_t step = w.stride[2], wide = padded_side(w, 2), i, j, k, first, inner
+    cdef Py_ssize_t high = padded_side(w, 1) * w.stride[1]
+    for i in range(w.size[1]):
+        for first in range(min(step, w.size[2])):
+            k = padded_place(w, i + w.pad[1], first + w.pad[2])
+            inner = wide - (first + w.pad[2]) // step if i + w.pad[1] < high else 0
+            inner = max(<Py_ssize_t>0, min(inner, (w.size[2] - first + step - 1) // step))
+            if back:
+                for j in range(inner):
+                    y[first + j * step] = x[k + j]
+                for j in range(inner, (w.size[2] - first + step - 1) // step):
+                    y[first + j * step] = 0
+            else:
+                for j in range(inner):
+                    y[k + j] = x[first + j * step]
+        if back:
+            y += w.size[2]
+        else:
+            x += w.size[2]
+
+
+cdef inline void copy_ahead(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := x, n elements, and whatever follows up to BEHIND of them"""
+    cdef Py_ssize_t k
+    for k in range(0, n, 16):                # BEHIND
+        memcpy(y + k, x + k, BEHIND * sizeof(floating))
+
+
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
     loops = [
         ("im2col", <size_t>&im2col[float], <size_t>&im2col[double]),
         ("col2im", <size_t>&col2im[float], <size_t>&col2im[double]),
+        ("im2col_images", <size_t>&im2col_images[float], <size_t>&im2col_images[double]),
+        ("col2im_images", <size_t>&col2im_images[float], <size_t>&col2im_images[double]),
     ]
     return [row for name, single, double_ in loops for row in (
         (name, ("float32",), "float32", single), (name, ("float64",), "float64", double_))]

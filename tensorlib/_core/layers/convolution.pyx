@@ -15,7 +15,6 @@ from tensorlib._core.base.pool cimport range_fn
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport LARGEST, MAX_NDIM, count, settled, times
 from tensorlib._core.base.work cimport run_alone, share
-from tensorlib._core.products.blas cimport MatmulArgs, matmul_run
 from tensorlib._core.layers.depthwise cimport (
     ADJOINT_OF_INPUT, ADJOINT_OF_WEIGHT, OUTPUT, Depthwise, DepthwisePass, depthwise,
     depthwise_fits,
@@ -23,9 +22,14 @@ from tensorlib._core.layers.depthwise cimport (
 from tensorlib._core.layers.direct cimport (
     Direct, by_runs, direct, direct_fits, direct_room, room_of_runs, runs_fit,
 )
+from tensorlib._core.layers.joined cimport (
+    JOINED_INPUT, JOINED_OUTPUT, JOINED_WEIGHT, Joined, Pass, joined_best, joined_fits, multiply,
+    run_joined,
+)
 from tensorlib._core.products.panel_products cimport pack_panels, panels_size
 from tensorlib._core.layers.windows cimport (
-    COL2IM, IM2COL, cast_planes, fill_window, find_window_loop, window_fn,
+    COL2IM, COL2IM_IMAGES, IM2COL, IM2COL_IMAGES, cast_planes, fill_window, find_window_loop,
+    window_fn,
 )
 from tensorlib._core.layers.winograd cimport (
     ADJOINT, GRADIENT, Tiled, PRODUCT, WinogradPass, winograd, winograd_fits,
@@ -71,21 +75,6 @@ ctypedef struct Convolution:
 
 cdef inline Py_ssize_t area(const Py_ssize_t* sizes) noexcept nogil:
     return sizes[0] * sizes[1] * sizes[2]
-
-
-cdef void multiply(const Convolution* c, char* a, Py_ssize_t a_row, Py_ssize_t a_col, char* b,
-                   Py_ssize_t b_row, Py_ssize_t b_col, char* y, Py_ssize_t y_row, Py_ssize_t m,
-                   Py_ssize_t k, Py_ssize_t n) noexcept nogil:
-    """y (m, n) := a @ b; steps in elements"""
-    cdef MatmulArgs args
-    cdef Py_ssize_t size = c.itemsize
-    args.a, args.b, args.y = a, b, y
-    args.batch, args.m, args.k, args.n = 1, m, k, n
-    args.a_batch = args.b_batch = args.y_batch = 0
-    args.a_row, args.a_col = a_row * size, a_col * size
-    args.b_row, args.b_col = b_row * size, b_col * size
-    args.y_row, args.y_col = y_row * size, size
-    matmul_run(c.dtype, &args)
 
 
 cdef void cut_strips(Convolution* c) noexcept:
@@ -165,11 +154,12 @@ cdef void run_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
         weight = c.weight + part // c.strips % c.groups * c.outs * rows * c.itemsize
         if c.plain and c.row == 1:
             x += part % c.groups * c.ins * (1 - c.plane) * c.itemsize
-            multiply(c, weight, rows, 1, x, 1, c.groups * c.ins, g, c.places, c.outs, rows,
-                     c.places)
+            multiply(c.dtype, c.itemsize, weight, rows, 1, x, 1, c.groups * c.ins, g, c.places,
+                     c.outs, rows, c.places)
             continue
         if c.plain:
-            multiply(c, weight, rows, 1, x, c.places, 1, g, c.places, c.outs, rows, c.places)
+            multiply(c.dtype, c.itemsize, weight, rows, 1, x, c.places, 1, g, c.places, c.outs,
+                     rows, c.places)
             continue
         w = c.window
         if c.strips > 1:
@@ -183,8 +173,8 @@ cdef void run_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
             by_runs(&c.product, &w, x, weight, g, c.places, columns)
             continue
         c.im2col(x, columns, &w, c.ins)
-        multiply(c, weight, rows, 1, columns, area(w.out), 1, g, c.places, c.outs, rows,
-                 area(w.out))
+        multiply(c.dtype, c.itemsize, weight, rows, 1, columns, area(w.out), 1, g, c.places,
+                 c.outs, rows, area(w.out))
     give_scratch(columns, nbytes)
 
 
@@ -211,14 +201,15 @@ cdef void run_images(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
         g = c.g + part * c.outs * c.places * c.itemsize
         weight = c.weight + part % c.groups * c.outs * rows * c.itemsize
         if c.plain:
-            multiply(c, weight, 1, rows, g, c.places, 1, x, c.places, rows, c.outs, c.places)
+            multiply(c.dtype, c.itemsize, weight, 1, rows, g, c.places, 1, x, c.places, rows,
+                     c.outs, c.places)
             continue
         memset(x, 0, c.ins * c.plane * c.itemsize)
         channel = 0
         while channel < c.ins:
             count = min(most, c.ins - channel)
-            multiply(c, weight + channel * c.elements * c.itemsize, 1, rows, g, c.places, 1,
-                     columns, c.places, count * c.elements, c.outs, c.places)
+            multiply(c.dtype, c.itemsize, weight + channel * c.elements * c.itemsize, 1, rows, g,
+                     c.places, 1, columns, c.places, count * c.elements, c.outs, c.places)
             c.col2im(columns, x + channel * c.plane * c.itemsize, &c.window, count)
             channel += count
     if columns != NULL:
@@ -245,8 +236,8 @@ cdef void run_shares(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
                 if not c.plain:
                     c.im2col(x, columns, &c.window, c.ins)
                     x = columns
-                multiply(c, c.g + part * c.outs * c.places * c.itemsize, c.places, 1, x, 1,
-                         c.places, product, rows, c.outs, c.places, rows)
+                multiply(c.dtype, c.itemsize, c.g + part * c.outs * c.places * c.itemsize,
+                         c.places, 1, x, 1, c.places, product, rows, c.outs, c.places, rows)
                 total = c.weight + (share * c.groups + group) * size * c.itemsize
                 if c.dtype == FLOAT32:
                     for i in range(size):
@@ -307,10 +298,9 @@ cdef int begin(Convolution* c, str name, Kind kind, Tensor like, object sizes, o
     return 0
 
 
-cdef bint by_tiles(const Convolution* c, WinogradPass kind) except -1:
-    """Whether the result was computed with fewer multiplications."""
+cdef bint fits_tiles(const Convolution* c, WinogradPass kind, Tiled* i) noexcept:
+    """Whether the result is computed with fewer multiplications."""
     cdef const Window* w = &c.window
-    cdef Tiled i
     cdef int d
     if c.dtype != FLOAT32 or w.size[0] != 1 or w.out[0] != 1 or w.kernel[0] != 1 or w.pad[0]:
         return False
@@ -320,7 +310,13 @@ cdef bint by_tiles(const Convolution* c, WinogradPass kind) except -1:
         i.size[d], i.out[d], i.pad[d] = w.size[d + 1], w.out[d + 1], w.pad[d + 1]
     i.kind, i.x, i.y, i.weight = kind, c.x, c.g, c.weight
     i.images, i.groups, i.ins, i.outs = c.images, c.groups, c.ins, c.outs
-    return winograd_fits(&i) and winograd(&i, c.share)
+    return winograd_fits(i)
+
+
+cdef bint by_tiles(const Convolution* c, WinogradPass kind) except -1:
+    """Whether it was computed so."""
+    cdef Tiled i
+    return fits_tiles(c, kind, &i) and winograd(&i, c.share)
 
 
 cdef bint by_channels(const Convolution* c, Depthwise* d, DepthwisePass kind) noexcept:
@@ -334,6 +330,18 @@ cdef bint shift_channels(const Convolution* c, Depthwise* d) except -1:
     """Whether the result was computed as sums of shifted planes."""
     d.x, d.g, d.weight = c.x, c.g, c.weight
     return depthwise(d)
+
+
+cdef Joined joined_images(const Convolution* c, Pass kind) noexcept:
+    """The same by columns of many images beside each other."""
+    cdef Joined j
+    j.kind, j.dtype, j.itemsize, j.window = kind, c.dtype, c.itemsize, c.window
+    j.images, j.groups, j.ins, j.outs = c.images, c.groups, c.ins, c.outs
+    j.im2col = <window_fn>find_window_loop(IM2COL_IMAGES, c.dtype)
+    j.col2im = <window_fn>find_window_loop(COL2IM_IMAGES, c.dtype)
+    j.x, j.g, j.weight = c.x, c.g, c.weight
+    j.elements, j.places, j.plane = c.elements, c.places, c.plane
+    return j
 
 
 cdef tuple plain_options(tuple options):
@@ -356,6 +364,7 @@ def convolve(Tensor input, Tensor weight, tuple planes, tuple options):
     planes, options = settled(planes), plain_options(options)
     cdef Convolution c
     cdef Depthwise d
+    cdef Joined j
     cdef bint lanes
     cdef Tensor x, w, y
     cdef tuple sizes = (input.shape[0] if input.ndim_ else 0,
@@ -371,8 +380,11 @@ def convolve(Tensor input, Tensor weight, tuple planes, tuple options):
         zero(y)
     elif y.numel_:
         c.x, c.weight, c.g = x.data_pointer, w.data_pointer, y.data_pointer
+        j = joined_images(&c, JOINED_OUTPUT)
         if by_channels(&c, &d, OUTPUT):
             shift_channels(&c, &d)
+        elif joined_fits(&j) and not lanes:
+            run_joined(&j)
         elif not by_tiles(&c, PRODUCT):
             cut_strips(&c)
             pack_weight(&c)
@@ -388,6 +400,7 @@ def convolve_input(Tensor grad, Tensor weight, tuple spatial, tuple options):
     spatial, options = settled(spatial), plain_options(options)
     cdef Convolution c
     cdef Depthwise d
+    cdef Joined j
     cdef Tensor g, w, y
     cdef tuple sizes = (grad.shape[0] if grad.ndim_ else 0,
                         (weight.shape[1] if weight.ndim_ > 1 else 0) * options[3], *spatial)
@@ -398,8 +411,11 @@ def convolve_input(Tensor grad, Tensor weight, tuple spatial, tuple options):
         zero(y)
     elif y.numel_:
         c.x, c.weight, c.g = y.data_pointer, w.data_pointer, g.data_pointer
-        if not (by_channels(&c, &d, ADJOINT_OF_INPUT) and shift_channels(&c, &d)
-                or by_tiles(&c, ADJOINT)):
+        j = joined_images(&c, JOINED_INPUT)
+        if joined_best(&j):
+            run_joined(&j)
+        elif not (by_channels(&c, &d, ADJOINT_OF_INPUT) and shift_channels(&c, &d)
+                  or by_tiles(&c, ADJOINT) or joined_fits(&j) and run_joined(&j) == 0):
             run_parts(&c, c.images * c.groups)
     return cast(y, grad.type)
 
@@ -409,7 +425,9 @@ def convolve_weight(Tensor grad, Tensor input, tuple kernel, tuple options):
     kernel, options = settled(kernel), plain_options(options)
     cdef Convolution c
     cdef Depthwise d
-    cdef bint alone
+    cdef Joined j
+    cdef Tiled tiled
+    cdef bint alone, joined
     cdef int first = 0
     cdef Tensor g, x, y
     cdef tuple sizes = (grad.shape[1] if grad.ndim_ > 1 else 0,
@@ -418,14 +436,19 @@ def convolve_weight(Tensor grad, Tensor input, tuple kernel, tuple options):
     begin(&c, "convolution", WEIGHT, grad, tuple(input.shape), sizes, tuple(grad.shape), options)
     g, x = packed(cast(grad, c.dtype)), packed(cast(input, c.dtype))
     alone = by_channels(&c, &d, ADJOINT_OF_WEIGHT)          # which adds up the images by itself
-    c.share = c.images if alone else max(<Py_ssize_t>1, (c.images + SHARES - 1) // SHARES)
+    j = joined_images(&c, JOINED_WEIGHT)
+    joined = joined_best(&j) or joined_fits(&j) and not fits_tiles(&c, GRADIENT, &tiled)
+    c.share = c.images if alone or joined else max(<Py_ssize_t>1, (c.images + SHARES - 1) // SHARES)
     shares = max(<Py_ssize_t>1, (c.images + c.share - 1) // max(<Py_ssize_t>1, c.share))
     y = new_of("convolution", c.dtype, (shares, *sizes))
     if not (g.numel_ and x.numel_):
         zero(y)
     elif y.numel_:
         c.x, c.weight, c.g = x.data_pointer, y.data_pointer, g.data_pointer
-        if not (shift_channels(&c, &d) if alone else by_tiles(&c, GRADIENT)):
+        if joined:
+            j.x, j.g, j.weight = c.x, c.g, c.weight
+            run_joined(&j)
+        elif not (shift_channels(&c, &d) if alone else by_tiles(&c, GRADIENT)):
             zero(y)
             run_parts(&c, shares)
     return cast(fold(SUM, y, 1, &first, False, c.dtype), grad.type)

@@ -6,6 +6,8 @@ from tensorlib._kernels.windows cimport Window
 cdef enum Loop:
     IM2COL
     COL2IM
+    IM2COL_IMAGES
+    COL2IM_IMAGES
     MAX_POOL
     MAX_ROWS
     PUT_PLACES

@@ -36,7 +36,8 @@ cdef void* table[LOOPS][2]           # float32 and float64
 
 cdef int fill() except -1:
     cdef size_t address
-    names = ("im2col", "col2im", "max_pool", "max_rows", "put_places", "avg_pool",
+    names = ("im2col", "col2im", "im2col_images", "col2im_images",
+             "max_pool", "max_rows", "put_places", "avg_pool",
              "avg_pool_backward", "max_lanes", "put_lanes", "mean_lanes", "mean_lanes_backward")
     for name, _, dtype, address in (_kernels.load("windows").table()
                                     + _kernels.load("pooling").table()

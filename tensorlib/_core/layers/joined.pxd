@@ -1,0 +1,36 @@
+"""Convolutions of small images by a large weight: one product for the columns of many images."""
+
+from tensorlib._core.layers.windows cimport window_fn
+from tensorlib._kernels.windows cimport Window
+
+cdef enum Pass:
+    JOINED_OUTPUT        # g := weight @ columns of x
+    JOINED_INPUT         # x := the columns weight.T @ g, put back
+    JOINED_WEIGHT        # weight := g @ (columns of x).T
+
+ctypedef struct Joined:
+    Pass kind
+    int dtype
+    Py_ssize_t itemsize, images, groups, ins, outs
+    Window window
+    window_fn im2col
+    window_fn col2im
+    char* x              # (images, groups * ins, *size)
+    char* g              # (images, groups * outs, *out)
+    char* weight         # (groups * outs, ins * elements of a window)
+    Py_ssize_t elements, places, plane       # of a window, of the result, of the input
+    Py_ssize_t together  # images whose columns lie beside each other
+    Py_ssize_t channels  # of a part of the way back
+    bint failed
+
+# Whether a pass is faster so than image by image; and than by tiles of fewer multiplications.
+cdef bint joined_fits(const Joined* j) noexcept nogil
+cdef bint joined_best(const Joined* j) noexcept nogil
+
+# Runs it. Raises: MemoryError.
+cdef int run_joined(Joined* j) except -1
+
+# y (m, n) := a @ b; steps in elements
+cdef void multiply(int dtype, Py_ssize_t size, const char* a, Py_ssize_t a_row, Py_ssize_t a_col,
+                   const char* b, Py_ssize_t b_row, Py_ssize_t b_col, char* y, Py_ssize_t y_row,
+                   Py_ssize_t m, Py_ssize_t k, Py_ssize_t n) noexcept nogil
