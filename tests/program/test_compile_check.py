@@ -93,3 +93,11 @@ def test_each_public_setting_is_known_to_captures():
     named = {name for name in dir(tl) if name.startswith(("get_", "set_", "is_", "are_", "use_"))
              and not isinstance(getattr(tl, name), type) and not hasattr(tl.Tensor, name)}
     assert named - {"is_tensor", "is_storage"} <= settings.GIVING | settings.CHANGING
+
+
+def test_what_is_guarded_is_the_users(capsys):
+    """Nothing of what records while the function is captured."""
+    compiled = tl.compile(lambda x: x * 2)
+    compiled.explain(tl.ones(2))
+    guarded = capsys.readouterr().out.splitlines()[2:]
+    assert len(guarded) == 1 and "<lambda>, test_compile_check.py:" in guarded[0]

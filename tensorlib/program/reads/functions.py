@@ -1,5 +1,6 @@
 """Functions and classes that a captured function runs, which are made to tell what they read."""
 
+import os
 import sys
 import weakref
 from functools import cached_property, partial
@@ -40,6 +41,11 @@ class Running(local):
 running = Running()
 
 
+# Of what records no user replaces a part.
+RECORDERS = tuple(f"{HOME}{os.sep}program{os.sep}{name}{os.sep}"
+                  for name in ("capture", "guards", "ir", "reads"))
+
+
 class Observer(Notes):
     """Has the functions of this thread tell what they read, under `with`."""
 
@@ -71,7 +77,7 @@ class Observer(Notes):
         """Is told of the code of each function that begins, whoever calls it; whether it may run
         without being told of again."""
         path = code.co_filename
-        if path.startswith(HOME):
+        if path.startswith(HOME) and not path.startswith(RECORDERS):
             self.replaceable(code, sys._getframe(1))
         if id(code) in telling or is_trusted(path) or code in self.taken or (
                 path == "<string>" and code.co_varnames[:1] == ("_cls",)):    # of a namedtuple
