@@ -75,6 +75,27 @@ def test_writes_are_recorded_and_noticed(name):
         product.backward()
 
 
+def test_a_tensor_may_be_written_into_itself():
+    turn, want = tl.tensor([1, 2, 3, 0]), [3, 0, 1, 2]
+    x = tl.arange(4)
+    x[turn] = x
+    assert x.tolist() == want
+    for name in ("index_copy_", "scatter_"):
+        x = tl.arange(4)
+        assert getattr(x, name)(0, turn, x).tolist() == want
+    assert (x := tl.arange(4)).put_(turn, x).tolist() == want
+    for name in ("index_add_", "scatter_add_"):
+        x = tl.arange(4)
+        assert getattr(x, name)(0, turn, x).tolist() == [3, 1, 3, 5]
+    for source in (tl.full((4,), 7), None):          # the positions are the tensor's own elements
+        x = turn.clone()
+        assert x.scatter_(0, x, x if source is None else source).tolist() == (
+            [0, 1, 2, 3] if source is None else [7] * 4)
+    mask = tl.tensor([True, False, True])
+    mask[mask] = False
+    assert not mask.any()
+
+
 def test_a_diagonal_is_filled_where_it_lies():
     for shape in ((3, 3), (5, 2), (2, 5), (3, 3, 3)):
         x = tl.zeros(shape)

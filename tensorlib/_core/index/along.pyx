@@ -1,10 +1,11 @@
 """Writes at positions along a dim, over the elements of the tensor itself. Outside of autograd."""
 
+from tensorlib._core.base.dtypes cimport INT64
 from tensorlib._core.index.gather cimport (
-    adding, as_vector, check_index, laying, walk, wrapped,
+    adding, as_vector, check_index, in_range, laying, walk, wrapped,
 )
 from tensorlib._core.tensor.tensor cimport Tensor, same_shape
-from tensorlib._core.tiles.copies cimport may_overlap, packed_copy
+from tensorlib._core.tiles.copies cimport may_meet, packed_copy
 
 
 def write_along(Tensor x, Tensor values, int dim, Tensor index, bint adds):
@@ -12,12 +13,15 @@ def write_along(Tensor x, Tensor values, int dim, Tensor index, bint adds):
 
     The positions are checked before. Raises: as `written_along`.
     """
-    cdef Tensor places
+    cdef Tensor places = index
+    cdef Py_ssize_t size = as_vector(x).dims[dim]
     if values.type != x.type or not same_shape(values, index):
         raise RuntimeError("scatter: values and positions differ")
     check_index("scatter", x, dim, index)
-    places = wrapped(index, as_vector(x).dims[dim], dim, "scatter")
-    if may_overlap(values, x):
+    if index.type != INT64 or not index.packed or may_meet(index, x) or (
+            not in_range(index, size)):
+        places = wrapped(index, size, dim, "scatter")
+    if may_meet(values, x):
         values = packed_copy(values, values.type)
     if not walk(adding(x.type) if adds else laying(x.type), as_vector(x), dim, as_vector(places),
                 as_vector(values), True):

@@ -22,3 +22,4 @@ cdef Tensor written(line run, Tensor x, Tensor values, int dim, Tensor index)
 cdef line adding(int dtype) noexcept
 cdef line laying(int dtype) noexcept
 cdef int check_index(str name, Tensor x, int dim, Tensor index) except -1
+cdef bint in_range(Tensor positions, Py_ssize_t size) noexcept

@@ -39,7 +39,7 @@ from tensorlib._core.index.strided cimport (
 from tensorlib._core.interpreters.foreign cimport stands_in
 from tensorlib._core.reduce.masks cimport nonzero_mask, number_true, true_positions
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
-from tensorlib._core.tiles.copies cimport copy_into, may_overlap, packed, packed_copy
+from tensorlib._core.tiles.copies cimport copy_into, may_meet, may_overlap, packed, packed_copy
 from tensorlib._core.tiles.program cimport TileProgram
 from tensorlib._core.tiles.run cimport run_program
 
@@ -416,7 +416,7 @@ cpdef int put(Tensor x, Index index, Tensor values, bint accumulate) except -1:
         raise RuntimeError(
             f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to "
             f"indexing result of shape {list(sizes_of(ndim, dims))}")
-    if may_overlap(view, y):
+    if may_meet(view, y) if n_index else may_overlap(view, y):
         values = packed_copy(values, values.type)
         y = expanded(values, ndim, dims)
     if not accumulate and n_index == 0:

@@ -6,3 +6,4 @@ cdef Tensor packed(Tensor x)
 cdef Tensor cast(Tensor x, int dtype)
 cdef int zero(Tensor x) except -1
 cdef bint may_overlap(Tensor a, Tensor b) noexcept
+cdef bint may_meet(Tensor a, Tensor b) noexcept

@@ -50,10 +50,6 @@ cdef void clear(void* data, Py_ssize_t begin, Py_ssize_t nbytes) noexcept nogil:
 
 cdef bint may_overlap(Tensor a, Tensor b) noexcept:
     """Whether the memory that two tensors span meets, other than element by element."""
-    cdef char* low_a
-    cdef char* low_b
-    cdef char* high_a
-    cdef char* high_b
     cdef int d
     cdef bint alike
     if a.numel_ == 0 or b.numel_ == 0:
@@ -64,6 +60,17 @@ cdef bint may_overlap(Tensor a, Tensor b) noexcept:
             alike = alike and (a.steps[d] == b.steps[d] or a.dims[d] == 1)
         if alike:
             return False
+    return may_meet(a, b)
+
+
+cdef bint may_meet(Tensor a, Tensor b) noexcept:
+    """Whether the memory that two tensors span meets, be it element by element."""
+    cdef char* low_a
+    cdef char* low_b
+    cdef char* high_a
+    cdef char* high_b
+    if a.numel_ == 0 or b.numel_ == 0:
+        return False
     extent(a, &low_a, &high_a)
     extent(b, &low_b, &high_b)
     return low_a < high_b and low_b < high_a
