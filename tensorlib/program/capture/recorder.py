@@ -43,6 +43,7 @@ class Recorder(Noter):
         self.by_storage: dict[int, list[Tensor]] = {}    # what is no view, by where memory begins
         self.outside: set[int] = set()                   # memory that was there before
         self.keys: dict[int, tuple[Any, Any]] = {}       # index expressions as they were written
+        self.uncounted: dict[int, Tensor] = {}           # what `data` gave of what is known
         self.stale: set[int] = set()                     # what was written by way of another tensor
         self.writes = Writes(self)
         self.constants: dict[int, Tensor] = {}         # what was made of numbers, by its id
@@ -94,11 +95,17 @@ class Recorder(Noter):
             return self.writes.present(tensor, known[1])
         self.check_new(tensor)
         same = self.by_memory.get(memory_of(tensor))
-        if same is not None and tensor.numel():
+        if same is not None and tensor.numel() and not (
+                tensor.requires_grad and not same.requires_grad and self.is_leaf_of_others(tensor)):
+            self.uncounted[id(tensor)] = tensor
             x = self.variable_of(same)
             is_cut = same.requires_grad and not tensor.requires_grad       # as what `data` gives
             return self.cut(tensor, x) if is_cut else x
         return self.know(tensor, self.captured(tensor))
+
+    def is_leaf_of_others(self, tensor: Tensor) -> bool:
+        """Whether a tensor is a leaf that was there before the function ran."""
+        return tensor.is_leaf and not was_made_since(tensor, self.epoch)
 
     def cut(self, tensor: Tensor, x: Variable) -> Variable:
         """The variable of a tensor that has the value of `x`, and no gradient."""

@@ -11,6 +11,7 @@ from tensorlib._core.base.device import device
 from tensorlib._core.base.dtypes import dtype
 from tensorlib._core.base.formats import Format
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.program.guards.signatures import storage_of
 from tensorlib.program.run.plan import Unplanned
 
 # What nobody can change, so that it may be returned by each replay.
@@ -68,3 +69,13 @@ def refuse_containers(result: Any, reads: Any) -> None:
     for x in things_in(result):
         if isinstance(x, (list, dict)) and reads.is_old(x):
             raise Unplanned(f"it returns a {type(x).__name__} that was there before")
+
+
+def refuse_views(result: Any, given: list[Tensor]) -> None:
+    """Raises: Unplanned where a part of a function gives a view that has a gradient of what it is
+    given: the next part may write into it, and into what a replay gives nobody may."""
+    places = {storage_of(x) for x in given}
+    for x in things_in(result):
+        if isinstance(x, Tensor) and x.requires_grad and storage_of(x) in places and not any(
+                x is y for y in given):
+            raise Unplanned("a part gives a view, which has a gradient, of what it is given")

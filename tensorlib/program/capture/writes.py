@@ -84,7 +84,11 @@ class Writes:
                for y in self.recorder.by_storage.get(storage_of(base), ())):
             raise CaptureError(f"{name}: a write by way of what detach() or data gave can't be "
                                f"captured, {self.recorder.line()}; write into a clone")
-        if x.requires_grad and not x.is_leaf and not is_grad_enabled():
+        if id(x) in self.recorder.uncounted or id(base) in self.recorder.uncounted:
+            raise CaptureError(f"{name}: a write by way of what data gave, of which no version "
+                               f"tells, can't be captured, {self.recorder.line()}; write into a "
+                               "clone")
+        if not is_grad_enabled() and any(y.requires_grad and not y.is_leaf for y in (x, base)):
             raise CaptureError(f"{name}: a write under no_grad into what has a gradient can't be "
                                f"captured, {self.recorder.line()}; write into a clone")
         run(op, name, args, kwargs)

@@ -18,7 +18,7 @@ from tensorlib.autograd.tree import flatten
 from tensorlib.program.capture.aliases import check_results, make_constants_anew
 from tensorlib.program.capture.capturing import ReplayRecorder, capture
 from tensorlib.program.capture.escapes import escaped
-from tensorlib.program.capture.results import refuse_containers, refuse_to_return
+from tensorlib.program.capture.results import refuse_containers, refuse_to_return, refuse_views
 from tensorlib.program.capture.trace import captured_names
 from tensorlib.program.compiled.checking import compared
 from tensorlib.program.compiled.replaying import Differentiable, Replay
@@ -123,6 +123,8 @@ class Compiled(Dispatcher):
             guards = guards_of(recorder, tensors)
             read = [*recorder.reads.tensors.values(), *recorder.older.values()]
             refuse_containers(result[0], recorder.reads)
+            if self._quiet:
+                refuse_views(result[0], [*tensors, *read])
             recorder.reads.forget()
             way = way_for(kind, recorder, tensors, result, guards, read, flags_of(self._options))
             broken = guards.broken()

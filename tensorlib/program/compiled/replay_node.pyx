@@ -162,22 +162,39 @@ def gradients(Node node, g):
     """The gradients of the sources of a replayed call."""
     cdef Kept kept = payload_of(node)
     cdef list grads = list(g) if isinstance(g, tuple) else [g]
-    cdef list values
+    cdef list values, tensors
     cdef dict before = {}
     try:
-        values = kept.values(list(saved_tensors(node)))
-    except RuntimeError as error:
-        raise kept.replay.named(error, kept.sizes()) from None
+        tensors = list(saved_tensors(node))
+    except RuntimeError as error:                # what was written over may be needed by nobody
+        if node.released or node.packs:
+            raise kept.replay.named(error, kept.sizes()) from None
+        tensors = None
     for i in kept.several:
         g = taken(&node.edges[<Py_ssize_t>i])
         if g is not None:
             before[i] = g
+    if tensors is None:
+        tensors = needed_tensors(node, kept, grads, before)
+    values = kept.values(tensors)
     if mode().grad:                              # its operations could not take its place
         return differentiated(node, kept, grads, before)
     if not maps_over_batches():
         return kept.replay.gradients(grads, values, kept, before)
     with outside_of_all():            # what a node keeps and is given are whole batches
         return kept.replay.gradients(grads, values, kept, before)
+
+
+cdef list needed_tensors(Node node, Kept kept, list grads, dict before):
+    """The tensors that a node keeps, of which those are as they were that these gradients need."""
+    cdef list found = []
+    cdef Py_ssize_t i
+    for i, is_needed in enumerate(kept.replay.needed(grads, before, kept.sizes())):
+        try:
+            found.append(saved_at(node, i, -1) if is_needed else <Tensor>node.saved[i].tensor)
+        except RuntimeError as error:
+            raise kept.replay.named(error, kept.sizes()) from None
+    return found
 
 
 cdef str why_not_again(dict before):

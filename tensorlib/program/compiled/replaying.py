@@ -123,23 +123,37 @@ class Differentiable(Replay):
                   before: dict[int, Tensor]) -> list[Any]:
         """The gradients of the sources, for those of the roots and what the node kept: `values`,
         which it saved, and what is in `kept`. before: to what is added, by the source's place."""
-        are_given = tuple([g is not None for g in grads])
-        pullback = self.pullback(are_given, tuple(before)) if before or not all(are_given) else (
-            self.whole_pullback)
         n = len(self.saved)
-        return pullback.run([
+        return self.pullback_for(grads, before).run([
             *grads, *values[:n], *values[n + len(self.drawn):], *before.values()])
 
-    def named(self, error: RuntimeError, sizes: list[int]) -> RuntimeError:
-        """An error about a value that the node saved, which says of what operation it is.
+    def pullback_for(self, grads: list[Tensor | None], before: dict[int, Tensor]) -> "Pullback":
+        """The backward part for those roots that have a gradient."""
+        are_given = tuple([g is not None for g in grads])
+        return self.pullback(are_given, tuple(before)) if before or not all(are_given) else (
+            self.whole_pullback)
+
+    def kept_by_node(self, sizes: list[int]) -> list[Variable]:
+        """Of each tensor that the node keeps, which value it is, or is of.
 
         sizes: how many tensors the values are, the first ones, where some are stacks.
         """
+        values = [*self.saved, *self.drawn]
+        each = [x for x, size in zip(values, sizes) for _ in range(size)] if sizes else values
+        return [*each, *self.direct]
+
+    def needed(self, grads: list[Tensor | None], before: dict[int, Tensor],
+               sizes: list[int]) -> list[bool]:
+        """Whether the gradients that arrived need each tensor that the node keeps."""
+        pullback = self.pullback_for(grads, before)
+        read = {x for call in pullback.calls for x in values_read(call)}.union(pullback.wanted)
+        return [x in read for x in self.kept_by_node(sizes)]
+
+    def named(self, error: RuntimeError, sizes: list[int]) -> RuntimeError:
+        """An error about a value that the node saved, which says of what operation it is."""
         number = re.search(r"saved tensor (\d+) of compiled", str(error))
         if number is not None:
-            values = [*self.saved, *self.drawn]
-            each = [x for x, size in zip(values, sizes) for _ in range(size)] if sizes else values
-            keeper = keeper_of([*each, *self.direct][int(number[1])], self.backward)
+            keeper = keeper_of(self.kept_by_node(sizes)[int(number[1])], self.backward)
             error.args = (str(error).replace(number[0], keeper or number[0]),)
         return error
 
@@ -161,9 +175,9 @@ class Differentiable(Replay):
         block = self.block.copy()
         block.ops = []
         work = Backward(block, block, self.depends, visit_control)
+        work.begin_with(before)
         try:
-            totals = work.gradients(calls, (*before.items(), *zip(self.roots, starts)),
-                                    self.all_sources)
+            totals = work.gradients(calls, zip(self.roots, starts), self.all_sources)
         except ProgramError as error:
             raise Unplanned(str(error)) from None
         if work.must_run and any(map(changes, calls)):       # an eager call can't begin anew

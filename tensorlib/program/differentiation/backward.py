@@ -33,12 +33,19 @@ class Backward:
         self.source, self.target, self.depends = source, target, depends
         self.program, self.callbacks = source.program, callbacks
         self.parts: dict[Variable, list[Variable]] = {}
+        self.before: dict[Variable, Variable] = {}     # what the sweep brought to leaves already
         self.again: dict[Variable, Variable] = {}      # computed again, in the place of the first
         self.asked: set[Variable] = set()              # what gradients arrive at, wanted or not
         self.sure: set[Variable] = set()     # what they arrive at whichever branch or loop runs
         self.is_sure = True                  # so does that of the call which is visited
         self.must_run: list[OpCall] = []     # loops of which one step is taken for granted there
         self.updated: set[Variable] = set()  # parameters that an optimiser changed after the call
+
+    def begin_with(self, before: dict[Variable, Variable]) -> None:
+        """Has the gradients of leaves be added to those that the sweep brought there already."""
+        self.before.update(before)
+        self.parts.update((x, [g]) for x, g in before.items())
+        self.sure.update(before)
 
     def gradients(self, calls: Iterable[OpCall], starts: Iterable[tuple[Variable, Variable | None]],
                   wanted: Iterable[Variable]) -> list[Variable | None]:
@@ -92,8 +99,9 @@ class Backward:
     def visit_call(self, call: OpCall) -> None:
         """Adds the backward call of one, if a gradient arrives there and is wanted further on."""
         if call.in_place:
-            if any(self.parts.get(x) for x in call.writes()):
-                raise written_over(call)
+            for x in call.writes():
+                if any(g is not self.before.get(x) for g in self.parts.get(x, ())):
+                    raise written_over(call)
             return
         if self.parts.keys().isdisjoint(call.outputs):
             return

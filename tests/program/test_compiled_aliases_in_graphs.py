@@ -1,0 +1,103 @@
+"""Tensors over one memory, in graphs: what is written, cut off, or kept by one of them."""
+
+import pytest
+from cases import each
+
+import tensorlib as tl
+
+pytestmark = pytest.mark.filterwarnings("ignore:compile")
+
+
+class Around:
+    """What functions find around them: a leaf, and what requires no gradient."""
+
+    def __init__(self):
+        self.w = tl.tensor([0.5, -1.0, 2.0], requires_grad=True)
+        self.b = tl.tensor([1.0, 2.0, -0.5])
+
+
+def leaf_that_is_returned(o, x):
+    y = o.w * x
+    with tl.no_grad():
+        o.w.mul_(0.5)
+    return y, o.w
+
+
+def leaf_that_is_written_by_what_depends_on_it(o, x):
+    y = o.w * x
+    with tl.no_grad():
+        o.w.add_(y)
+    return o.w, y
+
+
+def saved_value_that_data_writes(o, x):
+    v = o.b + o.b
+    y = o.w * v
+    v.data[0] = 3.0
+    return y,
+
+
+def part_of_a_value_that_is_written_without_a_graph(o, x):
+    u, v = o.w.neg(), o.w - o.b
+    with tl.no_grad():
+        v[1:].mul_(2)
+    total = u + v
+    tl.autograd.grad((u * u).sum(), u, retain_graph=True)
+    return total, u
+
+
+def view_of_what_has_a_graph_that_is_written(o, x):
+    v = o.b.reshape(-1)
+    v.copy_(o.w)
+    return v, o.b
+
+
+FUNCTIONS = {f.__name__: f for f in (
+    leaf_that_is_returned, leaf_that_is_written_by_what_depends_on_it,
+    saved_value_that_data_writes, part_of_a_value_that_is_written_without_a_graph,
+    view_of_what_has_a_graph_that_is_written)}
+
+
+def seen(f, o):
+    """What calls of a function give, and their gradients."""
+    found = []
+    for k in range(3):
+        outs = f(o, tl.arange(3.0) + k)
+        found += [out.detach().tolist() for out in outs]
+        (grad,) = tl.autograd.grad(sum((out * out).sum() for out in outs), o.w)
+        found += [grad.tolist(), o.w.tolist()]
+    return found
+
+
+@each("name", FUNCTIONS)
+def test_gradients_are_those_of_the_eager_calls(name):
+    f = FUNCTIONS[name]
+    assert seen(tl.compile(f), Around()) == seen(f, Around())
+
+
+def test_only_what_an_arriving_gradient_needs_has_to_be_as_it_was():
+    o = Around()
+    for f in (tl.compile(lambda x: (o.w + x, o.w * x)), lambda x: (o.w + x, o.w * x)):
+        for _ in range(3):
+            x = tl.ones(3)
+            total, product = f(x)
+            x.add_(1)
+            (grad,) = tl.autograd.grad(total.sum(), o.w, retain_graph=True)
+            assert grad.tolist() == [1.0, 1.0, 1.0]
+            with pytest.raises(RuntimeError, match="modified by an inplace operation: .* of mul"):
+                product.sum().backward()
+
+
+def test_a_leaf_over_the_memory_of_what_is_written_is_given_its_gradient():
+    def step(o):
+        v = o.w.data
+        v.fill_(0.3)
+        o.w.grad = None
+        (v * o.w).sum().backward(retain_graph=True)
+        return v
+
+    found = []
+    for f in (step, tl.compile(step)):
+        o = Around()
+        found.append([(f(o).tolist(), o.w.grad.tolist()) for _ in range(4)])
+    assert found[0] == found[1]
