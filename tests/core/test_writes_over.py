@@ -12,6 +12,7 @@ WRITES = {
     "index_copy": lambda f, y: f(0, INDEX, y), "index_add": lambda f, y: f(0, INDEX, y),
     "index_fill": lambda f, y: f(1, tl.tensor([4, -5]), 1), "scatter": lambda f, y: f(0, ALONG, y),
     "scatter_add": lambda f, y: f(0, ALONG, y), "put": lambda f, y: f(ALONG, y[:2]),
+    "scatter_reduce": lambda f, y: f(0, ALONG, y, "amax"),
     "index_put": lambda f, y: f((INDEX, tl.tensor([0, 4, 1, 0])), y[0, :4]),
 }
 LAYOUTS = {
@@ -25,6 +26,8 @@ LAYOUTS = {
 @each("layout", LAYOUTS)
 @each("name", WRITES)
 def test_a_write_in_place_gives_what_the_copy_gives(name, layout, dtype):
+    if name == "scatter_reduce" and dtype == "complex64":        # which have no order
+        name = "scatter"
     numbers = tl.arange(40).reshape(2, 4, 5).sub(7).to(getattr(tl, dtype))
     for source in (numbers[1], None):            # or the tensor itself, the other way round
         x = LAYOUTS[layout](numbers[0].clone())
@@ -42,6 +45,7 @@ def test_what_is_not_there_is_refused_before_anything_is_written(name):
     wrong = {"index_put": lambda f, y: f((INDEX + 1, INDEX), y[0, :4]),
              "index_fill": lambda f, y: f(1, tl.tensor([0, 5]), 1),
              "put": lambda f, y: f(ALONG + 18, y[:2])}
+    wrong["scatter_reduce"] = lambda f, y: f(0, ALONG + 1, y, "prod")
     write = wrong.get(name, lambda f, y: f(0, (INDEX if "index" in name else ALONG) + 1, y))
     with pytest.raises(IndexError, match=name):
         write(getattr(x, name + "_"), tl.ones(4, 5))

@@ -2,16 +2,16 @@
 
 from tensorlib._core.base.dtypes cimport INT64
 from tensorlib._core.index.gather cimport (
-    adding, as_vector, check_index, in_range, laying, walk, wrapped,
+    adding, as_vector, check_index, in_range, laying, line, walk, wrapped,
 )
 from tensorlib._core.tensor.tensor cimport Tensor, same_shape
 from tensorlib._core.tiles.copies cimport may_meet, packed_copy
 
 
-def write_along(Tensor x, Tensor values, int dim, Tensor index, bint adds):
-    """Writes values over, or adds them to, the elements of `x` itself at positions along a dim.
+cdef int walk_over(line run, Tensor x, Tensor values, int dim, Tensor index) except -1:
+    """Runs along all lines of positions, which are checked before, over the elements of `x` itself.
 
-    The positions are checked before. Raises: as `written_along`.
+    Raises: IndexError, RuntimeError.
     """
     cdef Tensor places = index
     cdef Py_ssize_t size = as_vector(x).dims[dim]
@@ -23,6 +23,14 @@ def write_along(Tensor x, Tensor values, int dim, Tensor index, bint adds):
         places = wrapped(index, size, dim, "scatter")
     if may_meet(values, x):
         values = packed_copy(values, values.type)
-    if not walk(adding(x.type) if adds else laying(x.type), as_vector(x), dim, as_vector(places),
-                as_vector(values), True):
+    if not walk(run, as_vector(x), dim, as_vector(places), as_vector(values), True):
         raise IndexError("scatter: the index was written after it was checked")
+    return 0
+
+
+def write_along(Tensor x, Tensor values, int dim, Tensor index, bint adds):
+    """Writes values over, or adds them to, the elements of `x` itself at positions along a dim.
+
+    The positions are checked before. Raises: as `written_along`.
+    """
+    walk_over(adding(x.type) if adds else laying(x.type), x, values, dim, index)

@@ -9,6 +9,7 @@ from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT32, FLOAT64, INT16, INT32, INT8, ITEMSIZE, UINT8, compute_dtype,
 )
 from tensorlib._core.base.items cimport number
+from tensorlib._core.index.along cimport walk_over
 from tensorlib._core.index.gather cimport line, written
 from tensorlib._core.reduce.unsigned cimport restored, signed_order
 from tensorlib._core.tensor.tensor cimport Tensor
@@ -123,3 +124,11 @@ def combined_along(Tensor input, Tensor values, int dim, Tensor index, str reduc
         x, y = signed_order(x), signed_order(y)
         out = restored(written(choosing(reduce == "amax", x.type), x, y, dim, index), given)
     return cast(out, given)
+
+
+def combine_along(Tensor x, Tensor values, int dim, Tensor index, str reduce):
+    """The same with the elements of `x` itself, of a dtype that is computed in as it is."""
+    if compute_dtype(x.type) != x.type or signed_order(x) is not x:
+        raise RuntimeError("combine_along: the dtype is not computed in")
+    walk_over(multiplying(x.type) if reduce == "prod" else choosing(reduce == "amax", x.type), x,
+              values, dim, index)

@@ -9,7 +9,7 @@ from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.shape import broadcast_shapes, wrap
 from tensorlib._core.create.overwrite import write_result
 from tensorlib._core.graph.modes import is_grad_enabled
-from tensorlib._core.index.combining import combined_along
+from tensorlib._core.index.combining import combine_along, combined_along
 from tensorlib._core.index.keys import SharedIndex, put as put_key
 from tensorlib._core.interpreters.foreign import elements_known
 from tensorlib._core.layout import views
@@ -19,6 +19,7 @@ from tensorlib.ops.declare import composite, op
 from tensorlib.ops.index.indexing import (
     check_mask, counted, gather, parsed, put_index, spread_index, vector,
 )
+from tensorlib.ops.index.reductions import UFUNCS, combined_at, combined_slices, neutral
 from tensorlib.ops.index.rows import put_in_rows
 from tensorlib.ops.index.scattering import elements_at, written_at
 from tensorlib.ops.late import declared
@@ -217,42 +218,6 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor):
 
 # ---- along a dim, by a reduction -----------------------------------------------------------------
 
-UFUNCS = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum,
-          "amin": np.minimum}
-
-
-def keys_along(dim, index, shape):
-    """NumPy's key for positions along a dim."""
-    return tuple(index if d == dim % len(shape) else places
-                 for d, places in enumerate(np.indices(index.shape)))
-
-
-def combined_at(x, dim, index, src, reduce, include_self=True):
-    """The reference of `scatter_reduce`."""
-    base = np.atleast_1d(x).copy()
-    key = keys_along(dim, np.atleast_1d(index), base.shape)
-    src = np.atleast_1d(src)[tuple(map(slice, np.atleast_1d(index).shape))]
-    counts = np.full(base.shape, int(include_self))
-    np.add.at(counts, key, 1)
-    if not include_self:
-        base[key] = neutral(base.dtype, reduce)
-    UFUNCS[reduce].at(base, key, src)
-    if reduce == "mean":
-        base = (base // np.maximum(counts, 1) if base.dtype.kind in "iu" else
-                base / np.maximum(counts, 1))
-    return base.reshape(x.shape).astype(x.dtype)
-
-
-def neutral(dtype, reduce):
-    """What changes nothing: the number that a reduction begins with."""
-    if reduce in ("sum", "mean", "prod"):
-        return int(reduce == "prod")
-    least = reduce == "amax"
-    if dtype.kind == "f":
-        return -np.inf if least else np.inf
-    return np.iinfo(dtype).min if least else np.iinfo(dtype).max
-
-
 @op(public=False, method=False, takes="integer floating", tolerance="reduction",
     reference=lambda x, src, dim, index, reduce: combined_at(x, dim, index, src, reduce),
     samples=lambda rng: (
@@ -316,7 +281,26 @@ WITH_SOURCES = tried(
     (("x",), 0, np.array([0]), ("x", 1), "prod"))
 
 
-@composite(tensors=("input", "index", "src"), inplace="of a copy", takes="integer floating",
+COMBINED = {BY_NAME[name] for name in (
+    "uint8", "int8", "int16", "int32", "int64", "float32", "float64")}
+
+
+def reduce_over(input, dim, index: Tensor, src: Tensor, reduce, *, include_self=True):
+    """`scatter_reduce_`: where nothing is recorded, elements are combined where they lie."""
+    if input.ndim and input.dtype in COMBINED and include_self and (
+            reduce in ("prod", "amax", "amin")) and is_plain_write(input, src):
+        src = elements_at("scatter_reduce", input, dim, index, src)
+        dim = wrap("scatter_reduce", dim, input.ndim)
+        try:
+            return write_over("scatter_reduce_", input, combine_along, src, dim, index, reduce)
+        except (IndexError, RuntimeError) as error:
+            error.args = (str(error).replace("scatter:", "scatter_reduce:", 1),)
+            raise
+    return write_result("scatter_reduce_", input, scatter_reduce(
+        input.clone(), dim, index, src, reduce, include_self=include_self))
+
+
+@composite(tensors=("input", "index", "src"), inplace=reduce_over, takes="integer floating",
            reference=combined_at, samples=WITH_SOURCES, tolerance="reduction",
            errors=refused((RuntimeError, ("x", 3, 4), 0, ROWS, ("x", 2, 3), "max"),
                           (RuntimeError, ("x", 3, 4), 0, ROWS, ("x", 1, 3), "amax"),
@@ -365,14 +349,6 @@ def scatter_reduce(input: Tensor, dim, index: Tensor, src: Tensor, reduce, *, in
             dim, index, src.new_ones(src.shape)).clamp(min=1)
         total = total / counts if base.is_floating_point() else total // counts
     return total.reshape(input.shape)
-
-
-def combined_slices(x, dim, index, source, reduce, include_self=True):
-    """The reference of `index_reduce`."""
-    sizes = [1] * x.ndim
-    sizes[dim] = -1
-    return combined_at(x, dim, np.broadcast_to(index.reshape(sizes), source.shape), source, reduce,
-                       include_self)
 
 
 @composite(tensors=("input", "index", "source"), inplace="of a copy", takes="integer floating",
