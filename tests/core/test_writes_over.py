@@ -47,7 +47,7 @@ def test_what_is_not_there_is_refused_before_anything_is_written(name):
              "put": lambda f, y: f(ALONG + 18, y[:2])}
     wrong["scatter_reduce"] = lambda f, y: f(0, ALONG + 1, y, "prod")
     write = wrong.get(name, lambda f, y: f(0, (INDEX if "index" in name else ALONG) + 1, y))
-    with pytest.raises(IndexError, match=name):
+    with pytest.raises(IndexError, match=name.removesuffix("_reduce")):
         write(getattr(x, name + "_"), tl.ones(4, 5))
     assert not x.any()
 

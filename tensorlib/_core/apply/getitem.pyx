@@ -7,7 +7,7 @@ from tensorlib._core.apply.inplace cimport (
 )
 from tensorlib._core.arrays.convert cimport from_data
 from tensorlib._core.base.upcalls cimport GETITEM, INDEX_PUT, registered
-from tensorlib._core.base.watch cimport watched
+from tensorlib._core.base.watch cimport OVERRIDES, watched
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.index.basic cimport basic_view
@@ -126,10 +126,17 @@ cdef int write(Tensor x, object key, object value) except -1:
     return 0
 
 
-def is_plain_write(Tensor x, Tensor values):
-    """Whether `values` may be written into `x` with nothing recorded, and nobody who looks."""
-    return not (watched or is_expanded(x) or mode().grad and (
-        requires_grad(x) or requires_grad(values)))
+def is_plain_write(Tensor x, Tensor values, *others):
+    """Whether `values` may be written into `x` with nothing recorded, and nobody who looks: neither
+    these nor the others, the positions, are of a class that does operations itself."""
+    if watched & ~OVERRIDES or is_expanded(x) or mode().grad and (
+            requires_grad(x) or requires_grad(values)):
+        return False
+    if watched:
+        for one in (x, values, *others):
+            if type(one) is not Tensor:
+                return False
+    return True
 
 
 def write_over(str name, Tensor x, writes, *args):

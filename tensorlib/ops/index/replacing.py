@@ -82,7 +82,8 @@ def key_of(name, input, indices):
 
 def write_by_key(input, indices, values: Tensor, accumulate=False):
     """`index_put_`: where nothing is recorded, elements are written where they lie."""
-    if values.dtype is input.dtype and not accumulate and is_plain_write(input, values):
+    if values.dtype is input.dtype and not accumulate and isinstance(indices, (tuple, list)) and (
+            is_plain_write(input, values, *indices)):
         return write_over("index_put_", input, put_key, key_of("index_put", input, indices), values,
                           False)
     return write_result("index_put_", input, index_put(input, indices, values, accumulate))
@@ -138,7 +139,8 @@ def write_flat(input, index, source: Tensor, accumulate=False):
     if input.is_contiguous() and input.ndim and isinstance(index, Tensor) and (
             index.numel() == source.numel()):
         flat, index, values = input.view(-1), index.reshape(-1), source.reshape(-1)
-        if values.dtype is input.dtype and not accumulate and is_plain_write(input, values):
+        if values.dtype is input.dtype and not accumulate and (
+                is_plain_write(input, values, index)):
             write_over("put_", flat, put_key, key_of("put", flat, (index,)), values, False)
             return input
     return write_result("put_", input, put(input, index, source, accumulate))
@@ -288,7 +290,7 @@ COMBINED = {BY_NAME[name] for name in (
 def reduce_over(input, dim, index: Tensor, src: Tensor, reduce, *, include_self=True):
     """`scatter_reduce_`: where nothing is recorded, elements are combined where they lie."""
     if input.ndim and input.dtype in COMBINED and include_self and (
-            reduce in ("prod", "amax", "amin")) and is_plain_write(input, src):
+            reduce in ("prod", "amax", "amin")) and is_plain_write(input, src, index):
         src = elements_at("scatter_reduce", input, dim, index, src)
         dim = wrap("scatter_reduce", dim, input.ndim)
         try:

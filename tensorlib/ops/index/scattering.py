@@ -149,7 +149,7 @@ def write_slices(name, input, dim, index, values, adds):
 
 def copy_over(input, dim, index: Tensor, source: Tensor):
     """`index_copy_`"""
-    if input.ndim and is_plain_write(input, source):
+    if input.ndim and is_plain_write(input, source, index):
         dim, index, shape = slices_along("index_copy", input, dim, index)
         source = checked_source("index_copy", input, shape, source)
         return write_slices("index_copy", input, dim, index, source, False)
@@ -158,7 +158,7 @@ def copy_over(input, dim, index: Tensor, source: Tensor):
 
 def add_over(input, dim, index: Tensor, source: Tensor, *, alpha=1):
     """`index_add_`"""
-    if input.ndim and alpha == 1 and is_plain_write(input, source):
+    if input.ndim and alpha == 1 and is_plain_write(input, source, index):
         dim, index, shape = slices_along("index_add", input, dim, index)
         source = checked_source("index_add", input, shape, source)
         return write_slices("index_add", input, dim, index, source, True)
@@ -168,7 +168,7 @@ def add_over(input, dim, index: Tensor, source: Tensor, *, alpha=1):
 def fill_over(input, dim, index: Tensor, value):
     """`index_fill_`"""
     number = fill_value("index_fill", value, input)
-    if input.ndim and isinstance(number, Tensor) and is_plain_write(input, number):
+    if input.ndim and isinstance(number, Tensor) and is_plain_write(input, number, index):
         dim, index, _ = slices_along("index_fill", input, dim, index)
         return write_slices("index_fill", input, dim, index, number, False)
     return write_result("index_fill_", input, index_fill(input, dim, index, value))
@@ -279,7 +279,7 @@ def write_at(name, input, dim, index, src, adds):
     if not input.ndim or adds and input.itemsize == 2 and input.is_floating_point():
         return None
     dim, src = wrap(name, dim, input.ndim), elements_at(name, input, dim, index, src)
-    if not isinstance(src, Tensor) or not is_plain_write(input, src):
+    if not isinstance(src, Tensor) or not is_plain_write(input, src, index):
         return None
     try:
         return write_over(name + "_", input, write_along, src.expand(index.shape), dim, index, adds)
