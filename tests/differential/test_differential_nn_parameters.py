@@ -160,6 +160,7 @@ def mixed_precision(torch):
         scaler.update()
         optimizer.zero_grad(set_to_none=True)
         losses.append(loss.item())
+    torch.backends.cudnn.benchmark = False
     if torch.cuda.is_available():
         torch.cuda.synchronize()
     return losses

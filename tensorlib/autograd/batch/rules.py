@@ -374,8 +374,8 @@ def of_parts(op, level, tensors, attributes):
     return op.function(*[aligned(x, ndim) if is_at(x, level) else x for x in tensors])
 
 
-@batched(operations.to, operations.clone, operations.contiguous, operations.real_part,
-         operations.imag_part, operations.view_as_real)
+@batched(operations.to, operations.clone, operations.contiguous, operations.own_positions,
+         operations.real_part, operations.imag_part, operations.view_as_real)
 def as_it_is(op, level, tensors, attributes):
     """The batch does as one tensor."""
     return op.function(tensors[0].value, **attributes)
