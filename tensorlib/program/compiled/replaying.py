@@ -3,7 +3,6 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from threading import Lock
 from typing import Any
 
@@ -55,9 +54,11 @@ class Replay:
     def values_for(self, given: tuple[Any, ...], retries: bool = False) -> list[Any] | None:
         """`run` for these inputs and what is read from around the function."""
         if not self.machine.is_running:        # on another thread, or further up on this one
-            with suppress(Busy):               # another thread was faster
+            try:
                 outputs: list[Any] | None = self.machine.run(given, retries)
                 return outputs
+            except Busy:                       # another thread was faster
+                pass
         return run_calls(self.calls, dict(zip(self.fed, given)), self.wanted)
 
 
