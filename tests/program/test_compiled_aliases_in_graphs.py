@@ -101,3 +101,20 @@ def test_a_leaf_over_the_memory_of_what_is_written_is_given_its_gradient():
         o = Around()
         found.append([(f(o).tolist(), o.w.grad.tolist()) for _ in range(4)])
     assert found[0] == found[1]
+
+
+def test_a_view_of_another_result_is_not_written_behind_its_back():
+    o = Around()
+    compiled = tl.compile(lambda x: (o.w * x, (o.w - x).view(3)), fullgraph=True)
+    shared = tl.compile(lambda x: (lambda y: (y, y.view(3)))(o.w * x), fullgraph=True)
+    apart = tl.compile(lambda x: (lambda y: (y[:1], y[1:]))(o.w * x), fullgraph=True)
+    for _ in range(3):
+        for f in (compiled, apart):
+            first, second = f(tl.ones(3))
+            second.mul_(2)
+            (grad,) = tl.autograd.grad(first.sum(), o.w)
+            assert grad.tolist() == [1.0] + [float(f is compiled)] * 2
+    for _ in range(2):
+        first, second = shared(tl.ones(3))
+    with pytest.raises(RuntimeError, match="a view is being modified inplace"):
+        second.mul_(2)

@@ -2,6 +2,7 @@
 """
 
 from enum import Enum
+from itertools import combinations
 from types import BuiltinFunctionType, EllipsisType, FunctionType, NoneType
 from typing import Any
 
@@ -12,6 +13,7 @@ from tensorlib._core.base.dtypes import dtype
 from tensorlib._core.base.formats import Format
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.guards.signatures import storage_of
+from tensorlib.program.run.arena import do_meet
 from tensorlib.program.run.plan import Unplanned
 
 # What nobody can change, so that it may be returned by each replay.
@@ -73,9 +75,11 @@ def refuse_containers(result: Any, reads: Any) -> None:
 
 def refuse_views(result: Any, given: list[Tensor]) -> None:
     """Raises: Unplanned where a part of a function gives a view that has a gradient of what it is
-    given: the next part may write into it, and into what a replay gives nobody may."""
+    given, or gives: the next part may write into it, and into what a replay gives nobody may."""
     places = {storage_of(x) for x in given}
-    for x in things_in(result):
-        if isinstance(x, Tensor) and x.requires_grad and storage_of(x) in places and not any(
-                x is y for y in given):
-            raise Unplanned("a part gives a view, which has a gradient, of what it is given")
+    found = {id(x): x for x in things_in(result) if isinstance(x, Tensor) and x.requires_grad
+             and not any(x is y for y in given)}
+    if any(storage_of(x) in places for x in found.values()) or any(
+            storage_of(x) == storage_of(y) and do_meet(x, y)
+            for x, y in combinations(found.values(), 2)):
+        raise Unplanned("a part gives a view, which has a gradient, of what it is given or gives")

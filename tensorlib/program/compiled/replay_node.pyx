@@ -19,6 +19,7 @@ from tensorlib._core.sweep.state cimport (
     active_sweep, grad_at, grad_place, move, nodes_below,
 )
 from tensorlib._core.tensor.tensor cimport Tensor, alias
+from tensorlib.program.run.arena cimport do_meet
 
 from tensorlib._core.graph.node import leave_out
 from tensorlib._core.sweep.sweep import set_expansion
@@ -84,7 +85,8 @@ cdef class Links:
                            len(self.roots), payload)
         for i in range(len(self.roots)):
             place = self.roots[i]
-            found[place] = outward(<Tensor?>found[place], given)
+            found[place] = outward(<Tensor?>found[place], given,
+                                   [found[<Py_ssize_t>k] for k in self.roots[:i]] if i else [])
             set_history(node, i, <Tensor>found[place])
         results = found[:self.n_outputs]
         for i in range(self.n_outputs):
@@ -93,11 +95,14 @@ cdef class Links:
         return results
 
 
-cdef Tensor outward(Tensor x, tuple given):
-    """A result as a view of what is given, where it lies in its memory: into that no one may write
-    behind the back of the node."""
+cdef Tensor outward(Tensor x, tuple given, list before):
+    """A result as a view of what is given, where it lies in its memory, or of a result `before` it
+    that has some of its elements: into that no one may write behind the back of the node."""
     for source in given:
         if isinstance(source, Tensor) and (<Tensor>source).storage is x.storage:
+            return view_of_input(x, <Tensor>source)
+    for source in before:
+        if (<Tensor>source).storage is x.storage and do_meet(x, <Tensor>source):
             return view_of_input(x, <Tensor>source)
     return x
 

@@ -227,6 +227,14 @@ cdef bint has_room(list beyond, tuple given) except -1:
     return True
 
 
+cpdef bint do_meet(Tensor x, Tensor y) except -1:
+    """Whether elements of two tensors over one memory may be the same: their ranges overlap."""
+    x_low, x_high = extent(x)
+    y_low, y_high = extent(y)
+    return (x.data_pointer + <Py_ssize_t>x_low < y.data_pointer + <Py_ssize_t>y_high
+            and y.data_pointer + <Py_ssize_t>y_low < x.data_pointer + <Py_ssize_t>x_high)
+
+
 cdef tuple extent(Tensor x):
     """How many bytes before and behind its first element the elements of a tensor reach."""
     cdef Py_ssize_t low = 0, high = ITEMSIZE[x.type]
