@@ -118,3 +118,15 @@ def test_a_view_of_another_result_is_not_written_behind_its_back():
         first, second = shared(tl.ones(3))
     with pytest.raises(RuntimeError, match="a view is being modified inplace"):
         second.mul_(2)
+
+
+def test_gradients_go_through_the_graphs_of_arguments():
+    o = Around()
+    functions = {
+        "argument": lambda y: tl.autograd.grad((y * o.w).sum(), o.w, retain_graph=True)[0],
+        "itself": lambda y: tl.autograd.grad((y * o.w).sum(), y, retain_graph=True)[0],
+    }
+    for f in functions.values():
+        compiled = tl.compile(f)
+        for _ in range(3):
+            assert compiled(o.w * 2).tolist() == f(o.w * 2).tolist()

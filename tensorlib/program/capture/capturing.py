@@ -249,6 +249,7 @@ class ReplayRecorder(Recorder):
             self.check_arguments()
         else:
             wanted = [self.variable_of(x) for x in inputs]
+        self.check_graphs_around([x for x, _ in starts], wanted)
         before = self.before_sweep(wanted) if accumulate_grads else {}
         with without_collections():
             found = self.gradients(starts, wanted, create_graph)
@@ -281,6 +282,17 @@ class ReplayRecorder(Recorder):
                 for x in call.writes():
                     x.stop_gradient = True
         return found
+
+    def check_graphs_around(self, roots: list[Variable], wanted: list[Variable]) -> None:
+        """Raises: CaptureError where a sweep would go on through the graph that made an argument,
+        or what is read from outside: that may lead to what is wanted, too."""
+        made = [x for tensor, x in self.known.values() if tensor.grad_fn is not None and (
+            x.persistable or any(x is y for y in self.program.inputs))]
+        if len(wanted) == 1:                     # nothing leads to itself
+            made = [x for x in made if x is not wanted[0]]
+        if made and not dependents(self.block.ops, made).isdisjoint(roots):
+            raise CaptureError("backward: a gradient that may come through the graph of an "
+                               f"argument can't be captured, {user_line()}")
 
     def check_arguments(self) -> None:
         """Raises: CaptureError where an argument would be given a gradient."""
