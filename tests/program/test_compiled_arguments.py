@@ -231,3 +231,32 @@ def test_a_call_by_names_may_read_an_empty_tuple():
     f = tl.compile(lambda x: x * (2 + len(NONE_SO_FAR)), fullgraph=True)
     for k in range(3):
         assert f(x=tl.full((2,), float(k))).tolist() == [2.0 * k] * 2
+
+
+@dataclass
+class Counted:
+    n: int = 0
+
+
+@pytest.mark.parametrize("make", [
+    lambda: types.SimpleNamespace(n=0), Counted, lambda: argparse.Namespace(n=0), lambda: {1, 2},
+    lambda: bytearray(b"a"), lambda: collections.deque([1]), lambda: [1], lambda: {"n": 0}],
+    ids=["SimpleNamespace", "dataclass", "Namespace", "set", "bytearray", "deque", "list", "dict"])
+@pytest.mark.parametrize("place", ["result", "container", "variable"])
+@pytest.mark.filterwarnings("ignore:compile")
+def test_an_argument_that_is_returned_is_that_of_the_call(make, place):
+    """Not one with the same contents, of the call that was captured."""
+    def f(x, given):
+        kept = given
+        y = x * 1
+        if hasattr(kept, "n"):
+            kept.n = kept.n + 1
+            y = y * kept.n
+        return y, {"result": given, "container": [given], "variable": kept}[place]
+
+    compiled = tl.compile(f)
+    for _ in range(6):
+        given = make()
+        y, found = compiled(tl.ones(2), given)
+        assert (found[0] if place == "container" else found) is given
+        assert y.tolist() == [1.0, 1.0] and getattr(given, "n", 1) == 1

@@ -13,6 +13,7 @@ from tensorlib._core.base.dtypes import dtype
 from tensorlib._core.base.formats import Format
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.guards.signatures import storage_of
+from tensorlib.program.guards.values import fields_of, is_settled
 from tensorlib.program.run.arena import do_meet
 from tensorlib.program.run.plan import Unplanned
 
@@ -29,11 +30,12 @@ def refuse_to_return(result: Any, arguments: Any) -> None:
     that of an argument.
     """
     given = things_in(arguments)
-    lists = {id(x) for x in given if isinstance(x, (list, dict))}
-    others = {id(x) for x in given if not isinstance(x, (list, dict))}
+    alike = {id(x) for x in given if isinstance(x, (list, dict)) or is_settled(x)
+             or fields_of(x) is not None}
+    others = {id(x) for x in given} - alike
     returned: set[int] = set()
     for x in things_in(result):
-        if id(x) in lists:
+        if id(x) in alike:                      # of which others are as good, as arguments
             raise Unplanned(f"it returns a {type(x).__name__} that is an argument")
         if id(x) in returned:
             raise Unplanned(f"it returns the same {type(x).__name__} twice, or one in itself")
