@@ -59,7 +59,12 @@ def gradcheck(
     check_backward_ad, check_forward_ad: which mode is checked; at least one. check_batched_grad,
     check_batched_forward_grad: whether many gradients or tangents at once, as by `vmap`, give the
     same. What the other arguments ask for is always done: outputs are swept one at a time, so that
-    the others have no gradient; dtypes are compared; all elements are moved, also in `fast_mode`.
+    the others have no gradient; dtypes are compared.
+
+    fast_mode moves each input along one random direction and weighs the elements of each output at
+    random, so that numbers are compared in place of Jacobians, in two calls of `fn` for each input.
+    A wrong entry shows there as a multiple of itself. Where one shows, all elements are compared,
+    for what the error says.
 
     Raises: GradcheckError for a wrong gradient, unless raise_exception=False, which returns False.
     ValueError for inputs that cannot be checked.
@@ -80,6 +85,18 @@ def gradcheck(
         raise ValueError("gradcheck: a batched check needs the check of the same mode")
     positions = _checked_positions("gradcheck", inputs)
     fn = _with_gradients(fn, inputs)
+    if fast_mode:
+        settings = dict(eps=eps, atol=atol, rtol=rtol, nondet_tol=nondet_tol,
+                        check_batched_grad=check_batched_grad,
+                        check_batched_forward_grad=check_batched_forward_grad,
+                        check_forward_ad=check_forward_ad, check_backward_ad=check_backward_ad)
+        try:
+            return gradcheck(*_projected(fn, inputs, positions), **settings)
+        except GradcheckError:
+            if not raise_exception:
+                return False
+            gradcheck(fn, inputs, **settings)
+            raise
     try:
         numerical = _numerical_jacobians(fn, inputs, positions, eps)
         if check_backward_ad:
@@ -153,8 +170,27 @@ def gradgradcheck(
         gradient, inputs + grad_outputs, eps=eps, atol=atol, rtol=rtol,
         raise_exception=raise_exception, nondet_tol=nondet_tol,
         check_batched_grad=check_batched_grad, check_forward_ad=check_fwd_over_rev,
-        check_backward_ad=check_rev_over_rev,
+        check_backward_ad=check_rev_over_rev, fast_mode=fast_mode,
     )
+
+
+def _projected(fn, inputs, positions):
+    """A function of numbers, and zeros: `fn` so far along a direction of each checked input, its
+    outputs weighted and summed. A complex output gives the real part of what its conjugate does."""
+    rng = np.random.default_rng(0)
+    starts = [inputs[position].detach() for position in positions]
+    directions = [tensor(_random(rng, x), dtype=x.dtype) for x in starts]
+    weights = [tensor(_random(rng, out), dtype=out.dtype) for out in _floating(fn(*inputs))]
+
+    def along(*steps):
+        given = list(inputs)
+        for position, start, direction, step in zip(positions, starts, directions, steps):
+            given[position] = start + direction * step
+        found = [out * weight for out, weight in zip(_floating(fn(*given)), weights)]
+        return [(out.real if out.is_complex() else out).sum() for out in found]
+
+    zeros = [tensor(0.0, dtype=BY_NAME["float64"], requires_grad=True) for _ in positions]
+    return along, zeros
 
 
 # ---- Jacobians: for each output one with respect to each checked input ---------------------------

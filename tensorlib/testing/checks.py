@@ -173,9 +173,9 @@ def check_gradient(op):
 
 
 def check_second_gradient(op):
-    """Gradients of gradients equal finite differences."""
+    """Gradients of gradients equal finite differences, along a random direction of each input."""
     for function, wanted in differentiable_samples(op):
-        gradgradcheck(function, wanted, rtol=1e-6, atol=1e-6)
+        gradgradcheck(function, wanted, rtol=1e-6, atol=1e-6, fast_mode=True)
 
 
 def random_like(x, seed=0):

@@ -346,3 +346,42 @@ def test_made_tensors_are_within_bounds(dtype):
 def test_made_tensors_refuse_other_bounds(given):
     with pytest.raises(ValueError, match="make_tensor"):
         tl.testing.make_tensor(3, **given)
+
+
+# ---- fast mode -----------------------------------------------------------------------------------
+
+class WrongInOnePlace(tl.autograd.Function):
+    """The square, with a derivative that is wrong for one element of many."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        x, = ctx.saved_tensors
+        factors = tl.full_like(x, 2.0)
+        factors[0] = 2.5
+        return g * x * factors
+
+
+@pytest.mark.parametrize("dtype", [tl.float64, tl.complex128])
+def test_fast_mode_agrees_with_the_whole_jacobian(dtype):
+    x = tl.testing.make_tensor(4, 3, dtype=dtype, device="cpu", requires_grad=True)
+    modes = dict(check_batched_grad=True, check_forward_ad=True, check_batched_forward_grad=True)
+    assert gradcheck(lambda x: (x.exp() @ x.mT, x.conj() * 2, x.abs()), x, fast_mode=True, **modes)
+    assert gradgradcheck(lambda x: x.sin() @ x.mT, x, fast_mode=True)
+    with pytest.raises(GradcheckError, match="first d output.0. / d input.0."):
+        gradcheck(WrongInOnePlace.apply, x, fast_mode=True)
+    assert not gradcheck(WrongInOnePlace.apply, x, fast_mode=True, raise_exception=False)
+
+
+def test_fast_mode_calls_the_function_as_often_for_many_elements():
+    counts = []
+    for n in (2, 200):
+        calls = []
+        x = tl.linspace(0.1, 1.0, n, dtype=tl.float64).requires_grad_()
+        assert gradcheck(lambda x: calls.append(1) or x.exp(), x, fast_mode=True)
+        counts.append(len(calls))
+    assert counts[0] == counts[1] < 10
