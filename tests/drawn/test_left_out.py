@@ -31,7 +31,7 @@ LOOKS = {
     recorder.contents_of: ways.Way("y = y * float(o.sum())", "o[0] = 3", "o = np.ones(2)"),
     recorder.order_of: ways.Way("y = y * next(iter(o.values()))", "o.move_to_end('a')",
         "o = collections.OrderedDict(a=2, b=3)"),
-    recorder.is_true: ways.Way("y = y * (2 if o else 3)", "o.clear()", "o = [2]"),
+    recorder.is_filled: ways.Way("y = y * (2 if o else 3)", "o.clear()", "o = [2]"),
     recorder.length_of: ways.Way("y = y * len(o)", "o.append(3)", "o = [2]"),
     recorder.classes_of: ways.Way("y = y * E().m()", "E.__bases__ = (F,)", ways.CLASS +
         "class E(D):\n    def m(self): return super().m()\n"

@@ -44,10 +44,12 @@ ATOMS = frozenset(map(id, (
     types.GetSetDescriptorType, types.MemberDescriptorType, types.GenericAlias,
     types.UnionType, types.WrapperDescriptorType,
     types.MethodDescriptorType, types.ClassMethodDescriptorType, types.MethodWrapperType)))
-# What has a state of elements, and how they are seen all at once.
+# What has a state of elements, and how they are seen all at once, whatever a subclass says.
 CONTENTS: dict[int, Any] = {
-    id(bytearray): bytes, id(array.array): lambda x: (x.typecode, x.tobytes()),
-    id(collections.deque): lambda x: (x.maxlen, *x),
+    id(bytearray): lambda x: bytes(memoryview(x)),
+    id(array.array): lambda x: (vars(array.array)["typecode"].__get__(x), array.array.tobytes(x)),
+    id(collections.deque): lambda x: (vars(collections.deque)["maxlen"].__get__(x),
+                                      *collections.deque.__iter__(x)),
     id(types.MappingProxyType): lambda x: tuple(x.items()),
     id(np.ndarray): lambda x: (
         x.dtype, x.shape, x.strides, x.flags.writeable, contents_of_array(x)),
@@ -97,6 +99,12 @@ def is_trusted(path: str) -> bool:
     """Whether functions of a file are taken as they are: those of the library, of NumPy, and a few
     of Python's."""
     return path in TRUSTED or path.startswith(TRUSTED_FOLDERS) and not path.startswith(RANDOM)
+
+
+def base_of(kind: type) -> type:
+    """The class not written in Python whose state objects of a class have: `object` for none."""
+    return next((cls for cls in kind.__mro__
+                 if is_foreign(cls) and (cls.__basicsize__ > object.__basicsize__)), object)
 
 
 def is_of_library(x: Any) -> bool:

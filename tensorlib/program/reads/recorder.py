@@ -27,6 +27,7 @@ from tensorlib.program.reads.known import (
     ATOMS,
     COMPILED,
     CONTENTS,
+    base_of,
     is_foreign,
     is_known,
     is_of_library,
@@ -60,7 +61,7 @@ class Reads(Observer):
                 self.note(x, "list", None, tuple(list.__iter__(x)))
         elif issubclass(kind, (set, frozenset)):
             self.value(x, members_of, None)
-        elif id(kind) in CONTENTS:
+        elif id(base_of(kind)) in CONTENTS:
             self.value(x, contents_of, None)
         else:
             return issubclass(kind, tuple)
@@ -73,10 +74,8 @@ class Reads(Observer):
         kind = type(x)
         if issubclass(kind, dict):
             return [*dict.keys(x), *dict.values(x)]
-        if id(kind) in CONTENTS and kind is not deque:
-            return []
-        base = next((k for k in (list, tuple, set, frozenset) if issubclass(kind, k)), None)
-        return list(base.__iter__(x) if base else x)
+        base = next((k for k in (list, tuple, set, frozenset, deque) if issubclass(kind, k)), None)
+        return list(base.__iter__(x)) if base else []
 
     def passed(self, things: Any) -> None:
         """Notes all that code may read of what it is given, however deep."""
@@ -128,6 +127,7 @@ class Reads(Observer):
         kind = type(x)
         if is_written_in_python(kind) or is_of_library(kind):
             self.meet(kind, all=True)
+            self.state(x)
             self.note(x, "kind", None, kind)
             found = vars_of(x)
             if found is vars_of(x):                     # it has a dict, be it empty
@@ -180,6 +180,16 @@ class Reads(Observer):
         if not self.is_noted(holder, "value", (look, key)):
             self.note(holder, "value", (look, key),
                       look(holder, key) if found is MISSING else found)
+
+    def state(self, x: Any) -> None:
+        """Has an object be made by the call where its class is a user's, of one that is not written
+        in Python and keeps what nobody sees."""
+        base = base_of(type(x))
+        if issubclass(base, BaseException) and base.__basicsize__ == BaseException.__basicsize__:
+            self.value(x, args_of, None)
+        elif base is not object and not (
+                issubclass(base, SEEN) or is_of_library(base) or is_of_numpy(base)):
+            self.must_be_young(x, f"what a {base.__name__} has in it is not known")
 
     # ---- attributes
 
@@ -341,20 +351,24 @@ class Reads(Observer):
             self.meet(kind)
         elif not is_foreign(kind):
             self.meet(kind)
+            self.state(x)
             if hasattr(kind, "__dataclass_fields__"):
                 self.passed((x,))
         elif issubclass(kind, type):
             self.meet(type(x))
+        elif issubclass(kind, BaseException):
+            self.state(x)
         elif id(kind) not in CALLABLE and not issubclass(kind, (ModuleType, np.generic)) and not (
-                is_of_library(kind) or issubclass(kind, (tuple, slice))
-                or issubclass(kind, BaseException)):
+                is_of_library(kind) or issubclass(kind, (tuple, slice))):
             self.must_be_young(x, f"what a {kind.__name__} does is not known")
 
     def tested(self, x: Any) -> None:
         """Notes whether a container is empty, or what else C code asks of a condition."""
-        if type(x) in (list, dict, set, frozenset):
-            self.value(x, is_true, None)
-        elif id(type(x)) in CONTENTS:
+        kind = type(x)
+        if issubclass(kind, (list, dict, set, frozenset)):
+            self.value(x, is_filled, None)
+            self.meet(kind)
+        elif id(base_of(kind)) in CONTENTS:
             self.whole(x)
         else:
             self.operand(x, False)
@@ -373,6 +387,7 @@ class Reads(Observer):
             self.must_be_young(x, f"a {kind.__name__} from outside is iterated over")
         else:
             self.meet(kind)
+            self.state(x)
 
     def written(self, x: Any, name: str | None) -> None:
         """Notes what is there before it is written to: an attribute, or any element for None."""
@@ -427,7 +442,7 @@ def members_of(x: Any, _: Any) -> Any:
 
 def contents_of(x: Any, _: Any) -> Any:
     """The contents of an array or a deque."""
-    return CONTENTS[id(type(x))](x)
+    return CONTENTS[id(base_of(type(x)))](x)
 
 
 def order_of(x: Any, _: Any) -> Any:
@@ -435,14 +450,20 @@ def order_of(x: Any, _: Any) -> Any:
     return tuple(x)
 
 
-def is_true(x: Any, _: Any) -> bool:
+def is_filled(x: Any, _: Any) -> bool:
     """Whether a container has anything in it."""
-    return bool(x)
+    base = next(k for k in (list, dict, set, frozenset) if isinstance(x, k))
+    return base.__len__(x) > 0
 
 
 def length_of(x: Any, _: Any) -> int:
     """How much a container has in it."""
     return len(x)
+
+
+def args_of(x: BaseException, _: Any) -> Any:
+    """What an exception was made with."""
+    return vars(BaseException)["args"].__get__(x)
 
 
 def layout_of(x: Tensor, _: Any) -> Any:
@@ -461,6 +482,9 @@ def classes_below(x: type, _: Any) -> Any:
 
 
 GETTERS = attrgetter, itemgetter, methodcaller
+# Whose state is noted where it is read, or never changes.
+SEEN = (int, float, complex, str, bytes, tuple, list, dict, set, frozenset, type, ModuleType,
+        np.ndarray)
 FIELDS = GetSetDescriptorType, MemberDescriptorType       # of objects: they hold what they give
 HASHES = {x.__hash__ for x in SAFE_KEYS}
 CALLABLE = set(map(id, (
