@@ -6,6 +6,7 @@ from tensorlib._core.graph.attached import (
     add_accumulated_hook, add_hook, add_retaining_hook,
 )
 from tensorlib._core.interpreters.stack import tell
+from tensorlib._core.sweep.sweep import own_node
 from tensorlib.ops.publish import attach_checked
 
 
@@ -29,6 +30,7 @@ def register_hook(self, hook):
         raise RuntimeError("register_hook: cannot register a hook on a tensor that doesn't require "
                            "gradient")
     tell("effect", "register_hook", self)
+    own_node(self)
     return add_hook(self, hook)
 
 
@@ -74,6 +76,7 @@ def retain_grad(self):
         raise RuntimeError("retain_grad: can't retain_grad on Tensor that has requires_grad=False")
     if not self.is_leaf:
         tell("effect", "retain_grad", self)
+        own_node(self)
         add_retaining_hook(self, Keep(self))
 
 

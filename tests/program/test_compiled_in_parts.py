@@ -1,5 +1,6 @@
 """Functions in parts: what lies around a statement that can't be captured is replayed."""
 
+import contextlib
 import linecache
 import warnings
 from types import SimpleNamespace
@@ -307,3 +308,118 @@ def test_what_is_in_no_part_is_an_error_where_all_has_to_be_captured():
         return y
     with pytest.raises(tl.program.CaptureError, match="float: the value of a tensor"):
         tl.compile(f, fullgraph=True)(tl.ones(2))
+
+
+# ---- state of Python and of modules --------------------------------------------------------------
+
+COUNT = 0
+
+
+def test_statements_that_bind_globals_are_in_no_part():
+    def f(x):
+        global COUNT
+        y = x * 2
+        float(y.sum())
+        COUNT = COUNT + 1
+        z = y * COUNT
+        float(z.sum())
+        COUNT = 10 * COUNT
+        return z + 1
+
+    found = []
+    for g in (f, tl.compile(f)):
+        globals()["COUNT"] = 1
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found.append([(plain(g(tl.ones(2))), COUNT) for _ in range(4)])
+    assert found[0] == found[1]
+
+
+def test_statements_before_a_failure_that_is_suppressed():
+    def f(x):
+        y = x * 2
+        with contextlib.suppress(RuntimeError):
+            float(y.sum())
+            y = y + 1
+            y = y.reshape(7)
+        return y * 3
+
+    agree(f, tl.ones(2), tl.ones(7), tl.ones(3))
+
+
+def test_statements_of_a_mode_are_parts():
+    def f(x):
+        with tl.no_grad():
+            y = x * 2
+            float(y.sum())
+            z = y + 1
+        return z * 3
+
+    way, = agree(f, tl.ones(2))._entries
+    assert len(way.parts.parts) == 2
+
+
+def test_variables_that_a_loop_binds_and_does_not_read():
+    def f(x):
+        y = x * 2
+        z = y + y
+        for i in range(3):
+            u = z * i
+            if i:
+                y = u + 1
+            float(u.sum())
+        return z + u
+
+    agree(f, tl.ones(2))
+
+
+@each("use", ["retain", "hook", "grad"])
+def test_gradients_of_results_that_others_are_computed_of(use):
+    def f(x):
+        y = x * 2
+        z = y.tanh() * y
+        z.tolist()
+        if use == "grad":
+            return tl.autograd.grad(z.sum(), y)[0], y
+        if use == "retain":
+            y.retain_grad()
+        else:
+            y.register_hook(lambda g: g * 3)
+        (y.sum() + z.sum()).backward()
+        return y.grad if use == "retain" else x.grad, y
+
+    def whole(x):
+        y = x * 2
+        return y, (y.tanh() * y).sum()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = []
+        for wrap in (lambda g: g, tl.compile):
+            g, h = wrap(f), wrap(whole)
+            for _ in range(3):
+                found.append(plain(g(tl.ones(2, requires_grad=True))[0]))
+                y, z = h(tl.ones(2, requires_grad=True))
+                found.append(plain(tl.autograd.grad(z, y)[0]))
+    assert found[:6] == found[6:]
+
+
+def test_the_gradient_of_an_argument_that_is_set_beside_a_write():
+    w = tl.ones(2)
+
+    def f(x):
+        y = x * 2
+        float(y.sum())
+        w.mul_(2)
+        x.grad = None
+        return y.sum()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        compiled = tl.compile(f)
+        for _ in range(3):
+            x = tl.ones(2, requires_grad=True)
+            x.sum().backward()
+            compiled(x).backward()
+            assert x.grad.tolist() == [2, 2]
+    assert w.tolist() == [8, 8]

@@ -110,3 +110,18 @@ def test_models_with_it_are_copied_and_pickled():
     assert not hasattr(model[0], "added") and hasattr(other, "_entries")
     whole = tl.compile(model)
     assert tl.equal(whole(x), wanted) and tl.equal(whole(x), wanted)
+
+
+def test_statistics_of_a_batch_whose_normalized_values_nobody_reads():
+    found = []
+    for wrap in (lambda f: f, tl.compile):
+        norm = nn.BatchNorm1d(2)
+
+        @wrap
+        def f(x):
+            norm(x)
+            return x + 1
+        for i in range(4):
+            f(tl.tensor([[1.0, 2.0], [i, 4.0]]))
+        found.append([x.tolist() for x in norm.buffers()])
+    assert found[0] == found[1]

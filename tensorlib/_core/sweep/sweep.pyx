@@ -147,12 +147,24 @@ cdef int reach_leaf(Sweep* sweep, Node node) except -1:
 # ---- replayed calls ----
 
 cdef object expand = None            # has nodes of operations take the place of those of calls
+cdef object expand_result = None
 
 
-def set_expansion(function):
-    """Has a function called with the nodes that a sweep with `create_graph` begins at."""
-    global expand
-    expand = function
+def set_expansion(below, result):
+    """Has a function called with the nodes that a sweep with `create_graph` begins at, and another
+    with a tensor that gets a hook, or whose gradient is asked for."""
+    global expand, expand_result
+    expand, expand_result = below, result
+
+
+cpdef int own_node(Tensor x) except -1:
+    """Links a result of a replayed call that others are computed of to the node of its operation,
+    which their gradients pass."""
+    cdef Node node = gradient_node(x)
+    if node is not None and node.n_outputs > 1:
+        expand_result(x)
+    settle(x)
+    return 0
 
 
 cdef int expanded(tuple roots, inputs, bint create_graph) except -1:
@@ -160,9 +172,9 @@ cdef int expanded(tuple roots, inputs, bint create_graph) except -1:
     cdef Tensor x
     if create_graph:
         expand([gradient_node(x) for x in roots])
-    for x in roots:
-        settle(x)
     for x in inputs or ():
+        own_node(x)
+    for x in roots:
         settle(x)
     return 0
 

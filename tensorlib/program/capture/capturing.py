@@ -113,6 +113,9 @@ class ReplayRecorder(Recorder):
                           f"{user_line()}")
         elif name == "grad" and not inside:
             leaf = self.variable_of(x)
+            if leaf.value is None:
+                self.fail(f"grad: the gradient of an argument is set, {user_line()}")
+                return
             if leaf not in self.grads and (any(x is y for y in self.graded)
                                            or any(map(may_fail, self.block.ops))):
                 self.note(OpCall("set_grad", {"param": leaf, "grad": None}, (), {}, user_line()))

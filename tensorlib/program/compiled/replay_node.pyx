@@ -54,7 +54,7 @@ cdef class Links:
                  list passed, list several):
         self.n_outputs, self.roots, self.sources = n_outputs, roots, sources
         self.direct, self.again, self.passed, self.several = direct, again, passed, several
-        set_expansion(expand_below)
+        set_expansion(expand_below, expand_result)
 
     def run(self, replay, tuple given, bint retries):
         """The results of `replay.values_for(given, retries)`, linked to a new node."""
@@ -252,6 +252,20 @@ def expand_below(list roots):
     for node in nodes_below(roots, [], 0, False)[0]:
         if node.op is compiled:
             expand(node)
+
+
+def expand_result(Tensor x):
+    """Has nodes of operations take the place of that of a replayed call that gave a tensor, if its
+    other results are computed of it. Raises: RuntimeError where a value for that is gone."""
+    cdef Node node = gradient_node(x)
+    if node.op is not compiled or node.released:
+        return
+    cdef Kept kept = payload_of(node)
+    if not kept.replay.is_passed[x.slot]:
+        return
+    expand(node)
+    if node.op is compiled:
+        raise RuntimeError(f"compile: {why_not_again({})}")
 
 
 cdef list run_again(Node node, Kept kept, list grads=None):

@@ -82,6 +82,8 @@ class Differentiable(Replay):
         self.block, self.depends = block, dependents(calls, sources)
         at_hand = {*given, *lasting}
         self.roots = [x for x in wanted if x in self.depends and x not in at_hand]
+        roots = set(self.roots)           # which of them gradients of others come by
+        self.is_passed = [len(roots & dependents(calls, [x])) > 1 for x in self.roots]
         self.starts = [block.new_variable(f"{x.name}@GRAD", x.shape, x.dtype)
                        for x in self.roots]
         self.all_sources = sources

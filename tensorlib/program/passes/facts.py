@@ -54,12 +54,13 @@ def traits_of(type: str) -> Traits:
 
 
 def has_effect(call: OpCall) -> bool:
-    """Whether a call does more than to give its results: it writes, it draws numbers, or it refuses
-    some elements."""
+    """Whether a call does more than to give its results: it writes, also into what it is given to
+    fill, it draws numbers, or it refuses some elements."""
     if call.attributes and (blocks := call.blocks()):
         return any(has_effect(inner) for block in blocks for inner in block.ops)
     traits = traits_of(call.type)
-    return traits.effect or traits.checks and may_refuse(call)
+    return traits.effect or bool(call.attributes.get("statistics")) or (
+        traits.checks and may_refuse(call))
 
 
 def changes(call: OpCall) -> bool:

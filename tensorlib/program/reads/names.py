@@ -29,7 +29,8 @@ class Unfit(Exception):
 class Names:
     """The variables of a function. local: its own; free: those of functions around it.
 
-    parameters: those that have a value from the start. Raises: Unfit.
+    others: those that are free, or declared as globals. parameters: those that have a value from
+    the start. Raises: Unfit.
     """
 
     def __init__(self, node: Any, code: CodeType):
@@ -39,6 +40,8 @@ class Names:
         scope = Scope(node, None)
         self.parameters = {x.arg for x in arguments(node.args)}
         self.local, self.free = scope.bound, list(code.co_freevars)
+        self.others = {*self.free, *(name for x in ast.walk(node) if isinstance(x, ast.Global)
+                                     for name in x.names)}
         for x in ast.walk(node):
             if isinstance(x, (ast.Delete, ast.Nonlocal)):
                 raise Unfit("it unbinds variables, or binds those of others")
@@ -65,7 +68,7 @@ class Names:
                     isinstance(x, ast.Attribute) and x.attr in OF_FRAME_MODULES):
                 return True
             if isinstance(x, ast.Name) and not isinstance(x.ctx, ast.Load) and (
-                    x.id in self.free):
+                    x.id in self.others):
                 return True
         return False
 
@@ -73,7 +76,8 @@ class Names:
         """The variables that are read after statements have run."""
         found = set(exposed(body)) if loops else set()
         for x, _ in self.uses:
-            if self.is_behind(x, body) or loops and self.is_before(x, body):
+            if self.is_behind(x, body) or loops and self.is_before(x, body) and (
+                    not self.is_before(x, [loops[0]])):
                 found.add(x.id)
         return found & self.local
 

@@ -17,6 +17,11 @@ from tensorlib.program.reads.names import Names, Unfit, assigned, exposed, names
 
 DETACHED, LEFT = "detached ", "left "         # no names that a user can write
 
+# What lets each exception pass: after any other `with`, the statements in it may have failed.
+LETS_PASS = {"no_grad", "enable_grad", "inference_mode", "set_grad_enabled", "autocast", "device",
+             "detect_anomaly", "fork_rng", "nullcontext", "open", "profile", "record_function",
+             "redirect_stdout", "sdpa_kernel"}
+
 
 def detached(x: Any) -> Any:
     """A tensor without its graph; anything else as it is."""
@@ -107,6 +112,7 @@ class Cutter:
     def __init__(self, node: Any, code: CodeType):
         self.names = Names(node, code)
         self.made: list[Any] = []
+        self.may_go_on = False           # after a part has failed, which has given nothing then
 
     def cut(self, body: list[Any], line: int, bound: set[str], loops: tuple[Any, ...],
             inner: bool = False) -> list[Any]:
@@ -135,9 +141,12 @@ class Cutter:
             bound = bound | names_in(x.target)
         if isinstance(x, ast.With):
             bound = bound.union(*(names_in(y.optional_vars) for y in x.items if y.optional_vars))
+        before = self.may_go_on
         if isinstance(x, (ast.If, ast.For, ast.While, ast.With)):
+            self.may_go_on = before or may_swallow(x)
             fields = {name: self.cut(getattr(x, name), line, bound, loops, inner=True)
                       for name in ("body", "orelse") if getattr(x, name, None)}
+            self.may_go_on = before
             made = type(x)(**{**dict(ast.iter_fields(x)), **fields})
             return ast.copy_location(made, x)
         return x
@@ -169,6 +178,8 @@ class Cutter:
         own = exposed(body) & names.local
         after = names.read_after(body, loops)
         given = sorted(after & set().union(*map(stores_of, body)))
+        if given and self.may_go_on:
+            return body
         certain = set().union(*map(assigned, body))
         own |= {name for name in given if name not in certain}
         if not own <= bound or names.may_be_set_elsewhere(body) or names.handled & {*own, *given}:
@@ -202,6 +213,16 @@ class Cutter:
                 is_looked_at(around) for _, around in self.names.uses_outside(name, body)):
             value = ast.Call(ast.Name(DETACHED, ast.Load()), [value], [])
         return value
+
+
+def may_swallow(x: ast.stmt) -> bool:
+    """Whether a statement may end well though statements in it failed."""
+    if not isinstance(x, ast.With):
+        return False
+    calls = [y.context_expr for y in x.items]
+    names = [getattr(y.func, "attr", getattr(y.func, "id", None)) if isinstance(y, ast.Call) else
+             None for y in calls]
+    return not LETS_PASS.issuperset(names)
 
 
 def is_looked_at(around: list[ast.AST]) -> bool:
