@@ -72,7 +72,9 @@ HOLDERS = {
     "proxy": Holder("types.MappingProxyType({{'k': {v}, 'other': 7}})", MAPPING_READS),
     "user dict": Holder("collections.UserDict(k={v}, other=7)", MAPPING_READS,
                         DICT_WRITES[:3] + ("{h}.data['k'] = {v}",)),
-    "kind of dict": Holder("DictOf(k={v}, other=7)", MAPPING_READS, DICT_WRITES, """
+    "kind of dict": Holder("DictOf(k={v}, other=7)", MAPPING_READS + (
+        "({h}['k'] if {h} else 3)", "({h} or {{'k': 5}})['k']", "((not {h}) or {h}['k'])"),
+        DICT_WRITES + ("{h}.clear()",), """
 class DictOf(dict):
     def __missing__(self, key):
         return 7
@@ -88,6 +90,13 @@ class ListOf(list):
     "deque": Holder("collections.deque([{v}, 7])", (
         "{h}[0]", "list({h})[0]", "next(iter({h}))", "[*{h}][0]"),
         ("{h}[0] = {v}", "{h}.popleft(); {h}.appendleft({v})")),
+    "kind of deque": Holder("QueueOf([{v}, 7])", (
+        "{h}[0]", "list({h})[0]", "next(iter({h}))", "[*{h}][0]", "({h}[0] if {h} else 3)",
+        "{h}[len({h}) - 2]", "(lambda v, *rest: v)(*{h})", "({h} or [5])[0]"),
+        ("{h}[0] = {v}", "{h}.popleft(); {h}.appendleft({v})", "{h}.appendleft({v})"), """
+class QueueOf(collections.deque):
+    pass
+"""),
     "named tuple": Holder("Pair({v}, 7)", SEQUENCE_READS[:6] + NAMED_READS + (
         "{h}._asdict()['k']",), (), "Pair = collections.namedtuple('Pair', 'k other')"),
     "namespace": named("types.SimpleNamespace(k={v})", "", DICT_OF_NAMES_READS),
