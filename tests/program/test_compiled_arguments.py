@@ -260,3 +260,32 @@ def test_an_argument_that_is_returned_is_that_of_the_call(make, place):
         y, found = compiled(tl.ones(2), given)
         assert (found[0] if place == "container" else found) is given
         assert y.tolist() == [1.0, 1.0] and getattr(given, "n", 1) == 1
+
+
+def test_a_tensor_from_outside_in_the_memory_of_an_argument():
+    for write in (False, True):
+        w = tl.ones(2)
+
+        def f(x):
+            if write:
+                w[0] = x[1]
+            return w * x
+
+        found = []
+        for g in (f, tl.compile(f)):
+            w.fill_(2)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found.append([(g(x).tolist(), w.tolist()) for x in (
+                    w.detach(), tl.tensor([3.0, 4.0]), w.view(2), tl.ones(2), w.data)])
+        assert found[0] == found[1]
+
+
+def test_a_gradient_that_an_argument_has_is_returned():
+    f = tl.compile(lambda x: [x.grad])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for i in range(4):
+            x = tl.ones(2, requires_grad=True)
+            (x * i).sum().backward()
+            assert f(x)[0] is x.grad

@@ -101,6 +101,8 @@ class ReplayRecorder(Recorder):
         if name == "read_grad":
             grad = gradient_of(x)
             if grad is not None and not was_made_since(grad, self.epoch):
+                if any(x is y for y in self.arguments):
+                    self.fail(f"grad: the gradient of an argument is read, {user_line()}")
                 if any(grad is y for y in self.arguments):
                     self.fail(f"grad: a gradient is an argument as well, {user_line()}")
                 self.older[id(grad)] = grad

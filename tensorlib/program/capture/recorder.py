@@ -99,6 +99,9 @@ class Recorder(Noter):
                 tensor.requires_grad and not same.requires_grad and self.is_leaf_of_others(tensor)):
             self.uncounted[id(tensor)] = tensor
             x = self.variable_of(same)
+            if not was_made_since(tensor, self.epoch) and any(x is y for y in self.program.inputs):
+                raise CaptureError("a tensor that is read from outside lies where an argument "
+                                   f"does, {user_line()}")
             is_cut = same.requires_grad and not tensor.requires_grad       # as what `data` gives
             return self.cut(tensor, x) if is_cut else x
         return self.know(tensor, self.captured(tensor))
