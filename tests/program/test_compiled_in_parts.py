@@ -423,3 +423,24 @@ def test_the_gradient_of_an_argument_that_is_set_beside_a_write():
             compiled(x).backward()
             assert x.grad.tolist() == [2, 2]
     assert w.tolist() == [8, 8]
+
+
+def test_writes_by_way_of_data_into_what_the_graph_of_an_earlier_part_keeps():
+    w, b = tl.ones(2, requires_grad=True), tl.tensor([5.0, 6.0])
+
+    def f(x):
+        y = x * w
+        with tl.no_grad():
+            y[0] = b[1]
+        with tl.no_grad():
+            x.data.copy_(b)
+        return y,
+
+    found = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for g in (f, tl.compile(f)):
+            for i in range(6):
+                x = tl.ones(2) * i
+                found.append([plain(tl.autograd.grad(g(x)[0].sum(), w)[0]), plain(x)])
+    assert found[:6] == found[6:]

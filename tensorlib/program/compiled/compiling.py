@@ -123,6 +123,8 @@ class Compiled(Dispatcher):
             guards = guards_of(recorder, tensors)
             read = [*recorder.reads.tensors.values(), *recorder.older.values()]
             refuse_containers(result[0], recorder.reads)
+            if self._quiet and recorder.writes.by_data:
+                raise Unplanned("a part writes by way of `data` into what graphs may keep")
             if self._quiet:
                 refuse_views(result[0], [*tensors, *read])
             recorder.reads.forget()
