@@ -269,6 +269,7 @@ def test_a_tensor_from_outside_in_the_memory_of_an_argument():
         def f(x):
             if write:
                 w[0] = x[1]
+            w.grad = None            # which is none of its operations
             return w * x
 
         found = []

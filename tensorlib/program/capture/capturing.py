@@ -114,7 +114,11 @@ class ReplayRecorder(Recorder):
                 self.fail(f"{name}: the place of a tensor in its memory can't be captured, "
                           f"{user_line()}")
         elif name == "grad" and not inside:
-            leaf = self.variable_of(x)
+            try:
+                leaf = self.variable_of(x)
+            except CaptureError as error:
+                self.fail(str(error))
+                return
             if leaf.value is None:
                 self.fail(f"grad: the gradient of an argument is set, {user_line()}")
                 return
