@@ -125,8 +125,9 @@ typedef struct { Py_ssize_t row, down; } gaps;
         for (Py_ssize_t first = 0; first < rows; first += ROWS_AT_ONCE) {                        \
             Py_ssize_t here = rows - first < ROWS_AT_ONCE ? rows - first : ROWS_AT_ONCE;         \
             for (Py_ssize_t i = 0; i < here; i++, x += step) {                                   \
-                ends[i] = NAME##_end_##T(x, NAME##_tree_##T(x, 0, rounds, 0),                    \
-                                         rounds * 4 * width, n);                                 \
+                row_##T total = rounds > LEAF_ROUNDS ? NAME##_tree_##T(x, 0, rounds, 0)          \
+                                                     : NAME##_leaf_##T(x, 0, rounds, 0);         \
+                ends[i] = NAME##_end_##T(x, total, rounds * 4 * width, n);                       \
             }                                                                                    \
             const T* end = (const T*)ends;                                                       \
             for (Py_ssize_t i = 0; i < here; i++) y[first + i] = LAST_##T(op, end, i);           \
