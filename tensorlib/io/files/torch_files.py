@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import zipfile
+import zlib
 from collections.abc import Callable
 from io import BytesIO
 from typing import Any
@@ -15,7 +16,6 @@ from typing import Any
 import numpy as np
 
 import tensorlib as tl
-from tensorlib._core.base.checksum import crc32
 from tensorlib.io.files import options
 from tensorlib.io.files.errors import LoadError
 from tensorlib.io.files.pickles import Interpreter
@@ -70,7 +70,7 @@ class Records:
             raise LoadError(f"the zip file has no {name!r}"[:300])
         start, stop = self.places[self.folder + name]
         data = self.source.read(start, stop)
-        if crc32(data) != self.checks[self.folder + name]:
+        if zlib.crc32(data) != self.checks[self.folder + name]:
             raise LoadError(f"{name!r} is damaged: its checksum is another"[:300])
         return data
 
