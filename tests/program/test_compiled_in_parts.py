@@ -347,6 +347,35 @@ def test_statements_before_a_failure_that_is_suppressed():
     agree(f, tl.ones(2), tl.ones(7), tl.ones(3))
 
 
+class no_grad:              # named as what lets errors pass, which this does not
+    def __enter__(self):
+        pass
+
+    def __exit__(self, *_):
+        return True
+
+
+def test_what_suppresses_is_not_known_by_its_name():
+    def f(x):
+        y = x * 2
+        with no_grad():
+            float(y.sum())
+            y = y + 1
+            y = y.reshape(7)
+        return y * 3
+
+    def g(x, autocast=no_grad):
+        y = x * 2
+        with autocast():
+            float(y.sum())
+            y = y + 1
+            y = y.reshape(7)
+        return y * 3
+
+    for whole in (f, g):
+        agree(whole, tl.ones(2), tl.ones(7), tl.ones(3))
+
+
 def test_statements_of_a_mode_are_parts():
     def f(x):
         with tl.no_grad():

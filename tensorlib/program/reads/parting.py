@@ -6,21 +6,24 @@ those that are read later. What is left calls them, and does the statement itsel
 """
 
 import ast
+import contextlib
 from collections.abc import Callable
 from copy import copy, deepcopy
-from types import CellType, CodeType, FunctionType
+from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.reads import sources
+from tensorlib.program.reads.known import is_of_library
 from tensorlib.program.reads.names import Names, Unfit, assigned, exposed, names_in, stores_of
 
 DETACHED, LEFT = "detached ", "left "         # no names that a user can write
 
-# What lets each exception pass: after any other `with`, the statements in it may have failed.
+# What lets each exception pass, of the library by its names and of Python: after any other `with`,
+# the statements in it may have failed.
 LETS_PASS = {"no_grad", "enable_grad", "inference_mode", "set_grad_enabled", "autocast", "device",
-             "detect_anomaly", "fork_rng", "nullcontext", "open", "profile", "record_function",
-             "redirect_stdout", "sdpa_kernel"}
+             "detect_anomaly", "fork_rng", "profile", "record_function", "sdpa_kernel"}
+OF_PYTHON = open, contextlib.nullcontext, contextlib.redirect_stdout
 
 
 def detached(x: Any) -> Any:
@@ -42,7 +45,7 @@ class Parted:
         self.parts: list[Any] = []
         self.spans: list[tuple[int, int]] = []
         path, kind, node = definition or sources.definition_of(f)
-        cutter = Cutter(node, self.code)
+        cutter = Cutter(node, self.code, f.__globals__)
         body = cutter.cut(node.body, line, cutter.names.parameters, ())
         if not cutter.made:
             raise Unfit("no statement is left that could be captured")
@@ -109,8 +112,10 @@ def parameters(names: list[str]) -> ast.arguments:
 class Cutter:
     """Cuts the body of a function. made: the functions that its parts have become."""
 
-    def __init__(self, node: Any, code: CodeType):
+    def __init__(self, node: Any, code: CodeType, around: dict[str, Any]):
         self.names = Names(node, code)
+        own = {*self.names.local, *self.names.free}
+        self.around = {name: x for name, x in {"open": open, **around}.items() if name not in own}
         self.made: list[Any] = []
         self.may_go_on = False           # after a part has failed, which has given nothing then
 
@@ -143,7 +148,7 @@ class Cutter:
             bound = bound.union(*(names_in(y.optional_vars) for y in x.items if y.optional_vars))
         before = self.may_go_on
         if isinstance(x, (ast.If, ast.For, ast.While, ast.With)):
-            self.may_go_on = before or may_swallow(x)
+            self.may_go_on = before or may_swallow(x, self.around)
             fields = {name: self.cut(getattr(x, name), line, bound, loops, inner=True)
                       for name in ("body", "orelse") if getattr(x, name, None)}
             self.may_go_on = before
@@ -215,14 +220,22 @@ class Cutter:
         return value
 
 
-def may_swallow(x: ast.stmt) -> bool:
-    """Whether a statement may end well though statements in it failed."""
+def may_swallow(x: ast.stmt, around: dict[str, Any]) -> bool:
+    """Whether a statement may end well though statements in it failed. around: its globals."""
     if not isinstance(x, ast.With):
         return False
     calls = [y.context_expr for y in x.items]
-    names = [getattr(y.func, "attr", getattr(y.func, "id", None)) if isinstance(y, ast.Call) else
-             None for y in calls]
-    return not LETS_PASS.issuperset(names)
+    found = [named(y.func, around) if isinstance(y, ast.Call) else None for y in calls]
+    return not all(any(y is z for z in OF_PYTHON) or is_of_library(y) and (
+        getattr(y, "__name__", "") in LETS_PASS) for y in found)
+
+
+def named(x: ast.expr, around: dict[str, Any]) -> Any:
+    """What a name, or one in a module, stands for where the globals are these; None for others."""
+    if isinstance(x, ast.Name):
+        return around.get(x.id)
+    owner = named(x.value, around) if isinstance(x, ast.Attribute) else None
+    return getattr(owner, x.attr, None) if isinstance(owner, ModuleType) else None
 
 
 def is_looked_at(around: list[ast.AST]) -> bool:
