@@ -131,25 +131,29 @@ static void winograd_gradient(const float* y, const float* zeros, float* p, cons
         }
 }
 
-/* u (16, n, outs) := G w G.T of w (n, 3, 3, outs); outs is a multiple of WINOGRAD_LANES */
-static void winograd_filter(const float* w, float* u, Py_ssize_t n, Py_ssize_t outs) {
-    for (Py_ssize_t i = 0; i < n; i++, w += 9 * outs, u += outs)
+/* p := G w G.T of w (n, 9, outs) in panels of 16 matrices, `step` elements apart, that have `depth`
+   rows, after the first `done`. The elements of a window are `tap` elements apart, which may be
+   negative; outs is a multiple of WINOGRAD_LANES. */
+static void winograd_filter(const float* w, Py_ssize_t tap, float* p, Py_ssize_t n, Py_ssize_t outs,
+                            Py_ssize_t depth, Py_ssize_t done, Py_ssize_t step) {
+    enum { WIDTH = 2 * WINOGRAD_VECTOR };
+    for (Py_ssize_t i = 0; i < n; i++, w += 9 * outs)
         for (Py_ssize_t k = 0; k < outs; k += WINOGRAD_VECTOR) {
             winograd_vector f[4][3];
             for (int j = 0; j < 3; j++) {
-                winograd_vector mid = WINOGRAD_GET(w + (3 + j) * outs + k) * 0.5f, ends;
-                f[0][j] = WINOGRAD_GET(w + j * outs + k);
-                f[3][j] = WINOGRAD_GET(w + (6 + j) * outs + k);
+                winograd_vector mid = WINOGRAD_GET(w + (3 + j) * tap + k) * 0.5f, ends;
+                f[0][j] = WINOGRAD_GET(w + j * tap + k);
+                f[3][j] = WINOGRAD_GET(w + (6 + j) * tap + k);
                 ends = f[0][j] * 0.5f + f[3][j] * 0.5f;
                 f[1][j] = ends + mid, f[2][j] = ends - mid;
             }
-            float* to = u + k;
-            for (int j = 0; j < 4; j++, to += 4 * n * outs) {
+            float* to = p + (k / WIDTH * depth + done + i) * WIDTH + k % WIDTH;
+            for (int j = 0; j < 4; j++, to += 4 * step) {
                 winograd_vector mid = f[j][1] * 0.5f, ends = f[j][0] * 0.5f + f[j][2] * 0.5f;
                 WINOGRAD_AT(to) = f[j][0];
-                WINOGRAD_AT(to + n * outs) = ends + mid;
-                WINOGRAD_AT(to + 2 * n * outs) = ends - mid;
-                WINOGRAD_AT(to + 3 * n * outs) = f[j][2];
+                WINOGRAD_AT(to + step) = ends + mid;
+                WINOGRAD_AT(to + 2 * step) = ends - mid;
+                WINOGRAD_AT(to + 3 * step) = f[j][2];
             }
         }
 }

@@ -4,7 +4,8 @@
     void output(const float* m, float* y, const WinogradTiles* t)
     void gradient(const float* y, const float* zeros, float* p, const WinogradTiles* t,
                   Py_ssize_t all, Py_ssize_t done)
-    void filter(const float* w, float* u, Py_ssize_t n, Py_ssize_t outs)
+    void filter(const float* w, Py_ssize_t tap, float* p, Py_ssize_t n, Py_ssize_t outs,
+                Py_ssize_t depth, Py_ssize_t done, Py_ssize_t step)
     void filter_back(const float* u, float* w, Py_ssize_t n, Py_ssize_t outs)
     int finite(const float* x, Py_ssize_t n)
 """

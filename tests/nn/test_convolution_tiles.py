@@ -58,8 +58,9 @@ def normal(*shapes, dtype=tl.float32):
     return [tl.from_numpy(rng.standard_normal(shape)).to(dtype) for shape in shapes]
 
 
-def test_these_sizes_go_by_tiles():
-    x, weight = normal((4, 64, 16, 16), (64, 64, 3, 3))
+@pytest.mark.parametrize("images, channels, size", [(4, 64, 16), (4, 256, 14), (8, 256, 4)])
+def test_these_sizes_go_by_tiles(images, channels, size):
+    x, weight = normal((images, channels, size, size), (channels, channels, 3, 3))
     defined = F.conv2d(F.pad(x, (1, 2, 1, 1)), F.pad(weight, (0, 1)))      # windows of 3 x 4
     assert not tl.equal(F.conv2d(x, weight, padding=1), defined)           # in the last digits
 

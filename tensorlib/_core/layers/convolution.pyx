@@ -23,8 +23,7 @@ from tensorlib._core.layers.direct cimport (
     Direct, by_runs, direct, direct_fits, direct_room, room_of_runs, runs_fit,
 )
 from tensorlib._core.layers.joined cimport (
-    JOINED_INPUT, JOINED_OUTPUT, JOINED_WEIGHT, Joined, Pass, joined_best, joined_fits, multiply,
-    run_joined,
+    JOINED_INPUT, JOINED_OUTPUT, JOINED_WEIGHT, Joined, Pass, joined_fits, multiply, run_joined,
 )
 from tensorlib._core.products.panel_products cimport pack_panels, panels_size
 from tensorlib._core.layers.windows cimport (
@@ -32,7 +31,8 @@ from tensorlib._core.layers.windows cimport (
     window_fn,
 )
 from tensorlib._core.layers.winograd cimport (
-    ADJOINT, GRADIENT, Tiled, PRODUCT, WinogradPass, winograd, winograd_fits,
+    ADJOINT, GRADIENT, PRODUCT, SHARES, Tiled, WinogradPass, images_in_share, winograd,
+    winograd_fits,
 )
 from tensorlib._core.reduce.arrange cimport fold
 from tensorlib._core.reduce.schedule cimport SUM
@@ -42,9 +42,8 @@ from tensorlib._core.tiles.copies cimport cast, packed, zero
 from tensorlib._kernels.windows cimport Window
 
 cdef enum:
-    SHARES = 8       # parts of a batch whose gradients of the weight are added up apart
-    BACK = 1 << 19   # the same of channels, on the way back
-    STRIP = 1 << 18  # bytes of the columns of a strip, unless that are
+    BACK = 1 << 19   # bytes of the columns of some channels, on the way back
+    STRIP = 1 << 18  # and of those of a strip, unless that are
     LEAST = 256      # places or fewer, too few for the product
 
 cdef enum Kind:
@@ -316,7 +315,7 @@ cdef bint fits_tiles(const Convolution* c, WinogradPass kind, Tiled* i) noexcept
 cdef bint by_tiles(const Convolution* c, WinogradPass kind) except -1:
     """Whether it was computed so."""
     cdef Tiled i
-    return fits_tiles(c, kind, &i) and winograd(&i, c.share)
+    return fits_tiles(c, kind, &i) and winograd(&i)
 
 
 cdef bint by_channels(const Convolution* c, Depthwise* d, DepthwisePass kind) noexcept:
@@ -383,9 +382,11 @@ def convolve(Tensor input, Tensor weight, tuple planes, tuple options):
         j = joined_images(&c, JOINED_OUTPUT)
         if by_channels(&c, &d, OUTPUT):
             shift_channels(&c, &d)
+        elif by_tiles(&c, PRODUCT):
+            pass
         elif joined_fits(&j) and not lanes:
             run_joined(&j)
-        elif not by_tiles(&c, PRODUCT):
+        else:
             cut_strips(&c)
             pack_weight(&c)
             try:
@@ -412,9 +413,7 @@ def convolve_input(Tensor grad, Tensor weight, tuple spatial, tuple options):
     elif y.numel_:
         c.x, c.weight, c.g = y.data_pointer, w.data_pointer, g.data_pointer
         j = joined_images(&c, JOINED_INPUT)
-        if joined_best(&j):
-            run_joined(&j)
-        elif not (by_channels(&c, &d, ADJOINT_OF_INPUT) and shift_channels(&c, &d)
+        if not (by_channels(&c, &d, ADJOINT_OF_INPUT) and shift_channels(&c, &d)
                   or by_tiles(&c, ADJOINT) or joined_fits(&j) and run_joined(&j) == 0):
             run_parts(&c, c.images * c.groups)
     return cast(y, grad.type)
@@ -427,7 +426,7 @@ def convolve_weight(Tensor grad, Tensor input, tuple kernel, tuple options):
     cdef Depthwise d
     cdef Joined j
     cdef Tiled tiled
-    cdef bint alone, joined
+    cdef bint alone, joined, tiles
     cdef int first = 0
     cdef Tensor g, x, y
     cdef tuple sizes = (grad.shape[1] if grad.ndim_ > 1 else 0,
@@ -437,8 +436,11 @@ def convolve_weight(Tensor grad, Tensor input, tuple kernel, tuple options):
     g, x = packed(cast(grad, c.dtype)), packed(cast(input, c.dtype))
     alone = by_channels(&c, &d, ADJOINT_OF_WEIGHT)          # which adds up the images by itself
     j = joined_images(&c, JOINED_WEIGHT)
-    joined = joined_best(&j) or joined_fits(&j) and not fits_tiles(&c, GRADIENT, &tiled)
-    c.share = c.images if alone or joined else max(<Py_ssize_t>1, (c.images + SHARES - 1) // SHARES)
+    tiles = not alone and fits_tiles(&c, GRADIENT, &tiled)
+    joined = not alone and not tiles and joined_fits(&j)
+    c.share = images_in_share(&tiled) if tiles else c.images
+    if not alone and not joined and not tiles:
+        c.share = max(<Py_ssize_t>1, (c.images + SHARES - 1) // SHARES)
     shares = max(<Py_ssize_t>1, (c.images + c.share - 1) // max(<Py_ssize_t>1, c.share))
     y = new_of("convolution", c.dtype, (shares, *sizes))
     if not (g.numel_ and x.numel_):

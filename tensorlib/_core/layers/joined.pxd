@@ -25,7 +25,6 @@ ctypedef struct Joined:
 
 # Whether a pass is faster so than image by image; and than by tiles of fewer multiplications.
 cdef bint joined_fits(const Joined* j) noexcept nogil
-cdef bint joined_best(const Joined* j) noexcept nogil
 
 # Runs it. Raises: MemoryError.
 cdef int run_joined(Joined* j) except -1

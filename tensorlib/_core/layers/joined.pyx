@@ -1,9 +1,9 @@
 """Convolutions of small images by a large weight: one product for the columns of many images.
 
 A large weight, or its gradient, would come from memory for each image: 4 of 512 x 7 x 7 by 512 x
-512 x 3 x 3 took 16.6 ms so on a Zen 4, and the gradient of the weight 43; now 9.7 and 12. Beside
-each other, the columns of some images are one matrix, and the weight is read once for them. The way
-back goes by parts of the channels, whose columns stay in the caches.
+512 x 3 x 3 took 16.6 ms so on a Zen 4, and 9.7 beside each other (9.2 now, since such windows go by
+`winograd.pyx`). The columns of some images are one matrix then, and the weight is read once for
+them. The way back goes by parts of the channels, whose columns stay in the caches.
 """
 
 from libc.string cimport memcpy
@@ -51,10 +51,6 @@ cdef bint joined_fits(const Joined* j) noexcept nogil:
             and w.pad[1] <= SMALL and w.pad[2] <= SMALL
             and times(padded_side(w, 1) * w.stride[1], padded_side(w, 2) * w.stride[2]) <= (
                 PADDED // 2))
-
-
-cdef bint joined_best(const Joined* j) noexcept nogil:
-    return joined_fits(j) and times(times(j.outs, j.ins), j.elements) >= LARGE
 
 
 cdef int run_joined(Joined* j) except -1:

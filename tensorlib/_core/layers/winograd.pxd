@@ -1,5 +1,8 @@
 """Winograd's convolutions: windows of 3 x 3 with fewer multiplications."""
 
+cdef enum:
+    SHARES = 8       # parts of a batch whose gradients of the weight are added up apart
+
 cdef enum WinogradPass:
     PRODUCT          # y := the windows of x times the weight
     ADJOINT          # y := the image of which x is the gradient of the result
@@ -16,4 +19,5 @@ ctypedef struct Tiled:              # all contiguous, of float32
     Py_ssize_t pad[2]
 
 cdef bint winograd_fits(const Tiled* given) noexcept
-cdef int winograd(Tiled* given, Py_ssize_t share) except -1
+cdef Py_ssize_t images_in_share(const Tiled* given) noexcept
+cdef int winograd(Tiled* given) except -1

@@ -5,7 +5,7 @@ Outside autograd.
 Some rows of tiles at a time, also of several small images, so that the 16 matrices of their windows
 stay in the caches: the image is laid with its channels last and transformed, multiplied by the
 transformed weight in panels, and put back. An element of the result has the same bits whatever the
-images beside it are; few small images go another way, with other last digits.
+images beside it are; very few small images go another way, with other last digits.
 
 An output needs 4 products for each channel then, not 9. Its error is about that of one chain of
 sums (docs/accuracy.md), but relative to the largest element of its window. Where a result is not
@@ -21,8 +21,10 @@ from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport times
 from tensorlib._core.base.work cimport run_once, share
 from tensorlib._core.products.panel_products cimport (
-    add_panels, multiply_panels, pack_panels, panels_size, turn,
+    add_panels, multiply_panels, panels_size, turn,
 )
+
+from tensorlib._core.base.pool import get_num_threads
 
 from tensorlib import _kernels
 
@@ -40,8 +42,16 @@ cdef enum:
     LEAST = 16           # channels; with fewer, the transforms take longer than they save
     BYTES = 1 << 19      # of the matrices of a block, if that has tiles enough
     MOST = 1 << 25       # of those of one row of tiles
-    LEAST_TILES = 48     # of a block; with fewer, reading the weight takes longer than the products
+    # Tiles of all images: of those of a gradient of the weight, of others, and where the weight is
+    # of so many pairs of channels. With fewer, transforming it takes longer than is saved.
+    FEW = 16
+    SOME = 32
+    MANY = 48
+    LARGE = 1 << 18
+    LEAST_TILES = 96     # of a block; with fewer, reading the weight takes longer than the products
     ROWS = 6             # of a matrix that meet a panel
+    BAND = 16            # rows of the 16 matrices of the weight that are packed together
+    SLICE = 64           # channels of the input whose gradients stay in the caches together
     DEPTH = 128          # channels that are added one after the other: errors grow with these
 
 ctypedef void (*input_fn)(const char* x, const char* zeros, char* v,
@@ -49,14 +59,16 @@ ctypedef void (*input_fn)(const char* x, const char* zeros, char* v,
 ctypedef void (*output_fn)(const char* m, char* y, const WinogradTiles* t) noexcept nogil
 ctypedef void (*gradient_fn)(const char* y, const char* zeros, char* p, const WinogradTiles* t,
                              Py_ssize_t all, Py_ssize_t done) noexcept nogil
-ctypedef void (*filter_fn)(const char* w, char* u, Py_ssize_t n, Py_ssize_t outs) noexcept nogil
+ctypedef void (*filter_fn)(const char* w, Py_ssize_t tap, char* p, Py_ssize_t n, Py_ssize_t outs,
+                           Py_ssize_t depth, Py_ssize_t done, Py_ssize_t step) noexcept nogil
+ctypedef void (*back_fn)(const char* u, char* w, Py_ssize_t n, Py_ssize_t outs) noexcept nogil
 ctypedef bint (*finite_fn)(const char* x, Py_ssize_t n) noexcept nogil
 
 cdef input_fn of_input
 cdef output_fn to_output
 cdef gradient_fn of_gradient
 cdef filter_fn of_filter
-cdef filter_fn to_filter
+cdef back_fn to_filter
 cdef finite_fn finite
 
 
@@ -67,7 +79,7 @@ cdef int fill() except -1:
     to_output = <output_fn><size_t>at["output"]
     of_gradient = <gradient_fn><size_t>at["gradient"]
     of_filter = <filter_fn><size_t>at["filter"]
-    to_filter = <filter_fn><size_t>at["filter_back"]
+    to_filter = <back_fn><size_t>at["filter_back"]
     finite = <finite_fn><size_t>at["finite"]
     return 0
 
@@ -82,6 +94,8 @@ ctypedef struct Work:
     Py_ssize_t high, blocks  # rows of tiles in a block, and blocks in a group or a share
     Py_ssize_t parts         # blocks, or shares, of all groups
     Py_ssize_t depth         # channels that are added before others are added to them
+    Py_ssize_t bands         # of the rows of a group's matrices
+    Py_ssize_t slices        # of the ins, whose gradients are had apart
     Py_ssize_t share         # images whose gradients of the weight are added up apart
     char* panels             # of the weight: 16 matrices for each group
     size_t nbytes            # of these
@@ -104,18 +118,29 @@ cdef inline Py_ssize_t rounded(Py_ssize_t channels) noexcept nogil:
 cdef bint winograd_fits(const Tiled* given) noexcept:
     """Whether it is worth it. All sizes are such that the columns of an image would fit."""
     cdef Py_ssize_t rows = (given.out[0] + 1) // 2, cols = (given.out[1] + 1) // 2
+    cdef Py_ssize_t least = FEW
+    if given.kind != GRADIENT:
+        least = SOME if times(given.ins, given.outs) < LARGE else MANY
     return (given.ins >= LEAST and given.outs >= LEAST and given.pad[0] <= 2 and given.pad[1] <= 2
             and rows * cols * 20 <= given.out[0] * given.out[1] * 9
-            and given.images * rows * cols >= LEAST_TILES
+            and given.images * rows * cols >= least
             and times(cols, MATRICES * 4 * (given.ins + given.outs)) <= MOST)
 
 
-cdef int winograd(Tiled* given, Py_ssize_t share) except -1:
+cdef Py_ssize_t images_in_share(const Tiled* given) noexcept:
+    """Images whose gradients of the weight are added up before those of others are added."""
+    cdef Py_ssize_t shares = times((given.out[0] + 1) // 2, (given.out[1] + 1) // 2)
+    shares = max(<Py_ssize_t>1, min(times(shares, given.images) // MANY, <Py_ssize_t>SHARES))
+    return (given.images + shares - 1) // shares
+
+
+cdef int winograd(Tiled* given) except -1:
     """Runs a pass; gives whether it was done, which it is not where a result is not finite.
 
     GRADIENT: `weight` takes one gradient for each share of the images.
     """
     cdef Work w
+    cdef Py_ssize_t share = images_in_share(given), threads
     cdef Py_ssize_t d, rows, tile, parts
     w.of, w.share = given[0], share
     if given.kind == ADJOINT:           # the weight is turned around, and so are the roles
@@ -127,20 +152,24 @@ cdef int winograd(Tiled* given, Py_ssize_t share) except -1:
     w.ins, w.outs = rounded(w.of.ins), rounded(w.of.outs)
     parts = (w.of.ins + DEPTH - 1) // DEPTH
     w.depth = (w.of.ins + parts - 1) // parts
+    w.bands = (parts - 1) * bands_of(w.depth) + bands_of(w.of.ins - (parts - 1) * w.depth)
     w.rows, w.cols = (w.of.out[0] + 1) // 2, (w.of.out[1] + 1) // 2
     tile = MATRICES * 4 * (w.ins + w.outs)
     w.high = max(<Py_ssize_t>1, max(BYTES // tile, <Py_ssize_t>LEAST_TILES) // w.cols)
     if w.high > ROWS:
         w.high -= w.high % ROWS
     rows = w.of.images * w.rows if given.kind != GRADIENT else share * w.rows
-    w.high = min(w.high, rows)
     w.blocks = (rows + w.high - 1) // w.high
+    if given.kind != GRADIENT:          # no threads wait for others; a block changes no bits
+        threads = get_num_threads()
+        w.blocks = min((w.blocks + threads - 1) // threads * threads, rows)
+    w.high = (rows + w.blocks - 1) // w.blocks
     w.failed = w.infinite = False
     w.nbytes = w.of.groups * MATRICES * panels_size(w.of.ins, w.of.outs) * 4
-    parts = w.of.groups * w.blocks
+    w.slices = (w.of.ins + SLICE - 1) // SLICE
+    w.parts = w.of.groups * w.blocks
     if given.kind == GRADIENT:
-        parts = w.of.groups * ((w.of.images + share - 1) // share)
-    w.parts = parts
+        w.parts = w.of.groups * ((w.of.images + share - 1) // share) * w.slices
     run_once(run_pass, &w, w.of.weight, False)
     if w.failed:
         raise MemoryError("convolution: no memory for the windows of some rows of an image")
@@ -153,7 +182,10 @@ cdef void run_pass(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nog
     if w.of.kind == GRADIENT:
         parallel_for(run_gradients, w, w.parts, 1)
         return
-    pack_weight(w)
+    w.panels = take_scratch(w.nbytes)
+    w.failed = w.panels == NULL
+    if not w.failed:
+        parallel_for(pack_weight, w, w.of.groups * w.bands, 1 + (1 << 14) // (w.outs * BAND))
     if not w.failed:
         parallel_for(run_blocks, w, w.parts, 1)
     give_scratch(w.panels, w.nbytes)
@@ -161,45 +193,40 @@ cdef void run_pass(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nog
 
 # ---- the weight ----------------------------------------------------------------------------------
 
-cdef void pack_weight(Work* w) noexcept nogil:
-    """w.panels := the 16 matrices (ins, outs) of each group"""
+cdef void pack_weight(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """w.panels := BAND rows each of the 16 matrices (ins, outs) of the groups"""
+    cdef Work* w = <Work*>context
     cdef Tiled* i = &w.of
     cdef bint around = i.kind == ADJOINT
-    cdef Py_ssize_t ins = i.outs if around else i.ins, outs = i.ins if around else i.outs
-    cdef Py_ssize_t wide = rounded(outs), size = panels_size(i.ins, i.outs), group
-    cdef size_t of_last = ins * 9 * wide * 4, of_u = MATRICES * ins * wide * 4
-    cdef int a, b, at
-    cdef char* last = take_scratch(of_last)
-    cdef char* u = take_scratch(of_u)
+    cdef Py_ssize_t size = panels_size(i.ins, i.outs), band, group, first, part, depth, row, rows
+    cdef size_t nbytes = BAND * 9 * w.outs * 4
+    cdef char* last = take_scratch(nbytes)
     cdef char* p
-    w.panels = take_scratch(w.nbytes)
-    w.failed = last == NULL or u == NULL or w.panels == NULL
-    if not w.failed:
-        memset(last, 0, of_last)
-        p = w.panels
-        for group in range(i.groups):
-            turn(FLOAT32, i.weight + group * ins * outs * 36, ins * 9, last, wide, outs, ins * 9)
-            of_filter(last, u, ins, wide)
-            for a in range(4):
-                for b in range(4):
-                    at = 4 * turned(a) + turned(b) if around else 4 * a + b
-                    pack_parts(w, u + at * ins * wide * 4, wide, p)
-                    p += size * 4
-    give_scratch(last, of_last)
-    give_scratch(u, of_u)
+    if last == NULL:
+        w.failed = True
+        return
+    memset(last, 0, nbytes)
+    for band in range(begin, end):
+        group, first = band // w.bands, band % w.bands
+        part = first // bands_of(w.depth) * w.depth
+        depth = min(w.depth, i.ins - part)
+        first = first % bands_of(w.depth) * BAND
+        rows = min(<Py_ssize_t>BAND, depth - first)
+        p = w.panels + (group * MATRICES * size + panels_size(part, i.outs)) * 4
+        if around:                       # a row has all that one of the outs is made of
+            for row in range(rows):
+                turn(FLOAT32, i.weight + (group * i.ins + part + first + row) * i.outs * 36, 9,
+                     last + row * 9 * w.outs * 4, w.outs, i.outs, 9)
+            of_filter(last + 8 * w.outs * 4, -w.outs, p, rows, w.outs, depth, first, size)
+            continue
+        turn(FLOAT32, i.weight + (group * i.outs * i.ins + part + first) * 36, i.ins * 9, last,
+             w.outs, i.outs, rows * 9)
+        of_filter(last, w.outs, p, rows, w.outs, depth, first, size)
+    give_scratch(last, nbytes)
 
 
-cdef void pack_parts(const Work* w, const char* matrix, Py_ssize_t wide, char* p) noexcept nogil:
-    """p := the panels of a matrix (ins, outs), or of its transpose, for `depth` of ins at a time"""
-    cdef Py_ssize_t first = 0, depth, outs = w.of.outs
-    while first < w.of.ins:
-        depth = min(w.depth, w.of.ins - first)
-        if w.of.kind == ADJOINT:
-            pack_panels(FLOAT32, matrix + first * 4, 1, wide, p, depth, outs)
-        else:
-            pack_panels(FLOAT32, matrix + first * wide * 4, wide, 1, p, depth, outs)
-        p += panels_size(depth, outs) * 4
-        first += depth
+cdef inline Py_ssize_t bands_of(Py_ssize_t rows) noexcept nogil:
+    return (rows + BAND - 1) // BAND
 
 
 cdef void multiply(const Work* w, const char* v, const char* p, char* m,
@@ -214,25 +241,20 @@ cdef void multiply(const Work* w, const char* v, const char* p, char* m,
         first += depth
 
 
-cdef inline int turned(int i) noexcept nogil:
-    """Which row of G w is row i of G times w upside down"""
-    return 3 - i if i == 0 or i == 3 else i
-
-
 # ---- blocks of rows of tiles ---------------------------------------------------------------------
 
 cdef char* new_workspace(const Work* w, Workspace* space, size_t* nbytes) noexcept nogil:
     """The parts of a worker's memory, of which `nbytes` are to be given back; NULL for none"""
     cdef const Tiled* i = &w.of
-    cdef Py_ssize_t tiles = w.high * w.cols, d, k = w.outs
+    cdef Py_ssize_t tiles = w.high * w.cols, d, k = w.outs, ins = w.ins
     cdef bint gradient = i.kind == GRADIENT
     cdef size_t[7] size
     cdef char* block
     if gradient:
-        k = panels_size(1, i.outs)
-    size = [min(2 * w.high + 2, i.size[0]) * i.size[1] * w.ins, 2 * w.high * i.out[1] * w.outs,
-            MATRICES * (tiles * w.ins + LINE), MATRICES * (tiles * k + LINE),
-            MATRICES * i.ins * w.outs * gradient, 9 * i.ins * w.outs * gradient,
+        k, ins = panels_size(1, i.outs), min(w.ins, <Py_ssize_t>SLICE)
+    size = [min(2 * w.high + 2, i.size[0]) * i.size[1] * ins, 2 * w.high * i.out[1] * w.outs,
+            MATRICES * (tiles * ins + LINE), MATRICES * (tiles * k + LINE),
+            MATRICES * ins * w.outs * gradient, 9 * ins * w.outs * gradient,
             max(w.ins, w.outs)]
     nbytes[0] = 0
     for d in range(7):
@@ -267,15 +289,17 @@ cdef Py_ssize_t piece(const Work* w, Py_ssize_t row, Py_ssize_t end,
 
 
 cdef void take_windows(const Work* w, const Workspace* space, const WinogradTiles* t,
-                       Py_ssize_t image, Py_ssize_t group, Py_ssize_t done) noexcept nogil:
-    """The rows of the image that the tiles see, transformed, after the tiles that are done"""
+                       Py_ssize_t image, Py_ssize_t channel, Py_ssize_t ins,
+                       Py_ssize_t done) noexcept nogil:
+    """The rows of some channels that the tiles see, transformed, after the tiles that are done"""
     cdef const Tiled* i = &w.of
     cdef Py_ssize_t plane = i.size[0] * i.size[1], top = 2 * t.first - i.pad[0]
     cdef Py_ssize_t begin = max(<Py_ssize_t>0, min(top, i.size[0]))
     cdef Py_ssize_t end = max(begin, min(top + 2 * t.rows + 2, i.size[0]))
-    cdef const char* x = i.x + ((image * i.groups + group) * i.ins * plane + begin * i.size[1]) * 4
-    turn(FLOAT32, x, plane, space.x, w.ins, i.ins, (end - begin) * i.size[1])
-    of_input(space.x, space.zeros, space.v + done * w.ins * 4, t)
+    cdef const char* x = i.x + (
+        (image * i.groups * i.ins + channel) * plane + begin * i.size[1]) * 4
+    turn(FLOAT32, x, plane, space.x, t.channels, ins, (end - begin) * i.size[1])
+    of_input(space.x, space.zeros, space.v + done * t.channels * 4, t)
 
 
 cdef inline char* result(const Work* w, const WinogradTiles* t, Py_ssize_t image, Py_ssize_t group,
@@ -308,7 +332,7 @@ cdef void run_blocks(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
         t.channels, t.step = w.ins, tiles * w.ins + LINE
         while row < last:
             image = piece(w, row, last, &t)
-            take_windows(w, &space, &t, image, group, done)
+            take_windows(w, &space, &t, image, group * i.ins, i.ins, done)
             row += t.rows
             done += t.rows * w.cols
         for xi in range(MATRICES):
@@ -330,13 +354,13 @@ cdef void run_blocks(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
 
 
 cdef void run_gradients(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """weight := the gradients of shares of the images, for all groups"""
+    """weight := the gradients of shares of the images, for slices of the channels of all groups"""
     cdef Work* w = <Work*>context
     cdef Tiled* i = &w.of
     cdef WinogradTiles t
     cdef Workspace space
-    cdef Py_ssize_t part, share, group, row, first, last, image, done, tiles, xi, places, step
-    cdef Py_ssize_t width = panels_size(1, i.outs)
+    cdef Py_ssize_t part, share, group, row, first, last, image, done, tiles, xi, places
+    cdef Py_ssize_t channel, ins, wide, width = panels_size(1, i.outs)
     cdef char* y
     cdef size_t nbytes
     cdef char* memory = new_workspace(w, &space, &nbytes)
@@ -344,16 +368,19 @@ cdef void run_gradients(void* context, Py_ssize_t begin, Py_ssize_t end) noexcep
         w.failed = True
         return
     for part in range(begin, end):
-        share, group = part // i.groups, part % i.groups
-        memset(space.u, 0, MATRICES * i.ins * w.outs * 4)
+        share, group = part // w.slices // i.groups, part // w.slices % i.groups
+        channel = part % w.slices * SLICE
+        ins = min(<Py_ssize_t>SLICE, i.ins - channel)
+        wide = rounded(ins)
+        memset(space.u, 0, MATRICES * ins * w.outs * 4)
         first, last = share * w.share * w.rows, min((share + 1) * w.share, i.images) * w.rows
         while first < last:
             tiles = min(w.high, last - first) * w.cols
             row, done = first, 0
             while row < min(first + w.high, last):
                 image = piece(w, row, min(first + w.high, last), &t)
-                t.channels, t.step = w.ins, tiles * w.ins + LINE
-                take_windows(w, &space, &t, image, group, done)
+                t.channels, t.step = wide, tiles * wide + LINE
+                take_windows(w, &space, &t, image, group * i.ins + channel, ins, done)
                 t.channels, t.step = w.outs, tiles * width + LINE
                 y = result(w, &t, image, group, &places)
                 turn(FLOAT32, y, i.out[0] * i.out[1], space.y, w.outs, i.outs, places)
@@ -361,13 +388,14 @@ cdef void run_gradients(void* context, Py_ssize_t begin, Py_ssize_t end) noexcep
                 row += t.rows
                 done += t.rows * w.cols
             for xi in range(MATRICES):
-                add_panels(FLOAT32, space.v + xi * (tiles * w.ins + LINE) * 4, 1, w.ins,
+                add_panels(FLOAT32, space.v + xi * (tiles * wide + LINE) * 4, 1, wide,
                            space.m + xi * (tiles * width + LINE) * 4,
-                           space.u + xi * i.ins * w.outs * 4, w.outs, i.ins, tiles, i.outs)
+                           space.u + xi * ins * w.outs * 4, w.outs, ins, tiles, i.outs)
             first += w.high
-        to_filter(space.u, space.w, i.ins, w.outs)
-        if not finite(space.w, 9 * i.ins * w.outs):
+        to_filter(space.u, space.w, ins, w.outs)
+        if not finite(space.w, 9 * ins * w.outs):
             w.infinite = True
-        turn(FLOAT32, space.w, w.outs, i.weight + part * i.outs * i.ins * 36, i.ins * 9, i.ins * 9,
+        turn(FLOAT32, space.w, w.outs,
+             i.weight + (part // w.slices * i.outs * i.ins + channel) * 36, i.ins * 9, ins * 9,
              i.outs)
     give_scratch(memory, nbytes)
