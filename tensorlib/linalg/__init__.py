@@ -51,12 +51,12 @@ from tensorlib.linalg.products import (
     linalg_vander as vander,
     linalg_vecdot as vecdot,
 )
+from tensorlib.linalg.orthogonal import linalg_qr as qr
 from tensorlib.linalg.reflections import linalg_householder_product as householder_product
 from tensorlib.linalg.spectra import (
     linalg_eigh as eigh,
     linalg_eigvalsh as eigvalsh,
     linalg_pinv as pinv,
-    linalg_qr as qr,
     linalg_svd as svd,
     linalg_svdvals as svdvals,
 )

@@ -190,6 +190,7 @@ def refused_matrices(*cases):
 NOT_SQUARE = refused_matrices((RuntimeError, (3,)), (RuntimeError, (2, 3)),
                               (RuntimeError, np.ones((2, 2), np.int64)),
                               (NotImplementedError, np.ones((2, 2), np.float16)))
+NO_MATRIX = refused_matrices((RuntimeError, (3,)), (RuntimeError, np.ones((2, 2), np.int64)))
 
 
 def prepared_by(prepare, function):

@@ -9,11 +9,10 @@ from tensorlib._core.products import elimination, small_matrices
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg import lapack
 from tensorlib.linalg.checks import (
-    DTYPES, TAKEN, NOT_SQUARE, SQUARES, first, matrices, refusing, regular,
+    DTYPES, NO_MATRIX, NOT_SQUARE, SQUARES, TAKEN, first, matrices, refusing, regular,
     require_matrices, require_no_failure, require_one_dtype, require_square, taken, without_checks,
 )
 from tensorlib.linalg.inverses import linalg_solve_triangular, tensors
-from tensorlib.linalg.spectra import NO_MATRIX
 from tensorlib.ops.calls import packed_gradient
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.shape.joining import cat

@@ -6,6 +6,7 @@ import numpy as np
 
 from tensorlib._core.arrays.arrays import from_numpy
 from tensorlib._core.base.shape import broadcast_shapes
+from tensorlib._core.products import small_matrices
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg import lapack
 from tensorlib.linalg.checks import (
@@ -16,10 +17,10 @@ from tensorlib.linalg.inverses import (
     identity, is_vector, linalg_solve_triangular, solve_matrices, systems, tensors,
 )
 from tensorlib.linalg.norms import linalg_matrix_rank
+from tensorlib.linalg.orthogonal import qr_tall, triangle_of
 from tensorlib.linalg.phases import turned, with_phases
 from tensorlib.linalg.spectra import (
     divided, gaps, linalg_pinv, linalg_svd, linalg_svdvals, on_diagonal, pinv_jvp, pinv_vjp,
-    qr_tall,
 )
 from tensorlib.ops.calls import packed_gradient
 from tensorlib.ops.declare import composite, op
@@ -137,8 +138,13 @@ def least_squares(A: Tensor, B: Tensor, rcond=None):
     rcond = rcond if rcond is None else float(rcond)
     if rcond is None:
         rcond = max(m, n) * float(np.finfo(A.dtype.name).eps)
-    q, r = qr_tall(A.mH if m < n else A)               # so that the other one is small
-    triangle, sides = (r.mH, B) if m < n else (r, q.mH @ B)
+    if m < n or small_matrices.small(A):
+        q, r = qr_tall(A.mH if m < n else A)           # so that the other one is small
+        triangle, sides = (r.mH, B) if m < n else (r, q.mH @ B)
+    else:                                              # of which Q.mH @ B comes without Q
+        triangle = triangle_of(cat([A, B], -1)).narrow(-2, 0, n)
+        triangle, sides = triangle.narrow(-1, 0, n), triangle.narrow(-1, n, B.shape[-1])
+        r = triangle
     both = cat([sides, identity(r).expand(r.shape)], -1)             # solved at once
     both = linalg_solve_triangular(triangle, both, upper=m >= n)
     solution, inverse = both[..., :B.shape[-1]], both[..., B.shape[-1]:]
@@ -151,7 +157,7 @@ def least_squares(A: Tensor, B: Tensor, rcond=None):
     if m < n:
         solution = q @ (u @ (inverse * (vh @ B)))
     else:
-        solution = vh.mH @ (inverse * (u.mH @ (q.mH @ B)))
+        solution = vh.mH @ (inverse * (u.mH @ sides))
     return solution, kept.sum(-1)
 
 

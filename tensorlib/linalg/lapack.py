@@ -16,6 +16,7 @@ from numpy.linalg import _umath_linalg as loops
 
 from tensorlib._core.arrays.arrays import from_numpy
 from tensorlib._core.create.ranges import eye
+from tensorlib._core.products import elimination
 from tensorlib._core.products import lapack as products
 from tensorlib._core.products import small_matrices as small
 from tensorlib._core.products.blas import one_blas_thread
@@ -140,6 +141,17 @@ def det(x):
     """The determinants."""
     found = small.determinant(x)
     return call(loops.det, x.numpy(force=True)) if found is None else found.numpy()
+
+
+def slogdet(x):
+    """The signs of the determinants and the logarithms of their sizes."""
+    found = small.lu(x) or elimination.factors(x)
+    if found is None:
+        return call(loops.slogdet, x.numpy(force=True))
+    factors, pivots = (y.numpy() for y in found[:2])
+    batch = factors.shape[:-2]
+    return tuple(y.reshape(batch) for y in products.log_determinants(
+        as_batch(factors), rows_of(pivots)))
 
 
 def zero_pivot(a):
@@ -349,6 +361,13 @@ def qr(a, complete):
     products.orgqr(q, tau)
     return (q.reshape(a.shape[:-2] + q.shape[1:]).swapaxes(-1, -2),
             r.reshape(a.shape[:-2] + r.shape[1:]))
+
+
+def triangle_of_qr(a):
+    """R alone of matrices (M, N), min(M, N) rows of it."""
+    columns, k = geqrf(a)[0], min(a.shape[-2:])
+    r = upper_triangles(columns[:, :, :k].swapaxes(-1, -2))
+    return r.reshape(a.shape[:-2] + r.shape[1:])
 
 
 def geqrf(a):

@@ -7,7 +7,8 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg.checks import (
     TAKEN, first, refused_matrices, regular, require_matrices, whole, with_keywords,
 )
-from tensorlib.linalg.spectra import linalg_qr, linalg_svd
+from tensorlib.linalg.orthogonal import linalg_qr
+from tensorlib.linalg.spectra import linalg_svd
 from tensorlib.ops.declare import composite
 
 SHAPES = (((3, 3), {"q": 2}), ((5, 3), {"q": 3}), ((2, 3, 5), {"q": 2}))

@@ -7,12 +7,12 @@ import numpy as np
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg import lapack
 from tensorlib.linalg.checks import (
-    TAKEN, adjoint_rule, matrices, refused_matrices, require_matrices,
+    NO_MATRIX, TAKEN, adjoint_rule, matrices, refused_matrices, require_matrices,
     require_one_dtype,
 )
 from tensorlib.linalg.factors import unit_lower
 from tensorlib.linalg.inverses import linalg_solve_triangular, tensors
-from tensorlib.linalg.spectra import NO_MATRIX, on_diagonal
+from tensorlib.linalg.spectra import on_diagonal
 from tensorlib.ops.calls import packed_gradient
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.shape.joining import cat

@@ -16,10 +16,10 @@ _HOMES = {
     "tensorlib.linalg.inverses": {
         "linalg_cholesky_ex": "Factor", "linalg_inv_ex": "Inverse", "linalg_solve_ex": "Solution"},
     "tensorlib.linalg.ldl": {"linalg_ldl_factor": "LDL", "linalg_ldl_factor_ex": "LDLEx"},
+    "tensorlib.linalg.orthogonal": {"linalg_qr": "Orthogonal", "qr": "Orthogonal"},
     "tensorlib.linalg.reflections": {"geqrf": "Reflections"},
     "tensorlib.linalg.spectra": {
-        "linalg_eigh": "Eigen", "linalg_qr": "Orthogonal", "linalg_svd": "Singular",
-        "qr": "Orthogonal", "svd": "OldSingular"},
+        "linalg_eigh": "Eigen", "linalg_svd": "Singular", "svd": "OldSingular"},
     "tensorlib.ops.order.quantiles": {
         "median": "Median", "mode": "Mode", "nanmedian": "NanMedian"},
     "tensorlib.ops.order.sorting": {"kthvalue": "Kth", "sort": "Sorted", "topk": "Top"},

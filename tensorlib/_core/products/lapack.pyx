@@ -5,7 +5,7 @@ integers of 64 bits. Only these are used; `has` says whether they are there. Arr
 matrices stored by columns, contiguous, in NumPy's memory: the core dims of a C array exchanged.
 """
 
-from libc.math cimport sqrt
+from libc.math cimport fabs, fabsf, log, sqrt
 from libc.stdint cimport int32_t, int64_t
 
 cimport numpy as cnp
@@ -260,7 +260,30 @@ ctypedef fused floating:
 
 cdef inline floating size_of(const floating* x, int parts) noexcept nogil:
     """The square of an element's size; of a real one its size, which may be as small as it can."""
-    return (x[0] if x[0] >= 0 else -x[0]) if parts == REAL else x[0] * x[0] + x[1] * x[1]
+    if parts == REAL:           # without a branch, which would depend on random signs
+        return fabsf(x[0]) if floating is float else fabs(x[0])
+    return x[0] * x[0] + x[1] * x[1]
+
+
+cdef inline void find_largest(const floating* x, floating* y, Py_ssize_t m, Py_ssize_t n,
+                              Py_ssize_t row, Py_ssize_t column, int parts) noexcept nogil:
+    """y[j * parts] := the largest size in column j of x (m, n), which is read along its runs"""
+    cdef Py_ssize_t i, j
+    cdef floating most, size
+    for j in range(n):
+        y[j * parts] = 0
+    if column < row:
+        for i in range(m):
+            for j in range(n):
+                size = size_of(x + i * row + j * column, parts)
+                y[j * parts] = size if size > y[j * parts] else y[j * parts]
+        return
+    for j in range(n):
+        most = 0
+        for i in range(m):
+            size = size_of(x + i * row + j * column, parts)
+            most = size if size > most else most
+        y[j * parts] = most
 
 
 cdef void find_signs(const floating* x, floating* y, Py_ssize_t m, Py_ssize_t n, Py_ssize_t row,
@@ -270,13 +293,10 @@ cdef void find_signs(const floating* x, floating* y, Py_ssize_t m, Py_ssize_t n,
     cdef floating most, size
     cdef const floating* at
     cdef floating large = <floating>(large_part if parts == REAL else large_part ** 2)
+    find_largest(x, y, m, n, row, column, parts)
     for j in range(n):
-        at, most = x + j * column, 0
-        for i in range(m):
-            size = size_of(at + i * row, parts)
-            most = size if size > most else most
-        i = 0
-        while i < m and not size_of(at + i * row, parts) >= large * most:
+        at, most, i = x + j * column, large * y[j * parts], 0
+        while i < m and not size_of(at + i * row, parts) >= most:
             i += 1
         at += (i if i < m else 0) * row
         if parts == REAL:
@@ -306,24 +326,63 @@ def signs(cnp.ndarray vectors not None):
     return out
 
 
+cdef bint are_finite(const floating* x, Py_ssize_t n) noexcept nogil:
+    cdef floating[4] wrong = [0, 0, 0, 0]            # chains that do not wait for each other
+    cdef Py_ssize_t i
+    for i in range(n // 4):
+        wrong[0] += x[4 * i] - x[4 * i]              # 0, or NaN
+        wrong[1] += x[4 * i + 1] - x[4 * i + 1]
+        wrong[2] += x[4 * i + 2] - x[4 * i + 2]
+        wrong[3] += x[4 * i + 3] - x[4 * i + 3]
+    for i in range(n - n % 4, n):
+        wrong[0] += x[i] - x[i]
+    return wrong[0] + wrong[1] + (wrong[2] + wrong[3]) == 0
+
+
 def all_finite(cnp.ndarray a not None):
     """Whether all elements of a contiguous array of real or complex numbers are finite."""
     cdef int kind = kind_of(a)
-    cdef Py_ssize_t i, n = a.size * (1 if kind < 2 else 2)
-    cdef const float* x
-    cdef const double* y
-    cdef double wrong = 0
+    cdef Py_ssize_t n = a.size * (1 if kind < 2 else 2)
     if kind < 0 or not a.flags.aligned or not (a.flags.c_contiguous or a.flags.f_contiguous):
         return bool(numpy.isfinite(a).all())
     if kind % 2 == 0:
-        x = <const float*>cnp.PyArray_DATA(a)
-        for i in range(n):
-            wrong += x[i] - x[i]         # 0, or NaN
-    else:
-        y = <const double*>cnp.PyArray_DATA(a)
-        for i in range(n):
-            wrong += y[i] - y[i]
-    return wrong == 0
+        return are_finite(<const float*>cnp.PyArray_DATA(a), n)
+    return are_finite(<const double*>cnp.PyArray_DATA(a), n)
+
+
+cdef void log_determinant(const floating* x, const int32_t* pivots, Py_ssize_t n, floating* sign,
+                          floating* size) noexcept nogil:
+    """The sign, or 0, and the logarithm of the size of a determinant, from its L and U."""
+    cdef Py_ssize_t i
+    cdef double total = 0
+    cdef floating at
+    sign[0] = 1
+    for i in range(n):
+        at = x[i * (n + 1)]
+        total += log(fabs(at))
+        sign[0] *= (at > 0) - (at < 0) if pivots[i] == i + 1 else (at < 0) - (at > 0)
+    size[0] = <floating>total
+
+
+def log_determinants(cnp.ndarray a not None, cnp.ndarray pivots not None):
+    """The signs and logarithms of determinants, of the L and U of real matrices and their pivots,
+    (B, N, N) and (B, N), from 1."""
+    cdef Py_ssize_t b, n = a.shape[1], batch = a.shape[0]
+    if (a.ndim != 3 or a.shape[2] != n or pivots.ndim != 2 or pivots.shape[0] != batch
+            or pivots.shape[1] != n or kind_of(a) not in (0, 1) or not a.flags.c_contiguous
+            or not pivots.flags.c_contiguous or cnp.PyArray_TYPE(pivots) != cnp.NPY_INT32):
+        raise ValueError("lapack: expected L and U of real matrices and a pivot for each row")
+    cdef cnp.ndarray sign = numpy.empty(batch, a.dtype), size = numpy.empty(batch, a.dtype)
+    cdef const int32_t* rows = <const int32_t*>cnp.PyArray_DATA(pivots)
+    for b in range(batch):
+        if kind_of(a) == 0:
+            log_determinant(<const float*>matrix(a, b), rows + b * n, n,
+                            <float*>cnp.PyArray_DATA(sign) + b, <float*>cnp.PyArray_DATA(size) + b)
+        else:
+            log_determinant(<const double*>matrix(a, b), rows + b * n, n,
+                            <double*>cnp.PyArray_DATA(sign) + b,
+                            <double*>cnp.PyArray_DATA(size) + b)
+    return sign, size
 
 
 def permutations(cnp.ndarray pivots not None, Py_ssize_t n):
