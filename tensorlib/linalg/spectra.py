@@ -167,28 +167,36 @@ def linalg_svd(A: Tensor, full_matrices=True):
     LinAlgError where the algorithm does not converge.
     """
     require_matrices("linalg.svd", A)
+    return Singular(*decomposed("linalg.svd", A, full_matrices))
+
+
+def decomposed(name, A, full):
+    """U, the singular values and V transposed, of matrices outside of graphs."""
     found = small_matrices.singular(A, True)
     if found is not None and not small_matrices.has_nan(found[1]):
-        return Singular(*found)
-    if not full_matrices and is_long(A):
-        return long_svd(A.detach())
-    return Singular(*tensors(*lapack.svd("linalg.svd", A, bool(full_matrices))))
+        return found
+    if not full and is_long(A):
+        return long_svd(name, A.detach())
+    return tensors(*lapack.svd(name, A, bool(full)))
+
+
+SMALL, LONG = 16, 1 << 13        # columns for which there is a kernel; elements from which on
 
 
 def is_long(A):
-    """Whether one size of matrices is so much larger that their R has far fewer elements."""
+    """Whether matrices have so many more rows than columns, or the reverse, that R is faster."""
     least, most = sorted(A.shape[-2:])
-    return 0 < 2 * least <= most and A.numel() > 0
+    return A.numel() > 0 and 2 * least <= most and (least <= SMALL or least * most >= LONG)
 
 
-def long_svd(A):
+def long_svd(name, A):
     """The decomposition of long matrices by that of R, of A = Q @ R or of its adjoint."""
     wide = A.shape[-2] < A.shape[-1]
     q, r = qr_tall(A.mH if wide else A)
-    u, values, vh = linalg_svd(r, False)
+    u, values, vh = decomposed(name, r, False)
     u, vh = (vh.mH, (q @ u).mH) if wide else (q @ u, vh)
     turn = tensors(lapack.signs(u.numpy()))[0]
-    return Singular((u * turn).contiguous(), values, (turn.mH * vh).contiguous())
+    return (u * turn).contiguous(), values, (turn.mH * vh).contiguous()
 
 
 def split(vectors, k):
@@ -384,17 +392,15 @@ def linalg_pinv(A: Tensor, atol=None, rtol=None, hermitian=False):
     require_matrices("linalg.pinv", A)
     if hermitian:
         require_square("linalg.pinv", A)
-    if hermitian:
-        values, u = lapack.eigh("linalg.pinv", A, False)
-        vh = u.conj().swapaxes(-1, -2)
+        values, u = tensors(*lapack.eigh("linalg.pinv", A, False))
+        vh = u.mH
     else:
-        u, values, vh = lapack.svd("linalg.pinv", A, False)
+        u, values, vh = decomposed("linalg.pinv", A, False)
+    values = values.numpy()
     sizes = np.abs(values)
     kept = sizes > cutoff(sizes, *tolerances(atol, rtol), A.shape)
     inverse = np.where(kept, 1 / np.where(kept, values, 1), 0).astype(values.dtype)
-    left, right = tensors(vh.conj().swapaxes(-1, -2),
-                          inverse[..., None] * u.conj().swapaxes(-1, -2))
-    return left @ right
+    return (vh.mH * tensors(inverse[..., None, :])[0]) @ u.mH
 
 
 @linalg_pinv.vjp("A")

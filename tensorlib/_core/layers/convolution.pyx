@@ -10,7 +10,7 @@ enough. Where each channel is seen alone, its planes are shifted and summed (`de
 
 from libc.string cimport memset
 
-from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT_KIND, KIND, compute_dtype, dtype_object
+from tensorlib._core.base.dtypes cimport BFLOAT16, FLOAT32, FLOAT_KIND, KIND, compute_dtype, dtype_object
 from tensorlib._core.base.pool cimport range_fn
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport LARGEST, MAX_NDIM, count, settled, times
@@ -25,7 +25,10 @@ from tensorlib._core.layers.direct cimport (
 from tensorlib._core.layers.joined cimport (
     JOINED_INPUT, JOINED_OUTPUT, JOINED_WEIGHT, Joined, Pass, joined_fits, multiply, run_joined,
 )
+from tensorlib._core.layout.views cimport permuted, reshaped
+from tensorlib._core.products.pair_products cimport takes_pairs
 from tensorlib._core.products.panel_products cimport pack_panels, panels_size
+from tensorlib._core.products.product cimport product
 from tensorlib._core.layers.windows cimport (
     COL2IM, COL2IM_IMAGES, IM2COL, IM2COL_IMAGES, cast_planes, fill_window, find_window_loop,
     window_fn,
@@ -343,6 +346,30 @@ cdef Joined joined_images(const Convolution* c, Pass kind) noexcept:
     return j
 
 
+cdef bint is_product(const Convolution* c, Tensor a, Tensor b) noexcept:
+    """Whether the images themselves are columns, of bfloat16 that is multiplied in pairs."""
+    return (c.plain and c.groups == 1 and a.type == b.type == BFLOAT16
+            and takes_pairs(c.outs, c.ins, c.places))
+
+
+cdef Tensor turned(Tensor x, int ndim, int first, int second):
+    """A view with two dims exchanged."""
+    cdef int order[3]
+    cdef int d
+    for d in range(ndim):
+        order[d] = d
+    order[first], order[second] = second, first
+    return permuted(x, order)
+
+
+cdef Tensor with_shape(Tensor x, tuple sizes):
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef int d
+    for d in range(len(sizes)):
+        dims[d] = sizes[d]
+    return reshaped("convolution", x, len(sizes), dims, True)
+
+
 cdef tuple plain_options(tuple options):
     """Stride, padding, dilation and groups as Python's own ints, which each look finds the same."""
     stride, padding, dilation, groups = options
@@ -370,6 +397,9 @@ def convolve(Tensor input, Tensor weight, tuple planes, tuple options):
                         weight.shape[0] if weight.ndim_ else 0, *planes)
     begin(&c, "convolution", FORWARD, input, tuple(input.shape), tuple(weight.shape), sizes,
           options)
+    if is_product(&c, input, weight):
+        return with_shape(product("convolution", with_shape(weight, (c.outs, c.ins)),
+                                  with_shape(input, (c.images, c.ins, c.places))), sizes)
     x, w = cast_planes(input, c.dtype), packed(cast(weight, c.dtype))
     lanes = c.plain and lanes_of(x) > 0
     c.row = 1 if lanes else c.plane
@@ -406,6 +436,10 @@ def convolve_input(Tensor grad, Tensor weight, tuple spatial, tuple options):
     cdef tuple sizes = (grad.shape[0] if grad.ndim_ else 0,
                         (weight.shape[1] if weight.ndim_ > 1 else 0) * options[3], *spatial)
     begin(&c, "convolution", INPUT, grad, sizes, tuple(weight.shape), tuple(grad.shape), options)
+    if is_product(&c, grad, weight):
+        w = turned(with_shape(weight, (c.outs, c.ins)), 2, 0, 1)
+        return with_shape(product("convolution", w,
+                                  with_shape(grad, (c.images, c.outs, c.places))), sizes)
     g, w = packed(cast(grad, c.dtype)), packed(cast(weight, c.dtype))
     y = new_of("convolution", c.dtype, sizes)
     if g.numel_ == 0 or w.numel_ == 0:
@@ -433,6 +467,12 @@ def convolve_weight(Tensor grad, Tensor input, tuple kernel, tuple options):
                         (input.shape[1] if input.ndim_ > 1 else 0) // max(1, options[3]), *kernel)
     cdef Py_ssize_t shares
     begin(&c, "convolution", WEIGHT, grad, tuple(input.shape), sizes, tuple(grad.shape), options)
+    if is_product(&c, grad, input):
+        g = turned(with_shape(grad, (c.images, c.outs, c.places)), 3, 0, 1)
+        x = turned(with_shape(input, (c.images, c.ins, c.places)), 3, 0, 1)
+        g, x = (with_shape(g, (c.outs, c.images * c.places)),
+                with_shape(x, (c.ins, c.images * c.places)))
+        return with_shape(product("convolution", g, turned(x, 2, 0, 1)), sizes)
     g, x = packed(cast(grad, c.dtype)), packed(cast(input, c.dtype))
     alone = by_channels(&c, &d, ADJOINT_OF_WEIGHT)          # which adds up the images by itself
     j = joined_images(&c, JOINED_WEIGHT)

@@ -197,15 +197,23 @@ def with_batch(name, input, weight, bias, n, transposed=False):
     return input.unsqueeze(0) if input.ndim == n + 1 else input
 
 
-def finished(name, out, bias, channels, single):
-    """The result with its bias, and without the dim of a batch that was not given."""
+def unrounded(bias, *tensors):
+    """Tensors, in float32 where a bias is added before the result is rounded to a half type."""
+    if bias is None or bias.dtype.itemsize != 2 or not bias.is_floating_point():
+        return tensors
+    return [x.float() for x in tensors]
+
+
+def finished(name, out, bias, channels, single, dtype):
+    """The result of a dtype with its bias, and without the dim of a batch that was not given."""
     if bias is not None:
         if tuple(bias.shape) != (channels,):
             raise RuntimeError(f"{name}: expected bias to be 1-dimensional with {channels} "
                                f"elements, got shape {tuple(bias.shape)}")
-        bias = bias.reshape((-1, *(1,) * (out.ndim - 2)))
+        bias = bias.reshape((-1, *(1,) * (out.ndim - 2))).to(out.dtype)
         alone = is_looked_at_alone(out) and is_looked_at_alone(bias)
         out = out.add_(bias) if alone else out + bias        # in place no memory is taken
+    out = out if out.dtype == dtype else out.to(dtype)
     return out.squeeze(0) if single else out
 
 
@@ -264,8 +272,8 @@ def conv(name, n, input, weight, bias, stride, padding, dilation, groups):
     single = input.ndim == n + 1
     input = with_batch(name, input, weight, bias, n)
     out, options = conv_plan(name, n, input, weight, stride, padding, dilation, groups)
-    found = in_any_dtype(lambda x, w: convolve(x, w, out, options), input, weight)
-    return finished(name, found, bias, weight.shape[0], single)
+    found = in_any_dtype(lambda x, w: convolve(x, w, out, options), *unrounded(bias, input, weight))
+    return finished(name, found, bias, weight.shape[0], single, input.dtype)
 
 
 def in_any_dtype(product, x, w):
@@ -306,8 +314,9 @@ def conv_transpose(name, n, input, weight, bias, stride, padding, output_padding
     input = with_batch(name, input, weight, bias, n)
     out, options = transposed_plan(name, n, input, weight, stride, padding, output_padding, groups,
                                    dilation)
-    found = in_any_dtype(lambda x, w: convolve_input(x, w, out, options), input, weight)
-    return finished(name, found, bias, weight.shape[1] * options[3], single)
+    found = in_any_dtype(lambda x, w: convolve_input(x, w, out, options),
+                         *unrounded(bias, input, weight))
+    return finished(name, found, bias, weight.shape[1] * options[3], single, input.dtype)
 
 
 def conv_reference(x, w, b=None, stride=1, padding=0, dilation=1, groups=1):
@@ -342,7 +351,7 @@ def bad_images(n):
 def convolution(n, **declared):
     """Declares a convolution over n dims."""
     return composite(tensors=("input", "weight", "bias"), method=False, takes="integer floating",
-                     complex=True, tolerance="product", samples=image_samples(n),
+                     complex=True, tolerance="product", samples=image_samples(n), rounds_once=False,
                      errors=bad_images(n), **declared)
 
 
