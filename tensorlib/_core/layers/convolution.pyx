@@ -10,7 +10,9 @@ enough. Where each channel is seen alone, its planes are shifted and summed (`de
 
 from libc.string cimport memset
 
-from tensorlib._core.base.dtypes cimport BFLOAT16, FLOAT32, FLOAT_KIND, KIND, compute_dtype, dtype_object
+from tensorlib._core.base.dtypes cimport (
+    BFLOAT16, FLOAT32, FLOAT_KIND, KIND, compute_dtype, dtype_object,
+)
 from tensorlib._core.base.pool cimport range_fn
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport LARGEST, MAX_NDIM, count, settled, times
