@@ -13,6 +13,7 @@ import re
 import types
 import warnings
 from collections import Counter
+from operator import methodcaller
 
 import numpy as np
 import torch
@@ -28,6 +29,7 @@ from .outcome import far, inside, tensors_in
 
 DTYPES = ("float64", "float32", "float16", "int64", "int32", "uint8", "bool", "complex128",
           "complex64")
+FEW = (-1.0, -0.5, 0.0, 0.5, 1.0, 2.0)
 DRAWS = re.compile(r"rand|normal|fractional_max|bernoulli|multinomial|dropout|empty|exponential"
                    r"|cauchy|geometric|uniform|poisson|rrelu|svd_lowrank|pca_lowrank|resize")
 
@@ -115,7 +117,17 @@ def same_tensor(x):
     return y.requires_grad_(x.requires_grad)
 
 
-def calls(record, dtype, most=None):
+def few_values(x):
+    """A tensor of a sample with few numbers for its elements, so that some are equal, or at kinks.
+    """
+    if not isinstance(x, torch.Tensor) or x.dtype != torch.float64 or x.layout != torch.strided:
+        return x
+    drawn = np.random.choice(FEW, tuple(x.shape))
+    return x.detach().clone().copy_(torch.from_numpy(np.asarray(drawn))).requires_grad_(
+        x.requires_grad)
+
+
+def calls(record, dtype, most=None, ties=False):
     """(arguments for PyTorch, for tensorlib, pairs of tensors) of each sample in a dtype."""
     kind = getattr(torch, dtype)
     if kind not in record.dtypes:
@@ -129,7 +141,7 @@ def calls(record, dtype, most=None):
             record.sample_inputs("cpu", kind, requires_grad=with_gradient), most))
     except Exception:                               # the catalogue has none in this dtype
         return
-    for sample in samples:
+    for sample in map(methodcaller("transform", few_values), samples) if ties else samples:
         pairs = []
         try:
             args = converted([sample.input, *sample.args], pairs)
@@ -213,15 +225,15 @@ def gradients_differ(mine, other):
     return None
 
 
-def differences(name, record, ours, dtype, most=None):
+def differences(name, record, ours, dtype, most=None, ties=False):
     """(calls, a text for each difference without a reason) of one entry in one dtype."""
     count, found = 0, []
-    for theirs, (args, kwargs), pairs in calls(record, dtype, most):
+    for theirs, (args, kwargs), pairs in calls(record, dtype, most, ties):
         count += 1
         other = outcome(torch, record.op, *theirs, [x for x, _ in pairs])
         mine = outcome(tl, ours, args, kwargs, [y for _, y in pairs])
         text = differs(mine, other, dtype, DRAWS.search(record.name) or kwargs.get("dropout_p"))
-        if text and reason_for(name, dtype, text) is None:
+        if text and reason_for(name, dtype, text, ties) is None:
             found.append(f"{name} {dtype}: {text}\n    {shown(args, kwargs)}")
     return count, found
 
@@ -245,6 +257,7 @@ def main():
     parser.add_argument("--only", help="the name of one operation")
     parser.add_argument("--most", type=int, help="samples of each operation and dtype")
     parser.add_argument("--examples", type=int, default=1, help="calls shown of each operation")
+    parser.add_argument("--ties", action="store_true", help="elements of few values, in float64")
     given = parser.parse_args()
     torch.set_num_threads(1)
     counts, differing = Counter(), set()
@@ -252,8 +265,8 @@ def main():
         if given.only and record.name != given.only:
             continue
         counts["entries"] += 1
-        for dtype in DTYPES:
-            n, found = differences(name, record, ours, dtype, given.most)
+        for dtype in ("float64",) if given.ties else DTYPES:
+            n, found = differences(name, record, ours, dtype, given.most, given.ties)
             counts["samples"] += n
             counts["differ"] += len(found)
             if found:

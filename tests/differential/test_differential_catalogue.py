@@ -14,9 +14,11 @@ pytest.importorskip("torch")
 pytest.importorskip("expecttest")           # which PyTorch's catalogue imports
 
 
-def test_samples_of_the_catalogue_give_what_pytorch_gives():
+@pytest.mark.parametrize("options", [("--most", "2"), ("--most", "4", "--ties")],
+                         ids=["as they are", "of few values"])
+def test_samples_of_the_catalogue_give_what_pytorch_gives(options):
     """In a process of its own, as the catalogue has a million objects."""
-    done = subprocess.run([sys.executable, "-m", "tests.agreement.catalogue", "--most", "2"],
+    done = subprocess.run([sys.executable, "-m", "tests.agreement.catalogue", *options],
                           cwd=Path(__file__).parents[2], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert " 0 differ, " in done.stdout, done.stdout

@@ -112,3 +112,25 @@ def test_places_that_are_not_numbers_and_very_wide_images():
     wide[..., -1] = 1
     ends = tl.tensor([[[[1.0, 0.0], [-1.0, 0.0], [2.0, 0.0]]]])
     assert F.grid_sample(wide, ends, "nearest", "zeros", True).sum() <= 1
+
+
+@each("padding", ["zeros", "border", "reflection"])
+@each("n", [2, 3])
+def test_the_slope_at_an_element_itself_is_that_towards_the_next(n, padding):
+    """By the kernel, and by the formula, which has the gradients of volumes and of gradients."""
+    x = tl.from_numpy(np.random.default_rng(0).standard_normal((1, 2, *(3,) * n)))
+    at = tl.tensor([[0.0, 0.0, 0.0], [0.0, -0.5, 0.25]], dtype=tl.float64)[:, :n]
+    grid, step = at.reshape(1, *(1,) * (n - 1), 2, n), 1e-6
+
+    def total(grid, look=lambda grid: F.grid_sample(x, grid, "bilinear", padding, True)):
+        return (look(grid) * tl.arange(1.0, 5.0).reshape(1, 2, *(1,) * (n - 1), 2)).sum()
+
+    slope = tl.func.grad(total)(grid)
+    for place in np.ndindex(*grid.shape):
+        moved = grid.clone()
+        moved[place] += step
+        np.testing.assert_allclose(((total(moved) - total(grid)) / step).item(),
+                                   slope[place].item(), rtol=1e-5, atol=1e-8)
+    by_formula = tl.func.grad(lambda grid: total(grid, lambda grid: look_formula(
+        x, grid, padding, False, True)))(grid)
+    assert_close(by_formula, slope)

@@ -144,3 +144,11 @@ def test_rows_that_are_looked_up_are_made_small_under_a_transform():
     assert slope.tolist() == [[1, 1], [0, 0], [0, 0]]
     tl.testing.assert_close(weights[1], weights[0])
     tl.testing.assert_close(weights[1][0], tl.tensor([0.6, 0.8]))
+
+
+@each("layer, shape", [(nn.BatchNorm1d(3), (0, 3)), (nn.BatchNorm1d(3), (4, 3, 0)),
+                       (nn.BatchNorm2d(3), (0, 3, 2, 2)), (nn.BatchNorm3d(3), (0, 3, 2, 2, 2))])
+def test_a_batch_without_elements_leaves_them_as_they_are(layer, shape):
+    assert layer(tl.zeros(shape)).shape == shape
+    assert layer.running_mean.tolist() == [0] * 3 and layer.running_var.tolist() == [1] * 3
+    assert layer.num_batches_tracked == 1

@@ -74,6 +74,9 @@ CALLS = [
      lambda: tl.cov(ROWS, fweights=VECTOR)),
     (RUN, "cov: aweights must be floating-point numbers, got tensorlib.int64",
      lambda: tl.cov(ROWS, aweights=INTS)),
+    (RUN, "cov: aweights cannot be negative", lambda: tl.cov(ROWS, aweights=VECTOR - 2)),
+    (RUN, "cov: fweights cannot be negative", lambda: tl.cov(ROWS, fweights=INTS - 9)),
+    (RUN, "cov: the weights sum to 0", lambda: tl.cov(ROWS, aweights=VECTOR * 0)),
     # positions
     (INDEX, "index_put: indices must have at least one tensor",
      lambda: tl.index_put(VECTOR, (), SCALAR)),

@@ -27,7 +27,7 @@ def cat(tuple tensors, dim=0):
     cdef int along = 0, dtype
     cdef Tensor x, first = None
     if not tensors:
-        raise RuntimeError("cat: expects a non-empty sequence of Tensors")
+        raise ValueError("cat: expects a non-empty sequence of Tensors")
     dim = settled(dim)
     dtype = (<Tensor?>tensors[0]).type
     for given in tensors:

@@ -194,13 +194,13 @@ def smooth_l1(input, target, beta):
 @smooth_l1.deriv("input")
 def smooth_l1_deriv_input(input, target, beta):
     d = input - target
-    return (d / beta).where(d.abs() < beta, d.sign())
+    return d.sign().where(d.abs() >= beta, d / beta)
 
 
 @smooth_l1.deriv("target")
 def smooth_l1_deriv_target(input, target, beta):
     d = target - input
-    return (d / beta).where(d.abs() < beta, d.sign())
+    return d.sign().where(d.abs() >= beta, d / beta)
 
 
 @smooth_l1.deriv("beta")
@@ -242,13 +242,13 @@ def huber(input, target, delta):
 @huber.deriv("input")
 def huber_deriv_input(input, target, delta):
     d = input - target
-    return d.where(d.abs() <= delta, d.sign() * delta)
+    return (d.sign() * delta).where(d.abs() > delta, d)
 
 
 @huber.deriv("target")
 def huber_deriv_target(input, target, delta):
     d = target - input
-    return d.where(d.abs() <= delta, d.sign() * delta)
+    return (d.sign() * delta).where(d.abs() > delta, d)
 
 
 @huber.deriv("delta")
@@ -312,11 +312,12 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight=None, size_averag
 
     The logarithms are at least -100. weight: a factor for each.
     Shapes: (*), (*) -> (), or (*) with "none".
-    Raises: ValueError for other shapes or another `reduction`, RuntimeError for a probability that
-    is not between 0 and 1.
+    Raises: ValueError for other shapes or another `reduction`, RuntimeError for a probability or a
+    target that is not between 0 and 1.
     """
     check_same("binary_cross_entropy", input, target)
-    are_probabilities(input, "binary_cross_entropy")
+    are_probabilities(input, "binary_cross_entropy", "input")
+    are_probabilities(target, "binary_cross_entropy", "target")
     losses = binary_cross(input, target)
     if weight is not None:
         losses = losses * weight_of("binary_cross_entropy", weight, input)
@@ -324,10 +325,10 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight=None, size_averag
 
 
 @value_check
-def are_probabilities(input, name):
+def are_probabilities(tensor, name, argument):
     """Raises RuntimeError for an element that is not between 0 and 1."""
-    if input.numel() and not (input.amin() >= 0 and input.amax() <= 1):
-        raise RuntimeError(f"{name}: all elements of input should be between 0 and 1")
+    if tensor.numel() and not (tensor.amin() >= 0 and tensor.amax() <= 1):
+        raise RuntimeError(f"{name}: all elements of {argument} should be between 0 and 1")
 
 
 def cross_of_logits_reference(x, t):
@@ -392,7 +393,7 @@ def kl_div(input: Tensor, target: Tensor, size_average=None, reduce=None, reduct
     if log_target:
         losses = target.exp() * (target - input)
     else:
-        known = target * target.where(target > 0, 1).log()
+        known = target * target.where(target != 0, 1).log()      # NaN where it is negative
         losses = known - target * input
     if reduction == "batchmean":
         return losses.sum() / (input.shape[0] if input.ndim else 1)
@@ -449,8 +450,8 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var, full=False, eps=1e-6,
 
     var: the variance of each, or one number. full: with the constant term. eps: the least variance.
     Gradient: as if no variance were below.
-    Shapes: (*, N), (*, N), (*, N) or (*, 1) or (*) -> (), or the input's with "none".
-    Raises: ValueError for another shape or `reduction`, or a negative variance.
+    Shapes: (*, N), (*, N), (*, N) or one with a dim of size 1 or (*) -> (), or the input's with
+    "none". Raises: ValueError for another shape or `reduction`, or a negative variance.
     """
     if not isinstance(var, Tensor):
         var = full_like(input.detach(), plain_number("gaussian_nll_loss", "var", var))
@@ -458,7 +459,8 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var, full=False, eps=1e-6,
     if var.shape != input.shape:
         if input.shape[:-1] == var.shape:
             var = var.unsqueeze(-1)
-        elif var.ndim != input.ndim or (*input.shape[:-1], 1) != tuple(var.shape):
+        elif var.ndim != input.ndim or [
+                own for own, size in zip(var.shape, input.shape) if own != size] != [1]:
             raise ValueError(f"gaussian_nll_loss: var is of incorrect size {tuple(var.shape)} for "
                              f"an input of {tuple(input.shape)}")
     raised = var.detach().clamp(min=eps) - var.detach()

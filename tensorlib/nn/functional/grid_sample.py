@@ -70,8 +70,8 @@ def look_formula(input, grid, padding, nearest, align):
     for corner in np.ndindex(*(2,) * n):
         at = [low + k for low, k in zip(floors, corner)]
         weight = 1
-        for place, one in zip(places, at):
-            weight = weight * (1 - (place - one).abs())
+        for place, one, k in zip(places, at, corner):      # a slope there is at the corner itself
+            weight = weight * (1 - (one - place if k else place - one))
         total = total + looked_up(input, at, n) * weight.unsqueeze(1)
     return total
 

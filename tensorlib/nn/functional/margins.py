@@ -60,7 +60,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8):
 
 def clipped(x, least):
     """The larger of each element and a number; where that is the number, with no gradient."""
-    return where(x > least, x, least)
+    return where(x <= least, least, x)
 
 
 def between_pairs(a, b, p=2.0, eps=1e-6, keepdim=False):
@@ -117,6 +117,11 @@ def signs(*shapes, classes=(-1.0, 1.0), **keywords):
     return generate
 
 
+def up_from_0(terms):
+    """max(0, term) for each, with the gradient of the term where it is 0, as in PyTorch."""
+    return terms.clamp(min=0)
+
+
 @loss(public=True, tensors=("input", "target"), samples=signs((2, 3), (2, 3), margin=0.3),
       reference=in_numpy(lambda x, t, margin=1.0: np.where(t == 1, x, np.maximum(margin - x, 0))))
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin=1.0, size_average=None, reduce=None,
@@ -127,7 +132,7 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin=1.0, size_average
     Shapes: (*), (*) -> (), or (*) with "none". Raises: ValueError for another `reduction`.
     """
     require_floating("hinge_embedding_loss", input)
-    apart = where(target != 1, (margin - input).relu(), 0)
+    apart = where(target != 1, up_from_0(margin - input), 0)
     return named("hinge_embedding_loss", apart + where(target != -1, input, 0), locals())
 
 
@@ -148,7 +153,7 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin=0
                            f"{tuple(target.shape)}")
     refuse_complex("margin_ranking_loss", input1, input2)
     input1, input2 = numbers_in_floats("margin_ranking_loss", input1, input2)
-    losses = (-target * (input1 - input2) + margin).relu()
+    losses = up_from_0(-target * (input1 - input2) + margin)
     return named("margin_ranking_loss", losses, locals())
 
 
@@ -172,7 +177,8 @@ def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin
                            f"{tuple(target.shape)}")
     squares = [(x * x).sum(-1) + 1e-12 for x in (input1, input2)]
     cosines = (input1 * input2).sum(-1) / (squares[0] * squares[1]).sqrt()
-    losses = where(target == 1, 1 - cosines, 0) + where(target == -1, (cosines - margin).relu(), 0)
+    apart = where(target == -1, up_from_0(cosines - margin), 0)
+    losses = where(target == 1, 1 - cosines, 0) + apart
     return named("cosine_embedding_loss", losses, locals())
 
 
@@ -199,9 +205,11 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, marg
 
     swap: with the nearer of anchor and positive to the negative.
     Shapes: (B, N) each -> (), or (B,) with "none"; without B, too.
-    Raises: RuntimeError for different numbers of dims, ValueError for another `reduction`.
+    Raises: RuntimeError for different numbers of dims, ValueError for another `reduction` or a
+    margin that is not positive.
     Source: Balntas et al., "Learning local feature descriptors with triplets", BMVC 2016.
     """
+    check_margin("triplet_margin_loss", margin)
     if not anchor.ndim == positive.ndim == negative.ndim:
         raise RuntimeError("triplet_margin_loss: anchor, positive and negative should have the "
                            "same number of dims, got shapes " + ", ".join(
@@ -213,12 +221,18 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, marg
     return named("triplet_margin_loss", losses, locals())
 
 
+def check_margin(name, margin):
+    """Raises ValueError for a margin that is not positive."""
+    if not margin > 0:
+        raise ValueError(f"{name}: margin must be greater than 0, got {margin}")
+
+
 def of_triplets(anchor, positive, negative, margin, swap, distance):
     """The losses of triplets."""
     far = distance(anchor, negative)
     if swap:
         far = far.minimum(distance(positive, negative))
-    return (distance(anchor, positive) - far + margin).relu()
+    return up_from_0(distance(anchor, positive) - far + margin)
 
 
 @loss(samples=three_points, reference=in_numpy(triplet), complex=True)
@@ -229,9 +243,7 @@ def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative
 
     Raises: ValueError for another `reduction` or a margin that is not positive.
     """
-    if not margin > 0:
-        raise ValueError("triplet_margin_with_distance_loss: margin must be greater than 0, got "
-                         f"{margin}")
+    check_margin("triplet_margin_with_distance_loss", margin)
     losses = of_triplets(anchor, positive, negative, margin, swap,
                          distance_function or pairwise_distance)
     return reduced("triplet_margin_with_distance_loss", losses, reduction)
@@ -272,6 +284,8 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight=None, size
 
 def with_batch(name, input, target, target_ndim):
     """The input as (B, C) and the target with a batch. Raises: RuntimeError."""
+    if target.is_floating_point() or target.is_complex():
+        raise RuntimeError(f"{name}: the target must have numbers of classes, got {target.dtype}")
     if target_ndim == 0 and input.ndim == 2 and nll.fits(input, target):
         return input, target
     require_floating(name, input)
@@ -400,8 +414,9 @@ def multi_margin_loss(input: Tensor, target: Tensor, p=1, margin=1.0, weight=Non
     """The mean over the other classes j of max(0, margin - x[target] + x[j])**p: mean, sum or each.
 
     weight: a factor for each class that is the target. Shapes: (B, C), (B,) -> (), or (B,) with
-    "none"; without B, too. Raises: ValueError for a `p` that is not 1 or 2 or another `reduction`,
-    RuntimeError, IndexError for a target that is no class.
+    "none"; without B, too. Raises: ValueError for a `p` that is not 1 or 2, another `reduction` or
+    a weight that is no vector, RuntimeError for another number of weights and a target of another
+    dtype or shape, IndexError for a target that is no class.
     """
     if p not in (1, 2):
         raise ValueError(f"multi_margin_loss: only p == 1 and p == 2 supported, got {p}")
@@ -410,6 +425,13 @@ def multi_margin_loss(input: Tensor, target: Tensor, p=1, margin=1.0, weight=Non
         reduction = older_reduction(size_average, reduce)
     check_reduction("multi_margin_loss", reduction)
     rows, places = with_batch("multi_margin_loss", input, target, 0)
+    classes = rows.shape[1]
+    if weight is not None and weight.ndim != 1:
+        raise ValueError("multi_margin_loss: weight must be a vector, got shape "
+                         f"{tuple(weight.shape)}")
+    if weight is not None and weight.numel() != classes:
+        raise RuntimeError(f"multi_margin_loss: weight must have {classes} elements, one for each "
+                           f"class, got {weight.numel()}")
     losses = class_margins(rows, places, p, float(margin), False,
                            "none" if weight is not None else reduction)
     if weight is not None:

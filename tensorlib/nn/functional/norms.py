@@ -450,6 +450,8 @@ def move_statistics(input, found, running_mean, running_var, momentum):
     between them; then they are as they were.
     """
     n = math.prod(input.shape) // input.shape[1] if input.shape[1] else 0
+    if n == 0:
+        return                                     # as in PyTorch, nothing is known of a channel
     for running, new in zip((running_mean, running_var), found):
         if running is not None and stands_in(new) and not stands_in(running):
             raise RuntimeError(

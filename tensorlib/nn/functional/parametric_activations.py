@@ -158,7 +158,7 @@ def softplus(input, beta, threshold):
 @softplus.deriv("input")
 def softplus_deriv_input(input, beta, threshold):
     product = input * beta
-    return product.sigmoid().where(product <= threshold, 1)
+    return product.sigmoid().where((product <= threshold).logical_or(product != product), 1)
 
 
 @softplus.deriv("beta")

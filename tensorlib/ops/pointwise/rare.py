@@ -332,7 +332,7 @@ def logit(input):
 
 @logit.deriv
 def logit_deriv(input):
-    return 1 / (input * (1 - input))
+    return (1 / (input * (1 - input))).where((input >= 0).logical_and(input <= 1), nan)
 
 
 # ---- whole numbers -------------------------------------------------------------------------------

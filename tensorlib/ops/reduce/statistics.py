@@ -18,6 +18,7 @@ from tensorlib.ops.late import declared
 from tensorlib.ops.products.matmul import matmul
 from tensorlib.ops.publish import FUNCTIONS
 from tensorlib.ops.samples import calls, given, refusals, refused_calls
+from tensorlib.ops.value_checks import value_check
 
 Histogram = namedtuple("histogram", ("hist", "bin_edges"))
 
@@ -201,7 +202,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
 
     Shapes: (M, N) -> (M, M); (1, N), (N,) or () -> ().
     Raises: RuntimeError for more than two dims, bools, and weights that are no vectors of N
-    numbers; TypeError.
+    numbers, of which one is negative or that sum to 0; TypeError.
 
     >>> tensorlib.cov(tensorlib.tensor([[0., 1., 2.], [2., 1., 0.]]))
     tensor([[ 1., -1.],
@@ -225,6 +226,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
         result = matmul(away, away.mH) / x.new_tensor(max(n - correction, 0))
     else:
         total = weights.sum()
+        weights_are_some(total)
         mean = (x * weights).sum(1, True) / total
         shared = 1 if aweights is None else (weights * aweights.to(weights.dtype)).sum() / total
         freedom = total - correction * shared
@@ -243,6 +245,21 @@ def check_weights(name, factors, n):
     if factors.is_floating_point() == (name == "fweights"):
         what = "integers" if name == "fweights" else "floating-point numbers"
         raise RuntimeError(f"cov: {name} must be {what}, got {factors.dtype}")
+    weights_are_not_negative(factors, name)
+
+
+@value_check
+def weights_are_some(total):
+    """Raises RuntimeError for weights that sum to 0, by which nothing can be divided."""
+    if (total == 0).any():
+        raise RuntimeError("cov: the weights sum to 0")
+
+
+@value_check
+def weights_are_not_negative(factors, name):
+    """Raises RuntimeError for a negative weight."""
+    if (factors < 0).any():
+        raise RuntimeError(f"cov: {name} cannot be negative")
 
 
 @composite(takes="integer floating", tolerance="reduction", reference=np.corrcoef,

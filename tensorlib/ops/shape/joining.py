@@ -19,12 +19,14 @@ from tensorlib.ops.samples import given, given_sequences, refusals
     samples=given(((4, 3), 0, 1, 2), ((4, 3), 1, 0, 0)),
     errors=refusals((RuntimeError, (4, 3), 0, 3, 2), (RuntimeError, (4, 3), 0, 0, -1),
                     (RuntimeError, (), 0, 0, 0), (IndexError, (4, 3), 2, 0, 1),
+                    (IndexError, (4, 3), 0, 5, 0), (IndexError, (4, 3), 0, -5, 1),
                     (TypeError, (4, 3), 0, 1.0, 2)))
 def narrow(input: Tensor, dim, start, length):
     """Elements `start` to `start + length` along `dim`, as a view.
 
     Shapes: (*, N, *) -> (*, length, *).
-    Raises: RuntimeError for a range outside the dim, IndexError, TypeError.
+    Raises: RuntimeError for a range that ends outside the dim, IndexError for one that begins there
+    and for another dim, TypeError.
 
     >>> tensorlib.arange(5).narrow(0, 1, 3)
     tensor([1, 2, 3])
@@ -38,8 +40,10 @@ def narrow(input: Tensor, dim, start, length):
     if input.ndim == 0:
         raise RuntimeError("narrow: expects at least a 1-dimensional tensor")
     size = input.size(dim)
+    if not -size <= start <= size:
+        raise IndexError(f"narrow: start {start} is out of range for a dim of {size} elements")
     start = start + size if start < 0 else start
-    if not 0 <= start <= size or length < 0 or start + length > size:
+    if length < 0 or start + length > size:
         raise RuntimeError(
             f"narrow: start ({start}) + length ({length}) exceeds dimension size ({size})")
     return views.narrow(input, dim, start, length)
@@ -68,7 +72,7 @@ def not_joined(*cases):
 @op(linear=True, method=False, out=True, kernel=joining.cat,
     reference=lambda *xs, dim=0: np.concatenate(xs, dim),
     samples=given_sequences(((2, 3), (1, 3)), 0, ((2, 3), (2, 1), (2, 0)), 1),
-    errors=not_joined((RuntimeError, (), 0), (RuntimeError, ((2, 3), (3, 2)), 0),
+    errors=not_joined((ValueError, (), 0), (RuntimeError, ((2, 3), (3, 2)), 0),
                       (RuntimeError, ((), ()), 0), (IndexError, ((2, 3), (2, 3)), 2)),
     complex=True)
 def cat(tensors: Tensors, dim=0):
@@ -76,7 +80,8 @@ def cat(tensors: Tensors, dim=0):
 
     Vectors without elements join with anything. Shapes: (*, N, *), (*, M, *), ... along the dim of
     N and M -> (*, N + M + ..., *).
-    Raises: RuntimeError for no tensors or sizes that differ in another dim, IndexError.
+    Raises: ValueError for no tensors, RuntimeError for sizes that differ in another dim,
+    IndexError.
 
     >>> tensorlib.cat((tensorlib.zeros(1, 2), tensorlib.ones(2, 2)))
     tensor([[0., 0.],
