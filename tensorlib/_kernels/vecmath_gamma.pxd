@@ -183,20 +183,29 @@ cdef inline double inverse_power(double a, double a_low, double s, double* low) 
     return scale(e, n)
 
 
-cdef inline double zeta_tail(double s, double a, double a_low, double* low) noexcept nogil:
+cdef inline double further_terms(double s, double k, double y, double number,
+                                 double rest) noexcept nogil:
+    """a number and what follows it in the formula of Euler and Maclaurin, y = 1 / a**2"""
+    return number + (s + k) * (s + (k + 1.0)) * y * rest
+
+
+cdef inline double zeta_tail(double s, double a, double a_low, double power, double power_low,
+                             double* low) noexcept nogil:
     """high + low = the sum of (a + a_low + i)**-s over i >= 0 for a > 8, by the formula of Euler
-    and Maclaurin"""
-    cdef double[12] numbers = [                # B(2k) / (2k)!
-        0.08333333333333333, -0.001388888888888889, 3.306878306878307e-05, -8.267195767195768e-07,
-        2.08767569878681e-08, -5.284190138687493e-10, 1.3382536530684679e-11,
-        -3.3896802963225827e-13, 8.586062056277845e-15, -2.174868698558062e-16,
-        5.509002828360229e-18, -1.395446468581252e-19]
-    cdef double power_low, power = inverse_power(a, a_low, s, &power_low), total = 0.5, high
-    cdef double term = s / a, ratio = a / (s - 1.0), product = ratio * (s - 1.0)
-    cdef int k
-    for k in range(12):
-        total += term * numbers[k]
-        term = term * (s + 2.0 * k + 1.0) * (s + 2.0 * k + 2.0) / (a * a)
+    and Maclaurin; power + power_low is the first term. The numbers are B(2k) / (2k)!"""
+    cdef double ratio = a / (s - 1.0), product = ratio * (s - 1.0), y = 1.0 / (a * a), high
+    cdef double total = further_terms(s, 21.0, y, 5.509002828360229e-18, -1.395446468581252e-19)
+    total = further_terms(s, 19.0, y, -2.174868698558062e-16, total)
+    total = further_terms(s, 17.0, y, 8.586062056277845e-15, total)
+    total = further_terms(s, 15.0, y, -3.3896801963225827e-13, total)
+    total = further_terms(s, 13.0, y, 1.3382536530684679e-11, total)
+    total = further_terms(s, 11.0, y, -5.284190138687493e-10, total)
+    total = further_terms(s, 9.0, y, 2.08767569878681e-08, total)
+    total = further_terms(s, 7.0, y, -8.267195767195768e-07, total)
+    total = further_terms(s, 5.0, y, 3.306878306878307e-05, total)
+    total = further_terms(s, 3.0, y, -0.001388888888888889, total)
+    total = further_terms(s, 1.0, y, 0.08333333333333333, total)
+    total = 0.5 + s / a * total
     # the ratio is most of the sum where s is near 1
     total += ((a - product) - product_error(ratio, s - 1.0, product) + a_low) / (s - 1.0)
     high = power * ratio
@@ -204,11 +213,15 @@ cdef inline double zeta_tail(double s, double a, double a_low, double* low) noex
     return high
 
 
+cdef inline double tail_begin(double s) noexcept nogil:
+    """from where on the terms of `zeta_tail` are enough"""
+    return 10.0 if s < 1.5 else 0.75 * s + 9.0
+
+
 cdef inline double zeta_parts(double s, double q, double* low) noexcept nogil:
     """high + low = `zeta`"""
-    cdef double total = 0.0, rest = 0.0, a = q, a_low = 0.0, i = 0.0, term, new
-    # from here on the twelve terms of the tail are enough
-    cdef double border = 10.0 if s < 1.5 else 0.75 * s + 9.0
+    cdef double total = 0.0, rest = 0.0, a = q, a_low = 0.0, i = 0.0, term, term_low, new
+    cdef double border = tail_begin(s)
     low[0] = 0.0
     if s != s or q != q or s < 1.0 or (q <= 0 and q != floor(q) and s != floor(s)):
         return nan(s)
@@ -232,7 +245,8 @@ cdef inline double zeta_parts(double s, double q, double* low) noexcept nogil:
     if not magnitude(total) < infinity(q):
         return total
     if a >= border:
-        term = zeta_tail(s, a, a_low, low)
+        term = inverse_power(a, a_low, s, &term_low)
+        term = zeta_tail(s, a, a_low, term, term_low, low)
         new = total + term
         rest += sum_error(total, term, new) + low[0]
         total = new
@@ -262,9 +276,18 @@ cdef inline double factorial(double n, double* low) noexcept nogil:
     return y
 
 
+cdef inline double times_factorial(double n, double f, double f_low, double z,
+                                   double z_low) noexcept nogil:
+    """the derivative of order n of `digamma`, of n! and `zeta`"""
+    cdef double size = f * z
+    if magnitude(size) < infinity(z) and f < infinity(z):
+        size = size + (product_error(f, z, size) + (f * z_low + f_low * z))
+    return -size if n == 2.0 * floor(0.5 * n) else size
+
+
 cdef inline double polygamma(double n, double x) noexcept nogil:
     """the derivative of order n of `digamma`; NaN unless n is a whole number, 0 or more"""
-    cdef double size, f, f_low, z, z_low
+    cdef double f, f_low, z, z_low
     if n == 0:
         return digamma(x)
     if n == 1:
@@ -272,7 +295,4 @@ cdef inline double polygamma(double n, double x) noexcept nogil:
     if not n >= 0 or n != floor(n):
         return nan(x)
     f, z = factorial(n, &f_low), zeta_parts(n + 1.0, x, &z_low)
-    size = f * z
-    if magnitude(size) < infinity(x) and f < infinity(x):
-        size = size + (product_error(f, z, size) + (f * z_low + f_low * z))
-    return -size if n == 2.0 * floor(0.5 * n) else size
+    return times_factorial(n, f, f_low, z, z_low)

@@ -19,32 +19,18 @@ cdef enum:
 
 cdef inline double log1p_less(double m) noexcept nogil:
     """log1p(m) - m, exact where it is small"""
-    cdef double r, y
-    if magnitude(m) > 0.2:
-        return log1p(m) - m
-    r = m / (2.0 + m)                        # log1p(m) = 2 * atanh(r)
-    y = r * r
-    return r * (2.0 * y * (1.0 / 3 + y * (1.0 / 5 + y * (1.0 / 7 + y * (1.0 / 9 + y * (
+    cdef double r = m / (2.0 + m), y = r * r                # log1p(m) = 2 * atanh(r)
+    y = r * (2.0 * y * (1.0 / 3 + y * (1.0 / 5 + y * (1.0 / 7 + y * (1.0 / 9 + y * (
         1.0 / 11 + y * (1.0 / 13 + y * (1.0 / 15 + y / 17))))))) - m)
+    return log1p(m) - m if magnitude(m) > 0.2 else y
 
 
 cdef inline double gamma_density(double a, double x) noexcept nogil:
     """x**a * exp(-x) / gamma(a + 1)"""
-    if a < 10.0:
-        return exp(a * log(x) - x - lgamma_positive(a + 1.0))
-    return exp(a * log1p_less((x - a) / a) - stirling(a)) * 0.3989422804014327 / sqrt(a)
-
-
-cdef inline double lower_series(double a, double x) noexcept nogil:
-    """the sum of x**n / ((a + 1) ... (a + n)), for x < a + 1"""
-    cdef double term = 1.0, total = 1.0
-    cdef int i
-    for i in range(1, MANY):
-        term *= x / (a + i)
-        total += term
-        if term < 1e-17 * total:
-            break
-    return total
+    cdef bint small = a < 10.0
+    cdef double power = a * (log(x) if small else log1p_less((x - a) / a))
+    cdef double rest = x + lgamma_positive(a + 1.0) if small else stirling(a)
+    return exp(power - rest) * (1.0 if small else 0.3989422804014327 / sqrt(a))
 
 
 cdef inline double upper_fraction(double a, double x, double* slope) noexcept nogil:
@@ -87,33 +73,24 @@ cdef inline double near_shape(double a, double x) noexcept nogil:
     return 0.5 * erfc(sqrt(a * y)) + (-s if x < a else s)
 
 
-cdef inline double gamma_part(double a, double x, bint upper) noexcept nogil:
-    """the regularized incomplete gamma function, the lower one or the upper one"""
-    cdef double part, slope
-    cdef bint is_upper
+cdef inline bint is_rare(double a, double x) noexcept nogil:
+    """whether the incomplete gamma functions go by `rare_part`"""
+    cdef bint near = (a > 1e5) & (magnitude(x - a) < 0.05 * a)
+    return near | (not ((a > 0) & (a < infinity(a)) & (x > 0) & (x < infinity(x))))
+
+
+cdef inline double rare_part(double a, double x, bint upper) noexcept nogil:
+    """the regularized incomplete gamma function, the lower one or the upper one, at the edges and
+    near a large shape"""
+    cdef double part
     if not (a >= 0 and x >= 0) or (a == 0 and x == 0):
         return nan(a)
     if a == infinity(a):
         return nan(a) if x == infinity(x) else 1.0 if upper else 0.0
     if x == 0 or a == 0 or x == infinity(x):
         return 1.0 if upper == (x == 0) else 0.0
-    is_upper = x >= a + 1.0
-    if a > 1e5 and magnitude(x - a) < 0.05 * a:
-        is_upper = x >= a
-        part = near_shape(a, x)
-    elif is_upper:
-        part = gamma_density(a, x) * a * upper_fraction(a, x, &slope)
-    else:
-        part = gamma_density(a, x) * lower_series(a, x)
-    return part if upper == is_upper else 1.0 - part
-
-
-cdef inline double gammainc(double a, double x) noexcept nogil:
-    return gamma_part(a, x, False)
-
-
-cdef inline double gammaincc(double a, double x) noexcept nogil:
-    return gamma_part(a, x, True)
+    part = near_shape(a, x)
+    return part if upper == (x >= a) else 1.0 - part
 
 
 cdef inline double large_shape(double a, double z, double* slope) noexcept nogil:

@@ -219,3 +219,16 @@ def test_functions_of_floats_are_those_of_doubles_rounded(table, name, border):
         assert (got != exact).sum() - np.isnan(exact).sum() < 1e-3 * x.size + 1
         np.testing.assert_array_equal(run.in_place(0, x), got)
         np.testing.assert_array_equal(np.signbit(got[x == 0]), np.signbit(exact[x == 0]))
+
+
+@each("name", ["zeta", "polygamma", "gammainc", "gammaincc"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_pairs_computed_side_by_side_have_the_bits_that_they_have_alone(table, name, dtype):
+    run, rng = table[name, dtype, dtype, dtype], np.random.default_rng(3)
+    a = np.append(rng.uniform(0, 12, 90), [0, 1, 70, 2e5, 3e5, np.inf, np.nan, 20, 3])
+    b = np.append(rng.uniform(0, 12, 90), [3, 0, 0.5, 2e5, 1e3, 2.0, 1.0, 1e-6, np.inf])
+    a = (np.rint(a) if name == "polygamma" else a).astype(dtype)
+    b = b.astype(dtype)
+    alone = [run(a[i:i + 1], b[i:i + 1])[0] for i in range(a.size)]
+    for start in (0, 5, 50):
+        np.testing.assert_array_equal(run(a[start:], b[start:]), alone[start:])
