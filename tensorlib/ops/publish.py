@@ -5,8 +5,8 @@ from inspect import CO_VARARGS, Parameter, Signature
 from types import FunctionType
 
 from tensorlib._core.apply.converted import make_checked
-from tensorlib._core.base.entrance import name_errors, one_frame
-from tensorlib._core.create.overwrite import write_result
+from tensorlib._core.base.entrance import name_errors
+from tensorlib._core.create.overwrite import make_in_place
 from tensorlib._core.tensor.tensor import Tensor, attach
 from tensorlib._core.base.explained import explained
 from tensorlib.ops.pending import FUNCTIONS, method_named, put_function, put_method
@@ -51,16 +51,7 @@ def publish_in_place(name, function, kept=False, write=None):
     It writes what the function gives over the elements of its first tensor, or `write` does it all.
     kept: the gradient needs these as they were, so that it is of a copy.
     """
-    def method(self, *args, **kwargs):
-        if "out" in kwargs:
-            raise TypeError(f"{name}_: takes no out: the result goes into the tensor itself")
-        if not isinstance(self, Tensor):
-            raise TypeError(f"{name}_: input must be a Tensor, not {type(self).__name__}")
-        if write is not None:
-            return write(self, *args, **kwargs)
-        given = self.clone() if kept else self
-        return write_result(name + "_", self, function(given, *args, **kwargs))
-    method = one_frame(method)
+    method = make_in_place(name + "_", function, kept, write)
     function.inplace = method
     method.__signature__ = Signature(
         [p for p in signature_parameters(function) if p.name != "out"],

@@ -107,3 +107,27 @@ def test_a_diagonal_is_filled_where_it_lies():
     leaf = tl.ones(3, 3, requires_grad=True)
     (leaf * 2).fill_diagonal_(0).sum().backward()
     assert leaf.grad.tolist() == [[0, 2, 2], [2, 0, 2], [2, 2, 0]]
+
+
+@each("dim", [0, 1])
+@each("name", ["index_copy", "index_add", "index_fill"])
+def test_many_slices_are_written_as_few_are(name, dim):
+    x = tl.arange(21_000).reshape(3000, 7).transpose(0, dim).contiguous()
+    index = tl.arange(-1500, 1500)
+    given = 5 if name == "index_fill" else x.flip(dim) * 2
+    want = getattr(x, name)(dim, index, given)
+    assert tl.equal(getattr(x, name + "_")(dim, index, given), want)
+
+
+@each("dtype", ["float32", "bfloat16", "int64", "bool"])
+def test_values_added_in_place_and_values_for_a_mask_are_those_of_the_copy(dtype):
+    x, mask = tl.arange(24).reshape(4, 6).sub(9).to(getattr(tl, dtype)), tl.arange(24) % 3 > 0
+    for view in (lambda x: x, lambda x: x[:, ::2]):
+        y, own = view(x.clone()), mask.reshape(4, 6)[:, :view(x).shape[1]]
+        want = view(x).masked_scatter(own, x.flip(0))
+        assert y.masked_scatter_(own, x.flip(0)).tolist() == want.tolist()
+        want = view(x).put(tl.tensor([3, -1, 3]), x[0, :3], accumulate=True)
+        y = view(x.clone())
+        assert y.put_(tl.tensor([3, -1, 3]), x[0, :3], accumulate=True).tolist() == want.tolist()
+    with pytest.raises(RuntimeError, match="masked_scatter: source has 2 elements"):
+        x.masked_scatter_(mask.reshape(4, 6), x[0, :2])

@@ -17,6 +17,8 @@ from tensorlib._core.tensor.tensor cimport (
 )
 from tensorlib._core.tiles.copies cimport copy_into, may_overlap, packed_copy
 
+from tensorlib._core.base.error_names import shown
+
 cdef list histories_of(Tensor x, Tensor source):
     """What becomes of the histories where the elements of `x` become those of `source`, or (None)
     constants; None where nothing is recorded."""
@@ -129,6 +131,24 @@ def write_result(str name, Tensor x, given):
         return x
     write(name, x, result)
     return x
+
+
+def make_in_place(str name, function, bint kept, writer):
+    """The method `NAME_` of a function: its result, written over the first tensor, or what `writer`
+    does. kept: the gradient needs that as it was, so that the function is given a copy."""
+    def method(self, *args, **kwargs):
+        try:
+            if "out" in kwargs:
+                raise TypeError(f"{name}: takes no out: the result goes into the tensor itself")
+            if not isinstance(self, Tensor):
+                raise TypeError(f"{name}: input must be a Tensor, not {type(self).__name__}")
+            if writer is not None:
+                return writer(self, *args, **kwargs)
+            return write_result(name, self, function(self.clone() if kept else self, *args,
+                                                     **kwargs))
+        except BaseException as error:
+            raise shown(error, method, kwargs)
+    return method
 
 
 def take_layout(str name, Tensor x, view_of, tuple args):

@@ -1,11 +1,21 @@
 """Writes at positions along a dim, over the elements of the tensor itself. Outside of autograd."""
 
-from tensorlib._core.base.dtypes cimport INT64
+from tensorlib._core.base.dtypes cimport BFLOAT16, FLOAT16, INT64
+from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.index.gather cimport (
     adding, as_vector, check_index, in_range, laying, line, walk, wrapped,
 )
-from tensorlib._core.tensor.tensor cimport Tensor, same_shape
+from tensorlib._core.tensor.tensor cimport Tensor, new_view, same_shape
 from tensorlib._core.tiles.copies cimport may_meet, packed_copy
+
+
+cdef Tensor counted(Tensor index, Tensor x, int dim, Py_ssize_t size, str name):
+    """The positions, all in range and counted from the front, that a write into `x` leaves alone.
+    Raises: IndexError."""
+    if index.type != INT64 or not index.packed or may_meet(index, x) or (
+            not in_range(index, size)):
+        return wrapped(index, size, dim, name)
+    return index
 
 
 cdef int walk_over(line run, Tensor x, Tensor values, int dim, Tensor index) except -1:
@@ -13,14 +23,12 @@ cdef int walk_over(line run, Tensor x, Tensor values, int dim, Tensor index) exc
 
     Raises: IndexError, RuntimeError.
     """
-    cdef Tensor places = index
+    cdef Tensor places
     cdef Py_ssize_t size = as_vector(x).dims[dim]
     if values.type != x.type or not same_shape(values, index):
         raise RuntimeError("scatter: values and positions differ")
     check_index("scatter", x, dim, index)
-    if index.type != INT64 or not index.packed or may_meet(index, x) or (
-            not in_range(index, size)):
-        places = wrapped(index, size, dim, "scatter")
+    places = counted(index, x, dim, size, "scatter")
     if may_meet(values, x):
         values = packed_copy(values, values.type)
     if not walk(run, as_vector(x), dim, as_vector(places), as_vector(values), True):
@@ -34,3 +42,31 @@ def write_along(Tensor x, Tensor values, int dim, Tensor index, bint adds):
     The positions are checked before. Raises: as `written_along`.
     """
     walk_over(adding(x.type) if adds else laying(x.type), x, values, dim, index)
+
+
+def write_slices(Tensor x, str name, Tensor values, int dim, Tensor index, bint adds):
+    """Writes slices, or a number, over those of `x` itself at the positions of a vector along a
+    dim, or adds them to these; half types are not added.
+
+    Raises: IndexError for positions out of range, which names `name`, RuntimeError.
+    """
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef Py_ssize_t none[MAX_NDIM]
+    cdef Tensor places
+    cdef int d
+    if not 0 <= dim < x.ndim_ or index.ndim_ != 1 or values.type != x.type or adds and (
+            x.type == FLOAT16 or x.type == BFLOAT16):
+        raise RuntimeError("write_slices: no slices that can be written")
+    check_index(name, index, 0, index)
+    places = counted(index, x, dim, x.dims[dim], name)
+    if may_meet(values, x):
+        values = packed_copy(values, values.type)
+    for d in range(x.ndim_):
+        dims[d] = index.dims[0] if d == dim else x.dims[d]
+        steps[d], none[d] = 1 if d == dim else 0, 0
+    places = new_view(places, x.ndim_, dims, steps, places.data_pointer)
+    if values.ndim_ == 0:
+        values = new_view(values, x.ndim_, dims, none, values.data_pointer)
+    if not walk(adding(x.type) if adds else laying(x.type), x, dim, places, values, True):
+        raise IndexError(f"{name}: the index was written after it was checked")

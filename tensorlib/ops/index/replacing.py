@@ -9,6 +9,7 @@ from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.shape import broadcast_shapes, wrap
 from tensorlib._core.create.overwrite import write_result
 from tensorlib._core.graph.modes import is_grad_enabled
+from tensorlib._core.index.along import write_slices
 from tensorlib._core.index.combining import combine_along, combined_along
 from tensorlib._core.index.keys import SharedIndex, put as put_key
 from tensorlib._core.interpreters.foreign import elements_known
@@ -17,7 +18,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer, refuse_bools, refuse_complex
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.index.indexing import (
-    check_mask, counted, gather, parsed, put_index, spread_index, vector,
+    INT64, check_mask, counted, gather, parsed, put_index, spread_index, vector,
 )
 from tensorlib.ops.index.reductions import UFUNCS, combined_at, combined_slices, neutral
 from tensorlib.ops.index.rows import put_in_rows
@@ -66,8 +67,8 @@ def put_by_key(x, indices, values, accumulate=False):
     return x
 
 
-def key_of(name, input, indices):
-    """A parsed key of a sequence of tensors. Raises: TypeError, IndexError."""
+def key_of(name, indices):
+    """A tuple of tensors as a key. Raises: TypeError, IndexError."""
     if not isinstance(indices, (tuple, list)):
         raise TypeError(f"{name}: indices must be a tuple of tensors, got {indices!r}")
     for i, index in enumerate(indices):
@@ -76,16 +77,15 @@ def key_of(name, input, indices):
                             f"{type_name(index)}")
     if not indices:
         raise IndexError(f"{name}: indices must have at least one tensor")
-    like = views.expand(views.zeros((), input.dtype), input.shape)    # of a batch: of one example
-    return parsed(name, like, tuple(indices))
+    return tuple(indices)
 
 
 def write_by_key(input, indices, values: Tensor, accumulate=False):
     """`index_put_`: where nothing is recorded, elements are written where they lie."""
     if values.dtype is input.dtype and not accumulate and isinstance(indices, (tuple, list)) and (
             is_plain_write(input, values, *indices)):
-        return write_over("index_put_", input, put_key, key_of("index_put", input, indices), values,
-                          False)
+        key = parsed("index_put", input, key_of("index_put", indices))
+        return write_over("index_put_", input, put_key, key, values, False)
     return write_result("index_put_", input, index_put(input, indices, values, accumulate))
 
 
@@ -114,7 +114,8 @@ def index_put(input: Tensor, indices, values: Tensor, accumulate=False):
         raise RuntimeError("index_put: source and destination dtypes must match, got "
                            f"{values.dtype} and {input.dtype}")
     try:
-        key = key_of("index_put", input, indices)
+        like = views.expand(views.zeros((), input.dtype), input.shape)    # of a batch: of one
+        key = parsed("index_put", like, key_of("index_put", indices))
     except SharedIndex:                          # each example of a batch has positions of its own
         return put_in_rows(input, indices, values, accumulate)
     if not accumulate:
@@ -136,13 +137,13 @@ def put_flat(x, index, source, accumulate=False):
 
 def write_flat(input, index, source: Tensor, accumulate=False):
     """`put_`"""
-    if input.is_contiguous() and input.ndim and isinstance(index, Tensor) and (
-            index.numel() == source.numel()):
-        flat, index, values = input.view(-1), index.reshape(-1), source.reshape(-1)
-        if values.dtype is input.dtype and not accumulate and (
-                is_plain_write(input, values, index)):
-            write_over("put_", flat, put_key, key_of("put", flat, (index,)), values, False)
-            return input
+    half = accumulate and input.itemsize == 2 and input.is_floating_point()     # rounded once
+    if isinstance(index, Tensor) and index.dtype is INT64 and index.numel() == source.numel() and (
+            source.dtype is input.dtype and input.is_contiguous() and not half) and (
+            is_plain_write(input, source, index)):
+        flat, index, values = (x if x.ndim == 1 else x.reshape(-1) for x in (input, index, source))
+        write_over("put_", flat, write_slices, "put", values, 0, index, bool(accumulate))
+        return input
     return write_result("put_", input, put(input, index, source, accumulate))
 
 
@@ -181,7 +182,27 @@ def scattered_where(x, mask, source):
 MASK = np.array([[True, False, True], [False, False, True]])
 
 
-@composite(tensors=("input", "mask", "source"), inplace=True, reference=scattered_where,
+def write_masked(input, mask: Tensor, source: Tensor):
+    """`masked_scatter_`"""
+    if source.dtype is input.dtype and mask.shape == input.shape and (
+            is_plain_write(input, source, mask)):
+        check_mask("masked_scatter", mask)
+        source = picked_source(mask, source.reshape(-1))
+        key = parsed("masked_scatter", input, mask)
+        return write_over("masked_scatter_", input, put_key, key, source, False)
+    return write_result("masked_scatter_", input, masked_scatter(input, mask, source))
+
+
+def picked_source(mask, source):
+    """The elements of a vector that go where the mask holds. Raises: RuntimeError."""
+    number = int(mask.sum())
+    if source.numel() < number:
+        raise RuntimeError(f"masked_scatter: source has {source.numel()} elements, fewer than the "
+                           f"{number} that the mask has places for")
+    return source[:number]
+
+
+@composite(tensors=("input", "mask", "source"), inplace=write_masked, reference=scattered_where,
            samples=tried((("x", 2, 3), MASK, ("x", 5)), (("x", 2, 3), MASK[0], ("x", 2, 2)),
                          (("x", 1, 3), MASK, ("x", 3)), (("x",), np.array(True), ("x", 1))),
            errors=refused((RuntimeError, ("x", 2, 3), MASK, ("x", 2)),
@@ -211,11 +232,8 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor):
     if not elements_known(input, mask, source):
         places = mask.reshape(-1).cumsum(0).sub(1).clamp(min=0).reshape(shape)
         return where(mask, source[places], input)
-    number = int(mask.sum())
-    if source.numel() < number:
-        raise RuntimeError(f"masked_scatter: source has {source.numel()} elements, fewer than the "
-                           f"{number} that the mask has places for")
-    return put_index(input, source[:number], parsed("masked_scatter", input, mask))
+    source = picked_source(mask, source)
+    return put_index(input, source, parsed("masked_scatter", input, mask))
 
 
 # ---- along a dim, by a reduction -----------------------------------------------------------------

@@ -8,7 +8,7 @@ from tensorlib._core.base.shape import wrap
 from tensorlib._core.create.overwrite import write_result
 from tensorlib._core.create.ranges import arange
 from tensorlib._core.graph.modes import is_grad_enabled
-from tensorlib._core.index.along import write_along
+from tensorlib._core.index.along import write_along, write_slices
 from tensorlib._core.index.gather import written_along
 from tensorlib._core.index.keys import put
 from tensorlib._core.tensor.tensor import Tensor
@@ -23,6 +23,7 @@ from tensorlib.ops.samples import given, given_pairs, refusals
 ROWS = np.array([[0, 2, 1], [2, 1, 0]])           # of each column another one, in (4, 5)
 MEETING = np.array([[0, 2, 1], [0, 1, 1]])        # of some columns the same one
 FIRST, BOTH, FLOATS = np.array([0]), np.array([0, 1]), np.ones(2)
+FEW = 4096        # elements that are written one by one sooner than a key is parsed
 
 
 def with_sources(*cases):
@@ -141,9 +142,11 @@ def put_at(input, key, values):
 # In place, elements are written where they lie: not all of a tensor is copied for a few of them.
 # What is recorded is the copy, written over the tensor.
 
-def write_slices(name, input, dim, index, values, adds):
+def slices_over(name, input, dim, index, values, adds):
     """`input`, after values went to slices of it, or were added to these."""
-    key = slices_at(name, input, dim, index)
+    if dim == input.ndim - 1 or index.numel() * input.numel() <= FEW * input.shape[dim]:
+        return write_over(name + "_", input, write_slices, name, values, dim, index, adds)
+    key = slices_at(name, input, dim, index)             # moves whole runs
     return write_over(name + "_", input, put, key, values, adds)
 
 
@@ -152,16 +155,17 @@ def copy_over(input, dim, index: Tensor, source: Tensor):
     if input.ndim and is_plain_write(input, source, index):
         dim, index, shape = slices_along("index_copy", input, dim, index)
         source = checked_source("index_copy", input, shape, source)
-        return write_slices("index_copy", input, dim, index, source, False)
+        return slices_over("index_copy", input, dim, index, source, False)
     return write_result("index_copy_", input, index_copy(input, dim, index, source))
 
 
 def add_over(input, dim, index: Tensor, source: Tensor, *, alpha=1):
     """`index_add_`"""
-    if input.ndim and alpha == 1 and is_plain_write(input, source, index):
+    half = input.itemsize == 2 and input.is_floating_point()            # rounded once
+    if input.ndim and alpha == 1 and not half and is_plain_write(input, source, index):
         dim, index, shape = slices_along("index_add", input, dim, index)
         source = checked_source("index_add", input, shape, source)
-        return write_slices("index_add", input, dim, index, source, True)
+        return slices_over("index_add", input, dim, index, source, True)
     return write_result("index_add_", input, index_add(input, dim, index, source, alpha=alpha))
 
 
@@ -170,7 +174,7 @@ def fill_over(input, dim, index: Tensor, value):
     number = fill_value("index_fill", value, input)
     if input.ndim and isinstance(number, Tensor) and is_plain_write(input, number, index):
         dim, index, _ = slices_along("index_fill", input, dim, index)
-        return write_slices("index_fill", input, dim, index, number, False)
+        return slices_over("index_fill", input, dim, index, number, False)
     return write_result("index_fill_", input, index_fill(input, dim, index, value))
 
 
@@ -253,12 +257,12 @@ def elements_at(name, input, dim, index, src):
     if src.dtype != input.dtype:
         raise RuntimeError(f"{name}: expected self.dtype to be equal to src.dtype, got "
                            f"{input.dtype} and {src.dtype}")
+    if src.shape == index.shape:
+        return src
     sizes, most = index.shape or (1,), src.shape or (1,)
     if len(sizes) != len(most) or any(n > m for n, m in zip(sizes, most)):
         raise RuntimeError(f"{name}: size of index {list(index.shape)} exceeds that of src "
                            f"{list(src.shape)}")
-    if src.shape == index.shape:
-        return src
     return src.reshape(most)[tuple(slice(n) for n in sizes)].reshape(index.shape)
 
 
@@ -281,8 +285,9 @@ def write_at(name, input, dim, index, src, adds):
     dim, src = wrap(name, dim, input.ndim), elements_at(name, input, dim, index, src)
     if not isinstance(src, Tensor) or not is_plain_write(input, src, index):
         return None
+    src = src if src.ndim else src.expand(index.shape)
     try:
-        return write_over(name + "_", input, write_along, src.expand(index.shape), dim, index, adds)
+        return write_over(name + "_", input, write_along, src, dim, index, adds)
     except (IndexError, RuntimeError) as error:
         error.args = (str(error).replace("scatter:", f"{name}:", 1),)
         raise
