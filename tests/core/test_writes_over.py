@@ -131,3 +131,12 @@ def test_values_added_in_place_and_values_for_a_mask_are_those_of_the_copy(dtype
         assert y.put_(tl.tensor([3, -1, 3]), x[0, :3], accumulate=True).tolist() == want.tolist()
     with pytest.raises(RuntimeError, match="masked_scatter: source has 2 elements"):
         x.masked_scatter_(mask.reshape(4, 6), x[0, :2])
+
+
+@each("dtype", ["bool", "uint8", "bfloat16", "float32", "complex128"])
+def test_a_copy_of_repeated_elements_ends_with_what_it_is_copied_to(dtype):
+    for n, row, slabs in ((2, 2, 1), (3, 1, 2), (17, 3, 1), (64, 5, 2), (1000, 4, 1), (33, 7, 3)):
+        whole = tl.zeros(n * slabs * row + 64, dtype=getattr(tl, dtype))
+        part = whole[:n * slabs * row].view(n, slabs, row)
+        part.copy_(tl.ones(n, slabs, 1, dtype=whole.dtype).expand(part.shape))
+        assert (part == 1).all() and not whole[part.numel():].any(), (n, row, slabs)

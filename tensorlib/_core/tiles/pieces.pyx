@@ -156,16 +156,18 @@ cdef void spread(const char* x, Py_ssize_t step, int dtype, char* y, Py_ssize_t 
                  Py_ssize_t rows) noexcept nogil:
     """y := for each of the elements x, x + step, ... a row of it.
 
-    Short ones by 16 bytes at a time, also past the end of a row, which the next row then writes
-    over.
+    Short ones by 16 bytes at a time, also past the end of a row, which the next rows then write
+    over; not past the end of the last.
     """
     cdef Py_ssize_t size = ITEMSIZE[dtype], nbytes = row * size, r, k
+    cdef Py_ssize_t spare = rows * nbytes - (nbytes + 15) // 16 * 16, whole
     cdef uint64_t bits[2]
     if nbytes >= WIDE:
         for r in range(rows):
             find_gather(dtype)(x + r * step, 0, y + r * nbytes, row)
         return
-    for r in range(rows - 1):
+    whole = 0 if spare < 0 else min(spare // nbytes + 1, rows)
+    for r in range(whole):
         if size == 4:
             bits[0] = (<const uint32_t*>x)[0] * <uint64_t>0x100000001
         elif size == 8:
@@ -182,4 +184,5 @@ cdef void spread(const char* x, Py_ssize_t step, int dtype, char* y, Py_ssize_t 
             memcpy(y + k, bits, 16)
         x += step
         y += nbytes
-    copy_blocks(x, 0, y, size, row, size)
+    for r in range(rows - whole):
+        copy_blocks(x + r * step, 0, y + r * nbytes, size, row, size)
