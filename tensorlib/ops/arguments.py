@@ -3,10 +3,15 @@
 from operator import index as as_int
 
 from tensorlib._core.apply.elementwise import UnsupportedDtype
+from tensorlib._core.base.dtypes import BY_NAME
+
+BOOL = BY_NAME["bool"]
 
 
 def integer(name, word, value):
     """An argument as an int. Raises: TypeError."""
+    if type(value) is int:
+        return value
     if isinstance(value, bool) or not hasattr(type(value), "__index__"):
         raise TypeError(f"{name}: {word} must be an int, got {value!r}")
     return as_int(value)
@@ -14,7 +19,7 @@ def integer(name, word, value):
 
 def refuse_bools(name, x, error=UnsupportedDtype):
     """Raises an error for a tensor of bools."""
-    if x.dtype.name == "bool":
+    if x.dtype is BOOL:
         raise error(f"{name}: not implemented for bools")
 
 

@@ -16,13 +16,14 @@ from tensorlib._core.base.items cimport complex128_t, complex64_t
 from tensorlib._core.base.pool cimport range_fn
 from tensorlib._core.base.shape cimport settled, wrap_dim
 from tensorlib._core.base.work cimport share
-from tensorlib._core.reduce.unsigned cimport signed_order
+from tensorlib._core.reduce.unsigned cimport restored, signed_order
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, same_shape
 from tensorlib._core.tiles.copies cimport cast, packed
 from tensorlib._kernels.complex_math cimport log_of_two, pair
 
 cdef enum:
     WIDTH = 256
+    ROWS = 4                     # that are gone along together
     GRAIN = 1 << 13              # elements that a thread takes at least
 
 ctypedef fused floating:
@@ -66,6 +67,19 @@ cdef Sizes sizes_along(Tensor x, int dim) noexcept:
 
 
 # ---- loops over some columns ---------------------------------------------------------------------
+
+cdef void products_of_rows(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := the running products of ROWS rows, which do not wait for each other"""
+    cdef double a = 1, b = 1, c = 1, d = 1
+    cdef Py_ssize_t i
+    for i in range(n):
+        a *= x[i]
+        b *= x[n + i]
+        c *= x[2 * n + i]
+        d *= x[3 * n + i]
+        y[i], y[n + i] = <floating>a, <floating>b
+        y[2 * n + i], y[3 * n + i] = <floating>c, <floating>d
+
 
 cdef void products(const factor* x, factor* y, Py_ssize_t n, Py_ssize_t step,
                    Py_ssize_t width) noexcept nogil:
@@ -187,9 +201,9 @@ cdef inline bint beaten(ordered extreme, ordered x, bint largest) noexcept nogil
     return ((x >= extreme) if largest else (x <= extreme)) | (x != x)
 
 
-cdef inline void extremes(const ordered* x, int64_t* y, Py_ssize_t n, Py_ssize_t step,
-                          Py_ssize_t width, bint largest) noexcept nogil:
-    """y[i] := the last place of the extreme of x[0] ... x[i]; a NaN is one"""
+cdef inline void extremes(const ordered* x, ordered* values, int64_t* y, Py_ssize_t n,
+                          Py_ssize_t step, Py_ssize_t width, bint largest) noexcept nogil:
+    """values[i] := the extreme of x[0] ... x[i], and y[i] := its last place; a NaN is one"""
     cdef ordered best[WIDTH]
     cdef int64_t places[WIDTH]
     cdef Py_ssize_t i, j
@@ -204,6 +218,7 @@ cdef inline void extremes(const ordered* x, int64_t* y, Py_ssize_t n, Py_ssize_t
             elif x[i] != x[i]:
                 extreme = x[i]
                 place = i
+            values[i] = extreme
             y[i] = place
         return
     for j in range(width):
@@ -215,8 +230,10 @@ cdef inline void extremes(const ordered* x, int64_t* y, Py_ssize_t n, Py_ssize_t
             better = beaten(best[j], value, largest)
             best[j] = value if better else best[j]
             places[j] = i if better else places[j]
+            values[j] = best[j]
             y[j] = places[j]
         x += step
+        values += step
         y += step
 
 
@@ -238,6 +255,10 @@ cdef inline Py_ssize_t place_of_block(const Sizes* size, Py_ssize_t block,
 cdef void all_products(const factor* x, factor* y, const Sizes* size, Py_ssize_t begin,
                        Py_ssize_t end) noexcept nogil:
     cdef Py_ssize_t block, width = 0, at
+    if factor is not uint64_t:
+        while size.inner == 1 and begin + ROWS <= end:
+            products_of_rows(x + begin * size.n, y + begin * size.n, size.n)
+            begin += ROWS
     for block in range(begin, end):
         at = place_of_block(size, block, &width)
         products(x + at, y + at, size.n, size.inner, width)
@@ -284,15 +305,16 @@ cdef void recur_all_complex(const complex_number* x, const complex_number* facto
         complex_recur(x + at, factors + at, y + at, size.n, size.inner, width, backwards)
 
 
-cdef void all_extremes(const ordered* x, int64_t* y, const Sizes* size, bint largest,
+cdef void all_extremes(const ordered* x, char* by, int64_t* y, const Sizes* size, bint largest,
                        Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Py_ssize_t block, width = 0, at
+    cdef ordered* values = <ordered*>by
     for block in range(begin, end):
         at = place_of_block(size, block, &width)
         if largest:                          # which the loops are made for
-            extremes(x + at, y + at, size.n, size.inner, width, True)
+            extremes(x + at, values + at, y + at, size.n, size.inner, width, True)
         else:
-            extremes(x + at, y + at, size.n, size.inner, width, False)
+            extremes(x + at, values + at, y + at, size.n, size.inner, width, False)
 
 
 # ---- of any dtype --------------------------------------------------------------------------------
@@ -301,7 +323,7 @@ cdef struct Scan:
     int dtype
     Sizes size
     const char* x
-    const char* by               # the factors of a recurrence
+    char* by                     # the factors of a recurrence, the values of extremes
     char* y
     bint flag                    # whether a recurrence runs backwards, an extreme is the largest
 
@@ -362,19 +384,19 @@ cdef void run_extremes(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept
     cdef Scan* of = <Scan*>context
     cdef int64_t* y = <int64_t*>of.y
     if of.dtype == UINT8:
-        all_extremes(<const uint8_t*>of.x, y, &of.size, of.flag, begin, end)
+        all_extremes(<const uint8_t*>of.x, of.by, y, &of.size, of.flag, begin, end)
     elif of.dtype == INT8:
-        all_extremes(<const int8_t*>of.x, y, &of.size, of.flag, begin, end)
+        all_extremes(<const int8_t*>of.x, of.by, y, &of.size, of.flag, begin, end)
     elif of.dtype == INT16:
-        all_extremes(<const int16_t*>of.x, y, &of.size, of.flag, begin, end)
+        all_extremes(<const int16_t*>of.x, of.by, y, &of.size, of.flag, begin, end)
     elif of.dtype == INT32:
-        all_extremes(<const int32_t*>of.x, y, &of.size, of.flag, begin, end)
+        all_extremes(<const int32_t*>of.x, of.by, y, &of.size, of.flag, begin, end)
     elif of.dtype == INT64:
-        all_extremes(<const int64_t*>of.x, y, &of.size, of.flag, begin, end)
+        all_extremes(<const int64_t*>of.x, of.by, y, &of.size, of.flag, begin, end)
     elif of.dtype == FLOAT32:
-        all_extremes(<const float*>of.x, y, &of.size, of.flag, begin, end)
+        all_extremes(<const float*>of.x, of.by, y, &of.size, of.flag, begin, end)
     else:
-        all_extremes(<const double*>of.x, y, &of.size, of.flag, begin, end)
+        all_extremes(<const double*>of.x, of.by, y, &of.size, of.flag, begin, end)
 
 
 # ---- of tensors ----------------------------------------------------------------------------------
@@ -430,14 +452,16 @@ def recurrence(Tensor input, Tensor factors, dim, bint backwards):
     return cast(out, input.type)
 
 
-def extreme_so_far(Tensor input, dim, bint largest):
-    """The last places of the extremes of each element and those before it along `dim`, as int64."""
+def extremes_so_far(Tensor input, dim, bint largest):
+    """The extremes of each element and those before it along `dim`, and their last places, as int64.
+    """
     cdef str name = "cummax" if largest else "cummin"
     cdef int along = place_of(name, dim, input)
     cdef Sizes size = sizes_along(input, along)
-    cdef Tensor x, out = new_tensor(INT64, input.ndim_, input.dims)
+    cdef Tensor x, values, out = new_tensor(INT64, input.ndim_, input.dims)
     x = cast(input, UINT8 if input.type == BOOL else compute_dtype(input.type))
     x = packed(signed_order(x))
+    values = new_tensor(x.type, input.ndim_, input.dims)
     if out.numel_:
-        scan(run_extremes, x.type, size, x, None, out, largest)
-    return out
+        scan(run_extremes, x.type, size, x, values, out, largest)
+    return cast(restored(values, input.type), input.type), out

@@ -8,12 +8,13 @@ import numpy as np
 from tensorlib._core.arrays.arrays import from_numpy
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.shape import wrap
+from tensorlib._core.base.storage import OutOfMemoryError
 from tensorlib._core.index.gather import take_along
 from tensorlib._core.interpreters.foreign import elements_known
 from tensorlib._core.layout import views
 from tensorlib._core.reduce.digits import keys_in_order, places_in_order
 from tensorlib._core.reduce.order import least_places, order_keys, short_places
-from tensorlib.ops.foreign import within_memory
+from tensorlib._core.tensor.tensor import Tensor
 
 INT64, FLOAT64 = BY_NAME["int64"], BY_NAME["float64"]
 SHORT_ROW = 64         # elements that a loop puts in order: all of a row, or the least of it
@@ -27,16 +28,20 @@ def along_last(name, input, dim, places_in, count=None):
     The function takes a tensor of at least one dim, and gives a tensor or an array of `count`
     positions for each row (None: as many as there are). Raises: IndexError, OutOfMemoryError.
     """
-    dim = wrap(name, dim, input.ndim)
-    turned = views.reshape(input, (1,)) if input.ndim == 0 else (
-        input if dim == input.ndim - 1 else views.transpose(input, dim, -1))
+    ndim = input.ndim
+    dim = wrap(name, dim, ndim)
+    turned = views.reshape(input, (1,)) if ndim == 0 else (
+        input if dim == ndim - 1 else views.transpose(input, dim, -1))
     if elements_known(turned):
-        found = within_memory(name, lambda: places_in(turned))
-        found = from_numpy(found) if isinstance(found, np.ndarray) else found
+        try:
+            found = places_in(turned)
+        except MemoryError as error:
+            raise OutOfMemoryError(f"{name}: {error}") from None
+        found = found if isinstance(found, Tensor) else from_numpy(found)
     else:
         found = turned.new_empty(
             (*turned.shape[:-1], turned.shape[-1] if count is None else count), dtype=INT64)
-    if input.ndim == 0:
+    if ndim == 0:
         return views.reshape(found, ())
     return found if turned is input else views.clone(views.transpose(found, dim, -1))
 
@@ -86,7 +91,7 @@ def top_places(x, k, largest):
     array."""
     if k == 0:
         return np.empty((*x.shape[:-1], 0), np.int64)
-    if 4 * k >= x.shape[-1] >= LONG_ROW and x.dtype is not FLOAT64:    # to sort all takes no longer
+    if 4 * k >= LONG_ROW and 4 * k >= x.shape[-1] >= LONG_ROW and x.dtype is not FLOAT64:    # to sort all takes no longer
         return np.ascontiguousarray(sorted_places(x, largest)[..., :k])
     found, bits = least_places(x, largest, k)
     if k <= SHORT_ROW:

@@ -9,7 +9,7 @@ from tensorlib._core.reduce.order import kth_places
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer, refuse_bools
 from tensorlib.ops.declare import composite, op
-from tensorlib.ops.index.indexing import gather
+from tensorlib.ops.index.indexing import at_found
 from tensorlib.ops.late import declared
 from tensorlib.ops.order.ordering import along_last, order_of_rows, refuse_no_place, top_places
 from tensorlib.ops.samples import given, refusals
@@ -68,7 +68,7 @@ def sort(input: Tensor, dim=-1, descending=False, *, stable=False):
     sort(values=tensor([3., 2., 1.]), indices=tensor([0, 2, 1]))
     """
     indices = argsort(input, wrap("sort", dim, input.ndim), descending)
-    return Sorted(gather(input, dim, indices), indices)
+    return Sorted(at_found(input, dim, indices), indices)
 
 
 @composite(out=True, reference=lambda x: np.sort(x, 0) if x.ndim else x,
@@ -133,7 +133,7 @@ def topk(input: Tensor, k, dim=-1, largest=True, sorted=True):
     """
     dim = -1 if dim is None else dim
     indices = top_order(input, k, dim, largest)
-    return Top(gather(input, dim, indices), indices)
+    return Top(at_found(input, dim, indices), indices)
 
 
 def one_of(x, k, dim=-1, keepdim=False):
@@ -168,7 +168,7 @@ def kth_order(input: Tensor, k, dim=-1):
 
 def at_places(input, dim, indices, keepdim):
     """The elements at one position along a dim, and the positions; the dim stays with `keepdim`."""
-    values = gather(input, dim, indices)
+    values = at_found(input, dim, indices)
     if keepdim or input.ndim == 0:
         return values, indices
     return values.squeeze(dim), indices.squeeze(dim)

@@ -6,6 +6,7 @@ import numpy as np
 
 from tensorlib._core.apply.elementwise import UnsupportedDtype
 from tensorlib._core.base.dtypes import has_gradients
+from tensorlib._core.interpreters.foreign import is_looked_at_alone
 from tensorlib._core.reduce import scans
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import composite, op
@@ -135,7 +136,15 @@ def extremes_so_far(x, dim, largest=True):
     samples=given(*[(*case, i % 2 == 0) for i, case in enumerate(ALONG)]))
 def extreme_order(input: Tensor, dim, largest):
     """The last places of the extremes so far along `dim`: see `cummax`."""
-    return scans.extreme_so_far(input, dim, largest)
+    return scans.extremes_so_far(input, dim, largest)[1]
+
+
+def extremes_along(input, dim, largest):
+    """The extremes so far and their places, in one pass where nothing is recorded."""
+    if is_looked_at_alone(input) and not input.is_complex():
+        return scans.extremes_so_far(input, dim, largest)
+    indices = extreme_order(input, dim, largest)
+    return gather(input, dim, indices), indices
 
 
 @composite(outputs=("values", "indices"), tensors=("input",), out=True, errors=NO_SUCH_DIM,
@@ -151,8 +160,7 @@ def cummax(input: Tensor, dim):
     >>> tensorlib.tensor([1, 3, 2]).cummax(0)
     cummax(values=tensor([1, 3, 3]), indices=tensor([0, 1, 1]))
     """
-    indices = extreme_order(input, dim, True)
-    return CumulativeMax(gather(input, dim, indices), indices)
+    return CumulativeMax(*extremes_along(input, dim, True))
 
 
 @composite(outputs=("values", "indices"), tensors=("input",), out=True, errors=NO_SUCH_DIM,
@@ -163,8 +171,7 @@ def cummin(input: Tensor, dim):
     >>> tensorlib.tensor([2, 3, 1]).cummin(0)
     cummin(values=tensor([2, 2, 1]), indices=tensor([0, 0, 2]))
     """
-    indices = extreme_order(input, dim, False)
-    return CumulativeMin(gather(input, dim, indices), indices)
+    return CumulativeMin(*extremes_along(input, dim, False))
 
 
 # ---- sums of exponentials ------------------------------------------------------------------------
