@@ -10,8 +10,7 @@ from libc.string cimport memcpy
 
 from tensorlib._core.base.dtypes cimport (
     BFLOAT16, BOOL, COMPLEX128, COMPLEX64, FLOAT16, FLOAT32, FLOAT64, INT64, INTEGER_KIND,
-    ITEMSIZE, KIND, dtype_id,
-    dtype_object, is_unsigned,
+    ITEMSIZE, KIND, dtype_id, dtype_object, is_unsigned,
 )
 from tensorlib._core.base.items cimport complex128_t, complex64_t, item, number
 from tensorlib._core.base.shape cimport MAX_NDIM, parse_shape
@@ -147,12 +146,6 @@ cdef bint lay(item* x, const volatile int64_t* places, Py_ssize_t place_step, Py
               Py_ssize_t n) noexcept nogil:
     """x[places[i], i] := y[i], in the order of i"""
     cdef Py_ssize_t i, place
-    if place_step == 0 and x_step == sizeof(item) and y_step == sizeof(item) and n > 0:
-        place = places[0]                    # a slice to one position
-        if not 0 <= place < size:
-            return False
-        memcpy(<char*>x + place * along, y, n * sizeof(item))
-        return True
     if place_step == 1 and y_step == sizeof(item) and x_step == 0 and along == sizeof(item):
         for i in range(n):                   # positions in a row
             place = places[i]

@@ -453,8 +453,7 @@ def recurrence(Tensor input, Tensor factors, dim, bint backwards):
 
 
 def extremes_so_far(Tensor input, dim, bint largest):
-    """The extremes of each element and those before it along `dim`, and their last places, as int64.
-    """
+    """The extremes of each element and those before it along `dim`, and their last places."""
     cdef str name = "cummax" if largest else "cummin"
     cdef int along = place_of(name, dim, input)
     cdef Sizes size = sizes_along(input, along)

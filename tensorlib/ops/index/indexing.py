@@ -11,7 +11,7 @@ from tensorlib._core.index.gather import add_along, check_positions, positions, 
 from tensorlib._core.index.keys import parse, put, take
 from tensorlib._core.index.slices import take_slices
 from tensorlib._core.interpreters.capture import capture
-from tensorlib._core.interpreters.foreign import elements_known, is_looked_at_alone, stands_in
+from tensorlib._core.interpreters.foreign import elements_known, stands_in
 from tensorlib._core.interpreters.stack import tell
 from tensorlib._core.layout import views
 from tensorlib._core.reduce.masks import nonzero as true_places
@@ -390,13 +390,6 @@ def gather_arguments(input: Tensor, dim, index: Tensor, *, sparse_grad=False):
     found = counted("gather", input, dim, index, False)
     kept = input.requires_grad and is_grad_enabled()
     return input, dim, own_positions(found) if kept and found is index else found
-
-
-def at_found(input, dim, index):
-    """`gather` at positions that an operation has just found, which nobody else can write to."""
-    if is_looked_at_alone(input):
-        return take_along(input, wrap("gather", dim, input.ndim), index)
-    return gather(input, dim, index)
 
 
 def counted(name, input, dim, index, copy=True):

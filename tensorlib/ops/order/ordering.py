@@ -91,7 +91,7 @@ def top_places(x, k, largest):
     array."""
     if k == 0:
         return np.empty((*x.shape[:-1], 0), np.int64)
-    if 4 * k >= LONG_ROW and 4 * k >= x.shape[-1] >= LONG_ROW and x.dtype is not FLOAT64:    # to sort all takes no longer
+    if 4 * k >= x.size(-1) >= LONG_ROW and x.dtype is not FLOAT64:    # to sort all takes no longer
         return np.ascontiguousarray(sorted_places(x, largest)[..., :k])
     found, bits = least_places(x, largest, k)
     if k <= SHORT_ROW:

@@ -5,11 +5,13 @@ from collections import namedtuple
 import numpy as np
 
 from tensorlib._core.base.shape import wrap
+from tensorlib._core.index.gather import take_along
+from tensorlib._core.interpreters.foreign import is_looked_at_alone
 from tensorlib._core.reduce.order import kth_places
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer, refuse_bools
 from tensorlib.ops.declare import composite, op
-from tensorlib.ops.index.indexing import at_found
+from tensorlib.ops.index.indexing import gather
 from tensorlib.ops.late import declared
 from tensorlib.ops.order.ordering import along_last, order_of_rows, refuse_no_place, top_places
 from tensorlib.ops.samples import given, refusals
@@ -17,6 +19,13 @@ from tensorlib.ops.samples import given, refusals
 Sorted = namedtuple("sort", ("values", "indices"))
 Top = namedtuple("topk", ("values", "indices"))
 Kth = namedtuple("kthvalue", ("values", "indices"))
+
+
+def at_found(input, dim, index):
+    """`gather` at positions that an operation has just found, which nobody else can write to."""
+    if is_looked_at_alone(input):
+        return take_along(input, wrap("gather", dim, input.ndim), index)
+    return gather(input, dim, index)
 
 
 # ---- all of them ---------------------------------------------------------------------------------
