@@ -17,6 +17,10 @@ from tensorlib._core.base.pool cimport range_fn
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport LARGEST, MAX_NDIM, count, settled, times
 from tensorlib._core.base.work cimport run_alone, share
+from tensorlib._core.layers.arranged cimport (
+    around, around_options, product_for_weight, product_of_gradient, product_of_images,
+    turns_around,
+)
 from tensorlib._core.layers.depthwise cimport (
     ADJOINT_OF_INPUT, ADJOINT_OF_WEIGHT, OUTPUT, Depthwise, DepthwisePass, depthwise,
     depthwise_fits,
@@ -27,10 +31,8 @@ from tensorlib._core.layers.direct cimport (
 from tensorlib._core.layers.joined cimport (
     JOINED_INPUT, JOINED_OUTPUT, JOINED_WEIGHT, Joined, Pass, joined_fits, multiply, run_joined,
 )
-from tensorlib._core.layout.views cimport permuted, reshaped
 from tensorlib._core.products.pair_products cimport takes_pairs
 from tensorlib._core.products.panel_products cimport pack_panels, panels_size
-from tensorlib._core.products.product cimport product
 from tensorlib._core.layers.windows cimport (
     COL2IM, COL2IM_IMAGES, IM2COL, IM2COL_IMAGES, cast_planes, fill_window, find_window_loop,
     window_fn,
@@ -49,6 +51,7 @@ from tensorlib._kernels.windows cimport Window
 cdef enum:
     BACK = 1 << 19   # bytes of the columns of some channels, on the way back
     STRIP = 1 << 18  # and of those of a strip, unless that are
+    LEAST_INS = 8    # channels of an input whose gradient is a convolution
     LEAST = 256      # places or fewer, too few for the product
 
 cdef enum Kind:
@@ -354,24 +357,6 @@ cdef bint is_product(const Convolution* c, Tensor a, Tensor b) noexcept:
             and takes_pairs(c.outs, c.ins, c.places))
 
 
-cdef Tensor turned(Tensor x, int ndim, int first, int second):
-    """A view with two dims exchanged."""
-    cdef int order[3]
-    cdef int d
-    for d in range(ndim):
-        order[d] = d
-    order[first], order[second] = second, first
-    return permuted(x, order)
-
-
-cdef Tensor with_shape(Tensor x, tuple sizes):
-    cdef Py_ssize_t dims[MAX_NDIM]
-    cdef int d
-    for d in range(len(sizes)):
-        dims[d] = sizes[d]
-    return reshaped("convolution", x, len(sizes), dims, True)
-
-
 cdef tuple plain_options(tuple options):
     """Stride, padding, dilation and groups as Python's own ints, which each look finds the same."""
     stride, padding, dilation, groups = options
@@ -400,8 +385,7 @@ def convolve(Tensor input, Tensor weight, tuple planes, tuple options):
     begin(&c, "convolution", FORWARD, input, tuple(input.shape), tuple(weight.shape), sizes,
           options)
     if is_product(&c, input, weight):
-        return with_shape(product("convolution", with_shape(weight, (c.outs, c.ins)),
-                                  with_shape(input, (c.images, c.ins, c.places))), sizes)
+        return product_of_images(input, weight, sizes)
     x, w = cast_planes(input, c.dtype), packed(cast(weight, c.dtype))
     lanes = c.plain and lanes_of(x) > 0
     c.row = 1 if lanes else c.plane
@@ -439,9 +423,7 @@ def convolve_input(Tensor grad, Tensor weight, tuple spatial, tuple options):
                         (weight.shape[1] if weight.ndim_ > 1 else 0) * options[3], *spatial)
     begin(&c, "convolution", INPUT, grad, sizes, tuple(weight.shape), tuple(grad.shape), options)
     if is_product(&c, grad, weight):
-        w = turned(with_shape(weight, (c.outs, c.ins)), 2, 0, 1)
-        return with_shape(product("convolution", w,
-                                  with_shape(grad, (c.images, c.outs, c.places))), sizes)
+        return product_of_gradient(grad, weight, sizes)
     g, w = packed(cast(grad, c.dtype)), packed(cast(weight, c.dtype))
     y = new_of("convolution", c.dtype, sizes)
     if g.numel_ == 0 or w.numel_ == 0:
@@ -449,8 +431,14 @@ def convolve_input(Tensor grad, Tensor weight, tuple spatial, tuple options):
     elif y.numel_:
         c.x, c.weight, c.g = y.data_pointer, w.data_pointer, g.data_pointer
         j = joined_images(&c, JOINED_INPUT)
-        if not (by_channels(&c, &d, ADJOINT_OF_INPUT) and shift_channels(&c, &d)
-                  or by_tiles(&c, ADJOINT) or joined_fits(&j) and run_joined(&j) == 0):
+        if by_channels(&c, &d, ADJOINT_OF_INPUT) and shift_channels(&c, &d) or (
+                by_tiles(&c, ADJOINT)):
+            pass
+        elif not c.plain and c.ins >= LEAST_INS and turns_around(&c.window, w):
+            y = convolve(g, around(w, c.groups), spatial, around_options(&c.window, options))
+        elif joined_fits(&j):
+            run_joined(&j)
+        else:
             run_parts(&c, c.images * c.groups)
     return cast(y, grad.type)
 
@@ -470,11 +458,7 @@ def convolve_weight(Tensor grad, Tensor input, tuple kernel, tuple options):
     cdef Py_ssize_t shares
     begin(&c, "convolution", WEIGHT, grad, tuple(input.shape), sizes, tuple(grad.shape), options)
     if is_product(&c, grad, input):
-        g = turned(with_shape(grad, (c.images, c.outs, c.places)), 3, 0, 1)
-        x = turned(with_shape(input, (c.images, c.ins, c.places)), 3, 0, 1)
-        g, x = (with_shape(g, (c.outs, c.images * c.places)),
-                with_shape(x, (c.ins, c.images * c.places)))
-        return with_shape(product("convolution", g, turned(x, 2, 0, 1)), sizes)
+        return product_for_weight(grad, input, sizes)
     g, x = packed(cast(grad, c.dtype)), packed(cast(input, c.dtype))
     alone = by_channels(&c, &d, ADJOINT_OF_WEIGHT)          # which adds up the images by itself
     j = joined_images(&c, JOINED_WEIGHT)

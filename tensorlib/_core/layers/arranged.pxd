@@ -1,0 +1,19 @@
+"""Images and weights of convolutions under other sizes."""
+
+from tensorlib._core.tensor.tensor cimport Tensor
+from tensorlib._kernels.windows cimport Window
+
+# The products of convolutions with windows of one element, whose images are their own columns:
+# of images (B, C, *) and weights (O, C, *), whatever sizes of 1 stand in the place of the last *.
+cdef Tensor product_of_images(Tensor images, Tensor weight, tuple sizes)
+cdef Tensor product_of_gradient(Tensor grad, Tensor weight, tuple sizes)
+cdef Tensor product_for_weight(Tensor grad, Tensor images, tuple sizes)
+
+# The weight (groups * C, O, *kernel) by which a convolution is the adjoint of one with a weight
+# (groups * O, C, *kernel).
+cdef Tensor around(Tensor weight, Py_ssize_t groups)
+
+# Its stride, padding, dilation and groups, and whether it is faster, of a weight that is contiguous
+# and of float32 or float64.
+cdef tuple around_options(const Window* w, tuple options)
+cdef bint turns_around(const Window* w, Tensor weight) noexcept

@@ -1,0 +1,108 @@
+"""Images and weights of convolutions under other sizes, where these are products of matrices, or
+where one convolution is the adjoint of another.
+
+Outside autograd.
+"""
+
+from tensorlib._core.base.dtypes cimport FLOAT32
+from tensorlib._core.base.shape cimport MAX_NDIM
+from tensorlib._core.base.work cimport run_alone
+from tensorlib._core.layout.views cimport permuted, reshaped
+from tensorlib._core.products.product cimport product
+from tensorlib._core.tensor.tensor cimport Tensor
+from tensorlib._kernels.windows cimport Window
+
+from tensorlib._core.layout.views import flip
+
+
+cdef Tensor with_sizes(Tensor x, tuple sizes):
+    """A view, or a copy where it must be one; one size may be -1."""
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef int d
+    for d in range(len(sizes)):
+        dims[d] = sizes[d]
+    return reshaped("convolution", x, len(sizes), dims, True)
+
+
+cdef Tensor exchanged(Tensor x, int first, int second):
+    """A view with two dims exchanged."""
+    cdef int order[MAX_NDIM]
+    cdef int d
+    for d in range(x.ndim_):
+        order[d] = d
+    order[first], order[second] = second, first
+    return permuted(x, order)
+
+
+cdef inline Tensor as_matrix(Tensor weight):
+    return with_sizes(weight, (weight.dims[0], weight.dims[1]))
+
+
+cdef inline Tensor as_matrices(Tensor images):
+    return with_sizes(images, (images.dims[0], images.dims[1], -1))
+
+
+cdef Tensor product_of_images(Tensor images, Tensor weight, tuple sizes):
+    return with_sizes(product("convolution", as_matrix(weight), as_matrices(images)), sizes)
+
+
+cdef Tensor product_of_gradient(Tensor grad, Tensor weight, tuple sizes):
+    return with_sizes(product("convolution", exchanged(as_matrix(weight), 0, 1),
+                              as_matrices(grad)), sizes)
+
+
+cdef Tensor product_for_weight(Tensor grad, Tensor images, tuple sizes):
+    """Both with the places of all images beside each other, so that these are added up unrounded"""
+    cdef Tensor g = with_sizes(exchanged(as_matrices(grad), 0, 1), (grad.dims[1], -1))
+    cdef Tensor x = with_sizes(exchanged(as_matrices(images), 0, 1), (images.dims[1], -1))
+    return with_sizes(product("convolution", g, exchanged(x, 0, 1)), sizes)
+
+
+cdef Tensor around(Tensor weight, Py_ssize_t groups):
+    cdef tuple sizes = tuple(weight.shape)
+    cdef Py_ssize_t outs = sizes[0] // groups
+    cdef Tensor w = with_sizes(weight, (groups, outs, sizes[1], -1))
+    return with_sizes(flip(exchanged(w, 1, 2), 3), (groups * sizes[1], outs, *sizes[2:]))
+
+
+cdef tuple around_options(const Window* w, tuple options):
+    cdef int d, n = len(options[0])
+    return (options[0], tuple([(w.kernel[d] - 1) * w.dilation[d] - w.pad[d]
+                               for d in range(3 - n, 3)]), *options[2:])
+
+
+cdef bint turns_around(const Window* w, Tensor weight) noexcept:
+    """No more than an eighth of the windows may be between zeros alone, of which there are none on
+    the way back; nor may zeros meet an infinity, which would be NaN."""
+    cdef Py_ssize_t plane = 1, places = 1, d
+    cdef Look look
+    for d in range(3):
+        if w.stride[d] != 1 or w.pad[d] > (w.kernel[d] - 1) * w.dilation[d] or (
+                w.out[d] != w.size[d] + 2 * w.pad[d] - (w.kernel[d] - 1) * w.dilation[d]):
+            return False
+        plane, places = plane * w.size[d], places * w.out[d]
+    if plane > places + places // 8:
+        return False
+    look.x, look.dtype, look.finite = weight.data_pointer, weight.type, True
+    run_alone(look_for_infinity, &look, look.x, weight.numel_)
+    return look.finite
+
+
+cdef struct Look:
+    const char* x
+    int dtype
+    bint finite
+
+
+cdef void look_for_infinity(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Look* look = <Look*>context
+    cdef Py_ssize_t i
+    cdef float part = 0
+    cdef double whole = 0
+    if look.dtype == FLOAT32:
+        for i in range(begin, end):
+            part += (<const float*>look.x)[i] * 0
+    else:
+        for i in range(begin, end):
+            whole += (<const double*>look.x)[i] * 0
+    look.finite = part == 0 and whole == 0

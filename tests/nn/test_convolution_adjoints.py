@@ -1,0 +1,82 @@
+"""Gradients of inputs that are convolutions by the weight turned around, against sums of taps."""
+
+import itertools
+
+import numpy as np
+from cases import each
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tensorlib as tl
+from tensorlib.nn import functional as F
+
+
+def put_back(g, weight, spatial, padding, dilation, groups):
+    """The adjoint of a convolution of stride 1 for its input: element by element of a window."""
+    n, images, ins = len(spatial), len(g), weight.shape[1]
+    padded = [s + 2 * p for s, p in zip(spatial, padding)]
+    found = np.zeros((images, groups, ins, *padded))
+    parts = g.reshape(images, groups, -1, *g.shape[2:])
+    weight = weight.reshape(groups, -1, *weight.shape[1:])
+    for place in itertools.product(*map(range, weight.shape[3:])):
+        to = tuple(slice(k * d, k * d + s) for k, d, s in zip(place, dilation, g.shape[2:]))
+        found[(..., *to)] += np.einsum("bgo...,goc->bgc...", parts,
+                                       weight[(slice(None), slice(None), slice(None), *place)])
+    inner = tuple(slice(p, p + s) for p, s in zip(padding, spatial))
+    return found[(..., *inner)].reshape(images, groups * ins, *spatial)
+
+
+@st.composite
+def adjoints(draw):
+    n, groups = draw(st.integers(1, 3)), draw(st.integers(1, 2))
+    kernel = draw(st.tuples(*[st.integers(1, 5)] * n))
+    dilation = draw(st.tuples(*[st.integers(1, 2)] * n))
+    padding = tuple(draw(st.integers(0, (k - 1) * d)) for k, d in zip(kernel, dilation))
+    spatial = tuple(draw(st.integers(max(1, (k - 1) * d + 1 - 2 * p), 12))
+                    for k, d, p in zip(kernel, dilation, padding))
+    ins, outs = draw(st.integers(7, 20)), draw(st.integers(1, 20))
+    rng = np.random.default_rng(draw(st.integers(0, 99)))
+    out = [s + 2 * p - (k - 1) * d for s, p, k, d in zip(spatial, padding, kernel, dilation)]
+    weight = rng.integers(-3, 4, (groups * outs, ins, *kernel)).astype(float)
+    g = rng.integers(-3, 4, (draw(st.integers(1, 3)), groups * outs, *out)).astype(float)
+    return g, weight, spatial, padding, dilation, groups
+
+
+@settings(max_examples=80, deadline=None)
+@given(adjoints(), st.sampled_from(["float32", "float64"]))
+def test_gradients_of_inputs(case, dtype):
+    g, weight, spatial, padding, dilation, groups = case
+    x = tl.zeros((len(g), weight.shape[1] * groups, *spatial), dtype=getattr(tl, dtype))
+    function = (F.conv1d, F.conv2d, F.conv3d)[len(spatial) - 1]
+    y = function(x.requires_grad_(), tl.tensor(weight.astype(dtype)), None, 1, padding, dilation,
+                 groups)
+    found, = tl.autograd.grad(y, x, tl.tensor(g.astype(dtype)))
+    np.testing.assert_array_equal(found.numpy(), put_back(*case))        # whole numbers
+
+
+@each("value", [np.inf, np.nan])
+def test_an_infinite_weight_meets_no_zeros_beside_the_image(value):
+    rng = np.random.default_rng(0)
+    g, weight = rng.standard_normal((2, 4, 12)), rng.standard_normal((4, 9, 5))
+    weight[1, 2, 0] = value
+    x = tl.zeros(2, 9, 12, dtype=tl.float64, requires_grad=True)
+    found, = tl.autograd.grad(F.conv1d(x, tl.tensor(weight), padding=2), x, tl.tensor(g))
+    wanted = put_back(g, weight, (12,), (2,), (1,), 1)
+    assert np.isfinite(wanted[:, 2, -2:]).all()
+    np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-12)
+
+
+def test_bits_do_not_depend_on_threads():
+    rng = np.random.default_rng(0)
+    x = tl.zeros(3, 16, 20, 20, requires_grad=True)
+    weight = tl.tensor(rng.standard_normal((24, 16, 5, 5), np.float32))
+    y = F.conv2d(x, weight, padding=2)
+    g = tl.tensor(rng.standard_normal(y.shape, np.float32))
+    before, found = tl.get_num_threads(), []
+    try:
+        for threads in (1, 2):
+            tl.set_num_threads(threads)
+            found.append(tl.autograd.grad(y, x, g, retain_graph=True)[0])
+    finally:
+        tl.set_num_threads(before)
+    assert tl.equal(*found)
