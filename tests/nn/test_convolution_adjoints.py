@@ -66,6 +66,23 @@ def test_an_infinite_weight_meets_no_zeros_beside_the_image(value):
     np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-12)
 
 
+@each("shape", [(7,), (4, 4), (5, 3), (2, 3, 4), (1, 1)])
+@each("dtype", ["float32", "float64", "bfloat16"])
+def test_images_that_are_one_window(shape, dtype):
+    rng = np.random.default_rng(0)
+    x, weight = rng.integers(-2, 3, (6, 8, *shape)), rng.integers(-2, 3, (9, 8, *shape))
+    g = rng.integers(-2, 3, (6, 9))
+    tensors = [tl.tensor(a, dtype=getattr(tl, dtype), requires_grad=True) for a in (x, weight)]
+    y = (F.conv1d, F.conv2d, F.conv3d)[len(shape) - 1](*tensors)
+    assert y.shape == (6, 9, *[1] * len(shape)) and y.is_contiguous()
+    found = [y.detach(), *tl.autograd.grad(y, tensors, tl.tensor(g).to(y.dtype).view(y.shape))]
+    rows, columns = x.reshape(6, -1), weight.reshape(9, -1)
+    wanted = [rows @ columns.T, g @ columns, g.T @ rows]
+    for one, other in zip(found, wanted):
+        other = tl.tensor(other, dtype=tl.float32).to(y.dtype)
+        assert tl.equal(one, other.view(one.shape))
+
+
 def test_bits_do_not_depend_on_threads():
     rng = np.random.default_rng(0)
     x = tl.zeros(3, 16, 20, 20, requires_grad=True)

@@ -9,6 +9,12 @@ cdef Tensor product_of_images(Tensor images, Tensor weight, tuple sizes)
 cdef Tensor product_of_gradient(Tensor grad, Tensor weight, tuple sizes)
 cdef Tensor product_for_weight(Tensor grad, Tensor images, tuple sizes)
 
+# The same where an image is one window: (B, C, *) and (O, C, *) with as many places.
+cdef Tensor product_of_whole(Tensor images, Tensor weight, tuple sizes)
+cdef Tensor product_of_whole_gradient(Tensor grad, Tensor weight, tuple sizes)
+cdef Tensor product_for_whole_weight(Tensor grad, Tensor images, tuple sizes)
+cdef bint is_whole(const Window* w) noexcept
+
 # The weight (groups * C, O, *kernel) by which a convolution is the adjoint of one with a weight
 # (groups * O, C, *kernel).
 cdef Tensor around(Tensor weight, Py_ssize_t groups)

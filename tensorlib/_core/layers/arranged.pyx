@@ -58,6 +58,33 @@ cdef Tensor product_for_weight(Tensor grad, Tensor images, tuple sizes):
     return with_sizes(product("convolution", g, exchanged(x, 0, 1)), sizes)
 
 
+cdef bint is_whole(const Window* w) noexcept:
+    cdef int d
+    for d in range(3):
+        if w.out[d] != 1 or w.pad[d] or w.kernel[d] != w.size[d] or w.dilation[d] != 1:
+            return False
+    return True
+
+
+cdef inline Tensor as_rows(Tensor x):
+    """A row for each image, or for each channel that comes out"""
+    return with_sizes(x, (x.dims[0], x.numel_ // x.dims[0]))
+
+
+cdef Tensor product_of_whole(Tensor images, Tensor weight, tuple sizes):
+    return with_sizes(product("convolution", as_rows(images), exchanged(as_rows(weight), 0, 1)),
+                      sizes)
+
+
+cdef Tensor product_of_whole_gradient(Tensor grad, Tensor weight, tuple sizes):
+    return with_sizes(product("convolution", as_rows(grad), as_rows(weight)), sizes)
+
+
+cdef Tensor product_for_whole_weight(Tensor grad, Tensor images, tuple sizes):
+    return with_sizes(product("convolution", exchanged(as_rows(grad), 0, 1), as_rows(images)),
+                      sizes)
+
+
 cdef Tensor around(Tensor weight, Py_ssize_t groups):
     cdef tuple sizes = tuple(weight.shape)
     cdef Py_ssize_t outs = sizes[0] // groups

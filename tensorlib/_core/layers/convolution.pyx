@@ -18,7 +18,8 @@ from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport LARGEST, MAX_NDIM, count, settled, times
 from tensorlib._core.base.work cimport run_alone, share
 from tensorlib._core.layers.arranged cimport (
-    around, around_options, product_for_weight, product_of_gradient, product_of_images,
+    around, around_options, is_whole, product_for_weight, product_for_whole_weight,
+    product_of_gradient, product_of_images, product_of_whole, product_of_whole_gradient,
     turns_around,
 )
 from tensorlib._core.layers.depthwise cimport (
@@ -357,6 +358,12 @@ cdef bint is_product(const Convolution* c, Tensor a, Tensor b) noexcept:
             and takes_pairs(c.outs, c.ins, c.places))
 
 
+cdef bint is_dense(const Convolution* c, Tensor a, Tensor b) noexcept:
+    """Whether an image is one window, so that the layer is linear."""
+    return (c.groups == 1 and a.type == b.type and a.numel_ > 0 and b.numel_ > 0
+            and is_whole(&c.window))
+
+
 cdef tuple plain_options(tuple options):
     """Stride, padding, dilation and groups as Python's own ints, which each look finds the same."""
     stride, padding, dilation, groups = options
@@ -386,6 +393,8 @@ def convolve(Tensor input, Tensor weight, tuple planes, tuple options):
           options)
     if is_product(&c, input, weight):
         return product_of_images(input, weight, sizes)
+    if is_dense(&c, input, weight):
+        return product_of_whole(input, weight, sizes)
     x, w = cast_planes(input, c.dtype), packed(cast(weight, c.dtype))
     lanes = c.plain and lanes_of(x) > 0
     c.row = 1 if lanes else c.plane
@@ -424,6 +433,8 @@ def convolve_input(Tensor grad, Tensor weight, tuple spatial, tuple options):
     begin(&c, "convolution", INPUT, grad, sizes, tuple(weight.shape), tuple(grad.shape), options)
     if is_product(&c, grad, weight):
         return product_of_gradient(grad, weight, sizes)
+    if is_dense(&c, grad, weight):
+        return product_of_whole_gradient(grad, weight, sizes)
     g, w = packed(cast(grad, c.dtype)), packed(cast(weight, c.dtype))
     y = new_of("convolution", c.dtype, sizes)
     if g.numel_ == 0 or w.numel_ == 0:
@@ -459,6 +470,8 @@ def convolve_weight(Tensor grad, Tensor input, tuple kernel, tuple options):
     begin(&c, "convolution", WEIGHT, grad, tuple(input.shape), sizes, tuple(grad.shape), options)
     if is_product(&c, grad, input):
         return product_for_weight(grad, input, sizes)
+    if is_dense(&c, grad, input):
+        return product_for_whole_weight(grad, input, sizes)
     g, x = packed(cast(grad, c.dtype)), packed(cast(input, c.dtype))
     alone = by_channels(&c, &d, ADJOINT_OF_WEIGHT)          # which adds up the images by itself
     j = joined_images(&c, JOINED_WEIGHT)
