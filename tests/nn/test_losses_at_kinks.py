@@ -54,3 +54,11 @@ def test_variances_may_be_the_same_along_any_dim(shape):
     whole = (var if len(shape) == 3 else var[..., None]).expand(4, 3, 2)
     tl.testing.assert_close(F.gaussian_nll_loss(x, target, var),
                             F.gaussian_nll_loss(x, target, whole.contiguous()))
+
+
+@each("loss", [F.cross_entropy, F.nll_loss])
+def test_one_example_may_have_a_vector_of_one_class(loss):
+    x = tl.tensor([0.5, 1.0, -1.0])
+    assert loss(x, tl.tensor([2])) == loss(x, tl.tensor(2))
+    assert loss(x, tl.tensor([2]), reduction="none").shape == loss(
+        x, tl.tensor(2), reduction="none").shape

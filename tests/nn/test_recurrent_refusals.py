@@ -45,6 +45,8 @@ def flat(found):
     ({"dropout": "a"}, ValueError, r"^dropout should be a number in range \[0, 1\].*got 'a'$"),
     ({"proj_size": -1}, ValueError, "^proj_size should be a positive integer or zero.*got -1$"),
     ({"proj_size": 2.5}, TypeError, "float"),
+    ({"bias": "True"}, TypeError, "^bias should be of type bool, got: str$"),
+    ({"batch_first": 1}, TypeError, "^batch_first should be of type bool, got: int$"),
 ])
 def test_options_that_no_layer_takes(name, options, error, text):
     with pytest.raises(error, match=text):
@@ -146,6 +148,7 @@ def test_a_packed_sequence_holds_vectors(name):
     ((2, 3), (2, 3), RuntimeError, r"expected hidden0 of shape \(2, 4\) for an input of shape "
      r"\(2, 3\), got \(2, 3\)$"),
     ((2, 3), (3, 4), RuntimeError, r"expected hidden0 of shape \(2, 4\)"),
+    ((2, 3), (1, 2, 4), ValueError, "expected hidden0 to be 1D or 2D, got 3D instead$"),
     ((3,), (1, 4), RuntimeError, r"expected hidden0 of shape \(4,\) for an input of shape \(3,\)"),
 ], ids=str)
 def test_input_that_no_cell_takes(name, x, hx, error, text):

@@ -253,8 +253,17 @@ stands_for(formula_of_logs_back)(nll_of_logs_backward)
 
 # ---- losses of classes ---------------------------------------------------------------------------
 
+def misfit(input, target):
+    """The kind of error that PyTorch raises for a target of another shape."""
+    same_batch = input.ndim > 1 and target.ndim and target.shape[0] == input.shape[0]
+    return RuntimeError if same_batch else ValueError
+
+
 def with_batch(name, input, target):
-    """The logits as (B, C, *), and their targets as (B, *). Raises: ValueError."""
+    """The logits as (B, C, *), and their targets as (B, *).
+
+    Raises: ValueError for another number of examples, RuntimeError for other shapes and dtypes.
+    """
     if nll.fits(input, target):
         return input, target
     if input.ndim == 0:
@@ -262,11 +271,14 @@ def with_batch(name, input, target):
     shape = (*input.shape[:1], *input.shape[2:]) if input.ndim > 1 else ()
     if target.shape == shape and shape and target.dtype is INT64:
         return input, target
+    if input.ndim == 1 and target.shape == (1,):
+        target = target.reshape(())
     if tuple(target.shape) != tuple(shape):
         one_hot = ("; an integer target is the number of a class: target.argmax(1) of what is 1 "
                    "at its class and 0 elsewhere" if target.shape == input.shape else "")
-        raise ValueError(f"{name}: expected a target of shape {tuple(shape)} for an input of shape "
-                         f"{tuple(input.shape)}, got {tuple(target.shape)}{one_hot}")
+        raise misfit(input, target)(
+            f"{name}: expected a target of shape {tuple(shape)} for an input of shape "
+            f"{tuple(input.shape)}, got {tuple(target.shape)}{one_hot}")
     if target.dtype.name not in ("int64", "uint8"):
         raise RuntimeError(f"{name}: expects a target of int64, the number of a class "
                            f"each, got {target.dtype}; target.long() may be what is meant")
@@ -359,8 +371,8 @@ def cross_entropy(input: Tensor, target: Tensor, weight=None, size_average=None,
     weight: a factor for each class; the mean is that with these. ignore_index: a class that does
     not count. label_smoothing: the part of each target that is spread over all classes.
     Shapes: (B, C, *), (B, *) or (B, C, *) -> (), or (B, *) with "none"; without B, too.
-    Raises: ValueError for other shapes or another `reduction`, IndexError for a target that is no
-    class, RuntimeError.
+    Raises: ValueError for another number of examples or another `reduction`, IndexError for a
+    target that is no class, RuntimeError for other shapes.
     Source: Szegedy et al., "Rethinking the Inception Architecture", arXiv:1512.00567 (2015), for
     the smoothing.
 
@@ -376,19 +388,23 @@ def cross_entropy(input: Tensor, target: Tensor, weight=None, size_average=None,
     if weight is not None:
         weight = class_weights("cross_entropy", weight, input)
     if target.is_floating_point():
+        if as_int(ignore_index) >= 0:
+            raise RuntimeError("cross_entropy: ignore_index is for targets that are classes, and "
+                               "not for probabilities")
         return of_probabilities(input, target, weight, reduction, label_smoothing)
     check_reduction("cross_entropy", reduction)
     rows, places = with_batch("cross_entropy", input, target)
+    shape = target.shape if input.ndim > 1 else ()
     classes, ignored = rows.shape[1], as_int(ignore_index)
     if label_smoothing:
         return smoothed(rows, places, weight, ignored, reduction, label_smoothing).reshape(
-            target.shape if reduction == "none" else ())
+            shape if reduction == "none" else ())
     rule = nll_formula if needs_formula((rows, places)) else nll_of_logits
     losses = rule(rows, places, ignored)
     if weight is not None or reduction == "mean":
         losses = weigh(losses, classes, weight, places, ignored, reduction)
     return losses.sum() if reduction == "sum" else losses.reshape(
-        target.shape if reduction == "none" else ())
+        shape if reduction == "none" else ())
 
 
 def smoothed(rows, places, weight, ignored, reduction, smoothing):
@@ -409,10 +425,10 @@ def smoothed(rows, places, weight, ignored, reduction, smoothing):
 def of_probabilities(input, target, weight, reduction, label_smoothing):
     """`cross_entropy` with a probability for each class."""
     if input.shape != target.shape:
-        raise ValueError(f"cross_entropy: probabilities of shape {tuple(target.shape)} for an "
-                         f"input of shape {tuple(input.shape)}; a floating target is the "
-                         "probability of each class, numbers of classes are integers: "
-                         "target.long()")
+        raise misfit(input, target)(
+            f"cross_entropy: probabilities of shape {tuple(target.shape)} for an input of shape "
+            f"{tuple(input.shape)}; a floating target is the probability of each class, numbers of "
+            "classes are integers: target.long()")
     dim = 1 if input.ndim > 1 else 0
     if label_smoothing:
         target = target * (1 - label_smoothing) + label_smoothing / max(1, input.shape[dim])
@@ -434,8 +450,8 @@ def nll_loss(input: Tensor, target: Tensor, weight=None, size_average=None, igno
     The input holds logarithms of probabilities. weight: a factor for each class; the mean is that
     with these. ignore_index: a class that does not count.
     Shapes: (B, C, *), (B, *) -> (), or (B, *) with "none"; without B, too.
-    Raises: ValueError for other shapes or another `reduction`, IndexError for a target that is no
-    class, RuntimeError.
+    Raises: ValueError for another number of examples or another `reduction`, IndexError for a
+    target that is no class, RuntimeError for other shapes.
     """
     if size_average is not None or reduce is not None:
         reduction = older_reduction(size_average, reduce)
@@ -449,7 +465,7 @@ def nll_loss(input: Tensor, target: Tensor, weight=None, size_average=None, igno
     if needs_formula((rows, places)):
         are_classes(places, "nll_loss", rows.shape[1], ignored)
     losses = weigh(rows, rows.shape[1], weight, places, ignored, reduction)
-    return losses.reshape(target.shape) if places is not target and reduction == "none" else losses
+    return losses.squeeze(0) if input.ndim == 1 and reduction == "none" else losses
 
 
 @value_check

@@ -412,7 +412,8 @@ def batch_norm(input: Tensor, running_mean=None, running_var=None, weight=None, 
     are given, are moved by the part `momentum`; else with the running ones.
     Shapes: (B, C, *) -> the same; the others (C,).
     Raises: RuntimeError for vectors of another size, and where there are no running statistics to
-    use; ValueError for an input of less than 2 dims, or of one value in each channel in training.
+    use; ValueError for an input of less than 2 dims, and in training for one value in each channel
+    and an `eps` that is not positive.
     Source: Ioffe and Szegedy, "Batch Normalization", ICML 2015.
     """
     count = channel_count("batch_norm", input, 2)
@@ -426,6 +427,8 @@ def batch_norm(input: Tensor, running_mean=None, running_var=None, weight=None, 
         scale = weight * (running_var + eps).rsqrt()
         shift = bias - running_mean * scale
         return channel_affine(input, scale, shift)
+    if not eps > 0:
+        raise ValueError(f"batch_norm: eps must be positive in training, got {eps}")
     refuse_one_value("batch_norm", input)
     if running_mean is None and running_var is None:
         return affine_norm(input, weight, bias, float(eps), True, True)

@@ -43,6 +43,9 @@ class RNNBase(Module):
         super().__init__()
         if mode not in GATES:
             raise ValueError(f"Unrecognized RNN mode: {mode}")
+        for name, choice in (("bias", bias), ("batch_first", batch_first)):
+            if not isinstance(choice, bool):
+                raise TypeError(f"{name} should be of type bool, got: {type(choice).__name__}")
         if isinstance(dropout, bool) or not isinstance(dropout, (int, float)) or not (
                 0 <= dropout <= 1):
             raise ValueError("dropout should be a number in range [0, 1] representing the "
@@ -296,6 +299,9 @@ class RNNCellBase(Module):
         if states is None:
             states = (zeros(shape, dtype=input.dtype),) * count
         for i, x in enumerate(states):
+            if x.ndim not in (1, 2):
+                raise ValueError(
+                    f"{name}: expected hidden{i} to be 1D or 2D, got {x.ndim}D instead")
             if tuple(x.shape) != shape:
                 raise RuntimeError(f"{name}: expected hidden{i} of shape {shape} for an input of "
                                    f"shape {tuple(input.shape)}, got {tuple(x.shape)}")

@@ -155,7 +155,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
     mean, std = (x.detach() if isinstance(x, Tensor) else x for x in (mean, std))
     if isinstance(std, Tensor):
         deviations_are_not_negative(std)
-    elif std < 0:
+    elif not std >= 0:
         raise RuntimeError("normal: all elements of std must be 0 or more")
     shape = broadcast_shapes("normal", tensors[0].shape, tensors[-1].shape)
     drawn = draws.randn(shape, generator=generator, dtype=tensors[0].dtype,
@@ -166,7 +166,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
 @value_check
 def deviations_are_not_negative(std):
     """Raises RuntimeError for a negative deviation."""
-    if (std < 0).any():
+    if not (std >= 0).all():
         raise RuntimeError("normal: all elements of std must be 0 or more")
 
 
