@@ -1760,7 +1760,7 @@ def renorm(
     """`input` with each slice along `dim` made smaller where its p-norm is above maxnorm."""
 
 def repeat_interleave(
-    input: Tensor, repeats: Any, dim: _Sizes | None = None, *, output_size: Any = None
+    input: Tensor, repeats: Any = None, dim: _Sizes | None = None, *, output_size: Any = None
 ) -> Tensor:
     """Each slice of `input` along `dim` as often as `repeats` says: an int, or an int for each."""
 

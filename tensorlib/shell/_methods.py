@@ -83,6 +83,11 @@ def to_sparse(self, sparse_dim=None, *, layout=None):
     return _from_dense(self, sparse_dim)
 
 
+def to_sparse_coo(self):
+    """The tensor without its zeros, as a sparse one: as `to_sparse()`."""
+    return _from_dense(self)
+
+
 def to_sparse_csr(self):
     """The matrix without its zeros, as a sparse one, whose entries are in order of rows."""
     return _from_dense(self).to_sparse_csr()
@@ -117,8 +122,8 @@ def to_device(self, device, /, *, stream=None):
     return self.to(device)
 
 
-for _method in (__array_namespace__, to_device, to_sparse, to_sparse_csr, to_dense, new, ndimension,
-                is_pinned, pin_memory, cuda, xpu, storage):
+for _method in (__array_namespace__, to_device, to_sparse, to_sparse_coo, to_sparse_csr, to_dense,
+                new, ndimension, is_pinned, pin_memory, cuda, xpu, storage):
     attach_checked(_method.__name__, _method)
 attach_checked("type", type_)
 

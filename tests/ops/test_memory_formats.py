@@ -27,6 +27,24 @@ def test_channels_lie_closest_together(format, shape, change):
     assert x.grad.tolist() == tl.full(shape, 2.0).tolist()
 
 
+@pytest.mark.parametrize("format, shape", FORMATS)
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_new_tensors_in_a_format(format, shape, device):
+    plain = tl.empty(shape, device=device)
+    wanted = plain.to(memory_format=format).stride()
+    assert tl.empty(shape, memory_format=format, device=device).stride() == wanted
+    for function in (tl.empty_like, tl.zeros_like, tl.ones_like, tl.rand_like):
+        assert function(plain, memory_format=format).stride() == wanted
+    if device == "cpu":
+        assert tl.ones_like(plain, memory_format=format).eq(1).all()
+        assert tl.full_like(plain, 3, memory_format=format).sum() == 3 * plain.numel()
+    for wrong, text in ((shape[1:], "required rank"), ((), "required rank")):
+        with pytest.raises(RuntimeError, match=f"empty: {text}"):
+            tl.empty(wrong, memory_format=format, device=device)
+    with pytest.raises(RuntimeError, match="empty: memory_format must be contiguous_fo"):
+        tl.empty(shape, memory_format="channels_last")
+
+
 def test_sizes_of_one_and_none():
     for shape in ((1, 1, 1, 1), (2, 1, 3, 4), (2, 3, 1, 1), (1, 3, 1, 4)):
         x = tl.randn(shape).to(memory_format=tl.channels_last)

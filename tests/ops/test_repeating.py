@@ -71,6 +71,8 @@ def test_what_they_give_is_a_copy_but_for_select():
     (lambda x: x.repeat(2, -1), RuntimeError, "repeat: .*0 or more"),
     (lambda x: x.repeat_interleave(tl.tensor([1, 2]), 1), RuntimeError, "each of the 3 slices"),
     (lambda x: x.repeat_interleave(-1), RuntimeError, "repeat_interleave: .*0 or more"),
+    (lambda x: tl.repeat_interleave(x), RuntimeError, "repeats alone must be a vector, got shape"),
+    (lambda x: tl.repeat_interleave(x[0]), TypeError, "repeats must be ints"),
     (lambda x: x.select(0, 5), IndexError, "5"),
     (lambda x: x[0, 0].select(0, 0), IndexError, "0-d"),
     (lambda x: tl.diag(x[None]), RuntimeError, "diag: expects a vector or a matrix"),
@@ -102,3 +104,15 @@ def test_one_position_may_be_a_tensor():
     for index in (tl.tensor([0]), tl.tensor(0.0), tl.tensor(True)):
         with pytest.raises(TypeError, match="select: index must be an int"):
             x.select(0, index)
+
+
+def test_repeats_alone_repeat_positions():
+    for counts, options in ([1, 0, 2], {}), ([], {}), ([3], {"output_size": 3}):
+        found = tl.repeat_interleave(tl.tensor(counts, dtype=tl.int32), **options)
+        assert found.tolist() == np.repeat(np.arange(len(counts)), counts).tolist()
+        assert found.dtype == tl.int64
+
+
+def test_what_is_scattered_takes_the_dtype_of_the_tensor():
+    x = tl.as_strided_scatter(tl.zeros(4), tl.tensor([1, 2]), (2,), (3,))
+    assert x.dtype == tl.float32 and x.tolist() == [1, 0, 0, 2]

@@ -219,5 +219,5 @@ def test_factors_that_are_no_matrices_are_refused_by_what_they_are(args, shown):
 
 def test_matrices_of_a_batch_are_transposed():
     dense = tl.arange(12.0).reshape(2, 3, 2).relu()
-    assert tl.equal(dense.to_sparse().mT.to_dense(), dense.mT)
+    assert tl.equal(dense.to_sparse_coo().mT.to_dense(), dense.mT)
     assert tl.equal(dense[1].to_sparse().mT.to_dense(), dense[1].mT)

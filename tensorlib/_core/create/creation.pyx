@@ -21,7 +21,7 @@ from tensorlib._core.interpreters.foreign cimport shown_tensor, standing
 from tensorlib._core.interpreters.on_meta cimport new_on, twin_on
 from tensorlib._core.interpreters.profile cimport begin_making, end_making, observing
 from tensorlib._core.interpreters.stack cimport leaving, made, offered
-from tensorlib._core.layout.views cimport new_arranged_as
+from tensorlib._core.layout.views cimport in_format, new_arranged_as
 from tensorlib._core.tensor.numbers cimport as_real, element, exact_number, write_row
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, requires_grad
 from tensorlib._core.tensor.tensor cimport new_tensor as raw_tensor
@@ -31,7 +31,7 @@ from tensorlib._core.apply.out_argument import store_out
 from tensorlib._core.arrays.convert import tensor
 from tensorlib._core.base.device import CPU, META, device as device_type, require_device
 from tensorlib._core.base.error_names import type_name
-from tensorlib._core.base.formats import contiguous_format, preserve_format, strided
+from tensorlib._core.base.formats import RANKS, contiguous_format, preserve_format, strided
 from tensorlib._core.base.storage import OutOfMemoryError
 from tensorlib._core.tensor.numbers import OutOfRangeError
 
@@ -263,10 +263,8 @@ def empty(*sizes, size=None, out=None, dtype=None, layout=None, device=None, pin
     OutOfMemoryError.
     """
     check_options("empty", layout, device, pin_memory)
-    if memory_format is not None and memory_format is not contiguous_format:
-        raise RuntimeError(f"empty: memory_format must be contiguous_format, got {memory_format!r}")
     x = sized("empty", sizes, size, chosen_dtype("empty", dtype, out, default_float()), device)
-    return finish("empty", x, out, requires_grad)
+    return finish("empty", formatted("empty", x, memory_format), out, requires_grad)
 
 
 def zeros(*sizes, size=None, out=None, dtype=None, layout=None, device=None, pin_memory=False,
@@ -367,13 +365,19 @@ cdef Tensor alike(str name, object input, object dtype, object layout, object de
     id = chosen_dtype(name, dtype, None, x.type)
     check_options(name, layout, device, pin_memory)
     x = twin_on(device, x)
-    if memory_format is contiguous_format:
-        return new_like(x, id)
-    if memory_format is not None and memory_format is not preserve_format:
-        raise RuntimeError(
-            f"{name}: memory_format must be preserve_format or contiguous_format, got "
-            f"{memory_format!r}")
-    return new_arranged_as(x, id)
+    if memory_format is None or memory_format is preserve_format:
+        return new_arranged_as(x, id)
+    return formatted(name, new_like(x, id), memory_format)
+
+
+cdef Tensor formatted(str name, Tensor x, object memory_format):
+    """A new tensor in the memory format that was asked for. Raises: RuntimeError for another."""
+    if memory_format is None or memory_format is contiguous_format:
+        return x
+    if memory_format not in RANKS:
+        raise RuntimeError(f"{name}: memory_format must be contiguous_format, channels_last or "
+                           f"channels_last_3d, got {memory_format!r}")
+    return in_format(name, x, memory_format)
 
 
 def empty_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,

@@ -15,6 +15,8 @@ from tensorlib._core.tensor.tensor cimport (
 )
 from tensorlib._core.tiles.copies cimport cast, copy_into, packed, packed_copy, zero
 
+from tensorlib._core.base.formats import RANKS
+
 cdef Tensor view_of(Tensor x, int ndim, const Py_ssize_t* dims, const Py_ssize_t* steps,
                     char* data):
     """A tensor over the storage of `x` that knows what it is a view of."""
@@ -463,6 +465,24 @@ cdef Tensor new_arranged_as(Tensor x, int dtype):
         expected *= x.dims[chosen]
     y = new_like(x, dtype)
     return over_storage(y.storage, y.data_pointer, dtype, x.ndim_, x.dims, steps)
+
+
+cdef Tensor in_format(str name, Tensor x, object memory_format):
+    """The memory of a new tensor in another format, whose channels, dim 1, lie closest together.
+
+    Raises: RuntimeError for another number of dims.
+    """
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef Py_ssize_t expected = x.dims[1] if x.ndim_ > 1 else 1
+    cdef int d
+    if x.ndim_ != RANKS[memory_format]:
+        raise RuntimeError(f"{name}: required rank {RANKS[memory_format]} tensor to use "
+                           f"{memory_format.name} format, got {x.ndim_} dims")
+    for d in (*range(x.ndim_ - 1, 1, -1), 0):
+        steps[d] = expected
+        expected *= x.dims[d]
+    steps[1] = 1
+    return over_storage(x.storage, x.data_pointer, x.type, x.ndim_, x.dims, steps)
 
 
 def zeros_like(Tensor x):

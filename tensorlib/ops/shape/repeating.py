@@ -181,17 +181,26 @@ def tile_vjp(g, input_shape, dims):
                            (IndexError, (2, 3), 2, 2), (TypeError, (2,), 1.5),
                            (TypeError, (2,), np.ones(2))), sized_by_values=True, checks_values=True,
                            complex=True)
-def repeat_interleave(input: Tensor, repeats, dim=None, *, output_size=None):
+def repeat_interleave(input: Tensor, repeats=None, dim=None, *, output_size=None):
     """Each slice of `input` along `dim` as often as `repeats` says: an int, or an int for each.
 
-    Without `dim` the elements of `input` as a vector. output_size: the sum of repeats, checked.
+    Without `dim` the elements of `input` as a vector; without `repeats` the positions in `input`,
+    each as often as its element says. output_size: the sum of repeats, checked.
     Shapes: (*, N, *) -> (*, sum of repeats, *).
     Raises: RuntimeError for negative numbers, another number of them than slices, or another
     output_size; TypeError for what are no ints; IndexError.
 
     >>> tensorlib.tensor([5, 6, 7]).repeat_interleave(tensorlib.tensor([1, 0, 2]))
     tensor([5, 7, 7])
+    >>> tensorlib.repeat_interleave(tensorlib.tensor([1, 0, 2]))
+    tensor([0, 2, 2])
     """
+    if repeats is None:
+        if input.ndim != 1:
+            raise RuntimeError("repeat_interleave: repeats alone must be a vector, got shape "
+                               f"{tuple(input.shape)}")
+        positions = FUNCTIONS["arange"](input.numel())
+        return repeat_interleave(positions, input, 0, output_size=output_size)
     if dim is None:
         return repeat_interleave(input.reshape(-1), repeats, 0, output_size=output_size)
     dim, size = wrap("repeat_interleave", dim, input.ndim), input.size(dim)

@@ -145,8 +145,8 @@ def as_strided_scatter(input: Tensor, src: Tensor, size, stride, storage_offset=
             places.max() >= input.numel()):
         raise RuntimeError(f"as_strided_scatter: sizes {sizes}, strides {strides} and offset "
                            f"{offset} are negative or out of bounds for {input.numel()} elements")
-    return input.reshape(-1).scatter(0, from_numpy(places.reshape(-1)), src.reshape(-1)).reshape(
-        input.shape)
+    src = src.to(input.dtype).reshape(-1)
+    return input.reshape(-1).scatter(0, from_numpy(places.reshape(-1)), src).reshape(input.shape)
 
 
 def put_at(x, src, size, stride, offset):
