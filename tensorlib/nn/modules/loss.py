@@ -329,7 +329,12 @@ class SoftMarginLoss(Loss):
 
 
 class MultiLabelMarginLoss(Loss):
-    """Of several right classes against all others: see `nn.functional.multilabel_margin_loss`."""
+    """Of several right classes against all others: see `nn.functional.multilabel_margin_loss`.
+
+    >>> wanted = tensorlib.tensor([[2, 0, -1]])          # these classes; -1 ends the list
+    >>> MultiLabelMarginLoss()(tensorlib.tensor([[0.5, 1., 0.]]), wanted)
+    tensor(1.1667)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         """The loss."""

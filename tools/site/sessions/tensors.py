@@ -141,7 +141,7 @@ s = tl.tensor([[0.0, 2.0], [3.0, 0.0]]).to_sparse()
 s.to_dense()
 # ---- Tensor.to_device
 tl.ones(2, 3).to_device("meta").shape
-# ---- Tensor.to_sparse Tensor.to_sparse_csr
+# ---- Tensor.to_sparse Tensor.to_sparse_coo Tensor.to_sparse_csr
 tl.tensor([[0.0, 2.0], [3.0, 0.0]]).NAME()
 # ---- Tensor.tolist
 tl.tensor([[1, 2], [3, 4]]).tolist()
