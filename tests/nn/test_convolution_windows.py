@@ -192,3 +192,27 @@ def test_passes_are_adjoint_for_sizes_that_no_convolution_has_too():
                 scale = 1 + (y.abs() * g.abs()).sum().item()
                 gap = (y * g).sum() - (wanted * found.double()).sum()
                 assert abs(gap.item()) < factor * scale, (size, kernel, out, options)
+
+
+@each("size, kernel, stride, padding", [
+    ((20, 30, 31), (3, 3, 3), 1, 1), ((20, 30, 31), (3, 3, 3), 2, 1),
+    ((1, 200, 60), (1, 5, 5), 1, 2),
+    ((50, 9, 9), (3, 1, 2), 1, 0)])
+@each("dtype", ["float32", "float64"])
+def test_volumes_and_large_images_are_cut_into_strips(size, kernel, stride, padding, dtype):
+    rng = np.random.default_rng(1)
+    padding = tuple(padding if k > 1 else 0 for k in kernel)
+    x, weight = (rng.integers(-3, 4, shape).astype(dtype) for shape in (
+        (2, 5, *size), (7, 5, *kernel)))
+    x, weight = (tl.from_numpy(a).requires_grad_() for a in (x, weight))
+    y = F.conv3d(x, weight, None, stride, padding)
+    g = tl.from_numpy(rng.integers(-3, 4, y.shape).astype(dtype))
+    wide = np.pad(x.detach().numpy(), [(0, 0)] * 2 + [(p, p) for p in padding])
+    windows = np.lib.stride_tricks.sliding_window_view(wide, kernel, (2, 3, 4))
+    windows = windows[:, :, ::stride, ::stride, ::stride]
+    np.testing.assert_array_equal(
+        y.detach().numpy(), np.einsum("bcdhwijk,ocijk->bodhw", windows, weight.detach().numpy(),
+                                      optimize=True))
+    found, = tl.autograd.grad(y, weight, g)
+    np.testing.assert_array_equal(
+        found.numpy(), np.einsum("bcdhwijk,bodhw->ocijk", windows, g.numpy(), optimize=True))

@@ -34,6 +34,7 @@ from tensorlib._core.layers.joined cimport (
 )
 from tensorlib._core.products.pair_products cimport takes_pairs
 from tensorlib._core.products.panel_products cimport pack_panels, panels_size
+from tensorlib._core.layers.strips cimport Strips, area, cut, one_strip, strip_of
 from tensorlib._core.layers.windows cimport (
     COL2IM, COL2IM_IMAGES, IM2COL, IM2COL_IMAGES, cast_planes, fill_window, find_window_loop,
     window_fn,
@@ -52,6 +53,8 @@ from tensorlib._kernels.windows cimport Window
 cdef enum:
     BACK = 1 << 19   # bytes of the columns of some channels, on the way back
     STRIP = 1 << 18  # and of those of a strip, unless that are
+    TALL = 1 << 19   # the same for the gradient of the weight,
+    LEAST_TALL = 512  # which sums up as many places
     LEAST_INS = 8    # channels of an input whose gradient is a convolution
     LEAST = 256      # places or fewer, too few for the product
 
@@ -71,7 +74,7 @@ ctypedef struct Convolution:
     char* weight         # (groups * outs, ins * elements of a window)
     Py_ssize_t images, groups, ins, outs, elements, places, plane, itemsize, share
     Py_ssize_t row       # from one channel of x to the next: 1 where these lie beside each other
-    Py_ssize_t strips, high          # of the result, and how many rows one has
+    Strips strips        # of the result of an image
     bint plain           # columns are the image itself
     bint direct          # windows are multiplied where they lie
     bint runs            # or so are the rows of windows beside each other
@@ -81,21 +84,10 @@ ctypedef struct Convolution:
     bint failed
 
 
-cdef inline Py_ssize_t area(const Py_ssize_t* sizes) noexcept nogil:
-    return sizes[0] * sizes[1] * sizes[2]
-
-
-cdef void cut_strips(Convolution* c) noexcept:
-    """How the result of an image is cut: the columns of a strip stay in the caches."""
-    cdef Window* w = &c.window
-    cdef Py_ssize_t most = max(STRIP // (c.ins * c.elements * c.itemsize), <Py_ssize_t>LEAST)
-    c.strips, c.high = 1, w.out[1]
-    if (c.plain or c.places <= most or w.size[0] != 1 or w.kernel[0] != 1 or w.out[0] != 1
-            or w.pad[0]):
-        return
-    c.high = max(<Py_ssize_t>1, most // w.out[2])
-    c.strips = (w.out[1] + c.high - 1) // c.high
-    c.high = (w.out[1] + c.strips - 1) // c.strips
+cdef void cut_strips(Convolution* c, Py_ssize_t nbytes, Py_ssize_t least) noexcept:
+    """Where there are columns, so many that they have no more bytes, or the least places."""
+    c.strips = one_strip(&c.window) if c.plain else cut(
+        &c.window, max(nbytes // (c.ins * c.elements * c.itemsize), least))
 
 
 cdef int pack_weight(Convolution* c) except -1:
@@ -124,23 +116,12 @@ cdef void pack_groups(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept 
                     c.panels + group * c.nbytes, rows, c.outs)
 
 
-cdef char* strip_of(const Convolution* c, Py_ssize_t strip, char* x, Window* w) noexcept nogil:
-    """Where the part of the planes of `x` begins that a strip sees; w := its windows"""
-    cdef Py_ssize_t first = strip * c.high, top = first * w.stride[1] - w.pad[1], begin, end
-    w.out[1] = max(<Py_ssize_t>0, min(c.high, w.out[1] - first))
-    begin = max(<Py_ssize_t>0, min(top, w.size[1]))
-    end = top + (w.out[1] - 1) * w.stride[1] + (w.kernel[1] - 1) * w.dilation[1] + 1
-    w.size[1] = max(begin, min(end, w.size[1])) - begin
-    w.pad[1] = begin - top
-    return x + begin * w.size[2] * c.itemsize
-
-
 cdef void run_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     """The strips [begin, end) of the groups of images: one product each"""
     cdef Convolution* c = <Convolution*>context
     cdef Window w
     cdef Py_ssize_t rows = c.ins * c.elements, part, strip
-    cdef Py_ssize_t places = c.high * c.window.out[2] if c.strips > 1 else c.places
+    cdef Py_ssize_t places = c.strips.places, count = c.strips.count
     cdef char* columns = NULL
     cdef char* x
     cdef char* g
@@ -148,7 +129,7 @@ cdef void run_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
     cdef size_t nbytes = rows * places * c.itemsize
     if c.direct or c.runs:
         w = c.window
-        w.out[1] = min(w.out[1], c.high)
+        w.out[c.strips.dim] = c.strips.high
         nbytes = direct_room(&c.product, &w) if c.direct else room_of_runs(&c.product, &w)
     if not c.plain:
         columns = take_scratch(nbytes)
@@ -156,10 +137,10 @@ cdef void run_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
             c.failed = True
             return
     for part in range(begin, end):
-        strip = part % c.strips
-        x = c.x + part // c.strips * c.ins * c.plane * c.itemsize
-        g = c.g + part // c.strips * c.outs * c.places * c.itemsize
-        weight = c.weight + part // c.strips % c.groups * c.outs * rows * c.itemsize
+        strip = part % count
+        x = c.x + part // count * c.ins * c.plane * c.itemsize
+        g = c.g + part // count * c.outs * c.places * c.itemsize
+        weight = c.weight + part // count % c.groups * c.outs * rows * c.itemsize
         if c.plain and c.row == 1:
             x += part % c.groups * c.ins * (1 - c.plane) * c.itemsize
             multiply(c.dtype, c.itemsize, weight, rows, 1, x, 1, c.groups * c.ins, g, c.places,
@@ -170,11 +151,10 @@ cdef void run_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
                      rows, c.places)
             continue
         w = c.window
-        if c.strips > 1:
-            x = strip_of(c, strip, x, &w)
-            g += strip * places * c.itemsize
+        x = strip_of(&c.strips, strip, x, c.itemsize, &w)
+        g += strip * places * c.itemsize
         if c.direct:
-            direct(&c.product, &w, x, c.panels + part // c.strips % c.groups * c.nbytes, g,
+            direct(&c.product, &w, x, c.panels + part // count % c.groups * c.nbytes, g,
                    c.places, columns)
             continue
         if c.runs:
@@ -227,33 +207,48 @@ cdef void run_images(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
 cdef void run_shares(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     """The gradients of the weight of some images each, in order; `weight` has one for each share"""
     cdef Convolution* c = <Convolution*>context
-    cdef Py_ssize_t rows = c.ins * c.elements, share, image, group, i, part, size = c.outs * rows
-    cdef char* columns = take_scratch((rows * c.places + size) * c.itemsize)
+    cdef Py_ssize_t rows = c.ins * c.elements, size = c.outs * rows, share, image, group, part
+    cdef Py_ssize_t strip, places
+    cdef Window w
+    cdef size_t nbytes = (rows * c.strips.places + size) * c.itemsize
+    cdef char* columns = take_scratch(nbytes)
     cdef char* product
     cdef char* x
+    cdef char* g
     cdef char* total
     if columns == NULL:
         c.failed = True
         return
-    product = columns + rows * c.places * c.itemsize
+    product = columns + rows * c.strips.places * c.itemsize
     for share in range(begin, end):
         for image in range(share * c.share, min((share + 1) * c.share, c.images)):
             for group in range(c.groups):
                 part = image * c.groups + group
-                x = c.x + part * c.ins * c.plane * c.itemsize
-                if not c.plain:
-                    c.im2col(x, columns, &c.window, c.ins)
-                    x = columns
-                multiply(c.dtype, c.itemsize, c.g + part * c.outs * c.places * c.itemsize,
-                         c.places, 1, x, 1, c.places, product, rows, c.outs, c.places, rows)
                 total = c.weight + (share * c.groups + group) * size * c.itemsize
-                if c.dtype == FLOAT32:
-                    for i in range(size):
-                        (<float*>total)[i] += (<float*>product)[i]
-                else:
-                    for i in range(size):
-                        (<double*>total)[i] += (<double*>product)[i]
-    give_scratch(columns, (rows * c.places + size) * c.itemsize)
+                for strip in range(c.strips.count):
+                    w = c.window
+                    x = strip_of(&c.strips, strip, c.x + part * c.ins * c.plane * c.itemsize,
+                                 c.itemsize, &w)
+                    g = c.g + (part * c.outs * c.places + strip * c.strips.places) * c.itemsize
+                    places = area(w.out)
+                    if not c.plain:
+                        c.im2col(x, columns, &w, c.ins)
+                        x = columns
+                    multiply(c.dtype, c.itemsize, g, c.places, 1, x, 1, places, product, rows,
+                             c.outs, places, rows)
+                    add(c.dtype, product, total, size)
+    give_scratch(columns, nbytes)
+
+
+cdef void add(int dtype, const char* x, char* y, Py_ssize_t n) noexcept nogil:
+    """y += x"""
+    cdef Py_ssize_t i
+    if dtype == FLOAT32:
+        for i in range(n):
+            (<float*>y)[i] += (<const float*>x)[i]
+    else:
+        for i in range(n):
+            (<double*>y)[i] += (<const double*>x)[i]
 
 
 cdef int run_parts(Convolution* c, Py_ssize_t parts) except -1:
@@ -264,7 +259,7 @@ cdef int run_parts(Convolution* c, Py_ssize_t parts) except -1:
     elif c.kind == WEIGHT:
         each = run_shares
     else:
-        parts, cost = times(parts, c.strips), cost // c.strips
+        parts, cost = times(parts, c.strips.count), cost // c.strips.count
     share(each, c, c.weight, parts, 1 + (1 << 18) // max(<Py_ssize_t>1, cost), False)
     if c.failed:
         raise MemoryError("convolution: no memory for the columns of an image")
@@ -412,7 +407,7 @@ def convolve(Tensor input, Tensor weight, tuple planes, tuple options):
         elif joined_fits(&j) and not lanes:
             run_joined(&j)
         else:
-            cut_strips(&c)
+            cut_strips(&c, STRIP, LEAST)
             pack_weight(&c)
             try:
                 run_parts(&c, c.images * c.groups)
@@ -491,5 +486,6 @@ def convolve_weight(Tensor grad, Tensor input, tuple kernel, tuple options):
             run_joined(&j)
         elif not (shift_channels(&c, &d) if alone else by_tiles(&c, GRADIENT)):
             zero(y)
+            cut_strips(&c, TALL, LEAST_TALL)
             run_parts(&c, shares)
     return cast(fold(SUM, y, 1, &first, False, c.dtype), grad.type)
