@@ -9,7 +9,8 @@ from libc.math cimport floor
 from tensorlib._kernels.vecmath cimport floating, infinity, magnitude, scale
 from tensorlib._kernels.vecmath_gamma cimport (
     digamma, digamma_positive, factorial, lgamma, lgamma_positive, polygamma, sum_error, tail_begin,
-    times_factorial, trigamma, trigamma_for_float, trigamma_positive, zeta, zeta_tail)
+    times_factorial, trigamma, trigamma_below, trigamma_for_float, trigamma_positive, zeta,
+    zeta_tail)
 from tensorlib._kernels.vecmath_gamma_parts cimport (
     MANY, gamma_density, gamma_gradient, is_rare, rare_part)
 from tensorlib._kernels.vecmath_pow cimport pow_parts
@@ -55,6 +56,15 @@ cdef inline floating trigamma_at_least_0(floating x) noexcept nogil:
         return trigamma_positive(x)
 
 
+cdef inline floating trigamma_anywhere(floating x) noexcept nogil:
+    cdef double y
+    if floating is float:
+        y = trigamma_for_float(1.0 - x if x < 0 else <double>x)
+        return <float>(trigamma_below(x, y) if x < 0 else y)
+    else:
+        return trigamma(x)
+
+
 cdef void trigamma_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
     """y := trigamma(x)"""
     cdef Py_ssize_t i, start, stop
@@ -62,7 +72,7 @@ cdef void trigamma_run(const floating* x, floating* y, Py_ssize_t n) noexcept no
         stop = min(start + 1024, n)
         if any_negative(x, start, stop):
             for i in range(start, stop):
-                y[i] = trigamma_at_least_0(x[i]) if x[i] >= 0 else <floating>trigamma(x[i])
+                y[i] = trigamma_anywhere(x[i])
         else:
             for i in range(start, stop):
                 y[i] = trigamma_at_least_0(x[i])

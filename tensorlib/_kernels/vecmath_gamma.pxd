@@ -56,11 +56,9 @@ cdef inline double lgamma_positive(double x) noexcept nogil:
 cdef inline double lgamma(double x) noexcept nogil:
     """log(|gamma(x)|), infinite at 0 and the whole numbers below"""
     cdef double a = magnitude(x), y = lgamma_positive(a)
-    if x >= 0 or a < 1e-20:
-        return y
-    if a > 1e17:                             # a whole number
-        return infinity(a)
-    return (1.1447298858494002 - log(a * magnitude(sin_pi(a)))) - y       # log(pi)
+    cdef double below = (1.1447298858494002 - log(a * magnitude(sin_pi(a)))) - y       # log(pi)
+    below = infinity(a) if a > 1e17 else below           # a whole number
+    return y if (x >= 0) | (a < 1e-20) else below
 
 
 cdef inline double digamma_positive(double x) noexcept nogil:
@@ -92,14 +90,12 @@ cdef inline double digamma_positive(double x) noexcept nogil:
 
 cdef inline double digamma(double x) noexcept nogil:
     """the derivative of `lgamma`; infinite at 0, NaN at the whole numbers below"""
-    cdef double r
-    if x >= 0 or x != x:
-        return digamma_positive(x)
-    if x == round_even(x):
-        return nan(x) if x < 0 else digamma_positive(x)
-    r = x - round_even(x)                    # psi(1 - x) - pi / tan(pi * x)
-    return digamma_positive(1.0 - x) - 3.141592653589793 * (
-        sin_pi(0.5 - magnitude(r)) / sin_pi(r))
+    cdef bint below = x < 0
+    cdef double r = x - round_even(x), y = digamma_positive(1.0 - x if below else x)
+    # psi(1 - x) - pi / tan(pi * x)
+    cdef double turned = y - 3.141592653589793 * (sin_pi(0.5 - magnitude(r)) / sin_pi(r))
+    turned = nan(x) if r == 0 else turned
+    return turned if below else y
 
 
 cdef inline double inverse_square(double y, double y_low, double* low) noexcept nogil:
@@ -158,13 +154,17 @@ cdef inline double trigamma_for_float(double x) noexcept nogil:
     return total
 
 
+cdef inline double trigamma_below(double x, double reflected) noexcept nogil:
+    """`trigamma` of x < 0, of that of 1 - x; infinite at whole numbers"""
+    cdef double sine = sin_pi(x)
+    return 9.869604401089358 / (sine * sine) - reflected
+
+
 cdef inline double trigamma(double x) noexcept nogil:
     """the derivative of `digamma`; infinite at 0 and the whole numbers below"""
-    cdef double sine
-    if x >= 0 or x != x:
-        return trigamma_positive(x)
-    sine = sin_pi(x)
-    return 9.869604401089358 / (sine * sine) - trigamma_positive(1.0 - x)
+    cdef bint below = x < 0
+    cdef double y = trigamma_positive(1.0 - x if below else x)
+    return trigamma_below(x, y) if below else y
 
 
 cdef inline double inverse_power(double a, double a_low, double s, double* low) noexcept nogil:

@@ -140,3 +140,14 @@ def test_a_copy_of_repeated_elements_ends_with_what_it_is_copied_to(dtype):
         part = whole[:n * slabs * row].view(n, slabs, row)
         part.copy_(tl.ones(n, slabs, 1, dtype=whole.dtype).expand(part.shape))
         assert (part == 1).all() and not whole[part.numel():].any(), (n, row, slabs)
+
+
+def test_values_put_into_tensors_with_gaps_go_where_those_of_a_vector_go():
+    index, values = tl.tensor([0, 1, -1, 2, 2, -6, 5]), tl.arange(7.0) + 1
+    for x in (tl.zeros(3, 2).t(), tl.zeros(2, 6)[:, ::2], tl.zeros(1, 2, 3).permute(2, 0, 1),
+              tl.zeros(12)[::2], tl.zeros(4, 3)[::2]):
+        for accumulate in (False, True):
+            want = x.put(index, values, accumulate)
+            assert x.put_(index, values, accumulate) is x and tl.equal(x, want)
+        with pytest.raises(IndexError, match="put"):
+            x.put_(tl.tensor([0, x.numel()]), values[:2])

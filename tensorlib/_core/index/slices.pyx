@@ -6,6 +6,7 @@ from tensorlib._core.base.blocks cimport copy_run
 from tensorlib._core.base.dtypes cimport INT64, ITEMSIZE
 from tensorlib._core.base.items cimport complex128_t, item
 from tensorlib._core.base.shape cimport MAX_NDIM, count
+from tensorlib._core.base.storage cimport LINE
 from tensorlib._core.base.work cimport share
 from tensorlib._core.index.gather cimport (
     GRAIN, as_vector, check_positions, picking, walk, wrapped,
@@ -14,11 +15,14 @@ from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport packed
 
 
+cdef enum:
+    ROWS = 16                # that are taken together where they lie across
+
 cdef struct Slices:
     const char* x
     const int64_t* places            # which were checked, and are written by nobody else
     char* y
-    Py_ssize_t outer, count, run
+    Py_ssize_t outer, count, run, size
     Py_ssize_t outer_step, step      # of x, in bytes
 
 
@@ -30,18 +34,31 @@ cdef inline void take_items(const item* x, const int64_t* places, item* y, Py_ss
         y[i] = x[places[i]]
 
 
+cdef void take_apart(const item* x, const Slices* job, item* y, Py_ssize_t begin,
+                     Py_ssize_t end, Py_ssize_t rows) noexcept nogil:
+    """y[r, i] := x[r, places[i]] for so many rows, of elements with gaps or rows that lie across"""
+    cdef const char* at
+    cdef Py_ssize_t i, r
+    for i in range(begin, end):
+        at = <const char*>x + job.places[i] * job.step
+        for r in range(rows):
+            y[r * job.count + i] = (<const item*>(at + r * job.outer_step))[0]
+
+
 cdef void copy_slices(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     """y := the runs of bytes at all positions of the outer slices [begin, end), or if there is but
     one slice, at positions [begin, end) of it"""
     cdef const Slices* job = <const Slices*>context
     cdef const int64_t* places = job.places
-    cdef Py_ssize_t o, i, run = job.run, step = job.step, first = 0, last = 1
+    cdef Py_ssize_t i, run = job.run, step = job.step, first = 0, last = 1, rows = 1
     if job.outer > 1:
         first, last = begin, end
         begin, end = 0, job.count
     cdef const char* x = job.x + first * job.outer_step
     cdef char* y = job.y + first * job.count * run
-    for o in range(first, last):
+    cdef bint across = run == job.size and -LINE < job.outer_step < LINE
+    while first < last:
+        rows = min(<Py_ssize_t>ROWS, last - first) if across and step != run else 1
         if run == step == 1:
             take_items(<const uint8_t*>x, places, <uint8_t*>y, begin, end)
         elif run == step == 2:
@@ -52,11 +69,22 @@ cdef void copy_slices(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept 
             take_items(<const uint64_t*>x, places, <uint64_t*>y, begin, end)
         elif run == step == 16:
             take_items(<const complex128_t*>x, places, <complex128_t*>y, begin, end)
-        else:
+        elif run != job.size:
             for i in range(begin, end):
                 copy_run(x + places[i] * step, y + i * run, run)
-        x += job.outer_step
-        y += job.count * run
+        elif run == 1:
+            take_apart(<const uint8_t*>x, job, <uint8_t*>y, begin, end, rows)
+        elif run == 2:
+            take_apart(<const uint16_t*>x, job, <uint16_t*>y, begin, end, rows)
+        elif run == 4:
+            take_apart(<const uint32_t*>x, job, <uint32_t*>y, begin, end, rows)
+        elif run == 8:
+            take_apart(<const uint64_t*>x, job, <uint64_t*>y, begin, end, rows)
+        else:
+            take_apart(<const complex128_t*>x, job, <complex128_t*>y, begin, end, rows)
+        x += rows * job.outer_step
+        y += rows * job.count * run
+        first += rows
 
 
 cdef bint lies_in_slices(Tensor x, int dim) noexcept:
@@ -105,7 +133,7 @@ def take_slices(Tensor input, Py_ssize_t dim, Tensor index):
         return out
     job.x, job.places = x.data_pointer, <const int64_t*>places.data_pointer
     job.y, job.outer, job.count, job.run = out.data_pointer, outer, places.numel_, run
-    job.step = x.steps[dim] * ITEMSIZE[x.type]
+    job.step, job.size = x.steps[dim] * ITEMSIZE[x.type], ITEMSIZE[x.type]
     job.outer_step = x.steps[dim - 1] * ITEMSIZE[x.type] if dim else 0
     share(copy_slices, &job, job.y, outer if outer > 1 else job.count,
           1 + GRAIN // ((job.count if outer > 1 else 1) * (1 + run // 32)), False)

@@ -7,7 +7,7 @@ importance. So nothing is gathered but single elements, for loops that do not ta
 from tensorlib._core.base.blocks cimport copy_blocks
 from tensorlib._core.base.dtypes cimport ITEMSIZE
 from tensorlib._core.tiles.loops cimport (
-    Loop, call_loop, find_gather, loop1, loop2, loop3, takes_number,
+    Loop, call_loop, call_with_number, find_gather, loop1, loop2, loop3, takes_number,
 )
 from tensorlib._core.tiles.pieces cimport write_out
 from tensorlib._core.tiles.plan cimport BUFFER_BYTES, Operand, Plan, SHORT_ROW, place
@@ -213,12 +213,15 @@ cdef void call_for_rows(const Loop* loop, int number, char** x, const Py_ssize_t
     cdef char* inputs[3]
     if number >= 0:
         run = <loop2>loop.with_number
-    if number == 0:
+    if number == 0 and not loop.strided:
         a, b, a_down, b_down = b, a, b_down, a_down
     if loop.strided:
         for r in range(rows):
             inputs[:] = [a, b, c]
-            call_loop(loop, inputs, y, n)
+            if number >= 0:
+                call_with_number(loop, number, inputs, y, n)
+            else:
+                call_loop(loop, inputs, y, n)
             a += a_down
             b += b_down
             c += downs[2] if loop.arity > 2 else 0

@@ -135,15 +135,27 @@ def put_flat(x, index, source, accumulate=False):
                       accumulate).reshape(x.shape)
 
 
+def coordinates(index, shape):
+    """Positions in a tensor as a vector, by dims; out of range in the first where they are."""
+    places = []
+    for size in reversed(shape[1:]):
+        places.append(index % size)
+        index = index // size
+    return index, *reversed(places)
+
+
 def write_flat(input, index, source: Tensor, accumulate=False):
     """`put_`"""
     half = accumulate and input.itemsize == 2 and input.is_floating_point()     # rounded once
     if isinstance(index, Tensor) and index.dtype is INT64 and index.numel() == source.numel() and (
-            source.dtype is input.dtype and input.is_contiguous() and not half) and (
-            is_plain_write(input, source, index)):
-        flat, index, values = (x if x.ndim == 1 else x.reshape(-1) for x in (input, index, source))
-        write_over("put_", flat, write_slices, "put", values, 0, index, bool(accumulate))
-        return input
+            source.dtype is input.dtype and not half and is_plain_write(input, source, index)):
+        index, values = (x if x.ndim == 1 else x.reshape(-1) for x in (index, source))
+        if input.is_contiguous():
+            flat = input if input.ndim == 1 else input.view(-1)
+            write_over("put_", flat, write_slices, "put", values, 0, index, bool(accumulate))
+            return input
+        key = parsed("put", input, coordinates(index, input.shape))
+        return write_over("put_", input, put_key, key, values, bool(accumulate))
     return write_result("put_", input, put(input, index, source, accumulate))
 
 
