@@ -96,6 +96,8 @@ def slices_as_rows(name, array, dim):
 
 def unique_elements(flat, inverse, counts):
     """The elements of a vector, each once, in order, and where they are and how many if asked."""
+    if flat.dtype.kind == "b":               # NumPy sorts these by comparisons
+        flat = (flat.view(np.uint8) != 0).view(np.uint8)
     if flat.dtype.kind in "iu" and flat.size > FEW:
         low, high = int(flat.min()), int(flat.max())
         if high - low < flat.size:
@@ -108,7 +110,7 @@ def unique_elements(flat, inverse, counts):
 
 def unique_in_range(flat, low, high, inverse, counts):
     """The same for integers of a range that is not longer than the vector, by counting them."""
-    shifted = flat.astype(np.int64) - low if low else flat
+    shifted = flat.astype(np.int64) - low if low or flat.itemsize < 8 else flat
     if counts:
         numbers_of = np.bincount(shifted, minlength=high - low + 1)
         present = numbers_of > 0
