@@ -90,6 +90,22 @@ cdef void addcdiv_run(const floating* x, const floating* a, const floating* b, f
         y[i] = x[i] + a[i] / b[i]
 
 
+cdef void addcmul_scaled_run(const real* x, const real* a, const real* b, const real* v, real* y,
+                             Py_ssize_t n) noexcept nogil:
+    """y := x + v * a * b"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = x[i] + <real>(a[i] * v[i]) * b[i]
+
+
+cdef void addcdiv_scaled_run(const floating* x, const floating* a, const floating* b,
+                             const floating* v, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := x + v * a / b"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = x[i] + a[i] * v[i] / b[i]
+
+
 cdef void finite_run(const floating* x, const floating* number, const floating* most, floating* y,
                      Py_ssize_t n) noexcept nogil:
     """y := x between -most and most, number for NaN"""
@@ -133,16 +149,26 @@ def table():
         <size_t>&addcmul_run[int64_t], <size_t>&addcmul_run[uint16_t],
         <size_t>&addcmul_run[uint32_t], <size_t>&addcmul_run[uint64_t],
         <size_t>&addcmul_run[float], <size_t>&addcmul_run[double])
+    scaled = (
+        <size_t>&addcmul_scaled_run[uint8_t], <size_t>&addcmul_scaled_run[int8_t],
+        <size_t>&addcmul_scaled_run[int16_t], <size_t>&addcmul_scaled_run[int32_t],
+        <size_t>&addcmul_scaled_run[int64_t], <size_t>&addcmul_scaled_run[uint16_t],
+        <size_t>&addcmul_scaled_run[uint32_t], <size_t>&addcmul_scaled_run[uint64_t],
+        <size_t>&addcmul_scaled_run[float], <size_t>&addcmul_scaled_run[double])
     return [("clamp", (dtype,) * 3, dtype, address) for dtype, address in zip(dtypes, clamps)] + [
         ("clamp_number", (dtype,) * 3, dtype, address)
         for dtype, address in zip(dtypes, numbers)] + [
         ("threshold", (dtype,) * 3, dtype, address)
         for dtype, address in zip(dtypes, thresholds)] + [
         ("addcmul", (dtype,) * 3, dtype, address) for dtype, address in zip(dtypes, products)] + [
+        ("addcmul_scaled", (dtype,) * 4, dtype, address)
+        for dtype, address in zip(dtypes, scaled)] + [
         ("relu", (dtype,), dtype, address) for dtype, address in zip(dtypes, relus)] + [
         ("lerp", ("float32",) * 3, "float32", <size_t>&lerp_run[float]),
         ("lerp", ("float64",) * 3, "float64", <size_t>&lerp_run[double]),
         ("addcdiv", ("float32",) * 3, "float32", <size_t>&addcdiv_run[float]),
         ("addcdiv", ("float64",) * 3, "float64", <size_t>&addcdiv_run[double]),
+        ("addcdiv_scaled", ("float32",) * 4, "float32", <size_t>&addcdiv_scaled_run[float]),
+        ("addcdiv_scaled", ("float64",) * 4, "float64", <size_t>&addcdiv_scaled_run[double]),
         ("finite", ("float32",) * 3, "float32", <size_t>&finite_run[float]),
         ("finite", ("float64",) * 3, "float64", <size_t>&finite_run[double])]

@@ -207,6 +207,30 @@ cdef void addcdiv_run(const floating* x, const floating* a, const floating* b, f
         start += count
 
 
+cdef void addcmul_scaled_run(const floating* x, const floating* a, const floating* b,
+                             const floating* v, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := x + v * a * b"""
+    cdef Py_ssize_t count, start = 0
+    cdef floating[2 * BLOCK] products
+    while start < n:
+        count = min(n - start, <Py_ssize_t>BLOCK)
+        mul_run(a + 2 * start, v + 2 * start, products, count)
+        addcmul_run(x + 2 * start, products, b + 2 * start, y + 2 * start, count)
+        start += count
+
+
+cdef void addcdiv_scaled_run(const floating* x, const floating* a, const floating* b,
+                             const floating* v, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := x + v * a / b"""
+    cdef Py_ssize_t count, start = 0
+    cdef floating[2 * BLOCK] products
+    while start < n:
+        count = min(n - start, <Py_ssize_t>BLOCK)
+        mul_run(a + 2 * start, v + 2 * start, products, count)
+        addcdiv_run(x + 2 * start, products, b + 2 * start, y + 2 * start, count)
+        start += count
+
+
 cdef void lerp_run(const floating* a, const floating* b, const floating* w, floating* y,
                    Py_ssize_t n) noexcept nogil:
     """y := a + w * (b - a), from the nearer end, so that a and b come out exactly"""
@@ -401,6 +425,12 @@ def table():
         ("sub_number", <size_t>&sub_number_run[float], <size_t>&sub_number_run[double]),
         ("mul_number", <size_t>&mul_number_run[float], <size_t>&mul_number_run[double]),
     ]
+    of_four = [
+        ("addcmul_scaled", <size_t>&addcmul_scaled_run[float],
+         <size_t>&addcmul_scaled_run[double]),
+        ("addcdiv_scaled", <size_t>&addcdiv_scaled_run[float],
+         <size_t>&addcdiv_scaled_run[double]),
+    ]
     of_three = [
         ("addcmul", <size_t>&addcmul_run[float], <size_t>&addcmul_run[double]),
         ("addcdiv", <size_t>&addcdiv_run[float], <size_t>&addcdiv_run[double]),
@@ -413,7 +443,7 @@ def table():
         ("sqrt", <size_t>&root_run[float], <size_t>&root_run[double]),
         ("reciprocal", <size_t>&reciprocal_run[float], <size_t>&reciprocal_run[double]),
     ]
-    return [row for inputs, loops in ((3, of_three), (2, binary), (1, unary))
+    return [row for inputs, loops in ((4, of_four), (3, of_three), (2, binary), (1, unary))
             for name, single, double_ in loops
             for row in ((name, ("complex64",) * inputs, "complex64", single),
                         (name, ("complex128",) * inputs, "complex128", double_))] + [

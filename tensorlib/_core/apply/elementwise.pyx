@@ -24,7 +24,7 @@ from tensorlib._core.tensor.meta cimport is_meta
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, same_shape
 from tensorlib._core.tiles.copies cimport cast, may_overlap, packed_copy
 from tensorlib._core.tiles.flat cimport run_loop
-from tensorlib._core.tiles.loops cimport Loop, find_cast, find_loop
+from tensorlib._core.tiles.loops cimport MAX_ARITY, Loop, find_cast, find_loop
 from tensorlib._core.tiles.program cimport MAX_INPUTS, TileLoops, result_dtype as program_dtype
 from tensorlib._core.tiles.run cimport run_program
 
@@ -58,8 +58,8 @@ cdef tuple tuple_of(PyObject** args, int n):
 cdef Tensor run_elementwise(Op op, PyObject** args):
     cdef Tensor like = <Tensor>args[0], x, out
     cdef int i, n = op.n_args, dtype = like.type
-    cdef bint is_scalar[3]
-    cdef char* pointers[3]
+    cdef bint is_scalar[MAX_ARITY]
+    cdef char* pointers[MAX_ARITY]
     cdef Loop* loop = find_loop(op.loop, dtype)
     cdef bint simple = is_whole(op, loop, dtype)
     for i in range(1, n):
@@ -339,8 +339,8 @@ cdef int apply_into(Op op, PyObject** args, Tensor out) except -1:
 cdef bint run_in_runs(Op op, PyObject** args, Tensor out) except -1:
     """out := op(args) by one loop, where all are runs of one dtype; False where they are not."""
     cdef Loop* loop = find_loop(op.loop, out.type)
-    cdef char* pointers[3]
-    cdef bint is_scalar[3]
+    cdef char* pointers[MAX_ARITY]
+    cdef bint is_scalar[MAX_ARITY]
     cdef Tensor x
     cdef int i
     if not (out.packed and loop.result == out.type and is_whole(op, loop, out.type)):

@@ -2,7 +2,7 @@
 
 from tensorlib._core.base.work cimport share
 from tensorlib._core.tiles.loops cimport (
-    Loop, call_loop, call_with_number, find_gather, takes_number,
+    Loop, MAX_ARITY, call_loop, call_with_number, find_gather, takes_number,
 )
 
 cdef enum:
@@ -11,9 +11,9 @@ cdef enum:
 
 cdef struct Flat:
     const Loop* loop
-    char* inputs[3]
+    char* inputs[MAX_ARITY]
     char* output
-    bint is_scalar[3]
+    bint is_scalar[MAX_ARITY]
     bint has_scalar
     int number               # the place of an input that the loop takes as a number, or -1
 
@@ -42,8 +42,8 @@ cdef int run_loop(const Loop* loop, char** inputs, const bint* is_scalar, char* 
 cdef void run_flat(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Flat* flat = <Flat*>context
     cdef const Loop* loop = flat.loop
-    cdef char splats[3 * TILE * WIDEST]
-    cdef char* pointers[3]
+    cdef char splats[MAX_ARITY * TILE * WIDEST]
+    cdef char* pointers[MAX_ARITY]
     cdef Py_ssize_t count = end - begin
     cdef int i
     for i in range(loop.arity):

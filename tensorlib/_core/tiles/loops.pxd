@@ -1,10 +1,13 @@
 
 cdef enum:
     MAX_LOOPS = 256
+    MAX_ARITY = 4
 
 ctypedef void (*loop1)(const void*, void*, Py_ssize_t) noexcept nogil
 ctypedef void (*loop2)(const void*, const void*, void*, Py_ssize_t) noexcept nogil
 ctypedef void (*loop3)(const void*, const void*, const void*, void*, Py_ssize_t) noexcept nogil
+ctypedef void (*loop4)(const void*, const void*, const void*, const void*, void*,
+                       Py_ssize_t) noexcept nogil
 
 # A loop over contiguous runs. Ours take typed pointers and a count; NumPy's (`strided`) take its
 # arrays of pointers, sizes and steps.

@@ -90,8 +90,10 @@ cdef void call_loop(const Loop* loop, char** inputs, char* output, Py_ssize_t n)
         (<loop2>loop.run)(inputs[0], inputs[1], output, n)
     elif loop.arity == 1:
         (<loop1>loop.run)(inputs[0], output, n)
-    else:
+    elif loop.arity == 3:
         (<loop3>loop.run)(inputs[0], inputs[1], inputs[2], output, n)
+    else:
+        (<loop4>loop.run)(inputs[0], inputs[1], inputs[2], inputs[3], output, n)
 
 
 cdef bint takes_number(const Loop* loop, int place) noexcept nogil:

@@ -1,5 +1,5 @@
 from tensorlib._core.base.dtypes cimport N_DTYPES
-from tensorlib._core.tiles.loops cimport Loop
+from tensorlib._core.tiles.loops cimport MAX_ARITY, Loop
 
 cdef enum:
     MAX_INPUTS = 5
@@ -10,7 +10,7 @@ cdef enum:
 # One loop over a tile: slots are numbered inputs first, then constants, then results of the steps.
 cdef struct Step:
     Loop loop
-    int inputs[3]
+    int inputs[MAX_ARITY]
     int buffer                         # where its result lies beside those that are still needed
 
 # The loops of one dtype, in the order in which they run on each tile.

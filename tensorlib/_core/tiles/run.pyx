@@ -20,7 +20,7 @@ from tensorlib._core.tensor.meta cimport is_meta, refuse_meta
 from tensorlib._core.tensor.tensor cimport Tensor
 from tensorlib._core.tiles.flat cimport GRAIN, RELEASE_GIL
 from tensorlib._core.tiles.loops cimport (
-    call_loop, call_with_number, find_cast, find_gather, find_scatter, find_transpose,
+    MAX_ARITY, call_loop, call_with_number, find_cast, find_gather, find_scatter, find_transpose,
     takes_number,
 )
 from tensorlib._core.tiles.pieces cimport move_rows, repeat_row
@@ -266,8 +266,8 @@ cdef void run_in_steps(const Plan* plan, const Py_ssize_t* index, Py_ssize_t* fi
     cdef char* pointers[MAX_INPUTS + 1]
     cdef Py_ssize_t steps[MAX_INPUTS + 1]
     cdef char* slots[MAX_SLOTS]
-    cdef char* inputs[3]
-    cdef Py_ssize_t downs[3]
+    cdef char* inputs[MAX_ARITY]
+    cdef Py_ssize_t downs[MAX_ARITY]
     for i in range(n + 1):
         pointers[i], steps[i] = place(&plan.operands[i], plan.ndim, index), (
             plan.operands[i].steps[inner])
@@ -376,7 +376,7 @@ cdef void run_tile(const Plan* plan, char** pointers, const Py_ssize_t* steps, P
     cdef const TileLoops* program = plan.program
     cdef const Step* step
     cdef char* slots[MAX_SLOTS]
-    cdef char* inputs[3]
+    cdef char* inputs[MAX_ARITY]
     cdef char* result
     cdef int i, k, value, number, first = program.n_inputs + program.n_constants
     cdef int dtype = result_dtype(program)

@@ -1,4 +1,4 @@
-from tensorlib._core.tiles.loops cimport Loop
+from tensorlib._core.tiles.loops cimport MAX_ARITY, Loop
 from tensorlib._core.tiles.plan cimport Plan
 from tensorlib._core.tiles.program cimport MAX_INPUTS, TileLoops
 
@@ -13,7 +13,7 @@ ctypedef void (*fused_loop)(char** operands, const double* numbers, Py_ssize_t n
 
 cdef struct UpdateStep:
     Loop loop
-    int inputs[3]
+    int inputs[MAX_ARITY]
     int number               # the place of an input that the loop takes as a number, or -1
     int operand              # the operand whose memory takes the result, or -1
     int buffer               # otherwise the tile that does

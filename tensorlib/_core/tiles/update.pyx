@@ -270,7 +270,7 @@ cdef void run_part(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nog
 cdef void run_steps(const Compiled* c, char** slots, char* buffers, Py_ssize_t n) noexcept nogil:
     """Runs the loops on one tile; `slots` point at its operands and at the numbers."""
     cdef const UpdateStep* step
-    cdef char* inputs[3]
+    cdef char* inputs[MAX_ARITY]
     cdef int i, k, value, number, first = c.n_operands + c.n_numbers
     for i in range(c.n_steps):
         step = &c.steps[i]

@@ -7,7 +7,8 @@ importance. So nothing is gathered but single elements, for loops that do not ta
 from tensorlib._core.base.blocks cimport copy_blocks
 from tensorlib._core.base.dtypes cimport ITEMSIZE
 from tensorlib._core.tiles.loops cimport (
-    Loop, call_loop, call_with_number, find_gather, loop1, loop2, loop3, takes_number,
+    Loop, MAX_ARITY, call_loop, call_with_number, find_gather, loop1, loop2, loop3, loop4,
+    takes_number,
 )
 from tensorlib._core.tiles.pieces cimport write_out
 from tensorlib._core.tiles.plan cimport BUFFER_BYTES, Operand, Plan, SHORT_ROW, place
@@ -108,8 +109,8 @@ cdef void run_filled_rows(const Plan* plan, const Py_ssize_t* index, char* scrat
     cdef const Loop* loop = &step.loop
     cdef const Operand* operand
     cdef int inner = plan.ndim - 1, k
-    cdef char* inputs[3]
-    cdef char* sources[3]
+    cdef char* inputs[MAX_ARITY]
+    cdef char* sources[MAX_ARITY]
     cdef char* output = place(&plan.operands[plan.program.n_inputs], plan.ndim, index)
     cdef Py_ssize_t row = plan.dims[inner], most = BUFFER_BYTES // (row * loop.input_size)
     cdef Py_ssize_t count
@@ -161,11 +162,11 @@ cdef void run_each_row(const Plan* plan, const Py_ssize_t* index, char* scratch,
     cdef const Loop* loop = &step.loop
     cdef const Operand* operand
     cdef int inner = plan.ndim - 1, columns = 0, runs = 0, k
-    cdef char* inputs[3]
+    cdef char* inputs[MAX_ARITY]
     cdef char* output = place(&plan.operands[plan.program.n_inputs], plan.ndim, index)
-    cdef char* sources[3]
-    cdef Py_ssize_t moves[3]
-    cdef Py_ssize_t downs[3]
+    cdef char* sources[MAX_ARITY]
+    cdef Py_ssize_t moves[MAX_ARITY]
+    cdef Py_ssize_t downs[MAX_ARITY]
     cdef Py_ssize_t down = plan.operands[plan.program.n_inputs].steps[inner - 1]
     cdef Py_ssize_t row = plan.dims[inner], piece, done, count, r
     for k in range(loop.arity):
@@ -210,14 +211,14 @@ cdef void call_for_rows(const Loop* loop, int number, char** x, const Py_ssize_t
     cdef char* b = x[1] if loop.arity > 1 else NULL
     cdef char* c = x[2] if loop.arity > 2 else NULL
     cdef Py_ssize_t a_down = downs[0], b_down = downs[1] if loop.arity > 1 else 0, r
-    cdef char* inputs[3]
+    cdef char* inputs[MAX_ARITY]
     if number >= 0:
         run = <loop2>loop.with_number
     if number == 0 and not loop.strided:
         a, b, a_down, b_down = b, a, b_down, a_down
     if loop.strided:
         for r in range(rows):
-            inputs[:] = [a, b, c]
+            inputs[0], inputs[1], inputs[2] = a, b, c
             if number >= 0:
                 call_with_number(loop, number, inputs, y, n)
             else:
@@ -237,9 +238,16 @@ cdef void call_for_rows(const Loop* loop, int number, char** x, const Py_ssize_t
             a += a_down
             b += b_down
             y += down
-    else:
+    elif loop.arity == 3:
         for r in range(rows):
             (<loop3>loop.run)(a, b, c, y, n)
+            a += a_down
+            b += b_down
+            c += downs[2]
+            y += down
+    else:
+        for r in range(rows):
+            (<loop4>loop.run)(a, b, c, x[3] + r * downs[3], y, n)
             a += a_down
             b += b_down
             c += downs[2]

@@ -49,10 +49,9 @@ def with_factor(**keywords):
     return generate
 
 
-@elementwise(formula=lambda input, factor, other, value: input.addcmul(factor * value, other),
-             reference=lambda x, a, b, value: x + value * a * b, samples=with_factor(),
-             edges=EDGES, takes="integer floating", tolerance="product", public=False, method=False,
-             complex=True)
+@elementwise(kernel="addcmul_scaled", reference=lambda x, a, b, value: x + value * a * b,
+             samples=with_factor(), edges=EDGES, takes="integer floating", tolerance="product",
+             public=False, method=False, complex=True)
 def add_scaled_product(input, factor, other, value):
     """input + value * factor * other in one pass, with broadcasting: see `addcmul`."""
 
@@ -77,10 +76,9 @@ def add_scaled_product_deriv_value(factor, other):
     return factor * other
 
 
-@elementwise(formula=lambda input, dividend, other, value: input.addcdiv(dividend * value, other),
-             reference=lambda x, a, b, value: x + value * a / b, samples=with_factor(low=0.5),
-             edges=EDGES, takes="floating", tolerance="product", public=False, method=False,
-             complex=True)
+@elementwise(kernel="addcdiv_scaled", reference=lambda x, a, b, value: x + value * a / b,
+             samples=with_factor(low=0.5), edges=EDGES, takes="floating", tolerance="product",
+             public=False, method=False, complex=True)
 def add_scaled_quotient(input, dividend, other, value):
     """input + value * dividend / other in one pass, with broadcasting: see `addcdiv`."""
 
