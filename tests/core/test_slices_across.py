@@ -1,4 +1,4 @@
-"""Slices at positions of tensors that lie across, and numbers at either place of integers' loops."""
+"""Slices of tensors that lie across, and numbers at either place of loops of integers."""
 
 from itertools import permutations
 

@@ -23,6 +23,7 @@ from tensorlib.ops.index.indexing import (
 from tensorlib.ops.index.reductions import UFUNCS, combined_at, combined_slices, neutral
 from tensorlib.ops.index.rows import put_in_rows
 from tensorlib.ops.index.scattering import elements_at, written_at
+from tensorlib.ops.index.selecting import coordinates
 from tensorlib.ops.late import declared
 from tensorlib.ops.pointwise.comparison import where
 from tensorlib.ops.samples import given_pairs
@@ -133,15 +134,6 @@ def put_flat(x, index, source, accumulate=False):
     """The reference of `put`."""
     return put_by_key(x.reshape(-1), (index.reshape(-1),), source.reshape(-1),
                       accumulate).reshape(x.shape)
-
-
-def coordinates(index, shape):
-    """Positions in a tensor as a vector, by dims; out of range in the first where they are."""
-    places = []
-    for size in reversed(shape[1:]):
-        places.append(index % size)
-        index = index // size
-    return index, *reversed(places)
 
 
 def write_flat(input, index, source: Tensor, accumulate=False):

@@ -73,6 +73,15 @@ def argwhere(input):
     return input.nonzero()
 
 
+def coordinates(index, shape):
+    """Positions in a tensor as a vector, by dims; out of range in the first where they are."""
+    places = []
+    for size in reversed(shape[1:]):
+        places.append(index % size)
+        index = index // size
+    return index, *reversed(places)
+
+
 @composite(tensors=("indices",), method=False, differentiable=False,
            reference=lambda x, shape: np.unravel_index(x, shape),
            samples=lambda rng: (((rng.integers(0, 6, size), shape), {})
@@ -91,11 +100,8 @@ def unravel_index(indices: Tensor, shape):
         raise TypeError(f"unravel_index: indices must be integers, got {indices.dtype}")
     if min(sizes, default=0) < 0:
         raise ValueError(f"unravel_index: sizes must be 0 or more, got {sizes}")
-    indices, places = indices.long(), []
-    for size in reversed(sizes):
-        places.append(indices % size)
-        indices = indices // size
-    return tuple(reversed(places))
+    first, *others = coordinates(indices.long(), sizes)
+    return (first % sizes[0], *others) if sizes else ()
 
 
 declared(__name__)
