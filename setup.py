@@ -27,17 +27,20 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from concurrent.futures import ThreadPoolExecutor
+import traceback
+from functools import partial
 from hashlib import sha256
+from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 
 import Cython
-import numpy
-from Cython.Build import cythonize
-from Cython.Compiler import Options
+from Cython.Build.Dependencies import create_dependency_tree
+from Cython.Compiler import Code, Main, Options
 from setuptools import Extension, setup
 from setuptools.command.build import build
 from setuptools.command.build_ext import build_ext
+from setuptools.errors import CompileError
 from setuptools.modified import newer_group
 
 PACKAGE = Path("tensorlib")
@@ -48,6 +51,8 @@ CHOSEN = os.environ.get("TENSORLIB_LEVELS")
 COVERAGE = os.environ.get("TENSORLIB_COVERAGE") == "1"
 JOBS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 LINUX = sys.platform.startswith("linux")
+# Not imported: it starts threads, and what has some can't be forked safely.
+NUMPY = Path(find_spec("numpy").origin).parent / "_core" / "include"
 
 # How much is optimized, by measurement. What is built once branches and calls, and has loops over
 # elements, such as those of moves, which GCC's own cost model at -O2 leaves unvectorised: gradients
@@ -82,16 +87,15 @@ UNWIDENED = {"entries", "fused", "grid", "pooling", "pooling_lanes", "ranks", "r
 # Tiny calls spend their time in these; -O3 saves 1 to 3 of 100 instructions, as callgrind counts.
 HOT = {"elementwise", "flat", "getitem", "node", "operators", "product", "recording", "storage",
        "tensor"}
-
 # Products of complex numbers: with contraction z * conj(z) would have an imaginary part.
 UNCONTRACTED = {"complex_arithmetic"}
 
 # No -ffast-math: it breaks NaN and infinity, and linking with it changes the floating-point
 # state of the whole process. No built-in memset: to clear a new tensor or node of 250 bytes GCC 12
 # writes `rep stos`, which took 13.6 ns on an AMD EPYC, where a call of the C library's took 2.3.
-FLAGS = ["-g0", "-fno-math-errno", "-fno-trapping-math",
-         "-ffp-contract=fast", "-fno-builtin-memset", "-fno-strict-aliasing", "-fvisibility=hidden",
-         "-Wno-unused-function"]
+# What Python's own -Wall has GCC look for takes 5 of 100 instructions: the debug build is for that.
+FLAGS = ["-g0", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast", "-Wno-all",
+         "-fno-builtin-memset", "-fno-strict-aliasing", "-fvisibility=hidden"]
 SYMBOLS = os.environ.get("TENSORLIB_SYMBOLS") == "1"
 LINK_FLAGS = ["-s"] if LINUX and not SYMBOLS else []
 # The tables by which a debugger finds who called take 200 kB of a wheel for all processors. C needs
@@ -133,28 +137,19 @@ def native_level():
     """
     has = {name.strip("_").lower().replace("_", "") for name in definitions()}
     level = list(levels_here())[-1]
+    flags = Path("/proc/cpuinfo").read_text().partition("\nflags")[2].partition("\n")[0].split()
     return {level: ["-march=native", *ALL_LEVELS[level][1:]]}, sorted(
-        flag for flag in processor_flags(Path("/proc/cpuinfo").read_text())
-        if flag.replace("_", "") in has)
-
-
-def processor_flags(text):
-    """The names in the first line of flags of /proc/cpuinfo."""
-    return next((line.partition(":")[2].split() for line in text.splitlines()
-                 if line.startswith("flags")), [])
+        flag for flag in flags if flag.replace("_", "") in has)
 
 
 NEEDED = []       # of the processor, beyond the level
-
-
 if QUICK:
     LEVELS = {QUICK: ALL_LEVELS[QUICK]}
+elif CHOSEN == "native" and "base" in ALL_LEVELS:
+    # on ARM this option names the processor, to GCC as to Clang
+    LEVELS = {"base": ["-march=native" if platform.machine() == "x86_64" else "-mcpu=native"]}
 elif CHOSEN == "native":
-    if "base" in ALL_LEVELS:
-        # on ARM this option names the processor, to GCC as to Clang
-        LEVELS = {"base": ["-march=native" if platform.machine() == "x86_64" else "-mcpu=native"]}
-    else:
-        LEVELS, NEEDED = native_level()
+    LEVELS, NEEDED = native_level()
 elif CHOSEN == "all":
     LEVELS = ALL_LEVELS
 elif CHOSEN:
@@ -162,12 +157,12 @@ elif CHOSEN:
 else:
     LEVELS = levels_here()
 SUFFIXES = {".pyx", ".pxd", ".pxi", ".h"}     # of what is translated and compiled
-TRACED = [("CYTHON_TRACE_NOGIL", "1")] if COVERAGE else []
 COMPILED = "tensorlib._kernels.compiled"    # the shared object of what is built once
 ONCE = {"compiled", "cpu", "utility"}       # kernel modules that do not depend on the level
 # What Cython needs in most modules, such as its type of function, is compiled in this one alone,
 # which it writes itself; in each of them it took 0.3 s, and 25 kB of the shared object.
 UTILITY = PACKAGE / "_kernels" / "utility.c"
+INCLUDED = [NUMPY, PACKAGE / "_core", PACKAGE / "_kernels"]
 
 DIRECTIVES = {
     "language_level": 3,
@@ -184,6 +179,8 @@ DIRECTIVES = {
     # what a class of C fields is made of can't be copied field by field: pointers would be shared
     "auto_pickle": False,
     "linetrace": COVERAGE,
+    # a copy of the source in each C file, which has a fifth less to read without
+    "emit_code_comments": COVERAGE or DEBUG,
 }
 if sysconfig.get_config_var("Py_GIL_DISABLED"):     # what threads share has locks there: locks.pxd
     DIRECTIVES["freethreading_compatible"] = True
@@ -194,10 +191,9 @@ if DEBUG:    # Python's own flags have -fwrapv, under which no signed overflow i
     SANITIZERS = "-fsanitize=address,undefined,float-cast-overflow"
     FLAGS = ["-g1", "-UNDEBUG", "-fno-omit-frame-pointer", "-fno-strict-aliasing",
              "-fno-wrapv", SANITIZERS, "-fno-sanitize-recover=all", "-ffp-contract=fast",
-             "-Wno-unused-function",
              # what newer compilers refuse: GCC from 14, Clang from 16
              "-Werror=implicit-function-declaration", "-Werror=incompatible-pointer-types",
-             "-Werror=int-conversion"]
+             "-Werror=int-conversion", "-Wno-unused-function"]
     LINK_FLAGS = [SANITIZERS]
     LEVELS = {level: flags for level, flags in LEVELS.items()
               if os.environ.get("TENSORLIB_ISA", level) == level}
@@ -210,6 +206,19 @@ def dotted(source):
 
 def sources():
     return sorted(PACKAGE.rglob("*.pyx"))
+
+
+def list_modules():
+    """Writes what `compiled.pyx` knows of the build, where that has changed: the modules it
+    finds, the kernels that level v4 takes of v3, and what they need beyond a level."""
+    once = [source for source in sources() if not depends_on_level(source)]
+    names = [dotted(source) for source in [UTILITY, *once]]
+    text = "MODULES = {\n" + "".join(f"    {name!r},\n" for name in names) + "}\n"
+    text += f"FROM_BELOW = {sorted(FROM_BELOW)}\nNEEDED = {NEEDED}\n"
+    listed = GENERATED / "modules.pxi"
+    if not listed.exists() or listed.read_text() != text:
+        listed.parent.mkdir(parents=True, exist_ok=True)
+        listed.write_text(text)
 
 
 def digest():
@@ -246,49 +255,37 @@ def optimization(source, level):
         LONE_LOOPS if source.stem in LONE else ["-O3"])
 
 
-def contraction(source):
-    """The flag for what is to round each product of a sum by itself."""
-    return ["-ffp-contract=off"] if source.stem in UNCONTRACTED else []
-
-
-def extension(name, files, flags=()):
-    return Extension(
-        name,
-        list(map(str, files)),
-        include_dirs=[numpy.get_include(), str(PACKAGE / "_core"), str(PACKAGE / "_kernels")],
-        define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION"),
-                       ("CYTHON_USE_MODULE_STATE", "0")] + TRACED * (name == COMPILED),
-        extra_compile_args=[*FLAGS, *flags],
-        extra_link_args=["-pthread", *LINK_FLAGS],
-    )
-
-
 def extensions():
     """The shared objects: one of what is built once, and one for each level of the kernels."""
-    once, kernels = [], []
-    for source in sources():
-        (kernels if depends_on_level(source) else once).append(source)
-    yield extension(COMPILED, once)
-    for level, flags in LEVELS.items():
-        own = [source for source in kernels if level != "v4" or source.stem not in FROM_BELOW]
-        yield extension(f"tensorlib._kernels.{level}", own, flags)
+    own = {COMPILED: [source for source in sources() if not depends_on_level(source)]}
+    for level in LEVELS:
+        own[f"tensorlib._kernels.{level}"] = [
+            source for source in sources() if depends_on_level(source) and (
+                level != "v4" or source.stem not in FROM_BELOW)]
+    for name, files in own.items():
+        yield Extension(
+            name, list(map(str, files)), include_dirs=list(map(str, INCLUDED)),
+            define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION"),
+                           ("CYTHON_USE_MODULE_STATE", "0"),
+                           *[("CYTHON_TRACE_NOGIL", "1")] * (COVERAGE and name == COMPILED)],
+            extra_compile_args=FLAGS + LEVELS.get(name.rpartition(".")[2], []),
+            extra_link_args=["-pthread", *LINK_FLAGS])
 
 
 def settings():
     """What decides the result beside the sources, as text."""
-    parts = [sys.version, Cython.__version__, numpy.__version__, DIRECTIVES, KERNEL_DIRECTIVES,
-             FLAGS, sorted(HOT), sorted(COLD), sorted(LEAN), sorted(UNCONTRACTED), WARM_LOOPS,
-             LEAN_LOOPS, sorted(LONE), LONE_LOOPS, OLDEST, LINK_FLAGS,
-             [each for each in LEVELS.items() if each not in ALL_LEVELS.items()], NEEDED,
-             sorted(FROM_BELOW), QUICK, *map(os.environ.get, ("CC", "CFLAGS", "LDFLAGS"))]
+    parts = [sys.version, Cython.__version__, metadata.version("numpy"), DIRECTIVES,
+             KERNEL_DIRECTIVES, FLAGS, sorted(HOT), sorted(COLD), sorted(LEAN),
+             sorted(UNCONTRACTED), WARM_LOOPS, LEAN_LOOPS, sorted(LONE), LONE_LOOPS, OLDEST,
+             LINK_FLAGS, [each for each in LEVELS.items() if each not in ALL_LEVELS.items()],
+             NEEDED, sorted(FROM_BELOW), QUICK,
+             *map(os.environ.get, ("CC", "CFLAGS", "LDFLAGS"))]
     return "\n".join(map(str, parts))
 
 
 # What is mended in the text of Cython's output: the head of a function, a text that is in it, and
-# what should be there.
-#
-# Cython 3.3 (pull request 7748) gives up an item twice where a list comprehension has no memory to
-# grow: once here, and once more where the error is dealt with.
+# what should be there. Cython 3.3 (pull request 7748) gives up an item twice where a list
+# comprehension has no memory to grow: once here, and once more where the error is dealt with.
 APPEND = ("__Pyx_ListComp_AppendAndDecref(PyObject* list, PyObject* x) {", """
     int result = PyList_Append(list, x);
     Py_DECREF(x);
@@ -314,10 +311,7 @@ FRAME = ("static void __Pyx_AddTraceback(", """int py_line, const char *filename
 
 
 def mended(text, where, head, flawed, sound):
-    """The text of a C file with the function that has this head mended, if it is in there.
-
-    Raises: SystemExit for another Cython, whose function is not the one that is known.
-    """
+    """The text of a C file with the function that has this head mended, if it is in there."""
     if head not in text or sound in text:
         return text
     if flawed not in text:
@@ -326,17 +320,107 @@ def mended(text, where, head, flawed, sound):
     return text.replace(flawed, sound)
 
 
-def mend(c_file):
-    """Mends what the translator gets wrong, or has no setting for."""
-    text = before = c_file.read_text()
+# What most modules cimport is read once, by the process that those which translate are forked of.
+CIMPORTED = {True: PACKAGE / "_kernels" / "vecmath.pxd",        # of modules that stand alone
+             False: PACKAGE / "_core" / "tensor" / "tensor.pxd"}
+
+
+def c_file_of(source):
+    return GENERATED / source.with_suffix(".c")
+
+
+def options(alone, **others):
+    """How modules that stand alone are translated, or the others."""
+    return Main.CompilationOptions(
+        include_path=[str(GENERATED)], annotate=os.environ.get("TENSORLIB_ANNOTATE") == "1",
+        compiler_directives=KERNEL_DIRECTIVES if alone else DIRECTIVES,
+        shared_utility_qualified_name=None if alone else dotted(UTILITY), **others)
+
+
+def with_cimported(alone):
+    """A context of Cython's in which what most modules cimport is read, as are its own files."""
+    for path in Path(Code.get_utility_dir()).glob("*.c"):
+        Code.UtilityCode.load_utilities_from_file(path.name)
+    context, path = Main.Context.from_options(options(alone)), CIMPORTED[alone]
+    context.find_module(dotted(path), pos=(Main.FileSourceDescriptor(str(path)), 1, 0))
+    return context
+
+
+def translate(contexts, source):
+    """Writes the C file of a source. Once in a process: a module leaves traces in its context."""
+    gc.disable()
+    c_file, alone = c_file_of(source), stands_alone(source)
+    c_file.parent.mkdir(parents=True, exist_ok=True)
+    if source == UTILITY:
+        subprocess.run([sys.executable, "-m", "cython", "generate-shared", "--exclude",
+                        "MemoryView", "--module-name", dotted(source), str(c_file)], check=True)
+    else:
+        print("translating", source, flush=True)
+        cimports = f"from {dotted(CIMPORTED[alone])} cimport" in source.read_text()
+        # Nobody asks for the docstrings of kernels, which take 20 kB of a wheel for all levels.
+        Options.docstrings = not alone
+        result = Main.compile_single(str(source), options(alone, output_file=str(c_file)),
+                                     dotted(source), context=contexts[alone] if cimports else None)
+        if result.num_errors:
+            raise CompileError(str(source))
+    text = c_file.read_text()
     for head, flawed, sound in [APPEND] if DEBUG else [APPEND, FRAME]:
         text = mended(text, c_file, head, flawed, sound)
-    if text != before:
-        c_file.write_text(text)
+    c_file.write_text(text)
+
+
+def outdated(everything):
+    """The sources whose C file is to be written, and the headers of each that is there."""
+    if everything:
+        return {UTILITY, *sources()}, {}
+    found, headers = set(), {}
+    tree = create_dependency_tree(Main.Context.from_options(options(False)), quiet=True)
+    for source in sources():
+        names = tree.distutils_info(str(source)).values.get("depends", [])
+        headers[source] = [folder / name for folder in [Path(), *INCLUDED] for name in names
+                           if (folder / name).exists()]
+        if newer_group(tree.all_dependencies(str(source)), c_file_of(source)):
+            found.add(source)
+    return found, headers
+
+
+def forked(function, source):
+    """The id of a new process that calls a function, and whose status tells whether it raised."""
+    sys.stdout.flush()
+    child = os.fork()
+    if not child:
+        try:
+            function(source)
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    return child
+
+
+def do_all(tasks, at_once):
+    """Does tasks, each in a process of its own, and what one of them leads to before the next.
+
+    tasks: (source, function of it, what gives the tasks that it leads to)
+    """
+    waiting, running, failed = tasks[::-1], {}, []
+    while running or waiting and not failed:
+        if waiting and not failed and len(running) < at_once:
+            source, function, further = waiting.pop()
+            running[forked(function, source)] = source, further
+            continue
+        child, status = os.wait()
+        source, further = running.pop(child)
+        if status:
+            failed.append(str(source))
+        else:
+            waiting += further()
+    if failed:
+        raise CompileError(f"{', '.join(failed)}, as said above")
 
 
 class BuildTranslated(build_ext):
-    """Translates, then compiles on all processors."""
+    """Translates and compiles on all processors."""
 
     def finalize_options(self):
         super().finalize_options()
@@ -353,44 +437,28 @@ class BuildTranslated(build_ext):
             self.force = True
         # each build by pip has new copies of Cython's and NumPy's headers, which are not a change
         built, contents = GENERATED / "contents.txt", digest()
-        changed = self.force or not built.exists() or built.read_text() != contents
-        translated = self.translate() if changed else {
-            str(source): (str(GENERATED / source.with_suffix(".c")), [])
-            for source in [UTILITY, *sources()]}
-        with ThreadPoolExecutor(self.parallel) as pool:
-            objects = [[pool.submit(self.compile, ext, source, *translated[source])
-                        for source in ext.sources + [str(UTILITY)] * (ext.name == COMPILED)]
-                       for ext in self.extensions]
-        for ext, compiled in zip(self.extensions, objects):      # only the linking is left
-            ext.extra_objects = ext.depends = [each.result() for each in compiled]
+        list_modules()
+        same = not self.force and built.exists() and built.read_text() == contents
+        changed, self.headers = (set(), {}) if same else outdated(self.force)
+        built.unlink(missing_ok=True)      # until the build has ended well
+        contexts = {alone: with_cimported(alone) for alone in set(map(stands_alone, changed))}
+        for ext in self.extensions:
+            ext.sources = list(map(Path, ext.sources)) + [UTILITY] * (ext.name == COMPILED)
+        # largest first, as kernels that are three times as large: the last ones should be short
+        tasks = []
+        for source in [UTILITY, *sorted(sources(), reverse=True, key=lambda source: (
+                source.stat().st_size * (3 if depends_on_level(source) else 1)))]:
+            further = partial(self.compilations, source)
+            tasks += ([(source, partial(translate, contexts), further)] if source in changed
+                      else further())
+        gc.freeze()
+        do_all(tasks, self.parallel)
+        for ext in self.extensions:      # only the linking is left
+            ext.extra_objects = ext.depends = [self.object_of(ext, each) for each in ext.sources]
             ext.sources = []
         super().build_extensions()
         record.write_text(settings())
         built.write_text(contents)
-
-    def translate(self):
-        """The C file and the headers of each source."""
-        self.list_modules()
-        found = {str(UTILITY): (self.share(), [])}
-        gc.set_threshold(500_000, 20, 100)     # the trees of a module stay until it is translated
-        for alone, directives in ((True, KERNEL_DIRECTIVES), (False, DIRECTIVES)):
-            files = [source for source in sources() if stands_alone(source) == alone]
-            # Nobody asks for the docstrings of kernels, which take 20 kB of a wheel for all levels.
-            Options.docstrings = not alone
-            translated = cythonize(
-                [extension(dotted(source), [source]) for source in files],
-                build_dir=str(GENERATED),
-                include_path=[str(GENERATED)],
-                compiler_directives=directives,
-                shared_utility_qualified_name=None if alone else dotted(UTILITY),
-                nthreads=JOBS,
-                force=self.force,
-                annotate=os.environ.get("TENSORLIB_ANNOTATE") == "1",
-            )
-            for source, ext in zip(files, translated, strict=True):
-                mend(Path(ext.sources[0]))
-                found[str(source)] = ext.sources[0], ext.depends
-        return found
 
     def remove_other_levels(self, folder):
         """Takes away what an earlier build made for levels that this one has not."""
@@ -398,49 +466,35 @@ class BuildTranslated(build_ext):
             path = Path(folder, self.get_ext_filename(f"tensorlib._kernels.{level}"))
             path.unlink(missing_ok=True)
 
-    def share(self):
-        """The C file of what the modules share, written where it is not there."""
-        c_file = GENERATED / UTILITY
-        if self.force or not c_file.exists():
-            c_file.parent.mkdir(parents=True, exist_ok=True)
-            subprocess.run([sys.executable, "-m", "cython", "generate-shared", "--exclude",
-                            "MemoryView", "--module-name", dotted(UTILITY), str(c_file)],
-                           check=True)
-            mend(c_file)
-        return str(c_file)
-
-    def list_modules(self):
-        """Writes what `compiled.pyx` knows of the build, where that has changed: the modules it
-        finds, the kernels that level v4 takes of v3, and what they need beyond a level."""
-        once = [source for source in sources() if not depends_on_level(source)]
-        names = [dotted(source) for source in [UTILITY, *once]]
-        text = "MODULES = {\n" + "".join(f"    {name!r},\n" for name in names) + "}\n"
-        text += f"FROM_BELOW = {sorted(FROM_BELOW)}\nNEEDED = {NEEDED}\n"
-        listed = GENERATED / "modules.pxi"
-        if not listed.exists() or listed.read_text() != text:
-            listed.parent.mkdir(parents=True, exist_ok=True)
-            listed.write_text(text)
-
     def copy_extensions_to_source(self):
         if COVERAGE:    # which looks for the C files beside the sources
             for source in sources():
-                shutil.copy(GENERATED / source.with_suffix(".c"), source.with_suffix(".c"))
+                shutil.copy(c_file_of(source), source.with_suffix(".c"))
         self.remove_other_levels("")
         super().copy_extensions_to_source()
 
-    def compile(self, ext, source, c_file, headers):
-        """The object of a C file for one shared object, compiled where it is not up to date."""
+    def object_of(self, ext, source):
+        """The object of a source for one shared object."""
         folder = os.path.join(self.build_temp, ext.name)
-        (compiled,) = self.compiler.object_filenames([c_file], output_dir=folder)
-        if self.force or newer_group([c_file, *headers], compiled):
-            level = ext.name.rpartition(".")[2]
-            self.compiler.compile([c_file], output_dir=folder, macros=ext.define_macros,
-                                  include_dirs=ext.include_dirs, debug=self.debug,
-                                  extra_postargs=[*ext.extra_compile_args,
-                                                  *optimization(Path(source), level),
-                                                  *contraction(Path(source))])
-        return compiled
+        return self.compiler.object_filenames([str(c_file_of(source))], output_dir=folder)[0]
+
+    def compilations(self, source):
+        """The tasks that compile the C file of a source, where its objects are not up to date."""
+        for ext in self.extensions:
+            if source in ext.sources and (self.force or newer_group(
+                    [c_file_of(source), *self.headers.get(source, [])],
+                    self.object_of(ext, source))):
+                yield source, partial(self.compile, ext), tuple
+
+    def compile(self, ext, source):
+        """Compiles the C file of a source for one shared object."""
+        level = ext.name.rpartition(".")[2]
+        flags = [*ext.extra_compile_args, *optimization(source, level),
+                 *["-ffp-contract=off"] * (source.stem in UNCONTRACTED)]
+        self.compiler.compile([str(c_file_of(source))], macros=ext.define_macros,
+                              output_dir=os.path.join(self.build_temp, ext.name), debug=self.debug,
+                              include_dirs=ext.include_dirs, extra_postargs=flags)
 
 
-if __name__ == "__main__":    # the processes that translate may import this file
+if __name__ == "__main__":
     setup(ext_modules=list(extensions()), cmdclass={"build_ext": BuildTranslated})

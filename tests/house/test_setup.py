@@ -1,9 +1,11 @@
 """What setup.py does to the translator's output, and which kernels it builds."""
 
+import os
 import runpy
 from pathlib import Path
 
 import pytest
+from process import run_python
 
 from tensorlib import _kernels
 from tensorlib._kernels import missing_flags
@@ -83,3 +85,48 @@ def test_a_processor_that_lacks_what_the_build_needs_is_refused(monkeypatch):
     monkeypatch.setattr(_kernels, "NEEDED", ["fpu", "an_instruction"])
     with pytest.raises(ImportError, match="this one lacks .*an_instruction; build it here"):
         _kernels.available_levels()
+
+
+TASKS = """
+import os, runpy, sys
+from pathlib import Path
+
+os.chdir(Path(sys.argv[1]).parent)
+names, log = runpy.run_path(sys.argv[1], run_name="setup"), Path(sys.argv[2])
+
+def note(source):
+    with log.open("a") as file:
+        file.write(source + " ")
+
+def fail(source):
+    raise ValueError(source)
+
+names["do_all"]([("a", note, lambda: [("further", note, list)]), ("b", note, list)], 1)
+try:
+    names["do_all"]([("c", note, list), ("d", fail, list), ("e", note, list)], 1)
+except names["CompileError"] as error:
+    print(log.read_text() + str(error))
+"""
+
+
+def test_what_a_task_leads_to_comes_next_and_a_failure_ends_the_build(made, tmp_path):
+    said = run_python(TASKS, str(SETUP), str(tmp_path / "log"))
+    assert said == "a further b c d, as said above\n"
+
+
+def test_sources_are_translated_where_they_are_newer_than_their_c_file(made, monkeypatch, tmp_path):
+    monkeypatch.chdir(SETUP.parent)
+    names = made()
+    assert names["outdated"](True) == ({names["UTILITY"], *names["sources"]()}, {})
+    found, header = names["outdated"].__globals__, Path("tensorlib/_kernels/fourier_plan.h")
+    monkeypatch.setitem(found, "GENERATED", tmp_path)
+    chosen = [Path("tensorlib/_kernels/fourier.pyx"), Path("tensorlib/_core/layers/ctc.pyx")]
+    monkeypatch.setitem(found, "sources", lambda: chosen)
+    for source in chosen:
+        (tmp_path / source.with_suffix(".c")).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / source.with_suffix(".c")).touch()
+    (tmp_path / "modules.pxi").touch()
+    changed, read = names["outdated"](False)
+    assert not changed and header in read[chosen[0]] and header not in read[chosen[1]]
+    os.utime(tmp_path / chosen[1].with_suffix(".c"), (0, 0))
+    assert names["outdated"](False)[0] == {chosen[1]}
