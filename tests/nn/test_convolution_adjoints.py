@@ -32,7 +32,8 @@ def adjoints(draw):
     kernel = draw(st.tuples(*[st.integers(1, 5)] * n))
     dilation = draw(st.tuples(*[st.integers(1, 2)] * n))
     padding = tuple(draw(st.integers(0, (k - 1) * d)) for k, d in zip(kernel, dilation))
-    spatial = tuple(draw(st.integers(max(1, (k - 1) * d + 1 - 2 * p), 12))
+    most = (600, 30, 12)[n - 1]         # so large that some have places enough, and others not
+    spatial = tuple(draw(st.integers(max(1, (k - 1) * d + 1 - 2 * p), most))
                     for k, d, p in zip(kernel, dilation, padding))
     ins, outs = draw(st.integers(7, 20)), draw(st.integers(1, 20))
     rng = np.random.default_rng(draw(st.integers(0, 99)))
@@ -42,7 +43,7 @@ def adjoints(draw):
     return g, weight, spatial, padding, dilation, groups
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(adjoints(), st.sampled_from(["float32", "float64"]))
 def test_gradients_of_inputs(case, dtype):
     g, weight, spatial, padding, dilation, groups = case
@@ -57,13 +58,13 @@ def test_gradients_of_inputs(case, dtype):
 @each("value", [np.inf, np.nan])
 def test_an_infinite_weight_meets_no_zeros_beside_the_image(value):
     rng = np.random.default_rng(0)
-    g, weight = rng.standard_normal((2, 4, 12)), rng.standard_normal((4, 9, 5))
+    g, weight = rng.standard_normal((2, 4, 500)), rng.standard_normal((4, 9, 5))
     weight[1, 2, 0] = value
-    x = tl.zeros(2, 9, 12, dtype=tl.float64, requires_grad=True)
+    x = tl.zeros(2, 9, 500, dtype=tl.float64, requires_grad=True)
     found, = tl.autograd.grad(F.conv1d(x, tl.tensor(weight), padding=2), x, tl.tensor(g))
-    wanted = put_back(g, weight, (12,), (2,), (1,), 1)
+    wanted = put_back(g, weight, (500,), (2,), (1,), 1)
     assert np.isfinite(wanted[:, 2, -2:]).all()
-    np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-12)
+    np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-12, atol=1e-13)
 
 
 @each("shape", [(7,), (4, 4), (5, 3), (2, 3, 4), (1, 1)])

@@ -55,6 +55,10 @@ cdef enum:
     STRIP = 1 << 18  # and of those of a strip, unless that are
     TALL = 1 << 19   # the same for the gradient of the weight,
     LEAST_TALL = 512  # which sums up as many places
+    # Elements that a weight may have to be turned around, for so many places of all images that
+    # putting back the products takes longer.
+    MOST_TURNED = 1 << 18
+    LEAST_TURNED = 768
     LEAST_INS = 8    # channels of an input whose gradient is a convolution
     LEAST = 256      # places or fewer, too few for the product
 
@@ -440,7 +444,8 @@ def convolve_input(Tensor grad, Tensor weight, tuple spatial, tuple options):
         if by_channels(&c, &d, ADJOINT_OF_INPUT) and shift_channels(&c, &d) or (
                 by_tiles(&c, ADJOINT)):
             pass
-        elif not c.plain and c.ins >= LEAST_INS and turns_around(&c.window, w):
+        elif (not c.plain and c.ins >= LEAST_INS and w.numel_ <= MOST_TURNED
+                and c.images * c.places >= LEAST_TURNED and turns_around(&c.window, w)):
             y = convolve(g, around(w, c.groups), spatial, around_options(&c.window, options))
         elif joined_fits(&j):
             run_joined(&j)
