@@ -3,9 +3,8 @@
 All that is built once is linked into one shared object, `tensorlib/_kernels/compiled`, in
 which `compiled.pyx` finds the modules. `_kernels/*.pyx` is translated to C once and compiled for
 every level in `LEVELS`, into `_kernels/<level>`; the one for this processor is picked at import.
-Only `build_ext` translates, and nothing generated is left in the source tree but what a build in
-place is for: C files and objects live in `build/`. A build repeats what has changed, and everything
-where the settings have.
+Only `build_ext` translates; C files and objects live in `build/`. A build repeats what has changed,
+and all of it where the settings have.
 
 Environment:
     TENSORLIB_DEBUG=1      bounds checks, assertions and sanitizers (see CONTRIBUTING.md)
@@ -178,9 +177,9 @@ DIRECTIVES = {
     "allow_none_for_extension_args": False,
     # what a class of C fields is made of can't be copied field by field: pointers would be shared
     "auto_pickle": False,
-    "linetrace": COVERAGE,
     # a copy of the source in each C file, which has a fifth less to read without
     "emit_code_comments": COVERAGE or DEBUG,
+    "linetrace": COVERAGE,
 }
 if sysconfig.get_config_var("Py_GIL_DISABLED"):     # what threads share has locks there: locks.pxd
     DIRECTIVES["freethreading_compatible"] = True
@@ -435,6 +434,7 @@ class BuildTranslated(build_ext):
         record = GENERATED / "settings.txt"
         if not record.exists() or record.read_text() != settings():
             self.force = True
+            shutil.rmtree(GENERATED, ignore_errors=True)
         # each build by pip has new copies of Cython's and NumPy's headers, which are not a change
         built, contents = GENERATED / "contents.txt", digest()
         list_modules()
@@ -479,7 +479,7 @@ class BuildTranslated(build_ext):
         return self.compiler.object_filenames([str(c_file_of(source))], output_dir=folder)[0]
 
     def compilations(self, source):
-        """The tasks that compile the C file of a source, where its objects are not up to date."""
+        """The tasks that compile the C file of a source, where objects are not up to date."""
         for ext in self.extensions:
             if source in ext.sources and (self.force or newer_group(
                     [c_file_of(source), *self.headers.get(source, [])],
