@@ -174,20 +174,29 @@ def has_full_rank(r, rcond):
     return bool((values[..., -1] > rcond * values[..., 0]).all())
 
 
+def inverse_of(A, rank, rcond):
+    """The pseudo-inverse of a solved system: of full rank by R of A = Q @ R or of its adjoint."""
+    m, n = A.shape[-2:]
+    if not (values_behind(rank) == min(m, n)).all():
+        return linalg_pinv(A, 0.0 if rcond is not None else None, rcond)
+    q, r = qr_tall(A.mH if m < n else A)
+    inverse = linalg_solve_triangular(r, q.mH, upper=True)
+    return inverse.mH if m < n else inverse
+
+
 @least_squares.vjp("A")
-def least_squares_vjp_a(g, A, B, rcond):
-    inverse = linalg_pinv(A, 0.0 if rcond is not None else None, rcond)
-    return pinv_vjp(g[0] @ B.mT, A, inverse)
+def least_squares_vjp_a(g, A, B, rank, rcond):
+    return pinv_vjp(g[0] @ B.mT, A, inverse_of(A, rank, rcond))
 
 
 @least_squares.vjp("B")
-def least_squares_vjp_b(g, A, rcond):
-    return linalg_pinv(A, 0.0 if rcond is not None else None, rcond).mT @ g[0]
+def least_squares_vjp_b(g, A, rank, rcond):
+    return inverse_of(A, rank, rcond).mT @ g[0]
 
 
 @least_squares.jvp
-def least_squares_jvp(d_A, d_B, A, B, rcond):
-    inverse = linalg_pinv(A, 0.0 if rcond is not None else None, rcond)
+def least_squares_jvp(d_A, d_B, A, B, rank, rcond):
+    inverse = inverse_of(A, rank, rcond)
     return pinv_jvp(d_A, A, inverse) @ B + inverse @ d_B, None
 
 

@@ -79,3 +79,20 @@ def test_logarithms_of_determinants_that_are_none(n):
     assert sign.item() == 0 and size.item() == -np.inf
     sign, size = linalg.slogdet(tl.full((n, n), np.nan))           # as PyTorch has it
     assert sign.item() == 0 and np.isnan(size.item())
+
+
+@each("shape", [(30, 20), (20, 30), (2, 24, 24)])
+@each("full", [True, False])
+def test_gradients_of_least_squares_are_those_of_the_pseudo_inverse(shape, full):
+    a, b = normal(*shape), normal(*shape[:-1], 2)
+    if not full:
+        a[..., 1, :] = a[..., 0, :]
+        a[..., :, 1] = a[..., :, 0]
+    found, wanted = [], []
+    for gradients, solve in ((found, lambda a, b: linalg.lstsq(a, b).solution),
+                             (wanted, lambda a, b: linalg.pinv(a) @ b)):
+        leaves = [tl.tensor(x, requires_grad=True) for x in (a, b)]
+        (solve(*leaves) * tl.arange(2.0, dtype=tl.float64)).sum().backward()
+        gradients.extend(x.grad.numpy() for x in leaves)
+    for one, other in zip(found, wanted):
+        np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-8 * np.abs(other).max())
