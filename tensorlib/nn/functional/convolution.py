@@ -197,11 +197,15 @@ def with_batch(name, input, weight, bias, n, transposed=False):
     return input.unsqueeze(0) if input.ndim == n + 1 else input
 
 
-def unrounded(bias, *tensors):
-    """Tensors, in float32 where a bias is added before the result is rounded to a half type."""
+def before_bias(product, x, w, bias):
+    """What a product gives, and the dtype of the result.
+
+    A bias of a half type is added in float32, before the result is rounded.
+    """
     if bias is None or bias.dtype.itemsize != 2 or not bias.is_floating_point():
-        return tensors
-    return [x.float() for x in tensors]
+        found = in_any_dtype(product, x, w)
+        return found, found.dtype
+    return in_any_dtype(product, x.float(), w.float()), x.dtype
 
 
 def finished(name, out, bias, channels, single, dtype):
@@ -272,8 +276,8 @@ def conv(name, n, input, weight, bias, stride, padding, dilation, groups):
     single = input.ndim == n + 1
     input = with_batch(name, input, weight, bias, n)
     out, options = conv_plan(name, n, input, weight, stride, padding, dilation, groups)
-    found = in_any_dtype(lambda x, w: convolve(x, w, out, options), *unrounded(bias, input, weight))
-    return finished(name, found, bias, weight.shape[0], single, input.dtype)
+    found, dtype = before_bias(lambda x, w: convolve(x, w, out, options), input, weight, bias)
+    return finished(name, found, bias, weight.shape[0], single, dtype)
 
 
 def in_any_dtype(product, x, w):
@@ -314,9 +318,8 @@ def conv_transpose(name, n, input, weight, bias, stride, padding, output_padding
     input = with_batch(name, input, weight, bias, n)
     out, options = transposed_plan(name, n, input, weight, stride, padding, output_padding, groups,
                                    dilation)
-    found = in_any_dtype(lambda x, w: convolve_input(x, w, out, options),
-                         *unrounded(bias, input, weight))
-    return finished(name, found, bias, weight.shape[1] * options[3], single, input.dtype)
+    found, dtype = before_bias(lambda x, w: convolve_input(x, w, out, options), input, weight, bias)
+    return finished(name, found, bias, weight.shape[1] * options[3], single, dtype)
 
 
 def conv_reference(x, w, b=None, stride=1, padding=0, dilation=1, groups=1):
