@@ -178,6 +178,24 @@ cdef void sub_number_run(const floating* a, const floating* b, floating* y,
         y[i] = a[i] - number
 
 
+cdef void sub_first_run(const floating* a, const floating* b, floating* y,
+                        Py_ssize_t n) noexcept nogil:
+    """y := b - a for one number b"""
+    cdef Py_ssize_t i
+    cdef floating number = b[0]
+    for i in range(n):
+        y[i] = number - a[i]
+
+
+cdef void div_first_run(const floating* a, const floating* b, floating* y,
+                        Py_ssize_t n) noexcept nogil:
+    """y := b / a for one number b"""
+    cdef Py_ssize_t i
+    cdef floating number = b[0]
+    for i in range(n):
+        y[i] = number / a[i]
+
+
 cdef void mul_number_run(const floating* a, const floating* b, floating* y,
                          Py_ssize_t n) noexcept nogil:
     """y := a * b[0]"""
@@ -398,6 +416,8 @@ def table():
         ("nextafter", <size_t>&nextafter_run[float], <size_t>&nextafter_run[double]),
         ("add_number", <size_t>&add_number_run[float], <size_t>&add_number_run[double]),
         ("sub_number", <size_t>&sub_number_run[float], <size_t>&sub_number_run[double]),
+        ("sub_first", <size_t>&sub_first_run[float], <size_t>&sub_first_run[double]),
+        ("div_first", <size_t>&div_first_run[float], <size_t>&div_first_run[double]),
         ("mul_number", <size_t>&mul_number_run[float], <size_t>&mul_number_run[double]),
         ("div_number", <size_t>&div_number_run[float], <size_t>&div_number_run[double]),
         ("maximum_number", <size_t>&maximum_number_run[float],

@@ -25,14 +25,26 @@ FUNCTIONS = {"bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or,
              "bitwise_right_shift": np.right_shift}
 
 
-@each("dtype", ["int64", "int32", "int16", "int8", "uint8"])
-@each("name", FUNCTIONS)
-def test_columns_and_numbers_at_either_place_are_those_written_out(name, dtype):
-    for rows, columns in ((5, 3), (40, 17), (256, 256), (3, 5000), (1, 9000), (300, 8)):
+def check_numbers(name, function, dtype):
+    for rows, columns in ((5, 3), (40, 17), (256, 256), (3, 5000), (1, 9000), (300, 8), (70, 64)):
         a = tl.arange(rows * columns).remainder(7).reshape(rows, columns).to(getattr(tl, dtype))
         column, row = a[:, :1].remainder(3), a[0].remainder(3)
         for x, y in ((a, column), (column, a), (a, row), (column, row), (row, column),
                      (a, tl.tensor(2, dtype=a.dtype)), (tl.tensor(2, dtype=a.dtype), a),
-                     (a[:, ::2], column), (a.t(), column.t())):
-            want = FUNCTIONS[name](x.numpy(), y.numpy())
+                     (a[:, ::2], column), (column, a[:, ::2]), (a.t(), column.t()),
+                     (column[:, None], a[:, None].expand(rows, 3, columns))):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                want = function(x.numpy(), y.numpy())
             np.testing.assert_array_equal(getattr(tl, name)(x, y).numpy(), want)
+
+
+@each("dtype", ["int64", "int32", "int16", "int8", "uint8"])
+@each("name", FUNCTIONS)
+def test_columns_and_numbers_at_either_place_are_those_written_out(name, dtype):
+    check_numbers(name, FUNCTIONS[name], dtype)
+
+
+@each("dtype", ["float32", "float64"])
+@each("name", ["add", "subtract", "multiply", "divide", "maximum"])
+def test_columns_and_numbers_of_floats_at_either_place_are_those_written_out(name, dtype):
+    check_numbers(name, getattr(np, name), dtype)

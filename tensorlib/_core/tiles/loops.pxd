@@ -16,6 +16,7 @@ cdef struct Loop:
     void* data
     void* with_number              # the same where the second input is one number, or of three the
                                    # second and the third; may be NULL
+    void* with_first               # the same where the first input is one number; may be NULL
     bint commutes
     int arity
     int result                     # dtype id of the output
@@ -28,6 +29,7 @@ cdef struct Loop:
 cdef Loop* find_loop(int loop, int dtype) noexcept nogil
 cdef int loop_id(str name) except -1
 cdef bint takes_number(const Loop* loop, int place) noexcept nogil
+cdef loop2 numbered(const Loop* loop, int place) noexcept nogil
 cdef void call_with_number(const Loop* loop, int place, char** inputs, char* output,
                            Py_ssize_t n) noexcept nogil
 cdef void call_loop(const Loop* loop, char** inputs, char* output, Py_ssize_t n) noexcept nogil

@@ -98,7 +98,8 @@ cdef void call_loop(const Loop* loop, char** inputs, char* output, Py_ssize_t n)
 
 cdef bint takes_number(const Loop* loop, int place) noexcept nogil:
     """Whether the input at `place` may be one number, for `call_with_number`."""
-    return loop.with_number != NULL and (place == 1 or loop.commutes)
+    return loop.with_number != NULL and (
+        place == 1 or loop.commutes or loop.with_first != NULL)
 
 
 cdef void call_with_number(const Loop* loop, int place, char** inputs, char* output,
@@ -111,7 +112,12 @@ cdef void call_with_number(const Loop* loop, int place, char** inputs, char* out
     if loop.arity == 3:
         (<loop3>loop.with_number)(inputs[0], inputs[1], inputs[2], output, n)
         return
-    (<loop2>loop.with_number)(inputs[1 - place], inputs[place], output, n)
+    numbered(loop, place)(inputs[1 - place], inputs[place], output, n)
+
+
+cdef loop2 numbered(const Loop* loop, int place) noexcept nogil:
+    """The loop of a run and a number, which is the operation's input at `place`."""
+    return <loop2>(loop.with_first if place == 0 and not loop.commutes else loop.with_number)
 
 
 cdef void call_numpy(const Loop* loop, char** inputs, char* output, Py_ssize_t n,
@@ -212,6 +218,8 @@ cdef int fill_from_kernels(object rows) except -1:
             TRANSPOSES[target] = <transpose_loop>address
         elif name == "scatter":
             SCATTERS[target] = <scatter_loop>address
+        elif name.endswith("_first"):
+            find_loop(loop_id(name.removesuffix("_first")), source).with_first = <void*>address
         elif name.endswith("_number"):
             name = name.removesuffix("_number")
             find_loop(loop_id(name), source).with_number = <void*>address

@@ -8,7 +8,7 @@ from tensorlib._core.base.blocks cimport copy_blocks
 from tensorlib._core.base.dtypes cimport ITEMSIZE
 from tensorlib._core.tiles.loops cimport (
     Loop, MAX_ARITY, call_loop, call_with_number, find_gather, loop1, loop2, loop3, loop4,
-    takes_number,
+    numbered, takes_number,
 )
 from tensorlib._core.tiles.pieces cimport write_out
 from tensorlib._core.tiles.plan cimport BUFFER_BYTES, Operand, Plan, SHORT_ROW, place
@@ -213,7 +213,7 @@ cdef void call_for_rows(const Loop* loop, int number, char** x, const Py_ssize_t
     cdef Py_ssize_t a_down = downs[0], b_down = downs[1] if loop.arity > 1 else 0, r
     cdef char* inputs[MAX_ARITY]
     if number >= 0:
-        run = <loop2>loop.with_number
+        run = numbered(loop, number)
     if number == 0 and not loop.strided:
         a, b, a_down, b_down = b, a, b_down, a_down
     if loop.strided:
