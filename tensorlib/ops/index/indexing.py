@@ -478,10 +478,11 @@ def take_along_dim(input: Tensor, indices: Tensor, dim=None):
     if input.ndim == 0:
         return checked_gather("take_along_dim", input, dim, indices)
     dim = wrap("take_along_dim", dim, input.ndim)
-    others = [(*x.shape[:dim], 1, *x.shape[dim + 1:]) for x in (input, indices)]
-    sizes = broadcast_shapes("take_along_dim", *others)
-    input, indices = (
-        x.expand((*sizes[:dim], x.shape[dim], *sizes[dim + 1:])) for x in (input, indices))
+    own, others = ((*x.shape[:dim], 1, *x.shape[dim + 1:]) for x in (input, indices))
+    if own != others:
+        sizes = broadcast_shapes("take_along_dim", own, others)
+        input, indices = (
+            x.expand((*sizes[:dim], x.shape[dim], *sizes[dim + 1:])) for x in (input, indices))
     return checked_gather("take_along_dim", input, dim, indices)
 
 
