@@ -13,7 +13,7 @@ from tensorlib.nn import functional as F
 
 def put_back(g, weight, spatial, padding, dilation, groups):
     """The adjoint of a convolution of stride 1 for its input: element by element of a window."""
-    n, images, ins = len(spatial), len(g), weight.shape[1]
+    images, ins = len(g), weight.shape[1]
     padded = [s + 2 * p for s, p in zip(spatial, padding)]
     found = np.zeros((images, groups, ins, *padded))
     parts = g.reshape(images, groups, -1, *g.shape[2:])
