@@ -20,7 +20,8 @@ from tensorlib.linalg.norms import linalg_matrix_rank
 from tensorlib.linalg.orthogonal import qr_tall, triangle_of
 from tensorlib.linalg.phases import turned, with_phases
 from tensorlib.linalg.spectra import (
-    divided, gaps, linalg_pinv, linalg_svd, linalg_svdvals, on_diagonal, pinv_jvp, pinv_vjp,
+    decomposed, divided, gaps, linalg_pinv, linalg_svdvals, on_diagonal, pinv_jvp, pinv_vjp,
+    singular_values,
 )
 from tensorlib.ops.calls import packed_gradient
 from tensorlib.ops.declare import composite, op
@@ -151,7 +152,7 @@ def least_squares(A: Tensor, B: Tensor, rcond=None):
     if surely_regular(r, inverse, rcond) or has_full_rank(r, rcond):
         solution = q @ solution if m < n else solution.contiguous()
         return solution, from_numpy(np.full(A.shape[:-2], min(m, n)))
-    u, values, vh = linalg_svd(r, False)
+    u, values, vh = decomposed("linalg.lstsq", r, False)
     kept = values > rcond * values[..., :1]
     inverse = (1 / values.where(kept, 1)).where(kept, 0).unsqueeze(-1)
     if m < n:
@@ -170,7 +171,7 @@ def surely_regular(r, inverse, rcond):
 
 def has_full_rank(r, rcond):
     """The same by the singular values, which take a fraction of what the vectors take, too."""
-    values = linalg_svdvals(r)
+    values = singular_values("linalg.lstsq", r)
     return bool((values[..., -1] > rcond * values[..., 0]).all())
 
 

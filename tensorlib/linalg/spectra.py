@@ -309,13 +309,17 @@ def linalg_svdvals(A: Tensor):
     Raises: as `linalg.svd`.
     """
     require_matrices("linalg.svdvals", A)
+    return singular_values("linalg.svdvals", A.detach())
+
+
+def singular_values(name, A):
+    """The singular values of matrices outside of graphs."""
     found = small_matrices.singular(A, False)
     if found is not None and not small_matrices.has_nan(found[1]):
         return found[1]
     if is_long(A):
-        wide = A.shape[-2] < A.shape[-1]
-        return linalg_svdvals(triangle_of(A.detach().mH if wide else A.detach()))
-    return tensors(lapack.svdvals("linalg.svdvals", A))[0]
+        return singular_values(name, triangle_of(A.mH if A.shape[-2] < A.shape[-1] else A))
+    return tensors(lapack.svdvals(name, A))[0]
 
 
 @linalg_svdvals.vjp("A")

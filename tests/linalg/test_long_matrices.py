@@ -96,3 +96,10 @@ def test_gradients_of_least_squares_are_those_of_the_pseudo_inverse(shape, full)
         gradients.extend(x.grad.numpy() for x in leaves)
     for one, other in zip(found, wanted):
         np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-8 * np.abs(other).max())
+
+
+@each("name", ["svdvals", "svd", "pinv", "lstsq"])
+def test_an_error_names_what_was_called(name):
+    x = tl.full((40, 5), float("nan"))
+    with pytest.raises(linalg.LinAlgError, match=rf"^linalg\.{name}: the algorithm failed"):
+        getattr(linalg, name)(*(x, x)[:1 + (name == "lstsq")])

@@ -41,3 +41,10 @@ channels_last_3d = memory_format("channels_last_3d")
 
 # The formats in which the channels, dim 1, lie closest together, with how many dims they have.
 RANKS = {channels_last: 4, channels_last_3d: 5}
+
+
+def check_rank(name, ndim, memory_format):
+    """Raises RuntimeError for a number of dims that a format of channels does not have."""
+    if ndim != RANKS[memory_format]:
+        raise RuntimeError(f"{name}: required rank {RANKS[memory_format]} tensor to use "
+                           f"{memory_format.name} format, got {ndim} dims")

@@ -15,7 +15,7 @@ from tensorlib._core.tensor.tensor cimport (
 )
 from tensorlib._core.tiles.copies cimport cast, copy_into, packed, packed_copy, zero
 
-from tensorlib._core.base.formats import RANKS
+from tensorlib._core.base.formats import check_rank
 
 cdef Tensor view_of(Tensor x, int ndim, const Py_ssize_t* dims, const Py_ssize_t* steps,
                     char* data):
@@ -475,9 +475,7 @@ cdef Tensor in_format(str name, Tensor x, object memory_format):
     cdef Py_ssize_t steps[MAX_NDIM]
     cdef Py_ssize_t expected = x.dims[1] if x.ndim_ > 1 else 1
     cdef int d
-    if x.ndim_ != RANKS[memory_format]:
-        raise RuntimeError(f"{name}: required rank {RANKS[memory_format]} tensor to use "
-                           f"{memory_format.name} format, got {x.ndim_} dims")
+    check_rank(name, x.ndim_, memory_format)
     for d in (*range(x.ndim_ - 1, 1, -1), 0):
         steps[d] = expected
         expected *= x.dims[d]

@@ -7,7 +7,9 @@ import numpy as np
 from tensorlib._core.base.device import CPU, META, device as device_type, require_device
 from tensorlib._core.base.dtypes import BY_NAME, dtype as dtype_type
 from tensorlib._core.base.error_names import type_name
-from tensorlib._core.base.formats import RANKS, contiguous_format, preserve_format
+from tensorlib._core.base.formats import (
+    RANKS, check_rank, contiguous_format, preserve_format,
+)
 from tensorlib._core.layout import reinterpret, views
 from tensorlib._core.tensor.meta import NoData
 from tensorlib._core.tensor.tensor import Tensor
@@ -61,9 +63,7 @@ def in_format(name, x, memory_format):
     check_format(name, memory_format)
     if memory_format not in RANKS:
         return x.contiguous() if memory_format is contiguous_format else x
-    if x.ndim != RANKS[memory_format]:
-        raise RuntimeError(f"{name}: required rank {RANKS[memory_format]} tensor to use "
-                           f"{memory_format.name} format, got {x.ndim} dims")
+    check_rank(name, x.ndim, memory_format)
     if x.is_contiguous(memory_format=memory_format):
         return x
     return x.movedim(1, -1).contiguous().movedim(-1, 1)
