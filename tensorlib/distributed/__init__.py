@@ -67,7 +67,8 @@ from tensorlib.distributed.point_to_point import (
     send,
 )
 from tensorlib.distributed.subgroups import new_group, new_subgroups
-from tensorlib.distributed.work import Future, Work
+from tensorlib.distributed.work import Work
+from tensorlib.distributed.work import WorkFuture as Future
 
 _LATE = {name: name for name in ("algorithms", "checkpoint", "device_mesh", "fsdp", "nn", "optim",
                                  "rpc", "tensor")}

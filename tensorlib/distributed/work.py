@@ -11,7 +11,7 @@ from typing import Any
 from tensorlib.distributed.errors import DistBackendError, DistTimeoutError
 from tensorlib.distributed.mpi import mpi
 
-__all__ = ["Future", "Work"]
+__all__ = ["Work", "WorkFuture"]
 
 # How often a request is tested before the processor is offered to others between two tests: some
 # 30 us, in which a small message between running processes arrives.
@@ -77,10 +77,10 @@ class Work:
             raise self._error
         return True
 
-    def get_future(self) -> Future:
+    def get_future(self) -> WorkFuture:
         """A future of the list of tensors that this gives."""
         value = self.result if isinstance(self.result, list) else [self.result]
-        return Future(self, lambda: value)
+        return WorkFuture(self, lambda: value)
 
     def source_rank(self) -> int:
         """The rank that a message came from. Raises RuntimeError before it is there."""
@@ -108,8 +108,11 @@ class Work:
         self._requests, self._finish, self._keep = [], None, None
 
 
-class Future:
+class WorkFuture:
     """A value that is there once some communication has ended.
+
+    Unlike `futures.Future`, which another thread fulfils, it moves the communication on itself when
+    it is asked or waited for.
 
     >>> future = tensorlib.distributed.Future()
     >>> doubled = future.then(lambda done: 2 * done.value())
@@ -150,19 +153,19 @@ class Future:
         """Gives the value."""
         self._value, self._has_value = value, True
 
-    def then(self, callback: Callable[[Future], Any]) -> Future:
+    def then(self, callback: Callable[[WorkFuture], Any]) -> WorkFuture:
         """A future of what the callback makes of this one, called by whoever waits first."""
         def made() -> Any:
             self.wait()
             return callback(self)
 
-        return Future(_Until(self), made)
+        return WorkFuture(_Until(self), made)
 
 
 class _Until:
     """Waits for a future, as another's work."""
 
-    def __init__(self, future: Future) -> None:
+    def __init__(self, future: WorkFuture) -> None:
         self.future = future
 
     def is_completed(self) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from tensorlib import Tensor, empty, no_grad
 from tensorlib.distributed.group import ProcessGroup
 from tensorlib.distributed.mpi import memory, memory_in_parts
-from tensorlib.distributed.work import Future, Work
+from tensorlib.distributed.work import Work, WorkFuture
 
 
 class Part(NamedTuple):
@@ -67,7 +67,7 @@ class TreeSum:
             self.leaf += 1
             merge(self.parts)
 
-    def begin(self) -> Future:
+    def begin(self) -> WorkFuture:
         """Begins the exchange, and gives a future of the mean."""
         if self.leaf != self.first + self.own:
             raise RuntimeError(
@@ -77,7 +77,7 @@ class TreeSum:
         size, count = self.group.size(), self.parts[0].sum.numel()
         if size == 1:
             mean = self.folded(self.parts)
-            future = Future()
+            future = WorkFuture()
             future.set_result(mean)
             return future
         each = -(-count // size)                 # of the elements, for each rank to add
@@ -98,7 +98,7 @@ class TreeSum:
             memory_in_parts(taken, [mine * len(parts) for parts in layout]))
         work = Work(self.group, "DistributedDataParallel", [request], nbytes=sent.nbytes,
                     keep=(sent, taken))
-        return Future(work, lambda: self.gathered(taken, layout, slices))
+        return WorkFuture(work, lambda: self.gathered(taken, layout, slices))
 
     def gathered(self, taken: Tensor, layout: list[list[int]], slices: list[int]) -> Tensor:
         """Adds this rank's slice in the order of the tree, and gathers those of all."""

@@ -13,7 +13,7 @@ from tensorlib import Tensor
 from tensorlib.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
 from tensorlib.distributed.collectives import all_reduce
 from tensorlib.distributed.group import ProcessGroup, group_of
-from tensorlib.distributed.work import Future
+from tensorlib.distributed.work import WorkFuture
 
 __all__ = ["PowerSGDState", "powerSGD_hook"]
 
@@ -54,7 +54,7 @@ class PowerSGDState:
                 self.numbers_before_compression, after)
 
 
-def powerSGD_hook(state: PowerSGDState, bucket: Any) -> Future:
+def powerSGD_hook(state: PowerSGDState, bucket: Any) -> WorkFuture:
     """The mean of the gradients, of matrices approximately: P Q', with P = M Q and Q = M' P."""
     group = group_of(state.process_group, "powerSGD_hook")
     if state.iter < state.start_powerSGD_iter:
@@ -80,7 +80,7 @@ def powerSGD_hook(state: PowerSGDState, bucket: Any) -> Future:
         state.iter += 1
     future = all_reduce(sent, "sum", group, async_op=True).get_future()
 
-    def finish(done: Future) -> Tensor:
+    def finish(done: WorkFuture) -> Tensor:
         with tensorlib.no_grad():
             parts = apart(done.value()[0], [left for _, _, left, _ in thin] + rest)
             lefts = [orthogonal(part, state) for part in parts[:len(thin)]]
