@@ -170,7 +170,9 @@ class Batched:
         self.value = value
         self.level = level
 
-    __class__ = property(lambda self: Tensor)       # isinstance(x, Tensor) holds, as in PyTorch
+    # isinstance(x, Tensor) holds, as in PyTorch: what vmap maps asks for it. A subclass of Tensor
+    # would have elements that kernels would read.
+    __class__ = property(lambda self: Tensor)
 
     @classmethod
     def __tensor_call__(cls, op, args, kwargs):

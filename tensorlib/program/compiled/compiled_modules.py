@@ -24,7 +24,7 @@ class CompiledModule(Compiled):
     """A module whose calls are replayed. Whatever else is asked of it, the module answers, its
     class included: so it is registered where it is assigned, and its parameters are trained."""
 
-    @property
+    @property                    # isinstance(x, Module) holds, and of the module's own class
     def __class__(self) -> Any:
         return type(self._f)
 

@@ -46,7 +46,8 @@ class Variable:
         self.recorded = not stop_gradient
         self.twin = None                  # a tensor without elements of its shape, once asked for
 
-    # isinstance(x, Tensor) holds, since a Variable goes where a Tensor goes (variable_methods.py)
+    # isinstance(x, Tensor) holds, as traced code asks for it (variable_methods.py). A subclass of
+    # Tensor would have elements that kernels would read.
     __class__ = property(lambda self: Tensor)       # type: ignore[assignment]
 
     def __repr__(self) -> str:
