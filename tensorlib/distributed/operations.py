@@ -83,6 +83,7 @@ def all_reduce(input: Tensor, kind="sum", group=SELF):
 
 @all_reduce.vjp("input")
 def all_reduce_vjp(g, input, out, kind, group):
+    """The losses of all ranks count: the sum of their gradients, times this rank's share."""
     if kind in ("sum", "avg"):
         return all_reduce(g, kind, group)
     return all_reduce(g, "sum", group) * share(input, out, kind, group)

@@ -43,11 +43,13 @@ def linalg_det(A: Tensor):
 @linalg_det.vjp("A")
 @packed_gradient
 def det_vjp(g, A):
+    """g * C with C the cofactors, which a singular matrix has too, unlike det(A) * A^-T."""
     return g[..., None, None] * cofactors(A)
 
 
 @linalg_det.jvp
 def det_jvp(d_A, A):
+    """<C, d_A> with C the cofactors (Jacobi's formula)."""
     return (cofactors(A) * d_A).sum((-2, -1))
 
 
@@ -124,6 +126,7 @@ def slogdet_vjp(g, A, sign):
 
 @linalg_slogdet.jvp
 def slogdet_jvp(d_A, A, sign):
+    """trace(A^-1 @ d_A): the real part moves the logarithm, the imaginary one turns the sign."""
     moved = (linalg_inv_ex(A)[0].mT * d_A).sum((-2, -1))
     if A.is_complex():
         return sign * moved.imag * 1j, moved.real

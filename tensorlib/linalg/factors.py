@@ -116,6 +116,7 @@ def joined(square, below, beside):
 
 @linalg_lu_factor_ex.jvp
 def lu_jvp(d_A, LU, pivots):
+    """With X = L^-1 @ P.mT @ d_A @ U^-1, dL = L @ tril(X, -1) and dU = triu(X) @ U."""
     square, below, beside = parts(LU)
     d_square, d_below, d_beside = parts(permutation_of(pivots, LU).mT @ d_A)
     inner = before_upper(square, after_lower(square, d_square))

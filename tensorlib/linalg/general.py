@@ -87,6 +87,7 @@ def eig_vjp(g, eigenvalues, eigenvectors):
 
 @linalg_eig.jvp
 def eig_jvp(d_A, eigenvalues, eigenvectors):
+    """With P = V^-1 @ d_A @ V, diag(P) and V @ (P / (l_j - l_i)), the vectors' length kept."""
     return moved(d_A, eigenvalues, eigenvectors)
 
 
@@ -108,12 +109,14 @@ def linalg_eigvals(A: Tensor):
 @linalg_eigvals.vjp("A")
 @packed_gradient
 def eigvals_vjp(g, A):
+    """V^-T @ diag(g) @ V.mT with V the eigenvectors."""
     vectors = linalg_eig(A)[1]
     return solve_matrices(vectors.mT, g.unsqueeze(-1) * vectors.mT)[0]
 
 
 @linalg_eigvals.jvp
 def eigvals_jvp(d_A, A):
+    """The diagonal of V^-1 @ d_A @ V with V the eigenvectors."""
     vectors = linalg_eig(A)[1]
     return solve_matrices(vectors, d_A.to(vectors.dtype) @ vectors)[0].diagonal(0, -2, -1)
 
@@ -187,6 +190,7 @@ def inverse_of(A, rank, rcond):
 
 @least_squares.vjp("A")
 def least_squares_vjp_a(g, A, B, rank, rcond):
+    """The result is pinv(A) @ B, so the pseudo-inverse gets g @ B.mT."""
     return pinv_vjp(g[0] @ B.mT, A, inverse_of(A, rank, rcond))
 
 
@@ -197,6 +201,7 @@ def least_squares_vjp_b(g, A, rank, rcond):
 
 @least_squares.jvp
 def least_squares_jvp(d_A, d_B, A, B, rank, rcond):
+    """d(pinv(A)) @ B + pinv(A) @ d_B"""
     inverse = inverse_of(A, rank, rcond)
     return pinv_jvp(d_A, A, inverse) @ B + inverse @ d_B, None
 

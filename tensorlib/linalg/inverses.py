@@ -98,6 +98,7 @@ def cholesky_vjp(g, L, upper):
 
 @linalg_cholesky_ex.jvp
 def cholesky_jvp(d_A, L, upper):
+    """L @ half(L^-1 @ d_A @ L^-H), half being the lower triangle with half of the diagonal."""
     L = L.mH if upper else L
     d_A = (d_A + d_A.mH) * 0.5
     inner = linalg_solve_triangular(L, linalg_solve_triangular(L, d_A, upper=False).mH, upper=False)
@@ -245,6 +246,7 @@ def solve_matrices(A: Tensor, B: Tensor, check_errors=False):
 
 @solve_matrices.vjp("A")
 def solve_vjp_a(g, A, result):
+    """-(A^-T @ g) @ X.mT, from A @ dX = dB - dA @ X."""
     return -(solve_matrices(A.mT, g[0])[0] @ result.mT)
 
 
@@ -255,6 +257,7 @@ def solve_vjp_b(g, A):
 
 @solve_matrices.jvp
 def solve_jvp(d_A, d_B, A, result):
+    """dX from A @ dX = dB - dA @ X."""
     return solve_matrices(A, d_B - d_A @ result)[0], None
 
 
@@ -361,6 +364,7 @@ def solve_triangles(A: Tensor, B: Tensor, upper, unitriangular=False):
 
 @solve_triangles.vjp("A")
 def triangles_vjp_a(g, A, out, upper, unitriangular):
+    """As of `solve`, for the triangle that is read; a diagonal of ones has no gradient."""
     whole = -(solve_triangles(A.mT, g, not upper, unitriangular) @ out.mT)
     return whole.triu(int(unitriangular)) if upper else whole.tril(-int(unitriangular))
 
@@ -372,6 +376,7 @@ def triangles_vjp_b(g, A, upper, unitriangular):
 
 @solve_triangles.jvp
 def triangles_jvp(d_A, d_B, A, out, upper, unitriangular):
+    """dX from A @ dX = dB - dA @ X, with the triangle of dA that is read."""
     d_A = d_A.triu(int(unitriangular)) if upper else d_A.tril(-int(unitriangular))
     return solve_triangles(A, d_B - d_A @ out, upper, unitriangular)
 

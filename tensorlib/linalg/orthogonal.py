@@ -60,6 +60,7 @@ def with_half_diagonal(x):
 
 @qr_tall.jvp
 def qr_jvp(d_A, Q, R):
+    """X - Q @ Y and Y @ R: X = d_A @ R^-1, and Y = triu(Q.mH @ X + X.mH @ Q), half its diagonal."""
     refuse_complete(Q, R)
     moved = linalg_solve_triangular(R, d_A, upper=True, left=False)
     inner = Q.mH @ moved

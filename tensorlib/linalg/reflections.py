@@ -108,6 +108,7 @@ def of_right_side(g, tau, V, S, W):
 @packed_gradient
 @adjoint_rule
 def householder_product_vjp(g, A, tau):
+    """By V in -V @ T @ W, by W, and by S in (1 + diag(tau) @ S) @ T = diag(tau); see `together`."""
     V, S, T, W = together(A, tau)
     right = of_right_side(g, tau, V, S, W)
     g_S = (tau.unsqueeze(-1).conj() * -(right @ T.mH)).triu(1)
@@ -120,6 +121,7 @@ def householder_product_vjp(g, A, tau):
 @packed_gradient
 @adjoint_rule
 def householder_factors_vjp(g, A, tau):
+    """diag(R - R @ T.mH @ S.mH), from (1 + D @ S) @ dT = dD @ (1 - S @ T) with D = diag(tau)."""
     V, S, T, W = together(A, tau)
     right = of_right_side(g, tau, V, S, W)
     return right.diagonal(0, -2, -1) - (right @ T.mH @ S.mH).diagonal(0, -2, -1)
@@ -127,6 +129,7 @@ def householder_factors_vjp(g, A, tau):
 
 @linalg_householder_product.jvp
 def householder_product_jvp(d_A, d_tau, A, tau):
+    """-d(V @ T @ W), from (1 + D @ S) @ dT = dD @ (1 - S @ T) - D @ dS @ T with D = diag(tau)."""
     V, S, T, W = together(A, tau)
     moved = 0
     if d_tau is not None:

@@ -99,6 +99,7 @@ def eigh_vjp(g, eigenvalues, eigenvectors):
 
 @linalg_eigh.jvp
 def eigh_jvp(d_A, eigenvalues, eigenvectors):
+    """With P = V.mH @ d_A @ V, diag(P) and V @ (P / (l_j - l_i)), of d_A's Hermitian part."""
     inner = eigenvectors.mH @ ((d_A + d_A.mH) * 0.5) @ eigenvectors
     return (inner.diagonal(0, -2, -1).real,
             *turned(eigenvectors, eigenvectors @ divided(inner, gaps(eigenvalues))))
@@ -126,12 +127,14 @@ def linalg_eigvalsh(A: Tensor, UPLO="L"):
 @packed_gradient
 @adjoint_rule
 def eigvalsh_vjp(g, A, UPLO):
+    """V @ diag(g) @ V.mH, since each eigenvalue changes by v.mH @ dA @ v."""
     vectors = linalg_eigh(A, UPLO)[1]
     return (vectors * g.unsqueeze(-2)) @ vectors.mH
 
 
 @linalg_eigvalsh.jvp
 def eigvalsh_jvp(d_A, A, UPLO):
+    """v.mH @ d_A @ v for each eigenvector v, of d_A's Hermitian part."""
     vectors = linalg_eigh(A, UPLO)[1]
     return (vectors.conj() * (((d_A + d_A.mH) * 0.5) @ vectors)).sum(-2).real
 
@@ -276,6 +279,7 @@ def moved_columns(vectors, rest, inner, outside, S):
 
 @linalg_svd.jvp
 def svd_jvp(d_A, U, S, Vh):
+    """diag(P), U @ ((P * s_j + s_i * P.mH) / (s_j^2 - s_i^2)), V alike: P = U.mH @ d_A @ V."""
     k = S.shape[-1]
     u, u_rest = split(U, k)
     v, v_rest = split(Vh.mH, k)
@@ -326,12 +330,14 @@ def singular_values(name, A):
 @packed_gradient
 @adjoint_rule
 def svdvals_vjp(g, A):
+    """U @ diag(g) @ V.mH, since each singular value changes by the real part of u.mH @ dA @ v."""
     u, _, vh = linalg_svd(A, False)
     return (u * g.unsqueeze(-2)) @ vh
 
 
 @linalg_svdvals.jvp
 def svdvals_jvp(d_A, A):
+    """The real part of u.mH @ d_A @ v for each pair of singular vectors."""
     u, _, vh = linalg_svd(A, False)
     return (u.conj() * (d_A @ vh.mH)).sum(-2).real
 
@@ -419,6 +425,7 @@ def pinv_vjp(g, A, out):
 
 @linalg_pinv.jvp
 def pinv_jvp(d_A, A, out):
+    """P @ P.mH @ dA.mH @ (1 - A @ P) + (1 - P @ A) @ dA.mH @ P.mH @ P - P @ dA @ P, of P = out."""
     right = (out @ out.mH) @ (d_A.mH - (d_A.mH @ A) @ out)
     left = (d_A.mH - out @ (A @ d_A.mH)) @ (out.mH @ out)
     return right + left - out @ d_A @ out

@@ -77,6 +77,7 @@ def gelu(input):
 
 @gelu.deriv(fused="gelu_backward")
 def gelu_deriv(input):
+    """P(x) + x p(x), with the normal distribution's function P and density p."""
     density = (input * input * -0.5).exp() * 0.3989422804014327       # 1 / sqrt(2 pi)
     return _erf(input * 0.7071067811865476) * 0.5 + 0.5 + input * density
 
@@ -89,6 +90,7 @@ def gelu_tanh(input):
 
 @gelu_tanh.deriv(fused="gelu_tanh_backward")
 def gelu_tanh_deriv(input):
+    """(1 + t) / 2 + x / 2 (1 - t^2) u' with t = tanh(u), u = sqrt(2 / pi) (x + 0.044715 x^3)."""
     square = input * input
     t = (input * (square * 0.035677408136300125 + 0.7978845608028654)).tanh()
     slope = square * (3 * 0.035677408136300125) + 0.7978845608028654
@@ -124,6 +126,7 @@ def silu(input):
 
 @silu.deriv(fused="silu_backward")
 def silu_deriv(input):
+    """s + x s (1 - s) with s = sigmoid(x)."""
     s = input.sigmoid()
     return s * (input * (1 - s) + 1)
 
@@ -139,6 +142,7 @@ def mish(input):
 
 @mish.deriv(fused="mish_backward")
 def mish_deriv(input):
+    """t + x s (1 - t^2) with t = tanh(softplus(x)), s = sigmoid(x), the derivative of softplus."""
     s = input.sigmoid()
     t = (((-input).sigmoid()).log() * -1).tanh()          # softplus(x) = -log(sigmoid(-x))
     return t + input * s * (1 - t * t)
@@ -170,6 +174,7 @@ def logsigmoid(input):
 
 @logsigmoid.deriv
 def logsigmoid_deriv(input):
+    """1 - sigmoid(x), exact for large x."""
     return (-input).sigmoid()
 
 
@@ -185,6 +190,7 @@ def hardswish(input):
 
 @hardswish.deriv(fused="hardswish_backward")
 def hardswish_deriv(g, input):
+    """(2 x + 3) / 6 between -3 and 3; 0 at -3 and 1 at 3."""
     slope = g * (input * (1 / 3) + 0.5)
     return g.where(input >= 3, slope.where(input > -3, 0))
 
@@ -200,6 +206,7 @@ def hardsigmoid(input):
 
 @hardsigmoid.deriv
 def hardsigmoid_deriv(g, input):
+    """1 / 6 between -3 and 3; 0 at both."""
     return (g * (1 / 6)).where((input > -3).logical_and(input < 3), 0)
 
 

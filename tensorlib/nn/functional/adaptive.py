@@ -82,6 +82,7 @@ def adaptive_pool(input: Tensor, spatial, planes, back):
 
 @adaptive_pool.vjp("input")
 def adaptive_pool_vjp(g, spatial, planes, back):
+    """The adjoint, which is the operation the other way round."""
     return adaptive_pool(g, spatial, planes, not back)
 
 

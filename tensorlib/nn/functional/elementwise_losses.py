@@ -193,6 +193,7 @@ def smooth_l1(input, target, beta):
 
 @smooth_l1.deriv("input")
 def smooth_l1_deriv_input(input, target, beta):
+    """The loss is d^2 / (2 beta) within beta, and |d| - beta / 2 beyond; its slopes meet."""
     d = input - target
     return d.sign().where(d.abs() >= beta, d / beta)
 
@@ -205,6 +206,7 @@ def smooth_l1_deriv_target(input, target, beta):
 
 @smooth_l1.deriv("beta")
 def smooth_l1_deriv_beta(input, target, beta):
+    """Of d^2 / (2 beta) within beta, and |d| - beta / 2 beyond."""
     ratio = (input - target) / beta
     return (ratio * ratio * -0.5).where((input - target).abs() < beta, -0.5)
 
@@ -241,6 +243,7 @@ def huber(input, target, delta):
 
 @huber.deriv("input")
 def huber_deriv_input(input, target, delta):
+    """The loss is d^2 / 2 within delta, and delta (|d| - delta / 2) beyond; its slopes meet."""
     d = input - target
     return (d.sign() * delta).where(d.abs() > delta, d)
 
@@ -253,6 +256,7 @@ def huber_deriv_target(input, target, delta):
 
 @huber.deriv("delta")
 def huber_deriv_delta(input, target, delta):
+    """Of d^2 / 2 within delta, and delta (|d| - delta / 2) beyond."""
     d = (input - target).abs()
     return (d - delta).where(d > delta, 0)
 
@@ -287,11 +291,13 @@ def binary_cross(input, target):
 
 @binary_cross.deriv("input")
 def binary_cross_deriv_input(input, target):
+    """(x - t) / (x (1 - x)), the divisor held above 0 as in PyTorch."""
     return (input - target) / ((1 - input) * input).maximum(1e-12)
 
 
 @binary_cross.deriv("target")
 def binary_cross_deriv_target(input):
+    """log(1 - x) - log(x), each held at -100 as in the loss."""
     return (-input).log1p().maximum(-100) - input.log().maximum(-100)
 
 
@@ -343,6 +349,7 @@ def cross_of_logits(input, target):
 
 @cross_of_logits.deriv("input")
 def cross_of_logits_deriv_input(input, target):
+    """sigmoid(x) - t, as the loss is softplus(x) - t x."""
     return input.sigmoid() - target
 
 

@@ -143,6 +143,7 @@ def resample(input: Tensor, dim, size, count, cubic, align_corners, scale, antia
 
 @resample.vjp("input")
 def resample_vjp(g, dim, size, count, cubic, align_corners, scale, antialias, back, of_bytes):
+    """The adjoint, which is the operation the other way round."""
     return resample(g, dim, size, count, cubic, align_corners, scale, antialias, not back, of_bytes)
 
 

@@ -84,6 +84,7 @@ def nll_of_logits_backward(grad: Tensor, input: Tensor, target, ignored):
 
 @nll_of_logits.vjp("input")
 def nll_vjp(g, input, target, ignored):
+    """g * (softmax(x) - 1 at the target)"""
     return nll_of_logits_backward(g, input, target, ignored)
 
 
@@ -105,12 +106,14 @@ def nll_backward_vjp_grad(g, input, target, ignored):
 
 @nll_of_logits_backward.vjp("input")
 def nll_backward_vjp_input(g, grad, input, target, ignored):
+    """By softmax(x) alone, as the 1 at the target is constant; its derivative is symmetric."""
     scale = where(target != ignored, grad, 0).unsqueeze(1)
     return softmax_backward(g * scale, softmax(input, 1), 1)
 
 
 @nll_of_logits_backward.jvp
 def nll_backward_jvp(d_grad, d_input, grad, input, target, ignored):
+    """By grad, which it is linear in, and by softmax(x), as the 1 at the target is constant."""
     scale = where(target != ignored, grad, 0).unsqueeze(1)
     return (nll_of_logits_backward(d_grad, input, target, ignored)
             + softmax_backward(d_input * scale, softmax(input, 1), 1))
@@ -207,6 +210,7 @@ def nll_of_logs_vjp_weight(g, input, weight, target, ignored, reduction):
 
 @nll_of_logs.jvp
 def nll_of_logs_jvp(d_input, d_weight, input, weight, target, ignored, reduction):
+    """Of a mean, sum(w l) / sum(w), by the weights: (sum(dw l) - mean sum(dw)) / sum(w)."""
     by_input = nll_of_logs(d_input, weight, target, ignored, reduction)
     if reduction != "mean":
         return by_input + nll_of_logs(input, d_weight, target, ignored, reduction)
@@ -228,6 +232,7 @@ def nll_of_logs_backward_vjp_weight(g, grad, weight, target, ignored, reduction)
 
 @nll_of_logs_backward.jvp
 def nll_of_logs_backward_jvp(d_grad, d_weight, grad, weight, target, ignored, reduction, by_class):
+    """By the weights as in `nll_of_logs_jvp`."""
     options = target, ignored
     by_grad = nll_of_logs_backward(d_grad, weight, *options, reduction, by_class)
     if reduction != "mean":

@@ -55,6 +55,7 @@ def linear_vjp_input(g, weight):
 @linear_without_bias.vjp("weight")
 @linear_with_bias.vjp("weight")
 def linear_vjp_weight(g, input, weight_shape):
+    """g.mT @ input, all dims but the last as rows."""
     if len(weight_shape) == 2 and input.ndim > 1:
         return grad_of_right(input, g, 2)
     rows = input.reshape(prod(input.shape[:-1]), input.shape[-1])

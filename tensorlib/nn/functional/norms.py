@@ -153,11 +153,13 @@ def curvature(h, k, input, ndim, eps, centered, channels):
 
 @affine_norm.vjp("input")
 def affine_norm_vjp_input(g, input, weight, eps, centered, channels):
+    """J(g * weight)"""
     return norm_backward(g, input, weight, eps, centered, channels)
 
 
 @affine_norm.vjp("weight")
 def affine_norm_vjp_weight(g, input, weight_shape, eps, centered, channels):
+    """sum(g * u)"""
     return norm_weight_backward(g, input, len(weight_shape), eps, centered, channels)
 
 
@@ -168,6 +170,7 @@ def affine_norm_vjp_bias(g, bias_shape, channels):
 
 @affine_norm.jvp
 def affine_norm_jvp(d_input, d_weight, d_bias, input, weight, eps, centered, channels):
+    """J(d_input) * weight + u * d_weight + d_bias"""
     rest = eps, centered, channels
     u, _ = normalised(input, weight.ndim, *rest)
     moved = slope(d_input, input, weight.ndim, *rest)
@@ -178,18 +181,21 @@ def affine_norm_jvp(d_input, d_weight, d_bias, input, weight, eps, centered, cha
 
 @norm_backward.vjp("grad")
 def norm_backward_vjp_grad(g, input, weight, eps, centered, channels):
+    """J(g) * weight, as J is symmetric."""
     moved = slope(g, input, weight.ndim, eps, centered, channels)
     return moved * spread(weight, input.ndim, channels)
 
 
 @norm_backward.vjp("input")
 def norm_backward_vjp_input(g, grad, input, weight, eps, centered, channels):
+    """The curvature of J(grad * weight) in the direction g, as it is symmetric."""
     h = grad * spread(weight, input.ndim, channels)
     return curvature(h, g, input, weight.ndim, eps, centered, channels)
 
 
 @norm_backward.vjp("weight")
 def norm_backward_vjp_weight(g, grad, input, weight_shape, eps, centered, channels):
+    """sum(grad * J(g)), as J is symmetric."""
     ndim = len(weight_shape)
     moved = slope(g, input, ndim, eps, centered, channels)
     return summed(grad * moved, other_dims(input.ndim, ndim, channels))
@@ -197,6 +203,7 @@ def norm_backward_vjp_weight(g, grad, input, weight_shape, eps, centered, channe
 
 @norm_backward.jvp
 def norm_backward_jvp(d_grad, d_input, d_weight, grad, input, weight, eps, centered, channels):
+    """J(d_grad * weight + grad * d_weight), and the curvature of J(grad * weight) along d_input."""
     rest = weight.ndim, eps, centered, channels
     wide, d_wide = (spread(x, input.ndim, channels) for x in (weight, d_weight))
     return (slope(d_grad * wide + grad * d_wide, input, *rest)
@@ -205,17 +212,20 @@ def norm_backward_jvp(d_grad, d_input, d_weight, grad, input, weight, eps, cente
 
 @norm_weight_backward.vjp("grad")
 def norm_weight_backward_vjp_grad(g, input, ndim, eps, centered, channels):
+    """u * g, of sum(grad * u)."""
     u, _ = normalised(input, ndim, eps, centered, channels)
     return u * spread(g, input.ndim, channels)
 
 
 @norm_weight_backward.vjp("input")
 def norm_weight_backward_vjp_input(g, grad, input, eps, centered, channels):
+    """J(grad * g), of sum(grad * u)."""
     return norm_backward(grad, input, g, eps, centered, channels)
 
 
 @norm_weight_backward.jvp
 def norm_weight_backward_jvp(d_grad, d_input, grad, input, ndim, eps, centered, channels):
+    """sum(d_grad * u + grad * J(d_input))"""
     rest = ndim, eps, centered, channels
     moved = slope(d_input, input, *rest)
     return (norm_weight_backward(d_grad, input, *rest)

@@ -86,6 +86,7 @@ def celu_deriv_input(input, alpha):
 
 @celu.deriv("alpha")
 def celu_deriv_alpha(input, alpha):
+    """Of alpha (exp(x / alpha) - 1) up to 0."""
     ratio = input / alpha
     return (ratio.expm1() - ratio * ratio.exp()).where(input <= 0, 0)
 
@@ -139,6 +140,7 @@ def softshrink_deriv_input(g, input, lambd):
 
 @softshrink.deriv("lambd")
 def softshrink_deriv_lambd(out):
+    """The result, where it is not 0, moves towards 0."""
     return -out.sign()
 
 
@@ -163,6 +165,7 @@ def softplus_deriv_input(input, beta, threshold):
 
 @softplus.deriv("beta")
 def softplus_deriv_beta(input, out, beta, threshold):
+    """Of log(1 + exp(beta x)) / beta up to the threshold."""
     product = input * beta
     return ((input * product.sigmoid() - out) / beta).where(product <= threshold, 0)
 
@@ -240,11 +243,13 @@ def hardtanh_deriv_input(g, input, min_val, max_val):
 
 @hardtanh.deriv("min_val")
 def hardtanh_deriv_min(g, input, min_val, max_val):
+    """1 where the lower bound is the result, 0 at the bound."""
     return g.where((input < min_val).logical_and(min_val <= max_val), 0)
 
 
 @hardtanh.deriv("max_val")
 def hardtanh_deriv_max(g, input, min_val, max_val):
+    """1 where the upper bound is the result, as everywhere if the bounds are crossed."""
     return g.where((input > max_val).logical_or(min_val > max_val), 0)
 
 

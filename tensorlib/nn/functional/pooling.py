@@ -163,6 +163,7 @@ def avg_pool(input: Tensor, spatial, kernel, stride, padding, planes, counts_pad
 
 @avg_pool.vjp("input")
 def avg_pool_vjp(g, spatial, kernel, stride, padding, planes, counts_padding, divisor, back):
+    """The adjoint, which is the operation the other way round."""
     return avg_pool(g, spatial, kernel, stride, padding, planes, counts_padding, divisor, not back)
 
 

@@ -38,6 +38,7 @@ def columns(input: Tensor, spatial, kernel, stride, padding, dilation, planes, b
 
 @columns.vjp("input")
 def columns_vjp(g, spatial, kernel, stride, padding, dilation, planes, back):
+    """The adjoint, which is the operation the other way round."""
     return columns(g, spatial, kernel, stride, padding, dilation, planes, not back)
 
 

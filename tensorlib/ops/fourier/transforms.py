@@ -114,6 +114,7 @@ def fft_r2c(input: Tensor, dims, factor, forward, whole):
 
 @fft_r2c.vjp("input")
 def fft_r2c_vjp(g, dims, factor, forward, whole, input_shape):
+    """Of half a spectrum: `fft_c2r` counts middle frequencies twice, for their mirror images."""
     if whole:
         return fft_c2c(g, dims, factor, forward).real
     n = input_shape[dims[-1]]
@@ -146,6 +147,7 @@ def fft_c2r(input: Tensor, dims, n, factor, forward):
 
 @fft_c2r.vjp("input")
 def fft_c2r_vjp(g, dims, n, factor, forward):
+    """Each frequency in the middle also stood for its mirror image, so it counts twice."""
     half = fft_r2c(g, dims, factor, forward, False)
     return half * middle_weights(half, dims[-1], n, 2.0)
 

@@ -265,6 +265,7 @@ def hypot(input, other):
 
 @hypot.deriv("input")
 def hypot_deriv_input(input, out):
+    """x / r; 0 at the origin."""
     return input / out.where(out != 0, 1.0)
 
 
@@ -293,12 +294,14 @@ def logaddexp(input, other):
 
 @logaddexp.deriv("input")
 def logaddexp_deriv_input(input, other):
+    """exp(x - out), as a sigmoid; half where both are the same infinity."""
     ahead = input - other
     return ahead.sigmoid().where((input != other).logical_or(ahead == 0), 0.5)
 
 
 @logaddexp.deriv("other")
 def logaddexp_deriv_other(input, other):
+    """exp(y - out), as a sigmoid; half where both are the same infinity."""
     ahead = other - input
     return ahead.sigmoid().where((input != other).logical_or(ahead == 0), 0.5)
 
@@ -329,6 +332,7 @@ def maximum_deriv_input(input, other):
 
 @maximum.deriv("other")
 def maximum_deriv_other(input, other):
+    """1 where it is greater, half where both are equal."""
     return 0.5 - 0.5 * (input - other).sign()
 
 
@@ -340,6 +344,7 @@ def minimum_deriv_input(input, other):
 
 @minimum.deriv("other")
 def minimum_deriv_other(input, other):
+    """1 where it is less, half where both are equal."""
     return 0.5 + 0.5 * (input - other).sign()
 
 
@@ -353,11 +358,13 @@ def fmax(input, other):
 
 @fmax.deriv("input")
 def fmax_deriv_input(g, input, other):
+    """1 where it is the result, also where both are equal or `other` is NaN."""
     return g.where((input >= other).logical_or(other != other), 0)
 
 
 @fmax.deriv("other")
 def fmax_deriv_other(g, input, other):
+    """1 where it alone is the result."""
     return g.where((input < other).logical_or((input != input).logical_and(other == other)), 0)
 
 
@@ -371,11 +378,13 @@ def fmin(input, other):
 
 @fmin.deriv("input")
 def fmin_deriv_input(g, input, other):
+    """1 where it is the result, also where both are equal or `other` is NaN."""
     return g.where((input <= other).logical_or(other != other), 0)
 
 
 @fmin.deriv("other")
 def fmin_deriv_other(g, input, other):
+    """1 where it alone is the result."""
     return g.where((input > other).logical_or((input != input).logical_and(other == other)), 0)
 
 

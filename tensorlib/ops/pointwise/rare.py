@@ -105,6 +105,7 @@ def copysign(input, other):
 
 @copysign.deriv("input")
 def copysign_deriv_input(input, out):
+    """-1 where the sign was turned; 0 at 0."""
     return input.sign() * out.sign()
 
 
@@ -280,6 +281,7 @@ def xlogy(input, other):
 
 @xlogy.deriv("input")
 def xlogy_deriv_input(input, other):
+    """log(y), but 0 for x = 0 where that is no number or infinite."""
     return other.log().where((input != 0).logical_or(other > 0), 0.0)
 
 
@@ -295,12 +297,14 @@ def logaddexp2(input, other):
 
 @logaddexp2.deriv("input")
 def logaddexp2_deriv_input(input, other):
+    """2^(x - out); half where both are the same infinity."""
     away = other - input
     return (1 / (1 + away.exp2())).where((input != other).logical_or(away == 0), 0.5)
 
 
 @logaddexp2.deriv("other")
 def logaddexp2_deriv_other(input, other):
+    """2^(y - out); half where both are the same infinity."""
     away = input - other
     return (1 / (1 + away.exp2())).where((input != other).logical_or(away == 0), 0.5)
 

@@ -223,6 +223,7 @@ def zeta(input: Tensor, other: Tensor):
 
 @zeta.vjp("other")
 def zeta_vjp(g, input, other):
+    """The derivative of zeta(s, q) by q is -s zeta(s + 1, q)."""
     return g * -input * zeta(input + 1, other)
 
 
@@ -408,6 +409,7 @@ def i0e(input):
 
 @i0e.deriv
 def i0e_deriv(input, out):
+    """Of exp(-|x|) I0(x), with I0' = I1."""
     return noted("i1e", input) - input.sign() * out
 
 
@@ -429,6 +431,7 @@ def i1e(input):
 
 @i1e.deriv
 def i1e_deriv(input, out):
+    """Of exp(-|x|) I1(x), with I1' = I0 - I1 / x, which is 1/2 at 0."""
     return (noted("i0e", input) - out * (input.sign() + 1 / input)).where(input != 0, 0.5)
 
 
@@ -453,6 +456,7 @@ def xlog1py(input, other):
 
 @xlog1py.deriv("input")
 def xlog1py_deriv_input(input, other):
+    """log(1 + y), but 0 for x = 0 where that is no number or infinite."""
     return other.log1p().where((input != 0).logical_or(other > -1), 0.0)
 
 

@@ -37,6 +37,7 @@ def abs(input):
 
 @abs.deriv
 def abs_deriv(input):
+    """conj(x) / |x|; 0 at 0."""
     return input.sgn().conj()
 
 

@@ -44,21 +44,25 @@ def sampled_product(left: Tensor, right: Tensor, rows, columns):
 
 @sparse_product.vjp("values")
 def sparse_product_vjp_values(g, dense, rows, columns):
+    """g @ dense.mT, at the places of the values alone."""
     return sampled_product(g, dense, rows, columns)
 
 
 @sparse_product.vjp("dense")
 def sparse_product_vjp_dense(g, values, dense_shape, rows, columns):
+    """The transposed sparse matrix times g."""
     return sparse_product(values, g, columns, rows, tuple(dense_shape)[0])
 
 
 @sampled_product.vjp("left")
 def sampled_product_vjp_left(g, right, left_shape, rows, columns):
+    """The sparse matrix with g for its values, times `right`."""
     return sparse_product(g, right, rows, columns, tuple(left_shape)[0])
 
 
 @sampled_product.vjp("right")
 def sampled_product_vjp_right(g, left, right_shape, rows, columns):
+    """The transposed sparse matrix with g for its values, times `left`."""
     return sparse_product(g, left, columns, rows, tuple(right_shape)[0])
 
 

@@ -136,6 +136,7 @@ def prod_vjp(g, input, out, dim, keepdim):
 
 @prod.jvp
 def prod_jvp(d_input, input, out, dim, keepdim):
+    """Each tangent times the product of all other elements, summed."""
     return (d_input * others(input, out, dim, keepdim)).sum(dim, keepdim)
 
 

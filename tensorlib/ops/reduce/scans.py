@@ -65,17 +65,20 @@ def recurrence(input: Tensor, factors: Tensor, dim, reverse):
 
 @recurrence.vjp("input")
 def recurrence_vjp_input(g, factors, dim, reverse):
+    """The transpose: the same recurrence from the other end."""
     return recurrence(g, factors, dim, not reverse)
 
 
 @recurrence.vjp("factors")
 def recurrence_vjp_factors(g, factors, out, dim, reverse):
+    """factors[i] multiplies out[i - 1] in step i, or with `reverse` out[i] in step i - 1."""
     back = recurrence(g, factors, dim, not reverse)
     return preceding(back, dim, 0) * out if reverse else back * preceding(out, dim, 0)
 
 
 @recurrence.jvp
 def recurrence_jvp(d_input, d_factors, factors, out, dim, reverse):
+    """The same recurrence of d_input[i] + d_factors[i] * out[i - 1]."""
     if reverse:                              # what factors[i + 1] multiplies stands at i + 1
         moved = backwards(preceding(backwards(d_factors * out, dim), dim, 0), dim)
     else:
@@ -98,6 +101,7 @@ def running_product_vjp(g, input, out, dim):
 
 @running_product.jvp
 def running_product_jvp(d_input, input, out, dim):
+    """d_out[i] = d_input[i] * out[i - 1] + input[i] * d_out[i - 1], which is a recurrence."""
     return recurrence(d_input * preceding(out, dim, 1), input, dim, False)
 
 
@@ -217,11 +221,13 @@ def weighted(x, weights, out, dim, reverse):
 
 @logcumsumexp.vjp("input")
 def logcumsumexp_vjp(g, input, out, dim):
+    """The sum of g[i] * exp(input[j] - out[i]) over i >= j."""
     return weighted(input, g, out, dim, True) if input.ndim else g
 
 
 @logcumsumexp.jvp
 def logcumsumexp_jvp(d_input, input, out, dim):
+    """The sum of d_input[j] * exp(input[j] - out[i]) over j <= i."""
     return weighted(input, d_input, out, dim, False) if input.ndim else d_input
 
 

@@ -66,6 +66,7 @@ def logsumexp_vjp(g, input, out, dim, keepdim):
 
 @logsumexp.jvp
 def logsumexp_jvp(d_input, input, out, dim, keepdim):
+    """The mean of the tangents weighted by the softmax."""
     return (d_input * weights(input, out, dim, keepdim)).sum(dim, keepdim)
 
 
@@ -144,6 +145,7 @@ def log_softmax_jvp(d_input, out, dim):
 
 @softmax_backward.vjp("grad")
 def softmax_backward_vjp_grad(g, result, dim):
+    """The same map, as it is symmetric."""
     return softmax_backward(g, result, dim)
 
 
@@ -156,6 +158,7 @@ def softmax_backward_vjp_result(g, grad, result, dim):
 
 @softmax_backward.jvp
 def softmax_backward_jvp(d_grad, d_result, grad, result, dim):
+    """Of result * (grad - sum(grad * result)), by both."""
     return (softmax_backward(d_grad, result, dim)
             + d_result * (grad - (grad * result).sum(dim, True))
             - result * (grad * d_result).sum(dim, True))
@@ -163,6 +166,7 @@ def softmax_backward_jvp(d_grad, d_result, grad, result, dim):
 
 @log_softmax_backward.vjp("grad")
 def log_softmax_backward_vjp_grad(g, result, dim):
+    """The transpose of grad - exp(result) * sum(grad)."""
     return g - (g * result.exp()).sum(dim, True)
 
 
@@ -174,5 +178,6 @@ def log_softmax_backward_vjp_result(g, grad, result, dim):
 
 @log_softmax_backward.jvp
 def log_softmax_backward_jvp(d_grad, d_result, grad, result, dim):
+    """Of grad - exp(result) * sum(grad), by both."""
     slope = result.exp()
     return d_grad - slope * d_grad.sum(dim, True) - d_result * slope * grad.sum(dim, True)

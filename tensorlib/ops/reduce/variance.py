@@ -124,6 +124,7 @@ def std_vjp(g, input, out, dim, correction, keepdim):
 
 @std.jvp
 def std_jvp(d_input, input, out, dim, correction, keepdim):
+    """The tangent of the variance, over 2 std."""
     return half_inverse(var_jvp(d_input, input, dim, correction, keepdim), out)
 
 

@@ -68,6 +68,7 @@ def bordered(input: Tensor, spatial, margins, mode, back):
 
 @bordered.vjp("input")
 def bordered_vjp(g, spatial, margins, mode, back):
+    """The adjoint, which is the operation the other way round."""
     return bordered(g, spatial, margins, mode, not back)
 
 
