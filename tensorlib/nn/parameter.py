@@ -1,9 +1,11 @@
 """`Parameter` and `Buffer`: the tensors that modules own, learnt or only kept."""
 
+from typing import Any
+
 from tensorlib import Tensor, empty
 from tensorlib._core.base.error_names import type_name
-
 from tensorlib._core.base.explained import explain
+from tensorlib._core.interpreters.foreign import refuse_override
 
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]
 
@@ -24,9 +26,13 @@ class Parameter(Tensor):
     Raises: TypeError for what is no tensor, RuntimeError for integers that require gradients.
     """
 
-    def __init__(self, data: Tensor | None = None, requires_grad: bool = True) -> None:
-        show(self, data)
-        self.requires_grad = requires_grad
+    __torch_function__ = staticmethod(refuse_override)
+
+    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> "Parameter":
+        return showing(cls, data, requires_grad)
+
+    def __init__(self, *data: Any, **options: Any) -> None:
+        """`__new__` made all of it, also that of a subclass which takes other arguments."""
 
     def __repr__(self) -> str:
         return f"Parameter containing:\n{plain_text(self)}"
@@ -44,25 +50,30 @@ class Buffer(Tensor):
     {'steps': tensor(0.)}
     """
 
+    __torch_function__ = staticmethod(refuse_override)
     persistent = True
 
-    def __init__(self, data: Tensor | None = None, persistent: bool = True) -> None:
-        show(self, data)
-        if data is not None:
-            self.requires_grad = data.requires_grad
-        self.persistent = persistent
+    def __new__(cls, data: Tensor | None = None, persistent: bool = True) -> "Buffer":
+        made = showing(cls, data, bool(getattr(data, "requires_grad", False)))
+        made.persistent = persistent
+        return made
+
+    def __init__(self, *data: Any, **options: Any) -> None:
+        """`__new__` made all of it, also that of a subclass which takes other arguments."""
 
     def __repr__(self) -> str:
         return plain_text(self)
 
 
-def show(tensor: Tensor, data: Tensor | None) -> None:
-    """Makes a new tensor show the elements of `data`. Raises: TypeError."""
-    if data is None:
-        return
-    if not isinstance(data, Tensor):
-        raise TypeError(f"{type(tensor).__name__}: takes a Tensor, got {type_name(data)}")
-    tensor.data = data
+def showing(cls: type[Tensor], data: Tensor | None, requires_grad: bool):
+    """A new tensor of a class, a leaf that shows the elements of `data`. Raises: TypeError."""
+    made = Tensor.__new__(cls)
+    if data is not None:
+        if not isinstance(data, Tensor):
+            raise TypeError(f"{cls.__name__}: takes a Tensor, got {type_name(data)}")
+        made.data = data
+    made.requires_grad = requires_grad
+    return made
 
 
 def plain_text(tensor: Tensor) -> str:
@@ -73,6 +84,7 @@ def plain_text(tensor: Tensor) -> str:
 class Uninitialized(Tensor):
     """What stands for a tensor whose shape is not yet known."""
 
+    __torch_function__ = staticmethod(refuse_override)
     becomes: type[Tensor]
 
     def materialize(self, shape, device=None, dtype=None) -> None:
@@ -110,8 +122,9 @@ class UninitializedParameter(Uninitialized, Parameter):
 
     becomes = Parameter
 
-    def __init__(self, requires_grad: bool = True, device=None, dtype=None) -> None:
-        super().__init__(empty(0, device=device, dtype=dtype), requires_grad)
+    def __new__(cls, requires_grad: bool = True, device=None,
+                dtype=None) -> "UninitializedParameter":
+        return showing(cls, empty(0, device=device, dtype=dtype), requires_grad)
 
     def arguments(self):
         """What makes another one like this."""
@@ -123,10 +136,11 @@ class UninitializedBuffer(Uninitialized, Buffer):
 
     becomes = Buffer
 
-    def __init__(self, requires_grad: bool = False, device=None, dtype=None,
-                 persistent: bool = True) -> None:
-        data = empty(0, device=device, dtype=dtype)
-        super().__init__(data.requires_grad_(requires_grad), persistent)
+    def __new__(cls, requires_grad: bool = False, device=None, dtype=None,
+                persistent: bool = True) -> "UninitializedBuffer":
+        made = showing(cls, empty(0, device=device, dtype=dtype), requires_grad)
+        made.persistent = persistent
+        return made
 
     def arguments(self):
         """What makes another one like this."""

@@ -6,10 +6,11 @@ import numpy as np
 
 from tensorlib._core.base.device import NoSuchDevice, require_device
 from tensorlib._core.base.dtypes import BY_NAME
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.importing import deferred
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.late import declared
-from tensorlib.ops.publish import attach_checked
+from tensorlib.ops.publish import attach_checked, put_method
 from tensorlib.storage import storage
 
 TYPES = {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16",
@@ -122,9 +123,23 @@ def to_device(self, device, /, *, stream=None):
     return self.to(device)
 
 
+def _make_subclass(cls, data, require_grad=False):
+    """The elements of a tensor as a leaf of a subclass of Tensor: what such a `__new__` returns.
+
+    Raises: TypeError for another class or for what is no tensor; RuntimeError for integers that
+    require gradients.
+    """
+    if not isinstance(data, Tensor):
+        raise TypeError(f"_make_subclass: data must be a Tensor, got {type_name(data)}")
+    made = data.detach().as_subclass(cls)
+    made.requires_grad = bool(require_grad)
+    return made
+
+
 for _method in (__array_namespace__, to_device, to_sparse, to_sparse_coo, to_sparse_csr, to_dense,
                 new, ndimension, is_pinned, pin_memory, cuda, xpu, storage):
     attach_checked(_method.__name__, _method)
 attach_checked("type", type_)
+put_method("_make_subclass", staticmethod(_make_subclass))
 
 declared(__name__)

@@ -1,5 +1,9 @@
 """Subclasses of Tensor that hand data to `Tensor.__new__`, and tensors that are swapped."""
 
+import copy
+import pickle
+import warnings
+
 import pytest
 
 import tensorlib as tl
@@ -69,3 +73,68 @@ def test_hooks_of_a_module_show_what_their_functions_have():
     prune.l1_unstructured(layer, "weight", amount=2)
     assert [hook._tensor_name for hook in layer._forward_pre_hooks.values()] == ["weight"]
     assert not hasattr(next(iter(layer._forward_pre_hooks.values())), "nothing")
+
+
+class Kept(tl.nn.Parameter):
+    """A parameter with more arguments, as libraries for PyTorch make them."""
+
+    def __new__(cls, data, bits, requires_grad=True):
+        made = Tensor._make_subclass(cls, data, requires_grad)
+        made.bits = bits
+        return made
+
+
+def test_a_parameter_that_takes_more():
+    x = tl.ones(2)
+    p = Kept(x, 4)
+    assert type(p) is Kept and p.bits == 4 and p.requires_grad and p.is_leaf
+    assert p.data_ptr() == x.data_ptr() and not Kept(x, bits=4, requires_grad=False).requires_grad
+    module = tl.nn.Module()
+    module.p = p
+    assert dict(module.named_parameters())["p"] is p and type(p * 2) is Tensor
+    for same in (copy.deepcopy(p), pickle.loads(pickle.dumps(p))):
+        assert type(same) is Kept and same.bits == 4 and same.tolist() == [1, 1]
+
+
+def test_make_subclass():
+    y = tl.ones(2, requires_grad=True) * 2
+    x = Tensor._make_subclass(Plain, y)
+    assert type(x) is Plain and x.grad_fn is None and not x.requires_grad
+    x.add_(1)
+    assert y.tolist() == [3, 3] and y._version == 1
+    for cls, data in ((int, y), (Plain, [1.0])):
+        with pytest.raises(TypeError, match="Tensor"):
+            Tensor._make_subclass(cls, data)
+    with pytest.raises(RuntimeError, match="only floating-point"):
+        Tensor._make_subclass(Plain, tl.tensor([1]), True)
+
+
+class Quiet(Tensor):
+    """Nothing of its own."""
+
+
+def test_operations_keep_the_class():
+    x = tl.ones(2).as_subclass(Quiet)
+    for out in (x + 1, 1 + x, tl.ones(2) + x, x.sum(), tl.exp(x), x[0], x.reshape(2, 1), x == 1,
+                x.detach(), x.clone(), tl.cat([x, tl.ones(1)]), x.unbind()[0], x.max(0).values,
+                tl.nn.functional.relu(x), x.to(tl.float64), x.mT if x.ndim > 1 else x.t(),
+                x.add_(1), tl.add(x, 1, alpha=2)):
+        assert type(out) is Quiet
+    assert type(tl.nn.Parameter(tl.ones(2)) * 2) is Tensor and type(x.numpy()).__name__ == "ndarray"
+
+
+def test_gradients_of_a_subclass():
+    x = tl.ones(2).as_subclass(Quiet).requires_grad_()
+    y = (x * x).sum()
+    y.backward()
+    assert type(y) is Quiet and type(x.grad) is Tensor and x.grad.tolist() == [2, 2]
+
+
+def test_a_captured_function_of_a_subclass():
+    f = tl.compile(lambda x: x * 2 + 1)
+    x = tl.ones(2).as_subclass(Quiet)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for _ in range(3):
+            assert type(f(x)) is Quiet and f(x).tolist() == [3, 3]
+            assert type(f(tl.ones(2))) is Tensor

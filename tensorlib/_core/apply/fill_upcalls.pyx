@@ -13,7 +13,8 @@ from tensorlib._core.base.upcalls cimport (
     setitem_function, upcalls,
 )
 from tensorlib._core.graph.attached cimport track_held
-from tensorlib._core.interpreters.stack cimport effect, leaving, offered
+from tensorlib._core.interpreters.door cimport offered_method
+from tensorlib._core.interpreters.stack cimport effect, leaving
 from tensorlib._core.tensor.numbers cimport item_of
 
 from tensorlib._core.base.upcalls import OPERATIONS
@@ -43,7 +44,7 @@ def fill_upcalls(*, needs_of, gradient_of, tangent_of, declare_all):
     upcalls.item = <item_function>item_of
     upcalls.fill_buffer = <buffer_function>fill_buffer
     upcalls.track_held = <held_function>track_held
-    upcalls.leaving, upcalls.effect, upcalls.offered = leaving, effect, offered
+    upcalls.leaving, upcalls.effect, upcalls.offered = leaving, effect, offered_method
 
 
 cdef PyObject* owned(object value):

@@ -10,7 +10,7 @@ from tensorlib._core.base.upcalls cimport GETITEM, INDEX_PUT, registered
 from tensorlib._core.base.watch cimport OVERRIDES, watched
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.op cimport Op
-from tensorlib._core.index.basic cimport basic_view
+from tensorlib._core.index.basic cimport as_parts, basic_view
 from tensorlib._core.index.keys cimport Index, of_view, parse, put, take
 from tensorlib._core.interpreters.door cimport interpreted
 from tensorlib._core.interpreters.foreign cimport stand_in, to_write
@@ -21,7 +21,7 @@ from tensorlib._core.tiles.copies cimport cast
 
 cdef object getitem(Tensor x, object key):
     try:
-        return looked_up(x, key)
+        return looked_up(x, as_parts(key) if isinstance(key, list) else key)
     except (IndexError, TypeError, RuntimeError) as error:
         put_name("getitem", x, error)
         raise
@@ -78,6 +78,8 @@ cdef inline object look_up(Tensor x, object key):
 
 cdef int setitem(Tensor x, object key, object value) except -1:
     try:
+        if isinstance(key, list):
+            key = as_parts(key)
         if not watched:
             return write(x, key, value)
         interpreted(registered(INDEX_PUT), "setitem", (x, value, key), None, plain_write, None, 1)

@@ -20,7 +20,7 @@ deepcopy = deferred("copy", "deepcopy")
 cdef object instance(object cls, Tensor x, bint wants_grad, object attributes, object given):
     """A leaf of type `cls` that shows the elements of `x`, with what was set on it: in a dict of
     its own, and `given`, or a name alone."""
-    cdef Tensor out = cls.__new__(cls)
+    cdef Tensor out = <Tensor?>Tensor.__new__(cls)
     replace(out, x)
     out.wants_grad = wants_grad
     if attributes:

@@ -22,13 +22,19 @@ from tensorlib._core.base.storage import OutOfMemoryError
 
 
 class Size(tuple):
-    """The shape of a tensor: a tuple of ints.
+    """The shape of a tensor: a tuple of ints, given as ints or as tensors of one integer.
+
+    Raises: TypeError for what is no int.
 
     >>> tensorlib.zeros(2, 3).shape
     tensorlib.Size([2, 3])
     """
 
     __slots__ = ()
+
+    def __new__(cls, sizes=(), /):
+        cdef tuple given = checked_sizes(sizes)
+        return known_size(given) if cls is Size else tuple.__new__(cls, given)
 
     def numel(self):
         """The number of elements of a tensor of this shape."""
@@ -38,7 +44,17 @@ class Size(tuple):
         return f"tensorlib.Size({list(self)})"
 
     def __add__(self, other):
-        return Size(tuple(self) + tuple(other))
+        return known_size(tuple(self) + checked_sizes(other)) if (
+            isinstance(other, tuple)) else NotImplemented
+
+    def __radd__(self, other):
+        return known_size(checked_sizes(other) + tuple(self)) if (
+            isinstance(other, tuple)) else NotImplemented
+
+    def __mul__(self, times):
+        return known_size(tuple(self) * times)
+
+    __rmul__ = __mul__
 
     def __getitem__(self, key):
         cdef Py_ssize_t place
@@ -49,10 +65,36 @@ class Size(tuple):
             if 0 <= place < PyTuple_GET_SIZE(self):
                 return <object>PyTuple_GET_ITEM(self, place)
         found = tuple.__getitem__(self, key)
-        return Size(found) if isinstance(key, slice) else found
+        return known_size(found) if isinstance(key, slice) else found
 
     def __reduce__(self):
         return Size, (tuple(self),)
+
+
+cdef tuple checked_sizes(object sizes):
+    """What is given as sizes, as ints."""
+    cdef list found = list(sizes)
+    cdef Py_ssize_t at
+    for at in range(len(found)):
+        if PyLong_CheckExact(found[at]):
+            continue
+        try:
+            found[at] = PyNumber_Index(found[at])
+        except TypeError:
+            raise TypeError("tensorlib.Size() takes an iterable of 'int' "
+                            f"(item {at} is '{type(found[at]).__name__}')") from None
+    return tuple(found)
+
+
+cdef object known_size(tuple sizes):
+    """A `Size` of what is known to be ints."""
+    cdef Py_ssize_t n = len(sizes), at
+    cdef object size = PyType_GenericAlloc(<TypeObject*>Size, n), item
+    for at in range(n):
+        item = sizes[at]
+        Py_INCREF(item)
+        PyTuple_SET_ITEM(size, at, item)
+    return size
 
 
 cdef object make_size(int ndim, const Py_ssize_t* dims):

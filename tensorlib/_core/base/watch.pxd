@@ -4,6 +4,6 @@ cdef enum:
     INTERPRETERS = 1    # a thread has an interpreter on its stack
     PROFILES = 2        # a profile is being taken
     META = 4            # this process has had a tensor without memory
-    OVERRIDES = 8       # a subclass of Tensor has a `__torch_function__` of its own
+    OVERRIDES = 8       # there is a subclass of Tensor that takes part in operations
 
 cdef int watched

@@ -5,8 +5,11 @@ anything, and may change the tensor.
 """
 
 cimport numpy as cnp
+from cpython.exc cimport PyErr_WarnEx
 from cpython.long cimport PyLong_CheckExact
 from cpython.number cimport PyIndex_Check, PyNumber_AsSsize_t, PyNumber_Index
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -49,6 +52,22 @@ cdef Kind kind_of(object part):
     if isinstance(part, (bool, np.bool_)):
         return ADVANCED
     return INTEGER if PyIndex_Check(part) and not is_taken(part) else ADVANCED
+
+
+cdef object as_parts(object key):
+    """A list as PyTorch reads it: as a tuple of its parts where one of them is a slice, a tensor or
+    a sequence, and as positions where all are numbers or where it has 32 parts or more."""
+    if len(key) >= 32:
+        return key
+    for part in key:
+        if part is None or part is Ellipsis or isinstance(part, (slice, Tensor)) or (
+                isinstance(part, Sequence) and not isinstance(part, (str, bytes))
+                or isinstance(part, cnp.ndarray) and part.ndim):
+            PyErr_WarnEx(
+                UserWarning, b"a list that holds slices, tensors or sequences is read as a tuple "
+                b"of them; write x[tuple(key)], or x[tensor(key)] for positions", 1)
+            return tuple(key)
+    return key
 
 
 cdef inline bint is_int_scalar(Tensor x) noexcept:

@@ -6,9 +6,10 @@ gives positions in dims of that view (masks, integer tensors, arrays and lists).
 reads) and `put` (which writes or adds, as PyTorch's index_put) then apply it, also to another
 tensor of the same shape, as a gradient does.
 
-Where PyTorch and NumPy differ: an int, also as a 0-d tensor, is basic, as in PyTorch; a list is
-always one array of positions or a mask, as in NumPy and as PyTorch announces; slices may step
-backwards, as in NumPy. A uint8 tensor is refused: it is a mask in one and positions in the other.
+Where PyTorch and NumPy differ: an int, also as a 0-d tensor, is basic, as in PyTorch; a list with
+a sequence in it is a tuple, as in PyTorch (`as_parts`), and else one array of positions or a mask;
+slices may step backwards, as in NumPy. A uint8 tensor is refused: it is a mask in one and positions
+in the other.
 
 All of it is outside autograd, and `values` have the tensor's dtype.
 """

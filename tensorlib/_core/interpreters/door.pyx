@@ -7,10 +7,11 @@ and tests `watched`, one integer. Where that is 0 the call runs as it is; else i
 from tensorlib._core.base cimport watch
 from tensorlib._core.base.region cimport makes_meta
 from tensorlib._core.base.watch cimport watched
-from tensorlib._core.interpreters.foreign cimport overridden_form
+from tensorlib._core.interpreters.foreign cimport overridden, overridden_form
 from tensorlib._core.interpreters.on_meta cimport is_for_meta, with_elements, without_elements
 from tensorlib._core.interpreters.profile cimport begin_event, end_event, note_result, observing
 from tensorlib._core.interpreters.stack cimport offered, plain_call
+from tensorlib._core.tensor.tensor cimport Tensor
 
 
 cdef object interpreted(object op, str name, tuple args, dict kwargs, plain_call run, object what,
@@ -30,6 +31,16 @@ cdef object interpreted(object op, str name, tuple args, dict kwargs, plain_call
         if done is not NotImplemented:
             return done
     return executed(op, name, args, kwargs, run, what, n)
+
+
+cdef object offered_method(object op, str name, tuple args, dict kwargs):
+    """What is made of a method of tensors that has no record, as `detach`: NotImplemented, where
+    neither a subclass nor an interpreter does it."""
+    if watched & watch.OVERRIDES:
+        done = overridden(getattr(Tensor, name), args, kwargs)
+        if done is not NotImplemented:
+            return done
+    return offered(op, name, args, kwargs)
 
 
 cdef object executed(object op, str name, tuple args, dict kwargs, plain_call run, object what,

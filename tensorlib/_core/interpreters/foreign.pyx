@@ -140,15 +140,14 @@ cdef Tensor to_write(str name, str argument, object value):
 # ---- PyTorch's protocol --------------------------------------------------------------------------
 
 cpdef bint overrides(object value):
-    """Whether the class of a value has a `__torch_function__` of its own.
+    """Whether the class of a value takes part in its operations by `__torch_function__`.
 
     PyTorch's Tensor has one for PyTorch's functions: it would call ours once more, without end.
     """
     if type(value) is Tensor or isinstance(value, Tensor) and plain_flag()[0]:
         return False
     found = getattr(type(value), "__torch_function__", None)
-    return found is not None and found is not refuse_override and (
-        getattr(found, "__func__", None) is not default_override) and not is_of_pytorch(value)
+    return found is not None and found is not refuse_override and not is_of_pytorch(value)
 
 
 cdef bint is_of_pytorch(object value) except -1:
@@ -272,10 +271,9 @@ def set_plain(bint enabled):
 
 
 def note_subclass(cls, **kwargs):
-    """Notes a new subclass of Tensor: from the first that overrides on, calls are looked at."""
+    """Notes a new subclass of Tensor: from the first that takes part on, calls are looked at."""
     super(Tensor, cls).__init_subclass__(**kwargs)
-    found = getattr(cls.__torch_function__, "__func__", cls.__torch_function__)
-    if found is not default_override and found is not refuse_override:
+    if cls.__torch_function__ is not refuse_override:
         add_bits(&watch.watched, watch.OVERRIDES)
 
 
