@@ -1,4 +1,5 @@
-"""Lists as keys: PyTorch reads those that hold sequences as tuples, and warns."""
+"""Keys that PyTorch reads otherwise than NumPy, and warns of: lists of sequences as tuples, and
+uint8 tensors as masks."""
 
 import numpy as np
 import pytest
@@ -51,3 +52,19 @@ def test_a_captured_function():
 def test_too_many_parts():
     with pytest.raises(IndexError, match="too many indices"), pytest.warns(UserWarning):
         tl.zeros(3)[[[0], [0, 1]]]
+
+
+@pytest.mark.parametrize("mask", [[1, 0], [[1, 0, 2], [0, 0, 1]], 1, 0], ids=str)
+def test_a_uint8_tensor_is_a_mask(mask):
+    x = tl.arange(6.0).reshape(2, 3)
+    wanted, written = x.clone(), x.clone()
+    keys = [tl.tensor(mask, dtype=tl.uint8), np.array(mask, "u1")]
+    for key in keys[:1] if mask in (0, 1) else keys:          # an array of one number is an int
+        with pytest.warns(UserWarning, match="uint8"):
+            assert tl.equal(x[key], x[tl.tensor(mask).bool()])
+        with pytest.warns(UserWarning, match="uint8"):
+            written[key] = 9.0
+        wanted[tl.tensor(mask).bool()] = 9.0
+        assert tl.equal(written, wanted)
+    with pytest.raises(IndexError, match="mask"), pytest.warns(UserWarning):
+        x[tl.ones(3, dtype=tl.uint8)]

@@ -109,6 +109,21 @@ def test_make_subclass():
         Tensor._make_subclass(Plain, tl.tensor([1]), True)
 
 
+class Measured(Tensor):
+    """One of no elements, too, is as its `__new__` made it."""
+
+    def __new__(cls, *args, unit, **options):
+        made = Tensor._make_subclass(cls, Tensor(*args, **options))
+        made.unit = unit
+        return made
+
+
+def test_a_class_with_arguments_of_its_own_by_name():
+    assert Measured(unit="m").shape == (0,) and Measured(2, unit="m").unit == "m"
+    x = Measured([1.0], unit="m", dtype=tl.float64)
+    assert x.dtype is tl.float64 and copy.copy(x).unit == "m"
+
+
 class Quiet(Tensor):
     """Nothing of its own."""
 

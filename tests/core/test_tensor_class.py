@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import tensorlib as tl
 from tensorlib._core.arrays.convert import tensor
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.shape import Size
@@ -46,3 +47,24 @@ def test_a_shape_has_the_items_and_the_errors_of_a_tuple():
             (2, 3, 4)[key]
         with pytest.raises(wanted.type, match=str(wanted.value)):
             shape[key]
+
+
+def test_data_of_another_dtype():
+    p = tl.nn.Parameter(tl.ones(2))
+    y = (p * p).sum()
+    p.data = p.data.half()
+    assert p.dtype is tl.float16 and p.is_leaf and p.requires_grad
+    (p * 3).sum().backward()
+    assert p.grad.dtype is tl.float16 and p.grad.tolist() == [3, 3]
+    p.grad = None
+    y.backward()                       # of what it was before
+    assert p.grad.tolist() == [2, 2]
+    p.data = p.data.to(tl.complex64)
+    assert p.dtype is tl.complex64
+    with pytest.raises(RuntimeError, match="floating point or complex"):
+        p.data = tl.ones(2, dtype=tl.int64)
+    with pytest.raises(RuntimeError, match="expected dtype"):
+        (p * 2).data = tl.ones(2)
+    x = tl.ones(2)
+    x.data = tl.arange(3)
+    assert x.tolist() == [0, 1, 2]

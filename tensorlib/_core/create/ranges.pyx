@@ -176,12 +176,19 @@ cdef Py_ssize_t plain_size(str name, str argument, object value) except -1:
 cdef Tensor spaced(str name, object start, object end, object steps, int id, object device):
     cdef Ramp ramp
     cdef Py_ssize_t n = plain_size(name, "steps", steps)
+    ramp.step = 0
     if id == BOOL:
         raise RuntimeError(f"{name}: not implemented for tensorlib.bool")
     ramp.start = plain_number(name, "start", start)
     ramp.stop = plain_number(name, "end", end)
-    ramp.step = (ramp.stop - ramp.start) / (n - 1) if n > 1 else 0
-    ramp.half, ramp.last = (n + 1) // 2, n - 1
+    ramp.half, ramp.last = n // 2, n - 1
+    if id == FLOAT32:                # the step is a float32 too, as in PyTorch, bit for bit
+        ramp.start, ramp.stop = <float>ramp.start, <float>ramp.stop
+        ramp.step = <float>(<float>(ramp.stop - ramp.start) / <float>(n - 1)) if n > 1 else 0
+    elif n > 1:
+        ramp.step = (ramp.stop - ramp.start) / (n - 1)
+    if n == 1:
+        ramp.half = 1
     return run_ramp(name, &ramp, n, id if id == FLOAT32 else FLOAT64, device)
 
 

@@ -8,14 +8,15 @@ tensor of the same shape, as a gradient does.
 
 Where PyTorch and NumPy differ: an int, also as a 0-d tensor, is basic, as in PyTorch; a list with
 a sequence in it is a tuple, as in PyTorch (`as_parts`), and else one array of positions or a mask;
-slices may step backwards, as in NumPy. A uint8 tensor is refused: it is a mask in one and positions
-in the other.
+slices may step backwards, as in NumPy. A uint8 tensor is a mask, as in PyTorch; in NumPy it holds
+positions.
 
 All of it is outside autograd, and `values` have the tensor's dtype.
 """
 
 cimport cython
 cimport numpy as cnp
+from cpython.exc cimport PyErr_WarnEx
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 
@@ -40,7 +41,7 @@ from tensorlib._core.index.strided cimport (
 from tensorlib._core.interpreters.foreign cimport stands_in
 from tensorlib._core.reduce.masks cimport nonzero_mask, number_true, true_positions
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
-from tensorlib._core.tiles.copies cimport copy_into, may_meet, may_overlap, packed, packed_copy
+from tensorlib._core.tiles.copies cimport cast, copy_into, may_meet, may_overlap, packed, packed_copy
 from tensorlib._core.tiles.program cimport TileProgram
 from tensorlib._core.tiles.run cimport run_program
 
@@ -173,8 +174,9 @@ cdef Tensor as_index(object part):
             "index: only integers, slices (`:`), ellipsis (`...`), None and integer or bool "
             f"tensors are valid indices (got {type(part).__name__})")
     if found.type == UINT8:
-        raise IndexError(
-            "index: a uint8 tensor is ambiguous: use .bool() for a mask or .long() for positions")
+        PyErr_WarnEx(UserWarning, b"a uint8 tensor as an index is a mask, as in PyTorch, where that "
+                     b"is deprecated; use .bool() for a mask or .long() for positions", 1)
+        return cast(found, BOOL)
     if KIND[found.type] >= FLOAT_KIND or is_unsigned(found.type):
         raise IndexError(
             f"index: tensors used as indices must be signed integers or bool, got {found.dtype}")

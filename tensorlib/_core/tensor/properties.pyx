@@ -410,10 +410,17 @@ def data(Tensor self):
 
 
 def set_data(Tensor self, Tensor value):
-    """Makes the tensor show the elements of `value`; its place in the graph stays."""
+    """Makes the tensor show the elements of `value`; its place in the graph stays.
+
+    Raises: RuntimeError for another dtype within a graph, or one that has no gradients.
+    """
     cdef Tensor shown = value
     if value.type != self.type and requires(self):
-        raise RuntimeError(f"data: expected dtype {self.dtype}, got {value.dtype}")
+        if self.grad_node is not None:
+            raise RuntimeError(f"data: expected dtype {self.dtype}, got {value.dtype}")
+        if KIND[value.type] < FLOAT_KIND:
+            raise RuntimeError("data: a tensor that requires gradients must be of a floating point "
+                               f"or complex dtype, got {value.dtype}")
     if value.storage.owner is self.storage:          # `x.data = x.data.t()`: the memory stays
         shown = alias(value)
         shown.storage = self.storage

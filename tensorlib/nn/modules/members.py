@@ -13,6 +13,12 @@ registration_hooks: dict[str, dict[Any, Callable[..., Any]]] = {
     "_parameters": {}, "_buffers": {}, "_modules": {}}
 
 
+def takes_anything(found: Any) -> bool:
+    """Whether what a class has under a name is set by code of its own: a property with a setter. One
+    without shows a member of its name only after that was taken from the members."""
+    return hasattr(found, "__set__") and getattr(found, "fset", found) is not None
+
+
 class Members:
     """Registration by attribute, and the walks through what is registered."""
 
@@ -32,7 +38,7 @@ class Members:
             replace_members(self, name, value)
         elif kind is None:
             replace_member(self, name, value)
-        elif hasattr(getattr(type(self), name, None), "__set__"):     # a property takes anything
+        elif takes_anything(getattr(type(self), name, None)):
             object.__setattr__(self, name, value)
         else:
             if name not in members_of(self, kind):
