@@ -41,7 +41,9 @@ from tensorlib._core.index.strided cimport (
 from tensorlib._core.interpreters.foreign cimport stands_in
 from tensorlib._core.reduce.masks cimport nonzero_mask, number_true, true_positions
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
-from tensorlib._core.tiles.copies cimport cast, copy_into, may_meet, may_overlap, packed, packed_copy
+from tensorlib._core.tiles.copies cimport (
+    cast, copy_into, may_meet, may_overlap, packed, packed_copy,
+)
 from tensorlib._core.tiles.program cimport TileProgram
 from tensorlib._core.tiles.run cimport run_program
 
@@ -174,8 +176,9 @@ cdef Tensor as_index(object part):
             "index: only integers, slices (`:`), ellipsis (`...`), None and integer or bool "
             f"tensors are valid indices (got {type(part).__name__})")
     if found.type == UINT8:
-        PyErr_WarnEx(UserWarning, b"a uint8 tensor as an index is a mask, as in PyTorch, where that "
-                     b"is deprecated; use .bool() for a mask or .long() for positions", 1)
+        PyErr_WarnEx(
+            UserWarning, b"a uint8 tensor as an index is a mask, as in PyTorch, where that is "
+            b"deprecated; use .bool() for a mask or .long() for positions", 1)
         return cast(found, BOOL)
     if KIND[found.type] >= FLOAT_KIND or is_unsigned(found.type):
         raise IndexError(

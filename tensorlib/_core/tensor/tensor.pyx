@@ -11,7 +11,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
 from libc.stdlib cimport free
 
-from tensorlib._core.base.closed cimport ClosedType, attach_to, quiet_type
+from tensorlib._core.base.closed cimport attach_to, quiet_type
 from tensorlib._core.base.dtypes cimport (
     FLOAT_KIND, ITEMSIZE, KIND, default_float, dtype_id, dtype_object,
 )
@@ -55,8 +55,7 @@ cdef class Tensor:
     __array_priority__ = 1000
 
     def __init__(self, *data, dtype=None, bint requires_grad=False, **others):
-        cdef object cls = type(self)
-        if (<ClosedType*><PyObject*>cls).tp_new != (<ClosedType*><PyObject*>Tensor).tp_new:
+        if type(self).__new__ is not Tensor.__new__:
             return                     # the `__new__` of a subclass made it
         for name in others:
             raise TypeError(unknown_keyword("Tensor", name, ["dtype", "requires_grad"]))

@@ -14,8 +14,8 @@ registration_hooks: dict[str, dict[Any, Callable[..., Any]]] = {
 
 
 def takes_anything(found: Any) -> bool:
-    """Whether what a class has under a name is set by code of its own: a property with a setter. One
-    without shows a member of its name only after that was taken from the members."""
+    """Whether what a class has under a name is set by code of its own, as a property with a setter;
+    one without is of the class's own making, and the member is registered under its name."""
     return hasattr(found, "__set__") and getattr(found, "fset", found) is not None
 
 
