@@ -214,6 +214,18 @@ def text_of(x):
     return x.item() if x.numel() == 1 else tuple(x.shape)
 
 
+class Centred(Distribution):
+    """A distribution that lies evenly around `loc`."""
+
+    @property
+    def mean(self):
+        return self.loc
+
+    @property
+    def mode(self):
+        return self.loc
+
+
 class ExponentialFamily(Distribution):
     """A distribution whose density is exp(<t(x), theta> - F(theta) + k(x))."""
 

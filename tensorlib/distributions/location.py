@@ -12,7 +12,7 @@ from tensorlib import special
 from tensorlib.distributions import constraints
 from tensorlib.distributions.arguments import broadcast_all
 from tensorlib.distributions.distribution import (
-    HALF_LOG_TWO_PI, Distribution, ExponentialFamily)
+    HALF_LOG_TWO_PI, Centred, Distribution, ExponentialFamily)
 from tensorlib.distributions.gamma_numbers import standard_gamma
 
 EULER = 0.5772156649015329
@@ -25,7 +25,7 @@ def uniform_inside(shape, like):
     return tl.rand(shape, dtype=like.dtype).clamp(min=info.tiny, max=1 - info.eps / 2)
 
 
-class LocationScale(Distribution):
+class LocationScale(Centred):
     """A distribution of the numbers loc + scale * z, for z of a fixed distribution."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
@@ -47,14 +47,6 @@ class LocationScale(Distribution):
         """How many scales a value is from the location."""
         self._validate_sample(value)
         return (value - self.loc) / self.scale
-
-    @property
-    def mean(self):
-        return self.loc
-
-    @property
-    def mode(self):
-        return self.loc
 
 
 class Normal(LocationScale, ExponentialFamily):
@@ -272,7 +264,7 @@ class Uniform(Distribution):
         return (self.high - self.low).log()
 
 
-class VonMises(Distribution):
+class VonMises(Centred):
     """The von Mises distribution of angles about `loc`; `concentration` is like 1 / variance.
 
     Units: radians, from -pi to pi.
@@ -286,14 +278,6 @@ class VonMises(Distribution):
     def __init__(self, loc, concentration, validate_args=None):
         self.loc, self.concentration = broadcast_all(loc, concentration)
         super().__init__(self.loc.shape, validate_args=validate_args)
-
-    @property
-    def mean(self):
-        return self.loc
-
-    @property
-    def mode(self):
-        return self.loc
 
     @property
     def variance(self):

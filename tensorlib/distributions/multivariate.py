@@ -3,11 +3,11 @@
 import tensorlib as tl
 from tensorlib.distributions import constraints
 from tensorlib.distributions.arguments import derived, require
-from tensorlib.distributions.distribution import HALF_LOG_TWO_PI, Distribution
+from tensorlib.distributions.distribution import HALF_LOG_TWO_PI, Centred
 from tensorlib.linalg import cholesky, solve_triangular
 
 
-class MultivariateNormal(Distribution):
+class MultivariateNormal(Centred):
     """The normal distribution of vectors, of mean `loc` and one of three forms of covariance.
 
     covariance_matrix, its inverse precision_matrix, or scale_tril, its Cholesky factor; the others
@@ -78,14 +78,6 @@ class MultivariateNormal(Distribution):
         return (inverse.mT @ inverse).expand((*self._batch_shape, n, n))
 
     @property
-    def mean(self):
-        return self.loc
-
-    @property
-    def mode(self):
-        return self.loc
-
-    @property
     def variance(self):
         squares = self._unbroadcasted_scale_tril.square().sum(-1)
         return squares.expand((*self._batch_shape, *self._event_shape))
@@ -120,7 +112,7 @@ class MultivariateNormal(Distribution):
         return found.expand(self._batch_shape)
 
 
-class LowRankMultivariateNormal(Distribution):
+class LowRankMultivariateNormal(Centred):
     """The normal distribution of vectors, of covariance W @ W.mT + diag(d).
 
     W is `cov_factor`, of few columns, and d is `cov_diag`. Nothing is computed from the whole
@@ -189,14 +181,6 @@ class LowRankMultivariateNormal(Distribution):
     def precision_matrix(self):
         """The inverse of the covariance."""
         return self.cov_diag.reciprocal().diag_embed() - self._reduced.mT @ self._reduced
-
-    @property
-    def mean(self):
-        return self.loc
-
-    @property
-    def mode(self):
-        return self.loc
 
     @property
     def variance(self):

@@ -160,15 +160,15 @@ class Exponential(ExponentialFamily):
         return 1 - self.rate.log()
 
 
-class HalfNormal(TransformedDistribution):
-    """The distribution of |z| for normal z of mean 0 and standard deviation `scale`."""
+class Half(TransformedDistribution):
+    """The distribution of |z| for numbers z of a distribution around 0."""
 
     arg_constraints = {"scale": constraints.positive}
     support = constraints.nonnegative
     has_rsample = True
 
     def __init__(self, scale, validate_args=None):
-        super().__init__(Normal(0.0, scale, validate_args), AbsTransform(), validate_args)
+        super().__init__(self.whole(0.0, scale, validate_args), AbsTransform(), validate_args)
 
     __repr__ = Distribution.__repr__
 
@@ -178,12 +178,18 @@ class HalfNormal(TransformedDistribution):
         return self.base_dist.scale
 
     @property
-    def mean(self):
-        return self.scale * math.sqrt(2 / math.pi)
-
-    @property
     def mode(self):
         return tl.zeros_like(self.scale)
+
+
+class HalfNormal(Half):
+    """The distribution of |z| for normal z of mean 0 and standard deviation `scale`."""
+
+    whole = Normal
+
+    @property
+    def mean(self):
+        return self.scale * math.sqrt(2 / math.pi)
 
     @property
     def variance(self):
@@ -210,30 +216,14 @@ class HalfNormal(TransformedDistribution):
         return self.scale.log() + (0.5 - HALF_LOG_TWO_OVER_PI)
 
 
-class HalfCauchy(TransformedDistribution):
+class HalfCauchy(Half):
     """The distribution of |z| for Cauchy numbers z of median 0 and this `scale`."""
 
-    arg_constraints = {"scale": constraints.positive}
-    support = constraints.nonnegative
-    has_rsample = True
-
-    def __init__(self, scale, validate_args=None):
-        super().__init__(Cauchy(0.0, scale, validate_args), AbsTransform(), validate_args)
-
-    __repr__ = Distribution.__repr__
-
-    @property
-    def scale(self):
-        """The scale of the distribution on both sides of 0."""
-        return self.base_dist.scale
+    whole = Cauchy
 
     @property
     def mean(self):
         return self.scale * 0 + math.inf
-
-    @property
-    def mode(self):
-        return tl.zeros_like(self.scale)
 
     @property
     def variance(self):

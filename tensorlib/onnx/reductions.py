@@ -1,5 +1,6 @@
 """Reductions, sorting and cumulative sums in ONNX."""
 
+from functools import partial
 from typing import Any
 
 from tensorlib._core.base.dtypes import BY_NAME
@@ -70,16 +71,6 @@ def count_nonzero(g: Writer, call: OpCall) -> Any:
     return reduced(g, call, "ReduceSum", x)
 
 
-@onnx_rule(operations.argmax)
-def greatest_place(g: Writer, call: OpCall) -> Any:
-    return place(g, call, "ArgMax")
-
-
-@onnx_rule(operations.argmin)
-def least_place(g: Writer, call: OpCall) -> Any:
-    return place(g, call, "ArgMin")
-
-
 def place(g: Writer, call: OpCall, type: str) -> Any:
     """Where along a dim, or among all elements, an extreme one is."""
     dim, keepdim = call.attributes.get("dim"), bool(call.attributes.get("keepdim", False))
@@ -90,14 +81,8 @@ def place(g: Writer, call: OpCall, type: str) -> Any:
     return g.node(type, x, axis=dim, keepdims=int(keepdim))
 
 
-@onnx_rule(operations.max)
-def greatest(g: Writer, call: OpCall) -> Any:
-    return extreme(g, call, "Max")
-
-
-@onnx_rule(operations.min)
-def least(g: Writer, call: OpCall) -> Any:
-    return extreme(g, call, "Min")
+onnx_rule(operations.argmax)(partial(place, type="ArgMax"))
+onnx_rule(operations.argmin)(partial(place, type="ArgMin"))
 
 
 def extreme(g: Writer, call: OpCall, type: str) -> Any:
@@ -108,6 +93,10 @@ def extreme(g: Writer, call: OpCall, type: str) -> Any:
     keepdims = int(call.attributes.get("keepdim", False))
     return [g.node(f"Reduce{type}", x, g.constant([dim]), keepdims=keepdims, name=call.type),
             g.node(f"Arg{type}", x, axis=dim, keepdims=keepdims)]
+
+
+onnx_rule(operations.max)(partial(extreme, type="Max"))
+onnx_rule(operations.min)(partial(extreme, type="Min"))
 
 
 @onnx_rule(operations.euclidean_norm)
