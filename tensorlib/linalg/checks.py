@@ -1,7 +1,5 @@
 """Checks of the arguments of linear algebra, and sample matrices for its tests."""
 
-from operator import index as as_int
-
 import numpy as np
 
 from tensorlib._core.apply.elementwise import UnsupportedDtype
@@ -27,14 +25,6 @@ def require_floats(name, *tensors):
         if x.dtype.name not in TAKEN:
             raise UnsupportedDtype(f"{name}: takes float32, float64 and complex dtypes, got "
                                    f"{x.dtype}; x.float() gives float32")
-
-
-def whole(name, what, n):
-    """An argument as an int. Raises: TypeError."""
-    try:
-        return as_int(n)
-    except TypeError:
-        raise TypeError(f"{name}: {what} must be an int, got {type(n).__name__}") from None
 
 
 def require_one_dtype(name, x, y):

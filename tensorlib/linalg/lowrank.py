@@ -5,10 +5,11 @@ import numpy as np
 from tensorlib._core.create import draws
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg.checks import (
-    TAKEN, first, refused_matrices, regular, require_matrices, whole, with_keywords,
+    TAKEN, first, refused_matrices, regular, require_matrices, with_keywords,
 )
 from tensorlib.linalg.orthogonal import linalg_qr
 from tensorlib.linalg.spectra import linalg_svd
+from tensorlib.ops.arguments import integer
 from tensorlib.ops.declare import composite
 
 SHAPES = (((3, 3), {"q": 2}), ((5, 3), {"q": 3}), ((2, 3, 5), {"q": 2}))
@@ -28,7 +29,7 @@ def bounds(x, q, **options):
 
 def counts(name, q, niter, shape):
     """How many vectors and how many steps. Raises: TypeError, ValueError."""
-    q, niter = whole(name, "q", q), whole(name, "niter", niter)
+    q, niter = integer(name, "q", q), integer(name, "niter", niter)
     if not 0 <= q <= min(shape[-2:]):
         raise ValueError(f"{name}: q must be from 0 to the smaller size {min(shape[-2:])} of the "
                          f"matrix, got {q}")
@@ -73,7 +74,7 @@ def svd_lowrank(A: Tensor, q=6, niter=2, M=None):
     tensor([5., 3.])
     """
     require_matrices("svd_lowrank", A)
-    q = 6 if q is None else whole("svd_lowrank", "q", q)
+    q = 6 if q is None else integer("svd_lowrank", "q", q)
     q, niter = counts("svd_lowrank", min(q, *A.shape[-2:]), 2 if niter is None else niter, A.shape)
     return largest(A if M is None else A - M.broadcast_to(A.shape), q, niter)
 

@@ -12,9 +12,10 @@ from tensorlib._core.base.storage import check_room
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg.checks import (
     DTYPES, NOT_SQUARE, SQUARES, TAKEN, first, refused_matrices, regular, require_square,
-    values_behind, whole, with_keywords,
+    values_behind, with_keywords,
 )
 from tensorlib.linalg.inverses import linalg_inv, linalg_solve
+from tensorlib.ops.arguments import integer
 from tensorlib.ops.declare import Tensors, composite
 from tensorlib.ops.shape.joining import cat
 from tensorlib.ops.pointwise.comparison import with_no_slope
@@ -41,7 +42,7 @@ NO_POWERS = refused_matrices((RuntimeError, (2, 3), 2), (RuntimeError, (3,), 2),
 
 def power_of(name, A, n):
     """The product of n matrices, by squares; of inverses where n is negative."""
-    n = whole(name, "n", n)
+    n = integer(name, "n", n)
     require_square(name, A)
     if n < 0:
         A, n = linalg_inv(A), -n
@@ -336,7 +337,7 @@ def linalg_vander(x: Tensor, *, N=None):
             [1., 3.]])
     """
     x = x if x.ndim else x.reshape(1)
-    n = x.shape[-1] if N is None else whole("linalg.vander", "N", N)
+    n = x.shape[-1] if N is None else integer("linalg.vander", "N", N)
     if n < 2 and N is not None:
         raise RuntimeError(f"linalg.vander: N must be at least 2, got {N}")
     check_room("linalg.vander", n * x.numel(), x.itemsize)
@@ -374,7 +375,7 @@ def linalg_tensorinv(A: Tensor, ind=2):
     Shapes: (*rows, *columns) -> (*columns, *rows), where both have equally many elements.
     Raises: RuntimeError for other shapes and for an `ind` below 1, LinAlgError if it has none.
     """
-    ind = whole("linalg.tensorinv", "ind", ind)
+    ind = integer("linalg.tensorinv", "ind", ind)
     rows, columns = A.shape[:max(ind, 0)], A.shape[max(ind, 0):]
     if ind < 1 or math.prod(rows) != math.prod(columns):
         raise RuntimeError("linalg.tensorinv: expected an ind of at least 1 and as many elements "

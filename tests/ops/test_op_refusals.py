@@ -117,6 +117,16 @@ CALLS = [
      lambda: tl.gradient(VECTOR, spacing=VECTOR)),
     (RUN, "gradient: expected 3 positions along dim 0, got 2",
      lambda: tl.gradient(VECTOR, spacing=(VECTOR[:2],))),
+    # ints, which no bool is
+    (TYPE, "diag: diagonal must be an int, got True", lambda: VECTOR.diag(True)),
+    (TYPE, "chunk: chunks must be an int, got True", lambda: VECTOR.chunk(True)),
+    (TYPE, "polygamma: n must be an int, got True", lambda: tl.polygamma(True, VECTOR)),
+    (TYPE, "mvlgamma: p must be an int, got True", lambda: VECTOR.mvlgamma(True)),
+    (TYPE, "multinomial: num_samples must be an int, got True", lambda: VECTOR.multinomial(True)),
+    (TYPE, "hann_window: window_length must be an int, got True", lambda: tl.hann_window(True)),
+    (TYPE, "fft.fft: n must be an int, got True", lambda: tl.fft.fft(VECTOR, True)),
+    (TYPE, "linalg.matrix_power: n must be an int, got True",
+     lambda: tl.linalg.matrix_power(tl.eye(2), True)),
     # draws
     (RUN, "binomial: count is tensorlib.float32 and prob tensorlib.float64",
      lambda: tl.binomial(VECTOR, VECTOR.double() / 3)),

@@ -1,19 +1,12 @@
 """Batching rules of operations along one dim: sorting, searching, scans."""
 
-from tensorlib.autograd.batch.rules import check_dims
-from tensorlib.autograd.batch.values import aligned, batch_of, batched, is_at
+from tensorlib.autograd.batch.rules import along, check_dims
+from tensorlib.autograd.batch.values import batch_of, batched, is_at
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.ops.late import operations
 
-
-@batched(operations.argsort, operations.top_order, operations.kth_order, operations.mode_order,
-         operations.extreme_order, operations.running_product, operations.logcumsumexp)
-def ordered(op, level, tensors, attributes):
-    """Along one dim of each example."""
-    x, = tensors
-    dim = check_dims(op.name, attributes["dim"], x.ndim)
-    out = op.function(aligned(x, max(x.ndim, 1)), **{**attributes, "dim": dim})
-    return out if x.ndim else out.squeeze(1)
+batched(operations.argsort, operations.top_order, operations.kth_order, operations.mode_order,
+        operations.extreme_order, operations.running_product, operations.logcumsumexp)(along)
 
 
 @batched(operations.middle)

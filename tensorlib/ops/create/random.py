@@ -1,7 +1,5 @@
 """Random tensors, and the generators they are drawn from."""
 
-from operator import index as as_int
-
 import numpy as np
 
 from tensorlib._core.apply.out_argument import store_out
@@ -14,6 +12,7 @@ from tensorlib._core.create.generator import default_generator, seen_apart, set_
 from tensorlib._core.interpreters.foreign import behind
 from tensorlib._core.reduce.search import insertion_places
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.arguments import integer
 from tensorlib.ops.create.creation import as_numpy, sized
 from tensorlib.ops.declare import composite, publish
 from tensorlib.ops.foreign import within_memory
@@ -207,10 +206,7 @@ def multinomial(input: Tensor, num_samples, replacement=False, *, generator=None
         raise RuntimeError(
             "multinomial: input must be a vector or a matrix of a floating dtype, got "
             f"{input.dtype} of {input.ndim} dims")
-    try:
-        num_samples = as_int(num_samples)
-    except TypeError:
-        raise TypeError(f"multinomial: num_samples must be an int, got {num_samples!r}") from None
+    num_samples = integer("multinomial", "num_samples", num_samples)
     chances = of_each_example("multinomial", "probabilities", input)
     drawn = within_memory("multinomial", lambda: _places(
         chances.reshape(chances.shape[:-1].numel(), chances.shape[-1]), num_samples, replacement,

@@ -5,10 +5,10 @@ window of one sample more, as a Fourier transform wants it. Each has a 1 in its 
 """
 
 import math
-from operator import index as as_int
 
 import numpy as np
 
+from tensorlib.ops.arguments import integer
 from tensorlib.ops.create.creation import made
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.ops.late import declared
@@ -32,10 +32,7 @@ def weights(name, length, periodic, formula, dtype, layout, device, pin_memory, 
     if (type(length) is int and 0 <= length <= 1 and dtype is layout is device is None
             and pin_memory is requires_grad is False):
         return ones(1) if length else zeros(0)
-    try:
-        n = as_int(length)
-    except TypeError:
-        raise TypeError(f"{name}: window_length must be an int, got {length!r}") from None
+    n = integer(name, "window_length", length)
     if n < 0:
         raise RuntimeError(f"{name}: window_length must be >= 0, got {n}")
     options = {}

@@ -1,11 +1,10 @@
 """What the functions of `tensorlib.fft` take: lengths, dims and norms, and numbers of which types.
 """
 
-from operator import index as as_int
-
 from tensorlib._core.apply.elementwise import UnsupportedDtype
 from tensorlib._core.base.dtypes import get_default_dtype
 from tensorlib._core.base.shape import wrap
+from tensorlib.ops.arguments import integer
 from tensorlib.ops.declare import FUNCTIONS
 
 cat, zeros = FUNCTIONS["cat"], FUNCTIONS["zeros"]
@@ -43,19 +42,11 @@ def complex_input(name, x):
 
 # ---- dims and lengths ----------------------------------------------------------------------------
 
-def whole(name, what, value):
-    """An argument as an int. Raises: TypeError."""
-    try:
-        return as_int(value)
-    except TypeError:
-        raise TypeError(f"{name}: {what} must be an int, got {type(value).__name__}") from None
-
-
 def many(name, what, values):
     """An argument as a list of ints, of which one may stand alone. Raises: TypeError."""
     if isinstance(values, (list, tuple)):
-        return [whole(name, f"each of {what}", value) for value in values]
-    return [whole(name, what, values)]
+        return [integer(name, f"each of {what}", value) for value in values]
+    return [integer(name, what, values)]
 
 
 def one_dim(name, x, dim):

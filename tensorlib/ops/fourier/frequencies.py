@@ -3,8 +3,9 @@
 import numpy as np
 
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.arguments import integer
 from tensorlib.ops.declare import FUNCTIONS, composite
-from tensorlib.ops.fourier.arguments import check_lengths, many, one_dim, whole
+from tensorlib.ops.fourier.arguments import check_lengths, many, one_dim
 from tensorlib.ops.late import declared
 from tensorlib.ops.samples import calls, given, refusals, refused_calls
 from tensorlib.ops.shape.repeating import roll
@@ -16,7 +17,7 @@ SHIFTED = given(((5,),), ((3, 4),), ((3, 4), 1), ((2, 3, 4), (0, 2)), ((2, 0),))
 
 def frequencies(name, n, d, dtype, half, options):
     """k / (n d) for the elements of a spectrum, or of its first half."""
-    n = whole(name, "n", n)
+    n = integer(name, "n", n)
     check_lengths(name, [n])
     options = {key: value for key, value in options.items() if value is not None}
     out = FUNCTIONS["empty"](n // 2 + 1 if half else n, dtype=dtype, **options)

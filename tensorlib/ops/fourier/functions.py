@@ -8,9 +8,10 @@ backward ones exp(2 pi i jk / n) and by default 1 / n. norm: "backward", "ortho"
 import numpy as np
 
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.arguments import integer
 from tensorlib.ops.declare import composite
 from tensorlib.ops.fourier.arguments import (
-    complex_input, dims_and_lengths, factor_of, floating, one_dim, real_input, resized, whole)
+    complex_input, dims_and_lengths, factor_of, floating, one_dim, real_input, resized)
 from tensorlib.ops.fourier.transforms import fft_c2c, fft_c2r, fft_r2c
 from tensorlib.ops.late import declared
 from tensorlib.ops.samples import given, refusals
@@ -79,9 +80,9 @@ def require_dims(name, dims):
 
 def along_one(function, name, input, n, dim, norm, forward):
     """One of these along one dim, of `n` points."""
-    d = one_dim(name, input, whole(name, "dim", dim))
+    d = one_dim(name, input, integer(name, "dim", dim))
     if n is not None:
-        n = whole(name, "n", n)
+        n = integer(name, "n", n)
         if n < 1:                           # -1 stands for the size in lists of lengths alone
             raise RuntimeError(f"{name}: invalid number of data points ({n}) specified, there must "
                                "be one at least")

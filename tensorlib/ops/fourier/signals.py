@@ -6,8 +6,9 @@ from tensorlib._core.base.dtypes import has_gradients
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.interpreters.foreign import is_tensor
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.arguments import integer
 from tensorlib.ops.declare import FUNCTIONS, composite
-from tensorlib.ops.fourier.arguments import complex_input, floating, whole
+from tensorlib.ops.fourier.arguments import complex_input, floating
 from tensorlib.ops.fourier.functions import fft_fft, fft_ifft, fft_irfft, fft_rfft
 from tensorlib.ops.late import declared
 from tensorlib.ops.samples import refusals
@@ -25,9 +26,9 @@ def lengths_of(name, n_fft, hop_length, win_length):
 
     Raises: RuntimeError, TypeError.
     """
-    n = whole(name, "n_fft", n_fft)
-    step = n // 4 if hop_length is None else whole(name, "hop_length", hop_length)
-    length = n if win_length is None else whole(name, "win_length", win_length)
+    n = integer(name, "n_fft", n_fft)
+    step = n // 4 if hop_length is None else integer(name, "hop_length", hop_length)
+    length = n if win_length is None else integer(name, "win_length", win_length)
     if n < 1:
         raise RuntimeError(f"{name}: expected 0 < n_fft, but got n_fft={n}")
     if step < 1:
@@ -254,7 +255,7 @@ def istft(input: Tensor, n_fft, hop_length=None, win_length=None, window=None, c
     envelope = overlapped((window * window).expand(parts.shape[-2:]), step)
     start = n // 2 if center else 0
     total = signal.shape[-1]
-    end = total - start if length is None else start + whole("istft", "length", length)
+    end = total - start if length is None else start + integer("istft", "length", length)
     signal, envelope = signal[..., start:end], envelope[start:end]
     if envelope.numel():
         check_overlap(envelope)

@@ -4,12 +4,11 @@ What PyTorch has in `torch.special` alone is no function of the package and no m
 `tensorlib.special` gathers all of them.
 """
 
-from operator import index as as_int
-
 import numpy as np
 
 from tensorlib._core.base.dtypes import get_default_dtype
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.arguments import integer
 from tensorlib.ops.pointwise import special_references as references
 from tensorlib.ops.declare import composite, elementwise, find, op, publish
 from tensorlib.ops.formulas import Symbol
@@ -159,10 +158,7 @@ def polygamma(n, input: Tensor):
     >>> tensorlib.polygamma(1, tensorlib.tensor([1.]))           # pi**2 / 6
     tensor([1.6449])
     """
-    try:
-        n = as_int(n)
-    except TypeError:
-        raise TypeError(f"polygamma: n must be an int, got {n!r}") from None
+    n = integer("polygamma", "n", n)
     if n < 0:
         raise RuntimeError(f"polygamma: n must be 0 or more, got {n}")
     if n < 2:
@@ -188,10 +184,7 @@ def mvlgamma(input: Tensor, p: int):
     Raises: RuntimeError for `p` below 1, TypeError for what is no int.
     Source: James, "Distributions of Matrix Variates", Annals of Mathematical Statistics 35, 1964.
     """
-    try:
-        p = as_int(p)
-    except TypeError:
-        raise TypeError(f"mvlgamma: p must be an int, got {p!r}") from None
+    p = integer("mvlgamma", "p", p)
     if not 1 <= p <= 100000:
         raise RuntimeError(f"mvlgamma: p must be in [1, 100000], got {p}")
     total = lgamma(input)

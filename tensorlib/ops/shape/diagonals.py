@@ -1,7 +1,5 @@
 """Diagonals of matrices, matrices made of diagonals and of blocks."""
 
-from operator import index as as_int
-
 import numpy as np
 
 from tensorlib._core.arrays.arrays import from_numpy
@@ -35,10 +33,7 @@ def diag(input: Tensor, diagonal=0):
             [0, 0, 2],
             [0, 0, 0]])
     """
-    try:
-        diagonal = as_int(diagonal)
-    except TypeError:
-        raise TypeError(f"diag: diagonal must be an int, got {diagonal!r}") from None
+    diagonal = integer("diag", "diagonal", diagonal)
     if input.ndim == 2:
         return input.diagonal(diagonal).clone()
     if input.ndim != 1:

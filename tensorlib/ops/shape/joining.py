@@ -8,6 +8,7 @@ from tensorlib._core.base.shape import wrap
 from tensorlib._core.base.storage import check_room
 from tensorlib._core.layout import joining, views
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.arguments import integer
 from tensorlib.ops.declare import Tensors, alias, composite, op
 from tensorlib.ops.foreign import members, within_memory
 from tensorlib.ops.samples import given, given_sequences, refusals
@@ -221,10 +222,7 @@ def chunk(input: Tensor, chunks, dim=0):
     >>> tensorlib.arange(5).chunk(2)
     (tensor([0, 1, 2]), tensor([3, 4]))
     """
-    try:
-        chunks = as_int(chunks)
-    except TypeError:
-        raise TypeError(f"chunk: chunks must be an int, got {chunks!r}") from None
+    chunks = integer("chunk", "chunks", chunks)
     if chunks <= 0:
         raise RuntimeError(f"chunk: expects `chunks` to be greater than 0, got {chunks}")
     dim = wrap("chunk", dim, input.ndim)
