@@ -54,8 +54,8 @@ class Explained:
         if owner.__name__ != self.name:         # a class that is derived has its own, or none
             return None
         if self.whole is None:
-            names = parameters_of(owner.__init__) or parameters_of(owner.__new__)
-            self.whole = explained(self.doc, self.name, names[1:])
+            names = parameters_of(owner.__init__)[1:] or parameters_of(owner.__new__)[1:]
+            self.whole = explained(self.doc, self.name, names)
         return self.whole
 
 
