@@ -15,8 +15,6 @@ cdef class FourierPlan:
     cdef char* memory
     cdef readonly Py_ssize_t nbytes
     cdef Functions* functions
-    cdef inline bint has_table(self) noexcept:
-        return self.plan.second.n > 1
 
 cdef bint has_plan(Py_ssize_t n)
 cdef FourierPlan plan_of(Py_ssize_t n, bint double_, bint few)

@@ -235,17 +235,5 @@ def add_loops(module):
     fill_from_kernels(_kernels.load(module).table())
 
 
-def loop_dtypes(name):
-    """Names of the dtypes for which the loop `name` exists, with the dtype of its result."""
-    cdef int dtype
-    cdef Loop* loop
-    cdef dict found = {}
-    for dtype in range(N_DTYPES):
-        loop = find_loop(loop_id(name), dtype)
-        if loop.run != NULL:
-            found[dtype_object(dtype).name] = dtype_object(loop.result).name
-    return found
-
-
 for _name in _kernels.ELEMENTWISE:
     fill_from_kernels(_kernels.load(_name).table())
