@@ -282,6 +282,15 @@ def settings():
     return "\n".join(map(str, parts))
 
 
+def begins_anew():
+    """Whether the settings are not those of the last build, of which then nothing is left."""
+    record = GENERATED / "settings.txt"
+    if record.exists() and record.read_text() == settings():
+        return False
+    shutil.rmtree(GENERATED, ignore_errors=True)
+    return True
+
+
 # What is mended in the text of Cython's output: the head of a function, a text that is in it, and
 # what should be there. Cython 3.3 (pull request 7748) gives up an item twice where a list
 # comprehension has no memory to grow: once here, and once more where the error is dealt with.
@@ -431,10 +440,7 @@ class BuildTranslated(build_ext):
 
     def build_extensions(self):
         self.remove_other_levels(self.build_lib)
-        record = GENERATED / "settings.txt"
-        if not record.exists() or record.read_text() != settings():
-            self.force = True
-            shutil.rmtree(GENERATED, ignore_errors=True)
+        self.force = begins_anew() or self.force
         # each build by pip has new copies of Cython's and NumPy's headers, which are not a change
         built, contents = GENERATED / "contents.txt", digest()
         list_modules()
@@ -457,7 +463,7 @@ class BuildTranslated(build_ext):
             ext.extra_objects = ext.depends = [self.object_of(ext, each) for each in ext.sources]
             ext.sources = []
         super().build_extensions()
-        record.write_text(settings())
+        (GENERATED / "settings.txt").write_text(settings())
         built.write_text(contents)
 
     def remove_other_levels(self, folder):

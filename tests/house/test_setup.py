@@ -130,3 +130,24 @@ def test_sources_are_translated_where_they_are_newer_than_their_c_file(made, mon
     assert not changed and header in read[chosen[0]] and header not in read[chosen[1]]
     os.utime(tmp_path / chosen[1].with_suffix(".c"), (0, 0))
     assert names["outdated"](False)[0] == {chosen[1]}
+
+
+def test_nothing_is_left_of_a_build_with_other_settings(made, monkeypatch, tmp_path):
+    """What lies in its folder, such as copies of headers, would be read in place of the sources."""
+    names = made()
+    begins_anew, folder = names["begins_anew"], tmp_path / "cython"
+    monkeypatch.setitem(begins_anew.__globals__, "GENERATED", folder)
+    left = folder / "tensorlib" / "left.h"
+
+    def left_there():
+        left.parent.mkdir(parents=True, exist_ok=True)
+        left.touch()
+
+    assert begins_anew() and not folder.exists()
+    left_there()                                       # by a build that did not come to its end
+    assert begins_anew() and not folder.exists()
+    left_there()
+    (folder / "settings.txt").write_text(names["settings"]())
+    assert not begins_anew() and left.exists()
+    monkeypatch.setenv("CFLAGS", "-DOTHER")
+    assert begins_anew() and not folder.exists()
