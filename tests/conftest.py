@@ -51,7 +51,7 @@ def pytest_collection_modifyitems(config, items):
         items[:] = [item for item in items if item not in set(others)]
 
 
-BETWEEN = 200       # tests
+BETWEEN = 20        # tests
 ran = []            # since objects were frozen
 
 
