@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cache
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,10 @@ def dtypes_taken(op):
 
 # ---- samples -------------------------------------------------------------------------------------
 
+ARRAYS = (np.ndarray, tl.Tensor)
+HELD = (*ARRAYS, np.generic)
+
+
 @dataclass(frozen=True)
 class Sample:
     """Arguments of one call. Tensors are NumPy arrays, or Tensors once `tensors` has made them."""
@@ -79,19 +84,17 @@ class Sample:
 
     def map(self, function):
         """The sample with function(position, array) in the place of each array."""
-        places = iter(range(1000))
-
-        def one(value):
-            held = isinstance(value, (np.ndarray, np.generic, tl.Tensor))
-            return function(next(places), value) if held else value
+        places = count()
 
         def convert(value):
-            if isinstance(value, tuple) and any(
-                    isinstance(x, (np.ndarray, tl.Tensor)) for x in value):
-                return tuple(one(x) for x in value)
-            return one(value)
+            if isinstance(value, HELD):
+                return function(next(places), value)
+            if isinstance(value, tuple) and any(isinstance(x, ARRAYS) for x in value):
+                return tuple([function(next(places), x) if isinstance(x, HELD) else x
+                              for x in value])
+            return value
 
-        return Sample(tuple(convert(x) for x in self.args),
+        return Sample(tuple([convert(x) for x in self.args]),
                       {name: convert(x) for name, x in self.kwargs.items()})
 
     @property

@@ -315,7 +315,7 @@ def test_workers_do_not_outlive_a_killed_parent():
 for end in (lambda: os.kill(os.getpid(), signal.SIGKILL), sys.exit):
     out, into = os.pipe()
     if not (parent := os.fork()):
-        batches = iter(DataLoader(Slow(0.2), 4, num_workers=2))
+        batches = iter(DataLoader(Slow(0.05), 4, num_workers=2))
         next(batches)
         os.write(into, " ".join(children()).encode())
         end()
