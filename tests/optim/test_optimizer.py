@@ -282,7 +282,10 @@ def test_an_optimizer_of_another_kind_can_be_loaded_from_and_does_not_crash():
     other = optim.RMSprop(parameters(), momentum=0.9)
     other.load_state_dict(optimizer.state_dict())
     other.param_groups[0].update(alpha=0.9, eps=1e-8, centered=False)
+    params = other.param_groups[0]["params"]
+    before = [p.detach().clone() for p in params]
     train(other)
+    assert all(p.isfinite().all() and not tl.equal(p, old) for p, old in zip(params, before))
 
 
 # ---- hooks ---------------------------------------------------------------------------------------

@@ -294,5 +294,6 @@ def test_a_process_that_fails_says_which_and_how(tmp_path):
     assert (again.exit_code, again.signal_name, again.error_index) == (-9, "SIGKILL", 1)
 
 
-def test_spawned_processes_import_what_they_run(tmp_path):
+def test_spawned_processes_import_what_they_run(capfd):
     tl.multiprocessing.spawn(print, nprocs=1)
+    assert capfd.readouterr().out == "0\n"
