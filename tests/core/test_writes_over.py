@@ -133,6 +133,22 @@ def test_values_added_in_place_and_values_for_a_mask_are_those_of_the_copy(dtype
         x.masked_scatter_(mask.reshape(4, 6), x[0, :2])
 
 
+@each("shape", [(), (1,), (0,), (7,), (3, 0), (2, 3, 4)])
+def test_a_source_goes_where_a_mask_holds_in_any_layout(shape):
+    x = tl.arange(24)[:np.prod(shape, dtype=int)].reshape(shape)
+    mask, source = x % 3 != 1, tl.arange(100, 130)
+    dims, backwards = list(range(x.ndim)), (slice(None, None, -1),) * x.ndim
+    for y in (source, source[::-1], source.reshape(5, 6).T, source[:1].expand(24)):
+        for view in (tl.clone, lambda x: x.flip(dims)[backwards]):
+            out = view(x)
+            version = out._version
+            assert out.masked_scatter_(view(mask), y) is out and out._version == version + 1
+            assert out.tolist() == x.masked_scatter(mask, y).tolist()
+    if x.ndim == 1:                              # which is written while it is read
+        want = x.masked_scatter(mask, x.flip(0))
+        assert x.masked_scatter_(mask, x[::-1]).tolist() == want.tolist()
+
+
 @each("dtype", ["bool", "uint8", "bfloat16", "float32", "complex128"])
 def test_a_copy_of_repeated_elements_ends_with_what_it_is_copied_to(dtype):
     for n, row, slabs in ((2, 2, 1), (3, 1, 2), (17, 3, 1), (64, 5, 2), (1000, 4, 1), (33, 7, 3)):

@@ -15,7 +15,9 @@ from tensorlib._core.index.keys cimport Index, of_view, parse, put, take
 from tensorlib._core.interpreters.door cimport interpreted
 from tensorlib._core.interpreters.foreign cimport stand_in, to_write
 from tensorlib._core.interpreters.recording cimport record
-from tensorlib._core.tensor.tensor cimport Tensor, UNRECORDED, alias, requires_grad, set_base
+from tensorlib._core.tensor.tensor cimport (
+    Tensor, UNRECORDED, alias, new_view, requires_grad, set_base,
+)
 from tensorlib._core.tiles.copies cimport cast
 
 
@@ -145,5 +147,31 @@ def write_over(str name, Tensor x, writes, *args):
     """`x`, after `writes(x, *args)` wrote into it, where `is_plain_write`."""
     check_writable(name, x, mode().grad)
     writes(x, *args)
+    x.storage.version += 1
+    return x
+
+
+def write_key(str name, Tensor x, tuple key, Tensor values, bint picked=False):
+    """`x`, after values of its dtype went where a key of tensors picks, where `is_plain_write`.
+
+    picked: they are as many of a vector as a mask, which the key is and has dims, has places for.
+    Raises: IndexError, RuntimeError, which name the operation.
+    """
+    cdef Index index
+    cdef Py_ssize_t n
+    check_writable(name, x, mode().grad)
+    try:
+        index = parse(x, key)
+    except IndexError as error:
+        raise IndexError(f"{name.removesuffix('_')}: {error}") from None
+    if picked:
+        if index.mask is None or values.ndim_ != 1:
+            raise RuntimeError(f"{name}: no vector, or no mask")
+        n = index.n_true
+        if values.numel_ < n:
+            raise RuntimeError(f"{name.removesuffix('_')}: source has {values.numel_} elements, "
+                               f"fewer than the {n} that the mask has places for")
+        values = new_view(values, 1, &n, values.steps, values.data_pointer)
+    put(x, index, values, False)
     x.storage.version += 1
     return x

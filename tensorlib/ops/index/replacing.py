@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tensorlib._core.apply.getitem import is_plain_write, write_over
+from tensorlib._core.apply.getitem import is_plain_write, write_key, write_over
 from tensorlib._core.apply.halves import rounded_once
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.error_names import type_name
@@ -85,8 +85,7 @@ def write_by_key(input, indices, values: Tensor, accumulate=False):
     """`index_put_`: where nothing is recorded, elements are written where they lie."""
     if values.dtype is input.dtype and not accumulate and isinstance(indices, (tuple, list)) and (
             is_plain_write(input, values, *indices)):
-        key = parsed("index_put", input, key_of("index_put", indices))
-        return write_over("index_put_", input, put_key, key, values, False)
+        return write_key("index_put_", input, key_of("index_put", indices), values)
     return write_result("index_put_", input, index_put(input, indices, values, accumulate))
 
 
@@ -188,12 +187,11 @@ MASK = np.array([[True, False, True], [False, False, True]])
 
 def write_masked(input, mask: Tensor, source: Tensor):
     """`masked_scatter_`"""
-    if source.dtype is input.dtype and mask.shape == input.shape and (
+    if source.dtype is input.dtype and input.ndim and mask.shape == input.shape and (
             is_plain_write(input, source, mask)):
         check_mask("masked_scatter", mask)
-        source = picked_source(mask, source.reshape(-1))
-        key = parsed("masked_scatter", input, mask)
-        return write_over("masked_scatter_", input, put_key, key, source, False)
+        source = source if source.ndim == 1 else source.reshape(-1)
+        return write_key("masked_scatter_", input, (mask,), source, True)
     return write_result("masked_scatter_", input, masked_scatter(input, mask, source))
 
 
