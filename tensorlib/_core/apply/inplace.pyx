@@ -7,10 +7,12 @@ new history here.
 from cpython.object cimport PyObject
 
 from tensorlib._core.apply.elementwise cimport apply_into, tuple_of
-from tensorlib._core.base.dtypes cimport COMPLEX_KIND, FLOAT_KIND, KIND
+from tensorlib._core.base.dtypes cimport COMPLEX_KIND, FLOAT_KIND, KIND, real_of
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast, sizes_of
 from tensorlib._core.base.storage cimport first_version, untracked
-from tensorlib._core.base.upcalls cimport AS_STRIDED, COPY, VIEW_SCATTER, registered
+from tensorlib._core.base.upcalls cimport (
+    AS_COMPLEX, AS_REAL, AS_STRIDED, COPY, VIEW_SCATTER, registered,
+)
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.attached cimport RETAINS, hook_node
 from tensorlib._core.graph.modes cimport PACKED, mode
@@ -20,12 +22,14 @@ from tensorlib._core.graph.saved cimport note_written
 from tensorlib._core.interpreters.door cimport interpreted
 from tensorlib._core.interpreters.recording cimport record
 from tensorlib._core.tensor.tensor cimport (
-    ALONE, AMONG_OTHERS, IN_FUNCTION, IN_PARTS, Tensor, UNRECORDED, alias, live_views, new_tensor,
+    ALONE, AMONG_OTHERS, IN_FUNCTION, Tensor, UNRECORDED, alias, live_views, new_tensor,
     requires_grad, same_shape, track_tensor,
 )
 from tensorlib._core.tiles.copies cimport copy_into, may_overlap, packed_copy
 from tensorlib._core.tiles.loops cimport find_loop
 from tensorlib._core.tiles.program cimport MAX_INPUTS
+
+from tensorlib._core.layout.reinterpret import as_real
 
 cdef bint is_expanded(Tensor x) noexcept:
     """Whether several elements share one place in memory."""
@@ -84,11 +88,6 @@ cdef str IN_FUNCTION_ENDS = (
     "would override the Function's backward; clone() the output of the Function")
 
 
-cdef str IN_PARTS_ENDS = (
-    "that shows complex numbers as real ones, or the other way round; make a new tensor of the "
-    "parts, with complex() or view_as_complex()")
-
-
 cdef int check_origin(str name, Tensor x) except -1:
     """Raises RuntimeError for a write into a view that was not made alone, in a graph."""
     if not (requires_grad(x) or x.base_ is not None and requires_grad(<Tensor>x.base_)):
@@ -103,8 +102,6 @@ cdef int check_origin(str name, Tensor x) except -1:
             "being modified inplace; index or narrow the tensor instead, or clone() the view")
     if x.origin == IN_FUNCTION:
         raise RuntimeError(f"{name}: a view is being modified inplace that {IN_FUNCTION_ENDS}")
-    if x.origin == IN_PARTS:
-        raise RuntimeError(f"{name}: a view is being modified inplace in a graph {IN_PARTS_ENDS}")
     return 0
 
 
@@ -264,9 +261,9 @@ cdef list new_histories(Tensor x, Tensor fresh):
         new_base = view_scatter_record(base, x, fresh)
     histories = [(base, new_base)] if base is x else [(None, fresh), (base, new_base)]
     for view in live_views(base):
-        histories.append((view, strided_record(base, new_base, view) if (
-            view.origin != IN_FUNCTION and view.type == base.type) else (
-            stale_record(base, new_base, view))))
+        histories.append((view, stale_record(base, new_base, view) if (
+            view.origin == IN_FUNCTION or not share_parts(base, view)) else (
+            strided_record(base, new_base, view))))
     return [(x, seen, None if x is None else follow(<Tensor>x, <Tensor>seen))
             for x, seen in histories]
 
@@ -317,27 +314,60 @@ cdef void set_history(Tensor x, Tensor seen, list followed) noexcept:
 cdef Tensor view_scatter_record(Tensor base, Tensor view, Tensor value):
     """The base with its view replaced by `value`: recorded only, the memory holds it already."""
     cdef PyObject* args[2]
-    cdef Tensor old = alias(base), new = alias(base)
+    cdef Tensor old = alias(base), new
     old.grad_node, old.slot = base.grad_node, base.slot
+    if view.type != base.type:
+        old, view, value = in_parts(old), in_parts(view), in_parts(value)
+    new = alias(old)
     args[0], args[1] = <PyObject*>old, <PyObject*>value
-    record(<Op>registered(VIEW_SCATTER), args, 2, new, {"place": place_in(base, view)})
-    return new
+    record(<Op>registered(VIEW_SCATTER), args, 2, new, {"place": place_in(old, view)})
+    return of_parts(new, base) if new.type != base.type else new
 
 
 cdef Tensor strided_record(Tensor base, Tensor new_base, Tensor view):
+    """The view of a base that has a new history."""
     cdef PyObject* args[1]
-    cdef Tensor new = alias(view)
+    cdef Tensor shown = view, new
+    if view.type != base.type:
+        new_base, shown = in_parts(new_base), in_parts(view)
+    new = alias(shown)
     args[0] = <PyObject*>new_base
-    record(<Op>registered(AS_STRIDED), args, 1, new, {"place": place_in(base, view)})
-    return new
+    record(<Op>registered(AS_STRIDED), args, 1, new, {"place": place_in(new_base, shown)})
+    return of_parts(new, view) if new.type != view.type else new
+
+
+cdef bint share_parts(Tensor a, Tensor b) noexcept:
+    """Whether tensors are of one dtype, or one has the parts of the other's complex numbers."""
+    return a.type == b.type or (
+        KIND[a.type] == COMPLEX_KIND and real_of(a.type) == b.type
+        or KIND[b.type] == COMPLEX_KIND and real_of(b.type) == a.type)
+
+
+cdef Tensor in_parts(Tensor x):
+    """Complex numbers as pairs of their parts, with their history; real ones as they are."""
+    cdef PyObject* args[1]
+    if KIND[x.type] != COMPLEX_KIND:
+        return x
+    cdef Tensor out = as_real(x)
+    args[0] = <PyObject*>x
+    record(<Op>registered(AS_REAL), args, 1, out, None)
+    return out
+
+
+cdef Tensor of_parts(Tensor x, Tensor like):
+    """What a complex tensor shows, with the history of the pairs `x`."""
+    cdef PyObject* args[1]
+    cdef Tensor out = alias(like)
+    args[0] = <PyObject*>x
+    record(<Op>registered(AS_COMPLEX), args, 1, out, None)
+    return out
 
 
 def refuse_stale(g, maker):
     """Raises RuntimeError: the gradient of a view that does not know what it shows."""
     raise RuntimeError(
         f"backward: an output of {maker} is a view whose base, or another view of its base, was "
-        f"modified inplace. It {IN_FUNCTION_ENDS}" if "parts" not in maker else
-        f"backward: {maker} were modified inplace in a graph {IN_PARTS_ENDS}")
+        f"modified inplace. It {IN_FUNCTION_ENDS}")
 
 
 cdef Op STALE = Op("stale_view", "A view that a Function made, after its base was written.",
@@ -349,8 +379,7 @@ cdef Tensor stale_record(Tensor base, Tensor new_base, Tensor view):
     """A view made by a `Function` whose base has changed: its gradient is refused."""
     cdef PyObject* args[1]
     cdef Tensor new = alias(view)
-    maker = "the parts of complex numbers" if view.origin == IN_PARTS else (
-        "a custom Function" if view.grad_node is None else view.grad_node.name())
+    maker = "a custom Function" if view.grad_node is None else view.grad_node.name()
     args[0] = <PyObject*>new_base
     record(STALE, args, 1, new, {"maker": maker})
     return new

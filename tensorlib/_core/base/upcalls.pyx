@@ -6,7 +6,8 @@ OPERATIONS = (
     "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift",
     "lt", "le", "eq", "ne", "gt", "ge",
     "neg", "abs", "bitwise_not",
-    "getitem", "put_index", "copy", "view_scatter", "strided_part",
+    "getitem", "put_index", "copy", "view_scatter", "strided_part", "view_as_real",
+    "view_as_complex",
     "zmul", "sum_to_size", "to", "conjugated", "real_part")
 
 

@@ -6,7 +6,8 @@ from tensorlib._core.base.dtypes cimport (
     COMPLEX_KIND, FLOAT32, FLOAT64, ITEMSIZE, KIND, complex_of, dtype_id, dtype_object, real_of,
 )
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast, times
-from tensorlib._core.tensor.tensor cimport IN_PARTS, Tensor, new_tensor, over_storage, set_base
+from tensorlib._core.graph.modes cimport mode
+from tensorlib._core.tensor.tensor cimport Tensor, UNRECORDED, new_tensor, over_storage, set_base
 from tensorlib._core.tiles.copies cimport copy_into
 
 
@@ -59,7 +60,8 @@ cdef Tensor view_as(Tensor x, int id, int ndim, const Py_ssize_t* dims, const Py
     cdef Tensor view = over_storage(x.storage, x.data_pointer + (offset if x.numel_ else 0), id,
                                     ndim, dims, steps)
     set_base(view, x)
-    view.origin = IN_PARTS
+    if not mode().grad:
+        view.origin = UNRECORDED
     return view
 
 

@@ -27,7 +27,6 @@ cdef enum Origin:
     UNRECORDED                      # while operations were not recorded
     AMONG_OTHERS                    # by an operation that gives several views
     IN_FUNCTION                     # by a `Function`, whose backward a new history would override
-    IN_PARTS                        # of the parts of complex numbers, or of pairs as such numbers
 
 cdef class Tensor:
     cdef char* data_pointer

@@ -10,6 +10,7 @@ from typing import Any
 
 from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.graph.op import Op, registry
+from tensorlib._core.layout.reinterpret import as_real
 from tensorlib._core.sweep.graph_reader import was_made_since
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.late import operations
@@ -52,9 +53,39 @@ class Writes:
         It has a gradient where it had one when it was taken, be it read under no_grad now.
         """
         self.based[id(tensor)] = whole
-        fresh = self.noted(operations.strided_part.name, {"input": whole}, tensor, {
-            "place": place_in(base, tensor)})
-        fresh.stop_gradient = x.stop_gradient
+        shown = tensor
+        if tensor.dtype is not base.dtype:
+            whole, base = self.in_parts(whole, base)
+            _, shown = self.in_parts(x, tensor)
+        return self.made(operations.strided_part.name, {"input": whole}, shown, {
+            "place": place_in(base, shown)}, x.stop_gradient, tensor)
+
+    # ---- complex numbers and their parts
+
+    def in_parts(self, x: Variable, tensor: Tensor) -> tuple[Variable, Tensor]:
+        """Complex numbers, a variable and its tensor, as pairs of parts; real ones as they are."""
+        if not tensor.dtype.is_complex:
+            return x, tensor
+        shown = as_real(tensor)
+        return self.aside(operations.view_as_real.name, {"input": x}, shown, {},
+                          x.stop_gradient), shown
+
+    def made(self, type: str, inputs: dict[str, Any], shown: Tensor, attributes: dict[str, Any],
+             stop_gradient: bool, tensor: Tensor) -> Variable:
+        """The new variable of a tensor, which a call gives, or gives the pairs of, as `shown`."""
+        if shown is not tensor:
+            pairs = self.aside(type, inputs, shown, attributes, stop_gradient)
+            type, inputs, attributes = operations.view_as_complex.name, {"input": pairs}, {}
+        fresh = self.noted(type, inputs, tensor, attributes)
+        fresh.stop_gradient = stop_gradient
+        return fresh
+
+    def aside(self, type: str, inputs: dict[str, Any], like: Tensor, attributes: dict[str, Any],
+              stop_gradient: bool) -> Variable:
+        """The variable of a value on the way, like a tensor, which a call gives that is noted."""
+        fresh = self.recorder.block.new_variable(
+            type, tuple(like.shape), like.dtype, stop_gradient=stop_gradient)
+        self.recorder.note(OpCall(type, inputs, (fresh,), attributes, self.recorder.line()))
         return fresh
 
     # ---- writes
@@ -107,10 +138,19 @@ class Writes:
         """Notes what becomes of the tensor that `x` is a view of."""
         base = x._base
         if base is not None:
-            whole = self.recorder.known[id(base)][1]
-            fresh = self.noted(operations.view_scatter.name, {"input": whole, "value": fresh}, base,
-                               {"place": place_in(base, x)})
+            fresh = self.put_in(fresh, x, base)
         self.spread_to_aliases(x if base is None else base, fresh)
+
+    def put_in(self, value: Variable, x: Tensor, base: Tensor) -> Variable:
+        """The new variable of a base whose view `x` became a value."""
+        whole = self.recorder.known[id(base)][1]
+        shown = base
+        if x.dtype is not base.dtype:
+            whole, shown = self.in_parts(whole, base)
+            value, x = self.in_parts(value, x)
+        stops = whole.stop_gradient and value.stop_gradient or not is_grad_enabled()
+        return self.made(operations.view_scatter.name, {"input": whole, "value": value}, shown, {
+            "place": place_in(shown, x)}, stops, base)
 
     def spread_to_aliases(self, base: Tensor, fresh: Variable) -> None:
         """Notes what becomes of other tensors over the memory of one that was written: of what
