@@ -81,7 +81,7 @@ def test_captured(function):
         given, again = inputs(seed), inputs(seed)
         wanted = function(*given)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")          # what is not captured runs eagerly, and says so
+            warnings.simplefilter("ignore")     # what is not captured says so
             found = compiled(*again)
         assert found.item() == wanted.item()
         wanted.backward()
