@@ -70,7 +70,7 @@ def mpi() -> Any:
 @cache
 def mpi_type(dtype: Any) -> Any:
     """How MPI calls the elements of this dtype."""
-    return getattr(mpi(), TYPES[str(dtype).removeprefix("tensorlib.")])
+    return getattr(mpi(), TYPES[dtype.name])
 
 
 @cache

@@ -4,6 +4,7 @@ from importlib import import_module
 
 import numpy as np
 
+from tensorlib._core.base import library
 from tensorlib._core.base.device import NoSuchDevice, require_device
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.error_names import type_name
@@ -27,7 +28,7 @@ def type_(self, dtype=None, non_blocking=False):
     name, RuntimeError for that of another device.
     """
     if dtype is None:
-        return f"tensorlib.{TYPES[self.dtype.name]}Tensor"
+        return f"{library.name}.{TYPES[self.dtype.name]}Tensor"
     if isinstance(dtype, str):
         module, _, kind = dtype.rpartition(".")
         name = BY_TYPE.get(kind)

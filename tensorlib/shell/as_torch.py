@@ -17,6 +17,7 @@ from types import ModuleType
 
 import tensorlib
 from tensorlib import version
+from tensorlib._core.base import library
 from tensorlib._core.base.importing import OtherNames
 
 __all__ = ["TorchFinder", "install", "main"]
@@ -55,12 +56,13 @@ class TorchFinder(OtherNames):
 def install() -> None:
     """From now on this process imports tensorlib under the name of torch.
 
-    Libraries ask for `torch.__version__`, and get the version of PyTorch whose names are here.
+    Libraries ask for `torch.__version__`, and get the version of PyTorch whose names are here; some
+    read names of dtypes, which are PyTorch's then, as in `torch.float32`.
     """
     if TorchFinder not in sys.meta_path:
         sys.meta_path.insert(0, TorchFinder)
         tensorlib.torch = tensorlib            # PyTorch's package has itself as an attribute
-        tensorlib.__name__ = "torch"
+        tensorlib.__name__ = library.name = "torch"
         version.__version__ = tensorlib.__version__ = f"{PYTORCH}+tensorlib.{version.__version__}"
 
 

@@ -188,7 +188,7 @@ class SparseTensor(Tensor):
         """The name of this kind of tensor, or the tensor in a dtype."""
         if dtype is not None:
             return self.to(dtype)
-        return self._values_.type().replace("tensorlib.", "tensorlib.sparse.")
+        return self._values_.type().replace(".", ".sparse.")
 
     def is_signed(self) -> bool:
         """Whether the values can be negative."""

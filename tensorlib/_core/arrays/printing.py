@@ -154,7 +154,7 @@ def text(self):
     name = "tensor" if type(self) is Tensor else type(self).__name__
     indent = len(name) + 1
     suffixes = []
-    default, in_pairs = str(get_default_dtype()), str(get_default_dtype().to_complex())
+    default, in_pairs = get_default_dtype().name, get_default_dtype().to_complex().name
     if self.is_meta:
         body, plain = "...", (default,)
         suffixes += ["device='meta'", f"size={tuple(self.shape)}"]
@@ -165,8 +165,8 @@ def text(self):
             suffixes.append(f"size={tuple(self.shape)}")
     else:
         body = elements_text(self, indent)
-        plain = (default, in_pairs, "tensorlib.int64", "tensorlib.bool")
-    if str(self.dtype) not in plain:
+        plain = (default, in_pairs, "int64", "bool")
+    if self.dtype.name not in plain:
         suffixes.append(f"dtype={self.dtype}")
     if self.grad_fn is not None:
         suffixes.append(f"grad_fn=<{self.grad_fn.name()}>")

@@ -12,6 +12,8 @@ import numpy as np
 
 from tensorlib._core.base.closed cimport close_type
 
+from tensorlib._core.base import library
+
 cdef Py_ssize_t[N_DTYPES] itemsizes = [1, 1, 1, 2, 4, 8, 2, 4, 8, 2, 2, 4, 8, 8, 16]
 cdef int[N_DTYPES] kinds = [0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3]
 ITEMSIZE = itemsizes
@@ -69,7 +71,7 @@ cdef class dtype:
         return to_numpy_dtype(self.id)
 
     def __repr__(self):
-        return f"tensorlib.{self.name}"
+        return f"{library.name}.{self.name}"
 
     def __reduce__(self):
         return _dtype_from_name, (self.name,)

@@ -18,6 +18,7 @@ cdef extern from "Python.h":
     tuple PyList_AsTuple(object sequence)
     Py_ssize_t clipped "PyNumber_AsSsize_t" (object value, void* error)      # where that is NULL
 
+from tensorlib._core.base import library
 from tensorlib._core.base.storage import OutOfMemoryError
 
 
@@ -41,7 +42,7 @@ class Size(tuple):
         return prod(self)
 
     def __repr__(self):
-        return f"tensorlib.Size({list(self)})"
+        return f"{library.name}.Size({list(self)})"
 
     def __add__(self, other):
         return known_size(tuple(self) + checked_sizes(other)) if (

@@ -98,7 +98,7 @@ def is_plain(value: Any) -> bool:
 
 def fact(x: Tensor, shape: Any, file: str, start: int, count: int) -> dict[str, Any]:
     """What the index says of a tensor, of one rank's part."""
-    return {"dtype": str(x.dtype).removeprefix("tensorlib."), "shape": list(shape),
+    return {"dtype": x.dtype.name, "shape": list(shape),
             "parts": [[file, start, count]] if count else []}
 
 
@@ -147,7 +147,7 @@ def check_alike(name: str, value: Any, known: dict[str, Any]) -> None:
     """Raises RuntimeError for a tensor of another shape or dtype."""
     shape = tuple(value.full_shape if isinstance(value, Stretch) else value.shape)
     x = value.tensor if isinstance(value, Stretch) else value
-    dtype = str(x.dtype).removeprefix("tensorlib.")
+    dtype = x.dtype.name
     if shape != tuple(known["shape"]) or dtype != known["dtype"]:
         raise RuntimeError(f"checkpoint.load: {name} is {dtype} of {shape}, and was saved as "
                            f"{known['dtype']} of {tuple(known['shape'])}")
