@@ -12,6 +12,7 @@ from tensorlib._core.tiles.copies cimport cast
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.sweep.graph_reader import gradient_place
 from tensorlib.autograd.graph import GradientEdge
+from tensorlib.ops.shape.joining import stack
 
 
 cdef int check_root(Tensor x, int i) except -1:
@@ -206,6 +207,25 @@ cdef tuple with_zeros(tuple found, tuple wanted, set zero):
                   for x, g in zip(wanted, found)])
 
 
+cdef tuple grads_of_rows(object outputs, object inputs, object grad_outputs, object retain_graph,
+                         bint create_graph, object allow_unused, bint materialize, object zero):
+    """What `grad` gives for each row of `grad_outputs`, stacked."""
+    cdef tuple given = (grad_outputs,) if isinstance(grad_outputs, Tensor) else tuple(
+        grad_outputs or ())
+    cdef set counts = {len(g) if isinstance(g, Tensor) and g.dim() else 0
+                       for g in given if g is not None}
+    cdef bint retain = create_graph if retain_graph is None else retain_graph
+    cdef list rows
+    if len(counts) != 1 or 0 in counts:
+        raise RuntimeError("grad: is_grads_batched takes grad_outputs with one number of rows, 1 "
+                           f"or more, along their first dims, got {sorted(counts)}")
+    n = counts.pop()
+    rows = [grad(outputs, inputs, [None if g is None else g[i] for g in given],
+                 retain or i < n - 1, create_graph, True, allow_unused, False, materialize,
+                 no_grad_set=zero) for i in range(n)]
+    return tuple([None if found[0] is None else stack(found) for found in zip(*rows)])
+
+
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, bint create_graph=False,
          only_inputs=True, allow_unused=None, bint is_grads_batched=False,
          bint materialize_grads=False, *, no_grad_set=None):
@@ -216,9 +236,10 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, bint create_grap
     `no_grad_set`, tensors or names of leaves, are taken as zero. An input may be a `GradientEdge`.
     `only_inputs` is taken for PyTorch's sake and changes nothing.
 
-    Shapes: each gradient has that of its input, those in `grad_outputs` those of the outputs.
+    Shapes: each gradient has that of its input, those in `grad_outputs` those of the outputs; with
+    `is_grads_batched` all of these have one more dim in front, and there is a sweep for each row.
     Raises: as `Tensor.backward`; RuntimeError for an unused input or one that requires no gradient,
-    and for is_grads_batched; ValueError for materialize_grads with allow_unused=False.
+    and for rows of other numbers; ValueError for materialize_grads with allow_unused=False.
 
     >>> x = tensorlib.tensor(3., requires_grad=True)
     >>> tensorlib.autograd.grad(x * x, x)
@@ -227,7 +248,8 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, bint create_grap
     cdef tuple roots, wanted, found, gradients
     cdef set zero
     if is_grads_batched:
-        raise RuntimeError("grad: is_grads_batched is not supported; call grad for each gradient")
+        return grads_of_rows(outputs, inputs, grad_outputs, retain_graph, create_graph,
+                             allow_unused, materialize_grads, no_grad_set)
     if materialize_grads and allow_unused is False:
         raise ValueError("grad: expected allow_unused to be True or not passed when "
                          "materialize_grads=True, but got: allow_unused=False")
