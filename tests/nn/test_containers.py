@@ -131,3 +131,14 @@ def test_modules_by_keywords():
     made = nn.Container(a=a, b=b)
     assert dict(made.named_children()) == {"a": a, "b": b} and made.b is b
     assert len(list(made.parameters())) == 2 and not list(nn.Container().children())
+
+
+def test_tensors_in_containers_of_parameters_are_learnt():
+    listed, named = nn.ParameterList([tl.ones(1)]), nn.ParameterDict({"a": tl.ones(1)})
+    listed.append(tl.ones(1))
+    listed[0] = tl.zeros(1)
+    named["b"] = tl.ones(1)
+    for module in (listed, named, named.copy()):
+        assert [p.requires_grad for p in module.parameters()] == [True, True]
+    with pytest.raises(RuntimeError, match="only floating-point"):
+        nn.ParameterList([tl.tensor([1])])

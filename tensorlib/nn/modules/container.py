@@ -415,7 +415,7 @@ def position(container, idx, what):
 def learnt(value):
     """A tensor as a parameter; other values as they are."""
     if isinstance(value, Tensor) and not isinstance(value, Parameter):
-        return Parameter(value, requires_grad=value.requires_grad)
+        return Parameter(value)
     return value
 
 
