@@ -94,12 +94,12 @@ REASONS = [
     ("Under another name", "What `torch` has twice, once with other arguments, is in "
      "`nn.functional` alone; what works in place there is a method here, or the function without "
      "`_`. `range` is deprecated for `arange`; `eig`, `lstsq`, `solve` and `symeig` of old raise "
-     "an error in PyTorch, too: `linalg` has them. `clip_grad_norm` and `assert_allclose` are "
-     "deprecated for `clip_grad_norm_` and `assert_close`.",
+     "an error in PyTorch, too: `linalg` has them. `clip_grad_norm` is deprecated for "
+     "`clip_grad_norm_`.",
      r"batch_norm|instance_norm|embedding|embedding_bag|adaptive_(avg|max)_pool1d|range|lstsq|"
      r"solve|eig|symeig|index|is_inference|(celu|selu|rrelu|threshold|"
      r"dropout|alpha_dropout|feature_alpha_dropout|index_put)_|multi_head_attention_forward|"
-     r"clip_grad_norm|assert_allclose"),
+     r"clip_grad_norm"),
     ("The memory of a tensor", "A storage keeps its size, since views and the graph rely on it: a "
      "tensor that `resize_` makes larger gets a new one. `resize` and `resize_as` are deprecated "
      "for `resize_` and `resize_as_`; `UntypedStorage.from_file` maps files.",

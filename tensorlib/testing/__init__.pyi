@@ -4,6 +4,7 @@ from tensorlib.autograd.checking import GradcheckError as GradcheckError
 from tensorlib.autograd.checking import gradcheck as gradcheck
 from tensorlib.autograd.checking import gradgradcheck as gradgradcheck
 from tensorlib.testing.checks import check_op as check_op
+from tensorlib.testing.closeness import assert_allclose as assert_allclose
 from tensorlib.testing.closeness import assert_close as assert_close
 from tensorlib.testing.making import make_tensor as make_tensor
 from tensorlib.testing.strategies import broadcastable_shapes as broadcastable_shapes
@@ -13,6 +14,6 @@ from tensorlib.testing.strategies import tensors as tensors
 from tensorlib.testing.tolerances import tolerance as tolerance
 
 __all__ = [
-    "GradcheckError", "assert_close", "broadcastable_shapes", "check_op", "dtypes", "gradcheck",
-    "gradgradcheck", "make_tensor", "shapes", "tensors", "tolerance"
+    "GradcheckError", "assert_allclose", "assert_close", "broadcastable_shapes", "check_op",
+    "dtypes", "gradcheck", "gradgradcheck", "make_tensor", "shapes", "tensors", "tolerance"
 ]

@@ -77,6 +77,29 @@ class Options(NamedTuple):
     allow_subclasses: bool
 
 
+OLDER_DEFAULTS = {"float16": (1e-3, 1e-3), "float32": (1e-4, 1e-5), "float64": (1e-5, 1e-8)}
+
+
+def assert_allclose(actual: Any, expected: Any, rtol: float | None = None,
+                    atol: float | None = None, equal_nan: bool = True, msg: str = "") -> None:
+    """`assert_close` as it was before: dtypes may differ, NaN equals NaN, and without rtol and atol
+    both are wider: 1e-4 and 1e-5 for float32.
+
+    Raises: as `assert_close`.
+
+    >>> assert_allclose(tensorlib.tensor([1.0, float("nan")]), [1.00001, float("nan")])
+    """
+    if not isinstance(actual, tl.Tensor):
+        actual = tl.tensor(actual)
+    if not isinstance(expected, tl.Tensor):
+        expected = tl.tensor(expected, dtype=actual.dtype)
+    if rtol is None and atol is None:
+        both = [OLDER_DEFAULTS.get(x.dtype.name, (0.0, 0.0)) for x in (actual, expected)]
+        rtol, atol = (max(each) for each in zip(*both))
+    assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False,
+                 msg=msg or None)
+
+
 def _compare(actual, expected, options, path):
     """A text that says how two nests differ, or None."""
     if isinstance(actual, Mapping) and isinstance(expected, Mapping):

@@ -385,3 +385,14 @@ def test_fast_mode_calls_the_function_as_often_for_many_elements():
         assert gradcheck(lambda x: calls.append(1) or x.exp(), x, fast_mode=True)
         counts.append(len(calls))
     assert counts[0] == counts[1] < 10
+
+
+def test_the_older_form_of_assert_close():
+    x = tl.tensor([1.0, float("nan")])
+    tl.testing.assert_allclose(x, [1.00009, float("nan")])
+    tl.testing.assert_allclose([1, 2], tl.tensor([1.0, 2.0], dtype=tl.float64))
+    for actual, expected in ((x, [1.0002, float("nan")]), (x, [1.0, 1.0]), ([1, 2], [1, 3])):
+        with pytest.raises(AssertionError):
+            tl.testing.assert_allclose(actual, expected)
+    with pytest.raises(AssertionError, match="^far$"):
+        tl.testing.assert_allclose(x, x + 1, msg="far")

@@ -161,7 +161,7 @@ cpdef int own_node(Tensor x) except -1:
     """Links a result of a replayed call that others are computed of to the node of its operation,
     which their gradients pass."""
     cdef Node node = gradient_node(x)
-    if node is not None and node.n_outputs > 1:
+    if node is not None and node.n_outputs > 1 and expand_result is not None:
         expand_result(x)
     settle(x)
     return 0
