@@ -87,7 +87,7 @@ def assert_allclose(actual: Any, expected: Any, rtol: float | None = None,
 
     Raises: as `assert_close`.
 
-    >>> assert_allclose(tensorlib.tensor([1.0, float("nan")]), [1.00001, float("nan")])
+    >>> assert_allclose(tl.tensor([1.0, float("nan")]), [1.00001, float("nan")])
     """
     if not isinstance(actual, tl.Tensor):
         actual = tl.tensor(actual)

@@ -1,5 +1,5 @@
-"""Hooks and gradients of results of functions that give several, in a process that captured nothing:
-what replays need is not there yet."""
+"""Hooks and gradients of one of several results, in a process that captured nothing: what replays
+need is not there yet."""
 
 from process import run_python
 
