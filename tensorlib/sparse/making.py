@@ -8,6 +8,7 @@ import tensorlib
 from tensorlib import Tensor, arange, from_numpy, repeat_interleave, stack, zeros
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.importing import deferred
+from tensorlib.ops.arguments import integer
 from tensorlib.sparse.tensor import SparseTensor
 
 coo_matrix = deferred("scipy.sparse", "coo_matrix")
@@ -103,7 +104,8 @@ def sparse_csr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: An
 def from_dense(input: Tensor, sparse_dim: int | None = None) -> SparseTensor:
     """The tensor as a sparse one, without its zeros: `Tensor.to_sparse`.
 
-    sparse_dim: how many of the first dims have positions, by default all. Raises: RuntimeError.
+    sparse_dim: how many of the first dims have positions, by default all. Raises: RuntimeError,
+    TypeError for what is no int.
 
     >>> x = tensorlib.tensor([[0.0, 2.0], [3.0, 0.0]], requires_grad=True)
     >>> (x.to_sparse() @ tensorlib.ones(2, 1)).sum().backward()
@@ -111,7 +113,7 @@ def from_dense(input: Tensor, sparse_dim: int | None = None) -> SparseTensor:
     tensor([[0., 1.],
             [1., 0.]])
     """
-    count = input.ndim if sparse_dim is None else int(sparse_dim)
+    count = input.ndim if sparse_dim is None else integer("to_sparse", "sparse_dim", sparse_dim)
     if not 1 <= count <= input.ndim:
         raise RuntimeError(f"to_sparse: sparse_dim must be from 1 to {input.ndim}, got {count}")
     filled = input.detach() != 0

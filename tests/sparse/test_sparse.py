@@ -48,6 +48,9 @@ def test_forms_of_a_dense_tensor():
     csr = tl.sparse_csr_tensor(b.crow_indices(), b.col_indices(), b.values(), (5, 7))
     same(csr, DENSE)
     assert x.to_dense() is x
+    for wrong in (float("inf"), 1.0, True, "1"):
+        with pytest.raises(TypeError, match="to_sparse: sparse_dim must be an int"):
+            x.to_sparse(wrong)
 
 
 def test_sums_and_multiples(a):
