@@ -85,6 +85,7 @@ from tensorlib._absent import (
     SymFloat,
     SymInt,
 )
+from tensorlib._absent import load_library as _load_library
 from tensorlib._checks import FUNCTIONS as _CHECKS
 from tensorlib._foreach import FUNCTIONS as _FOREACH
 from tensorlib._typed import (
@@ -124,6 +125,7 @@ _publish_in(globals())
 
 _C = _later("tensorlib._C")
 ops.aten = _later("tensorlib._aten")
+ops.load_library = _load_library
 __config__ = _later("tensorlib.__config__")
 __future__ = _later("tensorlib.__future__")
 _dynamo = _later("tensorlib._dynamo")

@@ -46,10 +46,9 @@ from tensorlib.distributed.group import (
     is_backend_available,
     is_gloo_available,
     is_initialized,
-    is_mpi_available,
     is_nccl_available,
 )
-from tensorlib.distributed.mpi import is_available, is_launched
+from tensorlib.distributed.mpi import is_available, is_launched, is_mpi_available
 from tensorlib.distributed.objects import (
     all_gather_object,
     broadcast_object_list,

@@ -18,7 +18,7 @@ from tensorlib.distributed.work import Work, seconds_of
 __all__ = ["Backend", "GroupMember", "ProcessGroup", "destroy_process_group", "get_backend",
            "get_global_rank", "get_group_rank", "get_process_group_ranks", "get_rank",
            "get_world_size", "init_process_group", "is_backend_available", "is_gloo_available",
-           "is_initialized", "is_mpi_available", "is_nccl_available"]
+           "is_initialized", "is_nccl_available"]
 
 DEFAULT_TIMEOUT = timedelta(minutes=30)          # PyTorch's for processes on CPUs
 WORLD = "world"
@@ -117,8 +117,9 @@ def init_process_group(backend: str | None = None, init_method: str | None = Non
     """Makes the group of all processes of the job, which the launcher knows: no argument is needed.
 
     backend: "mpi"; "gloo" is taken as the same. timeout: how long a call waits for other ranks, 30
-    minutes by default. world_size, rank: checked if they are given; `world_size=1, rank=0` makes a
-    group of one without a launcher.
+    minutes by default. world_size, rank: checked if they are given; `world_size=1, rank=0`, also
+    as the environment's WORLD_SIZE and RANK, makes a group of one without a launcher, for which
+    mpi4py need not be installed.
     Raises: DistError outside of a launcher, without mpi4py, or if the group is there already;
     ValueError for another backend, rank or size than those of the job.
     """
@@ -134,7 +135,7 @@ def init_process_group(backend: str | None = None, init_method: str | None = Non
                         "destroy_process_group() ends it")
     if state["forked"]:
         raise DistError(f"{name}: this process was forked from one that uses MPI, and can't")
-    if not door.is_launched() and (world_size, rank) not in ((1, 0), (1, -1)):
+    if not door.is_launched() and not is_alone(world_size, rank):
         raise DistError(
             f"{name}: this process was not started by a launcher, so that there are no others; "
             "start it with `mpiexec -n 2 python ...` or `python -m tensorlib.distributed.run -n 2 "
@@ -147,6 +148,13 @@ def init_process_group(backend: str | None = None, init_method: str | None = Non
     GroupMember.WORLD = groups[WORLD]
     if comm.size > 1 and state["hook"] is None:
         state["hook"], sys.excepthook = sys.excepthook, end_the_job
+
+
+def is_alone(world_size: int, rank: int) -> bool:
+    """Whether these, or else the variables that PyTorch's launcher sets, are of one process."""
+    if (world_size, rank) == (-1, -1):
+        return (os.environ.get("WORLD_SIZE"), os.environ.get("RANK", "0")) == ("1", "0")
+    return world_size == 1 and rank in (0, -1)
 
 
 def destroy_process_group(group: ProcessGroup | None = None) -> None:
@@ -280,14 +288,9 @@ def place_of(group: ProcessGroup, rank: Any, name: str, what: str) -> int:
     return group.ranks.index(rank)
 
 
-def is_mpi_available() -> bool:
-    """Whether mpi4py is installed."""
-    return door.is_available()
-
-
 def is_gloo_available() -> bool:
-    """The same: "gloo" is taken for MPI."""
-    return door.is_available()
+    """Whether mpi4py is installed: "gloo" is taken for MPI."""
+    return door.is_mpi_available()
 
 
 def is_nccl_available() -> bool:
@@ -297,4 +300,4 @@ def is_nccl_available() -> bool:
 
 def is_backend_available(backend: str) -> bool:
     """Whether groups can be made with this backend."""
-    return backend.lower() in BACKENDS and door.is_available()
+    return backend.lower() in BACKENDS and door.is_mpi_available()

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import Any
 
 import tensorlib
+from tensorlib.distributed import single
 from tensorlib.distributed.errors import DistError
 
 # What launchers put into the environment of the processes that they start.
@@ -32,11 +33,16 @@ IN_FLOAT32 = {"SUM": tensorlib.add, "PROD": tensorlib.mul, "MIN": tensorlib.mini
 
 
 def is_available() -> bool:
-    """Whether mpi4py is installed.
+    """True: a group of one process needs nothing else; `is_mpi_available()` tells of more.
 
-    >>> isinstance(tensorlib.distributed.is_available(), bool)
+    >>> tensorlib.distributed.is_available()
     True
     """
+    return True
+
+
+def is_mpi_available() -> bool:
+    """Whether mpi4py is installed."""
     return find_spec("mpi4py") is not None
 
 
@@ -50,8 +56,13 @@ def is_launched() -> bool:
 
 @cache
 def mpi() -> Any:
-    """The module `mpi4py.MPI`, which starts MPI when it is first imported."""
-    if not is_available():
+    """The module `mpi4py.MPI`, which starts MPI when it is first imported.
+
+    A process that no launcher started needs none: without mpi4py it gets `single`.
+    """
+    if not is_mpi_available() and not is_launched():
+        return single
+    if not is_mpi_available():
         raise DistError("tensorlib.distributed: mpi4py is not installed; "
                         "pip install 'tensorlib[mpi]'")
     try:

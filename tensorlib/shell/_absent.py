@@ -1,9 +1,12 @@
-"""Types of PyTorch's of which there is nothing here: `isinstance` says no, and a call raises."""
+"""Types of PyTorch's of which there is nothing here: `isinstance` says no, and a call raises.
+
+And a call that would load code compiled for PyTorch, which libraries try and go on without.
+"""
 
 from typing import Any, NoReturn
 
 __all__ = ["Event", "Future", "PyTorchFileReader", "ScriptModule", "Stream", "SymBool", "SymFloat",
-           "SymInt"]
+           "SymInt", "load_library"]
 
 
 class Future:
@@ -25,3 +28,9 @@ SymFloat = _absent("SymFloat", "numbers are floats, and no symbols")
 SymBool = _absent("SymBool", "conditions are bools, and no symbols")
 PyTorchFileReader = _absent("PyTorchFileReader", "tensorlib.load reads the files of torch.save")
 ScriptModule = _absent("ScriptModule", "modules are not compiled; jit.ScriptModule is their base")
+
+
+def load_library(path: str) -> NoReturn:
+    """Raises OSError: what a shared library registers for PyTorch can't run here."""
+    raise OSError(f"ops.load_library: {path} has operations compiled for PyTorch, which can't be "
+                  "called here; define them by library.custom_op")

@@ -98,6 +98,11 @@ def test_functions_for_a_compiler_run_as_they_are():
     assert tl.jit.isinstance(3, int) and not tl.jit.isinstance(3.0, int)
 
 
+def test_libraries_of_operations_compiled_for_pytorch_do_not_load():
+    with pytest.raises(OSError, match="ops.load_library: metrics.so has operations compiled for"):
+        tl.ops.load_library("metrics.so")
+
+
 def test_threads_between_operations_are_a_setting():
     assert tl.get_num_interop_threads() == 1
     tl.set_num_interop_threads(4)
