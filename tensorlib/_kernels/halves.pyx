@@ -114,6 +114,14 @@ cdef void minimum_run(const short_float* a, const short_float* b, short_float* y
         y[i].bits = chosen(a[i], b[i], rank(a[i].bits) <= rank(b[i].bits))
 
 
+cdef void copysign_run(const short_float* a, const short_float* b, short_float* y,
+                       Py_ssize_t n) noexcept nogil:
+    """y := the magnitude of a with the sign of b"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i].bits = (a[i].bits & 0x7FFF) | (b[i].bits & 0x8000)
+
+
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
     loops = [
@@ -123,6 +131,7 @@ def table():
         ("div", <size_t>&div_run[half], <size_t>&div_run[brain]),
         ("maximum", <size_t>&maximum_run[half], <size_t>&maximum_run[brain]),
         ("minimum", <size_t>&minimum_run[half], <size_t>&minimum_run[brain]),
+        ("copysign", <size_t>&copysign_run[half], <size_t>&copysign_run[brain]),
     ]
     return [row for name, first, second in loops for row in (
         (name, ("float16",) * 2, "float16", first),

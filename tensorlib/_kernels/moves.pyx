@@ -14,6 +14,10 @@ from libc.string cimport memcpy
 
 cdef extern from "spaced.h" nogil:
     size_t put_spaced(const void* x, char* y, size_t n, size_t size)
+    void take_spaced_uint8_t(const uint8_t* x, uint8_t* y, size_t n)
+    void take_spaced_uint16_t(const uint16_t* x, uint16_t* y, size_t n)
+    void take_spaced_uint32_t(const uint32_t* x, uint32_t* y, size_t n)
+    void take_spaced_uint64_t(const uint64_t* x, uint64_t* y, size_t n)
 
 cdef struct pair:  # complex128
     double real
@@ -41,8 +45,17 @@ cdef void gather_run(const char* x, Py_ssize_t stride, item* y, Py_ssize_t n) no
         for i in range(n):
             y[i] = (<const item*>x)[-i]
     elif stride == 2 * sizeof(item):
-        for i in range(n):
-            y[i] = (<const item*>x)[2 * i]
+        if item is uint8_t:
+            take_spaced_uint8_t(<const item*>x, y, n)
+        elif item is uint16_t:
+            take_spaced_uint16_t(<const item*>x, y, n)
+        elif item is uint32_t:
+            take_spaced_uint32_t(<const item*>x, y, n)
+        elif item is uint64_t:
+            take_spaced_uint64_t(<const item*>x, y, n)
+        else:
+            for i in range(n):
+                y[i] = (<const item*>x)[2 * i]
     else:
         for i in range(n):
             y[i] = (<const item*>(x + i * stride))[0]

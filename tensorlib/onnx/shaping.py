@@ -380,19 +380,24 @@ def put_index(g: Writer, call: OpCall) -> Any:
     return put(g, call, operations.getitem)
 
 
+@onnx_rule(operations.add_index)
+def add_index(g: Writer, call: OpCall) -> Any:
+    return put(g, call, operations.getitem, reduction="add")
+
+
 @onnx_rule(operations.view_scatter)
 def view_scatter(g: Writer, call: OpCall) -> Any:
     return put(g, call, operations.strided_part)
 
 
-def put(g: Writer, call: OpCall, read: Any) -> Any:
+def put(g: Writer, call: OpCall, read: Any, **attributes: Any) -> Any:
     """A tensor with values written at the places that an operation reads from, where its shape is
-    fixed."""
+    fixed; or added there, as the attributes say."""
     x, values = call.inputs.values()
     part = OpCall(read.name, {"input": x}, call.outputs, call.attributes, call.line)
     places = positions(g, part, x)
     flat = g.node("Reshape", g.value(x), g.constant([-1]))
     spread = g.node("Expand", g.value(values, dtype_of(call)), g.constant(list(places.shape)))
     found = g.node("ScatterElements", flat, g.constant(places.reshape(-1)),
-                   g.node("Reshape", spread, g.constant([-1])))
+                   g.node("Reshape", spread, g.constant([-1])), **attributes)
     return g.node("Reshape", found, g.constant(list(x.shape)), name=call.type)

@@ -48,3 +48,27 @@ def test_slices_are_picked_at_positions_of_an_expanded_index(threads):
     assert (x.gather(0, index) == x[INDEX]).all()
     with pytest.raises(IndexError, match="index 7 is out of bounds"):
         x.gather(0, (index + 1)[:, :1].expand(3000, 12))
+
+
+ADDS = {
+    "index_put": lambda x, index, values: x.index_put((index,), values, accumulate=True),
+    "index_put_": lambda x, index, values: x.index_put_((index,), values, accumulate=True),
+    "put": lambda x, index, values: x.put(index, values, accumulate=True),
+    "put_": lambda x, index, values: x.put_(index, values, accumulate=True),
+}
+
+
+@each("dtype", ["float16", "float32", "float64"])
+@each("add", ADDS.values())
+def test_values_that_meet_are_added_one_after_the_other_recorded_or_captured_too(add, dtype):
+    rng = np.random.default_rng(2)
+    x, index, values = rng.normal(size=7), tl.from_numpy(INDEX), rng.normal(size=len(INDEX))
+    x, values = (tl.from_numpy(a.astype(dtype)) for a in (x, values))
+    wide = np.promote_types(dtype, "float32")
+    wanted = x.numpy().astype(wide)
+    np.add.at(wanted, INDEX, values.numpy().astype(wide))
+    captured = tl.compile(lambda *args: add(args[0] * 1, *args[1:]))
+    for found in (add(x.clone(), index, values), captured(x, index, values),
+                  captured(x, index, values),
+                  add(x.clone().requires_grad_() * 1, index, values).detach()):
+        np.testing.assert_array_equal(found.numpy(), wanted.astype(dtype))

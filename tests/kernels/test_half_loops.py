@@ -21,7 +21,7 @@ def same(got, wanted, dtype):
 
 
 @each("dtype", NAN)
-@each("name", ("add", "sub", "mul", "div", "maximum", "minimum"))
+@each("name", ("add", "sub", "mul", "div", "maximum", "minimum", "copysign"))
 def test_they_give_what_the_loop_of_float32_gives_between_casts(every, name, dtype):
     to, back = every["cast", dtype, "float32"], every["cast", "float32", dtype]
     wide, short = every[name, *["float32"] * 3], every[name, *[dtype] * 3]

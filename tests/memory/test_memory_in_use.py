@@ -10,7 +10,7 @@ from process import run_python
 
 import tensorlib as tl
 from tensorlib._core.index.keys import parse, take
-from tensorlib.ops.index.indexing import put_index
+from tensorlib.ops.index.putting import put_index
 
 # ---- memory in use -------------------------------------------------------------------------------
 

@@ -124,7 +124,8 @@ def test_what_checks_elements_refuses_some_and_nothing_else_does(op):
 
 def test_what_has_an_index_expression_checks_the_positions_in_it():
     keyed = [op for op in OURS if op.key]
-    assert [op.name for op in keyed] == ["getitem", "spread_index", "put_index"]
+    assert [op.name for op in keyed] == ["getitem", "spread_index", "put_index",
+                                          "add_index"]
     assert all(op.key in op.attributes and op.checks_values for op in keyed)
     with pytest.raises(IndexError):
         tl.ones(3)[tl.tensor([7])]

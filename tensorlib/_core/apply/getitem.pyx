@@ -151,8 +151,9 @@ def write_over(str name, Tensor x, writes, *args):
     return x
 
 
-def write_key(str name, Tensor x, tuple key, Tensor values, bint picked=False):
-    """`x`, after values of its dtype went where a key of tensors picks, where `is_plain_write`.
+def write_key(str name, Tensor x, tuple key, Tensor values, bint picked=False, bint adds=False):
+    """`x`, after values of its dtype went where a key of tensors picks, or were added there,
+    where `is_plain_write`.
 
     picked: they are as many of a vector as a mask, which the key is and has dims, has places for.
     Raises: IndexError, RuntimeError, which name the operation.
@@ -172,6 +173,6 @@ def write_key(str name, Tensor x, tuple key, Tensor values, bint picked=False):
             raise RuntimeError(f"{name.removesuffix('_')}: source has {values.numel_} elements, "
                                f"fewer than the {n} that the mask has places for")
         values = new_view(values, 1, &n, values.steps, values.data_pointer)
-    put(x, index, values, False)
+    put(x, index, values, adds)
     x.storage.version += 1
     return x

@@ -41,6 +41,7 @@ cdef inline char* place(const Operand* operand, int ndim, const Py_ssize_t* inde
 cdef bint as_transpositions(Plan* plan) noexcept
 cdef void transpose_rows(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil
 cdef Py_ssize_t cost(const Plan* plan) noexcept nogil
+cdef Py_ssize_t tile_of(const Plan* plan, Py_ssize_t numel) noexcept nogil
 
 cdef inline void advance(const Plan* plan, Py_ssize_t* index, Py_ssize_t count) noexcept nogil:
     """Moves the index on by `count` elements, at most to the start of the next row."""

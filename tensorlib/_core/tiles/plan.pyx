@@ -2,9 +2,19 @@
 
 from tensorlib._core.base.dtypes cimport ITEMSIZE
 from tensorlib._core.base.shape cimport MAX_NDIM
+from tensorlib._core.base.storage cimport LINE
 from tensorlib._core.tensor.tensor cimport Tensor
 from tensorlib._core.tiles.loops cimport find_transpose
 from tensorlib._core.tiles.program cimport TileLoops
+
+cdef enum:
+    CACHED = 1 << 15         # bytes that the tiles of all values take at most
+    SPREAD = 2               # tiles that elements with gaps between them take beside their own
+    # Several operands with gaps that come from beyond the L2 cache, each in turn: the processor
+    # looks ahead in all of them only where the turns are short. x[:, ::2] += y[:, ::2] of 1024 x
+    # 1024 float64 took 2.1 ms by tiles of 3.5 KB, 1.4 by these.
+    BEYOND_CACHE = 1 << 22
+    SHORT_BURST = 2048
 
 
 cdef int make_plan(Plan* plan, PyObject** inputs, Tensor out) except -1:
@@ -136,6 +146,23 @@ cdef Py_ssize_t cost(const Plan* plan) noexcept nogil:
                 or plan.ndim == 2 and plan.operands[i].steps[0] == 0):
             found += 1                       # it is gathered, or scattered
     return found
+
+
+cdef Py_ssize_t tile_of(const Plan* plan, Py_ssize_t numel) noexcept nogil:
+    """How many elements of each operand and result fit, and stay in the L1 cache."""
+    cdef const TileLoops* program = plan.program
+    cdef int i, size = program.itemsize, spread = 0
+    cdef int count = 1 + program.first_aside - program.n_constants       # the last result is out
+    cdef Py_ssize_t step, most = BUFFER_BYTES
+    for i in range(program.n_inputs + 1):
+        size = max(size, ITEMSIZE[plan.operands[i].dtype])
+        step = plan.operands[i].steps[plan.ndim - 1]
+        if step and step != ITEMSIZE[plan.operands[i].dtype]:
+            spread += 1
+    count += spread * SPREAD                                             # with what lies between
+    if spread > 1 and numel * size >= BEYOND_CACHE:
+        most = SHORT_BURST
+    return min(most, CACHED // count) // size // LINE * LINE
 
 
 # ---- transpositions ------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from tensorlib._core.tiles.loops cimport (
 from tensorlib._core.tiles.pieces cimport move_rows, repeat_row
 from tensorlib._core.tiles.plan cimport (
     BUFFER_BYTES, LEAST_BUFFERS, Operand, Plan, SHORT_ROW, advance, as_transpositions, cost,
-    make_plan, place, transpose_rows,
+    make_plan, place, tile_of, transpose_rows,
 )
 from tensorlib._core.tiles.program cimport (
     MAX_CONSTANTS, MAX_INPUTS, MAX_SLOTS, Step, TileLoops, result_dtype,
@@ -37,8 +37,6 @@ cdef extern from "<alloca.h>" nogil:
     void* alloca(size_t size)
 
 cdef enum:
-    CACHED = 1 << 15         # bytes that the tiles of all values take at most
-    SPREAD = 2               # tiles that elements with gaps between them take beside their own
     MOST = 8                 # times as long as in that an element may take, as far as it counts
     LEAST_ROWS = 16          # of a transposition in one chunk, at least
     BLOCK_ROWS = 16          # of an operand that lies across them, gone through together
@@ -60,7 +58,7 @@ cdef int run_program(const TileLoops* program, PyObject** inputs, Tensor out) ex
         return 0
     plan.program = program
     make_plan(&plan, inputs, out)
-    plan.tile = tile_of(&plan)
+    plan.tile = tile_of(&plan, numel)
     if region_size:
         if is_meta(out):
             return 0
@@ -80,20 +78,6 @@ cdef int run_program(const TileLoops* program, PyObject** inputs, Tensor out) ex
         with nogil:
             parallel_for(work, &plan, count, grain)
     return work_ends(era)
-
-
-cdef Py_ssize_t tile_of(const Plan* plan) noexcept nogil:
-    """How many elements of each operand and result fit, and stay in the L1 cache."""
-    cdef const TileLoops* program = plan.program
-    cdef int i, size = program.itemsize
-    cdef int count = 1 + program.first_aside - program.n_constants       # the last result is out
-    cdef Py_ssize_t step
-    for i in range(program.n_inputs + 1):
-        size = max(size, ITEMSIZE[plan.operands[i].dtype])
-        step = plan.operands[i].steps[plan.ndim - 1]
-        if step and step != ITEMSIZE[plan.operands[i].dtype]:
-            count += SPREAD                                              # with what lies between
-    return min(BUFFER_BYTES, CACHED // count) // size // LINE * LINE
 
 
 cdef void run_rows(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:

@@ -83,9 +83,9 @@ def spread_out(op, level, tensors, attributes):
                        lifted(attributes["index"]))
 
 
-@batched(operations.put_index)
+@batched(operations.put_index, operations.add_index)
 def put_in(op, level, tensors, attributes):
-    """Values of each example at the positions that its index picks."""
+    """Values of each example put, or added, at the positions that its index picks."""
     (x, values), index = tensors, attributes["index"]
     count = ndim_picked(index, x.ndim)
     more = max(0, values.ndim - count)

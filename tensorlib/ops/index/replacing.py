@@ -3,7 +3,6 @@
 import numpy as np
 
 from tensorlib._core.apply.getitem import is_plain_write, write_key, write_over
-from tensorlib._core.apply.halves import rounded_once
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.shape import broadcast_shapes, wrap
@@ -18,8 +17,9 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer, refuse_bools, refuse_complex
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.index.indexing import (
-    INT64, check_mask, counted, gather, parsed, put_index, spread_index, vector,
+    INT64, check_mask, counted, gather, parsed, vector,
 )
+from tensorlib.ops.index.putting import add_index, put_index
 from tensorlib.ops.index.reductions import UFUNCS, combined_at, combined_slices, neutral
 from tensorlib.ops.index.rows import put_in_rows
 from tensorlib.ops.index.scattering import elements_at, written_at
@@ -83,9 +83,10 @@ def key_of(name, indices):
 
 def write_by_key(input, indices, values: Tensor, accumulate=False):
     """`index_put_`: where nothing is recorded, elements are written where they lie."""
-    if values.dtype is input.dtype and not accumulate and isinstance(indices, (tuple, list)) and (
+    if values.dtype is input.dtype and isinstance(indices, (tuple, list)) and (
             is_plain_write(input, values, *indices)):
-        return write_key("index_put_", input, key_of("index_put", indices), values)
+        return write_key("index_put_", input, key_of("index_put", indices), values, False,
+                         bool(accumulate))
     return write_result("index_put_", input, index_put(input, indices, values, accumulate))
 
 
@@ -118,15 +119,7 @@ def index_put(input: Tensor, indices, values: Tensor, accumulate=False):
         key = parsed("index_put", like, key_of("index_put", indices))
     except SharedIndex:                          # each example of a batch has positions of its own
         return put_in_rows(input, indices, values, accumulate)
-    if not accumulate:
-        return put_index(input, values, key)
-    return with_sums(input, values, key)
-
-
-@rounded_once
-def with_sums(input, values, key):
-    """`input` plus the sums of the values that meet at a position."""
-    return input + spread_index(values, input.shape, key)
+    return (add_index if accumulate else put_index)(input, values, key)
 
 
 def put_flat(x, index, source, accumulate=False):

@@ -14,8 +14,9 @@ from tensorlib._core.index.keys import put
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.index.indexing import (
-    fill_value, gather, own_positions, parsed, put_index, spread_index, vector,
+    fill_value, gather, own_positions, parsed, spread_index, vector,
 )
+from tensorlib.ops.index.putting import put_index
 from tensorlib.ops.samples import given, given_pairs, refusals
 
 # ---- what the declarations share -----------------------------------------------------------------

@@ -148,21 +148,17 @@ def histogram(input: Tensor, bins=100, *, range=None, weight=None, density=False
     if x.itemsize == 2:
         raise UnsupportedDtype(f"histogram: not implemented for {input.dtype}")
     edges = edges_of(x, bins, range)
-    flat = x.reshape(-1)
-    places = insertion_places(edges, flat, True) - 1
-    parts = edges.numel() - 1
-    places = places.where(flat != edges[-1], parts - 1)
-    inside = (places >= 0).logical_and(places < parts).logical_and(flat == flat)
-    inside = inside.logical_and(flat >= edges[0]).logical_and(flat <= edges[-1])
-    weights = None
+    flat, parts, weights = x.reshape(-1), edges.numel() - 1, None
+    places = insertion_places(edges, flat, True)     # 0 before the edges, parts + 1 behind them
+    places = places.where(flat != edges[-1], parts)
     if weight is not None:
         if not isinstance(weight, Tensor):
             raise TypeError(f"histogram: weight must be a Tensor, got {type_name(weight)}")
         if weight.shape != input.shape:
             raise RuntimeError("histogram: weight should have the shape of the input, got "
                                f"{list(weight.shape)} and {list(input.shape)}")
-        weights = weight.detach().reshape(-1)[inside].double()
-    found = counts.bincount(places[inside], parts, weights).double()
+        weights = weight.detach().reshape(-1).double()
+    found = counts.bincount(places, parts + 2, weights)[1:-1].double()
     if density:
         found = found / (found.sum() * edges.double().diff())
     return Histogram(found.to(input.dtype), edges)
