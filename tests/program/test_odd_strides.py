@@ -84,3 +84,13 @@ def test_rows_of_one_element_by_a_matrix(shape, other):
         x = tl.randn(*shape)
         assert tl.equal(compiled(x), x.transpose(0, 1).contiguous() @ w)
         assert tl.equal(compiled(far(x)), x.transpose(0, 1).contiguous() @ w)
+
+
+@pytest.mark.parametrize("shape", [(2, 1, 5), (2, 1, 1, 5), (1, 2, 1, 5), (2, 3, 1, 5), (1, 5)],
+                         ids=str)
+def test_slices_behind_a_dim_of_one_element(shape):
+    """The distance of the rows is that of the dims with several."""
+    x = tl.arange(60.0)[:np.prod(shape)].reshape(shape)
+    for rows in (x, x.flip(0), x.to(tl.bool)):
+        wanted = rows.numpy()[..., [3, 0, 3]].tolist()
+        assert far(rows).index_select(-1, tl.tensor([3, 0, 3])).tolist() == wanted

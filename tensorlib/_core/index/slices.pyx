@@ -87,17 +87,25 @@ cdef void copy_slices(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept 
         first += rows
 
 
-cdef bint lies_in_slices(Tensor x, int dim) noexcept:
-    """Whether what lies behind a dim is in one run, and the places before it at equal distances."""
-    cdef Py_ssize_t run = 1
+cdef bint lies_in_slices(Tensor x, int dim, Py_ssize_t* outer_step) noexcept:
+    """Whether what lies behind a dim is in one run, and the places before it at equal distances,
+    which are `outer_step`: 0 for one place."""
+    cdef Py_ssize_t run = 1, further = 0
+    cdef bint first = True
     cdef int d
+    outer_step[0] = 0
     for d in range(x.ndim_ - 1, dim, -1):
         if x.dims[d] != 1 and x.steps[d] != run:
             return False
         run *= x.dims[d]
-    for d in range(dim - 1):
-        if x.steps[d] != x.steps[d + 1] * x.dims[d + 1]:
+    for d in range(dim - 1, -1, -1):
+        if x.dims[d] == 1:           # its step, by which nobody goes, may be any
+            continue
+        if first:
+            outer_step[0] = x.steps[d]
+        elif x.steps[d] != further:
             return False
+        first, further = False, x.steps[d] * x.dims[d]
     return x.ndim_ > 1
 
 
@@ -105,7 +113,7 @@ def take_slices(Tensor input, Py_ssize_t dim, Tensor index):
     """The slices of `input` at the positions of a vector. Raises: IndexError, RuntimeError."""
     cdef Tensor x = as_vector(input), places, out
     cdef Py_ssize_t dims[MAX_NDIM]
-    cdef Py_ssize_t outer = 1, run = ITEMSIZE[input.type]
+    cdef Py_ssize_t outer = 1, run = ITEMSIZE[input.type], outer_step
     cdef Slices job
     cdef int d
     if not 0 <= dim < x.ndim_:
@@ -113,8 +121,9 @@ def take_slices(Tensor input, Py_ssize_t dim, Tensor index):
     if index.ndim_ != 1:
         raise IndexError(f"index_select: index is supposed to be a vector, got {index.ndim_} dims")
     check_positions("index_select", index)
-    if not lies_in_slices(x, dim):
+    if not lies_in_slices(x, dim, &outer_step):
         x = packed(x)
+        lies_in_slices(x, dim, &outer_step)
     if x.ndim_ == 1 and index.type == INT64:
         out = new_tensor(input.type, 1, index.dims)
         if walk(picking(input.type), x, 0, index, out, False):
@@ -134,7 +143,7 @@ def take_slices(Tensor input, Py_ssize_t dim, Tensor index):
     job.x, job.places = x.data_pointer, <const int64_t*>places.data_pointer
     job.y, job.outer, job.count, job.run = out.data_pointer, outer, places.numel_, run
     job.step, job.size = x.steps[dim] * ITEMSIZE[x.type], ITEMSIZE[x.type]
-    job.outer_step = x.steps[dim - 1] * ITEMSIZE[x.type] if dim else 0
+    job.outer_step = outer_step * ITEMSIZE[x.type]
     share(copy_slices, &job, job.y, outer if outer > 1 else job.count,
           1 + GRAIN // ((job.count if outer > 1 else 1) * (1 + run // 32)), False)
     return out
