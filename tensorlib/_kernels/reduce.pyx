@@ -32,23 +32,17 @@ cdef extern from "row_fold.h" nogil:
                             Py_ssize_t step)
     void row_products_double(const double* x, double* y, Py_ssize_t rows, Py_ssize_t n,
                              Py_ssize_t step)
-    # of n elements from `at` on, four registers and more, of rows so many elements apart
-    void gapped_sums_float(const float* x, float* y, Py_ssize_t at, Py_ssize_t n, Py_ssize_t row,
-                           Py_ssize_t down)
-    void gapped_sums_double(const double* x, double* y, Py_ssize_t at, Py_ssize_t n,
-                            Py_ssize_t row, Py_ssize_t down)
-    void gapped_known_float(const float* x, float* y, Py_ssize_t at, Py_ssize_t n, Py_ssize_t row,
-                            Py_ssize_t down)
-    void gapped_known_double(const double* x, double* y, Py_ssize_t at, Py_ssize_t n,
-                             Py_ssize_t row, Py_ssize_t down)
-    void gapped_products_float(const float* x, float* y, Py_ssize_t at, Py_ssize_t n,
-                               Py_ssize_t row, Py_ssize_t down)
-    void gapped_products_double(const double* x, double* y, Py_ssize_t at, Py_ssize_t n,
-                                Py_ssize_t row, Py_ssize_t down)
-    void row_gather_float(const float* x, Py_ssize_t at, Py_ssize_t n, Py_ssize_t row,
-                          Py_ssize_t down, float* room)
-    void row_gather_double(const double* x, Py_ssize_t at, Py_ssize_t n, Py_ssize_t row,
-                           Py_ssize_t down, double* room)
+    ctypedef struct gaps:
+        Py_ssize_t row, down, step
+    # of n elements from `at` on, four registers and more
+    void gapped_sums_float(const float* x, float* y, Py_ssize_t at, Py_ssize_t n, const gaps* of)
+    void gapped_sums_double(const double* x, double* y, Py_ssize_t at, Py_ssize_t n, const gaps* of)
+    void gapped_known_float(const float* x, float* y, Py_ssize_t at, Py_ssize_t n, const gaps* of)
+    void gapped_known_double(const double* x, double* y, Py_ssize_t at, Py_ssize_t n, const gaps* of)
+    void gapped_products_float(const float* x, float* y, Py_ssize_t at, Py_ssize_t n, const gaps* of)
+    void gapped_products_double(const double* x, double* y, Py_ssize_t at, Py_ssize_t n, const gaps* of)
+    void row_gather_float(const float* x, Py_ssize_t at, Py_ssize_t n, const gaps* of, float* room)
+    void row_gather_double(const double* x, Py_ssize_t at, Py_ssize_t n, const gaps* of, double* room)
     const Py_ssize_t REGISTER
 
 
@@ -130,14 +124,17 @@ ctypedef fused Folded:
 
 
 cdef void gapped(Folded* op, const floating* x, floating* y, Py_ssize_t at, Py_ssize_t n,
-                 Py_ssize_t row, Py_ssize_t down) noexcept nogil:
-    """The fold of n elements from `at` on, which lie in rows so many elements apart, to one."""
+                 Py_ssize_t row, Py_ssize_t down, Py_ssize_t step) noexcept nogil:
+    """The fold of n elements from `at` on to one: they lie `step` apart in rows, which lie `down`
+    apart."""
     cdef floating room[MOST_ROOM]
+    cdef gaps of
+    of.row, of.down, of.step = row, down, step
     if n * <Py_ssize_t>sizeof(floating) < 4 * REGISTER:
         if floating is float:
-            row_gather_float(x, at, n, row, down, room)
+            row_gather_float(x, at, n, &of, room)
         else:
-            row_gather_double(x, at, n, row, down, room)
+            row_gather_double(x, at, n, &of, room)
         if Folded is Sum:
             sums(op, room, NULL, y, 1, n, 1, 0, 1, n, 1)
         elif Folded is Known:
@@ -146,18 +143,18 @@ cdef void gapped(Folded* op, const floating* x, floating* y, Py_ssize_t at, Py_s
             products(op, room, NULL, y, 1, n, 1, 0, 1, n, 1)
     elif Folded is Sum:
         if floating is float:
-            gapped_sums_float(x, y, at, n, row, down)
+            gapped_sums_float(x, y, at, n, &of)
         else:
-            gapped_sums_double(x, y, at, n, row, down)
+            gapped_sums_double(x, y, at, n, &of)
     elif Folded is Known:
         if floating is float:
-            gapped_known_float(x, y, at, n, row, down)
+            gapped_known_float(x, y, at, n, &of)
         else:
-            gapped_known_double(x, y, at, n, row, down)
+            gapped_known_double(x, y, at, n, &of)
     elif floating is float:
-        gapped_products_float(x, y, at, n, row, down)
+        gapped_products_float(x, y, at, n, &of)
     else:
-        gapped_products_double(x, y, at, n, row, down)
+        gapped_products_double(x, y, at, n, &of)
 
 
 def table():
@@ -180,7 +177,7 @@ def gapped_table():
     """The same of elements that lie in rows with gaps between them, folded to one:
 
     void fold(void* tag, const T* x, T* y, Py_ssize_t at, Py_ssize_t n, Py_ssize_t row,
-              Py_ssize_t down)
+              Py_ssize_t down, Py_ssize_t step)
     """
     return [
         ("sum", ("float32",), "float32", <size_t>&gapped[Sum, float]),

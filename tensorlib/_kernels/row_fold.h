@@ -6,10 +6,12 @@
    n. The tree follows from n alone. The tests hold the results to those of the other loops.
 
    Elements with gaps, as those of x[:, 1:], are read where they lie, in the same tree: only what
-   goes over the end of a row is copied together first. */
+   goes over the end of a row is copied together first, and leaves of elements in steps are. */
 #pragma once
 
 #include <string.h>
+
+#include "spaced.h"
 
 #define REGISTER (__BIGGEST_ALIGNMENT__ < 64 ? __BIGGEST_ALIGNMENT__ : 64)
 #define LEAF_ROUNDS 32
@@ -25,21 +27,27 @@ static const long long row_mask_double[16] = {
 #define LAST_float(op, e, i) ((e[4 * i] op e[4 * i + 2]) op (e[4 * i + 1] op e[4 * i + 3]))
 #define LAST_double(op, e, i) (e[2 * i] op e[2 * i + 1])
 
-/* Rows of `row` elements whose beginnings are `down` elements apart */
-typedef struct { Py_ssize_t row, down; } gaps;
+/* Rows of `row` elements `step` apart, whose beginnings are `down` elements apart */
+typedef struct { Py_ssize_t row, down, step; } gaps;
 
 #define ROW_TYPES(T, I)                                                                          \
     typedef T row_##T __attribute__((vector_size(REGISTER), aligned(sizeof(T)), may_alias));     \
     typedef T quad_##T __attribute__((vector_size(16), may_alias));                              \
     typedef I bits_##T __attribute__((vector_size(REGISTER), aligned(sizeof(T)), may_alias));    \
                                                                                                  \
-    /* room := n elements from `at` on of rows so many elements apart */                         \
-    static inline void row_gather_##T(const T* x, Py_ssize_t at, Py_ssize_t n, Py_ssize_t row,   \
-                                      Py_ssize_t down, T* room) {                                \
+    /* room := n elements from `at` on */                                                        \
+    static inline void row_gather_##T(const T* x, Py_ssize_t at, Py_ssize_t n, const gaps* of,   \
+                                      T* room) {                                                 \
+        const Py_ssize_t row = of->row, down = of->down, step = of->step;                        \
         x += at / row * down, at %= row;                                                         \
         for (Py_ssize_t here; n; n -= here, room += here, x += down, at = 0) {                   \
             here = row - at < n ? row - at : n;                                                  \
-            memcpy(room, x + at, here * sizeof(T));                                              \
+            if (step == 1)                                                                       \
+                memcpy(room, x + at, here * sizeof(T));                                          \
+            else if (step == 2)                                                                  \
+                take_spaced_##T(x + 2 * at, room, here);                                         \
+            else                                                                                 \
+                for (Py_ssize_t i = 0; i < here; i++) room[i] = x[(at + i) * step];              \
         }                                                                                        \
     }
 
@@ -71,6 +79,10 @@ typedef struct { Py_ssize_t row, down; } gaps;
         row_##T first = (row_##T){0} + (T)unit, p[4] = {first, first, first, first};             \
         if (!of) {                                                                               \
             NAME##_rounds_##T(x + at, rounds, p);                                                \
+        } else if (of->step != 1) {                                                              \
+            T room[LEAF_ROUNDS * EACH_ROUND];                                                    \
+            row_gather_##T(x, at, rounds * EACH_ROUND, of, room);                                \
+            NAME##_rounds_##T(room, rounds, p);                                                  \
         } else {                                                                                 \
             T room[EACH_ROUND];                                                                  \
             Py_ssize_t c = at % of->row;                                                         \
@@ -80,7 +92,7 @@ typedef struct { Py_ssize_t row, down; } gaps;
                 NAME##_rounds_##T(x + c, here, p);                                               \
                 rounds -= here, c += here * EACH_ROUND;                                          \
                 if (rounds) {                                                                    \
-                    row_gather_##T(x, c, EACH_ROUND, of->row, of->down, room);                   \
+                    row_gather_##T(x, c, EACH_ROUND, of, room);                                  \
                     NAME##_rounds_##T(room, 1, p);                                               \
                     rounds--, c += EACH_ROUND;                                                   \
                     for (; c >= of->row; c -= of->row) x += of->down;                            \
@@ -136,13 +148,12 @@ typedef struct { Py_ssize_t row, down; } gaps;
                                                                                                  \
     /* y := n elements from `at` on, four registers and more, of rows with gaps, folded */       \
     static void gapped_##NAME##_##T(const T* x, T* y, Py_ssize_t at, Py_ssize_t n,               \
-                                    Py_ssize_t row, Py_ssize_t down) {                           \
+                                    const gaps* of) {                                            \
         enum { EACH_ROUND = 4 * REGISTER / sizeof(T) };                                          \
-        const gaps of = {row, down};                                                             \
         Py_ssize_t rounds = n / EACH_ROUND, last = at + n - EACH_ROUND;                          \
         T room[EACH_ROUND];                                                                      \
-        row_gather_##T(x, last, EACH_ROUND, row, down, room);                                    \
-        quad_##T end = NAME##_end_##T(room, NAME##_tree_##T(x, at, rounds, &of),                 \
+        row_gather_##T(x, last, EACH_ROUND, of, room);                                           \
+        quad_##T end = NAME##_end_##T(room, NAME##_tree_##T(x, at, rounds, of),                  \
                                       (rounds + 1) * EACH_ROUND - n, EACH_ROUND);                \
         y[0] = LAST_##T(op, ((const T*)&end), 0);                                                \
     }

@@ -37,15 +37,17 @@ static inline size_t put_spaced(const void* x, char* y, size_t n, size_t size) {
 /* y := every second of the items at x, by registers of 256 bits: a Zen 4 reads what lies beyond its
    L2 cache half as fast by those of 512 that go over the ends of cache lines. */
 #if defined(__AVX512F__) && !defined(__clang__)
-#define BY_256 __attribute__((target("prefer-vector-width=256")))
+#define BY_256 __attribute__((unused, target("prefer-vector-width=256")))
 #else
-#define BY_256
+#define BY_256 __attribute__((unused))
 #endif
 
 #define TAKE_SPACED(T)                                                    \
     BY_256 static void take_spaced_##T(const T* x, T* y, size_t n) {      \
         for (size_t i = 0; i < n; i++) y[i] = x[2 * i];                   \
     }
+TAKE_SPACED(float)
+TAKE_SPACED(double)
 TAKE_SPACED(uint8_t)
 TAKE_SPACED(uint16_t)
 TAKE_SPACED(uint32_t)

@@ -37,14 +37,13 @@ cdef Tensor fold(int kind, Tensor x, int n_reduced, const int* reduced, bint kee
     cdef int last[MAX_NDIM]
     cdef int n_last = last_reduced(x, n_reduced, reduced, last)
     cdef Tensor source, out
-    cdef Py_ssize_t row, down
+    cdef Py_ssize_t row, down, apart
     if not n_last and (is_exact(kind, x.type) or has_gapped(kind, x.type)) and (
-            lies_in_rows(x, n_reduced, reduced, &row, &down)):
+            lies_in_rows(x, n_reduced, reduced, &row, &down, &apart)):
         if has_gapped(kind, x.type):
-            out = new_reduced(x, n_reduced, reduced, keepdim, result)
-            gapped_to(kind, x, row, down, out)
-            return out
-        n_last = last_even(x, row, last)
+            return gapped_to(kind, x, row, down, apart,
+                             new_reduced(x, n_reduced, reduced, keepdim, result))
+        n_last = last_even(x, row, last) if apart == 1 else 0
     if n_last:                               # in two steps
         x, kind = fold(kind, x, n_last, last, True, reduced_in(x.type)), added_up(kind)
     source = arrange(x, n_reduced, reduced, sizes)
@@ -60,29 +59,32 @@ cdef bint is_exact(int kind, int dtype) noexcept:
 
 
 cdef bint lies_in_rows(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* row,
-                       Py_ssize_t* down) noexcept:
-    """Whether all dims are reduced, and the elements lie in rows worth a call of a loop, which have
-    gaps between them: writes how many a row has, and how far apart these are."""
+                       Py_ssize_t* down, Py_ssize_t* apart) noexcept:
+    """Whether all dims are reduced, and the elements lie in rows worth a call of a loop, with gaps:
+    writes how many a row has, and how far apart rows and elements are."""
     cdef int order[MAX_NDIM]
-    cdef Py_ssize_t expected = 1
+    cdef Py_ssize_t expected = 0
     cdef int k, d
-    cdef bint inside = True
+    cdef bint inside = True, goes_on
     if n_reduced != x.ndim_ or x.packed or x.numel_ < LEAST_IN_ROWS:
         return False
     by_stride(x, order)
-    row[0], down[0] = 1, 0
+    row[0], down[0], apart[0] = 1, 0, 1
     for k in range(x.ndim_ - 1, -1, -1):
         d = order[k]
         if x.dims[d] == 1:
             continue
-        if x.steps[d] != expected:
-            if not inside or x.steps[d] < row[0]:
-                return False
+        if not expected:
+            apart[0] = expected = x.steps[d]
+        goes_on = x.steps[d] == expected
+        if x.steps[d] < 1 or not (goes_on or inside and x.steps[d] >= row[0] * apart[0]):
+            return False
+        if not goes_on:
             inside, down[0] = False, x.steps[d]
         if inside:
             row[0] *= x.dims[d]
         expected = x.steps[d] * x.dims[d]
-    return not inside and row[0] * ITEMSIZE[x.type] >= GAPPED_BYTES
+    return (not inside or apart[0] > 1) and row[0] * ITEMSIZE[x.type] >= GAPPED_BYTES
 
 
 cdef int last_even(Tensor x, Py_ssize_t row, int* last) noexcept:
@@ -95,17 +97,18 @@ cdef int last_even(Tensor x, Py_ssize_t row, int* last) noexcept:
     return n
 
 
-cdef int gapped_to(int kind, Tensor x, Py_ssize_t row, Py_ssize_t down, Tensor out) except -1:
-    """out := x, which lies in rows, reduced to one"""
-    cdef int status, era, dtype = x.type
-    cdef const char* from_ = x.data_pointer
+cdef Tensor gapped_to(int kind, Tensor x, Py_ssize_t row, Py_ssize_t down, Py_ssize_t apart,
+                      Tensor out):
+    """`out`, after x, which `lies_in_rows`, was reduced to it"""
+    cdef int status, era = work_begins(), dtype = x.type
+    cdef char* from_ = x.data_pointer
     cdef char* to = out.data_pointer
     cdef Py_ssize_t n = x.numel_
-    era = work_begins()
     with nogil:
-        status = gapped_run(kind, dtype, from_, to, n, row, down)
+        status = gapped_run(kind, dtype, from_, to, n, row, down, apart)
     work_ends(era)
-    return check_status(status, x)
+    check_status(status, x)
+    return out
 
 
 cdef int last_reduced(Tensor x, int n_reduced, const int* reduced, int* last) noexcept:

@@ -42,7 +42,7 @@ cdef int reduce_run(int kind, int dtype, const char* x, const char* center, char
 cdef bint has_gapped(int kind, int dtype) noexcept nogil
 
 cdef int gapped_run(int kind, int dtype, const char* x, char* y, Py_ssize_t n, Py_ssize_t row,
-                    Py_ssize_t down) noexcept nogil
+                    Py_ssize_t down, Py_ssize_t apart) noexcept nogil
 
 cdef int reduced_in(int dtype) noexcept nogil
 

@@ -25,7 +25,7 @@ ctypedef void (*fold_fn)(void* tag, const char* x, const char* c, char* y, Py_ss
                          Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin, Py_ssize_t end,
                          Py_ssize_t slice_step, Py_ssize_t step) noexcept nogil
 ctypedef void (*gapped_fn)(void* tag, const char* x, char* y, Py_ssize_t at, Py_ssize_t n,
-                           Py_ssize_t row, Py_ssize_t down) noexcept nogil
+                           Py_ssize_t row, Py_ssize_t down, Py_ssize_t apart) noexcept nogil
 ctypedef void (*index_fn)(void* tag, const char* x, char* y, int64_t* at, Py_ssize_t outer,
                           Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin, Py_ssize_t end,
                           Py_ssize_t slice_step, Py_ssize_t step) noexcept nogil
@@ -67,7 +67,8 @@ ctypedef struct Work:
     cast_loop cast           # of half types to float32, in which they are reduced; or NULL
     Py_ssize_t itemsize, result_size     # bytes of an element, and of one of y
     Py_ssize_t outer, n, inner, slice_step, step
-    Py_ssize_t row, down     # of a run of n in rows with gaps; else 0
+    Py_ssize_t row, down     # of a run of n in rows with gaps, of elements so far apart; else 0
+    Py_ssize_t apart
     Py_ssize_t pieces, size  # of each outer slice: how many pieces, and of how many tiles or rows
     Py_ssize_t piece         # elements of one
     void* combine            # the loop that reduces the results of pieces
@@ -99,13 +100,13 @@ cdef bint has_gapped(int kind, int dtype) noexcept nogil:
 
 
 cdef int gapped_run(int kind, int dtype, const char* x, char* y, Py_ssize_t n, Py_ssize_t row,
-                    Py_ssize_t down) noexcept nogil:
-    """y := n elements reduced to one, which lie in rows so many elements apart: with the bits of
-    elements without gaps"""
+                    Py_ssize_t down, Py_ssize_t apart) noexcept nogil:
+    """y := n elements reduced to one, which lie `apart` in rows that lie `down` apart: with the bits
+    of elements without gaps"""
     cdef Work work
     cdef Py_ssize_t[5] sizes
     sizes[0], sizes[1], sizes[2], sizes[3], sizes[4] = 1, n, 1, n, 1
-    work.row, work.down = row, down
+    work.row, work.down, work.apart = row, down, apart
     return run(&work, kind, dtype, x, NULL, y, NULL, sizes)
 
 
@@ -178,7 +179,7 @@ cdef void run_cut(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogi
 cdef void run_outer(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Work* work = <Work*>context
     if work.row:
-        (<gapped_fn>work.loop)(NULL, work.x, work.y, 0, work.n, work.row, work.down)
+        (<gapped_fn>work.loop)(NULL, work.x, work.y, 0, work.n, work.row, work.down, work.apart)
         return
     call(work, work.loop, work.x, work.c, work.y, work.at, begin, end - begin, work.n,
          0, work.inner)
@@ -251,7 +252,8 @@ cdef void run_piece(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
         first = i % work.pieces * work.size
         if work.row:
             (<gapped_fn>work.loop)(NULL, work.x, work.y + i * work.result_size, first,
-                                   min(work.size, work.n - first), work.row, work.down)
+                                   min(work.size, work.n - first), work.row, work.down,
+                                   work.apart)
             continue
         x = work.x + (o * work.slice_step + first * work.step) * work.itemsize
         if work.c != NULL:
