@@ -38,11 +38,15 @@ cdef extern from "row_fold.h" nogil:
     void gapped_sums_float(const float* x, float* y, Py_ssize_t at, Py_ssize_t n, const gaps* of)
     void gapped_sums_double(const double* x, double* y, Py_ssize_t at, Py_ssize_t n, const gaps* of)
     void gapped_known_float(const float* x, float* y, Py_ssize_t at, Py_ssize_t n, const gaps* of)
-    void gapped_known_double(const double* x, double* y, Py_ssize_t at, Py_ssize_t n, const gaps* of)
-    void gapped_products_float(const float* x, float* y, Py_ssize_t at, Py_ssize_t n, const gaps* of)
-    void gapped_products_double(const double* x, double* y, Py_ssize_t at, Py_ssize_t n, const gaps* of)
+    void gapped_known_double(const double* x, double* y, Py_ssize_t at, Py_ssize_t n,
+                             const gaps* of)
+    void gapped_products_float(const float* x, float* y, Py_ssize_t at, Py_ssize_t n,
+                               const gaps* of)
+    void gapped_products_double(const double* x, double* y, Py_ssize_t at, Py_ssize_t n,
+                                const gaps* of)
     void row_gather_float(const float* x, Py_ssize_t at, Py_ssize_t n, const gaps* of, float* room)
-    void row_gather_double(const double* x, Py_ssize_t at, Py_ssize_t n, const gaps* of, double* room)
+    void row_gather_double(const double* x, Py_ssize_t at, Py_ssize_t n, const gaps* of,
+                           double* room)
     const Py_ssize_t REGISTER
 
 

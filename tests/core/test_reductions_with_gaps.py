@@ -14,10 +14,10 @@ CUTS = {
     "rows of planes": ((30, 40, 65), np.s_[..., :64]), "backwards": ((4, 5000), np.s_[::-2, 1:]),
     "a piece and one": ((3, 87383), np.s_[:, :87382]), "pieces": ((2, 131109), np.s_[:, 1:131108]),
     "a piece and five": ((2, 196612), np.s_[:, 1:196611]), "overlapping": ((9000,), None),
-    "every second": ((100, 200), np.s_[:, ::2]), "every third of rows": ((130, 700), np.s_[1:, ::3]),
-    "one of each row": ((9001, 3), np.s_[:, 1:2]), "turns": ((100, 300), np.s_[:, 1:200:2]),
-    "steps in pieces": ((2, 262218), np.s_[:, 1::2]), "steps and five": ((2, 393224), np.s_[:, ::2]),
-    "steps back": ((100, 200), np.s_[:, ::-2]), "steps in planes": ((30, 40, 130), np.s_[:, 1:, ::2]),
+    "every second": ((100, 200), np.s_[:, ::2]), "turns": ((100, 300), np.s_[:, 1:200:2]),
+    "every third of rows": ((130, 700), np.s_[1:, ::3]), "steps back": ((100, 200), np.s_[:, ::-2]),
+    "one of each row": ((9001, 3), np.s_[:, 1:2]), "in planes": ((30, 40, 130), np.s_[:, 1:, ::2]),
+    "steps in pieces": ((2, 262218), np.s_[:, 1::2]), "and five": ((2, 393224), np.s_[:, ::2]),
 }
 
 

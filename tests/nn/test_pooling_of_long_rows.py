@@ -57,3 +57,26 @@ def test_adaptive_maxima_take_the_last_nan_or_the_first_of_equals():
     assert places.tolist() == [[[1, 5]]]
     values, places = F.adaptive_max_pool1d(x, 8, return_indices=True)
     assert places.tolist() == [[list(range(8))]] and values[0, 0, 7] == float("-inf")
+
+
+@each("dtype", ["float32", "float64"])
+@each("kernel, stride, dilation", [(2, 2, 1), (3, 4, 1), (2, 4, 3), (4, 4, 1), (5, 4, 1)], ids=str)
+def test_many_short_rows_as_one_long_row(kernel, stride, dilation, dtype):
+    x = np.random.default_rng(1).random((70, 90, 12)).astype(dtype)
+    x[3, 4, 5] = np.nan
+    starts = range(0, 12 - (kernel - 1) * dilation, stride)
+    parts = np.stack([x[..., k:k + (kernel - 1) * dilation + 1:dilation] for k in starts], -2)
+    for threads in (1, 2):
+        before, _ = tl.get_num_threads(), tl.set_num_threads(threads)
+        given = tl.from_numpy(x).requires_grad_()
+        values = F.max_pool1d(tl.from_numpy(x), kernel, stride, 0, dilation)
+        means = F.avg_pool1d(given, kernel, stride) if dilation == 1 else None
+        tl.set_num_threads(before)
+        np.testing.assert_array_equal(values.numpy(), parts.max(-1))
+        if dilation == 1:
+            np.testing.assert_allclose(means.detach().numpy(), parts.mean(-1), rtol=1e-6)
+            means.sum().backward()
+            counts = np.zeros(12, dtype)
+            for k in starts:
+                counts[k:k + kernel] += 1
+            np.testing.assert_allclose(given.grad.numpy()[0, 0], counts / kernel, rtol=1e-6)

@@ -100,6 +100,21 @@ cdef void run_planes(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
                            end - begin)
 
 
+cdef void run_pools(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """The same of pools: planes of one row, which windows divide, are one long row."""
+    cdef Work* work = <Work*>context
+    cdef Window w = work.w[0]
+    if (w.size[0] == w.size[1] == w.kernel[0] == w.kernel[1] == w.out[0] == w.out[1] == 1
+            and w.pad[0] == w.pad[1] == w.pad[2] == 0 and not w.adaptive
+            and w.out[2] * w.stride[2] == w.size[2]
+            and (w.kernel[2] - 1) * w.dilation[2] < w.stride[2]):
+        w.size[2], w.out[2] = w.size[2] * (end - begin), w.out[2] * (end - begin)
+        w.end[2] = w.size[2]
+        (<window_fn>work.loop)(work.x + begin * work.x_plane, work.y + begin * work.y_plane, &w, 1)
+    else:
+        run_planes(context, begin, end)
+
+
 cdef void run_max(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Work* work = <Work*>context
     (<max_fn>work.loop)(work.x + begin * work.x_plane, work.y + begin * work.y_plane,
@@ -259,7 +274,7 @@ cdef tuple maxima(Tensor x, const Window* w, int n, tuple planes, int dtype, bin
             lay_lanes(at)
     elif y.numel_:
         work.loop = find_window_loop(MAX_ROWS if rows else MAX_POOL, x.type)
-        run(&work, run_planes if rows else run_max, planes_of(x, n),
+        run(&work, run_pools if rows else run_max, planes_of(x, n),
             times(work.n, area(w.kernel)))
     return cast_planes(y, dtype), at
 
@@ -367,7 +382,7 @@ cdef Tensor means(Tensor x, Window* w, int n, tuple sizes, int dtype, bint back)
         run(&work, run_lanes, x.dims[0] if back else x.dims[0] * w.out[0] * w.out[1],
             times(times(work.n if back else w.out[2], work.lanes), area(w.kernel)))
     elif y.numel_ and x.numel_:
-        run(&work, run_planes, planes_of(x, n), times(work.n, area(w.kernel)))
+        run(&work, run_pools, planes_of(x, n), times(work.n, area(w.kernel)))
     return cast_planes(y, dtype)
 
 

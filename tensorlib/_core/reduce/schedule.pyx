@@ -101,8 +101,8 @@ cdef bint has_gapped(int kind, int dtype) noexcept nogil:
 
 cdef int gapped_run(int kind, int dtype, const char* x, char* y, Py_ssize_t n, Py_ssize_t row,
                     Py_ssize_t down, Py_ssize_t apart) noexcept nogil:
-    """y := n elements reduced to one, which lie `apart` in rows that lie `down` apart: with the bits
-    of elements without gaps"""
+    """y := n elements reduced to one, which lie `apart` in rows that lie `down` apart: with the
+    bits of elements without gaps"""
     cdef Work work
     cdef Py_ssize_t[5] sizes
     sizes[0], sizes[1], sizes[2], sizes[3], sizes[4] = 1, n, 1, n, 1
