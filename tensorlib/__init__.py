@@ -188,6 +188,7 @@ globals().update(_CHECKS)
 # sparse tensors, which few programs have
 for _name in ("sparse_coo_tensor", "sparse_csr_tensor"):
     globals()[_name] = _deferred("tensorlib.sparse", _name)
+_standard_gamma = _deferred("tensorlib.distributions.gamma_numbers", "standard_gamma")
 spmm = dsmm = hsmm = _deferred("tensorlib.sparse", "mm")
 
 

@@ -27,6 +27,8 @@ cdef int check_root(Tensor x, int i) except -1:
 cdef Tensor first_gradient(Tensor root, object gradient, int i):
     """The gradient that a sweep begins with: 1 for a tensor of one element, or what was given."""
     cdef Tensor g
+    if isinstance(gradient, (list, tuple)) and len(gradient) == 1:       # as of several tensors
+        gradient = gradient[0]
     if gradient is None:
         if root.numel_ != 1:
             raise RuntimeError(

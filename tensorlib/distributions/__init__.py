@@ -52,6 +52,10 @@ mixture_same_family = pareto = generalized_pareto = weibull = inverse_gamma = mi
 relaxed_bernoulli = relaxed_categorical = mixtures
 continuous_bernoulli = kumaraswamy = unit_interval
 lkj_cholesky = wishart = matrices
+# which has Distribution in it
+for _module in (discrete, location, matrices, mixtures, multivariate, positive, transformed,
+                unit_interval):
+    vars(_module).setdefault("Distribution", Distribution)
 
 __all__ = [
     "AbsTransform", "AffineTransform", "Bernoulli", "Beta", "Binomial", "CatTransform",

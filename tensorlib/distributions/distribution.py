@@ -1,6 +1,5 @@
 """What all distributions have in common."""
 
-import copy
 import math
 from functools import cached_property
 
@@ -73,17 +72,25 @@ class Distribution:
         return type(self).__new__(type(self)) if _instance is None else _instance
 
     def expand(self, batch_shape, _instance=None):
-        """This distribution for a larger batch, into which its own shape broadcasts."""
+        """This distribution for a larger batch, into which its own shape broadcasts.
+
+        _instance: what is filled, made by an `expand` of a subclass with more attributes.
+        Raises: NotImplementedError for a subclass with an `__init__` of its own and no `expand`.
+        """
         batch_shape = tl.Size(batch_shape)
-        new = copy.copy(self)
-        if _instance is not None:
-            vars(_instance).update({**vars(self), **vars(_instance)})
-            new = _instance
-        for name in dir(type(self)):
-            if name not in self.arg_constraints and isinstance(
-                    getattr(type(self), name, None), cached_property):
-                vars(new).pop(name, None)
-        for name, constraint in self.arg_constraints.items():
+        known = next(each for each in type(self).__mro__ if each.__module__.startswith(__package__))
+        parameters = known.arg_constraints
+        if parameters is Distribution.arg_constraints:
+            raise NotImplementedError(f"Subclass {type(self).__name__} of {known.__name__} must "
+                                      "define an .expand() method.")
+        if isinstance(parameters, property):             # that follows from the sizes
+            parameters = self.arg_constraints
+        new = self._get_checked_instance(known, _instance)
+        computed = {name for name in dir(type(self)) if name not in parameters and isinstance(
+            getattr(type(self), name, None), cached_property)}
+        kept = {name: value for name, value in vars(self).items() if name not in computed}
+        vars(new).update({**kept, **vars(new)})
+        for name, constraint in parameters.items():
             value = vars(self).get(name)
             if isinstance(value, tl.Tensor):
                 own = value.shape[value.ndim - constraint.event_dim:]
@@ -252,10 +259,11 @@ class Independent(Distribution):
                          validate_args=validate_args)
 
     def expand(self, batch_shape, _instance=None):
+        new = self._get_checked_instance(Independent, _instance)
         own = self.event_shape[:self.reinterpreted_batch_ndims]
-        return self._as_checked(Independent(
-            self.base_dist.expand((*batch_shape, *own)), self.reinterpreted_batch_ndims,
-            validate_args=False))
+        Independent.__init__(new, self.base_dist.expand((*batch_shape, *own)),
+                             self.reinterpreted_batch_ndims, validate_args=False)
+        return self._as_checked(new)
 
     @property
     def has_rsample(self):

@@ -49,10 +49,12 @@ class MixtureSameFamily(Distribution):
                          validate_args=validate_args)
 
     def expand(self, batch_shape, _instance=None):
+        new = self._get_checked_instance(MixtureSameFamily, _instance)
         n = self._mixture_distribution._num_events
-        return self._as_checked(type(self)(
-            self._mixture_distribution.expand(batch_shape),
-            self._component_distribution.expand((*batch_shape, n)), validate_args=False))
+        MixtureSameFamily.__init__(
+            new, self._mixture_distribution.expand(batch_shape),
+            self._component_distribution.expand((*batch_shape, n)), validate_args=False)
+        return self._as_checked(new)
 
     @property
     def mixture_distribution(self):

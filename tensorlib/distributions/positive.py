@@ -70,7 +70,9 @@ class Chi2(Gamma):
         super().__init__(0.5 * self.df, 0.5, validate_args=validate_args)
 
     def expand(self, batch_shape, _instance=None):
-        return self._as_checked(type(self)(self.df.expand(batch_shape), validate_args=False))
+        new = self._get_checked_instance(Chi2, _instance)
+        Chi2.__init__(new, self.df.expand(batch_shape), validate_args=False)
+        return self._as_checked(new)
 
 
 class FisherSnedecor(Distribution):

@@ -19,8 +19,9 @@ class Transform:
     def __init__(self, cache_size=0):
         if cache_size not in (0, 1):
             raise ValueError("cache_size must be 0 or 1")
-        self._cache_size, self._cached = cache_size, (None, None)
-        self._inverse_of_this = None
+        self._cache_size, self._cached_x_y = cache_size, (None, None)
+        self._inv = None
+        super().__init__()              # of a module, where a subclass is one as well
 
     @property
     def event_dim(self):
@@ -40,9 +41,9 @@ class Transform:
     @property
     def inv(self):
         """The inverse transform."""
-        if self._inverse_of_this is None:
-            self._inverse_of_this = _InverseTransform(self)
-        return self._inverse_of_this
+        if self._inv is None:
+            self._inv = _InverseTransform(self)
+        return self._inv
 
     def with_cache(self, cache_size=1):
         """This transform, or one like it, with such a cache."""
@@ -55,16 +56,16 @@ class Transform:
     def __call__(self, x):
         if self._cache_size == 0:
             return self._call(x)
-        if x is not self._cached[0]:
-            self._cached = x, self._call(x)
-        return self._cached[1]
+        if x is not self._cached_x_y[0]:
+            self._cached_x_y = x, self._call(x)
+        return self._cached_x_y[1]
 
-    def _inverted(self, y):
+    def _inv_call(self, y):
         if self._cache_size == 0:
             return self._inverse(y)
-        if y is not self._cached[1]:
-            self._cached = self._inverse(y), y
-        return self._cached[0]
+        if y is not self._cached_x_y[1]:
+            self._cached_x_y = self._inverse(y), y
+        return self._cached_x_y[0]
 
     def _call(self, x):
         raise NotImplementedError
@@ -98,7 +99,7 @@ class _InverseTransform(Transform):
 
     def __init__(self, transform):
         super().__init__(transform._cache_size)
-        self._inverse_of_this = transform
+        self._inv = transform
 
     bijective = property(lambda self: self.inv.bijective)
     sign = property(lambda self: self.inv.sign)
@@ -114,7 +115,7 @@ class _InverseTransform(Transform):
     __hash__ = object.__hash__
 
     def __call__(self, x):
-        return self.inv._inverted(x)
+        return self.inv._inv_call(x)
 
     def log_abs_det_jacobian(self, x, y):
         return -self.inv.log_abs_det_jacobian(y, x)
@@ -165,10 +166,10 @@ class ComposeTransform(Transform):
 
     @property
     def inv(self):
-        if self._inverse_of_this is None:
-            self._inverse_of_this = ComposeTransform([part.inv for part in reversed(self.parts)])
-            self._inverse_of_this._inverse_of_this = self
-        return self._inverse_of_this
+        if self._inv is None:
+            self._inv = ComposeTransform([part.inv for part in reversed(self.parts)])
+            self._inv._inv = self
+        return self._inv
 
     def __call__(self, x):
         for part in self.parts:

@@ -18,14 +18,18 @@ from tensorlib._core.base.explained import explain
 
 from .futures import Future
 
-__all__ = ["Attribute", "Final", "ScriptFunction", "ScriptModule", "annotate", "export", "fork",
-           "freeze", "ignore", "is_scripting", "is_tracing", "load", "optimize_for_inference",
-           "save", "script", "script_if_tracing", "script_method", "trace", "trace_module",
-           "unused", "wait"]
+__all__ = ["Attribute", "Final", "ScriptFunction", "ScriptModule", "TracerWarning", "annotate",
+           "export", "fork", "freeze", "ignore", "is_scripting", "is_tracing", "load",
+           "optimize_for_inference", "save", "script", "script_if_tracing", "script_method",
+           "trace", "trace_module", "unused", "wait"]
 
 T = TypeVar("T")
 __path__: list[str] = []
 annotations = typing                       # PyTorch's module of that name has the same types
+
+
+class TracerWarning(Warning):
+    """What PyTorch's tracer warns by; nothing is traced here, so that it can only be silenced."""
 
 
 _scripted: WeakSet[nn.Module] = WeakSet()

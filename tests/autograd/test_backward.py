@@ -231,3 +231,14 @@ def test_overwriting_through_a_detached_tensor_is_noticed():
     y.detach().zero_()
     with pytest.raises(RuntimeError, match="(?i)in-?place"):
         y.sum().backward()
+
+
+def test_the_gradient_may_stand_in_a_list():
+    for gradient, expected in (([tl.tensor(3.0)], 6), ((tl.tensor(2.0),), 4), ([None], 2)):
+        x = tl.tensor(1.0, requires_grad=True)
+        (x * x).backward(gradient)
+        assert x.grad == expected
+    nested = [[tl.tensor(1.0)]]
+    for wrong in (nested, [], [tl.tensor(1.0)] * 2):
+        with pytest.raises(TypeError, match="either Tensors or None, but got list"):
+            (x * x).backward(wrong)

@@ -52,6 +52,37 @@ def test_copies_have_the_attributes(copied):
         assert (got.kept, got.name, type(got)) == ([1, 2], "w", type(each))
 
 
+def test_they_are_in_the_dict_of_the_tensor():
+    class Slotted(tl.Tensor):
+        __slots__ = ()
+
+    for x in (tl.ones(2), tl.nn.Parameter(tl.ones(2)), tl.ones(2).as_subclass(Slotted)):
+        assert not vars(x)
+        x.note, x.other = 3, 4
+        assert vars(x) == x.__dict__ == {"note": 3, "other": 4}
+        vars(x).pop("note")
+        assert not hasattr(x, "note") and copy.copy(x).other == 4
+        x.note = 5
+        assert (x.note, vars(copy.deepcopy(x))) == (5, {"note": 5, "other": 4})
+
+
+def test_a_compiled_function_reads_the_dict_as_the_eager_one():
+    def reads(x):
+        return x * x.__dict__.get("count", 1)
+
+    compiled, x = tl.compile(reads), tl.ones(2)
+    for count in (2, 2, 5):
+        x.count = count
+        assert compiled(x).tolist() == [count, count]
+    del x.count
+    assert compiled(x).tolist() == [1, 1]
+
+
+def test_tensors_are_told_apart_by_a_number():
+    x = tl.ones(2)
+    assert x._cdata == x._cdata != x.detach()._cdata
+
+
 def test_a_tensor_that_keeps_itself_is_collected():
     x = tl.ones(2)
     x.itself = x

@@ -367,3 +367,39 @@ def test_halves_are_transformed_distributions():
         assert_close(half.log_prob(tl.tensor([2.0, 2.0])), expected.expand(2))
         with pytest.raises(ValueError, match="scale"):
             kind(-1.0)
+
+
+class Learnt(d.Transform, tl.nn.Module):
+    """A transform that is a module as well, as in flows."""
+
+    domain = codomain = constraints.real
+    bijective = True
+
+    def __init__(self, cache_size=0):
+        super().__init__(cache_size)
+        self.shift = tl.nn.Parameter(tl.ones(()))
+        self.inversions = 0
+
+    def _call(self, x):
+        return x + self.shift
+
+    def _inverse(self, y):
+        self.inversions += 1
+        return y - self.shift
+
+    def log_abs_det_jacobian(self, x, y):
+        return tl.zeros_like(x)
+
+    __hash__ = tl.nn.Module.__hash__
+
+
+@pytest.mark.parametrize("cache_size", [0, 1])
+def test_a_transform_may_be_a_module(cache_size):
+    transform = Learnt(cache_size)
+    assert [name for name, _ in transform.named_parameters()] == ["shift"]
+    flow = d.TransformedDistribution(d.Normal(0.0, 1.0), [transform])
+    x = flow.rsample()
+    (flow.log_prob(x) + x).backward()
+    assert transform.shift.grad is not None and transform.inversions == 1 - cache_size
+    assert (transform._inv_call(transform(x)) - x).abs() < 1e-6
+    assert cache_size == 0 or transform._cached_x_y[0] is x

@@ -316,3 +316,63 @@ def test_densities_of_many_covariances_by_vmap():
         return d.MultivariateNormal(tl.zeros(3), covariance, validate_args=False).log_prob(value)
     assert_close(tl.func.vmap(density)(scales, x),
                  tl.stack([density(scale, value) for scale, value in zip(scales, x)]))
+
+
+# ---- subclasses ----------------------------------------------------------------------------------
+
+class Named(d.Normal):
+    """A normal distribution with one more attribute and parameters of other names."""
+
+    arg_constraints = {"centre": d.constraints.real}
+
+    def __init__(self, centre, validate_args=None):
+        self.centre = centre
+        super().__init__(centre, 1.0, validate_args=validate_args)
+
+    def expand(self, batch_shape, _instance=None):
+        new = self._get_checked_instance(Named, _instance)
+        new.centre = self.centre.expand(batch_shape)
+        return super().expand(batch_shape, new)
+
+
+class Classes(d.Categorical):
+    """Classes whose only declared parameter is one that the library does not know."""
+
+    arg_constraints = {"level": d.constraints.real}
+
+    def __init__(self, level, validate_args=None):
+        self.level = level
+        super().__init__(tl.stack([level.sigmoid(), 1 - level.sigmoid()], -1),
+                         validate_args=validate_args)
+
+    def expand(self, batch_shape, _instance=None):
+        new = self._get_checked_instance(Classes, _instance)
+        new.level = self.level.expand(batch_shape)
+        return super().expand(batch_shape, new)
+
+
+@pytest.mark.parametrize("small", [
+    Named(tl.zeros(1)), Classes(tl.zeros(1)), type("Part", (d.Independent,), {})(
+        d.Normal(tl.zeros(1, 2), 1.0), 1),
+    type("Square", (d.Chi2,), {})(tl.ones(1)),
+    type("Mixed", (d.MixtureSameFamily,), {})(
+        d.Categorical(tl.ones(1, 2)), d.Normal(tl.zeros(1, 2), 1.0)),
+], ids=lambda x: type(x).__name__)
+def test_subclasses_expand_to_their_like(small):
+    large = small.expand((3,))
+    assert type(large) is type(small) and large.batch_shape == (3,)
+    x = large.sample()
+    assert tl.equal(large.log_prob(x), small.log_prob(x))
+    assert large.expand((2, 3)).sample((4,)).shape == (4, 2, 3, *small.event_shape)
+
+
+@pytest.mark.parametrize("base, make", [
+    (d.Normal, lambda self: d.Normal.__init__(self, 0.0, 1.0)),
+    (d.Chi2, lambda self: d.Chi2.__init__(self, 2.0)),
+    (d.Independent, lambda self: d.Independent.__init__(self, d.Normal(tl.zeros(2), 1.0), 1)),
+    (d.Distribution, lambda self: d.Distribution.__init__(self, validate_args=False)),
+], ids=lambda x: getattr(x, "__name__", ""))
+def test_subclasses_that_know_no_expand_refuse(base, make):
+    mine = type("Mine", (base,), {"__init__": make})()
+    with pytest.raises(NotImplementedError, match=r"Subclass Mine of .* must .*define .*expand"):
+        mine.expand((3,))

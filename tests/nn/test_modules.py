@@ -45,6 +45,43 @@ class Wrapper(nn.Module):
             return getattr(self.module, name)
 
 
+class Doubling(nn.Module):
+    """Its `__getattr__` is asked for its members, and gives the weight twice as large."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight, self.inner, self.plain = Parameter(tl.ones(2)), nn.Linear(2, 2), 3
+        self.register_buffer("shift", tl.zeros(2))
+        self.asked = []
+
+    def __getattr__(self, name):
+        found = super().__getattr__(name)
+        if name in ("weight", "inner", "shift"):
+            self.asked.append(name)
+        return found * 2 if name == "weight" else found
+
+    def forward(self, x):
+        return self.inner(x) * self.weight + self.shift * self.plain
+
+
+def test_members_are_asked_of_a_getattr_of_the_class():
+    module = Doubling()
+    assert module.weight.tolist() == [2, 2] and module.shift.tolist() == [0, 0]
+    assert module.asked == ["weight", "shift"] and isinstance(module.inner, nn.Linear)
+    assert {"weight", "inner", "shift", "plain"} <= set(dir(module))
+    assert not {"weight", "inner", "shift"} & set(vars(module))
+    for name, value in (("weight", 3), ("inner", 3), ("shift", 3)):
+        with pytest.raises(TypeError, match=f"cannot assign int as '{name}'"):
+            setattr(module, name, value)
+    module.shift = tl.ones(2)
+    assert module.shift is next(module.buffers())
+    copied = copy.deepcopy(module)
+    copied.weight = Parameter(tl.full((2,), 5.0))
+    assert copied.weight.tolist() == [10, 10] and module.weight.tolist() == [2, 2]
+    del module.shift
+    assert not hasattr(module, "shift") and hasattr(copied, "shift")
+
+
 # ---- parameters ----------------------------------------------------------------------------------
 
 def test_a_parameter_is_a_leaf_that_shares_memory():

@@ -125,3 +125,41 @@ def test_statistics_of_a_batch_whose_normalized_values_nobody_reads():
             f(tl.tensor([[1.0, 2.0], [i, 4.0]]))
         found.append([x.tolist() for x in norm.buffers()])
     assert found[0] == found[1]
+
+
+FACTORS = {"weight": 2.0}
+
+
+class Factored(nn.Module):
+    """Its `__getattr__` is asked for the weight, and gives it times a factor from elsewhere."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight, self.inner = nn.Parameter(tl.ones(3)), nn.Linear(3, 3)
+
+    def __getattr__(self, name):
+        found = super().__getattr__(name)
+        return found * FACTORS[name] if name in FACTORS else found
+
+    def forward(self, x):
+        return self.inner(x) * self.weight
+
+
+def test_what_a_getattr_of_the_class_gives_is_noticed():
+    module, x = Factored(), tl.arange(3.0)
+    compiled, read = tl.compile(module), tl.compile(lambda x: x * module.weight)
+
+    def agree():
+        for _ in range(2):
+            assert compiled(x).tolist() == module(x).tolist()
+            assert read(x).tolist() == (x * module.weight).tolist()
+
+    agree()
+    FACTORS["weight"] = 3.0
+    agree()
+    module.weight = nn.Parameter(tl.full((3,), -1.0))
+    agree()
+    module._parameters["weight"].data.mul_(5)
+    agree()
+    module.inner = nn.Linear(3, 3)
+    agree()

@@ -19,6 +19,8 @@ torch.autograd.gradcheck.gradcheck torch.autograd.gradcheck.GradcheckError
 torch.autograd.profiler.emit_nvtx torch.profiler.kineto_available
 torch.distributed.rpc.rpc_async torch.distributed.device_mesh.DeviceMesh
 torch.distributed.tensor.DTensor torch.distributions.constraints.__all__
+torch._standard_gamma torch.jit.TracerWarning
+torch.distributions.multivariate_normal.Distribution
 torch.jit.annotations.List torch.jit._overload torch.jit.fork torch.jit.wait
 torch.nn.parallel.scatter_gather.scatter torch.nn.parallel.data_parallel.DataParallel
 torch.nn.attention.flex_attention.AuxRequest torch.ops.aten.add

@@ -9,7 +9,9 @@ from tensorlib._core.base.dtypes cimport (
     BFLOAT16, FLOAT_KIND, ITEMSIZE, KIND, dtype_id, to_numpy_dtype,
 )
 from tensorlib._core.base.shape cimport MAX_NDIM, count, parse_shape
-from tensorlib._core.tensor.tensor cimport Tensor, alias, new_tensor, replace, requires_grad
+from tensorlib._core.tensor.tensor cimport (
+    Tensor, alias, new_tensor, own_dict, replace, requires_grad,
+)
 from tensorlib._core.tiles.copies cimport packed, packed_copy
 
 from tensorlib._core.tensor.tensor import attach
@@ -67,12 +69,12 @@ def __reduce_ex__(Tensor self, protocol):
     array = window(whole)
     data = pickle.PickleBuffer(array) if protocol >= 5 else array.tobytes()
     return rebuild, (type(self), self.dtype, tuple(self.shape), data, requires_grad(self),
-                     getattr(self, "__dict__", None) or None, self.attributes)
+                     own_dict(self) or None, self.attributes)
 
 
 def __copy__(Tensor self):
     """A leaf that shares the elements."""
-    return instance(type(self), alias(self), requires_grad(self), getattr(self, "__dict__", None),
+    return instance(type(self), alias(self), requires_grad(self), own_dict(self),
                     self.attributes)
 
 
@@ -92,7 +94,7 @@ def __deepcopy__(Tensor self, memo):
     out.gradient = deepcopy(self.gradient, memo)
     for key, value in deepcopy(self.attributes or {}, memo).items():
         Tensor.__setattr__(out, key, value)
-    attributes = getattr(self, "__dict__", None)
+    attributes = own_dict(self)
     if attributes:
         vars(out).update(deepcopy(attributes, memo))
     return out

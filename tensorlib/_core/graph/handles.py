@@ -33,7 +33,7 @@ def parts_of(thing):
         return thing.__self__, thing.__func__
     if isinstance(thing, partial):
         return thing.func, *thing.args, *thing.keywords.values()
-    return tuple((getattr(thing, "__dict__", None) or {}).values())
+    return tuple(vars(thing).values()) if type(thing).__dictoffset__ else ()
 
 
 def tensors_and_nodes(held, node_type):

@@ -13,8 +13,8 @@ from tensorlib._core.base.upcalls cimport effect, upcalls
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.tensor.meta cimport is_meta as no_memory
 from tensorlib._core.tensor.tensor cimport (
-    Tensor, alias, leave_lists, replace, requires_grad as requires, set_attribute, set_layout_room,
-    track_tensor,
+    Tensor, alias, leave_lists, own_dict, replace, requires_grad as requires, set_attribute,
+    set_layout_room, track_tensor,
 )
 
 from io import SEEK_END
@@ -345,6 +345,11 @@ def _version(Tensor self):
     return self.storage.version
 
 
+def _cdata(Tensor self):
+    """A number that no other tensor has while this one lives."""
+    return id(self)
+
+
 def _base(Tensor self):
     """For a view, the tensor whose storage it looks at; else None."""
     effect("_base", self)
@@ -366,14 +371,14 @@ cdef class Attribute:
     def __get__(self, x, kind):
         if x is None:               # asked of the class, as any descriptor may be
             return self
-        found = getattr(x, "__dict__", (<Tensor>x).attributes)
+        found = (<Tensor>x).attributes if own_dict(x) is None else own_dict(x)
         if found is None or self.name not in found:
             raise AttributeError(f"{kind.__module__ + '.' + kind.__name__!r} object has no "
                                  f"attribute {self.name!r}", name=self.name, obj=x)
         return found[self.name]
 
     def __set__(self, Tensor x, value):
-        own = getattr(x, "__dict__", None)
+        own = own_dict(x)
         if own is not None:
             own[self.name] = value
             return
@@ -383,7 +388,16 @@ cdef class Attribute:
     def __delete__(self, Tensor x):
         self.__get__(x, type(x))
         effect("delattr", x)
-        del getattr(x, "__dict__", x.attributes)[self.name]
+        del (x.attributes if own_dict(x) is None else own_dict(x))[self.name]
+
+
+def __dict__(Tensor self):
+    """What the user set on the tensor, by name: what is taken out of the dict is gone."""
+    effect("__dict__", self)
+    if self.attributes is None:
+        self.attributes = {}
+        track_tensor(self)
+    return self.attributes
 
 
 def __take_attribute__(Tensor self, str name):
@@ -433,7 +447,7 @@ for method in (nelement, element_size, is_contiguous, data_ptr, storage_offset, 
                __take_attribute__):
     attach(method.__name__, method)
 for getter in (itemsize, nbytes, device, layout, is_cpu, is_cuda, is_meta, grad_fn, output_nr,
-               retains_grad, _version, _base):
+               retains_grad, _version, _base, _cdata, __dict__):
     attach(getter.__name__, property(getter, doc=getter.__doc__))
 for other in ("is_ipu", "is_mkldnn", "is_mps", "is_mtia", "is_nested", "is_quantized",
               "is_sparse", "is_sparse_csr", "is_vulkan", "is_xla", "is_xpu"):

@@ -231,3 +231,8 @@ cdef Tensor over_storage(Storage storage, char* data, int dtype, int ndim,
 cdef Tensor alias(Tensor x)
 cdef int set_attribute(Tensor x, str name, value) except -1
 cdef int replace(Tensor x, Tensor other) except -1
+
+
+cdef inline object own_dict(Tensor x):
+    """The dict that instances of a subclass have, or None: Tensor's own have `attributes`."""
+    return x.__dict__ if type(x).__dictoffset__ else None

@@ -25,7 +25,7 @@ class Container(Module):
 class Row(Module):
     """What modules in a row have in common: positions count from either end."""
 
-    def name_at(self, idx: Any) -> str:
+    def _get_abs_string_index(self, idx: Any) -> str:
         """The name of the module at a position. Raises: IndexError, TypeError."""
         return list(self._modules)[position(self, idx, "modules")]
 
@@ -43,13 +43,13 @@ class Row(Module):
         return iter(self._modules.values())
 
     def __setitem__(self, idx: Any, module: Module) -> None:
-        setattr(self, self.name_at(idx), module)
+        setattr(self, self._get_abs_string_index(idx), module)
 
     def __delitem__(self, idx: Any) -> None:
         if isinstance(idx, slice):
             gone = list(self._modules)[idx]
         else:
-            gone = [self.name_at(idx)]
+            gone = [self._get_abs_string_index(idx)]
         self.take(module for name, module in self._modules.items() if name not in gone)
 
     def pop(self, idx: Any) -> Any:
@@ -123,7 +123,7 @@ class Sequential(Row):
     def __getitem__(self, idx: Any) -> Any:
         if isinstance(idx, slice):
             return type(self)(OrderedDict(list(self._modules.items())[idx]))
-        return self._modules[self.name_at(idx)]
+        return self._modules[self._get_abs_string_index(idx)]
 
     def __mul__(self, other: int) -> Self:
         if not isinstance(other, int):
@@ -155,7 +155,7 @@ class ModuleList(Row):
     def __getitem__(self, idx: Any) -> Any:
         if isinstance(idx, slice):
             return type(self)(list(self)[idx])
-        return self._modules[self.name_at(idx)]
+        return self._modules[self._get_abs_string_index(idx)]
 
     def insert(self, index: int, module: Module) -> None:
         """Puts a module before that at a position."""
@@ -246,17 +246,17 @@ class ParameterList(Module):
         if values is not None:
             self.extend(values)
 
-    def name_at(self, idx: Any) -> str:
+    def _get_abs_string_index(self, idx: Any) -> str:
         """The name of the value at a position. Raises: IndexError, TypeError."""
         return str(position(self, idx, "values"))
 
     def __getitem__(self, idx: Any) -> Any:
         if isinstance(idx, slice):
             return type(self)([self[i] for i in range(*idx.indices(len(self)))])
-        return getattr(self, self.name_at(idx))
+        return getattr(self, self._get_abs_string_index(idx))
 
     def __setitem__(self, idx: int, param: Any) -> None:
-        setattr(self, self.name_at(idx), learnt(param))
+        setattr(self, self._get_abs_string_index(idx), learnt(param))
 
     def __len__(self) -> int:
         return self._size

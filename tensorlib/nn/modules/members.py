@@ -26,13 +26,19 @@ class Members:
     _buffers: dict[str, Tensor | None]
     _modules: dict[str, Any]
     _non_persistent_buffers_set: set[str]
+    _gives_members = False               # by a `__getattr__` of its own
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._gives_members = cls.__getattr__ is not Members.__getattr__
 
     # ---- by attribute ------------------------------------------------------------------------
 
     def __setattr__(self, name: str, value: Any) -> None:
         attributes = vars(self)
         kind = kind_of(value)
-        if kind is None and (name not in attributes or "_modules" not in attributes):
+        if kind is None and ("_modules" not in attributes or not (
+                name in attributes or self._gives_members and is_member(self, name))):
             object.__setattr__(self, name, value)
         elif name in registration_hooks:
             replace_members(self, name, value)
@@ -55,7 +61,7 @@ class Members:
         object.__delattr__(self, name)
 
     def __getattr__(self, name: str) -> Any:
-        for kind in registration_hooks:      # of a plain dict that somebody put in its place
+        for kind in registration_hooks:      # or of a plain dict that somebody put in its place
             members = vars(self).get(kind, ())
             if name in members:
                 return members[name]
@@ -68,7 +74,8 @@ class Members:
         raise AttributeError(text, name=name, obj=self)
 
     def __dir__(self) -> list[str]:
-        return sorted(name for name in object.__dir__(self) if name.isidentifier())
+        names = {*object.__dir__(self), *self._parameters, *self._buffers, *self._modules}
+        return sorted(name for name in names if name.isidentifier())
 
     # ---- by method -----------------------------------------------------------------------------
 
@@ -263,6 +270,11 @@ class Members:
             name: value.copy() if name in registration_hooks else value
             for name, value in vars(self).items()})
         return other
+
+
+def is_member(module: Any, name: str) -> bool:
+    """Whether a parameter, a buffer or a module is registered under the name."""
+    return any(name in vars(module).get(kind, ()) for kind in registration_hooks)
 
 
 def is_among(module: Any, around: Any) -> bool:
