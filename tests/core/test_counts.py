@@ -37,3 +37,9 @@ def test_a_histogram_counts_what_lies_between_its_edges(dtype, weighted):
         found = tl.from_numpy(x).histogram(tl.from_numpy(edges), **given)
         np.testing.assert_array_equal(found.hist.numpy(), wanted)
         np.testing.assert_array_equal(found.bin_edges.numpy(), edges)
+
+
+def test_what_lies_outside_the_first_and_the_last_edge_counts_nowhere():
+    x, edges = tl.tensor([0.0, 1.0, 2.0, 3.0, 9.0]), tl.tensor([1.0, 5.0, 0.5, 2.0])
+    assert x.histogram(edges).hist.sum() <= 2
+    assert x.histogram(edges.flip(0)).hist.sum() == 0

@@ -17,6 +17,7 @@ from tensorlib._core.tiles.copies cimport packed
 
 cdef enum:
     ROWS = 16                # that are taken together where they lie across
+    TOGETHER = 4             # where they do not
 
 cdef struct Slices:
     const char* x
@@ -26,12 +27,24 @@ cdef struct Slices:
     Py_ssize_t outer_step, step      # of x, in bytes
 
 
-cdef inline void take_items(const item* x, const int64_t* places, item* y, Py_ssize_t begin,
-                            Py_ssize_t end) noexcept nogil:
-    """y := x[places]"""
-    cdef Py_ssize_t i
-    for i in range(begin, end):
-        y[i] = x[places[i]]
+cdef inline void take_items(const item* x, const Slices* job, item* y, Py_ssize_t begin,
+                            Py_ssize_t end, Py_ssize_t rows) noexcept nogil:
+    """y[r, i] := x[r, places[i]] for so many rows, in which elements are neighbours"""
+    cdef const int64_t* places = job.places
+    cdef const char* row = <const char*>x
+    cdef const item* second = <const item*>(row + job.outer_step)
+    cdef const item* third = <const item*>(row + 2 * job.outer_step)
+    cdef const item* fourth = <const item*>(row + 3 * job.outer_step)
+    cdef Py_ssize_t i, r, place, n = job.count
+    if rows == TOGETHER:             # a position is read once for all
+        for i in range(begin, end):
+            place = places[i]
+            y[i], y[n + i], y[2 * n + i] = x[place], second[place], third[place]
+            y[3 * n + i] = fourth[place]
+        return
+    for r in range(rows):
+        for i in range(begin, end):
+            y[r * n + i] = (<const item*>(row + r * job.outer_step))[places[i]]
 
 
 cdef void take_apart(const item* x, const Slices* job, item* y, Py_ssize_t begin,
@@ -56,19 +69,22 @@ cdef void copy_slices(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept 
         begin, end = 0, job.count
     cdef const char* x = job.x + first * job.outer_step
     cdef char* y = job.y + first * job.count * run
-    cdef bint across = run == job.size and -LINE < job.outer_step < LINE
+    if step == run <= 16 and run & (run - 1) == 0:
+        rows = TOGETHER
+    elif run == job.size and -LINE < job.outer_step < LINE:
+        rows = ROWS
     while first < last:
-        rows = min(<Py_ssize_t>ROWS, last - first) if across and step != run else 1
+        rows = min(rows, last - first)
         if run == step == 1:
-            take_items(<const uint8_t*>x, places, <uint8_t*>y, begin, end)
+            take_items(<const uint8_t*>x, job, <uint8_t*>y, begin, end, rows)
         elif run == step == 2:
-            take_items(<const uint16_t*>x, places, <uint16_t*>y, begin, end)
+            take_items(<const uint16_t*>x, job, <uint16_t*>y, begin, end, rows)
         elif run == step == 4:
-            take_items(<const uint32_t*>x, places, <uint32_t*>y, begin, end)
+            take_items(<const uint32_t*>x, job, <uint32_t*>y, begin, end, rows)
         elif run == step == 8:
-            take_items(<const uint64_t*>x, places, <uint64_t*>y, begin, end)
+            take_items(<const uint64_t*>x, job, <uint64_t*>y, begin, end, rows)
         elif run == step == 16:
-            take_items(<const complex128_t*>x, places, <complex128_t*>y, begin, end)
+            take_items(<const complex128_t*>x, job, <complex128_t*>y, begin, end, rows)
         elif run != job.size:
             for i in range(begin, end):
                 copy_run(x + places[i] * step, y + i * run, run)

@@ -90,7 +90,7 @@ def top_places(x, k, largest):
     """The positions of the k largest or smallest elements of each row, in order, as a tensor or an
     array."""
     if k == 0:
-        return np.empty((*x.shape[:-1], 0), np.int64)
+        return x.new_empty((*x.shape[:-1], 0), dtype=INT64)
     if 4 * k >= x.size(-1) >= LONG_ROW and x.dtype is not FLOAT64:    # to sort all takes no longer
         return np.ascontiguousarray(sorted_places(x, largest)[..., :k])
     found, bits = least_places(x, largest, k)

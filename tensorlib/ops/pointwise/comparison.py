@@ -207,15 +207,16 @@ def greatest(input: Tensor, max):
 
 
 def bounded(input: Tensor, min=None, max=None):
-    """The `convert` of `clamp`: an absent bound is infinite, which no integer is."""
+    """The `convert` of `clamp`: an absent bound of numbers is infinite, which no integer is."""
     if min is None and max is None:
         raise RuntimeError("clamp: at least one of min and max must not be None")
-    if not input.is_floating_point():
+    whole = not input.is_floating_point()
+    if whole:
         check_bounds("clamp", input, min, max)
-        if max is None:
-            return [clamp_min, input, min]
-        if min is None:
-            return [clamp_max, input, max]
+    if max is None and (whole or isinstance(min, Tensor)):
+        return [clamp_min, input, min]
+    if min is None and (whole or isinstance(max, Tensor)):
+        return [clamp_max, input, max]
     return input, -inf if min is None else min, inf if max is None else max
 
 

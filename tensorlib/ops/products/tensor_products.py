@@ -85,15 +85,16 @@ def kron(input, other: Tensor):
     >>> tensorlib.kron(tensorlib.tensor([1, 10]), tensorlib.tensor([1, 2]))
     tensor([ 1,  2, 10, 20])
     """
-    ndim = max(input.ndim, other.ndim)
-    rows, columns = ((1,) * (ndim - x.ndim) + tuple(x.shape) for x in (input, other))
-    spread = [size for n in rows for size in (n, 1)]
-    within = [size for n in columns for size in (1, n)]
+    rows, columns = tuple(input.shape), tuple(other.shape)
+    ndim = max(len(rows), len(columns))
+    rows, columns = (1,) * (ndim - len(rows)) + rows, (1,) * (ndim - len(columns)) + columns
     sizes = [m * n for m, n in zip(rows, columns)]
     if ndim and columns[-1] < SHORT_ROW:       # all products in any order, then in theirs
         order = [d for k in range(ndim) for d in (k, ndim + k)]
         products = input.reshape(-1, 1) * other.reshape(1, -1)
         return products.reshape(rows + columns).permute(order).reshape(sizes)
+    spread = [size for n in rows for size in (n, 1)]
+    within = [size for n in columns for size in (1, n)]
     return (input.reshape(spread) * other.reshape(within)).reshape(sizes)
 
 

@@ -151,6 +151,8 @@ def histogram(input: Tensor, bins=100, *, range=None, weight=None, density=False
     flat, parts, weights = x.reshape(-1), edges.numel() - 1, None
     places = insertion_places(edges, flat, True)     # 0 before the edges, parts + 1 behind them
     places = places.where(flat != edges[-1], parts)
+    if isinstance(bins, Tensor):                     # edges in any order
+        places = places.where((flat >= edges[0]).logical_and(flat <= edges[-1]), 0)
     if weight is not None:
         if not isinstance(weight, Tensor):
             raise TypeError(f"histogram: weight must be a Tensor, got {type_name(weight)}")
