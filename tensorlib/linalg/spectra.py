@@ -4,6 +4,7 @@ from collections import namedtuple
 
 import numpy as np
 
+from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.products import small_matrices
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg import lapack
@@ -21,6 +22,11 @@ from tensorlib.ops.shape.joining import cat
 Eigen = namedtuple("linalg_eigh", "eigenvalues eigenvectors")
 Singular = namedtuple("linalg_svd", "U S Vh")
 OldSingular = namedtuple("svd", "U S V")
+
+
+def wants_vectors(A):
+    """Whether a graph is recorded: the gradient of values needs the vectors that come with them."""
+    return A.requires_grad and is_grad_enabled()
 
 
 # ---- symmetric matrices --------------------------------------------------------------------------
@@ -88,10 +94,10 @@ def eigh_vjp(g, eigenvalues, eigenvectors):
     """Source: Giles, "Collected matrix derivative results for forward and reverse mode algorithmic
     differentiation", 2008."""
     g_values, g_vectors = g
-    inner = 0
-    if g_vectors is not None:
-        along = eigenvectors.mH @ with_phases(eigenvectors, g_vectors)
-        inner = divided((along - along.mH) * 0.5, gaps(eigenvalues))
+    if g_vectors is None:
+        return (eigenvectors * g_values.unsqueeze(-2)) @ eigenvectors.mH
+    along = eigenvectors.mH @ with_phases(eigenvectors, g_vectors)
+    inner = divided((along - along.mH) * 0.5, gaps(eigenvalues))
     if g_values is not None:
         inner = inner + on_diagonal(g_values.to(eigenvectors.dtype))
     return eigenvectors @ inner @ eigenvectors.mH
@@ -105,16 +111,26 @@ def eigh_jvp(d_A, eigenvalues, eigenvectors):
             *turned(eigenvectors, eigenvectors @ divided(inner, gaps(eigenvalues))))
 
 
-@op(out=True, public=False, method=False, dtypes=TAKEN, tolerance="product",
-    prepare=first(symmetric),
+OF_SYMMETRIC = dict(
+    public=False, method=False, dtypes=TAKEN, tolerance="product", prepare=first(symmetric),
     samples=SQUARES, errors=NOT_SQUARE, reference=prepared_by(symmetric, np.linalg.eigvalsh),
     reads_values=True, checks_values=True, complex=True)
+
+
+@composite(out=True, **OF_SYMMETRIC)
 def linalg_eigvalsh(A: Tensor, UPLO="L"):
     """The eigenvalues of symmetric matrices in ascending order.
 
     Shapes: (*, N, N) -> (*, N).
     Raises: as `linalg.eigh`.
     """
+    require_square("linalg.eigvalsh", A)
+    return linalg_eigh(A, UPLO)[0] if wants_vectors(A) else eigenvalues_alone(A, UPLO)
+
+
+@op(**OF_SYMMETRIC)
+def eigenvalues_alone(A: Tensor, UPLO="L"):
+    """The eigenvalues of symmetric matrices, found without vectors."""
     require_square("linalg.eigvalsh", A)
     upper = is_upper("linalg.eigvalsh", UPLO)
     found = small_matrices.eigen(A.detach().mT if upper else A, False)
@@ -123,7 +139,7 @@ def linalg_eigvalsh(A: Tensor, UPLO="L"):
     return tensors(lapack.eigvalsh("linalg.eigvalsh", A, upper))[0]
 
 
-@linalg_eigvalsh.vjp("A")
+@eigenvalues_alone.vjp("A")
 @packed_gradient
 @adjoint_rule
 def eigvalsh_vjp(g, A, UPLO):
@@ -132,7 +148,7 @@ def eigvalsh_vjp(g, A, UPLO):
     return (vectors * g.unsqueeze(-2)) @ vectors.mH
 
 
-@linalg_eigvalsh.jvp
+@eigenvalues_alone.jvp
 def eigvalsh_jvp(d_A, A, UPLO):
     """v.mH @ d_A @ v for each eigenvector v, of d_A's Hermitian part."""
     vectors = linalg_eigh(A, UPLO)[1]
@@ -242,6 +258,8 @@ def svd_vjp(g, U, S, Vh):
     k = S.shape[-1]
     u, u_rest = split(U, k)
     v, v_rest = split(Vh.mH, k)
+    if g_u is None and g_vh is None:
+        return (u * g_s.unsqueeze(-2)) @ v.mH
     g_v = None if g_vh is None else g_vh.mH
     if U.is_complex():
         g_u, g_v = gradients_with_phases((U, Vh.mH), (g_u, g_v), k)
@@ -302,16 +320,27 @@ def svd_jvp(d_A, U, S, Vh):
     return d_u, inner.diagonal(0, -2, -1).real, d_v.mH
 
 
-@op(out=True, public=False, method=False, dtypes=TAKEN, tolerance="product",
-    prepare=first(regular), samples=ANY_SHAPE, errors=NO_MATRIX,
+OF_ANY = dict(
+    public=False, method=False, dtypes=TAKEN, tolerance="product", prepare=first(regular),
+    samples=ANY_SHAPE, errors=NO_MATRIX,
     reference=prepared_by(regular, lambda x: np.linalg.svd(x, compute_uv=False)),
     reads_values=True, checks_values=True, complex=True)
+
+
+@composite(out=True, **OF_ANY)
 def linalg_svdvals(A: Tensor):
     """The singular values in descending order.
 
     Shapes: (*, M, N) -> (*, K) with K = min(M, N).
     Raises: as `linalg.svd`.
     """
+    require_matrices("linalg.svdvals", A)
+    return linalg_svd(A, False)[1] if wants_vectors(A) else singular_values_alone(A)
+
+
+@op(**OF_ANY)
+def singular_values_alone(A: Tensor):
+    """The singular values, found without vectors."""
     require_matrices("linalg.svdvals", A)
     return singular_values("linalg.svdvals", A.detach())
 
@@ -326,7 +355,7 @@ def singular_values(name, A):
     return tensors(lapack.svdvals(name, A))[0]
 
 
-@linalg_svdvals.vjp("A")
+@singular_values_alone.vjp("A")
 @packed_gradient
 @adjoint_rule
 def svdvals_vjp(g, A):
@@ -335,7 +364,7 @@ def svdvals_vjp(g, A):
     return (u * g.unsqueeze(-2)) @ vh
 
 
-@linalg_svdvals.jvp
+@singular_values_alone.jvp
 def svdvals_jvp(d_A, A):
     """The real part of u.mH @ d_A @ v for each pair of singular vectors."""
     u, _, vh = linalg_svd(A, False)

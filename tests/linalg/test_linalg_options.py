@@ -189,3 +189,17 @@ def test_ldl_of_complex_matrices_with_blocks_of_two(hermitian):
     assert_close(a @ x, b.expand(x.shape), rtol=1e-9, atol=1e-9)
     lower = a.tril() + RNG.normal(size=(5, 5)) * np.triu(np.ones((5, 5)), 1)     # is not read
     assert tl.equal(linalg.ldl_factor(lower, hermitian=hermitian)[0], ld)
+
+
+# ---- gradients of values -------------------------------------------------------------------------
+
+@pytest.mark.parametrize("name, beside", [("eigvalsh", "linalg_eigh"), ("svdvals", "linalg_svd")])
+def test_values_in_a_graph_come_with_the_vectors_of_their_gradient(name, beside):
+    """A second decomposition in the sweep took longer than one with vectors at once."""
+    values, a = getattr(linalg, name), tl.tensor(SYMMETRIC, requires_grad=True)
+    found = values(a)
+    assert found.grad_fn.operation == beside
+    same(found.detach(), values(a.detach()))
+    rows = tl.stack([a.detach(), 2 * a.detach()])
+    along = tl.func.vmap(tl.func.grad(lambda x: (values(x) ** 2).sum()))(rows)
+    same(along, [2 * SYMMETRIC, 4 * SYMMETRIC])
