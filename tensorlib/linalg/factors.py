@@ -320,9 +320,25 @@ def cholesky_solve(input, input2: Tensor, upper=False):
 def cholesky_inverse(input, upper=False):
     """The inverse of the A whose Cholesky factor is `input` (with `upper`, its transpose)."""
     require_square("cholesky_inverse", input, "L")
-    lower = input.mH if upper else input
-    inner = linalg_solve_triangular(lower, eye(input.shape[-1], dtype=input.dtype), upper=False)
-    return inner.mH @ inner
+    return inverse_of_square(input.mH if upper else input)
+
+
+WHOLE = 128                  # rows up to which the zeros of a triangle are multiplied too
+
+
+def inverse_of_square(lower):
+    """The inverse of lower @ lower.mH, by quarters: for 512 rows with a third of the operations."""
+    n = lower.shape[-1]
+    if n <= WHOLE:
+        inner = linalg_solve_triangular(lower, eye(n, dtype=lower.dtype), upper=False)
+        return inner.mH @ inner
+    half = (n + WHOLE) // (2 * WHOLE) * WHOLE
+    above, below = lower[..., :half, :half], lower[..., half:, half:]
+    inner = linalg_solve_triangular(above, lower[..., half:, :half], upper=False, left=False)
+    inner = linalg_solve_triangular(below, inner, upper=False)
+    beside = -linalg_solve_triangular(below.mH, inner, upper=True)
+    first = inverse_of_square(above) + inner.mH @ inner
+    return cat([cat([first, beside.mH], -1), cat([beside, inverse_of_square(below)], -1)], -2)
 
 
 @composite(out=True, outputs=("solution", "cloned_coefficient"), dtypes=TAKEN, tolerance="product",

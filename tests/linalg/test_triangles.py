@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import tensorlib as tl
+from tensorlib.testing import assert_close
 
 each = pytest.mark.parametrize
 SIZES = [17, 31, 64, 65, 130, 331]
@@ -104,3 +105,21 @@ def test_zeros_on_the_diagonal_and_empty_systems():
         n = shape[0]
         assert tl.linalg.solve_triangular(tl.eye(n), tl.ones(*shape), upper=True).shape == shape
     assert tl.linalg.cholesky(tl.eye(40).expand(0, 40, 40)).shape == (0, 40, 40)
+
+
+@each("n, dtype", [(129, tl.float64), (300, tl.float64), (200, tl.complex128)])
+@each("upper", [False, True])
+def test_inverses_by_quarters_are_those_of_the_whole(n, dtype, upper):
+    """As many rows as make quarters of several sizes; Hermitian to the bit, with gradients."""
+    x = tl.randn(2, n, n, dtype=dtype, generator=tl.Generator().manual_seed(3))
+    square = x @ x.mH + n * tl.eye(n, dtype=dtype)
+    factor = tl.linalg.cholesky(square, upper=upper).requires_grad_()
+    found = tl.cholesky_inverse(factor, upper)
+    assert_close(found, tl.linalg.inv(square))
+    assert tl.equal(found, found.mH)
+    found.abs().square().sum().backward()
+    other = factor.detach().requires_grad_()
+    product = other.mH @ other if upper else other @ other.mH
+    tl.linalg.inv(product).abs().square().sum().backward()
+    kept = other.grad.triu() if upper else other.grad.tril()
+    assert_close(factor.grad, kept, atol=1e-9, rtol=1e-7)
