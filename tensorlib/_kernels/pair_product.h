@@ -118,6 +118,84 @@ static PAIR_CODE void pair_product(const uint16_t* a, Py_ssize_t a_row, const ui
     }
 }
 
+/* `rows` rows of y := those of pairs a[places[i] + taps[l]] @ a panel, of which one vector of
+   columns is there or two; + y where it adds */
+PAIR_INLINE void pair_window_tile(const uint32_t* a, const Py_ssize_t* places,
+                                  const Py_ssize_t* taps, const uint32_t* p, float* y,
+                                  Py_ssize_t y_row, Py_ssize_t k, Py_ssize_t count, int adds,
+                                  const int rows, const int vectors) {
+    const __mmask16 first = count >= 16 ? 0xFFFF : (1u << count) - 1;
+    const __mmask16 last = count >= 32 ? 0xFFFF : count > 16 ? (1u << (count - 16)) - 1 : 0;
+    __m512 left[PAIR_ROWS], right[PAIR_ROWS];
+    const uint32_t* at[PAIR_ROWS];
+    _Pragma("GCC unroll 6") for (int i = 0; i < rows; i++) {
+        at[i] = a + places[i];
+        left[i] = right[i] = _mm512_setzero_ps();
+        if (!adds) continue;
+        left[i] = _mm512_maskz_loadu_ps(first, y + i * y_row);
+        if (vectors == 2) right[i] = _mm512_maskz_loadu_ps(last, y + i * y_row + 16);
+    }
+    for (Py_ssize_t l = 0; l < k; l++, p += PAIR_WIDTH) {
+        const __m512bh b0 = (__m512bh)_mm512_loadu_si512(p);
+        const __m512bh b1 = (__m512bh)_mm512_loadu_si512(p + (vectors == 2 ? 16 : 0));
+        const Py_ssize_t tap = taps[l];
+        _Pragma("GCC unroll 6") for (int i = 0; i < rows; i++) {
+            const __m512bh x = (__m512bh)_mm512_set1_epi32(at[i][tap]);
+            left[i] = _mm512_dpbf16_ps(left[i], x, b0);
+            if (vectors == 2) right[i] = _mm512_dpbf16_ps(right[i], x, b1);
+        }
+    }
+    _Pragma("GCC unroll 6") for (int i = 0; i < rows; i++) {
+        _mm512_mask_storeu_ps(y + i * y_row, first, left[i]);
+        if (vectors == 2) _mm512_mask_storeu_ps(y + i * y_row + 16, last, right[i]);
+    }
+}
+
+/* y (m, n) := the windows of pairs at m places @ the b (all, n) that was packed into p, of their
+   taps [first, first + k); y += it for all parts but the first */
+static PAIR_CODE void pair_windows(const uint32_t* a, const Py_ssize_t* places,
+                                   const Py_ssize_t* taps, const uint32_t* p, Py_ssize_t first,
+                                   Py_ssize_t k, Py_ssize_t all, float* y, Py_ssize_t y_row,
+                                   Py_ssize_t m, Py_ssize_t n) {
+    taps += first;
+    p += first * PAIR_WIDTH;
+    for (Py_ssize_t j = 0; j < n; j += PAIR_WIDTH, p += all * PAIR_WIDTH) {
+        Py_ssize_t tiles = (m + PAIR_ROWS - 1) / PAIR_ROWS, rows;
+        for (Py_ssize_t i = 0; i < m; i += rows, tiles--) {     /* of nearly equal heights */
+            rows = (m - i + tiles - 1) / tiles;
+            switch (n - j > 16 ? rows : rows + PAIR_ROWS) {
+#define PAIR_WINDOWS(R, VECTORS) \
+    case R + (2 - VECTORS) * PAIR_ROWS: \
+        pair_window_tile(a, places + i, taps, p, y + i * y_row + j, y_row, k, n - j, first > 0, \
+                         R, VECTORS); \
+        break;
+            PAIR_WINDOWS(6, 2) PAIR_WINDOWS(5, 2) PAIR_WINDOWS(4, 2)
+            PAIR_WINDOWS(3, 2) PAIR_WINDOWS(2, 2) PAIR_WINDOWS(1, 2)
+            PAIR_WINDOWS(6, 1) PAIR_WINDOWS(5, 1) PAIR_WINDOWS(4, 1)
+            PAIR_WINDOWS(3, 1) PAIR_WINDOWS(2, 1) PAIR_WINDOWS(1, 1)
+#undef PAIR_WINDOWS
+            }
+        }
+    }
+}
+
+/* y (n) := x, of which all are numbers of bfloat16 */
+static void pair_cut(const float* x, uint16_t* y, Py_ssize_t n) {
+    for (Py_ssize_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, x + i, sizeof(bits));
+        y[i] = bits >> 16;
+    }
+}
+
+/* p (n) := pairs of a and b, or of a and 0 where b is NULL */
+static void pair_mix(const uint16_t* a, const uint16_t* b, uint32_t* p, Py_ssize_t n) {
+    if (b == NULL)
+        for (Py_ssize_t i = 0; i < n; i++) p[i] = a[i];
+    else
+        for (Py_ssize_t i = 0; i < n; i++) p[i] = a[i] | (uint32_t)b[i] << 16;
+}
+
 /* y (rows, n) := a (rows, k) @ b, of which each column is contiguous: dot products, four at once */
 PAIR_INLINE void pair_dots_of(const uint16_t* a, Py_ssize_t a_row, const uint16_t* b,
                               Py_ssize_t b_col, float* y, Py_ssize_t y_row, Py_ssize_t k,
@@ -207,6 +285,11 @@ static PAIR_CODE void pair_few(const uint16_t* a, Py_ssize_t a_row, const uint16
 }
 #else
 #define HAS_PAIRS 0
+static void pair_windows(const uint32_t* a, const Py_ssize_t* places, const Py_ssize_t* taps,
+                         const uint32_t* p, Py_ssize_t first, Py_ssize_t k, Py_ssize_t all,
+                         float* y, Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t n) {}
+static void pair_mix(const uint16_t* a, const uint16_t* b, uint32_t* p, Py_ssize_t n) {}
+static void pair_cut(const float* x, uint16_t* y, Py_ssize_t n) {}
 static void pair_pack(const uint16_t* b, Py_ssize_t b_row, Py_ssize_t b_col, uint32_t* p,
                       Py_ssize_t k, Py_ssize_t count) {}
 static void pair_product(const uint16_t* a, Py_ssize_t a_row, const uint32_t* p, char* y,

@@ -20,6 +20,9 @@ Of bfloat16 (`pair_product.h`), where this processor multiplies pairs:
     void few(const uint16_t* a, Py_ssize_t a_row, const uint16_t* b, Py_ssize_t b_row,
              Py_ssize_t b_col, float* y, Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k,
              Py_ssize_t n)
+    void windows(const uint32_t* a, ...), of pairs in float32, as above
+    void mix(const uint16_t* a, const uint16_t* b, uint32_t* p, Py_ssize_t n)
+    void cut(const float* x, uint16_t* y, Py_ssize_t n)
 """
 
 cdef extern from "panel_product.h" nogil:
@@ -40,6 +43,9 @@ cdef extern from "pair_product.h" nogil:
     void pair_pack()
     void pair_product()
     void pair_few()
+    void pair_windows()
+    void pair_mix()
+    void pair_cut()
 
 
 def table():
@@ -61,5 +67,8 @@ def table():
     if HAS_PAIRS:
         functions += [("pack", "bfloat16", <size_t>&pair_pack),
                       ("product", "bfloat16", <size_t>&pair_product),
-                      ("few", "bfloat16", <size_t>&pair_few)]
+                      ("few", "bfloat16", <size_t>&pair_few),
+                      ("windows", "bfloat16", <size_t>&pair_windows),
+                      ("mix", "bfloat16", <size_t>&pair_mix),
+                      ("cut", "bfloat16", <size_t>&pair_cut)]
     return [(name, (dtype,) * 2, dtype, address) for name, dtype, address in functions]

@@ -65,12 +65,21 @@ cdef inline void gather(const floating* x, floating* y, const Window* w, Py_ssiz
                     first = row * w.size[2] + begin + left
                     copy_run(source + first, y + begin, end - begin,
                              min(w.size[1] * w.size[2] - first, (w.out[1] - j) * w.out[2] - begin))
+                elif w.stride[2] == 2:                # a constant step is vectorised
+                    take_steps(source + row * w.size[2] + left, y, begin, end, 2)
                 else:
-                    for k in range(begin, end):
-                        y[k] = source[row * w.size[2] + k * w.stride[2] + left]
+                    take_steps(source + row * w.size[2] + left, y, begin, end, w.stride[2])
                 for k in range(end, w.out[2]):
                     y[k] = 0
             y += w.out[2]
+
+
+cdef inline void take_steps(const floating* x, floating* y, Py_ssize_t begin, Py_ssize_t end,
+                            Py_ssize_t step) noexcept nogil:
+    """y := every (step)th element of x, in [begin, end) of both"""
+    cdef Py_ssize_t k
+    for k in range(begin, end):
+        y[k] = x[k * step]
 
 
 cdef inline void copy_run(const floating* x, floating* y, Py_ssize_t n,

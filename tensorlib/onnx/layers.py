@@ -37,7 +37,7 @@ def linear(g: Writer, call: OpCall) -> Any:
 
 # ---- windows -------------------------------------------------------------------------------------
 
-@onnx_rule(operations.convolve)
+@onnx_rule(operations.convolve, operations.convolve_with_bias)
 def convolve(g: Writer, call: OpCall) -> Any:
     stride, padding, dilation, groups = call.attributes["options"]
     g.fixed(call, stride, padding, dilation)
@@ -45,11 +45,11 @@ def convolve(g: Writer, call: OpCall) -> Any:
                   dilations=dilation, group=groups, name="conv")
 
 
-@onnx_rule(operations.convolve_input)
+@onnx_rule(operations.convolve_input, operations.convolve_input_with_bias)
 def transposed(g: Writer, call: OpCall) -> Any:
     """The transposed convolution; the margin that its size has beyond the least one is given."""
     stride, padding, dilation, groups = call.attributes["options"]
-    x, weight = call.inputs.values()
+    x, weight = list(call.inputs.values())[:2]
     g.fixed(call, stride, padding, dilation, weight.shape)
     margins = []
     for i, size in enumerate(call.attributes["spatial"]):

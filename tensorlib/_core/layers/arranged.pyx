@@ -8,8 +8,9 @@ from tensorlib._core.base.dtypes cimport FLOAT32
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.base.work cimport run_alone
 from tensorlib._core.layout.views cimport permuted, reshaped
-from tensorlib._core.products.product cimport product
+from tensorlib._core.products.product cimport product, wide_product
 from tensorlib._core.tensor.tensor cimport Tensor
+from tensorlib._core.tiles.copies cimport packed
 from tensorlib._kernels.windows cimport Window
 
 from tensorlib._core.layout.views import flip
@@ -42,13 +43,17 @@ cdef inline Tensor as_matrices(Tensor images):
     return with_sizes(images, (images.dims[0], images.dims[1], -1))
 
 
-cdef Tensor product_of_images(Tensor images, Tensor weight, tuple sizes):
-    return with_sizes(product("convolution", as_matrix(weight), as_matrices(images)), sizes)
+cdef inline Tensor product_as(Tensor a, Tensor b, tuple sizes, bint wide):
+    return with_sizes(wide_product("convolution", a, b) if wide else product("convolution", a, b),
+                      sizes)
 
 
-cdef Tensor product_of_gradient(Tensor grad, Tensor weight, tuple sizes):
-    return with_sizes(product("convolution", exchanged(as_matrix(weight), 0, 1),
-                              as_matrices(grad)), sizes)
+cdef Tensor product_of_images(Tensor images, Tensor weight, tuple sizes, bint wide):
+    return product_as(as_matrix(weight), as_matrices(images), sizes, wide)
+
+
+cdef Tensor product_of_gradient(Tensor grad, Tensor weight, tuple sizes, bint wide):
+    return product_as(exchanged(as_matrix(weight), 0, 1), as_matrices(grad), sizes, wide)
 
 
 cdef Tensor product_for_weight(Tensor grad, Tensor images, tuple sizes):
@@ -71,13 +76,12 @@ cdef inline Tensor as_rows(Tensor x):
     return with_sizes(x, (x.dims[0], x.numel_ // x.dims[0]))
 
 
-cdef Tensor product_of_whole(Tensor images, Tensor weight, tuple sizes):
-    return with_sizes(product("convolution", as_rows(images), exchanged(as_rows(weight), 0, 1)),
-                      sizes)
+cdef Tensor product_of_whole(Tensor images, Tensor weight, tuple sizes, bint wide):
+    return product_as(as_rows(images), exchanged(as_rows(weight), 0, 1), sizes, wide)
 
 
-cdef Tensor product_of_whole_gradient(Tensor grad, Tensor weight, tuple sizes):
-    return with_sizes(product("convolution", as_rows(grad), as_rows(weight)), sizes)
+cdef Tensor product_of_whole_gradient(Tensor grad, Tensor weight, tuple sizes, bint wide):
+    return product_as(as_rows(grad), as_rows(weight), sizes, wide)
 
 
 cdef Tensor product_for_whole_weight(Tensor grad, Tensor images, tuple sizes):
@@ -90,6 +94,11 @@ cdef Tensor around(Tensor weight, Py_ssize_t groups):
     cdef Py_ssize_t outs = sizes[0] // groups
     cdef Tensor w = with_sizes(weight, (groups, outs, sizes[1], -1))
     return with_sizes(flip(exchanged(w, 1, 2), 3), (groups * sizes[1], outs, *sizes[2:]))
+
+
+cdef Tensor lying_along(Tensor weight, Py_ssize_t groups):
+    cdef Tensor w = with_sizes(weight, (groups, weight.dims[0] // groups, -1))
+    return packed(exchanged(w, 1, 2))
 
 
 cdef tuple around_options(const Window* w, tuple options):

@@ -5,6 +5,7 @@ from tensorlib._kernels.windows cimport Window
 ctypedef struct Direct:
     int dtype
     Py_ssize_t itemsize, ins, outs
+    Py_ssize_t paired        # channels of bfloat16, two of which are one of `ins`; or 0
     Py_ssize_t taps          # elements of a window, of all planes
     bint copies              # the image, with zeros around it
 

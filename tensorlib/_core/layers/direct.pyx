@@ -8,11 +8,16 @@ copy of it with zeros around it.
 Where windows are beside each other, an element of all windows of a row is a run in the image. So
 these runs are the rows of a matrix by which the weight is multiplied, and nothing is copied or
 turned: 3 to 32 channels of 32 x 32 took 30 us by columns, and take 18.
+
+Channels of bfloat16 are mixed two by two in the copy with zeros: each element is a pair then, of
+which the same is done in half the time.
 """
 
 from libc.string cimport memcpy, memset
 
+from tensorlib._core.base.dtypes cimport BFLOAT16
 from tensorlib._core.base.shape cimport times
+from tensorlib._core.products.pair_products cimport mix_rows
 from tensorlib._core.products.panel_products cimport (
     multiply_runs, multiply_windows, shortest_run, turn,
 )
@@ -44,8 +49,8 @@ cdef bint direct_fits(Direct* d, const Window* w) noexcept nogil:
     cdef int i
     for i in range(3):
         area = times(area, reach(w, i))
-    d.copies = not inside(w)
-    return (d.outs >= LEAST_OUTS and d.taps >= LEAST_TAPS
+    d.copies = d.paired > 0 or not inside(w)
+    return (d.outs >= LEAST_OUTS and d.taps * (2 if d.paired else 1) >= LEAST_TAPS
             and (not d.copies or times(d.ins, area) <= d.taps * places))
 
 
@@ -89,7 +94,8 @@ cdef inline void multiply(const Direct* d, const char* x, const Py_ssize_t* plac
                           const Py_ssize_t* taps, const char* panels, char* rows, char* y,
                           Py_ssize_t y_plane, Py_ssize_t first, Py_ssize_t count) noexcept nogil:
     """Columns [first, first + count) of y := the products of the windows at these places"""
-    multiply_windows(d.dtype, x, places, taps, panels, rows, count, d.taps, d.outs)
+    multiply_windows(BFLOAT16 if d.paired else d.dtype, x, places, taps, panels, rows, count,
+                     d.taps, d.outs)
     turn(d.dtype, rows, d.outs, y + first * d.itemsize, y_plane, count, d.outs)
 
 
@@ -109,8 +115,8 @@ cdef void find_taps(const Direct* d, const Window* w, Py_ssize_t plane, const Py
 cdef const char* with_zeros(const Direct* d, const Window* w, const char* x,
                             char* y) noexcept nogil:
     """y := all that windows see of x, zeros where they leave it"""
-    cdef Py_ssize_t deep = reach(w, 0), high = reach(w, 1), wide = reach(w, 2), p, i, j
-    cdef Py_ssize_t run = max(<Py_ssize_t>0, min(w.size[2], wide - w.pad[2])) * d.itemsize
+    cdef Py_ssize_t deep = reach(w, 0), high = reach(w, 1), wide = reach(w, 2), p, i, j, from_row
+    cdef Py_ssize_t run = max(<Py_ssize_t>0, min(w.size[2], wide - w.pad[2]))
     cdef Py_ssize_t low = max(<Py_ssize_t>0, min(w.size[1], high - w.pad[1]))
     cdef char* to
     memset(y, 0, d.ins * deep * high * wide * d.itemsize)
@@ -118,8 +124,15 @@ cdef const char* with_zeros(const Direct* d, const Window* w, const char* x,
         for i in range(max(<Py_ssize_t>0, min(w.size[0], deep - w.pad[0]))):
             to = y + (((p * deep + i + w.pad[0]) * high + w.pad[1]) * wide + w.pad[2]) * d.itemsize
             for j in range(low):
-                memcpy(to + j * wide * d.itemsize,
-                       x + ((p * w.apart + (i * w.size[1] + j) * w.size[2])) * d.itemsize, run)
+                from_row = (i * w.size[1] + j) * w.size[2]
+                if d.paired:
+                    mix_rows(x + (2 * p * w.apart + from_row) * 2,
+                             NULL if 2 * p + 1 == d.paired else
+                             x + ((2 * p + 1) * w.apart + from_row) * 2,
+                             to + j * wide * d.itemsize, run)
+                else:
+                    memcpy(to + j * wide * d.itemsize,
+                           x + (p * w.apart + from_row) * d.itemsize, run * d.itemsize)
     return y
 
 

@@ -35,6 +35,9 @@ ctypedef void (*product_fn)(const uint16_t* a, Py_ssize_t a_row, const uint32_t*
                             Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k, Py_ssize_t count,
                             int how) noexcept nogil
 
+ctypedef void (*mix_fn)(const uint16_t* a, const uint16_t* b, uint32_t* p,
+                        Py_ssize_t n) noexcept nogil
+ctypedef void (*cut_fn)(const float* x, uint16_t* y, Py_ssize_t n) noexcept nogil
 ctypedef void (*few_fn)(const uint16_t* a, Py_ssize_t a_row, const uint16_t* b, Py_ssize_t b_row,
                         Py_ssize_t b_col, float* y, Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k,
                         Py_ssize_t n) noexcept nogil
@@ -42,6 +45,8 @@ ctypedef void (*few_fn)(const uint16_t* a, Py_ssize_t a_row, const uint16_t* b, 
 cdef pack_fn pack = NULL            # NULL where the processor does not multiply pairs
 cdef product_fn panel_product = NULL
 cdef few_fn few = NULL
+cdef mix_fn mix = NULL
+cdef cut_fn cut = NULL
 
 
 cdef bint takes_pairs(Py_ssize_t m, Py_ssize_t k, Py_ssize_t n) noexcept nogil:
@@ -54,6 +59,35 @@ cdef bint pairs_round(Py_ssize_t m, Py_ssize_t k) noexcept nogil:
 
 cdef bint takes_any_strides(Py_ssize_t m) noexcept nogil:
     return m > FEW
+
+
+cdef bint has_pairs() noexcept nogil:
+    return pack != NULL
+
+
+cdef void mix_rows(const char* a, const char* b, char* p, Py_ssize_t n) noexcept nogil:
+    mix(<const uint16_t*>a, <const uint16_t*>b, <uint32_t*>p, n)
+
+
+cdef void cut_rows(const char* x, Py_ssize_t m, Py_ssize_t n, char* y) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(m):
+        cut(<const float*>x + i * n, <uint16_t*>y + i * (n + n % 2), n)
+
+
+cdef void multiply_pairs(const char* a, Py_ssize_t a_row, const char* b, Py_ssize_t b_row,
+                         Py_ssize_t b_col, char* y, Py_ssize_t m, Py_ssize_t k,
+                         Py_ssize_t n) noexcept nogil:
+    cdef MatmulArgs args
+    cdef Block block
+    args.a, args.b, args.y = <char*>a, <char*>b, y
+    args.batch, args.m, args.k, args.n = 1, m, k, n
+    args.a_batch = args.b_batch = args.y_batch = 0
+    args.a_row, args.a_col, args.b_row, args.b_col = a_row * 2, 2, b_row * 2, b_col * 2
+    args.y_row, args.y_col = n * 4, 4
+    block.matrix = block.row = block.col = 0
+    block.rows, block.cols = m, n
+    block_by_pairs(&args, block)
 
 
 cdef void block_by_pairs(const MatmulArgs* args, Block block) noexcept nogil:
@@ -111,13 +145,17 @@ cdef void multiply_rows(const MatmulArgs* args, Block block, char* near) noexcep
 
 
 def _fill():
-    global few, pack, panel_product
+    global cut, few, mix, pack, panel_product
     for what, inputs, _, address in _kernels.load("panels").table():
         if inputs[0] == "bfloat16" and what == "pack":
             pack = <pack_fn><size_t>address
+        elif inputs[0] == "bfloat16" and what == "mix":
+            mix = <mix_fn><size_t>address
+        elif inputs[0] == "bfloat16" and what == "cut":
+            cut = <cut_fn><size_t>address
         elif inputs[0] == "bfloat16" and what == "few":
             few = <few_fn><size_t>address
-        elif inputs[0] == "bfloat16":
+        elif inputs[0] == "bfloat16" and what == "product":
             panel_product = <product_fn><size_t>address
 
 

@@ -12,7 +12,7 @@ its bits follow from k alone, not from the rows and columns beside it, their lay
 
 from libc.string cimport memcpy
 
-from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT64, N_DTYPES
+from tensorlib._core.base.dtypes cimport BFLOAT16, FLOAT32, FLOAT64, N_DTYPES
 from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport times
@@ -121,7 +121,10 @@ cdef void add_panels(int dtype, const char* a, Py_ssize_t a_row, Py_ssize_t a_co
 cdef void multiply_windows(int dtype, const char* a, const Py_ssize_t* places,
                            const Py_ssize_t* taps, const char* p, char* y, Py_ssize_t m,
                            Py_ssize_t k, Py_ssize_t n) noexcept nogil:
-    """y (m, n) := the elements a[places[i] + taps[l]] @ the matrix (k, n) packed into p"""
+    """y (m, n) := the elements a[places[i] + taps[l]] @ the matrix (k, n) packed into p
+
+    Of BFLOAT16 elements are pairs, and y of float32.
+    """
     cdef Py_ssize_t l = 0, depth = parts_of(k, parts_of(k, DEPTH))
     while l < k:
         windows[dtype](a, places, taps, p, l, min(depth, k - l), k, y, n, m, n)
@@ -331,6 +334,8 @@ def use_way(name):
 def _fill():
     names = {"float32": FLOAT32, "float64": FLOAT64}
     for what, _, name, address in _kernels.load("panels").table():
+        if name == "bfloat16" and what == "windows":
+            windows[BFLOAT16] = <windows_fn><size_t>address
         if name not in names:
             continue
         if what == "pack":

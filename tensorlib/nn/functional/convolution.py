@@ -93,9 +93,10 @@ def conv_samples(of):
     """Samples: what `of` takes from the shapes of a case, then its options."""
     def generate(rng):
         for x, w, out, options in CASES:
-            shapes = {"x": x, "w": w, "y": (x[0], w[0], *out)}
+            channels = x[1] if of[0] == "y" else w[0]
+            shapes = {"x": x, "w": w, "y": (x[0], w[0], *out), "b": (channels,)}
             yield (*(rng.uniform(-2, 2, shapes[s]) for s in of), {
-                "xw": out, "yw": x[2:], "yx": w[2:]}[of], options), {}
+                "xw": out, "yw": x[2:], "yx": w[2:]}[of[:2]], options), {}
     return generate
 
 
@@ -130,22 +131,63 @@ def convolve_weight(grad: Tensor, input: Tensor, kernel, options):
     """The adjoint of `convolve` for its weight, whose windows have sizes `kernel`."""
 
 
+def biased(reference):
+    """The reference of a convolution with a bias."""
+    return lambda x, w, b, *sizes: reference(x, w, *sizes) + b.reshape(-1, *(1,) * (w.ndim - 2))
+
+
+@op(public=False, method=False, takes="floating", kernel=kernels.convolve_with_bias, affine=True,
+    reference=biased(convolve.op.testing["reference"]), samples=conv_samples("xwb"),
+    multiplications=convolve.op.multiplications)
+def convolve_with_bias(input: Tensor, weight: Tensor, bias: Tensor, planes, options):
+    """`convolve` plus a bias for each channel, added before half types are rounded."""
+
+
+@op(public=False, method=False, takes="floating", kernel=kernels.convolve_input_with_bias,
+    affine=True, reference=biased(convolve_input.op.testing["reference"]),
+    samples=conv_samples("ywb"), multiplications=convolve_input.op.multiplications)
+def convolve_input_with_bias(grad: Tensor, weight: Tensor, bias: Tensor, spatial, options):
+    """`convolve_input` plus a bias for each channel, added before half types are rounded."""
+
+
+@convolve_with_bias.vjp("bias")
+@convolve_input_with_bias.vjp("bias")
+def convolve_vjp_bias(g):
+    return g.sum((0, *range(2, g.ndim)))
+
+
+@convolve_with_bias.jvp
+def convolve_with_bias_jvp(d_input, d_weight, d_bias, input, weight, planes, options):
+    return (convolve_with_bias(d_input, weight, d_bias, planes, options)
+            + convolve(input, d_weight, planes, options))
+
+
+@convolve_input_with_bias.jvp
+def convolve_input_with_bias_jvp(d_grad, d_weight, d_bias, grad, weight, spatial, options):
+    return (convolve_input_with_bias(d_grad, weight, d_bias, spatial, options)
+            + convolve_input(grad, d_weight, spatial, options))
+
+
 @convolve.vjp("input")
+@convolve_with_bias.vjp("input")
 def convolve_vjp_input(g, weight, input_shape, options):
     return convolve_input(g, weight, tuple(input_shape)[2:], options)
 
 
 @convolve.vjp("weight")
+@convolve_with_bias.vjp("weight")
 def convolve_vjp_weight(g, input, weight_shape, options):
     return convolve_weight(g, input, tuple(weight_shape)[2:], options)
 
 
 @convolve_input.vjp("grad")
+@convolve_input_with_bias.vjp("grad")
 def convolve_input_vjp_grad(g, weight, grad_shape, options):
     return convolve(g, weight, tuple(grad_shape)[2:], options)
 
 
 @convolve_input.vjp("weight")
+@convolve_input_with_bias.vjp("weight")
 def convolve_input_vjp_weight(g, grad, weight_shape, options):
     return convolve_weight(grad, g, tuple(weight_shape)[2:], options)
 
@@ -163,9 +205,9 @@ def convolve_weight_vjp_input(g, grad, input_shape, options):
 def batched(function, foldable):
     """The batching rule: one call where all examples share the weight, else one for each."""
     def batching(info, dims, *values, **attributes):
-        if foldable and dims == (0, None):
-            x, w = values
-            out = function(x.flatten(0, 1), w, **attributes)
+        if foldable and dims[0] == 0 and all(d is None for d in dims[1:]):
+            x, *others = values
+            out = function(x.flatten(0, 1), *others, **attributes)
             return out.reshape((*x.shape[:2], *out.shape[1:])), 0
         rows = [function(*(x if d is None else x[i] for x, d in zip(values, dims)), **attributes)
                 for i in range(info.batch_size)]
@@ -177,7 +219,8 @@ def batched(function, foldable):
     function.batching = batching
 
 
-for _function in (convolve, convolve_input, convolve_weight):
+for _function in (convolve, convolve_input, convolve_weight, convolve_with_bias,
+                  convolve_input_with_bias):
     batched(_function, _function is not convolve_weight)
 
 
@@ -197,27 +240,19 @@ def with_batch(name, input, weight, bias, n, transposed=False):
     return input.unsqueeze(0) if input.ndim == n + 1 else input
 
 
-def before_bias(product, x, w, bias):
-    """What a product gives, and the dtype of the result.
-
-    A bias of a half type is added in float32, before the result is rounded.
-    """
-    if bias is None or bias.dtype.itemsize != 2 or not bias.is_floating_point():
-        found = in_any_dtype(product, x, w)
-        return found, found.dtype
-    return in_any_dtype(product, x.float(), w.float()), x.dtype
-
-
-def finished(name, out, bias, channels, single, dtype):
-    """The result of a dtype with its bias, and without the dim of a batch that was not given."""
-    if bias is not None:
-        if tuple(bias.shape) != (channels,):
-            raise RuntimeError(f"{name}: expected bias to be 1-dimensional with {channels} "
-                               f"elements, got shape {tuple(bias.shape)}")
-        bias = bias.reshape((-1, *(1,) * (out.ndim - 2))).to(out.dtype)
-        alone = is_looked_at_alone(out) and is_looked_at_alone(bias)
-        out = out.add_(bias) if alone else out + bias        # in place no memory is taken
-    out = out if out.dtype == dtype else out.to(dtype)
+def finished(name, product, product_with_bias, x, w, bias, channels, sizes, single):
+    """A product with its bias, and without the dim of a batch that was not given."""
+    if bias is not None and tuple(bias.shape) != (channels,):
+        raise RuntimeError(f"{name}: expected bias to be 1-dimensional with {channels} "
+                           f"elements, got shape {tuple(bias.shape)}")
+    if bias is not None and bias.dtype.itemsize == 2 and bias.is_floating_point():
+        out = product_with_bias(x, w, bias, *sizes)
+    else:
+        out = in_any_dtype(lambda x, w: product(x, w, *sizes), x, w)
+        if bias is not None:
+            bias = bias.reshape((-1, *(1,) * (out.ndim - 2))).to(out.dtype)
+            alone = is_looked_at_alone(out) and is_looked_at_alone(bias)
+            out = out.add_(bias) if alone else out + bias        # in place no memory is taken
     return out.squeeze(0) if single else out
 
 
@@ -275,9 +310,9 @@ def conv(name, n, input, weight, bias, stride, padding, dilation, groups):
     """A convolution over n dims."""
     single = input.ndim == n + 1
     input = with_batch(name, input, weight, bias, n)
-    out, options = conv_plan(name, n, input, weight, stride, padding, dilation, groups)
-    found, dtype = before_bias(lambda x, w: convolve(x, w, out, options), input, weight, bias)
-    return finished(name, found, bias, weight.shape[0], single, dtype)
+    sizes = conv_plan(name, n, input, weight, stride, padding, dilation, groups)
+    return finished(name, convolve, convolve_with_bias, input, weight, bias, weight.shape[0],
+                    sizes, single)
 
 
 def in_any_dtype(product, x, w):
@@ -316,10 +351,10 @@ def conv_transpose(name, n, input, weight, bias, stride, padding, output_padding
     """A transposed convolution over n dims."""
     single = input.ndim == n + 1
     input = with_batch(name, input, weight, bias, n)
-    out, options = transposed_plan(name, n, input, weight, stride, padding, output_padding, groups,
-                                   dilation)
-    found, dtype = before_bias(lambda x, w: convolve_input(x, w, out, options), input, weight, bias)
-    return finished(name, found, bias, weight.shape[1] * options[3], single, dtype)
+    sizes = transposed_plan(name, n, input, weight, stride, padding, output_padding, groups,
+                            dilation)
+    return finished(name, convolve_input, convolve_input_with_bias, input, weight, bias,
+                    weight.shape[1] * sizes[1][3], sizes, single)
 
 
 def conv_reference(x, w, b=None, stride=1, padding=0, dilation=1, groups=1):
@@ -410,6 +445,7 @@ def transposed(n):
     return composite(
         tensors=("input", "weight", "bias"), method=False, takes="integer floating",
         complex=True, tolerance="product", reference=transpose_reference, samples=samples,
+        rounds_once=False,
         errors=refusals((RuntimeError, (1, 2, *(3,) * n), np.ones((3, 1, *(2,) * n))),
                         (RuntimeError, (1, 2, *(3,) * n), np.ones((2, 1, *(2,) * n)), None, 1, 0,
                          1)))

@@ -1,0 +1,37 @@
+"""Convolutions by the columns of each image."""
+
+from tensorlib._core.layers.direct cimport Direct
+from tensorlib._core.layers.strips cimport Strips
+from tensorlib._core.layers.windows cimport window_fn
+from tensorlib._kernels.windows cimport Window
+
+cdef enum Kind:
+    FORWARD          # y := weight @ columns of x
+    INPUT            # y := the columns weight.T @ x, put back
+    WEIGHT           # y := x @ (columns of the input).T
+
+ctypedef struct Convolution:
+    Kind kind
+    int dtype
+    Window window
+    window_fn im2col
+    window_fn col2im
+    char* x              # the input: (images, groups * ins, *size)
+    char* g              # the result: (images, groups * outs, *out)
+    char* weight         # (groups * outs, ins * elements of a window)
+    Py_ssize_t images, groups, ins, outs, elements, places, plane, itemsize, share
+    Py_ssize_t paired    # channels of x that is of bfloat16, as g on the way back, and the weight;
+                         # or 0. Where they go forward two are one of `ins`
+    Py_ssize_t row       # from one channel of x to the next: 1 where these lie beside each other
+    Strips strips        # of the result of an image
+    bint plain           # columns are the image itself
+    bint direct          # windows are multiplied where they lie
+    bint runs            # or so are the rows of windows beside each other
+    Direct product
+    char* panels         # of the weight of each group, where `direct`
+    size_t nbytes        # of these
+    bint failed
+
+# The parts of a convolution; forward by strips that stay in the caches. Raise: MemoryError.
+cdef int run_parts(Convolution* c, Py_ssize_t parts) except -1
+cdef int by_strips(Convolution* c) except -1

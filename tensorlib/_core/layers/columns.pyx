@@ -1,0 +1,254 @@
+"""Convolutions by the columns of each image: the products, strip by strip and image by image.
+
+Outside autograd. The columns of a large image are made strip by strip, and on the way back and for
+the weight some channels at a time, so that they stay in the caches.
+"""
+
+from libc.string cimport memset
+
+from tensorlib._core.base.dtypes cimport FLOAT32
+from tensorlib._core.base.pool cimport range_fn
+from tensorlib._core.base.scratch cimport give_scratch, take_scratch
+from tensorlib._core.base.shape cimport times
+from tensorlib._core.base.work cimport run_alone, share
+from tensorlib._core.layers.direct cimport (
+    by_runs, direct, direct_fits, direct_room, room_of_runs, runs_fit,
+)
+from tensorlib._core.layers.joined cimport multiply
+from tensorlib._core.layers.strips cimport area, cut, one_strip, strip_of
+from tensorlib._core.products.pair_products cimport cut_rows, multiply_pairs
+from tensorlib._core.products.panel_products cimport pack_panels, panels_size
+
+cdef enum:
+    BACK = 1 << 19   # bytes of the columns of some channels, on the way back
+    STRIP = 1 << 18  # and of those of a strip, unless that are
+    TALL = 1 << 19   # the same for the gradient of the weight,
+    LEAST_TALL = 512  # which sums up as many places
+    LEAST = 256      # places or fewer, too few for the product
+
+
+cdef void cut_strips(Convolution* c, Py_ssize_t nbytes, Py_ssize_t least) noexcept:
+    """Where there are columns, so many that they have no more bytes, or the least places."""
+    c.strips = one_strip(&c.window) if c.plain else cut(
+        &c.window, max(nbytes // (c.ins * c.elements * c.itemsize), least))
+
+
+cdef int pack_weight(Convolution* c) except -1:
+    """Where windows are to be multiplied where they lie: the transposed weight of each group."""
+    cdef Py_ssize_t rows = c.ins * c.elements
+    c.product.dtype, c.product.itemsize = c.dtype, c.itemsize
+    c.product.ins, c.product.outs, c.product.taps = c.ins, c.outs, rows
+    c.product.paired = c.paired
+    c.runs = not c.plain and not c.paired and runs_fit(&c.product, &c.window)
+    c.direct = not c.plain and not c.runs and direct_fits(&c.product, &c.window)
+    c.panels, c.nbytes = NULL, panels_size(rows, c.outs) * c.itemsize
+    if c.direct:
+        run_alone(pack_groups, c, c.weight, c.groups)
+        if c.failed:
+            raise MemoryError("convolution: no memory for the weight in panels")
+    return 0
+
+
+cdef void pack_groups(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """c.panels := the transposed weights of the groups, in panels"""
+    cdef Convolution* c = <Convolution*>context
+    cdef Py_ssize_t rows = c.ins * c.elements, group
+    c.panels = take_scratch(end * c.nbytes)
+    c.failed = c.panels == NULL
+    for group in range(0 if c.failed else end):
+        pack_panels(c.dtype, c.weight + group * c.outs * rows * c.itemsize, 1, rows,
+                    c.panels + group * c.nbytes, rows, c.outs)
+
+
+cdef void run_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """The strips [begin, end) of the groups of images: one product each"""
+    cdef Convolution* c = <Convolution*>context
+    cdef Window w
+    cdef Py_ssize_t rows = c.ins * c.elements, part, strip
+    cdef Py_ssize_t places = c.strips.places, count = c.strips.count
+    cdef Py_ssize_t itemsize = 2 if c.paired else c.itemsize        # of x
+    cdef Py_ssize_t image = (c.paired if c.paired else c.ins) * c.plane * itemsize
+    cdef char* columns = NULL
+    cdef char* x
+    cdef char* g
+    cdef char* weight
+    cdef size_t nbytes = rows * places * c.itemsize
+    if c.direct or c.runs:
+        w = c.window
+        w.out[c.strips.dim] = c.strips.high
+        nbytes = direct_room(&c.product, &w) if c.direct else room_of_runs(&c.product, &w)
+    if not c.plain:
+        columns = take_scratch(nbytes)
+        if columns == NULL:
+            c.failed = True
+            return
+    for part in range(begin, end):
+        strip = part % count
+        x = c.x + part // count * image
+        g = c.g + part // count * c.outs * c.places * c.itemsize
+        weight = c.weight + part // count % c.groups * c.outs * rows * c.itemsize
+        if c.plain and c.row == 1:
+            x += part % c.groups * c.ins * (1 - c.plane) * c.itemsize
+            multiply(c.dtype, c.itemsize, weight, rows, 1, x, 1, c.groups * c.ins, g, c.places,
+                     c.outs, rows, c.places)
+            continue
+        if c.plain:
+            multiply(c.dtype, c.itemsize, weight, rows, 1, x, c.places, 1, g, c.places, c.outs,
+                     rows, c.places)
+            continue
+        w = c.window
+        x = strip_of(&c.strips, strip, x, itemsize, &w)
+        g += strip * places * c.itemsize
+        if c.direct:
+            direct(&c.product, &w, x, c.panels + part // count % c.groups * c.nbytes, g,
+                   c.places, columns)
+            continue
+        if c.runs:
+            by_runs(&c.product, &w, x, weight, g, c.places, columns)
+            continue
+        c.im2col(x, columns, &w, c.ins)
+        multiply(c.dtype, c.itemsize, weight, rows, 1, columns, area(w.out), 1, g, c.places,
+                 c.outs, rows, area(w.out))
+    give_scratch(columns, nbytes)
+
+
+cdef void run_images(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """The groups of images [begin, end), back to the input: a product for some channels each, whose
+    columns stay in the caches"""
+    cdef Convolution* c = <Convolution*>context
+    cdef Py_ssize_t rows = c.ins * c.elements, part, channel, count, most = c.ins
+    cdef Py_ssize_t itemsize = 2 if c.paired else c.itemsize        # of g and the weight
+    cdef char* columns = NULL
+    cdef char* x
+    cdef char* g
+    cdef char* weight
+    cdef size_t nbytes
+    if not c.plain:
+        most = max(<Py_ssize_t>1, <Py_ssize_t>BACK // (c.elements * c.places * c.itemsize))
+        most = min(most, c.ins)
+        nbytes = most * c.elements * c.places * c.itemsize
+        columns = take_scratch(nbytes)
+        if columns == NULL:
+            c.failed = True
+            return
+    for part in range(begin, end):
+        x = c.x + part * c.ins * c.plane * c.itemsize
+        g = c.g + part * c.outs * c.places * itemsize
+        weight = c.weight + part % c.groups * c.outs * rows * itemsize
+        if c.plain:
+            multiply(c.dtype, c.itemsize, weight, 1, rows, g, c.places, 1, x, c.places, rows,
+                     c.outs, c.places)
+            continue
+        memset(x, 0, c.ins * c.plane * c.itemsize)
+        channel = 0
+        while channel < c.ins:
+            count = min(most, c.ins - channel)
+            if c.paired:                 # the weight lies along `outs`
+                multiply_pairs(weight + channel * c.elements * c.outs * itemsize, c.outs, g,
+                               c.places, 1, columns, count * c.elements, c.outs, c.places)
+            else:
+                multiply(c.dtype, c.itemsize, weight + channel * c.elements * c.itemsize, 1, rows,
+                         g, c.places, 1, columns, c.places, count * c.elements, c.outs, c.places)
+            c.col2im(columns, x + channel * c.plane * c.itemsize, &c.window, count)
+            channel += count
+    if columns != NULL:
+        give_scratch(columns, nbytes)
+
+
+cdef void run_shares(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """The gradients of the weight of some images each, in order; `weight` has one for each share"""
+    cdef Convolution* c = <Convolution*>context
+    cdef Py_ssize_t rows = c.ins * c.elements, size = c.outs * rows, share, image, group, part
+    cdef Py_ssize_t strip, places, channel, count, n, itemsize = 2 if c.paired else c.itemsize
+    cdef Py_ssize_t most = c.strips.places * c.elements * c.itemsize     # channels of a product
+    cdef Window w
+    cdef size_t nbytes
+    cdef char* columns
+    cdef char* product
+    cdef char* cut
+    cdef char* x
+    cdef char* g
+    cdef char* total
+    most = c.ins if c.plain else min(c.ins, max(<Py_ssize_t>1, <Py_ssize_t>BACK // most))
+    n = most * c.elements
+    nbytes = (n * (c.strips.places + c.outs) + (n * (c.strips.places + 1) if c.paired else 0)
+              ) * c.itemsize
+    columns = take_scratch(nbytes)
+    if columns == NULL:
+        c.failed = True
+        return
+    product = columns + n * c.strips.places * c.itemsize
+    cut = product + n * c.outs * c.itemsize
+    for share in range(begin, end):
+        for image in range(share * c.share, min((share + 1) * c.share, c.images)):
+            for group in range(c.groups):
+                part = image * c.groups + group
+                total = c.weight + (share * c.groups + group) * size * c.itemsize
+                for strip in range(c.strips.count):
+                    g = c.g + (part * c.outs * c.places + strip * c.strips.places) * itemsize
+                    channel = 0
+                    while channel < c.ins:
+                        count = min(most, c.ins - channel)
+                        n = count * c.elements
+                        w = c.window
+                        x = strip_of(&c.strips, strip,
+                                     c.x + (part * c.ins + channel) * c.plane * c.itemsize,
+                                     c.itemsize, &w)
+                        places = area(w.out)
+                        if not c.plain:
+                            c.im2col(x, columns, &w, count)
+                            x = columns
+                        if c.paired:
+                            cut_rows(x, n, places, cut)
+                            multiply_pairs(g, c.places, cut, 1, places + places % 2, product,
+                                           c.outs, places, n)
+                        else:
+                            multiply(c.dtype, c.itemsize, g, c.places, 1, x, 1, places, product,
+                                     n, c.outs, places, n)
+                        add_rows(c, product, n, total + channel * c.elements * c.itemsize)
+                        channel += count
+    give_scratch(columns, nbytes)
+
+
+cdef void add_rows(Convolution* c, const char* x, Py_ssize_t n, char* y) noexcept nogil:
+    """y += x: n elements of each row of the weight"""
+    cdef Py_ssize_t row
+    for row in range(c.outs):
+        add(c.dtype, x + row * n * c.itemsize, y + row * c.ins * c.elements * c.itemsize, n)
+
+
+cdef void add(int dtype, const char* x, char* y, Py_ssize_t n) noexcept nogil:
+    """y += x"""
+    cdef Py_ssize_t i
+    if dtype == FLOAT32:
+        for i in range(n):
+            (<float*>y)[i] += (<const float*>x)[i]
+    else:
+        for i in range(n):
+            (<double*>y)[i] += (<const double*>x)[i]
+
+
+cdef int run_parts(Convolution* c, Py_ssize_t parts) except -1:
+    cdef Py_ssize_t cost = times(times(c.outs, c.ins * c.elements), c.places)
+    cdef range_fn each = run_strips
+    if c.kind == INPUT:
+        each = run_images
+    elif c.kind == WEIGHT:
+        cut_strips(c, TALL, LEAST_TALL)
+        each = run_shares
+    else:
+        parts, cost = times(parts, c.strips.count), cost // c.strips.count
+    share(each, c, c.weight, parts, 1 + (1 << 18) // max(<Py_ssize_t>1, cost), False)
+    if c.failed:
+        raise MemoryError("convolution: no memory for the columns of an image")
+    return 0
+
+
+cdef int by_strips(Convolution* c) except -1:
+    cut_strips(c, STRIP, LEAST)
+    pack_weight(c)
+    try:
+        run_parts(c, c.images * c.groups)
+    finally:
+        give_scratch(c.panels, c.groups * c.nbytes)
+    return 0

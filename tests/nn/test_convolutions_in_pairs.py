@@ -1,0 +1,90 @@
+"""Convolutions of bfloat16 beside those of float64, with gradients: whatever the sizes, the results
+are rounded once, with the same bits for any number of threads."""
+
+import numpy as np
+import pytest
+
+import tensorlib as tl
+from tensorlib.nn import functional as F
+
+CASES = {
+    "odd channels": ((2, 5, 9, 11), (9, 5, 3, 3), {"padding": 1}),
+    "strides": ((2, 8, 12, 7), (33, 8, 3, 5), {"padding": (1, 2), "stride": (2, 1)}),
+    "volumes": ((1, 7, 6, 7, 8), (16, 7, 3, 3, 3), {"padding": 1}),
+    "sequences": ((3, 64, 20), (17, 64, 4), {"stride": 3, "padding": 2, "dilation": 2}),
+    "groups": ((2, 12, 14, 14), (16, 6, 5, 5), {"groups": 2, "padding": 4}),
+    "strips": ((2, 64, 40, 40), (40, 64, 3, 3), {"padding": 1}),
+    "parts of taps": ((2, 300, 5, 5), (9, 300, 3, 3), {}),
+    "a large weight": ((3, 130, 12, 12), (64, 130, 5, 5), {"padding": 2}),
+    "one element": ((2, 40, 6, 6), (24, 40, 1, 1), {}),
+}
+
+
+def drawn(shape, seed):
+    return tl.tensor(np.random.default_rng(seed).standard_normal(shape)).bfloat16()
+
+
+def with_gradients(function, x, w, b, options, g=None):
+    x, w, b = (y.detach().requires_grad_() for y in (x, w, b))
+    y = function(x, w, b, **options)
+    g = drawn(y.shape, 4).to(y.dtype) if g is None else g
+    return [y.detach(), *tl.autograd.grad(y, (x, w, b), g)]
+
+
+def check(function, x, w, b, options):
+    found = with_gradients(function, x, w, b, options)
+    wanted = with_gradients(function, x.double(), w.double(), b.double(), options)
+    for rounded, exact in zip(found, wanted):
+        assert rounded.dtype == tl.bfloat16
+        rounded, exact = rounded.double().numpy(), exact.numpy()
+        assert (np.abs(rounded - exact)
+                <= np.abs(exact) * 2.0 ** -8 + np.abs(exact).max() * 2.0 ** -16).all()
+    before = tl.get_num_threads()
+    try:
+        tl.set_num_threads(before + 1)
+        again = with_gradients(function, x, w, b, options)
+    finally:
+        tl.set_num_threads(before)
+    assert all(map(tl.equal, found, again))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_convolutions_round_once(case):
+    sizes, weight, options = CASES[case]
+    check(getattr(F, f"conv{len(sizes) - 2}d"), drawn(sizes, 1), drawn(weight, 2),
+          drawn(weight[:1], 3), options)
+
+
+@pytest.mark.parametrize("sizes, weight, options", [
+    ((2, 24, 7, 7), (24, 20, 4, 4), {"stride": 2, "padding": 1}),
+    ((1, 33, 5, 6), (33, 8, 3, 3), {"padding": 1}),
+    ((2, 8, 4, 4, 4), (8, 6, 2, 2, 2), {"stride": 2, "groups": 2}),
+])
+def test_transposed_convolutions_round_once(sizes, weight, options):
+    outs = weight[1] * options.get("groups", 1)
+    check(getattr(F, f"conv_transpose{len(sizes) - 2}d"), drawn(sizes, 1), drawn(weight, 2),
+          drawn((outs,), 3), options)
+
+
+@pytest.mark.parametrize("dtype", [tl.bfloat16, tl.float16])
+def test_captured_convolutions_with_a_bias_are_those_that_run_eagerly(dtype):
+    module = tl.nn.Conv2d(8, 20, 3, padding=1).to(dtype)
+    x = drawn((2, 8, 9, 9), 1).to(dtype)
+    compiled = tl.compile(module)
+    found = [compiled(x) for _ in range(3)]
+    assert all(tl.equal(y, module(x)) for y in found)
+    found[-1].sum().backward()
+    captured = [p.grad.clone() for p in module.parameters()]
+    module.zero_grad()
+    module(x).sum().backward()
+    assert all(map(tl.equal, captured, (p.grad for p in module.parameters())))
+
+
+@pytest.mark.parametrize("dtype", [tl.bfloat16, tl.float16])
+def test_convolutions_with_a_bias_map_and_move_forward(dtype):
+    x, w, b = drawn((3, 2, 4, 7), 1).to(dtype), drawn((5, 4, 3), 2).to(dtype), drawn((5,), 3)
+    b = b.to(dtype)
+    mapped = tl.func.vmap(F.conv1d, (0, None, None))(x, w, b)
+    assert all(map(tl.equal, mapped, (F.conv1d(each, w, b) for each in x)))
+    moved = tl.func.jvp(lambda *a: F.conv1d(x[0], *a), (w, b), (w, b))[1]
+    tl.testing.assert_close(moved, F.conv1d(x[0], w, b))
