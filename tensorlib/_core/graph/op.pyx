@@ -172,7 +172,6 @@ cdef class Op:
         the sweep does it without a call.
         """
         cdef Rule rule = self.make_rule(function, names, MAX_PARAMETERS)
-        rule.widens = rule.widens and not self.affine
         self.kept_attributes |= {name for name in rule.names if name in self.attributes}
         rule.joint = argument is None
         rule.program, rule.conjugate = program, conjugate
@@ -203,7 +202,7 @@ cdef class Op:
         if len(rule.names) > most:
             raise ValueError(f"{self.name}: a rule takes at most {most} parameters")
         rule.n_wants = len(rule.names)
-        rule.widens = "." not in self.name and "node" not in rule.names and (
+        rule.widens = "." not in self.name and "node" not in rule.names and not self.affine and (
             self.linearity not in ("linear", "multilinear"))
         for i, name in enumerate(rule.names):
             self.resolve(rule, i, name)

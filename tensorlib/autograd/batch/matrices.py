@@ -9,7 +9,7 @@ arange = FUNCTIONS["arange"]
 
 @batched(operations.linalg_cholesky_ex, operations.linalg_inv_ex, operations.linalg_det,
          operations.linalg_slogdet, operations.cofactors, operations.linalg_eigh,
-         operations.linalg_eigvalsh, operations.linalg_svd, operations.linalg_svdvals,
+         operations.eigenvalues_alone, operations.linalg_svd, operations.singular_values_alone,
          operations.qr_tall, operations.linalg_pinv, operations.linalg_matrix_rank,
          operations.linalg_lu_factor_ex, operations.linalg_ldl_factor_ex, operations.geqrf,
          operations.linalg_eig, operations.linalg_eigvals)
