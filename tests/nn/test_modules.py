@@ -82,6 +82,26 @@ def test_members_are_asked_of_a_getattr_of_the_class():
     assert not hasattr(module, "shift") and hasattr(copied, "shift")
 
 
+def test_an_object_that_becomes_of_such_a_class_and_no_longer_is():
+    plain = nn.Linear(2, 2)
+    asking = type("Asking", (nn.Linear,), {"__getattr__": lambda self, name: nn.Linear.__getattr__(
+        self, name)})
+    for kind in (asking, nn.Linear):
+        plain.__class__ = kind
+        assert ("weight" in vars(plain)) is (kind is nn.Linear)
+        assert plain.weight is plain._parameters["weight"]
+    plain.__class__ = asking
+    del plain.weight
+    assert not hasattr(plain, "weight")
+    plain.register_parameter("weight", None)
+
+
+def test_members_that_are_made_while_they_are_listed_are_all_there():
+    module = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    found = module._named_members(lambda m: ((name, p * 2) for name, p in m._parameters.items()))
+    assert [name for name, _ in found] == ["0.weight", "0.bias", "1.weight", "1.bias"]
+
+
 # ---- parameters ----------------------------------------------------------------------------------
 
 def test_a_parameter_is_a_leaf_that_shares_memory():

@@ -40,6 +40,9 @@ class Members:
         if kind is None and ("_modules" not in attributes or not (
                 name in attributes or self._gives_members and is_member(self, name))):
             object.__setattr__(self, name, value)
+            if name == "__class__" and "_modules" in attributes:
+                for each in registration_hooks:
+                    members_of(self, each).place()
         elif name in registration_hooks:
             replace_members(self, name, value)
         elif kind is None:
@@ -189,7 +192,7 @@ class Members:
                        recurse: bool = True,
                        remove_duplicate: bool = True) -> Iterator[tuple[str, Any]]:
         """Members that a function gives of each module, with their dotted names."""
-        seen = set()
+        seen: dict[int, Any] = {}        # kept, as another could have the id of what is gone
         modules = (self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate)
                    if recurse else [(prefix, self)])
         for start, module in modules:
@@ -197,7 +200,7 @@ class Members:
                 if member is None or id(member) in seen:
                     continue
                 if remove_duplicate:
-                    seen.add(id(member))
+                    seen[id(member)] = member
                 yield (f"{start}.{name}" if start else name), member
 
     # ---- by dotted name ----------------------------------------------------------------------

@@ -14,7 +14,17 @@ class Registered(dict):
     def __init__(self, owner, members=()):
         super().__init__(members)
         self.owner = ref(owner)
-        self.attributes().update(self)
+        self.place()
+
+    def place(self):
+        """Makes the members attributes, or takes them from there, as the module's class has it."""
+        owner = self.owner()
+        if owner is not None and not owner._gives_members:
+            vars(owner).update(self)
+        elif owner is not None:
+            for name, member in self.items():
+                if vars(owner).get(name) is member:
+                    del vars(owner)[name]
 
     def __setitem__(self, name, member):
         super().__setitem__(name, member)
