@@ -114,3 +114,9 @@ def test_all_that_the_class_lists_can_be_asked_of_it():
     for name in dir(tl.Tensor):
         getattr(tl.Tensor, name)
     assert not callable(tl.Tensor.a_note) and not hasattr(tl.ones(1), "a_note")
+
+
+def test_the_gradient_under_its_inner_name():
+    x = tl.ones(2, requires_grad=True)
+    x._grad = tl.zeros(2)
+    assert x._grad is x.grad and x.grad.tolist() == [0, 0]

@@ -350,6 +350,16 @@ def _cdata(Tensor self):
     return id(self)
 
 
+def _grad(Tensor self):
+    """The same as `grad`."""
+    return self.grad
+
+
+def set__grad(Tensor self, value):
+    """Takes on another gradient, as `grad` does."""
+    self.grad = value
+
+
 def _base(Tensor self):
     """For a view, the tensor whose storage it looks at; else None."""
     effect("_base", self)
@@ -452,5 +462,5 @@ for getter in (itemsize, nbytes, device, layout, is_cpu, is_cuda, is_meta, grad_
 for other in ("is_ipu", "is_mkldnn", "is_mps", "is_mtia", "is_nested", "is_quantized",
               "is_sparse", "is_sparse_csr", "is_vulkan", "is_xla", "is_xpu"):
     attach(other, property(is_other, doc=is_other.__doc__))
-for getter, setter in ((name, set_name), (data, set_data)):
+for getter, setter in ((name, set_name), (data, set_data), (_grad, set__grad)):
     attach(getter.__name__, property(getter, setter, doc=getter.__doc__))
