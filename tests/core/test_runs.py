@@ -34,7 +34,11 @@ def test_runs_of_elements_and_of_slices(dtype):
             assert found.shape == (len(wanted[0]), *shape[1:]) and found.dtype == x.dtype
             rows = found.reshape(found.shape[0], -1).tolist() if found.numel() else []
             assert (repr(rows), *(y.tolist() for y in others)) == (repr(wanted[0]), *wanted[1:])
-            assert runs_of_slices(x, False, False)[1:] == (None, None)
+            same, *others = runs_of_slices(x, False, False)
+            assert repr(same.tolist()) == repr(found.tolist()) and others == [None, None]
+            same, none, lengths = runs_of_slices(x, False, True)
+            assert repr(same.tolist()) == repr(found.tolist()) and none is None
+            assert lengths.tolist() == wanted[2]
 
 
 def test_runs_of_what_is_not_contiguous_and_of_odd_bools():

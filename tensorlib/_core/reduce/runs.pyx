@@ -27,7 +27,7 @@ cdef struct Runs:
     int64_t* lengths
     const int64_t* order
     int dtype
-    Py_ssize_t rows, n, nbytes
+    Py_ssize_t rows, n, nbytes, count
 
 
 cdef void compare(const number* x, char* y, Py_ssize_t rows, Py_ssize_t n) noexcept nogil:
@@ -45,24 +45,59 @@ cdef void compare(const number* x, char* y, Py_ssize_t rows, Py_ssize_t n) noexc
         y[row] = differs
 
 
-cdef void find_begins(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+cdef void take_elements(const number* x, number* y, int64_t* places, Py_ssize_t n) noexcept nogil:
+    """y := the elements with which runs begin; places, which may be NULL, := where these are"""
+    cdef Py_ssize_t i, k = 1
+    y[0] = x[0]
+    if places == NULL:
+        for i in range(1, n):
+            y[k] = x[i]
+            k += x[i] != x[i - 1]
+        return
+    places[0] = 0
+    for i in range(1, n):
+        y[k], places[k] = x[i], i            # no branch: what begins no run is written over
+        k += x[i] != x[i - 1]
+
+
+cdef Py_ssize_t count_elements(const number* x, Py_ssize_t n) noexcept nogil:
+    """How many elements runs begin with"""
+    cdef Py_ssize_t i, count = 1
+    for i in range(1, n):
+        count += x[i] != x[i - 1]
+    return count
+
+
+cdef void look_at(const number* x, Runs* of) noexcept nogil:
+    """Marks where runs begin; or of single elements counts them, or takes them"""
+    if of.begins != NULL:
+        compare(x, of.begins, of.rows, of.n)
+    elif of.values == NULL:
+        of.count = count_elements(x, of.rows)
+    else:
+        take_elements(x, <number*>of.values, of.lengths, of.rows)
+        if of.lengths != NULL:
+            measure(of.lengths, of.count, of.rows)
+
+
+cdef void look_at_all(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Runs* of = <Runs*>context
     if of.dtype == FLOAT32:
-        compare(<const float*>of.x, of.begins, of.rows, of.n)
+        look_at(<const float*>of.x, of)
     elif of.dtype == FLOAT64:
-        compare(<const double*>of.x, of.begins, of.rows, of.n)
+        look_at(<const double*>of.x, of)
     elif of.dtype == COMPLEX64:
-        compare(<const complex64_t*>of.x, of.begins, of.rows, of.n)
+        look_at(<const complex64_t*>of.x, of)
     elif of.dtype == COMPLEX128:
-        compare(<const complex128_t*>of.x, of.begins, of.rows, of.n)
+        look_at(<const complex128_t*>of.x, of)
     elif ITEMSIZE[of.dtype] == 1:
-        compare(<const uint8_t*>of.x, of.begins, of.rows, of.n)
+        look_at(<const uint8_t*>of.x, of)
     elif ITEMSIZE[of.dtype] == 2:
-        compare(<const uint16_t*>of.x, of.begins, of.rows, of.n)
+        look_at(<const uint16_t*>of.x, of)
     elif ITEMSIZE[of.dtype] == 4:
-        compare(<const uint32_t*>of.x, of.begins, of.rows, of.n)
+        look_at(<const uint32_t*>of.x, of)
     else:
-        compare(<const uint64_t*>of.x, of.begins, of.rows, of.n)
+        look_at(<const uint64_t*>of.x, of)
 
 
 cdef void take(const item* x, item* y, const char* begins, Py_ssize_t rows) noexcept nogil:
@@ -102,9 +137,15 @@ cdef void number_runs(const Runs* of) noexcept nogil:
     for i in range(of.rows):                 # where they begin, as in `take`
         lengths[k] = i
         k += begins[i]
-    lengths[k] = of.rows
-    for i in range(k):
-        lengths[i] = lengths[i + 1] - lengths[i]
+    measure(lengths, k, of.rows)
+
+
+cdef void measure(int64_t* places, Py_ssize_t count, Py_ssize_t rows) noexcept nogil:
+    """What places of runs become: the lengths of these"""
+    cdef Py_ssize_t i
+    places[count] = rows
+    for i in range(count):
+        places[i] = places[i + 1] - places[i]
 
 
 cdef void find_runs(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
@@ -136,6 +177,7 @@ def runs_of_slices(Tensor input, bint inverse, bint lengths, Tensor order=None):
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Py_ssize_t count = 0, room, one = 1
     cdef int d
+    cdef bint single
     cdef Runs job
     if not x.ndim_ or order is not None and not are_places(order, x.dims[0]):
         raise RuntimeError("unique: expects slices, and a place for each of them")
@@ -144,11 +186,14 @@ def runs_of_slices(Tensor input, bint inverse, bint lengths, Tensor order=None):
     job.dtype, job.rows = wide.type, x.dims[0]
     job.n = x.numel_ // max(job.rows, <Py_ssize_t>1)
     job.nbytes = job.n * ITEMSIZE[x.type]
-    begins = new_tensor(BOOL, 1, &job.rows)
-    job.x, job.begins = wide.data_pointer, begins.data_pointer
+    job.x, job.begins, job.values = wide.data_pointer, NULL, NULL
+    single = job.n == 1 and x is wide and not inverse
+    if not single:
+        begins = new_tensor(BOOL, 1, &job.rows)
+        job.begins = begins.data_pointer
     if job.rows:
-        run_once(find_begins, &job, job.x, False)
-        count = number_true(begins)
+        run_once(look_at_all, &job, job.x, False)
+        count = job.count if single else number_true(begins)
     for d in range(x.ndim_):
         dims[d] = x.dims[d]
     dims[0] = count + 1
@@ -168,7 +213,9 @@ def runs_of_slices(Tensor input, bint inverse, bint lengths, Tensor order=None):
         length = new_tensor(INT64, 1, &room)
         job.lengths = <int64_t*>length.data_pointer
         length = new_view(length, 1, &count, &one, length.data_pointer)
-    run_once(find_runs, &job, job.values, False)
+    job.count = count
+    if job.rows or not single:
+        run_once(look_at_all if single else find_runs, &job, job.values, False)
     return new_view(values, x.ndim_, dims, values.steps, values.data_pointer), run, length
 
 
