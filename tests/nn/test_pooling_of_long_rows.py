@@ -80,3 +80,17 @@ def test_many_short_rows_as_one_long_row(kernel, stride, dilation, dtype):
             for k in starts:
                 counts[k:k + kernel] += 1
             np.testing.assert_allclose(given.grad.numpy()[0, 0], counts / kernel, rtol=1e-6)
+
+
+@each("dtype", ["float16", "float32", "float64"])
+@each("n, count", [(1, 1), (1, 4), (1, 5), (2, 1), (2, 2), (2, (4, 1)), (3, 1), (3, 2)], ids=str)
+def test_adaptive_maxima_are_the_same_without_their_places(n, count, dtype):
+    x = np.random.default_rng(2).standard_normal((2, 3, 8, 4, 20)[:2 + n]).astype(dtype)
+    x.reshape(-1)[::17] = np.nan
+    pool, given = getattr(F, f"adaptive_max_pool{n}d"), tl.from_numpy(x)
+    wanted = pool(given, count, return_indices=True)[0]
+    recorded = pool(given.clone().requires_grad_(), count)
+    for found in (pool(given, count), recorded.detach()):
+        assert found.dtype is wanted.dtype
+        np.testing.assert_array_equal(found.numpy(), wanted.numpy())
+    assert recorded.requires_grad

@@ -5,6 +5,7 @@ from operator import index as as_int
 
 import numpy as np
 
+from tensorlib import is_grad_enabled
 from tensorlib._core.layers import windows as kernels
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.convolution import adjoint, sizes_of
@@ -16,6 +17,7 @@ from tensorlib.nn.functional.pooling import (
     max_pool1d,
     max_pool2d,
     max_pool3d,
+    max_values,
     mean_pooled,
     planes_of,
     pool_sizes,
@@ -56,10 +58,17 @@ def adaptive_means(name, n, input, output_size):
     counts = wanted_sizes(name, spatial, output_size)
     if all(count == 1 for count in counts):
         return input.mean(tuple(range(-n, 0)), keepdim=True)
-    if all(count and size % count == 0 for size, count in zip(spatial, counts)):
-        kernel = tuple(size // count for size, count in zip(spatial, counts))
+    kernel = even_windows(spatial, counts)
+    if kernel:
         return avg_pool(input, spatial, kernel, kernel, (0,) * n, counts, True, 0, False)
     return adaptive_pool(input, spatial, counts, False)
+
+
+def even_windows(spatial, counts):
+    """The sizes of windows of which so many lie side by side; None where they differ."""
+    if all(count and size % count == 0 for size, count in zip(spatial, counts)):
+        return tuple(size // count for size, count in zip(spatial, counts))
+    return None
 
 
 def adaptive_reference(x, spatial, planes, back):
@@ -98,6 +107,12 @@ def adaptive_maxima(name, n, input, output_size, return_indices):
     if not math.prod(sizes):
         empty = input.new_zeros(shape)
         return (empty, empty.long()) if return_indices else empty
+    if not (return_indices or input.requires_grad and is_grad_enabled()):
+        if all(size == 1 for size in sizes):
+            return input.amax(tuple(range(-n, 0)), keepdim=True)
+        kernel = even_windows(spatial, sizes)
+        if kernel:
+            return max_values(input, kernel, kernel, (0,) * n, (1,) * n, sizes)
     values, indices = adaptive_max_pool(input, sizes)
     return (values, indices) if return_indices else values
 
