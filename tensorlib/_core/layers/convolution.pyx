@@ -57,7 +57,9 @@ cdef enum:
     LEAST_TURNED = 768
     MOST_TURNED_PAIRS = 1 << 21      # products of pairs take half as long
     LEAST_INS = 8    # channels of an input whose gradient is a convolution
-    LEAST_APART = 128  # places of images whose gradients of weights are products of pairs
+    # Places of images that are not joined: windows meet the weight where they lie, and gradients of
+    # weights are products of pairs.
+    LEAST_APART = 128
     LEAST_PAIRED = 4  # channels that are mixed in pairs
 
 cdef TileProgram addition = TileProgram(2, [("add", (0, 1))])
@@ -259,7 +261,7 @@ cdef Tensor convolved(Tensor input, Tensor weight, tuple planes, tuple options, 
             shift_channels(&c, &d)
         elif by_tiles(&c, PRODUCT):
             pass
-        elif joined_fits(&j) and not lanes:
+        elif joined_fits(&j) and not lanes and c.places < LEAST_APART:
             run_joined(&j)
         else:
             by_strips(&c)

@@ -71,6 +71,8 @@ cdef void direct(const Direct* d, const Window* w, const char* x, const char* pa
     cdef Py_ssize_t[PLACES] places
     cdef Py_ssize_t[3] step              # elements to the next plane of planes, row and column
     cdef Py_ssize_t plane = w.apart, i, j, k, count = 0, first = 0
+    cdef Py_ssize_t all = w.out[0] * w.out[1] * w.out[2], parts = (all + PLACES - 1) // PLACES
+    cdef Py_ssize_t most = (all + parts - 1) // max(<Py_ssize_t>1, parts)    # of nearly one size
     step = [w.size[1] * w.size[2], w.size[2], 1]
     if d.copies:
         x = with_zeros(d, w, x, rows + PLACES * d.outs * d.itemsize)
@@ -83,7 +85,7 @@ cdef void direct(const Direct* d, const Window* w, const char* x, const char* pa
                 places[count] = (i * w.stride[0] * step[0] + j * w.stride[1] * step[1]
                                  + k * w.stride[2])
                 count += 1
-                if count == PLACES:
+                if count == most:
                     multiply(d, x, places, taps, panels, rows, y, y_plane, first, count)
                     first += count
                     count = 0
