@@ -179,12 +179,11 @@ static PAIR_CODE void pair_windows(const uint32_t* a, const Py_ssize_t* places,
     }
 }
 
-/* y (n) := x, of which all are numbers of bfloat16 */
-static void pair_cut(const float* x, uint16_t* y, Py_ssize_t n) {
-    for (Py_ssize_t i = 0; i < n; i++) {
-        uint32_t bits;
-        memcpy(&bits, x + i, sizeof(bits));
-        y[i] = bits >> 16;
+/* y (n) := x rounded to bfloat16 */
+static void pair_round(const float* x, uint16_t* y, Py_ssize_t n) {
+    for (Py_ssize_t i = 0; i < n; i += 16) {
+        const __mmask16 here = n - i >= 16 ? 0xFFFF : (1u << (n - i)) - 1;
+        _mm256_mask_storeu_epi16(y + i, here, pair_rounded(_mm512_maskz_loadu_ps(here, x + i)));
     }
 }
 
@@ -289,7 +288,7 @@ static void pair_windows(const uint32_t* a, const Py_ssize_t* places, const Py_s
                          const uint32_t* p, Py_ssize_t first, Py_ssize_t k, Py_ssize_t all,
                          float* y, Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t n) {}
 static void pair_mix(const uint16_t* a, const uint16_t* b, uint32_t* p, Py_ssize_t n) {}
-static void pair_cut(const float* x, uint16_t* y, Py_ssize_t n) {}
+static void pair_round(const float* x, uint16_t* y, Py_ssize_t n) {}
 static void pair_pack(const uint16_t* b, Py_ssize_t b_row, Py_ssize_t b_col, uint32_t* p,
                       Py_ssize_t k, Py_ssize_t count) {}
 static void pair_product(const uint16_t* a, Py_ssize_t a_row, const uint32_t* p, char* y,

@@ -22,7 +22,7 @@ Of bfloat16 (`pair_product.h`), where this processor multiplies pairs:
              Py_ssize_t n)
     void windows(const uint32_t* a, ...), of pairs in float32, as above
     void mix(const uint16_t* a, const uint16_t* b, uint32_t* p, Py_ssize_t n)
-    void cut(const float* x, uint16_t* y, Py_ssize_t n)
+    void round(const float* x, uint16_t* y, Py_ssize_t n)
 """
 
 cdef extern from "panel_product.h" nogil:
@@ -45,7 +45,7 @@ cdef extern from "pair_product.h" nogil:
     void pair_few()
     void pair_windows()
     void pair_mix()
-    void pair_cut()
+    void pair_round()
 
 
 def table():
@@ -70,5 +70,5 @@ def table():
                       ("few", "bfloat16", <size_t>&pair_few),
                       ("windows", "bfloat16", <size_t>&pair_windows),
                       ("mix", "bfloat16", <size_t>&pair_mix),
-                      ("cut", "bfloat16", <size_t>&pair_cut)]
+                      ("round", "bfloat16", <size_t>&pair_round)]
     return [(name, (dtype,) * 2, dtype, address) for name, dtype, address in functions]

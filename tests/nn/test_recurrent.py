@@ -190,3 +190,31 @@ def test_a_rule_of_a_batch_works_outside_of_it():
 def test_the_states_of_an_lstm_are_a_pair_of_tensors(hx):
     with pytest.raises(TypeError, match="lstm_cell: hx must be a pair of Tensors"):
         tl.lstm_cell(tl.ones(2, 3), hx, tl.ones(4, 3), tl.ones(4, 1))
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+@pytest.mark.parametrize("hidden", [16, 33, 70])
+def test_bfloat16_is_as_near_as_it_can_be_for_any_number_of_threads(kind, hidden):
+    """Also where states meet the weight in pairs, of several panels and of rows that are few."""
+    layer = getattr(nn, kind)(20, hidden)
+    exact = getattr(nn, kind)(20, hidden).double()
+    layer.bfloat16()
+    exact.load_state_dict(layer.double().state_dict())
+    layer.bfloat16()
+    x = tl.randn(6, 9, 20).bfloat16()
+    wanted = exact(x.double())[0]
+    wanted.square().sum().backward()
+
+    def results():
+        layer.zero_grad()
+        out = layer(x)[0]
+        out.float().square().sum().backward()
+        return [out.detach(), *(p.grad.clone() for p in layer.parameters())]
+    found, before = results(), tl.get_num_threads()
+    try:
+        tl.set_num_threads(before + 1)
+        assert all(map(tl.equal, found, results()))
+    finally:
+        tl.set_num_threads(before)
+    for rounded, sharp in zip(found, [wanted.detach(), *(p.grad for p in exact.parameters())]):
+        tl.testing.assert_close(rounded.double(), sharp, rtol=0.05, atol=0.02 * sharp.abs().max())

@@ -16,7 +16,7 @@ from tensorlib._core.layers.direct cimport (
 )
 from tensorlib._core.layers.joined cimport multiply
 from tensorlib._core.layers.strips cimport area, cut, one_strip, strip_of
-from tensorlib._core.products.pair_products cimport cut_rows, multiply_pairs
+from tensorlib._core.products.pair_products cimport multiply_pairs, round_rows
 from tensorlib._core.products.panel_products cimport pack_panels, panels_size
 
 cdef enum:
@@ -199,7 +199,7 @@ cdef void run_shares(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
                             c.im2col(x, columns, &w, count)
                             x = columns
                         if c.paired:
-                            cut_rows(x, n, places, cut)
+                            round_rows(x, n, places, cut)
                             multiply_pairs(g, c.places, cut, 1, places + places % 2, product,
                                            c.outs, places, n)
                         else:

@@ -7,17 +7,25 @@ packed sequence: step t is the first sizes[t] examples. Backwards in time the st
 the last to the first, and an example joins where its sequence ends. What an example has gone
 through by then is its state, so that both directions are the same loop over rows of a state.
 
-Half types are computed in float32.
+Half types are computed in float32; but a state of bfloat16 meets the weight in pairs where the
+processor multiplies these, rounded as the result of its step is.
 """
 
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT_KIND, KIND, compute_dtype, dtype_object
+from tensorlib._core.base.dtypes cimport (
+    BFLOAT16, FLOAT32, FLOAT_KIND, INT64, KIND, compute_dtype, dtype_object,
+)
 from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.work cimport run_once
 from tensorlib._core.products.blas cimport MatmulArgs, matmul_run
-from tensorlib._core.products.panel_products cimport multiply_panels, pack_panels, panels_size
+from tensorlib._core.products.linear cimport transposed
+from tensorlib._core.products.pair_products cimport has_pairs, round_rows
+from tensorlib._core.products.panel_products cimport (
+    multiply_panels, multiply_windows, pack_panels, panels_size,
+)
+from tensorlib._core.products.product cimport product
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor
 from tensorlib._core.tiles.copies cimport cast, packed, packed_copy, zero
 
@@ -26,6 +34,7 @@ from tensorlib import _kernels
 cdef enum:
     PIECE = 1 << 12      # hidden units in a piece of work
     PRODUCTS = 1 << 18   # multiplications in one
+    LEAST_PAIRED = 16    # hidden units whose products go in pairs
 
 ctypedef void (*step_fn)(const char* gates, const char* moved, const char* bias, char* acts,
                          char* cell, char* cells, char* hidden, char* out, Py_ssize_t rows,
@@ -67,6 +76,8 @@ ctypedef struct Work:
     char* bias
     char* weight
     char* panels                             # the weight, packed for the product
+    char* rounded                            # the state in bfloat16, where it meets it in pairs
+    Py_ssize_t* places                       # of its rows, and then of pairs in one
     char* hidden_start                       # the states before the first step
     char* cell_start
     char* hidden
@@ -112,6 +123,11 @@ cdef void run_back(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nog
 cdef void run_product(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     """moved := hidden @ weight.mT, of rows of the state"""
     cdef Work* w = <Work*>context
+    if w.rounded != NULL:
+        round_rows(w.hidden + begin * w.n * w.item, end - begin, w.n, w.rounded + begin * w.n * 2)
+        multiply_windows(BFLOAT16, w.rounded, w.places + begin, w.places + w.sizes[0], w.panels,
+                         w.moved + begin * w.width * w.item, end - begin, w.n // 2, w.width)
+        return
     multiply_panels(w.dtype, w.hidden + begin * w.n * w.item, w.n, 1, w.panels,
                     w.moved + begin * w.width * w.item, w.width, end - begin, w.n, w.width)
 
@@ -130,8 +146,8 @@ cdef inline Py_ssize_t rows_of_piece(const Work* w) noexcept nogil:
 
 cdef void all_steps(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Work* w = <Work*>context
-    cdef Py_ssize_t t, size
-    pack_panels(w.dtype, w.weight, 1, w.n, w.panels, w.n, w.width)
+    cdef Py_ssize_t t, size, k = w.n if w.rounded == NULL else w.n // 2
+    pack_panels(w.dtype, w.weight, 1, k, w.panels, k, w.width)
     w.first = w.rows if w.reverse else 0
     for t in range(w.count):
         size = w.sizes[w.count - 1 - t if w.reverse else t]
@@ -164,6 +180,8 @@ cdef void all_steps_back(void* context, Py_ssize_t begin, Py_ssize_t end) noexce
             add(w, w.hidden, w.moved, size * w.n)
         if w.reverse:
             w.first += size
+    if w.d_weight == NULL:
+        return
     args.a, args.b, args.y = w.dm, w.before, w.d_weight                 # dm.mT @ before
     args.batch, args.m, args.k, args.n = 1, w.width, w.rows, w.n
     args.a_batch = args.b_batch = args.y_batch = 0
@@ -263,7 +281,11 @@ cdef tuple cell_shape(const Work* w, Tensor hidden):
 cdef tuple forward(Work* w, Tensor gates, Tensor weight, Tensor bias, Tensor hidden, Tensor cell):
     cdef int dtype = w.dtype, given = gates.type
     cdef Tensor x = packed(cast(gates, dtype))
-    cdef Tensor by = like("a weight", weight, gates, dtype, (w.width, w.n))
+    cdef bint paired = (given == BFLOAT16 and has_pairs() and w.n % 2 == 0
+                        and w.n >= LEAST_PAIRED)
+    cdef Tensor by = like("a weight", weight, gates, given if paired else dtype, (w.width, w.n))
+    cdef Tensor rounded, places
+    cdef Py_ssize_t i
     cdef Tensor plus = like("a bias", bias, gates, dtype, (w.width,))
     cdef Tensor h, c, out, acts, cells, moved, panels
     like("a hidden state", hidden, gates, dtype, tuple(hidden.shape))
@@ -276,6 +298,15 @@ cdef tuple forward(Work* w, Tensor gates, Tensor weight, Tensor bias, Tensor hid
     w.panels = panels.data_pointer
     w.hidden, w.cell, w.moved = h.data_pointer, c.data_pointer, moved.data_pointer
     w.out, w.acts, w.cells = out.data_pointer, acts.data_pointer, cells.data_pointer
+    w.rounded = NULL
+    if paired:
+        rounded = matrix(BFLOAT16, hidden.dims[0], w.n)
+        places = matrix(INT64, 1, w.sizes[0] + w.n // 2)
+        w.rounded, w.places = rounded.data_pointer, <Py_ssize_t*>places.data_pointer
+        for i in range(w.sizes[0]):
+            w.places[i] = i * (w.n // 2)
+        for i in range(w.n // 2):
+            w.places[w.sizes[0] + i] = i
     if out.numel_:
         run_once(all_steps, w, w.out, False)
     return tuple([cast(y, given) for y in (out, h, c, acts, cells)])
@@ -305,6 +336,7 @@ cdef tuple backward(Work* w, Tensor g, Tensor g_hidden, Tensor g_cell, Tensor ga
     cdef Tensor celled = like("cells", cells, gates, dtype, rows if w.has_cells else (0, 0))
     cdef Tensor h = like("a hidden state", hidden, gates, dtype, state)
     cdef Tensor c = like("a cell state", cell, gates, dtype, cell_shape(w, hidden))
+    cdef bint paired
     cdef Tensor dh, dc, before, cell_before, dz, dm, moved, d_weight, panels
     like("a gradient of the state", g_hidden, gates, dtype, state)
     like("a gradient of the cell", g_cell, gates, dtype, cell_shape(w, hidden))
@@ -324,9 +356,13 @@ cdef tuple backward(Work* w, Tensor g, Tensor g_hidden, Tensor g_cell, Tensor ga
     if not after.numel_:
         zero(d_weight)
         return dz, d_weight, dm, dh, dc
-    w.d_weight = d_weight.data_pointer
+    paired = given == BFLOAT16 and has_pairs()
+    w.d_weight = NULL if paired else d_weight.data_pointer
     run_once(all_steps_back, w, w.dz, False)
-    return tuple([cast(y, given) for y in (dz, d_weight, dm, dh, dc)])
+    dm, dz = cast(dm, given), None if dm is dz else cast(dz, given)
+    if paired:                                      # of what is returned, and of results
+        d_weight = product("recurrent", transposed(dm), cast(before, given))
+    return (dm if dz is None else dz, cast(d_weight, given), dm, cast(dh, given), cast(dc, given))
 
 
 def recurrent_backward(Tensor g, Tensor g_hidden, Tensor g_cell, Tensor gates, Tensor weight,

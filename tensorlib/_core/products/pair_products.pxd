@@ -19,8 +19,8 @@ cdef bint has_pairs() noexcept nogil
 # p (n) := those of a and b, or of a and zeros where b is NULL,
 cdef void mix_rows(const char* a, const char* b, char* p, Py_ssize_t n) noexcept nogil
 
-# y (m, n) := x of float32, where these are numbers of bfloat16; rows of y have even lengths,
-cdef void cut_rows(const char* x, Py_ssize_t m, Py_ssize_t n, char* y) noexcept nogil
+# y (m, n) := x of float32, rounded to bfloat16; rows of y have even lengths,
+cdef void round_rows(const char* x, Py_ssize_t m, Py_ssize_t n, char* y) noexcept nogil
 
 # and y (m, n) of float32 := a (m, k) @ b; strides in elements.
 cdef void multiply_pairs(const char* a, Py_ssize_t a_row, const char* b, Py_ssize_t b_row,

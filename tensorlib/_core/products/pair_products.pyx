@@ -37,7 +37,7 @@ ctypedef void (*product_fn)(const uint16_t* a, Py_ssize_t a_row, const uint32_t*
 
 ctypedef void (*mix_fn)(const uint16_t* a, const uint16_t* b, uint32_t* p,
                         Py_ssize_t n) noexcept nogil
-ctypedef void (*cut_fn)(const float* x, uint16_t* y, Py_ssize_t n) noexcept nogil
+ctypedef void (*round_fn)(const float* x, uint16_t* y, Py_ssize_t n) noexcept nogil
 ctypedef void (*few_fn)(const uint16_t* a, Py_ssize_t a_row, const uint16_t* b, Py_ssize_t b_row,
                         Py_ssize_t b_col, float* y, Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k,
                         Py_ssize_t n) noexcept nogil
@@ -46,7 +46,7 @@ cdef pack_fn pack = NULL            # NULL where the processor does not multiply
 cdef product_fn panel_product = NULL
 cdef few_fn few = NULL
 cdef mix_fn mix = NULL
-cdef cut_fn cut = NULL
+cdef round_fn round_to_half = NULL
 
 
 cdef bint takes_pairs(Py_ssize_t m, Py_ssize_t k, Py_ssize_t n) noexcept nogil:
@@ -69,10 +69,10 @@ cdef void mix_rows(const char* a, const char* b, char* p, Py_ssize_t n) noexcept
     mix(<const uint16_t*>a, <const uint16_t*>b, <uint32_t*>p, n)
 
 
-cdef void cut_rows(const char* x, Py_ssize_t m, Py_ssize_t n, char* y) noexcept nogil:
+cdef void round_rows(const char* x, Py_ssize_t m, Py_ssize_t n, char* y) noexcept nogil:
     cdef Py_ssize_t i
     for i in range(m):
-        cut(<const float*>x + i * n, <uint16_t*>y + i * (n + n % 2), n)
+        round_to_half(<const float*>x + i * n, <uint16_t*>y + i * (n + n % 2), n)
 
 
 cdef void multiply_pairs(const char* a, Py_ssize_t a_row, const char* b, Py_ssize_t b_row,
@@ -145,14 +145,14 @@ cdef void multiply_rows(const MatmulArgs* args, Block block, char* near) noexcep
 
 
 def _fill():
-    global cut, few, mix, pack, panel_product
+    global few, mix, pack, panel_product, round_to_half
     for what, inputs, _, address in _kernels.load("panels").table():
         if inputs[0] == "bfloat16" and what == "pack":
             pack = <pack_fn><size_t>address
         elif inputs[0] == "bfloat16" and what == "mix":
             mix = <mix_fn><size_t>address
-        elif inputs[0] == "bfloat16" and what == "cut":
-            cut = <cut_fn><size_t>address
+        elif inputs[0] == "bfloat16" and what == "round":
+            round_to_half = <round_fn><size_t>address
         elif inputs[0] == "bfloat16" and what == "few":
             few = <few_fn><size_t>address
         elif inputs[0] == "bfloat16" and what == "product":
