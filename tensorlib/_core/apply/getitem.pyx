@@ -6,6 +6,7 @@ from tensorlib._core.apply.inplace cimport (
     check_writable, is_expanded, new_histories, take_histories,
 )
 from tensorlib._core.arrays.convert cimport from_data
+from tensorlib._core.base.dtypes cimport BOOL
 from tensorlib._core.base.upcalls cimport GETITEM, INDEX_PUT, registered
 from tensorlib._core.base.watch cimport OVERRIDES, watched
 from tensorlib._core.graph.modes cimport mode
@@ -16,9 +17,9 @@ from tensorlib._core.interpreters.door cimport interpreted
 from tensorlib._core.interpreters.foreign cimport stand_in, to_write
 from tensorlib._core.interpreters.recording cimport record
 from tensorlib._core.tensor.tensor cimport (
-    Tensor, UNRECORDED, alias, new_view, requires_grad, set_base,
+    Tensor, UNRECORDED, alias, new_view, requires_grad, same_shape, set_base,
 )
-from tensorlib._core.tiles.copies cimport cast
+from tensorlib._core.tiles.copies cimport cast, packed
 
 
 cdef object getitem(Tensor x, object key):
@@ -151,28 +152,34 @@ def write_over(str name, Tensor x, writes, *args):
     return x
 
 
-def write_key(str name, Tensor x, tuple key, Tensor values, bint picked=False, bint adds=False):
+def write_key(str name, Tensor x, tuple key, Tensor values, bint adds):
     """`x`, after values of its dtype went where a key of tensors picks, or were added there,
-    where `is_plain_write`.
-
-    picked: they are as many of a vector as a mask, which the key is and has dims, has places for.
-    Raises: IndexError, RuntimeError, which name the operation.
-    """
+    where `is_plain_write`. Raises: IndexError, RuntimeError, which name the operation."""
     cdef Index index
-    cdef Py_ssize_t n
     check_writable(name, x, mode().grad)
     try:
         index = parse(x, key)
     except IndexError as error:
         raise IndexError(f"{name.removesuffix('_')}: {error}") from None
-    if picked:
-        if index.mask is None or values.ndim_ != 1:
-            raise RuntimeError(f"{name}: no vector, or no mask")
-        n = index.n_true
-        if values.numel_ < n:
-            raise RuntimeError(f"{name.removesuffix('_')}: source has {values.numel_} elements, "
-                               f"fewer than the {n} that the mask has places for")
-        values = new_view(values, 1, &n, values.steps, values.data_pointer)
     put(x, index, values, adds)
+    x.storage.version += 1
+    return x
+
+
+def write_masked(str name, Tensor x, Tensor mask, Tensor source):
+    """`x`, after elements of a source of its dtype went, in order, where a mask of its shape holds;
+    None where that is not plain. Raises: RuntimeError, which names the operation."""
+    cdef Index index
+    cdef Tensor values
+    cdef Py_ssize_t one = 1
+    if source.type != x.type or mask.type != BOOL or not x.ndim_ or not same_shape(x, mask) or (
+            not is_plain_write(x, source, mask)):
+        return None
+    check_writable(name, x, mode().grad)
+    index, values = parse(x, (mask,)), packed(source)
+    if values.numel_ < index.n_true:
+        raise RuntimeError(f"{name.removesuffix('_')}: source has {values.numel_} elements, fewer "
+                           f"than the {index.n_true} that the mask has places for")
+    put(x, index, new_view(values, 1, &index.n_true, &one, values.data_pointer), False)
     x.storage.version += 1
     return x

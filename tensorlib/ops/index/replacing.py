@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tensorlib._core.apply.getitem import is_plain_write, write_key, write_over
+from tensorlib._core.apply.getitem import is_plain_write, write_key, write_masked, write_over
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.shape import broadcast_shapes, wrap
@@ -85,7 +85,7 @@ def write_by_key(input, indices, values: Tensor, accumulate=False):
     """`index_put_`: where nothing is recorded, elements are written where they lie."""
     if values.dtype is input.dtype and isinstance(indices, (tuple, list)) and (
             is_plain_write(input, values, *indices)):
-        return write_key("index_put_", input, key_of("index_put", indices), values, False,
+        return write_key("index_put_", input, key_of("index_put", indices), values,
                          bool(accumulate))
     return write_result("index_put_", input, index_put(input, indices, values, accumulate))
 
@@ -178,13 +178,11 @@ def scattered_where(x, mask, source):
 MASK = np.array([[True, False, True], [False, False, True]])
 
 
-def write_masked(input, mask: Tensor, source: Tensor):
+def masked_over(input, mask: Tensor, source: Tensor):
     """`masked_scatter_`"""
-    if source.dtype is input.dtype and input.ndim and mask.shape == input.shape and (
-            is_plain_write(input, source, mask)):
-        check_mask("masked_scatter", mask)
-        source = source if source.ndim == 1 else source.reshape(-1)
-        return write_key("masked_scatter_", input, (mask,), source, True)
+    done = write_masked("masked_scatter_", input, mask, source)
+    if done is not None:
+        return done
     return write_result("masked_scatter_", input, masked_scatter(input, mask, source))
 
 
@@ -197,7 +195,7 @@ def picked_source(mask, source):
     return source[:number]
 
 
-@composite(tensors=("input", "mask", "source"), inplace=write_masked, reference=scattered_where,
+@composite(tensors=("input", "mask", "source"), inplace=masked_over, reference=scattered_where,
            samples=tried((("x", 2, 3), MASK, ("x", 5)), (("x", 2, 3), MASK[0], ("x", 2, 2)),
                          (("x", 1, 3), MASK, ("x", 3)), (("x",), np.array(True), ("x", 1))),
            errors=refused((RuntimeError, ("x", 2, 3), MASK, ("x", 2)),
