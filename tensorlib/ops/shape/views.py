@@ -88,9 +88,8 @@ def sum_to_size(input: Tensor, size):
     Shapes: (B, N, M) to (1, M) -> (1, M). Raises: RuntimeError for sizes that do not broadcast to
     those of `input`.
     """
-    if not (has_gradients(input.dtype) or views.sum_to_size(input, size).shape == input.shape):
-        return views.sum_to_size(input.long(), size)            # as `sum` does
-    return views.sum_to_size(input, size)
+    whole = not (has_gradients(input.dtype) or tuple(size) == tuple(input.shape))
+    return views.sum_to_size(input.long() if whole else input, size)        # as `sum` does
 
 
 @sum_to_size.vjp("input")
