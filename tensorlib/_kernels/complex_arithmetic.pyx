@@ -19,6 +19,7 @@ from tensorlib._kernels.vecmath_hypot cimport hypotenuse
 cdef enum:
     BLOCK = 64               # quotients and roots that are looked through together
     LANES = 16               # products of a row that do not wait for each other; a power of two
+    MOST_LANES = 64          # of long rows; another one
 
 
 cdef void add_run(const floating* a, const floating* b, floating* y,
@@ -318,26 +319,25 @@ cdef void sgn_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
 
 cdef void prod_row(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
     """y := the product of n numbers, n at least LANES, some of which are multiplied side by side"""
-    cdef floating[LANES] re, im
-    cdef floating a, b
-    cdef Py_ssize_t i, half = LANES
-    cdef int l
-    for l in range(LANES):
-        re[l], im[l] = x[2 * l], x[2 * l + 1]
-    for i in range(1, n // LANES):
-        for l in range(LANES):
-            multiply(re[l], im[l], x[2 * (i * LANES + l)], x[2 * (i * LANES + l) + 1], &a, &b)
-            re[l], im[l] = a, b
-    for l in range(n % LANES):
-        i = n - n % LANES + l
-        multiply(re[l], im[l], x[2 * i], x[2 * i + 1], &a, &b)
-        re[l], im[l] = a, b
+    cdef floating[2 * MOST_LANES] left, right
+    cdef floating* found = left
+    cdef floating* other = right
+    cdef Py_ssize_t lanes = MOST_LANES if n >= 2 * MOST_LANES else LANES, i
+    cdef Py_ssize_t rest = n % lanes, half = lanes
+    for i in range(2 * lanes):
+        found[i] = x[i]
+    for i in range(1, n // lanes):
+        mul_run(found, x + 2 * i * lanes, other, lanes)
+        found, other = other, found
+    if rest:
+        mul_run(found, x + 2 * (n - rest), other, rest)
+        for i in range(2 * rest):
+            found[i] = other[i]
     while half > 1:
         half //= 2
-        for l in range(half):
-            multiply(re[l], im[l], re[l + half], im[l + half], &a, &b)
-            re[l], im[l] = a, b
-    y[0], y[1] = re[0], im[0]
+        mul_run(found, found + 2 * half, other, half)
+        found, other = other, found
+    y[0], y[1] = found[0], found[1]
 
 
 cdef void prod_fold(void* tag, const floating* x, const floating* c, floating* y, Py_ssize_t outer,

@@ -476,3 +476,12 @@ def test_compiled_functions_and_batches_carry_complex_numbers():
         w.grad = None
         loss(w).backward()
     assert_close(w.grad, 2 * z.conj() + z * 0, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", (np.complex64, np.complex128))
+def test_products_of_rows_of_any_length_are_those_of_numpy(dtype):
+    for n in (1, 15, 16, 17, 63, 127, 128, 129, 191, 300):
+        a = np.exp(1j * np.arange(3 * n) ** 2).reshape(3, n).astype(dtype)
+        tolerance = 1e-4 if dtype == np.complex64 else 1e-12
+        assert_close(tl.tensor(a).prod(1).numpy(), a.prod(1), rtol=tolerance, atol=tolerance)
+        assert_close(tl.tensor(a).prod().numpy(), a.prod(), rtol=tolerance, atol=tolerance)
