@@ -179,11 +179,15 @@ static PAIR_CODE void pair_windows(const uint32_t* a, const Py_ssize_t* places,
     }
 }
 
-/* y (n) := x rounded to bfloat16 */
-static void pair_round(const float* x, uint16_t* y, Py_ssize_t n) {
-    for (Py_ssize_t i = 0; i < n; i += 16) {
-        const __mmask16 here = n - i >= 16 ? 0xFFFF : (1u << (n - i)) - 1;
-        _mm256_mask_storeu_epi16(y + i, here, pair_rounded(_mm512_maskz_loadu_ps(here, x + i)));
+/* y (n) := x rounded to bfloat16, for products: subnormal numbers are 0 */
+static PAIR_CODE void pair_round(const float* x, uint16_t* y, Py_ssize_t n) {
+    Py_ssize_t i = 0;
+    for (; i + 16 <= n; i += 16)
+        _mm256_storeu_si256((__m256i*)(y + i), (__m256i)_mm512_cvtneps_pbh(_mm512_loadu_ps(x + i)));
+    if (i < n) {
+        const __mmask16 here = (1u << (n - i)) - 1;
+        _mm256_mask_storeu_epi16(
+            y + i, here, (__m256i)_mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(here, x + i)));
     }
 }
 

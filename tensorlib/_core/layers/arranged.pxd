@@ -7,6 +7,7 @@ from tensorlib._kernels.windows cimport Window
 # of images (B, C, *) and weights (O, C, *), whatever sizes of 1 stand in the place of the last *;
 # `wide`: in the dtype in which they are computed.
 cdef Tensor with_sizes(Tensor x, tuple sizes)
+cdef Tensor exchanged(Tensor x, int first, int second)
 cdef Tensor product_of_images(Tensor images, Tensor weight, tuple sizes, bint wide)
 cdef Tensor product_of_gradient(Tensor grad, Tensor weight, tuple sizes, bint wide)
 cdef Tensor product_for_weight(Tensor grad, Tensor images, tuple sizes)

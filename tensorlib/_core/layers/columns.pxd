@@ -22,6 +22,7 @@ ctypedef struct Convolution:
     Py_ssize_t images, groups, ins, outs, elements, places, plane, itemsize, share
     Py_ssize_t paired    # channels of x that is of bfloat16, as g on the way back, and the weight;
                          # or 0. Where they go forward two are one of `ins`
+    bint across          # gradients of the weight lie the other way: (elements of a window, outs)
     Py_ssize_t row       # from one channel of x to the next: 1 where these lie beside each other
     Strips strips        # of the result of an image
     bint plain           # columns are the image itself

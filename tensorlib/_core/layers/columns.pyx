@@ -200,19 +200,34 @@ cdef void run_shares(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
                             x = columns
                         if c.paired:
                             round_rows(x, n, places, cut)
-                            multiply_pairs(g, c.places, cut, 1, places + places % 2, product,
-                                           c.outs, places, n)
-                        else:
-                            multiply(c.dtype, c.itemsize, g, c.places, 1, x, 1, places, product,
-                                     n, c.outs, places, n)
-                        add_rows(c, product, n, total + channel * c.elements * c.itemsize)
+                        multiply_share(c, g, cut if c.paired else x, places, n, product)
+                        add_share(c, product, n, total, channel * c.elements)
                         channel += count
     give_scratch(columns, nbytes)
 
 
-cdef void add_rows(Convolution* c, const char* x, Py_ssize_t n, char* y) noexcept nogil:
-    """y += x: n elements of each row of the weight"""
+cdef inline void multiply_share(Convolution* c, const char* g, const char* x, Py_ssize_t places,
+                                Py_ssize_t n, char* y) noexcept nogil:
+    """y := g @ x.T of n columns; or, where `across`, x @ g.T, so that g is what is packed"""
+    cdef Py_ssize_t row = places + places % 2 if c.paired else places
+    if c.paired and c.across:
+        multiply_pairs(x, row, g, 1, c.places, y, n, places, c.outs)
+    elif c.paired:
+        multiply_pairs(g, c.places, x, 1, row, y, c.outs, places, n)
+    elif c.across:
+        multiply(c.dtype, c.itemsize, x, row, 1, g, 1, c.places, y, c.outs, n, places, c.outs)
+    else:
+        multiply(c.dtype, c.itemsize, g, c.places, 1, x, 1, row, y, n, c.outs, places, n)
+
+
+cdef inline void add_share(Convolution* c, const char* x, Py_ssize_t n, char* y,
+                           Py_ssize_t first) noexcept nogil:
+    """y += x: n elements, from the first one, of the weight of each channel that comes out"""
     cdef Py_ssize_t row
+    if c.across:
+        add(c.dtype, x, y + first * c.outs * c.itemsize, n * c.outs)
+        return
+    y += first * c.itemsize
     for row in range(c.outs):
         add(c.dtype, x + row * n * c.itemsize, y + row * c.ins * c.elements * c.itemsize, n)
 

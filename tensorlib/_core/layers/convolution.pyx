@@ -16,9 +16,9 @@ from tensorlib._core.base.dtypes cimport (
 )
 from tensorlib._core.base.shape cimport LARGEST, MAX_NDIM, count, settled, times
 from tensorlib._core.layers.arranged cimport (
-    around, around_options, is_whole, lying_along, product_for_weight, product_for_whole_weight,
-    product_of_gradient, product_of_images, product_of_whole, product_of_whole_gradient,
-    turns_around, with_sizes,
+    around, around_options, exchanged, is_whole, lying_along, product_for_weight,
+    product_for_whole_weight, product_of_gradient, product_of_images, product_of_whole,
+    product_of_whole_gradient, turns_around, with_sizes,
 )
 from tensorlib._core.layers.columns cimport (
     FORWARD, INPUT, WEIGHT, Convolution, Kind, by_strips, run_parts,
@@ -60,7 +60,8 @@ cdef enum:
     # Places of images that are not joined: windows meet the weight where they lie, and gradients of
     # weights are products of pairs.
     LEAST_APART = 128
-    LEAST_PAIRED = 4  # channels that are mixed in pairs
+    LEAST_ACROSS = 32  # channels that come out, which fill a panel
+    LEAST_PAIRED = 3  # channels that are mixed in pairs
 
 cdef TileProgram addition = TileProgram(2, [("add", (0, 1))])
 
@@ -83,7 +84,7 @@ cdef int begin(Convolution* c, str name, Kind kind, Tensor like, object sizes, o
     fill_window(&c.window, name, like, sizes[2:], weight_sizes[2:], stride, padding, dilation,
                 out_sizes[2:])
     c.kind, c.dtype, c.failed, c.share = kind, compute_dtype(like.type), False, 0
-    c.direct = c.runs = False
+    c.direct = c.runs = c.across = False
     c.paired = 0
     c.itemsize = 4 if c.dtype == FLOAT32 else 8
     c.im2col = <window_fn>find_window_loop(IM2COL, c.dtype)
@@ -367,5 +368,9 @@ def convolve_weight(Tensor grad, Tensor input, tuple kernel, tuple options):
             if paired:
                 g = packed(grad)
                 c.paired, c.g = c.ins, g.data_pointer
+            c.across = c.outs >= LEAST_ACROSS
             run_parts(&c, shares)
-    return cast(fold(SUM, y, 1, &first, False, c.dtype), grad.type)
+    y = fold(SUM, y, 1, &first, False, c.dtype)
+    if c.across:
+        y = with_sizes(exchanged(with_sizes(y, (c.groups, -1, c.outs)), 1, 2), sizes)
+    return cast(y, grad.type)
