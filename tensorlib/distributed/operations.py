@@ -91,6 +91,7 @@ def all_reduce_vjp(g, input, out, kind, group):
 
 @all_reduce.jvp
 def all_reduce_jvp(d_input, input, out, kind, group):
+    """Of a sum the sum of the tangents; else that of each tangent times its share of the result."""
     if kind in ("sum", "avg"):
         return all_reduce(d_input, kind, group)
     return all_reduce(d_input * share(input, out, kind, group), "sum", group)
@@ -123,6 +124,7 @@ def reduce_to(input: Tensor, dst=0, group=SELF):
 
 @reduce_to.vjp("input")
 def reduce_to_vjp(g, dst, group):
+    """What `dst` has, to all."""
     return broadcast_from(g, dst, group)
 
 
@@ -140,6 +142,7 @@ def broadcast_from(input: Tensor, src=0, group=SELF):
 
 @broadcast_from.vjp("input")
 def broadcast_from_vjp(g, src, group):
+    """The sum of all, to `src`."""
     return reduce_to(g, src, group)
 
 
@@ -159,6 +162,7 @@ def all_gather(input: Tensor, group=SELF):
 
 @all_gather.vjp("input")
 def all_gather_vjp(g, group):
+    """The sum over all processes of the part that is this one's."""
     return reduce_scatter(g, group)
 
 
@@ -184,6 +188,7 @@ def reduce_scatter(input: Tensor, group=SELF):
 
 @reduce_scatter.vjp("input")
 def reduce_scatter_vjp(g, group):
+    """Every part goes back to all."""
     return all_gather(g, group)
 
 
@@ -209,6 +214,7 @@ def all_to_all(input: Tensor, sent=(), taken=(), group=SELF):
 
 @all_to_all.vjp("input")
 def all_to_all_vjp(g, sent, taken, group):
+    """The same exchange, backwards."""
     return all_to_all(g, taken, sent, group)
 
 

@@ -70,25 +70,16 @@ def away_from_singular(A):
     return A + standing(A, from_numpy(moved))
 
 
-def cofactors_moved(d_A, A):
-    """The tangent of the cofactors, whose map is symmetric: it gives the gradient too.
+@cofactors.symmetric("A")
+def cofactors_rule(g, A):
+    """det(A) (tr(C' g) C - C g' C), where C is the transpose of the inverse.
 
     A singular matrix is moved by a little to have an inverse, as the map is continuous.
     """
     A = away_from_singular(A)
     inverse = linalg_inv_ex(A)[0].mT
-    trace = (inverse * d_A).sum((-2, -1))[..., None, None]
-    return linalg_det(A)[..., None, None] * (trace * inverse - inverse @ d_A.mT @ inverse)
-
-
-@cofactors.vjp("A")
-def cofactors_vjp(g, A):
-    return cofactors_moved(g, A)
-
-
-@cofactors.jvp
-def cofactors_jvp(d_A, A):
-    return cofactors_moved(d_A, A)
+    trace = (inverse * g).sum((-2, -1))[..., None, None]
+    return linalg_det(A)[..., None, None] * (trace * inverse - inverse @ g.mT @ inverse)
 
 
 @op(out=True, outputs=("sign", "logabsdet"), public=False, method=False, dtypes=TAKEN,

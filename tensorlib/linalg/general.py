@@ -196,6 +196,7 @@ def least_squares_vjp_a(g, A, B, rank, rcond):
 
 @least_squares.vjp("B")
 def least_squares_vjp_b(g, A, rank, rcond):
+    """pinv(A)' g."""
     return inverse_of(A, rank, rcond).mT @ g[0]
 
 

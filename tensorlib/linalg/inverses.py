@@ -168,11 +168,13 @@ def linalg_inv_ex(A: Tensor, check_errors=False):
 
 @linalg_inv_ex.vjp("A")
 def inv_vjp(g, inverse):
+    """-X' g X', where X is the inverse."""
     return -(inverse.mT @ g[0] @ inverse.mT)
 
 
 @linalg_inv_ex.jvp
 def inv_jvp(d_A, inverse):
+    """-X d_A X, where X is the inverse."""
     return -(inverse @ d_A @ inverse), None
 
 
@@ -252,6 +254,7 @@ def solve_vjp_a(g, A, result):
 
 @solve_matrices.vjp("B")
 def solve_vjp_b(g, A):
+    """The solution of A' x = g."""
     return solve_matrices(A.mT, g[0])[0]
 
 
@@ -371,6 +374,7 @@ def triangles_vjp_a(g, A, out, upper, unitriangular):
 
 @solve_triangles.vjp("B")
 def triangles_vjp_b(g, A, upper, unitriangular):
+    """The solution of A' x = g."""
     return solve_triangles(A.mT, g, not upper, unitriangular)
 
 

@@ -51,7 +51,7 @@ class Tensors:
 
 def elementwise(*, reference=None, samples=None, kernel=None, formula=None, ufuncs=(), edges=(),
                 to_float=False, boolean=(), refuses=None, differentiable=True, public=True,
-                method=True, inplace=True, convert=None, **declared):
+                method=True, inplace=True, convert=None, slopes={}, **declared):
     """Declares an operation that the loop `kernel` (by default of its name) does on each element.
 
     Dtypes for which our kernels have no such loop get NumPy's, from `reference` where that is a
@@ -63,7 +63,8 @@ def elementwise(*, reference=None, samples=None, kernel=None, formula=None, ufun
     values the number whose product with a change has the change of the value as its real part.
     boolean: arguments that are bool. refuses:
     "zero" or "negative", integers that are an error in the last argument. convert: what brings the
-    arguments of a call into those of the operation.
+    arguments of a call into those of the operation. slopes: derivatives that are the same number
+    everywhere, by argument; `@NAME.deriv("x")` adds the formula of another.
     reference, samples, edges: the NumPy function it must equal, inputs to try, values to try it at;
     `tensorlib.testing.check_op` uses them.
 
@@ -109,6 +110,8 @@ def elementwise(*, reference=None, samples=None, kernel=None, formula=None, ufun
         made.op = record
         record.function = made
         made.deriv = _deriv_of(record)
+        for argument, slope in slopes.items():
+            made.deriv(argument)(constant(slope))
         return made
     return decorate
 
@@ -168,6 +171,11 @@ def _deriv_of(record):
     return deriv
 
 
+def constant(number):
+    """The formula of a derivative that is this number everywhere."""
+    return lambda: number
+
+
 # ---- all others ----------------------------------------------------------------------------------
 
 def op(*, reference=None, samples=None, linear=False, multilinear=False, view=False,
@@ -188,7 +196,8 @@ def op(*, reference=None, samples=None, linear=False, multilinear=False, view=Fa
 
     `@NAME.vjp("x")` adds the gradient of argument x; the parameters of the rule name what it needs
     and so what is kept. `@NAME.jvp` adds the forward-mode rule, from the tangents `d_x` (zeros
-    where an argument has none) and whatever a gradient rule may name.
+    where an argument has none) and whatever a gradient rule may name. `@NAME.symmetric("x")` adds
+    one rule as both, where the derivative is its own transpose and no other argument has one.
 
     Raises: ValueError for a name that the library has, a differentiable operation without tensors,
     tensors after attributes, and parameters with names that rules use themselves; TypeError for a
@@ -256,7 +265,7 @@ def check_tensor_places(what, name, names, arguments, differentiable):
 
 
 def _add_rules_to(made, record):
-    """Gives the function of an operation its decorators `vjp` and `jvp`."""
+    """Gives the function of an operation its decorators `vjp`, `jvp` and `symmetric`."""
     def vjp(argument=None):
         def add(rule):
             record.add_rule(None if callable(argument) else argument, rule,
@@ -268,7 +277,14 @@ def _add_rules_to(made, record):
         record.add_tangent(rule)
         return rule
 
-    made.vjp, made.jvp = vjp, jvp
+    def symmetric(argument):
+        def add(rule):
+            record.add_tangent(rule, tuple(
+                f"d_{argument}" if name == "g" else name for name in parameters(rule)))
+            return vjp(argument)(rule)
+        return add
+
+    made.vjp, made.jvp, made.symmetric = vjp, jvp, symmetric
 
 
 # ---- made of operations --------------------------------------------------------------------------

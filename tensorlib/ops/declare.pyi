@@ -1,6 +1,6 @@
 """Types of `tensorlib.ops.declare`, as far as `tensorlib.ops` offers it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from tensorlib import Tensor
@@ -36,6 +36,7 @@ class _Operation(Generic[_P, _R]):
     @overload
     def vjp(self, argument: str | None = None) -> Callable[[_F], _F]: ...
     def jvp(self, rule: _F) -> _F: ...
+    def symmetric(self, argument: str) -> Callable[[_F], _F]: ...
 
 class _Declares:
     def __call__(self, function: Callable[_P, _R]) -> _Operation[_P, _R]: ...
@@ -57,8 +58,8 @@ def elementwise(
     *, reference: Any = None, samples: Any = None, kernel: str | None = None,
     formula: Any = None, ufuncs: Sequence[Any] = (), edges: Sequence[float] = (),
     to_float: bool = False, boolean: Sequence[str] = (), refuses: str | None = None,
-    differentiable: bool = True, public: bool = True, method: bool = True, inplace: bool = True, convert: Any = None,
-    **declared: Any
+    differentiable: bool = True, public: bool = True, method: bool = True, inplace: bool = True,
+    convert: Any = None, slopes: Mapping[str, float] = {}, **declared: Any
 ) -> _DeclaresElementwise: ...
 def op(
     *, reference: Any = None, samples: Any = None, linear: bool = False, multilinear: bool = False,

@@ -150,11 +150,13 @@ def adaptive_max_pool(input: Tensor, planes):
 
 @adaptive_max_pool.vjp("input")
 def adaptive_max_pool_vjp(g, indices, input_shape, planes):
+    """g at the places of the maxima."""
     return put_places(g[0], indices, tuple(input_shape)[-len(planes):])
 
 
 @adaptive_max_pool.jvp
 def adaptive_max_pool_jvp(d_input, indices, planes):
+    """The tangents at the places of the maxima."""
     return taken(d_input, indices, len(planes)), None
 
 

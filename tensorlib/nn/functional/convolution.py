@@ -171,12 +171,14 @@ def convolve_input_with_bias_jvp(d_grad, d_weight, d_bias, grad, weight, spatial
 @convolve.vjp("input")
 @convolve_with_bias.vjp("input")
 def convolve_vjp_input(g, weight, input_shape, options):
+    """By the adjoint for the input."""
     return convolve_input(g, weight, tuple(input_shape)[2:], options)
 
 
 @convolve.vjp("weight")
 @convolve_with_bias.vjp("weight")
 def convolve_vjp_weight(g, input, weight_shape, options):
+    """By the adjoint for the weight."""
     return convolve_weight(g, input, tuple(weight_shape)[2:], options)
 
 

@@ -200,6 +200,7 @@ def smooth_l1_deriv_input(input, target, beta):
 
 @smooth_l1.deriv("target")
 def smooth_l1_deriv_target(input, target, beta):
+    """(target - input) / beta, cut off at -1 and 1."""
     d = target - input
     return d.sign().where(d.abs() >= beta, d / beta)
 
@@ -250,6 +251,7 @@ def huber_deriv_input(input, target, delta):
 
 @huber.deriv("target")
 def huber_deriv_target(input, target, delta):
+    """target - input, cut off at -delta and delta."""
     d = target - input
     return (d.sign() * delta).where(d.abs() > delta, d)
 

@@ -192,6 +192,7 @@ def nll_of_logs_backward(grad: Tensor, weight: Tensor, target, ignored, reductio
 
 @nll_of_logs.vjp("input")
 def nll_of_logs_vjp_input(g, input_shape, weight, target, ignored, reduction):
+    """The adjoint: -weight[c] g at class c of each row."""
     return nll_of_logs_backward(g, weight, target, ignored, reduction,
                                 len(input_shape) > target.ndim)
 

@@ -49,6 +49,7 @@ def linear_with_bias(input: Tensor, weight: Tensor, bias: Tensor):
 @linear_without_bias.vjp("input")
 @linear_with_bias.vjp("input")
 def linear_vjp_input(g, weight):
+    """g W, for a vector of weights its outer product with g."""
     return g @ weight if weight.ndim == 2 else g.unsqueeze(-1) * weight
 
 
@@ -71,6 +72,7 @@ def linear_vjp_bias(g, bias_shape):
 
 @linear_with_bias.jvp
 def linear_jvp(d_input, d_weight, d_bias, input, weight):
+    """d_input W' + input d_W' + d_bias."""
     moved = linear_formula(d_input, weight) + linear_formula(input, d_weight)
     return moved + d_bias
 

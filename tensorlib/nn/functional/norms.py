@@ -165,6 +165,7 @@ def affine_norm_vjp_weight(g, input, weight_shape, eps, centered, channels):
 
 @affine_norm.vjp("bias")
 def affine_norm_vjp_bias(g, bias_shape, channels):
+    """g summed over the dims that the bias lacks."""
     return summed(g, other_dims(g.ndim, len(bias_shape), channels))
 
 

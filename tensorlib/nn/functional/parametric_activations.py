@@ -59,11 +59,13 @@ def elu(input, alpha):
 
 @elu.deriv("input")
 def elu_deriv_input(input, alpha):
+    """alpha exp(x) up to 0, and 1 above."""
     return ((-(-input).relu()).exp() * alpha).where(input <= 0, 1)     # whose own is 0 at 0
 
 
 @elu.deriv("alpha")
 def elu_deriv_alpha(input):
+    """exp(x) - 1 up to 0, and 0 above."""
     return input.expm1().where(input <= 0, 0)
 
 
@@ -81,6 +83,7 @@ def celu(input, alpha):
 
 @celu.deriv("input")
 def celu_deriv_input(input, alpha):
+    """exp(x / alpha) up to 0, and 1 above."""
     return (-(-input).relu() / alpha).exp().where(input <= 0, 1)
 
 
@@ -102,20 +105,16 @@ def border_given(name):
 
 @activation(reference=lambda x, lambd: np.where((x >= -lambd) & (x <= lambd), 0, x),
             samples=with_numbers(0.1, 3, 0.5, clear=0.5), edges=(0.0, 1.0, -1.0, -2.0, nan),
-            convert=border_given("hardshrink"), public=True, method=True)
+            convert=border_given("hardshrink"), public=True, method=True, slopes={"lambd": 0})
 def hardshrink(input, lambd):
     """0 for each element from -lambd to lambd, and the others as they are."""
 
 
 @hardshrink.deriv("input")
 def hardshrink_deriv_input(g, input, lambd):
+    """1 outside of [-lambd, lambd], and for NaN."""
     far = (input > lambd).logical_or(input < -lambd)
     return g.where(far.logical_or(input != input), 0)
-
-
-@hardshrink.deriv("lambd")
-def hardshrink_deriv_lambd():
-    return 0
 
 
 def shrunk(x, lambd):
@@ -134,6 +133,7 @@ def softshrink(input, lambd):
 
 @softshrink.deriv("input")
 def softshrink_deriv_input(g, input, lambd):
+    """1 outside of [-lambd, lambd], and for NaN."""
     far = (input > lambd).logical_or(input < -lambd)
     return g.where(far.logical_or(input != input), 0)
 
@@ -152,13 +152,14 @@ def beta_given(input: Tensor, beta=1.0, threshold=20.0):
 @activation(reference=lambda x, beta, threshold: np.where(
                 x * beta > threshold, x, np.logaddexp(0 * x, x * beta) / beta),
             samples=with_numbers(0.1, 3, 1.5, 20.0),
-            edges=(1.0, -2.0, 40.0, nan), convert=beta_given)
+            edges=(1.0, -2.0, 40.0, nan), convert=beta_given, slopes={"threshold": 0})
 def softplus(input, beta, threshold):
     """log(1 + exp(beta * x)) / beta for each element; x where beta * x is above `threshold`."""
 
 
 @softplus.deriv("input")
 def softplus_deriv_input(input, beta, threshold):
+    """sigmoid(beta x) up to the threshold, and 1 above."""
     product = input * beta
     return product.sigmoid().where((product <= threshold).logical_or(product != product), 1)
 
@@ -168,11 +169,6 @@ def softplus_deriv_beta(input, out, beta, threshold):
     """Of log(1 + exp(beta x)) / beta up to the threshold."""
     product = input * beta
     return ((input * product.sigmoid() - out) / beta).where(product <= threshold, 0)
-
-
-@softplus.deriv("threshold")
-def softplus_deriv_threshold():
-    return 0
 
 
 def of_integers(input):
@@ -195,19 +191,16 @@ def threshold_given(input: Tensor, threshold, value, inplace=False):
 
 @activation(reference=lambda x, threshold, value: np.where(x <= threshold, value, x),
             samples=with_numbers(0.1, 3, 0.0, 0.6), edges=(0.0, 1.0, -2.0, nan),
-            takes="integer floating", convert=threshold_given, public=True, method=True)
+            takes="integer floating", convert=threshold_given, public=True, method=True,
+             slopes={"threshold": 0})
 def threshold(input, threshold, value):
     """Each element above `threshold`, and `value` in the place of the others."""
 
 
 @threshold.deriv("input")
 def threshold_deriv_input(g, input, threshold):
+    """1 above the threshold, and for NaN."""
     return g.where((input > threshold).logical_or(input != input), 0)
-
-
-@threshold.deriv("threshold")
-def threshold_deriv_threshold():
-    return 0
 
 
 @threshold.deriv("value")
@@ -238,6 +231,7 @@ def hardtanh(input, min_val, max_val):
 
 @hardtanh.deriv("input")
 def hardtanh_deriv_input(g, input, min_val, max_val):
+    """1 between the bounds."""
     return g.where((input > min_val).logical_and(input < max_val), 0)
 
 

@@ -97,11 +97,13 @@ def taken(x, places, n):
 
 @max_pool.vjp("input")
 def max_pool_vjp(g, indices, input_shape, kernel):
+    """g at the places of the maxima."""
     return put_places(g[0], indices, tuple(input_shape)[-len(kernel):])
 
 
 @max_pool.jvp
 def max_pool_jvp(d_input, indices, kernel):
+    """The tangents at the places of the maxima."""
     return taken(d_input, indices, len(kernel)), None
 
 
@@ -116,12 +118,14 @@ def max_values(input: Tensor, kernel, stride, padding, dilation, planes):
 
 @max_values.vjp("input")
 def max_values_vjp(g, input, kernel, stride, padding, dilation, planes):
+    """As of `max_pool`, by the places that it finds anew."""
     indices = max_pool(input, kernel, stride, padding, dilation, planes)[1]
     return put_places(g, indices, tuple(input.shape)[-len(kernel):])
 
 
 @max_values.jvp
 def max_values_jvp(d_input, input, kernel, stride, padding, dilation, planes):
+    """As of `max_pool`, by the places that it finds anew."""
     return taken(d_input, max_pool(input, kernel, stride, padding, dilation, planes)[1],
                  len(kernel))
 

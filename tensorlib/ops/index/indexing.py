@@ -18,7 +18,7 @@ from tensorlib._core.reduce.masks import nonzero as true_places
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.pointwise.comparison import where
-from tensorlib.ops.samples import given, given_pairs, refusals
+from tensorlib.ops.samples import given, refusals
 
 BOOL, INT64, WHOLE = BY_NAME["bool"], BY_NAME["int64"], slice(None)
 
@@ -236,6 +236,7 @@ def slices_taken(input: Tensor, dim, index):
 
 @slices_taken.vjp("input")
 def slices_taken_vjp(g, input_shape, dim, index):
+    """g added at the places that were taken, which may be the same."""
     shape = input_shape or (1,)
     if not elements_known(g, index):
         back = g.new_zeros(shape).index_add(dim, index, g)

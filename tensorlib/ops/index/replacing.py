@@ -273,16 +273,19 @@ def factors_of_others(input, src, out, result, dim, index):
 
 @scatter_reduced.vjp("input")
 def scatter_reduced_vjp_input(g, input, src, out, dim, index, reduce):
+    """g times the share of the element itself."""
     return g * own_shares(input, src, out, dim, index, reduce)[0]
 
 
 @scatter_reduced.vjp("src")
 def scatter_reduced_vjp_src(g, input, src, out, dim, index, reduce):
+    """g at its place, times its share."""
     return gather(g, dim, index) * own_shares(input, src, out, dim, index, reduce)[1]
 
 
 @scatter_reduced.jvp
 def scatter_reduced_jvp(d_input, d_src, input, src, out, dim, index, reduce):
+    """The tangents of what came together, each times its share."""
     own, others = own_shares(input, src, out, dim, index, reduce)
     return (d_input * own).scatter_add(dim, index, d_src * others)
 

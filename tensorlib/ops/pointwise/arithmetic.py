@@ -42,7 +42,8 @@ def check_factors(name, terms, **factors):
                                f"be a floating point number, got {factor}")
 
 
-@elementwise(reference=np.add, samples=pairs(), edges=EDGES, convert=scaled, complex=True)
+@elementwise(reference=np.add, samples=pairs(), edges=EDGES, convert=scaled, complex=True,
+             slopes={"input": 1, "other": 1})
 def add(input, other):
     """Sum of the elements of both, with broadcasting.
 
@@ -50,33 +51,13 @@ def add(input, other):
     """
 
 
-@add.deriv("input")
-def add_deriv_input():
-    return 1
-
-
-@add.deriv("other")
-def add_deriv_other():
-    return 1
-
-
 @elementwise(reference=np.subtract, samples=pairs(), edges=EDGES, takes="integer floating",
-             convert=scaled_down, complex=True)
+             convert=scaled_down, complex=True, slopes={"input": 1, "other": -1})
 def sub(input, other):
     """Difference of the elements of both, with broadcasting.
 
     `other` is first multiplied by `alpha`.
     """
-
-
-@sub.deriv("input")
-def sub_deriv_input():
-    return 1
-
-
-@sub.deriv("other")
-def sub_deriv_other():
-    return -1
 
 
 @elementwise(reference=np.multiply, samples=pairs(), edges=EDGES, complex=True)
@@ -130,7 +111,7 @@ def div_deriv_other(input, other):
 
 
 @elementwise(reference=np.floor_divide, samples=pairs(other_low=0.5), edges=EDGES, refuses="zero",
-             takes="integer floating")
+             takes="integer floating", slopes={"input": 0, "other": 0})
 def floor_divide(input, other):
     """Quotient of the elements of both, rounded down.
 
@@ -145,21 +126,14 @@ def floor_divide(input, other):
 
 @elementwise(reference=lambda a, b: np.trunc(a / b).astype(a.dtype), samples=pairs(other_low=0.5),
              edges=EDGES, refuses="zero", takes="integer floating", public=False, method=False,
+             slopes={"input": 0, "other": 0},
              ufuncs=(np.floor_divide,))      # for unsigned integers, where it is the same
 def div_trunc(input, other):
     """Quotient of the elements of both, rounded towards zero: see `div`."""
 
 
-@floor_divide.deriv("input")
-@floor_divide.deriv("other")
-@div_trunc.deriv("input")
-@div_trunc.deriv("other")
-def rounded_division_deriv():
-    return 0
-
-
 @elementwise(reference=np.remainder, samples=pairs(other_low=0.5), edges=EDGES,
-             signed_zeros=False, refuses="zero", takes="integer floating")
+             signed_zeros=False, refuses="zero", takes="integer floating", slopes={"input": 1})
 def remainder(input, other):
     """input - other * floor(input / other): the remainder with the sign of `other`.
 
@@ -170,11 +144,6 @@ def remainder(input, other):
     """
 
 
-@remainder.deriv("input")
-def remainder_deriv_input():
-    return 1
-
-
 @remainder.deriv("other")
 def remainder_deriv_other(input, other):
     """The quotient is constant almost everywhere."""
@@ -182,18 +151,13 @@ def remainder_deriv_other(input, other):
 
 
 @elementwise(reference=np.fmod, samples=pairs(other_low=0.5), edges=EDGES, refuses="zero",
-             takes="integer floating")
+             takes="integer floating", slopes={"input": 1})
 def fmod(input, other):
     """input - other * trunc(input / other): the remainder with the sign of `input`.
 
     >>> tensorlib.fmod(tensorlib.tensor([-3, 3]), 2)
     tensor([-1,  1])
     """
-
-
-@fmod.deriv("input")
-def fmod_deriv_input():
-    return 1
 
 
 @fmod.deriv("other")
@@ -409,17 +373,12 @@ def zmul_deriv_other(input):
 
 @elementwise(kernel="addcmul", reference=lambda x, a, b: x + a * b, samples=three_reals(),
              edges=EDGES, takes="integer floating", tolerance="product", public=False, method=False,
-             complex=True)
+             complex=True, slopes={"input": 1})
 def add_product(input, factor, other):
     """input + factor * other in one pass, with broadcasting: see `add` and `addcmul`."""
 
 
 scaled.by_factor, scaled_down.by_factor = (add_product.op, False), (add_product.op, True)
-
-
-@add_product.deriv("input")
-def add_product_deriv_input():
-    return 1
 
 
 @add_product.deriv("factor")
@@ -434,14 +393,9 @@ def add_product_deriv_other(factor):
 
 @elementwise(kernel="addcdiv", reference=lambda x, a, b: x + a / b, samples=three_reals(low=0.5),
              edges=EDGES, takes="floating", tolerance="product", public=False, method=False,
-             complex=True)
+             complex=True, slopes={"input": 1})
 def add_quotient(input, dividend, other):
     """input + dividend / other in one pass, with broadcasting: see `addcdiv`."""
-
-
-@add_quotient.deriv("input")
-def add_quotient_deriv_input():
-    return 1
 
 
 @add_quotient.deriv("dividend")

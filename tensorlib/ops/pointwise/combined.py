@@ -51,14 +51,9 @@ def with_factor(**keywords):
 
 @elementwise(kernel="addcmul_scaled", reference=lambda x, a, b, value: x + value * a * b,
              samples=with_factor(), edges=EDGES, takes="integer floating", tolerance="product",
-             public=False, method=False, complex=True)
+             public=False, method=False, complex=True, slopes={"input": 1})
 def add_scaled_product(input, factor, other, value):
     """input + value * factor * other in one pass, with broadcasting: see `addcmul`."""
-
-
-@add_scaled_product.deriv("input")
-def add_scaled_product_deriv_input():
-    return 1
 
 
 @add_scaled_product.deriv("factor")
@@ -78,14 +73,9 @@ def add_scaled_product_deriv_value(factor, other):
 
 @elementwise(kernel="addcdiv_scaled", reference=lambda x, a, b, value: x + value * a / b,
              samples=with_factor(low=0.5), edges=EDGES, takes="floating", tolerance="product",
-             public=False, method=False, complex=True)
+             public=False, method=False, complex=True, slopes={"input": 1})
 def add_scaled_quotient(input, dividend, other, value):
     """input + value * dividend / other in one pass, with broadcasting: see `addcdiv`."""
-
-
-@add_scaled_quotient.deriv("input")
-def add_scaled_quotient_deriv_input():
-    return 1
 
 
 @add_scaled_quotient.deriv("dividend")

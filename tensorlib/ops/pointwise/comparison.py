@@ -238,6 +238,7 @@ def clamp(input, min, max):
 
 @clamp.deriv("input")
 def clamp_deriv_input(g, input, min, max):
+    """1 from min to max."""
     return g.where((input >= min).logical_and(input <= max), 0)
 
 

@@ -62,14 +62,10 @@ def resolve_neg(input: Tensor):
 
 
 @elementwise(reference=np.angle, samples=reals(-2, 2), edges=(0.0, 1.0, -2.5, inf, -inf, nan),
-             kernel="angle", to_float=True, inplace=False, public=False, method=False)
+             kernel="angle", to_float=True, inplace=False, public=False, method=False,
+             slopes={"input": 0})
 def real_angle(input):
     """The angle of real numbers: see `angle`."""
-
-
-@real_angle.deriv
-def real_angle_deriv():
-    return 0
 
 
 @composite(reference=np.angle, samples=reals(0.3, 2), out=True, complex=True)

@@ -82,17 +82,13 @@ def sinc_deriv(input, out):
 # ---- parts of numbers ----------------------------------------------------------------------------
 
 @elementwise(reference=lambda x: x - np.trunc(x), samples=reals(0.1, 0.9),
-             edges=(0.0, 1.0, -2.5, nan, inf), takes="floating")
+             edges=(0.0, 1.0, -2.5, nan, inf), takes="floating", slopes={"input": 1})
 def frac(input):
     """Each element less its whole part, with its sign: input - trunc(input)."""
 
 
-@frac.deriv
-def frac_deriv():
-    return 1
-
-
-@elementwise(reference=np.copysign, samples=pairs(low=0.3), edges=EDGES, to_float=True)
+@elementwise(reference=np.copysign, samples=pairs(low=0.3), edges=EDGES, to_float=True,
+             slopes={"other": 0})
 def copysign(input, other):
     """The magnitudes of `input` with the signs of `other`, with broadcasting.
 
@@ -109,11 +105,6 @@ def copysign_deriv_input(input, out):
     return input.sign() * out.sign()
 
 
-@copysign.deriv("other")
-def copysign_deriv_other():
-    return 0
-
-
 def sign_bit(input: Tensor):
     """The `convert` of `signbit`: integers have no -0."""
     refuse_complex("signbit", input)
@@ -128,19 +119,10 @@ def signbit(input):
 
 
 @elementwise(kernel="nextafter", reference=lambda x, y: np.nextafter(x, y), samples=pairs(),
-             edges=(0.0, -0.0, 1.0, -2.5, nan), takes="floating", public=False, method=False)
+             edges=(0.0, -0.0, 1.0, -2.5, nan), takes="floating", public=False, method=False,
+             slopes={"input": 1, "other": 0})
 def next_number(input, other):
     """The number after each element of `input` on the way to that of `other`: see `nextafter`."""
-
-
-@next_number.deriv("input")
-def next_number_deriv_input():
-    return 1
-
-
-@next_number.deriv("other")
-def next_number_deriv_other():
-    return 0
 
 
 @composite(out=True, reference=np.nextafter, samples=pairs(), takes="floating",
@@ -223,6 +205,7 @@ def ldexp_deriv_input(other):
 
 @ldexp.deriv("other")
 def ldexp_deriv_other(out):
+    """log(2) out."""
     return out * 0.6931471805599453
 
 
@@ -336,6 +319,7 @@ def logit(input):
 
 @logit.deriv
 def logit_deriv(input):
+    """1 / (x (1 - x)), NaN outside of [0, 1]."""
     return (1 / (input * (1 - input))).where((input >= 0).logical_and(input <= 1), nan)
 
 

@@ -118,6 +118,7 @@ def trigamma(input):
 
 @trigamma.deriv
 def trigamma_deriv(input):
+    """The `polygamma` of order 2."""
     if isinstance(input, Symbol):
         return input.apply("polygamma", 2.0, input)
     return polygamma_of(input, 2)
@@ -136,14 +137,10 @@ def polygamma_of(input: Tensor, n):
     return polygamma_numbers(float(n), input)
 
 
-@polygamma_of.vjp("input")
-def polygamma_vjp(g, input, n):
+@polygamma_of.symmetric("input")
+def polygamma_rule(g, input, n):
+    """The next order, times g."""
     return g * polygamma_of(input, n + 1)
-
-
-@polygamma_of.jvp
-def polygamma_jvp(d_input, input, n):
-    return d_input * polygamma_of(input, n + 1)
 
 
 @composite(tensors=("input",), out=True, method=False, samples=orders, tolerance="product",
@@ -214,15 +211,10 @@ def zeta(input: Tensor, other: Tensor):
     return zeta_numbers(input, other)
 
 
-@zeta.vjp("other")
-def zeta_vjp(g, input, other):
+@zeta.symmetric("other")
+def zeta_rule(g, input, other):
     """The derivative of zeta(s, q) by q is -s zeta(s + 1, q)."""
     return g * -input * zeta(input + 1, other)
-
-
-@zeta.jvp
-def zeta_jvp(d_other, input, other):
-    return d_other * -input * zeta(input + 1, other)
 
 
 zeta.vjp("input")(beside("zeta", "input"))
@@ -276,24 +268,14 @@ def density(input, other):
     return ((input - 1).xlogy(other) - other - input.lgamma()).exp()
 
 
-@igamma.vjp("other")
-def igamma_vjp(g, input, other):
+@igamma.symmetric("other")
+def igamma_rule(g, input, other):
     return g * density(input, other)
 
 
-@igammac.vjp("other")
-def igammac_vjp(g, input, other):
+@igammac.symmetric("other")
+def igammac_rule(g, input, other):
     return g * -density(input, other)
-
-
-@igamma.jvp
-def igamma_jvp(d_other, input, other):
-    return d_other * density(input, other)
-
-
-@igammac.jvp
-def igammac_jvp(d_other, input, other):
-    return d_other * -density(input, other)
 
 
 igamma.vjp("input")(beside("igamma", "input"))

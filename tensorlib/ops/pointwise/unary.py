@@ -16,14 +16,9 @@ EDGES = (0.0, -0.0, 1.0, -1.0, inf, -inf, nan)
 # ---- sign and size -------------------------------------------------------------------------------
 
 @elementwise(reference=np.negative, samples=reals(-3, 3), edges=EDGES, takes="integer floating",
-             complex=True)
+             complex=True, slopes={"input": -1})
 def neg(input):
     """The negative of each element."""
-
-
-@neg.deriv
-def neg_deriv():
-    return -1
 
 
 @elementwise(reference=np.abs, samples=reals(0.1, 3), edges=EDGES, takes="integer floating",
@@ -53,17 +48,12 @@ def conjugated_deriv(g):
 
 
 @elementwise(reference=lambda x: x if x.dtype == bool else np.where(np.isnan(x), 0, np.sign(x)),
-             ufuncs=(np.sign, np.trunc), samples=reals(0.1, 3), edges=EDGES)
+             ufuncs=(np.sign, np.trunc), samples=reals(0.1, 3), edges=EDGES, slopes={"input": 0})
 def sign(input):
     """-1, 0 or 1 by the sign of each element; 0 for NaN.
 
     Gradient: zero.
     """
-
-
-@sign.deriv
-def sign_deriv():
-    return 0
 
 
 # ---- powers --------------------------------------------------------------------------------------
@@ -359,6 +349,7 @@ def relu(input):
 
 @relu.deriv(fused="relu_backward")
 def relu_deriv(out):
+    """1 above 0, and 0 at 0."""
     return out.sign()
 
 
@@ -394,7 +385,7 @@ def erfc_deriv(input):
 # ---- rounding: the gradient is zero --------------------------------------------------------------
 
 @elementwise(reference=np.floor, samples=reals(0.1, 0.9), edges=EDGES + (-1.5,),
-             takes="integer floating")
+             takes="integer floating", slopes={"input": 0})
 def floor(input):
     """The largest whole number not above each element.
 
@@ -403,7 +394,7 @@ def floor(input):
 
 
 @elementwise(reference=np.ceil, samples=reals(0.1, 0.9), edges=EDGES + (-1.5,),
-             takes="integer floating")
+             takes="integer floating", slopes={"input": 0})
 def ceil(input):
     """The smallest whole number not below each element.
 
@@ -433,7 +424,7 @@ rounded_to.inplace = lambda input, decimals: input.copy_(rounded_to(input, decim
 
 @elementwise(reference=lambda x: np.rint(x).astype(x.dtype), ufuncs=[np.trunc],
              samples=reals(0.1, 0.4), edges=EDGES + (0.5, 1.5, 2.5, -0.5), takes="integer floating",
-             convert=to_decimals)
+             convert=to_decimals, slopes={"input": 0})
 def round(input):
     """The nearest whole number to each element, halves to even; or to so many `decimals`.
 
@@ -445,20 +436,12 @@ def round(input):
 
 
 @elementwise(reference=np.trunc, samples=reals(0.1, 0.9), edges=EDGES + (-1.5,),
-             takes="integer floating")
+             takes="integer floating", slopes={"input": 0})
 def trunc(input):
     """Each element without its fraction.
 
     Gradient: zero.
     """
-
-
-@floor.deriv
-@ceil.deriv
-@round.deriv
-@trunc.deriv
-def rounding_deriv():
-    return 0
 
 
 # ---- predicates ----------------------------------------------------------------------------------

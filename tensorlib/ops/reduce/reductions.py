@@ -197,11 +197,13 @@ def of_known(x, input):
 
 @nansum.vjp("input")
 def nansum_vjp(g, input, dim, keepdim):
+    """g where x is not NaN."""
     return of_known(expand_reduced(g, input.shape, dim, keepdim), input)
 
 
 @nansum.jvp
 def nansum_jvp(d_input, input, dim, keepdim):
+    """The sum of the tangents where x is not NaN."""
     return of_known(d_input, input).sum(dim, keepdim)
 
 

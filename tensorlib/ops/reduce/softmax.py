@@ -123,14 +123,10 @@ def log_softmax_backward(grad: Tensor, result: Tensor, dim):
     """grad - exp(result) * sum(grad): the gradient of `log_softmax`, in one pass."""
 
 
-@softmax.vjp("input")
-def softmax_vjp(g, out, dim):
+@softmax.symmetric("input")
+def softmax_rule(g, out, dim):
+    """y (g - sum(g y)), where y is the result."""
     return softmax_backward(g, out, dim)
-
-
-@softmax.jvp
-def softmax_jvp(d_input, out, dim):
-    return softmax_backward(d_input, out, dim)       # the derivative is symmetric
 
 
 @log_softmax.vjp("input")
@@ -140,6 +136,7 @@ def log_softmax_vjp(g, out, dim):
 
 @log_softmax.jvp
 def log_softmax_jvp(d_input, out, dim):
+    """d_x - sum(d_x softmax(x))."""
     return d_input - (d_input * out.exp()).sum(dim, True)
 
 

@@ -108,11 +108,13 @@ def half_inverse(g, out):
 
 @var.vjp("input")
 def var_vjp(g, input, dim, correction, keepdim):
+    """g 2 (x - mean) / (n - correction)."""
     return expand_reduced(g, input.shape, dim, keepdim) * var_slope(input, dim, correction)
 
 
 @var.jvp
 def var_jvp(d_input, input, dim, correction, keepdim):
+    """The sum of 2 (x - mean) d_x / (n - correction)."""
     return (d_input * var_slope(input, dim, correction)).sum(dim, keepdim)
 
 
@@ -214,11 +216,13 @@ def inverse(out):
 
 @euclidean_norm.vjp("input")
 def euclidean_norm_vjp(g, input, out, dim, keepdim):
+    """g x / norm, 0 at 0."""
     return zmul(expand_reduced(zmul(g, inverse(out)), input.shape, dim, keepdim), input)
 
 
 @euclidean_norm.jvp
 def euclidean_norm_jvp(d_input, input, out, dim, keepdim):
+    """The sum of x d_x, over the norm, 0 at 0."""
     return zmul((d_input * input).sum(dim, keepdim), inverse(out))
 
 

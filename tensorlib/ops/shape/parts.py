@@ -56,6 +56,7 @@ def view_as_real(input: Tensor):
 
 @view_as_real.vjp("input")
 def view_as_real_vjp(g):
+    """The pairs of g as numbers, conjugated: what a rule gives is the transpose."""
     return view_as_complex(g.contiguous()).conj()
 
 
@@ -77,6 +78,7 @@ def view_as_complex(input: Tensor):
 
 @view_as_complex.vjp("input")
 def view_as_complex_vjp(g):
+    """The conjugate of g as pairs: what a rule gives is the transpose."""
     return view_as_real(g.conj())
 
 

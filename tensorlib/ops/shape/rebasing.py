@@ -90,4 +90,5 @@ def view_scatter_vjp_input(g, value_shape, place):
 
 @view_scatter.vjp("value")
 def view_scatter_vjp_value(g, place):
+    """g where the value lies."""
     return strided_part(g, place)

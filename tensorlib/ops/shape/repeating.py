@@ -57,6 +57,7 @@ def roll(input: Tensor, shifts, dims=None):
 
 @roll.vjp("input")
 def roll_vjp(g, shifts, dims):
+    """Rolled back."""
     shifts = settled_dims(shifts)
     return g.roll(tuple(-n for n in shifts) if isinstance(shifts, tuple) else -shifts, dims)
 
@@ -150,6 +151,7 @@ def repeat(input: Tensor, repeats):
 
 @repeat.vjp("input")
 def repeat_vjp(g, input_shape, repeats):
+    """The sum over the copies."""
     return summed_over_repeats(g, input_shape, repeats)
 
 
@@ -171,6 +173,7 @@ def tile(input: Tensor, dims):
 
 @tile.vjp("input")
 def tile_vjp(g, input_shape, dims):
+    """The sum over the copies."""
     return summed_over_repeats(g, input_shape, dims)
 
 
