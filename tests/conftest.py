@@ -3,9 +3,12 @@
 import gc
 import os
 import sys
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
+import pytest
+from _pytest.pathlib import import_path
 from hypothesis import HealthCheck, settings
 
 from tensorlib.ops.late import declare_all
@@ -49,6 +52,26 @@ def pytest_collection_modifyitems(config, items):
                 others.append(item)
         config.hook.pytest_deselected(items=others)
         items[:] = [item for item in items if item not in set(others)]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session):
+    """Of two processes that collect the same tests, one begins at the end: in a fresh clone each
+    rewrites the asserts of half of the files then, and reads what the other has written."""
+    worker = getattr(session.config, "workerinput", {}).get("workerid", "gw0")
+    if int(worker[2:]) % 2:
+        for path in sorted(Path(__file__).parent.rglob("test_*.py"), reverse=True):
+            with suppress(Exception, pytest.skip.Exception):      # of which the collection tells
+                import_path(path, root=session.config.rootpath, consider_namespace_packages=False)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable(report):
+    """Nobody reads the keywords of what passed, to send which takes longest of what is sent."""
+    data = yield
+    if data and report.passed and "keywords" in data:
+        data["keywords"] = {}
+    return data
 
 
 BETWEEN = 20        # tests

@@ -1,10 +1,14 @@
 """Python processes of their own, for what may hang, crash or depend on a fresh interpreter."""
 
+import json
 import os
+import select
 import signal
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -13,14 +17,17 @@ import tensorlib as tl
 SECONDS = 240 if "libasan" in os.environ.get("LD_PRELOAD", "") else 40     # sanitizers take time
 
 
+def started(source, *arguments, **options):
+    """A new Python process that imports this same tensorlib."""
+    path = os.pathsep.join([str(Path(tl.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    return subprocess.Popen(
+        [sys.executable, "-P", "-c", source, *arguments], stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": path}, start_new_session=True, **options)
+
+
 def run_python(source, *arguments, seconds=SECONDS):
     """What a Python process that imports this same tensorlib prints; it may not crash or hang."""
-    path = os.pathsep.join([str(Path(tl.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-c", source, *arguments], stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": path},
-        start_new_session=True,
-    )
+    process = started(source, *arguments, stderr=subprocess.PIPE, text=True)
     try:
         output, errors = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
@@ -60,6 +67,53 @@ def run_each(before, sources):
     """
     said = run_python(before + FORKED, *sources, seconds=SECONDS * len(sources))
     return said.split("\0")[:-1]
+
+
+IMPORTED = """
+import json, os, sys
+import tensorlib
+for line in sys.stdin:
+    source, arguments, folder = json.loads(line)
+    child = os.fork()
+    if not child:
+        break
+    print(child, flush=True)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+else:
+    sys.exit()
+os.setsid()
+for place, name in enumerate((os.devnull, "output", "errors")):
+    file = os.open(os.path.join(folder, name), os.O_RDWR | os.O_CREAT)
+    os.dup2(file, place)
+    os.close(file)
+sys.argv[1:] = arguments
+exec(source, {"__name__": "__main__"})
+"""
+
+
+@cache
+def imported():
+    """A process that has imported tensorlib and done nothing else, for others to be forked from."""
+    return started(IMPORTED, stdin=subprocess.PIPE, bufsize=0)
+
+
+def run_forked(source, *arguments, seconds=SECONDS):
+    """As `run_python`, in a process that is forked where tensorlib has been imported.
+
+    To import it takes most of the time of a small process.
+    """
+    parent = imported()
+    with TemporaryDirectory() as folder:
+        parent.stdin.write(json.dumps([source, arguments, folder]).encode() + b"\n")
+        child = int(parent.stdout.readline())
+        if not select.select([parent.stdout], [], [], seconds)[0]:
+            os.killpg(child, signal.SIGKILL)
+            parent.stdout.readline()
+            pytest.fail(f"still running after {seconds} seconds")
+        status = int(parent.stdout.readline())
+        output, errors = (Path(folder, name).read_text() for name in ("output", "errors"))
+    assert status == 0, f"exit status {status}\n{errors}"
+    return output
 
 
 def resident_bytes():

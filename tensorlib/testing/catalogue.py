@@ -1,9 +1,8 @@
 """Operations and their declared samples, as tensors of any dtype and layout."""
 
-from dataclasses import dataclass
 from functools import cache
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -75,8 +74,12 @@ ARRAYS = (np.ndarray, tl.Tensor)
 HELD = (*ARRAYS, np.generic)
 
 
-@dataclass(frozen=True)
-class Sample:
+def has_arrays(value):
+    """Whether an argument is a sequence with tensors among its parts."""
+    return isinstance(value, tuple) and any(isinstance(x, ARRAYS) for x in value)
+
+
+class Sample(NamedTuple):
     """Arguments of one call. Tensors are NumPy arrays, or Tensors once `tensors` has made them."""
 
     args: tuple[Any, ...]
@@ -84,23 +87,25 @@ class Sample:
 
     def map(self, function):
         """The sample with function(position, array) in the place of each array."""
-        places = count()
-
-        def convert(value):
+        places, made = count(), []
+        for value in (*self.args, *self.kwargs.values()):
             if isinstance(value, HELD):
-                return function(next(places), value)
-            if isinstance(value, tuple) and any(isinstance(x, ARRAYS) for x in value):
-                return tuple([function(next(places), x) if isinstance(x, HELD) else x
-                              for x in value])
-            return value
-
-        return Sample(tuple([convert(x) for x in self.args]),
-                      {name: convert(x) for name, x in self.kwargs.items()})
+                value = function(next(places), value)
+            elif has_arrays(value):
+                value = tuple([function(next(places), x) if isinstance(x, HELD) else x
+                               for x in value])
+            made.append(value)
+        n = len(self.args)
+        return Sample(tuple(made[:n]), dict(zip(self.kwargs, made[n:])))
 
     @property
     def arrays(self):
         found = []
-        self.map(lambda i, array: found.append(array))
+        for value in (*self.args, *self.kwargs.values()):
+            if isinstance(value, HELD):
+                found.append(value)
+            elif has_arrays(value):
+                found += [x for x in value if isinstance(x, HELD)]
         return found
 
     def with_arrays(self, arrays):
@@ -298,10 +303,11 @@ def leaves(op, sample, dtype=None):
 
 def function_of(op, sample, wanted):
     """The operation as a function of the tensors `wanted` of a sample, for gradcheck."""
-    places = [i for i, x in enumerate(sample.arrays) if any(x is y for y in wanted)]
+    given = sample.arrays
+    places = [i for i, x in enumerate(given) if any(x is y for y in wanted)]
 
     def function(*tensors):
-        arrays = sample.arrays
+        arrays = given.copy()
         for place, x in zip(places, tensors):
             arrays[place] = x
         return call(op, sample.with_arrays(arrays))

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
+from functools import cache
 from itertools import compress
 from typing import Any
 
@@ -180,11 +181,15 @@ def check_second_gradient(op):
 
 def random_like(x, seed=0):
     """Random numbers in [-1, 1) of the shape and dtype of `x`, complex ones of such parts."""
+    return tl.tensor(numbers(tuple(x.shape), x.is_complex(), seed)).to(x.dtype)
+
+
+@cache
+def numbers(shape, of_parts, seed):
+    """The numbers of `random_like`: to make a generator takes longer than to draw."""
     rng = np.random.default_rng(seed)
-    numbers = rng.uniform(-1, 1, tuple(x.shape))
-    if x.is_complex():
-        numbers = numbers + 1j * rng.uniform(-1, 1, tuple(x.shape))
-    return tl.tensor(numbers).to(x.dtype)
+    drawn = rng.uniform(-1, 1, shape)
+    return drawn + 1j * rng.uniform(-1, 1, shape) if of_parts else drawn
 
 
 def gradients(op, tensors, wanted, gs, create_graph=False):

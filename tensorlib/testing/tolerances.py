@@ -4,6 +4,7 @@
 the amount of work: a reduction adds many roundings, a gradient passes through several operations.
 """
 
+from functools import cache
 from typing import Any
 
 DEFAULTS = {  # dtype: (rtol, atol); a dtype that is not listed must match exactly
@@ -43,6 +44,7 @@ def tolerance(dtype: Any, kind: str = "elementwise") -> dict[str, float]:
     return {"rtol": factor * rtol, "atol": factor * atol}
 
 
+@cache
 def dtype_name(dtype: Any) -> str:
     """The bare name of a tensorlib or NumPy dtype: 'float32', 'bool'."""
     return str(dtype).rpartition(".")[2]

@@ -9,7 +9,7 @@ from inspect import Parameter
 import pytest
 
 import tensorlib as tl
-from process import run_python
+from process import run_forked
 from tensorlib._core.base.explained import explained
 from tensorlib._core.base.parameter_words import TEXT, WORDS
 from tensorlib.ops.declare import FUNCTIONS
@@ -72,7 +72,7 @@ def test_each_parameter_of_public_functions_and_classes_is_explained(module):
 @pytest.mark.parametrize("name", ["nn.Conv2d", "scan", "while_loop", "cond"])
 def test_help_of_a_fresh_process_explains_each_parameter(name):
     """Also of what is imported when it is first used."""
-    shown = run_python(f"import tensorlib as tl\nhelp(tl.{name})")
+    shown = run_forked(f"import tensorlib as tl\nhelp(tl.{name})")
     known = {"nn.Conv2d": ["in_channels", "kernel_size", "padding_mode"],
              "scan": ["f", "init", "xs"], "while_loop": ["cond_fn", "body_fn", "loop_vars"],
              "cond": ["true_fn", "false_fn"]}[name]

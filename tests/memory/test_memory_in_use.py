@@ -6,7 +6,7 @@ import threading
 
 import numpy as np
 import pytest
-from process import run_python
+from process import run_forked
 
 import tensorlib as tl
 from tensorlib._core.index.keys import parse, take
@@ -137,7 +137,7 @@ print("done")
 @pytest.mark.parametrize("threads", [1, 2])
 def test_memory_may_be_replaced_while_kernels_run(threads):
     source = f"import tensorlib\ntensorlib.set_num_threads({threads})\n" + THREADS
-    assert run_python(source.replace("ROUNDS", "15")) == "done\n"
+    assert run_forked(source.replace("ROUNDS", "15")) == "done\n"
 
 
 def test_memory_let_go_of_during_work_is_freed_after_it():

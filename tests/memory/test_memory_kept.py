@@ -1,6 +1,6 @@
 """Which freed memory is kept, to be handed out again."""
 
-from process import run_python
+from process import run_forked
 
 SIZES = """
 import time
@@ -17,4 +17,4 @@ print(after["reused"] - before["reused"] >= 19, after["kept"] <= 2 * after["peak
 
 
 def test_sizes_that_a_program_has_done_with_make_room_for_the_one_that_it_uses():
-    assert run_python(SIZES) == "True True\n"
+    assert run_forked(SIZES) == "True True\n"

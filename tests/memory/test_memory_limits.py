@@ -1,7 +1,7 @@
 """Allocations fail, and sizes are beyond the machine: an error that says so, and all goes on."""
 
 import pytest
-from process import run_python
+from process import run_forked
 
 import tensorlib as tl
 
@@ -47,7 +47,7 @@ print("done")
 
 
 def test_a_limit_of_addresses():
-    assert run_python(LIMITED) == "done\n"
+    assert run_forked(LIMITED) == "done\n"
 
 
 def test_copies_of_numpys_that_do_not_fit_are_named():

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from process import run_python
+from process import run_forked
 
 import tensorlib as tl
 
@@ -90,7 +90,7 @@ else:      # as deep as the stack has room: of 8 MiB, the text of a list takes P
 def test_what_is_nested_deeply_or_holds_itself():
     """A tuple is left out: Python itself crashes where it looks up one that is so deep. Nor is a
     slice as deep as others, which can be looked up as well from Python 3.12 on."""
-    assert run_python(DEEP) == "True\n"
+    assert run_forked(DEEP) == "True\n"
 
 
 LENT = """
@@ -123,7 +123,7 @@ print(len(chains), x.sum().item())
 
 
 def test_memory_that_was_lent_on_many_times_is_given_back_one_after_the_other():
-    assert run_python(LENT) == "0 6.0\n"
+    assert run_forked(LENT) == "0 6.0\n"
 
 
 def test_compiled_functions_and_programs_say_so():

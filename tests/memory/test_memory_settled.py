@@ -5,7 +5,7 @@ memory that is nobody's.
 """
 
 import pytest
-from process import run_python
+from process import run_forked
 
 ARGUMENTS = """
 import itertools, sys, warnings
@@ -99,10 +99,10 @@ print(calls > 1000)
 @pytest.mark.parametrize("part", range(3))
 def test_what_is_checked_is_what_is_used(part):
     """An int may be another each time it is asked. It is refused, or one of its values is taken."""
-    assert run_python(f"PART, PARTS = {part}, 3\n{ARGUMENTS}{CHANGING}") == "True True\n"
+    assert run_forked(f"PART, PARTS = {part}, 3\n{ARGUMENTS}{CHANGING}") == "True True\n"
 
 
 @pytest.mark.parametrize("part", range(3))
 def test_what_is_no_tensor_is_looked_at_as_none(part):
     """Also by the forward functions alone, which take what was checked before."""
-    assert run_python(f"PART, PARTS = {part}, 3\n{ARGUMENTS}{NO_TENSORS}") == "True\n"
+    assert run_forked(f"PART, PARTS = {part}, 3\n{ARGUMENTS}{NO_TENSORS}") == "True\n"

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from damage import FILES, judge, safetensors, seeds, torch_file, zipped
-from process import run_python
+from process import run_forked
 
 import tensorlib as tl
 from tensorlib.serialization import LoadError, add_safe_globals, safe_globals
@@ -279,7 +279,7 @@ def test_files_cut_off_anywhere(name):
 
 def test_many_damaged_files(tmp_path):
     """`python tests/saving/damage.py SECONDS` tries more."""
-    said = run_python(
+    said = run_forked(
         "import sys; sys.path.insert(0, sys.argv[1])\n"
         "from pathlib import Path\nimport damage\nprint(*damage.run(0, 3, Path(sys.argv[2])))",
         str(Path(__file__).parent), str(tmp_path / "x"))

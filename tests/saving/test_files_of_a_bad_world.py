@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 from damage import Safetensors, safetensors, zipped
-from process import run_python
+from process import run_forked
 
 import tensorlib as tl
 from tensorlib import nn, program
@@ -60,7 +60,7 @@ def test_a_file_that_shrinks_while_it_is_read_is_an_error(tmp_path):
     for name in FORMATS:
         tl.save(content(name), tmp_path / name)
     cases = [f"{tmp_path / name}:{mmap}" for name in FORMATS for mmap in (None, False, True)]
-    said = [line.split() for line in run_python(SHRINKS, *cases).splitlines()]
+    said = [line.split() for line in run_forked(SHRINKS, *cases).splitlines()]
     assert [case for case, _, _ in said] == cases
     assert all(int(steps) > 2 and int(errors) >= 1 for _, steps, errors in said), said
 
@@ -89,7 +89,7 @@ def test_what_is_read_when_a_mapped_file_is_loaded_is_not_the_map(tmp_path, monk
 def test_mapped_files_keep_no_descriptor(tmp_path):
     tl.save({"a": tl.arange(5000)}, tmp_path / "x.safetensors")
     tl.save({"a": tl.arange(5000)}, tmp_path / "x.pt")
-    said = run_python(
+    said = run_forked(
         "import resource, sys, tensorlib as tl\n"
         "resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))\n"
         "kept = [tl.load(path, mmap=True) for _ in range(100) for path in sys.argv[1:]]\n"

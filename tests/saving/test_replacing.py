@@ -5,7 +5,7 @@ import os
 import stat
 
 import pytest
-from process import run_python
+from process import run_forked
 
 import tensorlib as tl
 from tensorlib.io import atomic
@@ -49,7 +49,7 @@ def refusing(*arguments):
 @pytest.mark.parametrize("nameless", [True, False])
 def test_killed_at_any_moment(nameless, tmp_path):
     """Forty times; nearly nothing is left over where a file needs no name until it is whole."""
-    changes, left = map(int, run_python(KILLS, str(tmp_path / "x"), str(nameless)).split())
+    changes, left = map(int, run_forked(KILLS, str(tmp_path / "x"), str(nameless)).split())
     assert changes == 40
     if nameless and hasattr(os, "O_TMPFILE"):
         assert left <= 10                # killed between a file's name and its place

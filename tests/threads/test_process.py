@@ -2,7 +2,7 @@
 other threads run during large work."""
 
 import pytest
-from process import run_python
+from process import run_forked
 
 # Blocks of one size are kept after use; with all addresses given to them, another size fits only
 # once they have been given back.
@@ -32,7 +32,7 @@ print("done")
 @pytest.mark.parametrize("size, other", [(8 << 20, 24 << 20), (1 << 20, 40 << 20),
                                          (24 << 20, 3 << 20)])
 def test_an_allocation_is_tried_again_without_the_blocks_kept(size, other):
-    assert run_python(TRIED_AGAIN, str(size), str(other)) == "done\n"
+    assert run_forked(TRIED_AGAIN, str(size), str(other)) == "done\n"
 
 
 # A chunk waits until another thread has begun one: so both must take part.
@@ -84,7 +84,7 @@ print("done")
 
 
 def test_a_child_forked_while_the_pool_was_busy_works_in_parallel():
-    assert run_python(FORKED_WHILE_BUSY) == "done\n"
+    assert run_forked(FORKED_WHILE_BUSY) == "done\n"
 
 
 # With an interval this long no thread gives up the GIL unless it releases it itself, so the other
@@ -131,4 +131,4 @@ thread.join()
 
 
 def test_other_threads_run_during_large_work_of_every_kind():
-    assert run_python(OTHERS_RUN).splitlines() == []
+    assert run_forked(OTHERS_RUN).splitlines() == []

@@ -6,7 +6,7 @@ What may hang runs in a process of its own with a time limit.
 import threading
 
 import pytest
-from process import run_python
+from process import run_forked
 
 import tensorlib as tl
 from tensorlib.testing import assert_close
@@ -112,7 +112,7 @@ print(bits(tl.randn(300_000)), bits(tl.rand(300_000)), bits(tl.randperm(100_000)
 
 
 def test_results_have_the_same_bits_for_any_number_of_threads():
-    one, two, three = (run_python(BITS, threads).splitlines() for threads in "123")
+    one, two, three = (run_forked(BITS, threads).splitlines() for threads in "123")
     assert len(one) > 20
     assert one == two == three
 
@@ -122,7 +122,7 @@ def test_results_have_the_same_bits_for_any_number_of_threads():
     ids=["fork", "threads", "fork while busy", "exit while busy"],
 )
 def test_nothing_hangs_or_crashes(source):
-    assert run_python(source) == "done\n"
+    assert run_forked(source) == "done\n"
 
 
 def test_the_number_of_threads_can_be_changed_at_any_time():

@@ -87,7 +87,7 @@ class Interpreter:
 
     def hashed(self, key: Any) -> Any:
         """`key`, which is hashed soon; that takes as long as there are parts in it."""
-        if isinstance(key, (tuple, frozenset)):
+        if isinstance(key, NESTED):
             self.spend(parts_of(key))
         return key
 
@@ -113,6 +113,7 @@ class Interpreter:
         raise LoadError("the pickle has no mark where it needs one")
 
 
+NESTED = (tuple, frozenset)              # what has parts that are hashed with it
 SIZED = (str, bytes, bytearray, list, tuple, dict, set, frozenset, OrderedDict, Counter)
 
 
@@ -192,12 +193,20 @@ def parts_of(key: Any) -> int:
     while waiting:
         value, depth = waiting.pop()
         count += 1
+        nested = isinstance(value, NESTED)
+        if nested and not has_nested(value):
+            count, depth, nested = count + len(value), depth + bool(value), False
         if count > LARGEST_KEY or depth > DEEPEST_KEY:
             raise LoadError(f"the pickle has a key of more than {LARGEST_KEY} parts, or more than "
                             f"{DEEPEST_KEY} deep")
-        if isinstance(value, (tuple, frozenset)):
+        if nested:
             waiting.extend((part, depth + 1) for part in value)
     return count
+
+
+def has_nested(values: Any) -> bool:
+    """Whether some of them have parts in turn, by their types: mostly there are one or two."""
+    return any(issubclass(kind, NESTED) for kind in set(map(type, values)))
 
 
 @instruction("POP")
@@ -304,8 +313,9 @@ def called(machine: Interpreter, function: Any, arguments: tuple[Any, ...]) -> A
     machine.spend_on(arguments)
     if getattr(function.call, "hashes", False):
         for argument in arguments:
-            for key in argument if type(argument) in SIZED else ():
-                machine.hashed(key)
+            if type(argument) in SIZED and has_nested(argument):
+                for key in argument:
+                    machine.hashed(key)
     try:
         return function.call(*arguments)
     except LoadError:
