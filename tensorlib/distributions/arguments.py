@@ -1,6 +1,6 @@
 """Arguments of distributions: broadcasting, probabilities and logits."""
 
-from functools import cached_property
+from functools import cached_property, wraps
 from numbers import Number
 
 import tensorlib as tl
@@ -29,13 +29,16 @@ def broadcast_all(*values):
         *(x if isinstance(x, tl.Tensor) else tl.tensor(x, dtype=dtype) for x in values))
 
 
-def derived(function):
-    """A property that is computed once, in the graph."""
-    def compute(self):
-        with tl.enable_grad():
-            return function(self)
-    compute.__doc__ = function.__doc__
-    return cached_property(compute)
+class derived(cached_property):
+    """A property that is computed once, in the graph; `utils.lazy_property` to others."""
+
+    def __init__(self, function):
+        @wraps(function)
+        def compute(self):
+            with tl.enable_grad():
+                return function(self)
+
+        super().__init__(compute)
 
 
 def one_of(name, probs, logits):

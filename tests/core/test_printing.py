@@ -131,8 +131,15 @@ def test_format():
     assert f"{tensor(1.2345):.2f}" == "1.23"
     assert f"{tensor(3):4d}" == "   3"
     assert f"{tensor([1.0])}" == "tensor([1.])"
-    with pytest.raises(TypeError):
-        f"{tensor([1.0]):.2f}"
+    for x, text in ((tensor(2), "2"), (tensor(2.5, requires_grad=True) * 2, "5.0"),
+                    (tensor(True), "True"), (tensor(1 + 2j), "(1+2j)")):
+        assert f"{x}" == format(x) == text
+    weight = tensor(2.0).as_subclass(Weight)
+    assert f"{weight}" == "Weight(2.)" and f"{weight:.1f}" == "2.0"
+    assert f"{tensor(1.0, device='meta')}".startswith("tensor(..., device='meta'")
+    for x in (tensor([1.0]), tensor(1.0, device="meta")):
+        with pytest.raises(TypeError):
+            f"{x:.2f}"
 
 
 def test_subclasses_show_their_name():

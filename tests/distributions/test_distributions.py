@@ -291,3 +291,22 @@ def test_a_subclass_expands_what_its_own_expand_began():
     tl.testing.assert_close(larger.log_prob(x), d.LogNormal(0.0, 1.0).log_prob(x))
     with pytest.raises(NotImplementedError, match=r"Other of Normal.*custom .expand\(\)"):
         Other(0.0)._get_checked_instance(d.Normal)
+
+
+def test_lazy_properties_can_be_told():
+    lazy = d.utils.lazy_property
+    assert isinstance(vars(d.MultivariateNormal)["covariance_matrix"], lazy)
+
+    class Mine:
+        calls = 0
+
+        @lazy
+        def value(self):
+            """The value."""
+            self.calls += 1
+            return tl.is_grad_enabled()
+
+    mine = Mine()
+    with tl.no_grad():
+        assert mine.value and mine.value
+    assert mine.calls == 1 and Mine.value.__doc__ == "The value."

@@ -155,7 +155,7 @@ def text(self):
     indent = len(name) + 1
     suffixes = []
     default, in_pairs = get_default_dtype().name, get_default_dtype().to_complex().name
-    if self.is_meta:
+    if has_no_elements(self):
         body, plain = "...", (default,)
         suffixes += ["device='meta'", f"size={tuple(self.shape)}"]
     elif self.numel() == 0:
@@ -184,9 +184,15 @@ def text(self):
     return out + ")"
 
 
+def has_no_elements(x):
+    """Whether there is nothing to show but shape and dtype."""
+    return x.is_meta
+
+
 def __format__(self, spec):
-    """A 0-d tensor is formatted as its number."""
-    if self.dim() == 0 and spec:
+    """A 0-d tensor is formatted as its number; one of a subclass only if the format says how."""
+    shows = spec or type(self) is Tensor
+    if self.dim() == 0 and shows and not has_no_elements(self):
         return format(self.item(), spec)
     return object.__format__(self, spec)
 

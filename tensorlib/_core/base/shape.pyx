@@ -294,14 +294,14 @@ cdef int broadcast(str name, int ndim_a, const Py_ssize_t* a, int ndim_b, const 
     """Writes the shape that both broadcast to; returns its number of dims. Raises RuntimeError."""
     cdef int ndim = max(ndim_a, ndim_b), d
     cdef Py_ssize_t size_a, size_b
-    for d in range(ndim):
+    for d in range(ndim - 1, -1, -1):
         size_a = a[d - ndim + ndim_a] if d >= ndim - ndim_a else 1
         size_b = b[d - ndim + ndim_b] if d >= ndim - ndim_b else 1
         if size_a != size_b and size_a != 1 and size_b != 1:
             raise RuntimeError(
                 f"{name}: shapes {sizes_of(ndim_a, a)} and "
-                f"{sizes_of(ndim_b, b)} do not broadcast: the sizes "
-                f"{size_a} and {size_b} at dim {d} must match, or one of them be 1")
+                f"{sizes_of(ndim_b, b)} do not broadcast: the size of tensor a ({size_a}) must "
+                f"match the size of tensor b ({size_b}) at non-singleton dimension {d}")
         dims[d] = size_b if size_a == 1 else size_a
     return ndim
 
