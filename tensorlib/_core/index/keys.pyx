@@ -71,6 +71,11 @@ cdef class Index:
         """Copies of what it holds of positions and masks."""
         return self.places if self.mask is None else (packed_copy(self.mask, BOOL),)
 
+    @property
+    def picks_once(self):
+        """Whether it has no positions, of which some may be the same."""
+        return self.mask is not None or n_index_dims(self) == 0
+
 
 close_type(Index)
 
@@ -435,6 +440,7 @@ cpdef int put(Tensor x, Index index, Tensor values, bint accumulate) except -1:
         for d in range(ndim):
             block[d] = 1 if index.at <= d < index.at + n_index else dims[d]
         y = expanded(packed_copy(expanded(values, ndim, block), values.type), ndim, dims)
-    elif n_index and not one_step(n_index, y.dims + index.at, y.steps + index.at, &step):
+    elif accumulate and not y.packed or n_index and (       # of which whole runs are added
+            not one_step(n_index, y.dims + index.at, y.steps + index.at, &step)):
         y = packed_copy(y, y.type)
     return apply(view, index, y, ADD if accumulate else PUT)

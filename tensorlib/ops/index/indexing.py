@@ -56,7 +56,7 @@ def getitem_vjp(g, input_shape, index):
 def spread_index(input: Tensor, shape, index):
     """Zeros of sizes `shape` with `input` added where the index expression picks."""
     base = views.zeros(shape, input.dtype)
-    put(base, index, input, True)
+    put(base, index, input, not index.picks_once)
     return base
 
 
