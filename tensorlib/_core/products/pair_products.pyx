@@ -15,10 +15,10 @@ from tensorlib import _kernels
 
 cdef enum:
     WIDTH = 32              # columns of a panel
-    DEPTH = 256             # so many rows of a panel take half of L1; an even number
-    PANEL = 128 * WIDTH     # pairs in a panel
+    DEPTH = 512             # so many rows of a panel take L1; an even number
+    PANEL = DEPTH // 2 * WIDTH       # pairs in a panel
     FEW = 3                 # rows for which packing takes longer than it saves
-    CHUNK_ROWS = 504        # rows of a that meet all panels, of which DEPTH columns take 1/4 of L2
+    CHUNK_ROWS = 504        # rows of a that meet all panels, of which DEPTH columns take 1/2 of L2
     # Rows of `a` that lie FEW_LINES bytes or a multiple apart share few lines of the caches.
     FEW_LINES = 1024
     MOVED_LEAST = 256       # columns of b from which on it is worth it to move them
