@@ -11,6 +11,7 @@ from tensorlib.ops.late import declared
 from tensorlib.ops.publish import FUNCTIONS, attach_checked
 from tensorlib.ops.samples import given, refusals
 from tensorlib.ops.shape.joining import cat
+from tensorlib.ops.shape.padding import framed
 from tensorlib.ops.shape.stacking import refused_sequences, sequences, unpacked
 
 
@@ -180,9 +181,8 @@ def block_diag(*tensors: Tensors):
     matrices = [x if x.ndim == 2 else x.reshape(1, x.numel()) for x in tensors]
     width, before, rows = sum(x.shape[1] for x in matrices), 0, []
     for x in matrices:
-        height, columns = x.shape
-        rows.append(cat([x.new_zeros((height, before)), x,
-                         x.new_zeros((height, width - before - columns))], 1))
+        columns = x.shape[1]
+        rows.append(framed(x, (before, width - before - columns), 0))
         before += columns
     return cat(rows, 0)
 
