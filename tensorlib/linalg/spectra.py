@@ -46,7 +46,7 @@ def eigen_reference(x):
 
 @op(out=True, outputs=("eigenvalues", "eigenvectors"), public=False, method=False, dtypes=TAKEN,
     tolerance="product", prepare=first(symmetric), samples=SQUARES, errors=NOT_SQUARE,
-    reference=eigen_reference, reads_values=True, checks_values=True, complex=True)
+    reference=eigen_reference, reads_values=True, checks_values=True, complex=True, packs=True)
 def linalg_eigh(A: Tensor, UPLO="L"):
     """The eigenvalues of symmetric matrices in ascending order and their eigenvectors, as columns.
 
@@ -170,7 +170,7 @@ def singular_reference(x, full_matrices=True):
     prepare=first(regular), reference=singular_reference, errors=NO_MATRIX,
     samples=lambda rng: (((x,), {"full_matrices": full}) for full in (True, False)
                          for (x,), _ in matrices((3, 3), (3, 2), (2, 3), (2, 2, 2), (0, 1))(rng)),
-    reads_values=True, checks_values=True, complex=True)
+    reads_values=True, checks_values=True, complex=True, packs=True)
 def linalg_svd(A: Tensor, full_matrices=True):
     """The singular value decomposition A = U @ diag(S) @ Vh, as a named tuple (U, S, Vh).
 

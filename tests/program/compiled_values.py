@@ -87,7 +87,8 @@ def topk_sort(x):
 @of_tensors((4, 3))
 def decompositions(x):
     a = x.T @ x + tl.eye(3)
-    return tl.linalg.cholesky(a), tl.linalg.inv(a), tl.linalg.det(a), tl.linalg.svdvals(x)
+    return (tl.linalg.cholesky(a), tl.linalg.inv(a), tl.linalg.det(a), tl.linalg.svdvals(x),
+            tl.linalg.eigvalsh(a), *tl.linalg.eigh(a))
 
 
 @of_tensors((4, 3))
