@@ -261,7 +261,7 @@ for first in range(0, 60, 20):
 found = {name: value.tolist() for name, value in metrics.compute().items()}
 found["error"] = MeanSquaredError()(scores[:, 0], scores[:, 1]).item()
 metrics.reset()
-print(json.dumps(found), torch.__name__)
+print(json.dumps(found), torch.Tensor.__module__)
 """
 
 
