@@ -29,7 +29,11 @@ annotations = typing                       # PyTorch's module of that name has t
 
 
 class TracerWarning(Warning):
-    """What PyTorch's tracer warns by; nothing is traced here, so that it can only be silenced."""
+    """What PyTorch's tracer warns by; nothing is traced here, so that it can only be silenced.
+
+    >>> issubclass(tensorlib.jit.TracerWarning, Warning)
+    True
+    """
 
 
 _scripted: WeakSet[nn.Module] = WeakSet()
