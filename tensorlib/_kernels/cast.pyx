@@ -95,6 +95,11 @@ cdef inline double int64_to_odd(int64_t x) noexcept nogil:
     return <double>(x if -(<int64_t>1 << 53) < x < <int64_t>1 << 53 else sticky)
 
 
+cdef inline float int32_to_odd(int32_t x) noexcept nogil:
+    """the same of an int32, in 24 digits"""
+    return <float>(x if -16777216 < x < 16777216 else (x & ~127) | <int32_t>((x & 127) != 0) << 7)
+
+
 cdef inline int32_t truncate_32(floating x) noexcept nogil:
     cdef floating least = -2147483648.0, most = 2147483648.0
     return <int32_t>(x if (x > least) & (x < most) else least)
@@ -126,10 +131,9 @@ cdef inline float single(number x) noexcept nogil:
         return round_to_odd(int64_to_odd(x))
     elif number is uint64_t:
         return round_to_odd(uint64_to_odd(x))
-    elif number is int32_t or number is uint32_t:
-        return round_to_odd(<double>x)
-    else:
-        return <float>x
+    elif number is int32_t:
+        return int32_to_odd(x)
+    return round_to_odd(<double>x) if number is uint32_t else <float>x
 
 
 cdef inline void put(number x, target* y) noexcept nogil:
@@ -237,6 +241,8 @@ cdef void cast_run(const source* x, target* y, Py_ssize_t n) noexcept nogil:
             put(half_value(x[i].bits), &y[i])
         elif source is brain:
             put(brain_value(x[i].bits), &y[i])
+        elif source is truth and target is brain:        # which is not vectorised by way of floats
+            y[i].bits = <uint16_t>-<int16_t>(x[i].byte != 0) & brain_bits(1.0)
         elif source is truth:
             put(<uint8_t>(x[i].byte != 0), &y[i])
         else:
