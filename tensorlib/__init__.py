@@ -181,14 +181,14 @@ for _name, _parameters in (
         ("switch_case", ("branch_index", "branch_fns", "default"))):
     globals()[_name] = _deferred("tensorlib.program.control", _name, _parameters)
 
-# what libraries around PyTorch call of its own: lists of tensors, and conditions
+# what libraries around PyTorch call of its own: lists of tensors, conditions, and a draw
 globals().update(_FOREACH)
 globals().update(_CHECKS)
+_standard_gamma = _deferred("tensorlib.distributions.gamma_numbers", "standard_gamma")
 
 # sparse tensors, which few programs have
 for _name in ("sparse_coo_tensor", "sparse_csr_tensor"):
     globals()[_name] = _deferred("tensorlib.sparse", _name)
-_standard_gamma = _deferred("tensorlib.distributions.gamma_numbers", "standard_gamma")
 spmm = dsmm = hsmm = _deferred("tensorlib.sparse", "mm")
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from tensorlib.onnx.errors import unsupported
 from tensorlib.onnx.pointwise import dtype_of, first_of
 from tensorlib.onnx.sizes import Dim
-from tensorlib.onnx.writing import BOOL, INT64, Writer, onnx_rule
+from tensorlib.onnx.writing import BOOL, FLOAT32, INT64, Writer, onnx_rule
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.ops.late import operations
 from tensorlib.program.ir.model import OpCall, Variable
@@ -41,8 +41,8 @@ def linear(g: Writer, call: OpCall) -> Any:
 def convolve(g: Writer, call: OpCall) -> Any:
     stride, padding, dilation, groups = call.attributes["options"]
     g.fixed(call, stride, padding, dilation)
-    return g.node("Conv", *g.inputs(call), strides=stride, pads=[*padding, *padding],
-                  dilations=dilation, group=groups, name="conv")
+    return windows(g, call, "Conv", strides=stride, pads=[*padding, *padding],
+                   dilations=dilation, group=groups, name="conv")
 
 
 @onnx_rule(operations.convolve_input, operations.convolve_input_with_bias)
@@ -61,8 +61,16 @@ def transposed(g: Writer, call: OpCall) -> Any:
         if len(found) != 1:
             raise unsupported(call, "gives sizes that differ by what they are asked to be")
         margins.append(found.pop())
-    return g.node("ConvTranspose", *g.inputs(call), strides=stride, pads=[*padding, *padding],
-                  dilations=dilation, group=groups, output_padding=margins, name="conv_transpose")
+    return windows(g, call, "ConvTranspose", strides=stride, pads=[*padding, *padding],
+                   dilations=dilation, group=groups, output_padding=margins, name="conv_transpose")
+
+
+def windows(g: Writer, call: OpCall, type: str, **attributes: Any) -> Any:
+    """A node of products of windows: with a bias, which is of a half type, in float32 as here."""
+    if "bias" not in call.inputs:
+        return g.node(type, *g.inputs(call), **attributes)
+    wide = (g.value(x, FLOAT32) for x in call.inputs.values())
+    return g.cast(g.node(type, *wide, **attributes), FLOAT32, dtype_of(call))
 
 
 def is_ceil(call: OpCall, size: Any, plane: Any, kernel: int, stride: int, padding: int,

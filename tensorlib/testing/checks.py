@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import lru_cache
 from itertools import compress
 from typing import Any
 
@@ -184,7 +184,7 @@ def random_like(x, seed=0):
     return tl.tensor(numbers(tuple(x.shape), x.is_complex(), seed)).to(x.dtype)
 
 
-@cache
+@lru_cache(maxsize=256)
 def numbers(shape, of_parts, seed):
     """The numbers of `random_like`: to make a generator takes longer than to draw."""
     rng = np.random.default_rng(seed)

@@ -139,3 +139,11 @@ def test_without_weights_the_number_of_channels_is_only_warned_of():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert layer(x[:, :3]).shape == (2, 3, 5) and layer(x[0, :3]).shape == (3, 5)
+
+
+def test_a_module_that_did_not_begin_can_be_listed():
+    class Forgot(nn.Module):
+        def __init__(self):
+            pass
+
+    assert "forward" in dir(Forgot())

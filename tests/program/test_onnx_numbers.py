@@ -63,6 +63,15 @@ def test_a_dtype_that_an_operation_of_onnx_does_not_take_is_named_with_its_line(
         export(lambda x: x.sin(), (tl.ones(2, dtype=tl.bfloat16),))
 
 
+@pytest.mark.parametrize("layer", [tl.nn.Conv2d(2, 3, 3, padding=1),
+                                   tl.nn.ConvTranspose2d(2, 3, 3, stride=2, output_padding=1)])
+def test_windows_of_half_types_with_a_bias_are_summed_in_float32(layer):
+    compare(layer.half(), (tl.rand(1, 2, 5, 5).half(),))
+    x = tl.rand(1, 2, 5, 5).bfloat16()                # whose windows ONNX does not take themselves
+    nodes = [node.op_type for node in export(layer.bfloat16(), (x,)).model_proto.graph.node]
+    assert nodes[0] == nodes[-1] == "Cast" and not {"Add"} & set(nodes)
+
+
 @pytest.mark.parametrize("kind", [tl.nn.RNN, tl.nn.LSTM, tl.nn.GRU])
 def test_a_recurrent_layer_of_an_open_batch_and_fixed_steps(kind):
     layer = kind(3, 2, num_layers=2, bidirectional=True, batch_first=True)

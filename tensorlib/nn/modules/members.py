@@ -1,6 +1,7 @@
 """The members of a module: registration and lookup of parameters, buffers and submodules."""
 
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any, Self
 
 from tensorlib import Tensor
@@ -64,7 +65,7 @@ class Members:
         object.__delattr__(self, name)
 
     def __getattr__(self, name: str) -> Any:
-        for kind in registration_hooks:      # or of a plain dict that somebody put in its place
+        for kind in registration_hooks:      # where members are no attributes: see `Registered`
             members = vars(self).get(kind, ())
             if name in members:
                 return members[name]
@@ -77,7 +78,8 @@ class Members:
         raise AttributeError(text, name=name, obj=self)
 
     def __dir__(self) -> list[str]:
-        names = {*object.__dir__(self), *self._parameters, *self._buffers, *self._modules}
+        members = (vars(self).get(kind, ()) for kind in registration_hooks)
+        names = {*object.__dir__(self), *chain.from_iterable(members)}
         return sorted(name for name in names if name.isidentifier())
 
     # ---- by method -----------------------------------------------------------------------------
