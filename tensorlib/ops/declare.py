@@ -50,8 +50,8 @@ class Tensors:
 # ---- element by element --------------------------------------------------------------------------
 
 def elementwise(*, reference=None, samples=None, kernel=None, formula=None, ufuncs=(), edges=(),
-                to_float=False, boolean=(), refuses=None, differentiable=True, public=True,
-                method=True, inplace=True, convert=None, slopes={}, **declared):
+                to_float=False, boolean=(), factors=(), refuses=None, differentiable=True,
+                public=True, method=True, inplace=True, convert=None, slopes={}, **declared):
     """Declares an operation that the loop `kernel` (by default of its name) does on each element.
 
     Dtypes for which our kernels have no such loop get NumPy's, from `reference` where that is a
@@ -61,7 +61,8 @@ def elementwise(*, reference=None, samples=None, kernel=None, formula=None, ufun
     to_float: integers are computed as the default float. complex: it takes complex numbers; a
     formula gives the derivative, of which gradients take the conjugate, and of a function with real
     values the number whose product with a change has the change of the value as its real part.
-    boolean: arguments that are bool. refuses:
+    boolean: arguments that are bool. factors: of two arguments those of which a Python number is
+    not rounded to the half type beside it. refuses:
     "zero" or "negative", integers that are an error in the last argument. convert: what brings the
     arguments of a call into those of the operation. slopes: derivatives that are the same number
     everywhere, by argument; `@NAME.deriv("x")` adds the formula of another.
@@ -90,7 +91,7 @@ def elementwise(*, reference=None, samples=None, kernel=None, formula=None, ufun
         record = Op(
             registered, function.__doc__, arguments, loop=loop, program=program,
             to_float=to_float, refuses=refuses,
-            boolean_inputs=tuple(arguments.index(a) for a in boolean),
+            boolean_inputs=tuple(arguments.index(a) for a in boolean), factors=factors,
             differentiable=differentiable, linearity="deriv" if differentiable else "",
             takes_out=True, convert=convert,
             testing={"reference": reference, "samples": samples, "edges": edges,

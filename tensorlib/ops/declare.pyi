@@ -57,7 +57,8 @@ class _DeclaresComposite:
 def elementwise(
     *, reference: Any = None, samples: Any = None, kernel: str | None = None,
     formula: Any = None, ufuncs: Sequence[Any] = (), edges: Sequence[float] = (),
-    to_float: bool = False, boolean: Sequence[str] = (), refuses: str | None = None,
+    to_float: bool = False, boolean: Sequence[str] = (), factors: Sequence[str] = (),
+    refuses: str | None = None,
     differentiable: bool = True, public: bool = True, method: bool = True, inplace: bool = True,
     convert: Any = None, slopes: Mapping[str, float] = {}, **declared: Any
 ) -> _DeclaresElementwise: ...

@@ -111,14 +111,25 @@ def test_the_slope_of_selu_fades_far_below_zero(dtype):
     np.testing.assert_allclose(x.grad.double().numpy(), exact, rtol=4e-3, atol=6e-8)
 
 
+def factors(x, number):
+    """What a number scales, which keeps its digits."""
+    return x * number, number * x.t(), x / number, number / x, x // number, x.clone().mul_(number)
+
+
+def terms(x, number):
+    """What a number is compared with or added to, which rounds it to the dtype of the tensor."""
+    return (x + number, number - x, x.clone().add_(number), x[:, None] - number, x % number,
+            number // x, x.abs() ** number, x == number, x != number, x < number, number <= x)
+
+
 @each("dtype", SCALES, ids=lambda dtype: dtype.name)
 @each("number", (2, 0.5, 0.1, -3, True, 65519.0, 1e-8, 70000, 2**40 + 1, np.inf, np.nan))
-def test_numbers_beside_half_types_keep_their_digits(dtype, number):
-    """Those that the half type holds go to its own loops, which give the same."""
-    x = tl.linspace(-4, 4, 300).to(dtype)
-    for function in (lambda x: x + number, lambda x: number - x, lambda x: x * number,
-                     lambda x: x / number, lambda x: number / x, lambda x: x.t() * number,
-                     lambda x: x.clone().add_(number), lambda x: x[:, None] - number):
-        found, wanted = function(x), function(x.float()).to(dtype)
-        assert found.dtype is dtype
-        assert ((found == wanted).logical_or(found.isnan().logical_and(wanted.isnan()))).all()
+@each("made", (lambda function: function, tl.compile), ids=("eager", "captured"))
+def test_a_number_beside_a_half_type_is_rounded_to_it_unless_it_is_a_factor(dtype, number, made):
+    x = tl.tensor([number, *np.linspace(-4, 4, 299)]).to(dtype)
+    rounded = tl.tensor(float(number)).to(dtype).item()
+    for function, wide in ((factors, number), (terms, rounded)):
+        for found, wanted in zip(made(function)(x, number), function(x.float(), wide)):
+            assert found.dtype is (wanted.dtype if wanted.dtype is tl.bool else dtype)
+            assert found.equal(wanted.to(found.dtype)) or tl.equal(
+                *(y.double().nan_to_num(0.25) for y in (found, wanted.to(found.dtype))))

@@ -5,7 +5,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 from libc.string cimport memchr
 
-from tensorlib._core.arrays.operands cimport number, operand, refused
+from tensorlib._core.arrays.operands cimport number, number_dtype, operand, refused
 from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT32, FLOAT_KIND, INT64, ITEMSIZE, KIND, complex_of, compute_dtype,
     default_float, dtype_object, is_unsigned, promote,
@@ -372,15 +372,15 @@ cdef object apply_binary(Op op, object a, object b):
     if isinstance(a, Tensor):
         x = <Tensor>a
         if PyFloat_CheckExact(b) and KIND[x.type] == FLOAT_KIND:
-            y = number(b, compute_dtype(x.type))              # `x * 2.0` asks no further
+            y = number(b, number_dtype(op, 1, x.type))        # `x * 2.0` asks no further
         else:
-            y = <Tensor>b if isinstance(b, Tensor) else operand(op, b, x)
+            y = <Tensor>b if isinstance(b, Tensor) else operand(op, 1, b, x)
     elif isinstance(b, Tensor):
         y = <Tensor>b
-        x = operand(op, a, y)
+        x = operand(op, 0, a, y)
     else:
-        x = operand(op, a, None)
-        y = operand(op, b, None)
+        x = operand(op, 0, a, None)
+        y = operand(op, 1, b, None)
     if x is None or y is None:
         return overridden(op.function, (a, b), None)
     args[0] = <PyObject*>x

@@ -53,7 +53,7 @@ cdef object inplace_operator(OpSlot which, object a, object b):
     if not op.elementwise:
         return NotImplemented              # x @= y becomes x = x @ y
     cdef PyObject* args[2]
-    cdef Tensor x = operand(op, b, a)
+    cdef Tensor x = operand(op, 1, b, a)
     if x is None:
         if is_taken(b):
             to_write(op.name, "", b)      # refuses
@@ -216,7 +216,7 @@ cdef object add_times(str name, tuple by_factor, bint in_place, object a, object
     by_factor: the record of the operation, and whether alpha is taken with the other sign.
     """
     cdef Op op = <Op>by_factor[0]
-    cdef Tensor factor = operand(op, -alpha if by_factor[1] else alpha, a)
+    cdef Tensor factor = operand(op, 2, -alpha if by_factor[1] else alpha, a)
     cdef PyObject* args[3]
     args[0], args[1], args[2] = <PyObject*>a, <PyObject*>b, <PyObject*>factor
     try:

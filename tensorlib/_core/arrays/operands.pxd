@@ -1,8 +1,16 @@
+from tensorlib._core.base.dtypes cimport compute_dtype
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.tensor.tensor cimport Tensor
 
 cdef Tensor number(object value, int dtype)
-cdef Tensor operand(Op op, object value, Tensor partner)
+cdef Tensor operand(Op op, int i, object value, Tensor partner)
+
+
+cdef inline int number_dtype(Op op, int i, int dtype) noexcept:
+    """The dtype of a Python number that is argument `i` beside a floating-point dtype."""
+    return dtype if op.rounded >> i & 1 else compute_dtype(dtype)
+
+
 cdef Tensor scalar_tensor(object value, int dtype)
 cdef tuple tuple_of(Op op, object tensors)
 cdef bint all_tensors(tuple tensors)

@@ -126,8 +126,8 @@ cdef Tensor repeated(object value, int dtype):
     return x
 
 
-cdef Tensor operand(Op op, object value, Tensor partner):
-    """What an operator was given beside tensor `partner` (or None), as a tensor.
+cdef Tensor operand(Op op, int i, object value, Tensor partner):
+    """What an operator was given as argument `i` beside tensor `partner` (or None), as a tensor.
 
     None for a type that no tensor can be made of.
     """
@@ -137,13 +137,13 @@ cdef Tensor operand(Op op, object value, Tensor partner):
     if PyFloat_Check(value):
         dtype = default_float()
         if partner is not None and KIND[partner.type] >= FLOAT_KIND:
-            dtype = compute_dtype(partner.type)
+            dtype = number_dtype(op, i, partner.type)
         return number(value, dtype)
     if PyBool_Check(value) or PyLong_Check(value):
         dtype = BOOL if PyBool_Check(value) else INT64
         if partner is not None:
             if KIND[partner.type] >= FLOAT_KIND:
-                return number(as_real(value), compute_dtype(partner.type))
+                return number(as_real(value), number_dtype(op, i, partner.type))
             if KIND[partner.type] >= KIND[dtype] and not (op.to_float or op.guard == NEGATIVES):
                 dtype = partner.type         # there a number wraps, as in PyTorch
                 if op.boolean_inputs:        # but not where it becomes an element as it is
@@ -153,7 +153,7 @@ cdef Tensor operand(Op op, object value, Tensor partner):
         return number(value, complex_of(default_float() if partner is None else partner.type))
     if isinstance(value, np.generic):
         value = exact_number(value)
-        return None if value is None else operand(op, value, partner)
+        return None if value is None else operand(op, i, value, partner)
     if isinstance(value, np.ndarray):
         return from_ndarray("operand" if op is None else op.name, value)
     return None
@@ -201,7 +201,7 @@ cdef object refused(Op op, tuple args, dict kwargs):
         raise TypeError(f"{op.name}: expected a Tensor at {op.arguments[0]}[{wrong[0]}], got "
                         f"{type_name(args[0][wrong[0]])}")
     wrong = [pair for pair in zip(op.arguments, args) if not isinstance(pair[1], Tensor)]
-    wrong = [pair for pair in wrong if operand(op, pair[1], None) is None] or wrong
+    wrong = [pair for pair in wrong if operand(op, 0, pair[1], None) is None] or wrong
     name, value = wrong[0]
     raise TypeError(f"{op.name}: {name} must be a Tensor{or_number(op)}, not {with_remedy(value)}")
 
@@ -215,7 +215,7 @@ cdef tuple convert_arguments(Op op, tuple args):
     cdef list converted = list(args)
     cdef Tensor x
     for i in range(op.n_args):
-        x = operand(op, args[i], None)
+        x = operand(op, i, args[i], None)
         if x is None:
             raise TypeError(f"{op.name}: {op.arguments[i]} must be a Tensor, not "
                             f"{with_remedy(args[i])}")
@@ -230,7 +230,7 @@ cdef list as_tensors(Op op, tuple args):
     cdef list tensors = operands_of(op, args)
     if tensors is None:
         for name, value in zip(op.arguments, args):
-            if operand(op, value, None) is None:
+            if operand(op, 0, value, None) is None:
                 to_write(op.name, f"{name} must be a Tensor{or_number(op)}", value)
     return tensors
 
@@ -247,7 +247,7 @@ cdef list operands_of(Op op, tuple args):
             partner = <Tensor>value
             break
     for i, value in enumerate(args):
-        x = operand(op, value, None if i in op.boolean_inputs else partner)
+        x = operand(op, i, value, None if i in op.boolean_inputs else partner)
         if x is None:
             return None
         tensors.append(x)

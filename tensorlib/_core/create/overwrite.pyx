@@ -62,7 +62,7 @@ def copy_(Tensor self, src, non_blocking=False):
 
     Gradient: goes to `src`; the old elements get zero. Raises: RuntimeError, TypeError.
     """
-    cdef Tensor source = operand(None, src, None)
+    cdef Tensor source = operand(None, 0, src, None)
     if source is None:
         source = to_write("copy_", "src must be a Tensor or a number", src)
     if watched and offered(None, "copy_", (self, src), None) is not NotImplemented:

@@ -96,6 +96,7 @@ cdef class Op:
     cdef bint to_float                 # integers are computed as the default float
     cdef Guard guard                   # what integers the last argument may not hold
     cdef readonly tuple boolean_inputs # places of the arguments that are bool
+    cdef int rounded                   # bits of the arguments of which a number is rounded first
     cdef int loop
     cdef TileProgram program
     cdef Rule make_rule(self, function, names, int most)

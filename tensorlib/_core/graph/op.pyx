@@ -102,11 +102,13 @@ cdef class Op:
     `name` and `doc` as in PyTorch; `arguments` are the tensors it takes, `attributes` what else.
     `places` are those of the tensors in a call, where they do not come first. What is done element
     by element has the name of a `loop`, or the tile `program` of several, and a name of no loop.
+    Of two arguments, a Python number beside a half type is rounded to it, unless it is one of the
+    `factors`: as in PyTorch, these stay as precise as float32, in which it is computed.
     """
 
     def __cinit__(self, str name, str doc or None, arguments, attributes=(), defaults=(),
                   outputs=("out",), *, forward=None, loop=None, program=None,
-                  boolean_inputs=(), bint to_float=False, refuses=None,
+                  boolean_inputs=(), factors=(), bint to_float=False, refuses=None,
                   bint differentiable=True, bint variadic=False,
                   bint is_view=False, bint takes_out=False, bint random=False, returns=None,
                   convert=None, places=None, str linearity="", testing=None,
@@ -154,6 +156,8 @@ cdef class Op:
         self.to_float = to_float
         self.guard = GUARDS[refuses]
         self.boolean_inputs = tuple(boolean_inputs)
+        if self.n_args == 2:
+            self.rounded = sum(1 << i for i in range(2) if self.arguments[i] not in factors)
         self.elementwise = loop is not None
         if loop is not None:
             self.loop = loop_id(loop)

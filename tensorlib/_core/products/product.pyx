@@ -435,7 +435,7 @@ cdef tuple promoted(Tensor a, Tensor b):
 
 cdef object array_operand(Op op, object x):
     """An array as a tensor; None for a number, which has no matrix product."""
-    return x if isinstance(x, Tensor) else operand(op, x, None) if hasattr(x, "ndim") else None
+    return x if isinstance(x, Tensor) else operand(op, 0, x, None) if hasattr(x, "ndim") else None
 
 
 # ---- gradients -----------------------------------------------------------------------------------

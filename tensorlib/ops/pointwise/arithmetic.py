@@ -60,7 +60,8 @@ def sub(input, other):
     """
 
 
-@elementwise(reference=np.multiply, samples=pairs(), edges=EDGES, complex=True)
+@elementwise(reference=np.multiply, samples=pairs(), edges=EDGES, complex=True,
+             factors=("input", "other"))
 def mul(input, other):
     """Product of the elements of both, with broadcasting."""
 
@@ -86,7 +87,7 @@ def rounded(input, other, *, rounding_mode=None):
 
 
 @elementwise(reference=np.divide, samples=pairs(other_low=0.5), edges=EDGES, to_float=True,
-             convert=rounded, complex=True)
+             convert=rounded, complex=True, factors=("input", "other"))
 def div(input, other):
     """Quotient of the elements of both, with broadcasting.
 
@@ -111,7 +112,7 @@ def div_deriv_other(input, other):
 
 
 @elementwise(reference=np.floor_divide, samples=pairs(other_low=0.5), edges=EDGES, refuses="zero",
-             takes="integer floating", slopes={"input": 0, "other": 0})
+             takes="integer floating", slopes={"input": 0, "other": 0}, factors=("other",))
 def floor_divide(input, other):
     """Quotient of the elements of both, rounded down.
 
@@ -127,6 +128,7 @@ def floor_divide(input, other):
 @elementwise(reference=lambda a, b: np.trunc(a / b).astype(a.dtype), samples=pairs(other_low=0.5),
              edges=EDGES, refuses="zero", takes="integer floating", public=False, method=False,
              slopes={"input": 0, "other": 0},
+             factors=("other",),
              ufuncs=(np.floor_divide,))      # for unsigned integers, where it is the same
 def div_trunc(input, other):
     """Quotient of the elements of both, rounded towards zero: see `div`."""
@@ -354,7 +356,7 @@ def fmin_deriv_other(g, input, other):
 
 @elementwise(reference=lambda x, other: np.where(x == 0, x, x * other), samples=pairs(low=0.3),
              edges=EDGES, signed_zeros=False, takes="floating", public=False, method=False,
-             complex=True)
+             complex=True, factors=("input", "other"))
 def zmul(input, other):
     """input * other, but 0 where `input` is 0: a gradient times an infinite or NaN derivative."""
 
