@@ -7,27 +7,8 @@ from libc.stdint cimport (
     int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
 )
 
-from tensorlib._kernels.vecmath cimport floating, magnitude
-
-ctypedef fused real:
-    uint8_t
-    int8_t
-    int16_t
-    int32_t
-    int64_t
-    uint16_t
-    uint32_t
-    uint64_t
-    float
-    double
-
-
-cdef inline real bounded(real x, real low, real high) noexcept nogil:
-    cdef real r = low if x < low else x         # each choice is one blend; NaN in x stays
-    r = high if r > high else r
-    r = low if low != low else r
-    return high if high != high else r
-
+from tensorlib._kernels.bounds cimport bounded, from_nearer_end, real
+from tensorlib._kernels.vecmath cimport floating
 
 cdef void clamp_run(const real* x, const real* low, const real* high, real* y,
                     Py_ssize_t n) noexcept nogil:
@@ -66,10 +47,8 @@ cdef void lerp_run(const floating* a, const floating* b, const floating* w, floa
                    Py_ssize_t n) noexcept nogil:
     """y := a + w * (b - a), from the nearer end, so that a and b come out exactly"""
     cdef Py_ssize_t i
-    cdef floating one = 1, half = 0.5, way
     for i in range(n):
-        way = b[i] - a[i]
-        y[i] = a[i] + w[i] * way if magnitude(w[i]) < half else b[i] - way * (one - w[i])
+        y[i] = from_nearer_end(a[i], b[i], w[i])
 
 
 # ---- of three ------------------------------------------------------------------------------------

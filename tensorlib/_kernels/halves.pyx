@@ -1,4 +1,4 @@
-"""Loops of half types that need no float32 in memory: sums, products, extremes.
+"""Loops of half types that need no float32 in memory: arithmetic, bounds and extremes.
 
 Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.py`). They give the
 bits of the float32 loop between casts, and are used where all operands have the half type; what
@@ -7,8 +7,10 @@ has no loop here is cast tile by tile.
 
 from libc.stdint cimport int16_t, uint16_t
 
+from tensorlib._kernels.bounds cimport bounded, from_nearer_end
 from tensorlib._kernels.half_types cimport (
     brain, brain_bits, brain_value, half, half_bits, half_value, short_float)
+from tensorlib._kernels.vecmath cimport sqrt
 
 cdef extern from "half.h" nogil:
     enum:
@@ -16,8 +18,18 @@ cdef extern from "half.h" nogil:
         HALF_SUB
         HALF_MUL
         HALF_DIV
-    Py_ssize_t half_pairs(int what, const uint16_t* a, const uint16_t* b, uint16_t* y,
-                          Py_ssize_t n)
+        HALF_SQRT
+        HALF_RECIPROCAL
+        HALF_SQUARE
+        HALF_ADDCMUL
+        HALF_ADDCDIV
+        HALF_ADDCMUL_SCALED
+        HALF_ADDCDIV_SCALED
+        HALF_LERP
+        HALF_CLAMP
+    Py_ssize_t half_lanes_of(int what, const uint16_t* a, const uint16_t* b, const uint16_t* c,
+                             const uint16_t* d, uint16_t* y, Py_ssize_t n)
+    Py_ssize_t half_between(const uint16_t* x, float low, float high, uint16_t* y, Py_ssize_t n)
 
 
 cdef inline float value(short_float x) noexcept nogil:
@@ -36,19 +48,45 @@ cdef inline void put(float x, short_float* y) noexcept nogil:
 
 
 cdef inline Py_ssize_t converted(int what, const short_float* a, const short_float* b,
-                                 short_float* y, Py_ssize_t n) noexcept nogil:
+                                 const short_float* c, const short_float* d, short_float* y,
+                                 Py_ssize_t n) noexcept nogil:
     """How many elements the processor's conversions of float16 have done."""
     if short_float is half:
-        return half_pairs(what, <const uint16_t*>a, <const uint16_t*>b, <uint16_t*>y, n)
+        return half_lanes_of(what, <const uint16_t*>a, <const uint16_t*>b, <const uint16_t*>c,
+                             <const uint16_t*>d, <uint16_t*>y, n)
     else:
         return 0
+
+
+# ---- arithmetic ----------------------------------------------------------------------------------
+
+cdef void sqrt_run(const short_float* x, short_float* y, Py_ssize_t n) noexcept nogil:
+    """y := sqrt(x)"""
+    cdef Py_ssize_t i
+    for i in range(converted(HALF_SQRT, x, x, x, x, y, n), n):
+        put(sqrt(value(x[i])), y + i)
+
+
+cdef void square_run(const short_float* x, short_float* y, Py_ssize_t n) noexcept nogil:
+    """y := x * x"""
+    cdef Py_ssize_t i
+    for i in range(converted(HALF_SQUARE, x, x, x, x, y, n), n):
+        put(value(x[i]) * value(x[i]), y + i)
+
+
+cdef void reciprocal_run(const short_float* x, short_float* y, Py_ssize_t n) noexcept nogil:
+    """y := 1 / x"""
+    cdef Py_ssize_t i
+    cdef float one = 1
+    for i in range(converted(HALF_RECIPROCAL, x, x, x, x, y, n), n):
+        put(one / value(x[i]), y + i)
 
 
 cdef void add_run(const short_float* a, const short_float* b, short_float* y,
                   Py_ssize_t n) noexcept nogil:
     """y := a + b"""
     cdef Py_ssize_t i
-    for i in range(converted(HALF_ADD, a, b, y, n), n):
+    for i in range(converted(HALF_ADD, a, b, a, a, y, n), n):
         put(value(a[i]) + value(b[i]), y + i)
 
 
@@ -56,7 +94,7 @@ cdef void sub_run(const short_float* a, const short_float* b, short_float* y,
                   Py_ssize_t n) noexcept nogil:
     """y := a - b"""
     cdef Py_ssize_t i
-    for i in range(converted(HALF_SUB, a, b, y, n), n):
+    for i in range(converted(HALF_SUB, a, b, a, a, y, n), n):
         put(value(a[i]) - value(b[i]), y + i)
 
 
@@ -64,7 +102,7 @@ cdef void mul_run(const short_float* a, const short_float* b, short_float* y,
                   Py_ssize_t n) noexcept nogil:
     """y := a * b"""
     cdef Py_ssize_t i
-    for i in range(converted(HALF_MUL, a, b, y, n), n):
+    for i in range(converted(HALF_MUL, a, b, a, a, y, n), n):
         put(value(a[i]) * value(b[i]), y + i)
 
 
@@ -72,8 +110,69 @@ cdef void div_run(const short_float* a, const short_float* b, short_float* y,
                   Py_ssize_t n) noexcept nogil:
     """y := a / b"""
     cdef Py_ssize_t i
-    for i in range(converted(HALF_DIV, a, b, y, n), n):
+    for i in range(converted(HALF_DIV, a, b, a, a, y, n), n):
         put(value(a[i]) / value(b[i]), y + i)
+
+
+# ---- of three and four, as in bounds.pyx ---------------------------------------------------------
+
+cdef void addcmul_run(const short_float* x, const short_float* a, const short_float* b,
+                      short_float* y, Py_ssize_t n) noexcept nogil:
+    """y := x + a * b"""
+    cdef Py_ssize_t i
+    for i in range(converted(HALF_ADDCMUL, x, a, b, x, y, n), n):
+        put(value(x[i]) + value(a[i]) * value(b[i]), y + i)
+
+
+cdef void addcdiv_run(const short_float* x, const short_float* a, const short_float* b,
+                      short_float* y, Py_ssize_t n) noexcept nogil:
+    """y := x + a / b"""
+    cdef Py_ssize_t i
+    for i in range(converted(HALF_ADDCDIV, x, a, b, x, y, n), n):
+        put(value(x[i]) + value(a[i]) / value(b[i]), y + i)
+
+
+cdef void addcmul_scaled_run(const short_float* x, const short_float* a, const short_float* b,
+                             const short_float* v, short_float* y, Py_ssize_t n) noexcept nogil:
+    """y := x + v * a * b"""
+    cdef Py_ssize_t i
+    for i in range(converted(HALF_ADDCMUL_SCALED, x, a, b, v, y, n), n):
+        put(value(x[i]) + value(a[i]) * value(v[i]) * value(b[i]), y + i)
+
+
+cdef void addcdiv_scaled_run(const short_float* x, const short_float* a, const short_float* b,
+                             const short_float* v, short_float* y, Py_ssize_t n) noexcept nogil:
+    """y := x + v * a / b"""
+    cdef Py_ssize_t i
+    for i in range(converted(HALF_ADDCDIV_SCALED, x, a, b, v, y, n), n):
+        put(value(x[i]) + value(a[i]) * value(v[i]) / value(b[i]), y + i)
+
+
+cdef void lerp_run(const short_float* a, const short_float* b, const short_float* w, short_float* y,
+                   Py_ssize_t n) noexcept nogil:
+    """y := a + w * (b - a), from the nearer end"""
+    cdef Py_ssize_t i
+    for i in range(converted(HALF_LERP, a, b, w, a, y, n), n):
+        put(from_nearer_end(value(a[i]), value(b[i]), value(w[i])), y + i)
+
+
+cdef void clamp_run(const short_float* x, const short_float* low, const short_float* high,
+                    short_float* y, Py_ssize_t n) noexcept nogil:
+    """y := min(max(x, low), high); NaN if any is"""
+    cdef Py_ssize_t i
+    for i in range(converted(HALF_CLAMP, x, low, high, x, y, n), n):
+        put(bounded(value(x[i]), value(low[i]), value(high[i])), y + i)
+
+
+cdef void clamp_number_run(const short_float* x, const short_float* low, const short_float* high,
+                           short_float* y, Py_ssize_t n) noexcept nogil:
+    """The same between two numbers."""
+    cdef float least = value(low[0]), most = value(high[0])
+    cdef Py_ssize_t i, begin = 0
+    if short_float is half:
+        begin = half_between(<const uint16_t*>x, least, most, <uint16_t*>y, n)
+    for i in range(begin, n):
+        put(bounded(value(x[i]), least, most), y + i)
 
 
 # ---- extremes, by the bits -----------------------------------------------------------------------
@@ -125,15 +224,27 @@ cdef void copysign_run(const short_float* a, const short_float* b, short_float* 
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
     loops = [
-        ("add", <size_t>&add_run[half], <size_t>&add_run[brain]),
-        ("sub", <size_t>&sub_run[half], <size_t>&sub_run[brain]),
-        ("mul", <size_t>&mul_run[half], <size_t>&mul_run[brain]),
-        ("div", <size_t>&div_run[half], <size_t>&div_run[brain]),
-        ("maximum", <size_t>&maximum_run[half], <size_t>&maximum_run[brain]),
-        ("minimum", <size_t>&minimum_run[half], <size_t>&minimum_run[brain]),
-        ("copysign", <size_t>&copysign_run[half], <size_t>&copysign_run[brain]),
+        ("sqrt", 1, <size_t>&sqrt_run[half], <size_t>&sqrt_run[brain]),
+        ("square", 1, <size_t>&square_run[half], <size_t>&square_run[brain]),
+        ("reciprocal", 1, <size_t>&reciprocal_run[half], <size_t>&reciprocal_run[brain]),
+        ("add", 2, <size_t>&add_run[half], <size_t>&add_run[brain]),
+        ("sub", 2, <size_t>&sub_run[half], <size_t>&sub_run[brain]),
+        ("mul", 2, <size_t>&mul_run[half], <size_t>&mul_run[brain]),
+        ("div", 2, <size_t>&div_run[half], <size_t>&div_run[brain]),
+        ("maximum", 2, <size_t>&maximum_run[half], <size_t>&maximum_run[brain]),
+        ("minimum", 2, <size_t>&minimum_run[half], <size_t>&minimum_run[brain]),
+        ("copysign", 2, <size_t>&copysign_run[half], <size_t>&copysign_run[brain]),
+        ("addcmul", 3, <size_t>&addcmul_run[half], <size_t>&addcmul_run[brain]),
+        ("addcdiv", 3, <size_t>&addcdiv_run[half], <size_t>&addcdiv_run[brain]),
+        ("addcmul_scaled", 4, <size_t>&addcmul_scaled_run[half],
+         <size_t>&addcmul_scaled_run[brain]),
+        ("addcdiv_scaled", 4, <size_t>&addcdiv_scaled_run[half],
+         <size_t>&addcdiv_scaled_run[brain]),
+        ("lerp", 3, <size_t>&lerp_run[half], <size_t>&lerp_run[brain]),
+        ("clamp", 3, <size_t>&clamp_run[half], <size_t>&clamp_run[brain]),
+        ("clamp_number", 3, <size_t>&clamp_number_run[half], <size_t>&clamp_number_run[brain]),
     ]
-    return [row for name, first, second in loops for row in (
-        (name, ("float16",) * 2, "float16", first),
-        (name, ("bfloat16",) * 2, "bfloat16", second),
+    return [row for name, n, first, second in loops for row in (
+        (name, ("float16",) * n, "float16", first),
+        (name, ("bfloat16",) * n, "bfloat16", second),
     )]

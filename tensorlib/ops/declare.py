@@ -61,8 +61,8 @@ def elementwise(*, reference=None, samples=None, kernel=None, formula=None, ufun
     to_float: integers are computed as the default float. complex: it takes complex numbers; a
     formula gives the derivative, of which gradients take the conjugate, and of a function with real
     values the number whose product with a change has the change of the value as its real part.
-    boolean: arguments that are bool. factors: of two arguments those of which a Python number is
-    not rounded to the half type beside it. refuses:
+    boolean: arguments that are bool. factors: those of which a Python number is not rounded to the
+    half type beside it. refuses:
     "zero" or "negative", integers that are an error in the last argument. convert: what brings the
     arguments of a call into those of the operation. slopes: derivatives that are the same number
     everywhere, by argument; `@NAME.deriv("x")` adds the formula of another.

@@ -8,9 +8,14 @@ from loops import any_bits, loops
 NAN = {"float16": 0x7C00, "bfloat16": 0x7F80}
 
 
+ARITY = {"sqrt": 1, "square": 1, "reciprocal": 1, "add": 2, "sub": 2, "mul": 2, "div": 2,
+         "maximum": 2, "minimum": 2, "copysign": 2, "addcmul": 3, "addcdiv": 3, "lerp": 3,
+         "clamp": 3, "clamp_number": 3, "addcmul_scaled": 4, "addcdiv_scaled": 4}
+
+
 @pytest.fixture(scope="module")
 def every(level):
-    return loops(level, ("halves", "binary", "cast"))
+    return loops(level, ("halves", "binary", "bounds", "unary", "cast"))
 
 
 def same(got, wanted, dtype):
@@ -21,17 +26,25 @@ def same(got, wanted, dtype):
 
 
 @each("dtype", NAN)
-@each("name", ("add", "sub", "mul", "div", "maximum", "minimum", "copysign"))
+@each("name", ARITY)
 def test_they_give_what_the_loop_of_float32_gives_between_casts(every, name, dtype):
+    n = ARITY[name]
     to, back = every["cast", dtype, "float32"], every["cast", "float32", dtype]
-    wide, short = every[name, *["float32"] * 3], every[name, *[dtype] * 3]
+    wide, short = every[name, *["float32"] * (n + 1)], every[name, *[dtype] * (n + 1)]
     all_bits = np.arange(1 << 16, dtype=np.uint16)
     near = all_bits ^ np.uint16(0x8000)                # 0 and -0, and others of one magnitude
-    for b in (all_bits, near, all_bits[::-1], *(any_bits("uint16", 1 << 16, seed)
-                                                for seed in range(8))):
-        a, b = (np.ascontiguousarray(x).view(short.inputs[0]) for x in (all_bits, b))
+    drawn = [any_bits("uint16", 1 << 16, seed) for seed in range(16)]
+    for others in ((all_bits, near, drawn[0]), (near, all_bits, near),
+                   (all_bits[::-1], near, all_bits), *zip(drawn, drawn[1:], drawn[2:])):
+        args = [np.ascontiguousarray(x).view(short.inputs[0]) for x in (all_bits, *others)][:n]
         with np.errstate(all="ignore"):
-            wanted = back(wide(to(a), to(b)))
-            assert same(short(a, b), wanted, dtype)
-            assert same(short(a[5:12], b[5:12]), wanted[5:12], dtype)
-            assert same(short.in_place(1, a, b), wanted, dtype)
+            wanted = back(wide(*(to(x) for x in args)))
+            assert same(short(*args), wanted, dtype)
+            assert same(short.in_place(n - 1, *args), wanted, dtype)
+            args = [x[:12] if name.endswith("number") else x[5:12] for x in args]
+            wanted = back(wide(*(to(x) for x in args)))
+            assert same(short(*args), wanted, dtype)
+
+
+def test_every_loop_is_tested(level):
+    assert {name for name, *_ in loops(level, ("halves",))} == set(ARITY)

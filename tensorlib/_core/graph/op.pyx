@@ -102,8 +102,8 @@ cdef class Op:
     `name` and `doc` as in PyTorch; `arguments` are the tensors it takes, `attributes` what else.
     `places` are those of the tensors in a call, where they do not come first. What is done element
     by element has the name of a `loop`, or the tile `program` of several, and a name of no loop.
-    Of two arguments, a Python number beside a half type is rounded to it, unless it is one of the
-    `factors`: as in PyTorch, these stay as precise as float32, in which it is computed.
+    A Python number beside a half type is rounded to it, unless it is one of the `factors`: as in
+    PyTorch, these stay as precise as float32, in which it is computed.
     """
 
     def __cinit__(self, str name, str doc or None, arguments, attributes=(), defaults=(),
@@ -156,8 +156,7 @@ cdef class Op:
         self.to_float = to_float
         self.guard = GUARDS[refuses]
         self.boolean_inputs = tuple(boolean_inputs)
-        if self.n_args == 2:
-            self.rounded = sum(1 << i for i in range(2) if self.arguments[i] not in factors)
+        self.rounded = sum(1 << i for i, x in enumerate(self.arguments) if x not in factors)
         self.elementwise = loop is not None
         if loop is not None:
             self.loop = loop_id(loop)

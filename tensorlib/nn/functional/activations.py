@@ -29,7 +29,7 @@ ALL = (*EDGES, -inf)
 def activation(public=False, method=False, **declared):
     """Declares an activation, which takes floating dtypes alone unless `takes` has others."""
     return elementwise(public=public, method=method, inplace=False,
-                       factors=("alpha", "lambd", "negative_slope"),
+                       factors=("alpha", "beta", "lambd", "negative_slope", "threshold"),
                        **{"takes": "floating", **declared})
 
 

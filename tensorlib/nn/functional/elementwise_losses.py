@@ -104,7 +104,7 @@ def loss(public=False, takes="floating", **declared):
 def part(**declared):
     """Declares a loss of one element, a loop."""
     return elementwise(public=False, method=False, inplace=False, takes="floating",
-                       signed_zeros=False, **declared)
+                       signed_zeros=False, factors=("beta", "delta"), **declared)
 
 
 BAD_REDUCTION = refusals((ValueError, (2,), np.ones(2), None, None, "most"))

@@ -375,7 +375,7 @@ def zmul_deriv_other(input):
 
 @elementwise(kernel="addcmul", reference=lambda x, a, b: x + a * b, samples=three_reals(),
              edges=EDGES, takes="integer floating", tolerance="product", public=False, method=False,
-             complex=True, slopes={"input": 1})
+             complex=True, slopes={"input": 1}, factors=("factor", "other"))
 def add_product(input, factor, other):
     """input + factor * other in one pass, with broadcasting: see `add` and `addcmul`."""
 
@@ -395,7 +395,7 @@ def add_product_deriv_other(factor):
 
 @elementwise(kernel="addcdiv", reference=lambda x, a, b: x + a / b, samples=three_reals(low=0.5),
              edges=EDGES, takes="floating", tolerance="product", public=False, method=False,
-             complex=True, slopes={"input": 1})
+             complex=True, slopes={"input": 1}, factors=("dividend", "other"))
 def add_quotient(input, dividend, other):
     """input + dividend / other in one pass, with broadcasting: see `addcdiv`."""
 

@@ -51,7 +51,8 @@ def with_factor(**keywords):
 
 @elementwise(kernel="addcmul_scaled", reference=lambda x, a, b, value: x + value * a * b,
              samples=with_factor(), edges=EDGES, takes="integer floating", tolerance="product",
-             public=False, method=False, complex=True, slopes={"input": 1})
+             public=False, method=False, complex=True, slopes={"input": 1},
+             factors=("factor", "other", "value"))
 def add_scaled_product(input, factor, other, value):
     """input + value * factor * other in one pass, with broadcasting: see `addcmul`."""
 
@@ -73,7 +74,8 @@ def add_scaled_product_deriv_value(factor, other):
 
 @elementwise(kernel="addcdiv_scaled", reference=lambda x, a, b, value: x + value * a / b,
              samples=with_factor(low=0.5), edges=EDGES, takes="floating", tolerance="product",
-             public=False, method=False, complex=True, slopes={"input": 1})
+             public=False, method=False, complex=True, slopes={"input": 1},
+             factors=("dividend", "other", "value"))
 def add_scaled_quotient(input, dividend, other, value):
     """input + value * dividend / other in one pass, with broadcasting: see `addcdiv`."""
 
@@ -175,7 +177,8 @@ def nearer_end(input, end, weight):
 
 
 @elementwise(reference=nearer_end, samples=three_reals(), edges=EDGES, takes="floating",
-             signed_zeros=False, tolerance="product", convert=between, complex=True)
+             signed_zeros=False, tolerance="product", convert=between, complex=True,
+             factors=("weight",))
 def lerp(input, end, weight):
     """input + weight * (end - input), for a number or a tensor `weight`, with broadcasting.
 

@@ -1,0 +1,32 @@
+"""What loops of float32 and of half types share: a number between two bounds, or on the way."""
+
+from libc.stdint cimport (
+    int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
+)
+
+from tensorlib._kernels.vecmath cimport floating, magnitude
+
+ctypedef fused real:
+    uint8_t
+    int8_t
+    int16_t
+    int32_t
+    int64_t
+    uint16_t
+    uint32_t
+    uint64_t
+    float
+    double
+
+
+cdef inline real bounded(real x, real low, real high) noexcept nogil:
+    cdef real r = low if x < low else x         # each choice is one blend; NaN in x stays
+    r = high if r > high else r
+    r = low if low != low else r
+    return high if high != high else r
+
+
+cdef inline floating from_nearer_end(floating a, floating b, floating w) noexcept nogil:
+    """a + w * (b - a) from a, or from b where that is nearer"""
+    cdef floating one = 1, half = 0.5, way = b - a
+    return a + w * way if magnitude(w) < half else b - way * (one - w)
