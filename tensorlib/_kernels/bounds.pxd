@@ -6,6 +6,9 @@ from libc.stdint cimport (
 
 from tensorlib._kernels.vecmath cimport floating, magnitude
 
+cdef extern from "<math.h>" nogil:
+    bint isunordered(double a, double b)
+
 ctypedef fused real:
     uint8_t
     int8_t
@@ -20,10 +23,13 @@ ctypedef fused real:
 
 
 cdef inline real bounded(real x, real low, real high) noexcept nogil:
-    cdef real r = low if x < low else x         # each choice is one blend; NaN in x stays
+    """x between low and high, high where these cross; NaN if any is: each choice is one blend"""
+    cdef real r = low if x < low else x
     r = high if r > high else r
-    r = low if low != low else r
-    return high if high != high else r
+    if real is float or real is double:
+        return low + high if isunordered(low, high) else r
+    else:
+        return r
 
 
 cdef inline floating from_nearer_end(floating a, floating b, floating w) noexcept nogil:

@@ -81,7 +81,7 @@ enum {
 };
 
 #if defined(HALF_WIDTH)
-/* As in bounds.pxd and bounds.pyx. The processor's larger and lesser number is the second one where
+/* As in bounds.pxd. The processor's larger and lesser number is the second one where
    the first is no larger or no less, and where either is NaN. */
 static inline half_lanes from_nearer_end(half_lanes a, half_lanes b, half_lanes w) {
     half_lanes way = b - a, near = a + w * way, far = b - way * (1 - w);

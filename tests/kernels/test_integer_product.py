@@ -8,7 +8,8 @@ from cases import each
 from tensorlib import _kernels
 
 RUN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
-SHAPES = ((1, 1, 1), (3, 5, 7), (4, 16, 256), (5, 17, 257), (2, 33, 600), (3, 0, 4), (0, 3, 2))
+SHAPES = ((1, 1, 1), (3, 5, 7), (4, 16, 256), (5, 17, 257), (2, 33, 600), (3, 0, 4), (0, 3, 2),
+          (9, 300, 70), (8, 129, 128), (13, 40, 12))
 
 
 @pytest.fixture(scope="module", params=["uint8", "int8", "int16", "int32", "int64"])

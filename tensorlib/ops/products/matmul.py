@@ -112,7 +112,7 @@ for _product in (matmul, mm, mv, dot, bmm):
     _product.vjp("other")(product.grad_of_right)
 
 @composite(reference=np.vdot, samples=products(*VECTORS), takes="integer floating", out=True,
-           complex=True, tolerance="product")
+           complex=True, tolerance="product", rounds_once=False)
 def vdot(input, other: Tensor):
     """Inner product of two vectors, of which the first is conjugated.
 
