@@ -176,11 +176,14 @@ def gradgradcheck(
 
 def _projected(fn, inputs, positions):
     """A function of numbers, and zeros: `fn` so far along a direction of each checked input, its
-    outputs weighted and summed. A complex output gives the real part of what its conjugate does."""
+    outputs weighted and summed. A complex output gives the real part of what its conjugate does.
+
+    Directions and weights have length 1: errors of `atol` in many elements sum up to no more.
+    """
     rng = np.random.default_rng(0)
     starts = [inputs[position].detach() for position in positions]
-    directions = [tensor(_random(rng, x), dtype=x.dtype) for x in starts]
-    weights = [tensor(_random(rng, out), dtype=out.dtype) for out in _floating(fn(*inputs))]
+    directions = [tensor(_unit(rng, x), dtype=x.dtype) for x in starts]
+    weights = [tensor(_unit(rng, out), dtype=out.dtype) for out in _floating(fn(*inputs))]
 
     def along(*steps):
         given = list(inputs)
@@ -413,6 +416,12 @@ def _random(rng, like):
     """An array of random numbers of the shape of a tensor."""
     values = rng.uniform(-1.0, 1.0, tuple(like.shape))
     return values + 1j * rng.uniform(-1.0, 1.0, tuple(like.shape)) if like.is_complex() else values
+
+
+def _unit(rng, like):
+    """Random numbers of that shape, whose squares sum to 1."""
+    values = _random(rng, like)
+    return values / max(np.linalg.norm(values.ravel()), np.finfo(float).tiny)
 
 
 def _tuple(values):

@@ -11,6 +11,7 @@ False
 """
 
 from tensorlib._core.base.importing import on_first_use as _on_first_use
+from tensorlib._core.base.importing import parts_of as _parts_of
 from tensorlib.distributed.collectives import (
     ReduceOp,
     all_gather,
@@ -35,6 +36,7 @@ from tensorlib.distributed.group import (
     Backend,
     GroupMember,
     ProcessGroup,
+    default_pg_timeout,
     destroy_process_group,
     get_backend,
     get_global_rank,
@@ -47,6 +49,7 @@ from tensorlib.distributed.group import (
     is_gloo_available,
     is_initialized,
     is_nccl_available,
+    is_torchelastic_launched,
 )
 from tensorlib.distributed.mpi import is_available, is_launched, is_mpi_available
 from tensorlib.distributed.objects import (
@@ -80,10 +83,12 @@ __all__ = [
     "destroy_process_group", "device_mesh", "fsdp", "gather", "gather_object", "get_backend",
     "get_global_rank", "get_group_rank", "get_process_group_ranks", "get_rank", "get_world_size",
     "init_process_group", "irecv", "is_available", "is_backend_available", "is_gloo_available",
-    "is_initialized", "is_launched", "is_mpi_available", "is_nccl_available", "isend",
-    "monitored_barrier", "new_group", "new_subgroups", "nn", "optim", "recv", "reduce",
-    "reduce_scatter", "reduce_scatter_tensor", "rpc", "scatter", "scatter_object_list", "send",
-    "tensor",
+    "is_initialized", "is_launched", "is_mpi_available", "is_nccl_available",
+    "is_torchelastic_launched", "isend", "monitored_barrier", "new_group", "new_subgroups", "nn",
+    "optim", "recv", "reduce", "reduce_scatter", "reduce_scatter_tensor", "rpc", "scatter",
+    "scatter_object_list", "send", "tensor",
 ]
+
+_parts_of(__name__, "constants", "distributed_c10d")
 
 __getattr__, __dir__ = _on_first_use(__name__, _LATE)

@@ -36,6 +36,7 @@ class ReduceOp(str):
     BAND: ReduceOp
     BOR: ReduceOp
     BXOR: ReduceOp
+    RedOpType: type[ReduceOp]
 
     def __repr__(self) -> str:
         return f"<ReduceOp.{self.upper()}>"
@@ -43,6 +44,7 @@ class ReduceOp(str):
 
 for _name in OPERATIONS:
     setattr(ReduceOp, _name.upper(), ReduceOp(_name))
+ReduceOp.RedOpType = ReduceOp       # PyTorch's name of the type of these constants
 
 
 known: dict[tuple[str, Any], Any] = {}      # MPI's operations that were asked for

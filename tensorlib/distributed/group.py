@@ -18,9 +18,9 @@ from tensorlib.distributed.work import Work, seconds_of
 __all__ = ["Backend", "GroupMember", "ProcessGroup", "destroy_process_group", "get_backend",
            "get_global_rank", "get_group_rank", "get_process_group_ranks", "get_rank",
            "get_world_size", "init_process_group", "is_backend_available", "is_gloo_available",
-           "is_initialized", "is_nccl_available"]
+           "is_initialized", "is_nccl_available", "is_torchelastic_launched"]
 
-DEFAULT_TIMEOUT = timedelta(minutes=30)          # PyTorch's for processes on CPUs
+default_pg_timeout = timedelta(minutes=30)          # PyTorch's for processes on CPUs
 WORLD = "world"
 BACKENDS = ("mpi", "gloo")
 SWITCH = "TENSORLIB_DISTRIBUTED_CHECK"
@@ -30,6 +30,7 @@ class Backend(str):
     """The name of what carries the messages: `Backend("MPI") == "mpi"`."""
 
     MPI, GLOO, UNDEFINED = "mpi", "gloo", "undefined"
+    default_device_backend_map = {"cpu": GLOO}
 
     def __new__(cls, name: str) -> Backend:
         return super().__new__(cls, name.lower())
@@ -129,7 +130,7 @@ def init_process_group(backend: str | None = None, init_method: str | None = Non
         if parts and not set(parts) <= set(BACKENDS):
             raise ValueError(f"{name}: backend is 'mpi' (or 'gloo', which is taken as the same), "
                              f"got {backend!r}")
-    seconds = seconds_of(DEFAULT_TIMEOUT if timeout is None else timeout)
+    seconds = seconds_of(default_pg_timeout if timeout is None else timeout)
     if WORLD in groups:
         raise DistError(f"{name}: the group of all processes is there already; "
                         "destroy_process_group() ends it")
@@ -296,6 +297,11 @@ def is_gloo_available() -> bool:
 def is_nccl_available() -> bool:
     """False: there are no GPUs."""
     return False
+
+
+def is_torchelastic_launched() -> bool:
+    """Whether PyTorch's launcher `torchrun` started this process."""
+    return "TORCHELASTIC_RUN_ID" in os.environ
 
 
 def is_backend_available(backend: str) -> bool:

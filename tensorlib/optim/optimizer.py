@@ -467,5 +467,5 @@ def check_betas(betas):
 
 owners.optimizers.base, owners.optimizers.alive = Optimizer, alive
 owners.optimizers.hooks = tuple(
-    lambda hook, hooks=hooks: (ItemSwap(hooks, object()), hook)
+    lambda hooks=hooks: ItemSwap(hooks, object())
     for hooks in (_every_pre_hook, _every_post_hook))

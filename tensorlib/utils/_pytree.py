@@ -70,6 +70,9 @@ class MappingKey(NamedTuple):
 SUPPORTED_NODES, _get_node_type, Context, PyTree = NODES, kind_of, Any, Any
 _dict_flatten, _dict_unflatten = NODES[dict]
 _list_flatten, _list_unflatten = NODES[list]
+_tuple_flatten, _tuple_unflatten = NODES[tuple]
+_namedtuple_flatten, _namedtuple_unflatten = NODES[namedtuple]
+_register_pytree_node = register_pytree_node
 
 
 def _dict_flatten_with_keys(d):
@@ -162,6 +165,9 @@ class LeafSpec(TreeSpec):
 def tree_is_leaf(tree, is_leaf=None):
     """Whether this is a leaf, by its kind or by a function that says so."""
     return is_leaf is not None and is_leaf(tree) or kind_of(tree) is None
+
+
+_is_leaf = tree_is_leaf
 
 
 def tree_flatten(tree, is_leaf=None):

@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+import tensorlib.distributed as dist
 from ranks import HERE, environment
 
 WITHOUT_MPI = "import sys; sys.modules['mpi4py'] = None\n"      # also where it is installed
@@ -16,6 +17,13 @@ def run_alone(text, **more):
                           env=environment(PYTHONWARNINGS="ignore", **more))
     assert not done.returncode, done.stderr
     return done.stdout
+
+
+def test_names_that_libraries_ask_for():
+    assert isinstance(dist.ReduceOp.SUM, dist.ReduceOp.RedOpType)
+    assert dist.Backend.default_device_backend_map["cpu"] == dist.Backend.GLOO
+    assert dist.distributed_c10d.default_pg_timeout == dist.constants.default_pg_timeout
+    assert not dist.is_torchelastic_launched()
 
 
 def test_the_programs_of_many_ranks_run_as_one():

@@ -286,3 +286,20 @@ def test_hooks_on_registration():
     with hooks_for_all.register_module_module_registration_hook(
             lambda module, name, member: nn.Identity()):
         assert isinstance(nn.Sequential(nn.ReLU())[0], nn.Identity)
+
+
+def test_the_dicts_of_hooks_have_the_functions():
+    """Libraries look for theirs there, take them out, and put functions in."""
+    layer = nn.Identity()
+    layer.register_forward_hook(doubled, always_call=True)
+    assert list(layer._forward_hooks.values()) == [doubled]
+    layer._forward_pre_hooks[7] = lambda module, args: (args[0] + 1,)
+    assert layer(X).tolist() == [4, 6, 8]
+    layer._forward_hooks = {}
+    assert layer(X).tolist() == [2, 3, 4]
+    nn.utils.prune.l1_unstructured(pruned := nn.Linear(2, 2), "weight", 0.5)
+    hooks = pruned._forward_pre_hooks
+    for key in list(hooks):
+        assert isinstance(hooks[key], nn.utils.prune.BasePruningMethod)
+        hooks.pop(key).remove(pruned)
+    assert sorted(pruned.state_dict()) == ["bias", "weight"] and not hooks

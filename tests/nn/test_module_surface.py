@@ -167,3 +167,23 @@ def test_a_mask_is_causal_by_the_hint_or_by_its_elements(mask, hint, batch_first
     assert is_causal_mask(mask, hint, tl.ones(3, 2, 4), batch_first) is wanted
     if not batch_first:
         assert is_causal_mask(mask, hint, tl.ones(3, 4), True) is wanted
+
+
+def test_dicts_of_members_are_made_anew_by_their_type():
+    """As libraries do that go through containers, among them the attributes of a module."""
+    module = nn.Linear(2, 3)
+    members = vars(module)["_parameters"]
+    assert type(members)(members) == type(members)(list(members.items())) == members
+    copy = type(members)({name: x.detach() for name, x in members.items()})
+    copy["more"] = 1
+    assert copy.pop("more") == 1 and not hasattr(module, "more")
+    vars(module).update(_parameters=copy)
+    assert not any(x.requires_grad for x in module.parameters())
+
+
+@pytest.mark.parametrize("name", ["float", "double", "half", "bfloat16"])
+def test_complex_members_stay_where_floats_change(name):
+    module = nn.Linear(2, 2)
+    module.register_buffer("waves", tl.complex(tl.tensor([1.0]), tl.tensor([2.0])))
+    assert getattr(module, name)() is module
+    assert module.weight.dtype is getattr(tl, name) and module.waves.item() == 1 + 2j

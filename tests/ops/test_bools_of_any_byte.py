@@ -61,6 +61,22 @@ def test_bytes_that_become_bools(way):
     assert x.repeat(5000).sum().item() == 25000 and "2" not in repr(x)
 
 
+@pytest.mark.parametrize("run", [lambda f: f, tl.compile])
+@pytest.mark.parametrize("dtype", [tl.float32, tl.float64, tl.int64, tl.uint8])
+def test_a_condition_of_uint8_holds_where_it_is_not_0(run, dtype):
+    condition, x = tl.tensor([2, 0, 255, 0], dtype=tl.uint8), tl.arange(4, dtype=dtype)
+    if dtype.is_floating_point:
+        x.requires_grad_()
+    with pytest.warns(UserWarning, match="uint8"):
+        for form in (lambda c, x: tl.where(c, x, x * 2), lambda c, x: x.where(c, x * 2)):
+            assert run(form)(condition, x).tolist() == [0, 2, 2, 6]
+        if dtype.is_floating_point:
+            tl.where(condition, x, x * 2).sum().backward()
+            assert x.grad.tolist() == [1, 2, 1, 2]
+    with pytest.raises(RuntimeError, match="must be a bool tensor"):
+        tl.where(condition.int(), x, x)
+
+
 def test_a_byte_written_later_counts():
     array = np.zeros(4, np.uint8)
     x = tl.from_numpy(array.view(bool))

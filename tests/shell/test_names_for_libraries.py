@@ -18,7 +18,10 @@ torch._higher_order_ops.associative_scan.associative_scan torch._tensor_str.PRIN
 torch.autograd.gradcheck.gradcheck torch.autograd.gradcheck.GradcheckError
 torch.autograd.profiler.emit_nvtx torch.profiler.kineto_available
 torch.distributed.rpc.rpc_async torch.distributed.device_mesh.DeviceMesh
-torch.distributed.tensor.DTensor torch.distributions.constraints.__all__
+torch.distributed.tensor.DTensor torch.distributed.constants.default_pg_timeout
+torch.distributed.distributed_c10d.ReduceOp torch.distributed.is_torchelastic_launched
+torch.utils.tensorboard.summary.hparams
+torch.distributions.constraints.__all__
 torch._standard_gamma torch.jit.TracerWarning
 torch.distributions.multivariate_normal.Distribution
 torch.jit.annotations.List torch.jit._overload torch.jit.fork torch.jit.wait
@@ -26,6 +29,7 @@ torch.nn.parallel.scatter_gather.scatter torch.nn.parallel.data_parallel.DataPar
 torch.nn.attention.flex_attention.AuxRequest torch.ops.aten.add
 torch.serialization.MAP_LOCATION torch.serialization.DEFAULT_PROTOCOL
 torch.storage.UntypedStorage torch.storage.TypedStorage torch.utils._pytree.SUPPORTED_NODES
+torch.utils._pytree._namedtuple_flatten
 torch.utils.data._utils.collate.default_collate torch.utils.data._utils.worker.get_worker_info
 torch.utils.data.dataloader._BaseDataLoaderIter torchvision.ops.misc.FrozenBatchNorm2d
 torch._subclasses.fake_tensor.is_fake torch.fx.experimental.proxy_tensor.get_proxy_mode

@@ -1,5 +1,6 @@
 """Running element-wise operations: promotion, broadcasting and layout, then loops and tiles."""
 
+from cpython.exc cimport PyErr_WarnEx
 from cpython.float cimport PyFloat_CheckExact
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
@@ -7,7 +8,7 @@ from libc.string cimport memchr
 
 from tensorlib._core.arrays.operands cimport number, number_dtype, operand, refused
 from tensorlib._core.base.dtypes cimport (
-    BOOL, FLOAT32, FLOAT_KIND, INT64, ITEMSIZE, KIND, complex_of, compute_dtype,
+    BOOL, FLOAT32, FLOAT_KIND, INT64, ITEMSIZE, KIND, UINT8, complex_of, compute_dtype,
     default_float, dtype_object, is_unsigned, promote,
 )
 from tensorlib._core.base.region cimport computes_nothing
@@ -165,7 +166,10 @@ cdef int run_cast(const TileLoops* program, PyObject** args, Tensor out) except 
 cdef const TileLoops* program_for(Op op, PyObject** args, int promoted) except NULL:
     cdef int dtype = promoted
     for i in op.boolean_inputs:
-        if (<Tensor>args[i]).type != BOOL:
+        if (<Tensor>args[i]).type == UINT8:
+            PyErr_WarnEx(UserWarning, b"a condition of uint8 is deprecated, as in PyTorch; use "
+                         b".bool()", 1)
+        elif (<Tensor>args[i]).type != BOOL:
             raise RuntimeError(
                 f"{op.name}: {op.arguments[i]} must be a bool tensor, got "
                 f"{(<Tensor>args[i]).dtype}")

@@ -25,8 +25,10 @@ cdef extern from *:
     #else
     #define quiet_type(type) (((PyTypeObject*)(type))->tp_alloc = allocate_quietly)
     #endif
+    #define open_type(type) (((PyTypeObject*)(type))->tp_flags &= ~Py_TPFLAGS_IMMUTABLETYPE)
     """
     void quiet_type(object type)
+    void open_type(object type)          # its attributes can be set, as those of a Python class
 
 cdef extern from "Python.h":
     struct ClosedType "_typeobject"

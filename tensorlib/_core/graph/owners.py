@@ -25,8 +25,8 @@ class Owners:
 
     def hooked(self, *functions: Callable[..., Any]) -> Held:
         """A context under which functions are hooks of all of them: before and after a call."""
-        made = [hook(function) for hook, function in zip(self.hooks, functions)]
-        return Held(tuple(swap for swap, _ in made), tuple(value for _, value in made))
+        swaps = tuple(hook() for hook, _ in zip(self.hooks, functions))
+        return Held(swaps, functions[:len(swaps)])
 
 
 modules, optimizers = Owners(), Owners()

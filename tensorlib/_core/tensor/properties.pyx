@@ -5,7 +5,7 @@ from cpython.buffer cimport PyBuffer_FillInfo
 from cpython.memoryview cimport PyMemoryView_GET_BUFFER
 from cpython.object cimport PyObject
 
-from tensorlib._core.base.closed cimport ClosedType, newfunc
+from tensorlib._core.base.closed cimport ClosedType, newfunc, open_type
 from tensorlib._core.base.dtypes cimport COMPLEX_KIND, FLOAT_KIND, ITEMSIZE, KIND, default_float
 from tensorlib._core.base.locks cimport FREE_THREADED
 from tensorlib._core.base.storage cimport Storage, allocate, borrow, untracked
@@ -55,6 +55,7 @@ cdef PyObject* new_empty(ClosedType* type, PyObject* args, PyObject* kwargs) exc
 
 
 (<ClosedType*><PyObject*>Tensor).tp_new = new_empty
+open_type(Tensor)
 
 
 # ---- views without a global lock -----------------------------------------------------------------

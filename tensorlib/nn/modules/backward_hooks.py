@@ -44,7 +44,7 @@ class Passage:
         """What the gradients of the outputs become, when they are there."""
         full = placed(grads, self.outputs, self.output_count)
         for hook in self.before:
-            result = hook.function(self.module, full)
+            result = hook(self.module, full)
             if result is not None:
                 full = checked(result, full, "backward pre-hook")
         self.grad_output = full
@@ -58,7 +58,7 @@ class Passage:
             return grads
         full = placed(grads, self.inputs, self.input_count)
         for hook in self.after:
-            result = hook.function(self.module, full, self.grad_output)
+            result = hook(self.module, full, self.grad_output)
             if result is not None and self.inputs:
                 full = checked(result, full, "backward hook")
         return tuple(full[i] for i in self.inputs)

@@ -3,7 +3,7 @@
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from tensorlib._core.base.error_names import shown
 from tensorlib._core.base.importing import deferred
@@ -13,42 +13,43 @@ from tensorlib._core.graph.handles import RemovableHandle
 Passage = deferred("tensorlib.nn.modules.backward_hooks", "Passage")
 
 
-class Hook(NamedTuple):
-    """A user's function, and how it wants to be called."""
+class HookKey:
+    """The key of a hook, which says how it wants to be called. The value is the user's function:
+    libraries look for theirs among the hooks of a module."""
 
-    function: Callable[..., Any]
-    with_kwargs: bool = False
-    always_call: bool = False
-
-    def __getattr__(self, name: str) -> Any:
-        """What the function has: scripts look for theirs among the hooks of a module."""
-        if name.startswith("__"):            # how it is copied, say, is not how this one is
-            raise AttributeError(name)
-        return getattr(self.function, name)
+    def __init__(self, with_kwargs: bool = False, always_call: bool = False) -> None:
+        self.with_kwargs, self.always_call = with_kwargs, always_call
 
 
-def registered(hooks: Any, function: Any, entry: Any = None) -> RemovableHandle:
+USUAL = HookKey()                     # of what a program put among the hooks by itself
+
+
+def registered(hooks: Any, function: Any, key: object = None) -> RemovableHandle:
     """The handle of a function that was put last among hooks. Raises: TypeError for no function."""
     if not callable(function):
         raise TypeError(f"a hook must be callable, got {type(function).__name__}")
-    key = object()
-    hooks[key] = function if entry is None else entry
+    key = object() if key is None else key
+    hooks[key] = function
     return RemovableHandle(hooks, key)
+
+
+HookDict = OrderedDict[object, Callable[..., Any]]
 
 
 class Hooks:
     """The hooks of one module, or of all, by kind and in the order in which they run."""
 
     def __init__(self) -> None:
-        self.forward_pre: OrderedDict[object, Hook] = OrderedDict()
-        self.forward: OrderedDict[object, Hook] = OrderedDict()
-        self.backward_pre: OrderedDict[object, Hook] = OrderedDict()
-        self.backward: OrderedDict[object, Hook] = OrderedDict()
+        self.forward_pre: HookDict = OrderedDict()
+        self.forward: HookDict = OrderedDict()
+        self.backward_pre: HookDict = OrderedDict()
+        self.backward: HookDict = OrderedDict()
 
-    def add(self, kind: str, hook: Hook, prepend: bool = False) -> RemovableHandle:
+    def add(self, kind: str, function: Callable[..., Any], key: HookKey | None = None,
+            prepend: bool = False) -> RemovableHandle:
         """The handle of a hook that was put last, or first."""
-        hooks: OrderedDict[object, Hook] = getattr(self, kind)
-        handle = registered(hooks, hook.function, hook)
+        hooks: HookDict = getattr(self, kind)
+        handle = registered(hooks, function, HookKey() if key is None else key)
         if prepend:
             hooks.move_to_end(handle.key, last=False)
         return handle
@@ -58,6 +59,20 @@ class Hooks:
 
 
 everywhere = Hooks()
+
+
+def kept(kind: str) -> Any:
+    """The attribute of a module that is its hooks of one kind; it takes those of another dict."""
+    def get(module: Any) -> HookDict:
+        hooks: HookDict = getattr(module._own_hooks(), kind)
+        return hooks
+
+    def take(module: Any, others: HookDict) -> None:
+        given, hooks = dict(others), get(module)
+        hooks.clear()
+        hooks.update(given)
+
+    return property(get, take)
 
 
 class Hooked:
@@ -72,21 +87,8 @@ class Hooked:
         hooks: Hooks = vars(self)["_hooks"]
         return hooks
 
-    @property
-    def _forward_hooks(self) -> OrderedDict[object, Hook]:
-        return self._own_hooks().forward
-
-    @property
-    def _forward_pre_hooks(self) -> OrderedDict[object, Hook]:
-        return self._own_hooks().forward_pre
-
-    @property
-    def _backward_hooks(self) -> OrderedDict[object, Hook]:
-        return self._own_hooks().backward
-
-    @property
-    def _backward_pre_hooks(self) -> OrderedDict[object, Hook]:
-        return self._own_hooks().backward_pre
+    _forward_hooks, _forward_pre_hooks = kept("forward"), kept("forward_pre")
+    _backward_hooks, _backward_pre_hooks = kept("backward"), kept("backward_pre")
 
     def register_forward_pre_hook(self, hook: Callable[..., Any], *, prepend: bool = False,
                                   with_kwargs: bool = False) -> RemovableHandle:
@@ -95,7 +97,7 @@ class Hooked:
         With `with_kwargs` it is `hook(module, args, kwargs)`, and returns both. None changes
         nothing.
         """
-        return self._own_hooks().add("forward_pre", Hook(hook, with_kwargs), prepend)
+        return self._own_hooks().add("forward_pre", hook, HookKey(with_kwargs), prepend)
 
     def register_forward_hook(self, hook: Callable[..., Any], *, prepend: bool = False,
                               with_kwargs: bool = False,
@@ -111,7 +113,7 @@ class Hooked:
         >>> layer(tensorlib.ones(2)).detach()
         tensor([0.])
         """
-        return self._own_hooks().add("forward", Hook(hook, with_kwargs, always_call), prepend)
+        return self._own_hooks().add("forward", hook, HookKey(with_kwargs, always_call), prepend)
 
     def register_full_backward_pre_hook(self, hook: Callable[..., Any],
                                         prepend: bool = False) -> RemovableHandle:
@@ -119,7 +121,7 @@ class Hooked:
 
         What it returns takes their place; None changes nothing.
         """
-        return self._own_hooks().add("backward_pre", Hook(hook), prepend)
+        return self._own_hooks().add("backward_pre", hook, prepend=prepend)
 
     def register_full_backward_hook(self, hook: Callable[..., Any],
                                     prepend: bool = False) -> RemovableHandle:
@@ -128,7 +130,7 @@ class Hooked:
         Both are tuples, with None for what is no tensor or has no gradient. What it returns takes
         the place of `grad_input`; None changes nothing. Inputs are those passed by position.
         """
-        return self._own_hooks().add("backward", Hook(hook), prepend)
+        return self._own_hooks().add("backward", hook, prepend=prepend)
 
     def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """The same as `register_full_backward_hook`, under its old name."""
@@ -200,33 +202,35 @@ def call_eagerly(module, /, *args, **kwargs):
     called, output = set(), None
     try:
         args, kwargs = before_forward(sets, module, args, kwargs)
-        before, after = hooks_of(sets, "backward_pre"), hooks_of(sets, "backward")
+        before, after = ([function for _, function in hooks_of(sets, kind)]
+                         for kind in ("backward_pre", "backward"))
         passage = Passage(module, before, after) if before or after else None
         if passage:
             args = passage.into(args)
         output = module.forward(*args, **kwargs)
-        for hook in hooks_of(sets, "forward"):
-            called.add(id(hook))
-            output = after_forward(hook, module, args, kwargs, output)
+        for key, function in hooks_of(sets, "forward"):
+            called.add(key)
+            output = after_forward(key, function, module, args, kwargs, output)
         return passage.out_of(output) if passage else output
     except Exception:
-        for hook in hooks_of(sets, "forward"):
-            if hook.always_call and id(hook) not in called:
-                call_after_error(hook, module, args, kwargs, output)
+        for key, function in hooks_of(sets, "forward"):
+            if key.always_call and key not in called:
+                call_after_error(key, function, module, args, kwargs, output)
         raise
 
 
 def hooks_of(sets, kind):
-    """The hooks of one kind, those of all modules first."""
+    """The keys and functions of the hooks of one kind, those of all modules first."""
     # Copied at once: another thread may register one.
-    return [hook for each in sets for hook in tuple(getattr(each, kind).values())]
+    return [(key if type(key) is HookKey else USUAL, function)
+            for each in sets for key, function in tuple(getattr(each, kind).items())]
 
 
 def before_forward(sets, module, args, kwargs):
     """The arguments of `forward`, after the hooks before it."""
-    for hook in hooks_of(sets, "forward_pre"):
-        if hook.with_kwargs:
-            result = hook.function(module, args, kwargs)
+    for key, function in hooks_of(sets, "forward_pre"):
+        if key.with_kwargs:
+            result = function(module, args, kwargs)
             if result is None:
                 continue
             if not (isinstance(result, tuple) and len(result) == 2
@@ -235,23 +239,23 @@ def before_forward(sets, module, args, kwargs):
                                    f"the new arguments and keywords, got {result!r}")
             args, kwargs = result
         else:
-            result = hook.function(module, args)
+            result = function(module, args)
             if result is not None:
                 args = result if isinstance(result, tuple) else (result,)
     return args, kwargs
 
 
-def after_forward(hook, module, args, kwargs, output):
+def after_forward(key, function, module, args, kwargs, output):
     """The output of `forward`, after one hook."""
-    given = (args, kwargs, output) if hook.with_kwargs else (args, output)
-    result = hook.function(module, *given)
+    given = (args, kwargs, output) if key.with_kwargs else (args, output)
+    result = function(module, *given)
     return output if result is None else result
 
 
-def call_after_error(hook, module, args, kwargs, output):
+def call_after_error(key, function, module, args, kwargs, output):
     """Calls a hook after an error, which a second one must not hide."""
     try:
-        after_forward(hook, module, args, kwargs, output)
+        after_forward(key, function, module, args, kwargs, output)
     except Exception as error:
         warnings.warn(f"a forward hook with always_call=True raised an exception after one in "
                       f"{type(module).__name__}: {error}", stacklevel=3)

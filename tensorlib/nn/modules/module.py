@@ -23,7 +23,7 @@ from tensorlib._core.base.settings import ItemSwap
 from tensorlib._core.graph import owners
 from tensorlib._core.graph.handles import RemovableHandle
 from tensorlib.nn.modules.hooks import (
-    Hook,
+    HookKey,
     Hooked,
     call_eagerly,
     call_with_hooks,
@@ -190,19 +190,19 @@ class Module(Hooked, Stated):
 
     def float(self) -> Self:
         """This module with its floating parameters and buffers in float32."""
-        return self.to(float)
+        return floats_to(self, float)
 
     def double(self) -> Self:
         """This module with its floating parameters and buffers in float64."""
-        return self.to(double)
+        return floats_to(self, double)
 
     def half(self) -> Self:
         """This module with its floating parameters and buffers in float16."""
-        return self.to(half)
+        return floats_to(self, half)
 
     def bfloat16(self) -> Self:
         """This module with its floating parameters and buffers in bfloat16."""
-        return self.to(bfloat16)
+        return floats_to(self, bfloat16)
 
     def cpu(self) -> Self:
         """This module, which is in the memory of the CPU."""
@@ -282,6 +282,11 @@ def indented(text):
     return text.replace("\n", "\n  ")
 
 
+def floats_to(module, dtype):
+    """The module with what is real and floating in another dtype; complex numbers stay."""
+    return module._apply(lambda x: x.to(dtype) if x.is_floating_point() else x)
+
+
 def laid_out(name, extra, inside):
     """The text of a module: on one line if it has but one line to say."""
     if len(extra) == 1 and not inside:
@@ -292,37 +297,38 @@ def laid_out(name, extra, inside):
 
 # ---- hooks for all modules ---------------------------------------------------------------------
 
-def register_for_all(kind: str, hook: Hook) -> RemovableHandle:
+def register_for_all(kind: str, hook: Callable[..., Any],
+                     key: HookKey | None = None) -> RemovableHandle:
     """The handle of a hook for the calls of all modules, which have to look for hooks now."""
     Module._hooks = everywhere
-    return everywhere.add(kind, hook)
+    return everywhere.add(kind, hook, key)
 
 
-def swap_for_all(kind: str, function: Callable[..., Any]) -> tuple[ItemSwap, Hook]:
-    """The swap that makes a function a hook of all modules, and the value that it sets."""
+def swap_for_all(kind: str) -> ItemSwap:
+    """The swap that makes a function a hook of all modules."""
     Module._hooks = everywhere
-    return ItemSwap(getattr(everywhere, kind), object()), Hook(function)
+    return ItemSwap(getattr(everywhere, kind), HookKey())
 
 
 def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Calls `hook(module, args)` before the `forward` of any module; returns its handle."""
-    return register_for_all("forward_pre", Hook(hook))
+    return register_for_all("forward_pre", hook)
 
 
 def register_module_forward_hook(hook: Callable[..., Any], *, with_kwargs: bool = False,
                                  always_call: bool = False) -> RemovableHandle:
     """Calls `hook(module, args, output)` after the `forward` of any module; returns its handle."""
-    return register_for_all("forward", Hook(hook, with_kwargs, always_call))
+    return register_for_all("forward", hook, HookKey(with_kwargs, always_call))
 
 
 def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Calls `hook(module, grad_output)` when gradients come to any module; returns its handle."""
-    return register_for_all("backward_pre", Hook(hook))
+    return register_for_all("backward_pre", hook)
 
 
 def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Calls `hook(module, grad_input, grad_output)` when gradients leave any module."""
-    return register_for_all("backward", Hook(hook))
+    return register_for_all("backward", hook)
 
 
 register_module_backward_hook = register_module_full_backward_hook

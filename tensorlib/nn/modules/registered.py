@@ -12,6 +12,12 @@ class Registered(dict):
     that Python asks it.
     """
 
+    def __new__(cls, *given, **members):
+        """Of a module. What libraries make of containers by their type is a plain dict."""
+        if given and hasattr(type(given[0]), "_gives_members"):
+            return super().__new__(cls)
+        return dict(*given, **members)
+
     def __init__(self, owner, members=()):
         super().__init__(members)
         self.owner = ref(owner)

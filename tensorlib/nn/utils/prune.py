@@ -77,7 +77,7 @@ class BasePruningMethod(ABC):
             module.register_parameter(name + "_orig", original)
             hook: Any = method
         else:
-            old = module._forward_pre_hooks.pop(key).function
+            old = module._forward_pre_hooks.pop(key)
             earlier = list(old) if isinstance(old, PruningContainer) else [old]
             hook = PruningContainer(*earlier, method)
         module.register_buffer(name + "_mask", mask)
@@ -107,7 +107,7 @@ def check_scores(scores: Tensor, t: Tensor) -> None:
 def hook_key(module: Any, name: str) -> Any:
     """The key of the hook that prunes a tensor, or None."""
     for key, hook in module._forward_pre_hooks.items():
-        if isinstance(hook.function, BasePruningMethod) and hook.function._tensor_name == name:
+        if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:
             return key
     return None
 
@@ -377,11 +377,11 @@ def remove(module: Any, name: str) -> Any:
     if key is None:
         raise ValueError(f"Parameter '{name}' of module {module} has to be pruned before pruning "
                          "can be removed")
-    module._forward_pre_hooks.pop(key).function.remove(module)
+    module._forward_pre_hooks.pop(key).remove(module)
     return module
 
 
 def is_pruned(module: Any) -> bool:
     """Whether any tensor in a module is pruned."""
-    return any(isinstance(hook.function, BasePruningMethod) for each in module.modules()
+    return any(isinstance(hook, BasePruningMethod) for each in module.modules()
                for hook in each._forward_pre_hooks.values())

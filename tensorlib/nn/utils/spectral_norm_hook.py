@@ -70,7 +70,7 @@ def remove_spectral_norm(module: Any, name: str = "weight") -> Any:
     key = hook_of(module, SpectralNorm, name)
     if key is None:
         raise ValueError(f"spectral_norm of '{name}' not found in {module}")
-    hook = module._forward_pre_hooks.pop(key).function
+    hook = module._forward_pre_hooks.pop(key)
     with no_grad():
         weight = hook.computed(module, iterates=False)
     for each in (name, name + "_u", name + "_v", name + "_orig"):

@@ -26,7 +26,7 @@ class WeightNorm:
 def hook_of(module: Any, kind: type, name: str) -> Any:
     """The key of a hook of one kind for a name, or None."""
     for key, hook in module._forward_pre_hooks.items():
-        if isinstance(hook.function, kind) and vars(hook.function)["name"] == name:
+        if isinstance(hook, kind) and vars(hook)["name"] == name:
             return key
     return None
 
@@ -52,7 +52,7 @@ def remove_weight_norm(module: Any, name: str = "weight") -> Any:
     key = hook_of(module, WeightNorm, name)
     if key is None:
         raise ValueError(f"weight_norm of '{name}' not found in {module}")
-    hook = module._forward_pre_hooks.pop(key).function
+    hook = module._forward_pre_hooks.pop(key)
     with no_grad():
         weight = hook.computed(module)
     delattr(module, name)

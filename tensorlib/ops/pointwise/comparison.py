@@ -146,7 +146,10 @@ def where(condition, input, other):
 
     With the condition alone: the indices where it holds, as `nonzero(as_tuple=True)`.
 
-    Raises: RuntimeError if the condition is not bool, TypeError where one value alone is given.
+    A condition of uint8, the masks of older programs, holds where it is not 0, and warns.
+
+    Raises: RuntimeError for a condition of another dtype than bool, TypeError where one value
+    alone is given.
 
     >>> tensorlib.where(tensorlib.tensor([True, False]), tensorlib.tensor([1., 2.]), 0.)
     tensor([1., 0.])

@@ -432,6 +432,6 @@ def writes_outside(block: Any) -> bool:
 def has_hooks(module: Any) -> bool:
     """Whether hooks of a user are called before or after the `forward` of a module."""
     return any(
-        not str(hook.function.__module__).startswith("tensorlib.")
+        not str(getattr(hook, "__module__", "")).startswith("tensorlib.")
         for hooks in (owners.modules.hooks_of_all, vars(module).get("_hooks")) if hooks is not None
         for hook in (*hooks.forward.values(), *hooks.forward_pre.values()))

@@ -11,6 +11,7 @@ step,loss
 """
 
 from tensorlib._core.base.explained import explain
+from tensorlib.utils.tensorboard import summaries as summary
 from tensorlib.utils.tensorboard.table import CSVWriter
 from tensorlib.utils.tensorboard.writer import FileWriter, SummaryWriter
 

@@ -198,7 +198,7 @@ def raw_pr_curve(tag: str, tp: Any, fp: Any, tn: Any, fn: Any, precision: Any, r
 
 # ---- settings of an experiment -------------------------------------------------------------------
 
-def hparams(given: Mapping[str, Any], metrics: Mapping[str, Any], domains: Any) -> list[Any]:
+def hparams(given: Mapping[str, Any], metrics: Mapping[str, Any], domains: Any = None) -> list[Any]:
     """Three summaries: what an experiment has, what this run began with, and that it ended."""
     domains, kinds, api = domains or {}, protos().hparams, protos().hparams_api
     start, infos = kinds.SessionStartInfo(), []

@@ -119,10 +119,14 @@ class SummaryWriter:
         """The folder."""
         return self.log_dir
 
+    def _get_file_writer(self) -> FileWriter:
+        """What writes the events, under PyTorch's name; a new one, if this writer was closed."""
+        self.file_writer = self.opened(self.log_dir)
+        return self.file_writer
+
     def write(self, summary: Any, step: Any, walltime: float | None) -> None:
         """Writes a summary; into a new file, if this writer was closed."""
-        self.file_writer = self.opened(self.log_dir)
-        self.file_writer.add_summary(summary, step, walltime)
+        self._get_file_writer().add_summary(summary, step, walltime)
 
     # ---- numbers -------------------------------------------------------------------------------
 
