@@ -76,7 +76,7 @@ static Py_ssize_t from_half(const uint16_t* x, float* y, Py_ssize_t n) {
    65,536 sums take a third of the time. The operation is a constant at every call, and tensors
    that it does not have are any others. */
 enum {
-    HALF_ADD, HALF_SUB, HALF_MUL, HALF_DIV, HALF_SQRT, HALF_RECIPROCAL, HALF_SQUARE,
+    HALF_ADD, HALF_SUB, HALF_MUL, HALF_DIV, HALF_SQRT, HALF_RSQRT, HALF_RECIPROCAL, HALF_SQUARE,
     HALF_ADDCMUL, HALF_ADDCDIV, HALF_ADDCMUL_SCALED, HALF_ADDCDIV_SCALED, HALF_LERP, HALF_CLAMP
 };
 
@@ -101,6 +101,7 @@ static inline __attribute__((always_inline)) half_lanes computed(
     case HALF_MUL: return p * q;
     case HALF_DIV: return p / q;
     case HALF_SQRT: return roots(p);
+    case HALF_RSQRT: return 1 / roots(p);
     case HALF_RECIPROCAL: return 1 / p;
     case HALF_SQUARE: return p * p;
     case HALF_ADDCMUL: return p + q * r;
@@ -121,6 +122,21 @@ static inline __attribute__((always_inline)) Py_ssize_t half_lanes_of(
     for (; i + HALF_WIDTH <= n; i += HALF_WIDTH)
         store_half(y + i, computed(what, load_half(a + i), load_half(b + i), load_half(c + i),
                                    load_half(d + i)));
+#endif
+    return i;
+}
+
+/* The same where the last tensor is one number. */
+static inline __attribute__((always_inline)) Py_ssize_t half_lanes_with(
+        int what, const uint16_t* a, const uint16_t* b, float number, uint16_t* y, Py_ssize_t n) {
+    Py_ssize_t i = 0;
+#if defined(HALF_WIDTH)
+    half_lanes last = ALL(number);
+    for (; i + HALF_WIDTH <= n; i += HALF_WIDTH) {
+        half_lanes p = load_half(a + i);
+        int two = what == HALF_MUL || what == HALF_DIV;
+        store_half(y + i, computed(what, p, two ? last : load_half(b + i), last, p));
+    }
 #endif
     return i;
 }

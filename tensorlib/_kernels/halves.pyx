@@ -19,6 +19,7 @@ cdef extern from "half.h" nogil:
         HALF_MUL
         HALF_DIV
         HALF_SQRT
+        HALF_RSQRT
         HALF_RECIPROCAL
         HALF_SQUARE
         HALF_ADDCMUL
@@ -29,6 +30,8 @@ cdef extern from "half.h" nogil:
         HALF_CLAMP
     Py_ssize_t half_lanes_of(int what, const uint16_t* a, const uint16_t* b, const uint16_t* c,
                              const uint16_t* d, uint16_t* y, Py_ssize_t n)
+    Py_ssize_t half_lanes_with(int what, const uint16_t* a, const uint16_t* b, float number,
+                               uint16_t* y, Py_ssize_t n)
     Py_ssize_t half_between(const uint16_t* x, float low, float high, uint16_t* y, Py_ssize_t n)
 
 
@@ -65,6 +68,14 @@ cdef void sqrt_run(const short_float* x, short_float* y, Py_ssize_t n) noexcept 
     cdef Py_ssize_t i
     for i in range(converted(HALF_SQRT, x, x, x, x, y, n), n):
         put(sqrt(value(x[i])), y + i)
+
+
+cdef void rsqrt_run(const short_float* x, short_float* y, Py_ssize_t n) noexcept nogil:
+    """y := 1 / sqrt(x)"""
+    cdef Py_ssize_t i
+    cdef float one = 1
+    for i in range(converted(HALF_RSQRT, x, x, x, x, y, n), n):
+        put(one / sqrt(value(x[i])), y + i)
 
 
 cdef void square_run(const short_float* x, short_float* y, Py_ssize_t n) noexcept nogil:
@@ -112,6 +123,45 @@ cdef void div_run(const short_float* a, const short_float* b, short_float* y,
     cdef Py_ssize_t i
     for i in range(converted(HALF_DIV, a, b, a, a, y, n), n):
         put(value(a[i]) / value(b[i]), y + i)
+
+
+# ---- with a number of float32 -------------------------------------------------------------------
+
+cdef inline Py_ssize_t converted_with(int what, const short_float* a, const short_float* b,
+                                      float number, short_float* y, Py_ssize_t n) noexcept nogil:
+    """How many elements the processor's conversions of float16 have done."""
+    if short_float is half:
+        return half_lanes_with(what, <const uint16_t*>a, <const uint16_t*>b, number, <uint16_t*>y,
+                               n)
+    else:
+        return 0
+
+
+cdef void mul_single_run(const short_float* a, const float* number, short_float* y,
+                         Py_ssize_t n) noexcept nogil:
+    """y := a * number[0]"""
+    cdef Py_ssize_t i
+    cdef float factor = number[0]
+    for i in range(converted_with(HALF_MUL, a, a, factor, y, n), n):
+        put(value(a[i]) * factor, y + i)
+
+
+cdef void div_single_run(const short_float* a, const float* number, short_float* y,
+                         Py_ssize_t n) noexcept nogil:
+    """y := a / number[0]"""
+    cdef Py_ssize_t i
+    cdef float divisor = number[0]
+    for i in range(converted_with(HALF_DIV, a, a, divisor, y, n), n):
+        put(value(a[i]) / divisor, y + i)
+
+
+cdef void addcmul_single_run(const short_float* x, const short_float* a, const float* number,
+                             short_float* y, Py_ssize_t n) noexcept nogil:
+    """y := x + a * number[0]"""
+    cdef Py_ssize_t i
+    cdef float factor = number[0]
+    for i in range(converted_with(HALF_ADDCMUL, x, a, factor, y, n), n):
+        put(value(x[i]) + value(a[i]) * factor, y + i)
 
 
 # ---- of three and four, as in bounds.pyx ---------------------------------------------------------
@@ -225,6 +275,7 @@ def table():
     """(name, input dtypes, output dtype, address) of every loop"""
     loops = [
         ("sqrt", 1, <size_t>&sqrt_run[half], <size_t>&sqrt_run[brain]),
+        ("rsqrt", 1, <size_t>&rsqrt_run[half], <size_t>&rsqrt_run[brain]),
         ("square", 1, <size_t>&square_run[half], <size_t>&square_run[brain]),
         ("reciprocal", 1, <size_t>&reciprocal_run[half], <size_t>&reciprocal_run[brain]),
         ("add", 2, <size_t>&add_run[half], <size_t>&add_run[brain]),
@@ -244,7 +295,16 @@ def table():
         ("clamp", 3, <size_t>&clamp_run[half], <size_t>&clamp_run[brain]),
         ("clamp_number", 3, <size_t>&clamp_number_run[half], <size_t>&clamp_number_run[brain]),
     ]
+    singles = [
+        ("mul_single", 1, <size_t>&mul_single_run[half], <size_t>&mul_single_run[brain]),
+        ("div_single", 1, <size_t>&div_single_run[half], <size_t>&div_single_run[brain]),
+        ("addcmul_single", 2, <size_t>&addcmul_single_run[half],
+         <size_t>&addcmul_single_run[brain]),
+    ]
     return [row for name, n, first, second in loops for row in (
         (name, ("float16",) * n, "float16", first),
         (name, ("bfloat16",) * n, "bfloat16", second),
+    )] + [row for name, n, first, second in singles for row in (
+        (name, (*("float16",) * n, "float32"), "float16", first),
+        (name, (*("bfloat16",) * n, "float32"), "bfloat16", second),
     )]

@@ -8,9 +8,10 @@ from loops import any_bits, loops
 NAN = {"float16": 0x7C00, "bfloat16": 0x7F80}
 
 
-ARITY = {"sqrt": 1, "square": 1, "reciprocal": 1, "add": 2, "sub": 2, "mul": 2, "div": 2,
+ARITY = {"sqrt": 1, "rsqrt": 1, "square": 1, "reciprocal": 1, "add": 2, "sub": 2, "mul": 2, "div": 2,
          "maximum": 2, "minimum": 2, "copysign": 2, "addcmul": 3, "addcdiv": 3, "lerp": 3,
          "clamp": 3, "clamp_number": 3, "addcmul_scaled": 4, "addcdiv_scaled": 4}
+SINGLES = {"mul": 1, "div": 1, "addcmul": 2}        # runs beside a number of float32
 
 
 @pytest.fixture(scope="module")
@@ -46,5 +47,23 @@ def test_they_give_what_the_loop_of_float32_gives_between_casts(every, name, dty
             assert same(short(*args), wanted, dtype)
 
 
+@each("dtype", NAN)
+@each("name", SINGLES)
+def test_a_number_of_float32_is_not_rounded(every, name, dtype):
+    n = SINGLES[name]
+    wide, to = every[name, *["float32"] * (n + 2)], every["cast", dtype, "float32"]
+    short = every[name + "_single", *[dtype] * n, "float32", dtype]
+    back = every["cast", "float32", dtype]
+    args = [np.arange(1 << 16, dtype=np.uint16), any_bits("uint16", 1 << 16, 0)][:n]
+    args = [x.view(short.inputs[0]) for x in args]
+    for number in (0.1, -3.0, 1e-30, 1e30, 0.0, -0.0, np.inf, np.nan, 1 + 2.0**-23):
+        numbers = np.full(1 << 16, number, np.float32)
+        with np.errstate(all="ignore"):
+            wanted = back(wide(*(to(x) for x in args), numbers))
+        assert same(short(*args, numbers), wanted, dtype)
+        assert same(short(*(x[3:9] for x in args), numbers[:6]), wanted[3:9], dtype)
+
+
 def test_every_loop_is_tested(level):
-    assert {name for name, *_ in loops(level, ("halves",))} == set(ARITY)
+    singles = {name + "_single" for name in SINGLES}
+    assert {name for name, *_ in loops(level, ("halves",))} == {*ARITY, *singles}

@@ -24,7 +24,7 @@ from tensorlib._core.layout.views cimport new_arranged_as
 from tensorlib._core.tensor.meta cimport is_meta
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, same_shape
 from tensorlib._core.tiles.copies cimport cast, may_overlap, packed_copy
-from tensorlib._core.tiles.flat cimport run_loop
+from tensorlib._core.tiles.flat cimport run_loop, run_with_single
 from tensorlib._core.tiles.loops cimport MAX_ARITY, Loop, find_cast, find_loop
 from tensorlib._core.tiles.program cimport MAX_INPUTS, TileLoops, result_dtype as program_dtype
 from tensorlib._core.tiles.run cimport run_program
@@ -58,7 +58,7 @@ cdef tuple tuple_of(PyObject** args, int n):
 
 cdef Tensor run_elementwise(Op op, PyObject** args):
     cdef Tensor like = <Tensor>args[0], x, out
-    cdef int i, n = op.n_args, dtype = like.type
+    cdef int i, n = op.n_args, dtype = like.type, single = -1
     cdef bint is_scalar[MAX_ARITY]
     cdef char* pointers[MAX_ARITY]
     cdef Loop* loop = find_loop(op.loop, dtype)
@@ -68,15 +68,17 @@ cdef Tensor run_elementwise(Op op, PyObject** args):
             like = <Tensor>args[i]
     for i in range(n):
         x = <Tensor>args[i]
-        if not (simple and x.type == dtype and x.packed
-                and (x.ndim_ == 0 or x is like or same_shape(x, like))):
+        if x.type != dtype and simple and is_single(loop, x, i, is_scalar):
+            single = i
+        elif not (simple and x.type == dtype and x.packed
+                  and (x.ndim_ == 0 or x is like or same_shape(x, like))):
             simple = False
             break
         pointers[i] = x.data_pointer
         is_scalar[i] = is_repeated(x, like.numel_)
     if simple:
         out = new_tensor(loop.result, like.ndim_, like.dims)
-        run_loop(loop, pointers, is_scalar, out.data_pointer, out.numel_)
+        run_runs(loop, pointers, is_scalar, single, out)
     else:
         out = apply_mixed(op, args)
     if mode().grad:
@@ -89,6 +91,24 @@ cdef inline bint is_whole(Op op, const Loop* loop, int dtype) noexcept:
     return (loop.run != NULL and not (op.to_float and KIND[dtype] < FLOAT_KIND)
             and (op.guard == NOTHING or KIND[dtype] >= FLOAT_KIND)
             and (dtype == BOOL or not op.boolean_inputs))
+
+
+cdef inline bint is_single(const Loop* loop, Tensor x, int i, const bint* is_scalar) noexcept:
+    """Whether a Python number behind runs of a half type is read as the float32 that it is."""
+    cdef int k
+    for k in range(i):
+        if is_scalar[k]:
+            return False
+    return (loop.with_single != NULL and i == loop.arity - 1
+            and x.is_scalar and x.type == FLOAT32)
+
+
+cdef inline int run_runs(const Loop* loop, char** inputs, const bint* is_scalar, int single,
+                         Tensor out) except -1:
+    """out := loop(inputs), of which one is a `single` number, or -1."""
+    if single < 0:
+        return run_loop(loop, inputs, is_scalar, out.data_pointer, out.numel_)
+    return run_with_single(loop, inputs, single, out.data_pointer, out.numel_)
 
 
 cdef inline bint is_repeated(Tensor x, Py_ssize_t n) noexcept:
@@ -346,18 +366,20 @@ cdef bint run_in_runs(Op op, PyObject** args, Tensor out) except -1:
     cdef char* pointers[MAX_ARITY]
     cdef bint is_scalar[MAX_ARITY]
     cdef Tensor x
-    cdef int i
+    cdef int i, single = -1
     if not (out.packed and loop.result == out.type and is_whole(op, loop, out.type)):
         return False
     for i in range(op.n_args):
         x = <Tensor>args[i]
-        if not (x.type == out.type and x.packed and (x.ndim_ == 0 or same_shape(x, out))):
+        if x.type != out.type and is_single(loop, x, i, is_scalar):
+            single = i
+        elif not (x.type == out.type and x.packed and (x.ndim_ == 0 or same_shape(x, out))):
             return False
         if may_overlap(x, out):
             return False
         pointers[i] = x.data_pointer
         is_scalar[i] = is_repeated(x, out.numel_)
-    run_loop(loop, pointers, is_scalar, out.data_pointer, out.numel_)
+    run_runs(loop, pointers, is_scalar, single, out)
     return True
 
 

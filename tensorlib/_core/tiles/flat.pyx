@@ -39,6 +39,22 @@ cdef int run_loop(const Loop* loop, char** inputs, const bint* is_scalar, char* 
     return share(run_flat, &flat, output, n, GRAIN // loop.cost, n < RELEASE_GIL)
 
 
+cdef int run_with_single(const Loop* loop, char** inputs, int place, char* output,
+                         Py_ssize_t n) except -1:
+    """The same by the loop of a half type `with_single`, whose input at `place` is one float32."""
+    cdef Loop single = loop[0]
+    cdef Flat flat
+    cdef int i
+    single.with_number = loop.with_single
+    flat.loop = &single
+    flat.output = output
+    flat.number = place
+    for i in range(loop.arity):
+        flat.inputs[i] = inputs[i]
+        flat.is_scalar[i] = i == place
+    return share(run_flat, &flat, output, n, GRAIN // loop.cost, n < RELEASE_GIL)
+
+
 cdef void run_flat(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Flat* flat = <Flat*>context
     cdef const Loop* loop = flat.loop

@@ -210,7 +210,9 @@ cdef int fill_from_kernels(object rows) except -1:
             continue                             # the moves know items of 16 bytes too
         target = dtype_id(BY_NAME[output])
         source = dtype_id(BY_NAME[inputs[-1]])      # `where` has a bool before its operands
-        if name == "cast":
+        if name.endswith("_single"):
+            find_loop(loop_id(name.removesuffix("_single")), target).with_single = <void*>address
+        elif name == "cast":
             CASTS[source][target] = <cast_loop>address
         elif name == "gather":
             GATHERS[target] = <gather_loop>address
