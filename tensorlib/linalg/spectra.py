@@ -398,9 +398,10 @@ def svd(input, some=True, compute_uv=True):
 
 def cutoff(values, atol, rtol, shape):
     """The least singular value that counts as one: PyTorch's rule for both tolerances."""
-    eps = np.finfo(values.dtype).eps * max(shape[-2:]) if rtol is None and not atol else 0.0
     atol = np.asarray(0.0 if atol is None else atol, values.dtype)
-    rtol = np.asarray(eps if rtol is None else rtol, values.dtype)
+    if rtol is None:
+        rtol = np.where(atol > 0, 0.0, np.finfo(values.dtype).eps * max(shape[-2:]))
+    rtol = np.asarray(rtol, values.dtype)
     largest = values.max(-1, initial=0)
     return np.maximum(atol, rtol * largest)[..., None]
 

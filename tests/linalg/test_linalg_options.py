@@ -58,6 +58,14 @@ def test_a_tolerance_of_rank_is_absolute():
     assert linalg.matrix_rank(x, rtol=0.1).item() == 2       # of the largest
 
 
+def test_each_matrix_has_a_tolerance_of_its_own():
+    x = tl.diag(tl.tensor([8.0, 1.0, 1e-7, 0.0])).expand(3, 4, 4)
+    for atol, ranks in ((tl.tensor([0.0, 1e-8, 2.0]), [2, 3, 1]), (tl.tensor([0.5]), [2, 2, 2])):
+        assert linalg.matrix_rank(x, atol=atol).tolist() == ranks      # 0 is the default, relative
+        found = linalg.pinv(x, atol=atol)
+        assert [linalg.matrix_rank(y, tol=1e-9).item() for y in found] == ranks
+
+
 @pytest.mark.parametrize("p, wanted", [(None, 8.0), (2, 8.0), (-2, 0.125), (1, 8.0), ("fro", None)])
 def test_condition_numbers(p, wanted):
     x = tl.tensor([[0.0, 4.0], [0.5, 0.0]], dtype=tl.float64)

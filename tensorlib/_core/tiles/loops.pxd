@@ -17,7 +17,7 @@ cdef struct Loop:
     void* with_number              # the same where the second input is one number, or of three the
                                    # second and the third; may be NULL
     void* with_first               # the same where the first input is one number; may be NULL
-    void* with_single              # of a half type, where the last input is one float32; may be NULL
+    void* with_single              # of a half type, the last input one float32; may be NULL
     bint commutes
     int arity
     int result                     # dtype id of the output
