@@ -13,6 +13,7 @@ from tensorlib._core.tiles.copies cimport copy_into
 
 cdef enum:
     GRAIN = 1 << 16                  # bytes of one parallel chunk; less keeps the GIL
+    BAND = 1 << 11                   # bytes of the result that are written before the next ones
     MANY = 4                         # tensors, of which a thread copies several at once
 
 
@@ -106,7 +107,9 @@ cdef void copy_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
 
 cdef struct Several:
     const Blocks* parts              # one for each tensor
+    Py_ssize_t n
     Py_ssize_t outer                 # blocks of each
+    Py_ssize_t band                  # of which so many are copied before those of the next tensor
 
 
 cdef void copy_several(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
@@ -117,13 +120,25 @@ cdef void copy_several(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept
         copy_range(<void*>&several.parts[i], 0, several.outer)
 
 
-cdef bint join_several(tuple tensors, Tensor out, Py_ssize_t outer, Py_ssize_t step) except -1:
-    """Copies many small tensors with shared work; False where they are few, large or otherwise."""
+cdef void copy_bands(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """The blocks [begin, end) of all tensors, so that the result is written from end to end."""
+    cdef Several* several = <Several*>context
+    cdef Py_ssize_t i, last
+    while begin < end:
+        last = min(begin + several.band, end)
+        for i in range(several.n):
+            copy_range(<void*>&several.parts[i], begin, last)
+        begin = last
+
+
+cdef bint join_packed(tuple tensors, Tensor out, Py_ssize_t outer, Py_ssize_t step) except -1:
+    """Copies contiguous tensors with shared work; False where they are vectors, few or large, or
+    otherwise."""
     cdef Py_ssize_t nbytes = out.numel_ * ITEMSIZE[out.type], start = 0, i, n = len(tensors)
     cdef Several several
     cdef Blocks* parts
     cdef Tensor x
-    if n < MANY or nbytes < 2 * GRAIN or nbytes // n > GRAIN:
+    if outer == 1 and (n < MANY or nbytes < 2 * GRAIN or nbytes // n > GRAIN):
         return False
     for x in tensors:
         if not (x.packed and x.type == out.type):
@@ -136,8 +151,12 @@ cdef bint join_several(tuple tensors, Tensor out, Py_ssize_t outer, Py_ssize_t s
         parts[i].x, parts[i].y = x.data_pointer, out.data_pointer + start
         parts[i].nbytes, parts[i].step = x.numel_ * ITEMSIZE[x.type] // outer, step
         start += parts[i].nbytes
-    several.parts, several.outer = parts, outer
-    share(copy_several, &several, out.data_pointer, n, 1 + GRAIN // (nbytes // n), False)
+    several.parts, several.n, several.outer = parts, n, outer
+    several.band = 1 + BAND // step
+    if outer > 1:
+        share(copy_bands, &several, out.data_pointer, outer, 1 + GRAIN // step, nbytes <= GRAIN)
+    else:
+        share(copy_several, &several, out.data_pointer, n, 1 + GRAIN // (nbytes // n), False)
     free(parts)
     return True
 
@@ -164,7 +183,7 @@ cdef Tensor joined(tuple tensors, int ndim, const Py_ssize_t* dims, int along, i
     inner = out.steps[along] * ITEMSIZE[dtype]       # bytes
     for d in range(along):
         outer *= dims[d]
-    if out.numel_ and join_several(tensors, out, outer, dims[along] * inner):
+    if out.numel_ and join_packed(tensors, out, outer, dims[along] * inner):
         return out
     for x in tensors:
         if x.numel_ == 0:
