@@ -20,6 +20,30 @@ def test_slices_of_any_layout_are_numpys(dtype):
                     np.testing.assert_array_equal(x.index_select(dim, index).numpy(), want)
 
 
+@each("dtype", ["bool", "float16", "float32", "float64", "complex128"])
+def test_rows_with_gaps_are_written_into_rows_with_gaps(dtype):
+    for columns in (20, 66, 600, 2100):
+        x, y = (tl.arange(9 * columns).reshape(9, columns).add(k).to(getattr(tl, dtype))
+                for k in (0, 5))
+        want, index = x.numpy().copy(), np.array([7, 0, 3])
+        want[:, ::2][index] = y.numpy()[:3, 1::2]
+        x[:, ::2][tl.from_numpy(index)] = y[:3, 1::2]
+        np.testing.assert_array_equal(x.numpy(), want)
+        taken = x[:, ::2][tl.from_numpy(index)]
+        np.testing.assert_array_equal(taken.numpy(), want[:, ::2][index])
+
+
+@each("dtype", ["uint8", "float16", "float32", "float64"])
+def test_sums_of_parts_of_rows_are_numpys(dtype):
+    for width in (3, 8, 16, 17, 32, 63, 64):
+        x = tl.arange(50 * 2 * width).remainder(50).reshape(50, 2, width).to(getattr(tl, dtype))
+        given, columns = x.numpy(), x[:, 0, :1]
+        np.testing.assert_array_equal((x[:, 0] + x[:, 1]).numpy(), given[:, 0] + given[:, 1])
+        np.testing.assert_array_equal((x[:, 1] - x[:, 0].clone()).numpy(),
+                                      given[:, 1] - given[:, 0])
+        np.testing.assert_array_equal((x[:, 1] * columns).numpy(), given[:, 1] * columns.numpy())
+
+
 FUNCTIONS = {"bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or,
              "bitwise_xor": np.bitwise_xor, "bitwise_left_shift": np.left_shift,
              "bitwise_right_shift": np.right_shift}

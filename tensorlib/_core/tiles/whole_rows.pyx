@@ -6,6 +6,7 @@ importance. So nothing is gathered but single elements, for loops that do not ta
 
 from tensorlib._core.base.blocks cimport copy_blocks
 from tensorlib._core.base.dtypes cimport ITEMSIZE
+from tensorlib._core.base.storage cimport LINE
 from tensorlib._core.tiles.loops cimport (
     Loop, MAX_ARITY, call_loop, call_with_number, find_gather, loop1, loop2, loop3, loop4,
     numbered, takes_number,
@@ -28,7 +29,7 @@ cdef bint goes_by_rows(const Plan* plan) noexcept nogil:
     cdef const Operand* operand
     if program.n_steps > 1 or program.n_constants or inner == 0:
         return False
-    if plan.dims[inner] < SHORT_ROW:
+    if plan.dims[inner] < SHORT_ROW and not worth_a_call(plan):
         if copies and inner > 1 and plan.dims[inner - 1] < FEW_ROWS:
             return False
         if not copies and not rows_go_on(plan):
@@ -41,6 +42,19 @@ cdef bint goes_by_rows(const Plan* plan) noexcept nogil:
             continue
         if operand.steps[inner] != ITEMSIZE[operand.dtype] and (
                 i == n or copies or operand.steps[inner]):
+            return False
+    return True
+
+
+cdef bint worth_a_call(const Plan* plan) noexcept nogil:
+    """Whether rows are runs of every operand that fill a register, for a loop that is cheap."""
+    cdef const TileLoops* program = plan.program
+    cdef int inner = plan.ndim - 1, i
+    if program.n_steps == 0 or program.steps[0].loop.cost > 1 or (
+            plan.dims[inner] * program.steps[0].loop.input_size < LINE):
+        return False
+    for i in range(program.n_inputs):
+        if plan.operands[i].steps[inner] == 0:
             return False
     return True
 
