@@ -1,6 +1,7 @@
-"""Writes at positions along a dim, over the elements of the tensor itself. Outside of autograd."""
+"""Writes at positions along a dim, over the elements of the tensor itself or of a copy. Outside of
+autograd."""
 
-from tensorlib._core.base.dtypes cimport BFLOAT16, FLOAT16, INT64
+from tensorlib._core.base.dtypes cimport BFLOAT16, FLOAT16, FLOAT32, INT64
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.index.gather cimport (
     adding, as_vector, check_index, in_range, laying, line, walk, wrapped,
@@ -70,3 +71,37 @@ def write_slices(Tensor x, str name, Tensor values, int dim, Tensor index, bint 
         values = new_view(values, x.ndim_, dims, none, values.data_pointer)
     if not walk(adding(x.type) if adds else laying(x.type), x, dim, places, values, True):
         raise IndexError(f"{name}: the index was written after it was checked")
+
+
+def written_along(Tensor input, Tensor values, int dim, Tensor index, bint adds):
+    """A copy of `input` with values put, or added, at positions along a dim.
+
+    The positions may be those of an expanded tensor. Raises: IndexError, RuntimeError.
+    """
+    cdef int given = input.type
+    cdef bint half = adds and (given == FLOAT16 or given == BFLOAT16)
+    cdef int dtype = FLOAT32 if half else given              # halves are rounded once, at the end
+    cdef Tensor out
+    if values.type != given or not same_shape(values, index):
+        check_index("scatter", input, dim, index)
+        raise RuntimeError(f"scatter: values of shape {tuple(values.shape)} and {values.dtype} "
+                           f"can't go to positions of shape {tuple(index.shape)} in {input.dtype}")
+    if half:
+        input, values = packed_copy(input, FLOAT32), packed_copy(values, FLOAT32)
+    out = written(adding(dtype) if adds else laying(dtype), input, values, dim, index)
+    return packed_copy(out, given) if half else out
+
+
+cdef Tensor written(line run, Tensor x, Tensor values, int dim, Tensor index):
+    """A copy of `x` that a walk along the positions has written to. Raises as `written_along`."""
+    cdef Tensor out = packed_copy(x, x.type), like = as_vector(out), y = as_vector(values)
+    cdef Tensor places = index
+    check_index("scatter", x, dim, index)
+    if index.type != INT64:
+        places = packed_copy(index, INT64)
+    if not walk(run, like, dim, as_vector(places), y, True):
+        out = packed_copy(x, x.type)                         # again, with positions from the front
+        places = wrapped(index, like.dims[dim], dim, "scatter")
+        if not walk(run, as_vector(out), dim, as_vector(places), y, True):
+            raise IndexError("scatter: the index was written after it was checked")
+    return out

@@ -9,8 +9,8 @@ from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT32, FLOAT64, INT16, INT32, INT8, ITEMSIZE, UINT8, compute_dtype,
 )
 from tensorlib._core.base.items cimport number
-from tensorlib._core.index.along cimport walk_over
-from tensorlib._core.index.gather cimport line, written
+from tensorlib._core.index.along cimport walk_over, written
+from tensorlib._core.index.gather cimport line
 from tensorlib._core.reduce.unsigned cimport restored, signed_order
 from tensorlib._core.tensor.tensor cimport Tensor
 from tensorlib._core.tiles.copies cimport cast

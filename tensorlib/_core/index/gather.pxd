@@ -18,7 +18,6 @@ cdef bint walk(line run, Tensor x, int dim, Tensor places, Tensor y, bint adds) 
 cdef Tensor as_vector(Tensor x)
 cdef Tensor wrapped(Tensor x, Py_ssize_t size, Py_ssize_t dim, str name=*)
 cpdef int check_positions(str name, index) except -1
-cdef Tensor written(line run, Tensor x, Tensor values, int dim, Tensor index)
 cdef line adding(int dtype) noexcept
 cdef line laying(int dtype) noexcept
 cdef int check_index(str name, Tensor x, int dim, Tensor index) except -1

@@ -22,6 +22,8 @@ from tensorlib._core.base.pool import get_num_threads
 
 cdef enum:
     RELEASE_GIL = 16384      # elements from which on the GIL is released
+    SHORT = 16               # elements of a line that are not worth a call
+    PIECE = 128              # of lines along an outer dim: their neighbours share cache lines
 
 cdef str WRITTEN = "gather: a position is out of bounds; the index was written after it was checked"
 
@@ -229,7 +231,7 @@ cdef bint walk(line run, Tensor x, int dim, Tensor places, Tensor y, bint adds) 
         lines.place_steps[d] = places.steps[d]
         lines.x_steps[d] = 0 if d == dim else x.steps[d] * itemsize
         lines.y_steps[d] = y.steps[d] * itemsize
-    if lines.dims[lines.inner] < 16:         # short lines cost a call each
+    if lines.dims[lines.inner] < SHORT:
         for d in range(lines.ndim):
             if lines.dims[d] > lines.dims[lines.inner]:
                 lines.inner = d
@@ -267,7 +269,7 @@ cdef int longest(const Lines* lines, int but) noexcept:
 cdef void walk_all(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     """Runs along all lines."""
     cdef Cut* cut = <Cut*>context
-    cut.failed = not walk_lines(cut.lines)
+    cut.failed = not walk_pieces(cut.lines)
 
 
 cdef void walk_part(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
@@ -278,8 +280,26 @@ cdef void walk_part(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
     part.places += begin * part.place_steps[cut.dim]
     part.x += begin * part.x_steps[cut.dim]
     part.y += begin * part.y_steps[cut.dim]
-    if not walk_lines(&part):
+    if not walk_pieces(&part):
         cut.failed = 1
+
+
+cdef bint walk_pieces(const Lines* lines) noexcept nogil:
+    """As `walk_lines`; of lines along an outer dim a piece of all before the next piece."""
+    cdef Lines part = lines[0]
+    cdef int inner = lines.inner
+    cdef Py_ssize_t left = lines.dims[inner]
+    if inner == lines.ndim - 1:
+        return walk_lines(lines)
+    while left > 0:
+        part.dims[inner] = min(left, <Py_ssize_t>PIECE)
+        if not walk_lines(&part):
+            return False
+        part.places += PIECE * part.place_steps[inner]
+        part.x += PIECE * part.x_steps[inner]
+        part.y += PIECE * part.y_steps[inner]
+        left -= PIECE
+    return True
 
 
 cdef int require_places(Tensor x, int dim, Tensor places, Tensor y) except -1:
@@ -462,37 +482,3 @@ def add_along(Tensor values, shape, int dim, Tensor index):
     walk_wrapped(adding(dtype), as_vector(out), dim, as_vector(places),
                  as_vector(packed_copy(values, FLOAT32) if half else values), True)
     return packed_copy(out, given) if half else out
-
-
-def written_along(Tensor input, Tensor values, int dim, Tensor index, bint adds):
-    """A copy of `input` with values put, or added, at positions along a dim.
-
-    The positions may be those of an expanded tensor. Raises: IndexError, RuntimeError.
-    """
-    cdef int given = input.type
-    cdef bint half = adds and (given == FLOAT16 or given == BFLOAT16)
-    cdef int dtype = FLOAT32 if half else given              # halves are rounded once, at the end
-    cdef Tensor out
-    if values.type != given or not same_shape(values, index):
-        check_index("scatter", input, dim, index)
-        raise RuntimeError(f"scatter: values of shape {tuple(values.shape)} and {values.dtype} "
-                           f"can't go to positions of shape {tuple(index.shape)} in {input.dtype}")
-    if half:
-        input, values = packed_copy(input, FLOAT32), packed_copy(values, FLOAT32)
-    out = written(adding(dtype) if adds else laying(dtype), input, values, dim, index)
-    return packed_copy(out, given) if half else out
-
-
-cdef Tensor written(line run, Tensor x, Tensor values, int dim, Tensor index):
-    """A copy of `x` that a walk along the positions has written to. Raises as `written_along`."""
-    cdef Tensor out = packed_copy(x, x.type), like = as_vector(out), y = as_vector(values)
-    cdef Tensor places = index
-    check_index("scatter", x, dim, index)
-    if index.type != INT64:
-        places = packed_copy(index, INT64)
-    if not walk(run, like, dim, as_vector(places), y, True):
-        out = packed_copy(x, x.type)                         # again, with positions from the front
-        places = wrapped(index, like.dims[dim], dim, "scatter")
-        if not walk(run, as_vector(out), dim, as_vector(places), y, True):
-            raise IndexError(WRITTEN)
-    return out

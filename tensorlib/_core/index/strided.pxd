@@ -18,7 +18,8 @@ cdef struct Walk:
     Py_ssize_t x_steps[MAX_NDIM]     # bytes
     Py_ssize_t y_steps[MAX_NDIM]
     Py_ssize_t run                   # bytes moved at once, contiguous on both sides; or ...
-    Py_ssize_t line, line_step       # ... items, contiguous in y, and in x so many bytes apart
+    Py_ssize_t line                  # ... items, in x and in y so many bytes apart
+    Py_ssize_t line_step, y_line_step
     int dtype
 
 cdef enum Move:

@@ -63,22 +63,40 @@ cdef void put_runs(void* x, const Py_ssize_t* offsets, char* y, Py_ssize_t n,
         copy_run(y + i * y_step, <char*>x + offsets[i], walk.run)
 
 
+cdef inline void copy_line(const char* x, Py_ssize_t x_step, char* y, Py_ssize_t y_step,
+                           const Walk* walk) noexcept nogil:
+    """y := x, a line of items in steps; where both are apart, by way of near memory"""
+    cdef char near[1024]
+    cdef Py_ssize_t size = ITEMSIZE[walk.dtype], done = 0, n
+    if y_step == size:
+        find_gather(walk.dtype)(x, x_step, y, walk.line)
+        return
+    if x_step == size:
+        find_scatter(walk.dtype)(x, y, y_step, walk.line)
+        return
+    while done < walk.line:
+        n = min(1024 // size, walk.line - done)
+        find_gather(walk.dtype)(x + done * x_step, x_step, near, n)
+        find_scatter(walk.dtype)(near, y + done * y_step, y_step, n)
+        done += n
+
+
 cdef void take_lines(void* x, const Py_ssize_t* offsets, char* y, Py_ssize_t n,
                      const Walk* walk) noexcept nogil:
     """y[i] := the line of items at x[offsets[i]]"""
-    cdef gather_loop loop = find_gather(walk.dtype)
-    cdef Py_ssize_t i, y_step = walk.y_step
+    cdef Py_ssize_t i
     for i in range(n):
-        loop(<char*>x + offsets[i], walk.line_step, y + i * y_step, walk.line)
+        copy_line(<char*>x + offsets[i], walk.line_step, y + i * walk.y_step, walk.y_line_step,
+                  walk)
 
 
 cdef void put_lines(void* x, const Py_ssize_t* offsets, char* y, Py_ssize_t n,
                     const Walk* walk) noexcept nogil:
     """the line of items at x[offsets[i]] := y[i]"""
-    cdef scatter_loop loop = find_scatter(walk.dtype)
-    cdef Py_ssize_t i, y_step = walk.y_step
+    cdef Py_ssize_t i
     for i in range(n):
-        loop(y + i * y_step, <char*>x + offsets[i], walk.line_step, walk.line)
+        copy_line(y + i * walk.y_step, walk.y_line_step, <char*>x + offsets[i], walk.line_step,
+                  walk)
 
 
 cdef void add_runs(number* x, const Py_ssize_t* offsets, char* y, Py_ssize_t n,
@@ -186,11 +204,12 @@ cdef int move(Walk* walk, Move kind, int dtype) except -1:
         walk.ndim -= 1
         last -= 1
     job.walk, job.loop = walk, pick(kind, walk.run, dtype)
-    if kind != ADD and last >= 0 and walk.run == itemsize == walk.y_steps[last] and (
-            walk.dims[last] >= LEAST_LINE):
+    if kind != ADD and last >= 0 and walk.run == itemsize and walk.dims[last] >= LEAST_LINE and (
+            walk.y_steps[last] == itemsize or walk.n_indices or walk.mask != NULL):
         # the innermost dim at once for each position, in the order of memory
         job.loop = take_lines if kind == TAKE else put_lines
         walk.line, walk.line_step, walk.dtype = walk.dims[last], walk.x_steps[last], dtype
+        walk.y_line_step = walk.y_steps[last]
         walk.ndim -= 1
     each = total * itemsize // walk.n
     each = max(each, each // walk.run * LEAST_RUN)

@@ -8,8 +8,7 @@ from tensorlib._core.base.shape import wrap
 from tensorlib._core.create.overwrite import write_result
 from tensorlib._core.create.ranges import arange
 from tensorlib._core.graph.modes import is_grad_enabled
-from tensorlib._core.index.along import write_along, write_slices
-from tensorlib._core.index.gather import written_along
+from tensorlib._core.index.along import write_along, write_slices, written_along
 from tensorlib._core.index.keys import put
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import composite, op
