@@ -32,6 +32,9 @@ def test_integers_are_close_by_differences_that_their_dtype_does_not_hold():
 def test_isclose_of_bools():
     x = tl.tensor([True, False])
     assert tl.isclose(x, x.logical_not()).tolist() == [False, False]
+    for bounds in ({"rtol": 2.0}, {"atol": 1.0}, {"rtol": 0.5, "atol": 0.5}):      # as 0 and 1
+        found = tl.isclose(x, x.logical_not(), **bounds)
+        assert found.tolist() == np.isclose(x.numpy(), ~x.numpy(), **{"atol": 0, **bounds}).tolist()
 
 
 def test_isclose_is_outside_the_graph():

@@ -333,7 +333,7 @@ def isclose(input, other: Tensor, rtol=1e-05, atol=1e-08, equal_nan=False):
     input, other = input.detach(), other.detach()
     close = input == other
     inexact = input.is_floating_point() or input.is_complex()
-    if inexact or input.dtype != BY_NAME["bool"] and (rtol or atol):
+    if inexact or rtol or atol:
         if not inexact:                          # whose differences may be out of their range
             input, other = input.double(), other.double()
         near = (input - other).abs() <= rtol * other.abs() + atol
