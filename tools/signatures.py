@@ -207,7 +207,7 @@ def named_results():
     """The fields of the named tuples that functions return, by the names of the functions."""
     return {value.__name__: value._fields
             for name, module in sorted(sys.modules.items()) if name.startswith("tensorlib.")
-            for value in vars(module).values()
+            for value in list(vars(module).values())
             if isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields")}
 
 

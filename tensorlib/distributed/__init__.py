@@ -10,6 +10,7 @@
 False
 """
 
+from tensorlib._core.base.importing import later as _later
 from tensorlib._core.base.importing import on_first_use as _on_first_use
 from tensorlib._core.base.importing import parts_of as _parts_of
 from tensorlib.distributed.collectives import (
@@ -90,5 +91,6 @@ __all__ = [
 ]
 
 _parts_of(__name__, "constants", "distributed_c10d")
+_composable = _later("tensorlib.distributed.fsdp")         # the older home of `fully_shard`
 
 __getattr__, __dir__ = _on_first_use(__name__, _LATE)

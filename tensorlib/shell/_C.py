@@ -15,6 +15,10 @@ __all__ = ["_LinAlgError", "_TensorMeta", "_are_functorch_transforms_active",
 _TensorMeta = type(Tensor)
 
 
+class Value:
+    """The type of values of a script, of which there are none."""
+
+
 def _are_functorch_transforms_active() -> bool:
     """Whether `vmap` runs. Gradients of functions are seen as operations that are recorded."""
     return bool(running_levels())
@@ -22,6 +26,14 @@ def _are_functorch_transforms_active() -> bool:
 
 def _get_tracing_state() -> None:
     """None: nothing is traced as TorchScript."""
+
+
+def _jit_set_profiling_executor(profiling_flag: bool) -> bool:
+    """False: no script is run."""
+    return False
+
+
+_jit_set_profiling_mode = _jit_set_profiling_executor
 
 
 def _log_api_usage_once(event: str) -> None:

@@ -1,9 +1,17 @@
-"""Gradients in one vector and back, under the names by which libraries for many processes ask."""
+"""Gradients in one vector and back, under the names by which libraries for many processes ask.
+
+And what pickles of PyTorch's tensors call, those that `pickle` itself wrote.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 
 import tensorlib as tl
 from tensorlib import Tensor
+from tensorlib.io.files.torch_names import parameter as _rebuild_parameter
+from tensorlib.io.files.torch_names import tensor as _rebuild_tensor_v2
+from tensorlib.io.files.torch_names import typed_tensor as _rebuild_tensor_v3
+
+_rebuild_parameter_with_state, _rebuild_tensor = _rebuild_parameter, _rebuild_tensor_v2
 
 
 def _flatten_dense_tensors(tensors: Sequence[Tensor]) -> Tensor:

@@ -7,13 +7,16 @@
 names here, also where PyTorch is installed. `torchvision` is `tensorlib.vision`.
 """
 
+import multiprocessing.spawn
 import os
 import runpy
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from types import ModuleType
+from typing import Any
 
 import tensorlib
 from tensorlib import version
@@ -64,6 +67,19 @@ def install() -> None:
         tensorlib.torch = tensorlib            # PyTorch's package has itself as an attribute
         tensorlib.__name__ = library.name = "torch"
         version.__version__ = tensorlib.__version__ = f"{PYTORCH}+tensorlib.{version.__version__}"
+        described = multiprocessing.spawn.get_preparation_data
+
+        def with_torch(name: str) -> dict[str, Any]:
+            return {"torch": Installed(), **described(name)}
+
+        multiprocessing.spawn.get_preparation_data = with_torch
+
+
+class Installed:
+    """What `install` did, for processes that are started anew: unpickled, it does it there."""
+
+    def __reduce__(self) -> Any:
+        return import_module("tensorlib.as_torch").install, ()      # this one may be `__main__`
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -1,11 +1,13 @@
 """`TypedStorage`: the memory of a tensor as a row of elements, PyTorch's older view of it."""
 
 from collections.abc import Iterator
+from io import BytesIO
 from typing import Any
 
 from tensorlib._core.base.dtypes import dtype as DType
 from tensorlib._core.tensor.properties import UntypedStorage
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.io.files import load
 
 __all__ = ["TypedStorage", "UntypedStorage", "storage"]
 
@@ -76,3 +78,8 @@ def storage(self: Tensor) -> TypedStorage:
     `untyped_storage` is the newer one, which has bytes.
     """
     return TypedStorage(self)
+
+
+def _load_from_bytes(b: bytes) -> Any:
+    """The storage in a file of `torch.save`, as pickles of PyTorch's tensors have it."""
+    return load(BytesIO(b))

@@ -71,3 +71,43 @@ def test_without_a_script_it_says_how_it_is_called(tmp_path):
     for arguments in ([], ["-x"], ["-m"]):
         done = run(tmp_path, *arguments)
         assert done.returncode == 1 and done.stderr.startswith("usage: python -m tensorlib")
+
+
+# what PyTorch 2.13 writes by `pickle.dumps({"view": x[:, 1], "weight": Parameter(ones(1))})`
+PICKLED = """
+eNrVkTtPwzAQgPOilcpTMLExhqWCUmiYQIBYIt5LFmSFxDRGIa6dSxFIlbJUPJQNszEw8tfYWJGQ4GiQKBJ/ACvn
+OJdPZ9/n3Hp4NbTB6Cm7sLqMXqhiDLgMojrJgMWpKqaJpCcZi0MCNEm5JN2Gukd6vMRSfPltqoopEnM/JKeSn5OT
+S6ApUhszuqblxl0tfn/cfps7e96frefGzouJc09otjeFW3ckBx7wmHSpTBlPhI6AN45/YgYQU0KTkPmJMG68Gibh
+skNJyq5oKsyesGxvBJNpxCWIEdfwTPxiCYiKa3nWVw2etEXVtbIM97S96hdcHllowaCF2jYeHI7KZE3o3gQyq02n
+6TjLLWfBWVpxRFk36GTCdCu7IKwDrHYstL9Y3a9XtOGRr+G0jg9GjvG0rvrqULm6a/SVa/bVbTGK/cc0AGwflY/u
+yZBKGm6xANDi/KEC5IvKBWXtCFRkDF1Kx5f+OQUqEYwsO6pufvxf4a3Wwuqi02g0fwnX/xT+w6JwfUh2KVdzdZSL
+cRtNfgu8GayucZXVPwHOe+OT
+"""
+
+
+def test_tensors_that_pytorch_pickled_are_read(tmp_path):
+    (tmp_path / "read.py").write_text(f"""
+import base64, pickle, zlib
+import torch
+found = pickle.loads(zlib.decompress(base64.b64decode('''{PICKLED}''')))
+assert found["view"].tolist() == [1.0, 4.0] and found["view"].stride() == (3,)
+assert type(found["weight"]) is torch.nn.Parameter and found["weight"].requires_grad
+""")
+    done = run(tmp_path, "read.py")
+    assert not done.returncode, done.stderr
+
+
+def test_processes_that_are_started_anew_import_torch(tmp_path):
+    (tmp_path / "spawn.py").write_text("""
+import multiprocessing
+import torch
+
+def total(n):
+    return torch.ones(n).sum().item()
+
+if __name__ == "__main__":
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.map(total, [1, 2]) == [1.0, 2.0]
+""")
+    done = run(tmp_path, "spawn.py")
+    assert not done.returncode, done.stderr

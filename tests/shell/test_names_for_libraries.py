@@ -22,6 +22,13 @@ torch.distributed.tensor.DTensor torch.distributed.constants.default_pg_timeout
 torch.distributed.distributed_c10d.ReduceOp torch.distributed.is_torchelastic_launched
 torch.utils.tensorboard.summary.hparams
 torch.distributions.constraints.__all__
+torch.distributed._composable.fsdp.fully_shard torch.distributed.fsdp.wrap.ModuleWrapPolicy
+torch.distributed.fsdp.sharded_grad_scaler.ShardedGradScaler torch.functional.einsum
+torch.distributed.fsdp.MixedPrecisionPolicy torch.distributed.tensor.placement_types.Shard
+torch.distributed._functional_collectives.wait_tensor torch._tensor.Tensor torch._C.Value
+torch.distributed.tensor.parallel.ColwiseParallel torch._jit_internal.boolean_dispatch
+torch._dynamo.eval_frame.is_dynamo_supported torch.cuda.ShortTensor torch._C._jit_set_profiling_mode
+torch.utils._contextlib._DecoratorContextManager torch.cuda.set_sync_debug_mode
 torch._standard_gamma torch.jit.TracerWarning
 torch.distributions.multivariate_normal.Distribution
 torch.jit.annotations.List torch.jit._overload torch.jit.fork torch.jit.wait

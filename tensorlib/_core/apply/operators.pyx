@@ -203,6 +203,8 @@ cdef object call_optioned(Op op, object public, object convert, bint in_place, o
                 and type(value) in (float, int) and isinstance(a, Tensor) and isinstance(b, Tensor)
                 and KIND[(<Tensor>a).type] == FLOAT_KIND):
             return add_times(form_name(op, in_place), convert.by_factor, in_place, a, b, value)
+        if not in_place and isinstance(a, Number):        # `div(7, 2, rounding_mode="floor")`
+            a = operand(op, 0, a, <Tensor>b if isinstance(b, Tensor) else None)
         given = convert(a, b, **{option: value})
         if type(given) is list:
             return run_instead(op.name, <list>given, in_place, out)

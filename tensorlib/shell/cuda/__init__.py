@@ -31,6 +31,19 @@ def device_count() -> int:
     return 0
 
 
+def _is_in_bad_fork() -> bool:
+    """False: nothing of a GPU was begun before a fork."""
+    return False
+
+
+def is_current_stream_capturing() -> bool:
+    """False: there is no stream."""
+    return False
+
+
+default_generators = ()
+
+
 def is_bf16_supported(including_emulation: bool = True) -> bool:
     """False: there is no GPU. On the CPU, tensors of bfloat16 compute in float32."""
     return False
@@ -72,6 +85,16 @@ def memory_allocated(device: object = None) -> int:
     return 0
 
 
+def set_sync_debug_mode(debug_mode: int | str) -> None:
+    """Does nothing: nothing waits for a GPU."""
+
+
+def get_sync_debug_mode() -> int:
+    """0: nothing is said of waiting for a GPU."""
+    return 0
+
+
+reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
 max_memory_allocated = memory_reserved = max_memory_reserved = memory_allocated
 
 
@@ -170,11 +193,13 @@ utilization = _needs_gpu("utilization")
 BFloat16Tensor = _needs_gpu("BFloat16Tensor")
 BoolTensor = _needs_gpu("BoolTensor")
 ByteTensor = _needs_gpu("ByteTensor")
+CharTensor = _needs_gpu("CharTensor")
 DoubleTensor = _needs_gpu("DoubleTensor")
 FloatTensor = _needs_gpu("FloatTensor")
 HalfTensor = _needs_gpu("HalfTensor")
 IntTensor = _needs_gpu("IntTensor")
 LongTensor = _needs_gpu("LongTensor")
+ShortTensor = _needs_gpu("ShortTensor")
 
 __all__ = ["amp", *sorted(  # noqa: PLE0604
     name for name in globals() if name[0] != "_" and name not in (

@@ -1,0 +1,16 @@
+"""Names of PyTorch's collectives as operations that are traced, which are not here."""
+
+from typing import Any
+
+from tensorlib.distributed.descriptions import absent
+
+INSTEAD = "the collectives of tensorlib.distributed and of distributed.nn do it at once"
+
+all_reduce = absent("_functional_collectives.all_reduce", INSTEAD)
+all_gather_tensor = absent("_functional_collectives.all_gather_tensor", INSTEAD)
+all_to_all_single_autograd = absent("_functional_collectives.all_to_all_single_autograd", INSTEAD)
+
+
+def wait_tensor(tensor: Any) -> Any:
+    """The tensor as it is: nothing is under way."""
+    return tensor

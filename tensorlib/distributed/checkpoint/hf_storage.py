@@ -1,0 +1,8 @@
+"""Storages of PyTorch's checkpoints, which are not here."""
+
+from tensorlib.distributed.descriptions import absent
+
+INSTEAD = "checkpoint.save and load take a folder"
+
+HuggingFaceStorageReader = absent("HuggingFaceStorageReader", INSTEAD)
+HuggingFaceStorageWriter = absent("HuggingFaceStorageWriter", INSTEAD)

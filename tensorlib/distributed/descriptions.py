@@ -1,0 +1,36 @@
+"""Settings of what is not here, which libraries make or mention where they are imported."""
+
+from enum import Enum
+from typing import Any, NoReturn
+
+__all__ = ["Described", "absent", "choices"]
+
+
+class Described:
+    """Settings that are kept as attributes, by their keywords."""
+
+    def __init__(self, **settings: Any) -> None:
+        vars(self).update(settings)
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
+        return f"{type(self).__name__}({given})"
+
+    __hash__ = object.__hash__
+
+
+def absent(name: str, instead: str) -> type:
+    """A type of which there is nothing: a call raises NotImplementedError, and says what to use."""
+    def refuse(cls: type, *args: Any, **kwargs: Any) -> NoReturn:
+        raise NotImplementedError(f"{name}: is not here; {instead}")
+
+    return type(name, (), {"__new__": refuse, "__module__": __name__,
+                           "__doc__": "The type of nothing. Raises: NotImplementedError."})
+
+
+def choices(name: str, values: str) -> Any:
+    """The class of choices that have these names, numbered from 1."""
+    return Enum(name, values, module=__name__)

@@ -1,0 +1,77 @@
+"""Names around `FullyShardedDataParallel`, which is not here: `fully_shard` shares parameters out.
+
+Libraries import them where they may be used. Settings can be made, and `isinstance` says no.
+"""
+
+from typing import Any
+
+from tensorlib.distributed.descriptions import Described, absent, choices
+
+INSTEAD = "fully_shard shares the parameters of a module out among the ranks of a group"
+
+BackwardPrefetch = choices("BackwardPrefetch", "BACKWARD_PRE BACKWARD_POST")
+OptimStateKeyType = choices("OptimStateKeyType", "PARAM_NAME PARAM_ID")
+ShardingStrategy = choices("ShardingStrategy",
+                           "FULL_SHARD SHARD_GRAD_OP NO_SHARD HYBRID_SHARD _HYBRID_SHARD_ZERO2")
+StateDictType = choices("StateDictType", "FULL_STATE_DICT LOCAL_STATE_DICT SHARDED_STATE_DICT")
+
+FSDPModule = absent("FSDPModule", INSTEAD)
+FlatParameter = absent("FlatParameter", INSTEAD)
+FullyShardedDataParallel = absent("FullyShardedDataParallel", INSTEAD)
+ShardedGradScaler = absent("ShardedGradScaler", INSTEAD)
+ModuleWrapPolicy = absent("ModuleWrapPolicy", INSTEAD)
+CustomPolicy = absent("CustomPolicy", INSTEAD)
+enable_wrap = absent("enable_wrap", INSTEAD)
+transformer_auto_wrap_policy = absent("transformer_auto_wrap_policy", INSTEAD)
+size_based_auto_wrap_policy = absent("size_based_auto_wrap_policy", INSTEAD)
+lambda_auto_wrap_policy = absent("lambda_auto_wrap_policy", INSTEAD)
+
+
+def always_wrap_policy(*args: Any, **kwargs: Any) -> bool:
+    """True: each part of a model would be shared out by itself."""
+    return True
+
+
+def wrap(module: Any, **options: Any) -> Any:
+    """The module as it is, as outside of `enable_wrap` in PyTorch."""
+    return module
+
+
+class CPUOffload(Described):
+    """Settings, which are kept."""
+
+
+class CPUOffloadPolicy(Described):
+    """Settings, which are kept."""
+
+
+class OffloadPolicy(Described):
+    """Settings, which are kept."""
+
+
+class MixedPrecision(Described):
+    """Settings, which are kept."""
+
+
+class MixedPrecisionPolicy(Described):
+    """Settings, which are kept."""
+
+
+class StateDictConfig(Described):
+    """Settings, which are kept."""
+
+
+class FullStateDictConfig(StateDictConfig):
+    """Settings, which are kept."""
+
+
+class ShardedStateDictConfig(StateDictConfig):
+    """Settings, which are kept."""
+
+
+class FullOptimStateDictConfig(StateDictConfig):
+    """Settings, which are kept."""
+
+
+class ShardedOptimStateDictConfig(StateDictConfig):
+    """Settings, which are kept."""
