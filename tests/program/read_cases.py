@@ -5,6 +5,7 @@ that `read` gives something else, and `other` changes what is not read.
 """
 
 import functools
+import types
 
 import numpy as np
 
@@ -372,3 +373,70 @@ class Operators:
 
     def change_operator(self):
         self.Number.__mul__ = lambda a, b: 77.0
+
+
+@case
+class AttributesOfTensors:
+    """Also those that are not there, of a tensor and of one of a class of its own."""
+
+    def __init__(self):
+        self.plain, self.param = tl.ones(2), tl.nn.Parameter(tl.ones(2))
+        self.plain.mark_a = 2.0
+
+    def read(self, x):
+        try:
+            y = x * self.plain.mark_b
+        except AttributeError:
+            y = x * self.plain.mark_a
+        return y * (3 if hasattr(self.plain, "mark_c") else 1) + getattr(self.param, "mark_a", 0.0)
+
+    def change_read(self):
+        self.plain.mark_a = 5.0
+
+    def change_tried(self):
+        self.plain.mark_b = 7.0
+
+    def change_asked(self):
+        self.plain.mark_c = True
+
+    def change_of_class(self):
+        self.param.mark_a = 9.0
+
+    def other(self):
+        tl.ones(2).mark_b = 3.0
+
+
+@case
+class ClassOfAModule:
+    class Own(types.ModuleType):
+        @property
+        def scale(self):
+            return vars(self)["scale"] * 3
+
+    def __init__(self):
+        self.module = types.ModuleType("of_its_own")
+        self.module.scale = 2.0
+
+    def read(self, x):
+        return x * self.module.scale
+
+    def change(self):
+        self.module.__class__ = self.Own
+
+
+@case
+class ClassesAbove:
+    def __init__(self):
+        self.kinds = [type(name, (), {}) for name in ("A", "B", "C")]
+        self.derived = type("D", tuple(self.kinds[:2]), {})
+        self.thing = self.derived()
+
+    def read(self, x):
+        return x * (2 if isinstance(self.thing, self.kinds[0]) else 3) * (
+            5 if issubclass(self.derived, self.kinds[1]) else 7)
+
+    def change_first(self):
+        self.derived.__bases__ = tuple(self.kinds[1:])
+
+    def change_second(self):
+        self.derived.__bases__ = self.kinds[0], self.kinds[2]

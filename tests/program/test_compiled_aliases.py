@@ -278,7 +278,8 @@ def test_the_first_state_of_a_cell_is_made_in_each_run():
     lambda x: x[1:], lambda x: x.t(), lambda x: x.chunk(2), lambda x: x.detach()[0],
     lambda x: (x, x * 2, x.view(-1), x.unsqueeze(0).squeeze(0)), lambda x: (x * 2)[0] + x[0],
     lambda x: (x * 2)[1:], lambda x: (x.exp()).split(2), lambda x: x.cumsum(0).t()[1],
-    lambda x: (lambda y, z: (y[1:], z[0], y[:2]))(x * 2, x + 1), lambda x: x[[0, 2]].view(-1)])
+    lambda x: (lambda y, z: (y[1:], z[0], y[:2]))(x * 2, x + 1), lambda x: x[[0, 2]].view(-1),
+    lambda x: (lambda y: (y[1:], y, y.t()))(x * 2), lambda x: (lambda y: (y, y[1:]))(tl.zeros(3))])
 def test_results_know_what_they_are_views_of(view):
     """Also of what nobody else has: a temporary, which those that are views of it share."""
     def seen_of(f, x, w):

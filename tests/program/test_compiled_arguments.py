@@ -290,3 +290,84 @@ def test_a_gradient_that_an_argument_has_is_returned():
             x = tl.ones(2, requires_grad=True)
             (x * i).sum().backward()
             assert f(x)[0] is x.grad
+
+
+class OwnList(list):
+    pass
+
+
+class OwnTuple(tuple):
+    pass
+
+
+@dataclass(eq=False)
+class OwnDict(dict):
+    scale: float = 1.0
+
+
+class Slotted(list):
+    __slots__ = ("scale",)
+
+
+@dataclass
+class HalfSlotted:
+    __slots__ = ("scale",)
+    scale: float
+
+
+class WithDict(HalfSlotted):
+    pass
+
+
+@pytest.mark.parametrize("make", [
+    lambda: OwnList([2.0]), lambda: OwnTuple([2.0]), lambda: OwnDict(), lambda: Slotted([2.0]),
+    lambda: WithDict(1.0)], ids=["list", "tuple", "dict", "slot", "slot beside a dict"])
+@pytest.mark.filterwarnings("ignore:compile")
+def test_attributes_of_containers_that_are_arguments(make):
+    def f(x, given):
+        return x * getattr(given, "scale", 5.0) * getattr(given, "more", 1.0)
+
+    def parts(x, given):
+        return x * sum(given.values() if isinstance(given, dict) else given) if given else x
+
+    for function in (f, parts) if isinstance(make(), (list, tuple, dict)) else (f,):
+        compiled = tl.compile(function)
+        for k, (scale, more) in enumerate([(None, None)] * 2 + [(2.0, None)] * 2 + [(3.0, None)] * 2
+                                          + [(2.0, 4.0)] * 2 + [(3.0, 4.0)] * 2
+                                          + [(2.0, tl.tensor(4.0))] * 2):
+            given = make()
+            if scale is not None:
+                given.scale = scale
+            if more is not None and hasattr(given, "__dict__"):
+                given.more = more
+            if isinstance(given, dict) and k % 2:
+                given["k"] = float(k)
+            assert tl.equal(compiled(tl.ones(2), given), function(tl.ones(2), given))
+
+
+@pytest.mark.parametrize("pair", [
+    lambda: ("".join(["a", "b"]), "".join(["a", "b"])), lambda: (int("1000"), int("1000")),
+    lambda: (float("0.1"), float("0.1")), lambda: (np.float32(1), np.float32(1))])
+@pytest.mark.filterwarnings("ignore:compile")
+def test_values_that_are_equal_and_not_one_object(pair):
+    compiled = tl.compile(lambda x, a, b: x * (2 if a is b else 3))
+    for _ in range(3):
+        a, b = pair()
+        assert compiled(tl.ones(1), a, a).item() == 2 and compiled(tl.ones(1), a, b).item() == 3
+
+
+def test_small_values_are_told_apart_by_identity():
+    f = tl.compile(lambda x, a, b: x * (2 if a is b else 3), fullgraph=True)
+    for a, b in [(None, None), (True, False), (3, 3), (3, 4), ("a", "b"), (1.5, 2.5)]:
+        for _ in range(2):
+            assert f(tl.ones(1), a, b).item() == (2 if a is b else 3)
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+def test_attributes_that_an_argument_does_not_have():
+    f = tl.compile(lambda x: x * (2 if hasattr(x, "unheard_of") else 3))
+    for k in range(5):
+        x = tl.ones(1)
+        if k % 2:
+            x.unheard_of = k
+        assert f(x).item() == (2 if k % 2 else 3)

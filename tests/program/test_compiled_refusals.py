@@ -160,3 +160,45 @@ def test_a_container_that_was_there_is_returned_itself(f):
     found = f(tl.ones(2))
     inside = [found, *(found.values() if isinstance(found, dict) else found)]
     assert any(x is y for x in inside for y in KEPT)
+
+
+def test_draws_for_each_example_of_a_batch():
+    def f(x):
+        return tl.vmap(lambda row: row + tl.rand(3), randomness="different")(x)
+
+    compiled = tl.compile(f)
+    with pytest.warns(RuntimeWarning, match="each example of a batch"):
+        found = []
+        for g in (f, compiled):
+            tl.manual_seed(1)
+            found.append([g(tl.ones(2, 3)).tolist() for _ in range(3)])
+    assert found[0] == found[1]
+    with pytest.raises(tl.program.CaptureError, match="each example of a batch"):
+        tl.program.trace(f, tl.ones(2, 3))
+
+
+@pytest.mark.parametrize("where", ["leaf", "leaf argument", "argument", "outside"])
+@pytest.mark.filterwarnings("ignore:compile")
+def test_hooks_on_what_a_gradient_is_asked_of(where):
+    """Be they there before the capture, or put on later."""
+    def seen(wrap, first):
+        w = leaf(1.0, 2.0)
+        outside = w if where == "leaf" else w * 2
+
+        def f(x):
+            y = outside if where in ("leaf", "outside") else x
+            return tl.autograd.grad((y * y).exp().sum(), y)[0]
+
+        compiled, found = wrap(f), []
+        for k in range(6):
+            x = leaf(1.0, 2.0)
+            x = x if where == "leaf argument" else x * 2
+            handle = (outside if where in ("leaf", "outside") else x).register_hook(
+                lambda g: g * 3) if k // 2 == 1 - first else None
+            found.append(compiled(x).tolist())
+            if handle is not None:
+                handle.remove()
+        return found
+
+    for first in (0, 1):
+        assert seen(tl.compile, first) == seen(lambda f: f, first)

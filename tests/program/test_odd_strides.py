@@ -94,3 +94,24 @@ def test_slices_behind_a_dim_of_one_element(shape):
     for rows in (x, x.flip(0), x.to(tl.bool)):
         wanted = rows.numpy()[..., [3, 0, 3]].tolist()
         assert far(rows).index_select(-1, tl.tensor([3, 0, 3])).tolist() == wanted
+
+
+def test_what_is_read_of_strides_that_say_nothing():
+    """Views have them, and `stride()` gives them."""
+    def f(x):
+        return x.T, x[:, :2], x.unsqueeze(0), x + 1, x.stride()
+
+    compiled = tl.compile(f)
+    for shape, strides in [((1, 3), (3, 1)), ((0, 3), (3, 1))]:
+        for steps in [strides, strides, (1, 1), (7, 2), (0, 0), strides]:
+            x = tl.ones(40).as_strided(shape, steps)
+            (*found, given), (*wanted, steps) = compiled(x), f(x)
+            assert given == steps and all(
+                y.stride() == z.stride() and tl.equal(y, z) for y, z in zip(found, wanted))
+    w = tl.ones(40)
+    seen = w.as_strided((1, 3), (3, 1))
+    compiled = tl.compile(lambda x: (x + seen, seen.stride(), seen.T))
+    for step in (3, 3, 9):
+        seen.data = w.as_strided((1, 3), (step, 1))
+        found = compiled(tl.ones(3))
+        assert found[1] == (step, 1) and found[2].stride() == (1, step)

@@ -138,3 +138,10 @@ def test_what_is_made_inside_may_be_written_to():
     for _ in range(3):
         assert tl.equal(compiled(tl.ones(2)), f(tl.ones(2)))
     assert len(compiled._entries) == 1
+
+
+def test_ranges_may_be_gone_through_from_their_end():
+    f = tl.compile(lambda x: sum(x * k for k in reversed(range(1, 4))) + next(iter(range(7, 9))),
+                   fullgraph=True)
+    for k in range(3):
+        assert f(tl.tensor(float(k))).item() == 6 * k + 7

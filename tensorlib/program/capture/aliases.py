@@ -55,6 +55,8 @@ def check_results(slots: list[Any], found: list[Any], replay: Any,
     for x, tensor in eager.items():
         start, address = place_in_memory(tensor)
         root, offset, strides = places[x]
+        if any(a != b for a, b in zip(tensor.stride(), strides)):
+            raise Unplanned("what it returns is laid out in another way than by a replay")
         if not tensor.numel():
             continue
         shared = any(begin == start for begin, _ in outside)
@@ -67,8 +69,6 @@ def check_results(slots: list[Any], found: list[Any], replay: Any,
                 not together or address - other_address == offset - other_offset)
         if not agrees:
             raise Unplanned("what it returns shares memory in another way than a replay would")
-        if any(n > 1 and a != b for n, a, b in zip(tensor.shape, tensor.stride(), strides)):
-            raise Unplanned("what it returns is laid out in another way than by a replay")
         before.append((root, offset, start, address))
     if len(set(untracked)) > 1:
         raise Unplanned("it makes some of its results in inference mode, and others not")

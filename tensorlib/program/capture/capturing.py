@@ -76,6 +76,9 @@ class ReplayRecorder(Recorder):
         if self.fullgraph:
             raise CaptureError(why)
 
+    def refuse(self, why: str) -> None:
+        self.fail(why)
+
     def leaving(self, name: str, tensor: Tensor) -> None:
         try:
             super().leaving(name, tensor)
@@ -258,6 +261,9 @@ class ReplayRecorder(Recorder):
             self.check_arguments()
         else:
             wanted = [self.variable_of(x) for x in inputs]
+            outside = [x for x in inputs if not self.is_inside(x)]
+            self.check_hooks(outside)
+            self.leaves += [x for x in outside if not any(x is y for y in self.arguments)]
         self.check_graphs_around([x for x, _ in starts], wanted)
         before = self.before_sweep(wanted) if accumulate_grads else {}
         with without_collections():
@@ -323,10 +329,14 @@ class ReplayRecorder(Recorder):
                                    f"call zero_grad() first, {user_line()}")
             found[x] = None if grad is None else self.variable_of(grad)
         leaves = [x.value for x in found]
-        if not are_without_hooks(leaves):
-            raise CaptureError(f"backward: a hook on a gradient can't be captured, {user_line()}")
+        self.check_hooks(leaves)
         self.leaves += leaves
         return found
+
+    def check_hooks(self, tensors: list[Tensor]) -> None:
+        """Raises: CaptureError where hooks of the user wait for gradients."""
+        if not are_without_hooks(tensors):
+            raise CaptureError(f"backward: a hook on a gradient can't be captured, {user_line()}")
 
     def accumulated(self, wanted: list[Variable], found: list[Variable | None],
                     before: dict[Variable, Variable | None]) -> None:

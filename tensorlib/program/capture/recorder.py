@@ -233,6 +233,10 @@ class Recorder(Noter):
         line = user_line()
         if line == IMPORTING:
             return result
+        if not all(map(is_whole, results)):
+            self.refuse(f"{type}: what is made for each example of a batch can't be captured, "
+                        f"{line}")
+            return result
         outputs = tuple([None if id(x) in self.known and isinstance(x, Tensor)
                          else self.new_variable(type, x) for x in results])
         if any([x is not None for x in outputs]):
@@ -246,6 +250,10 @@ class Recorder(Noter):
             stop_gradient=cuts(stem) or not is_grad_enabled())
         self.writes.taken(tensor)
         return self.know(tensor, x)
+
+    def refuse(self, why: str) -> None:
+        """Is told of a call that has run, and can't be noted."""
+        raise CaptureError(why)
 
     def line(self) -> str:
         """The line of user code that runs."""
@@ -270,3 +278,8 @@ def with_open_sizes(call: OpCall) -> list[Variable]:
         if x is not None:
             x.shape = result[0] if result is not None else (None,) * len(x.shape)
     return [x for x in call.writes() if None in x.shape]
+
+
+def is_whole(x: Any) -> bool:
+    """Whether a result is a tensor, and not one that stands for each example of a batch."""
+    return issubclass(type(x), Tensor)

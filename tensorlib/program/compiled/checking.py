@@ -41,8 +41,7 @@ class Seen(State):
 
 def of_tensor(x: Tensor) -> tuple[Any, ...]:
     """What can be seen of a tensor: its layout, its place in a graph, its bits."""
-    strides = [s for s, n in zip(x.stride(), x.shape) if n > 1] if x.numel() else []
-    return str(x.dtype), tuple(x.shape), strides, x.requires_grad, x.is_leaf, bits_of(x)
+    return str(x.dtype), tuple(x.shape), x.stride(), x.requires_grad, x.is_leaf, bits_of(x)
 
 
 def of(x: Any) -> Any:

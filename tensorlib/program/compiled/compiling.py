@@ -265,11 +265,13 @@ def contained(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int, Any]:
         if isinstance(x, Tensor):
             found[id(x)] = x
             continue
-        parts = x if isinstance(x, dict) else fields_of(x)
-        if parts is not None or isinstance(x, (tuple, list)):
+        fields, is_container = fields_of(x), isinstance(x, (dict, tuple, list))
+        if fields is not None or is_container:
             if id(x) not in found:
                 found[id(x)] = x
-                waiting += x if parts is None else parts.values()
+                waiting += (fields or {}).values()
+                if is_container:
+                    waiting += x.values() if isinstance(x, dict) else x
         elif is_settled(x):
             found[id(x)] = x
     return found

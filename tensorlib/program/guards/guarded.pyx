@@ -225,10 +225,11 @@ cdef class DictGuard(Guard):
 
 
 cdef class TypeGuard(Guard):
-    """Names that were looked up in a class and those above it."""
+    """Names that were looked up in a class and those above it, which stay those that they were."""
 
     def __init__(self, holder, dict read, str line):
         self.holder, self.read, self.line = holder, read, line
+        self.classes = type.__getattribute__(holder, "__mro__")
         self.tag = 0
 
     cdef bint holds(self) except -1:
@@ -241,6 +242,8 @@ cdef class TypeGuard(Guard):
         return True
 
     cdef bint are_same(self) except -1:
+        if not is_still(self.classes, type.__getattribute__(self.holder, "__mro__")):
+            return False
         for name, before in self.read.items():
             if not is_still(before, in_class(self.holder, name)):
                 return False

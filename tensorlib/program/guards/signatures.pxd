@@ -14,8 +14,10 @@ cdef class Signature:
     cdef tuple shape_of(self, value, list seen)
     cpdef tuple tensors_of(self, tuple args, dict kwargs)
     cdef bint has_tensors(self, tuple args) except -1
+    cdef bint has(self, Tensor x, Py_ssize_t i) except -1
     cdef bint look(self, tuple shape, value, list found) except -1
-    cdef bint look_at_parts(self, list names, list parts, value, list found) except -1
+    cdef tuple parts_of(self, container, list seen)
+    cdef bint look_at_parts(self, tuple shape, value, list found) except -1
 
 cdef class Conditions:
     cdef readonly list values, examples, requires, leaves, bare

@@ -10,6 +10,7 @@ from tensorlib._core.base.dtypes cimport default_float
 from tensorlib._core.base.recursion cimport enter, leave
 from tensorlib._core.base.storage cimport Storage, allocate, first_version
 from tensorlib._core.graph.modes cimport mode
+from tensorlib._core.graph.node cimport Node
 from tensorlib._core.tensor.meta cimport is_meta
 from tensorlib._core.tensor.tensor cimport Tensor, over_storage, requires_grad, same_shape
 from tensorlib.program.guards.guarded cimport Guards
@@ -17,10 +18,9 @@ from tensorlib.program.guards.values cimport fields_of, is_same, settled
 
 from tensorlib._core.base.region import set_without_memory
 
-# What an argument is: a tensor, a container, an object with fields, an array of NumPy's, or else.
+# What an argument is: a tensor, a container or an object with fields, an array of NumPy's, or else.
 cdef object TENSOR = object()
 cdef object PARTS = object()
-cdef object FIELDS = object()
 cdef object ARRAY = object()
 cdef object OTHER = object()
 
@@ -52,24 +52,28 @@ cdef class Signature:
                     return (TENSOR, i)
             seen.append(value)
             self.examples.append(like_on_meta(value))
-            self.requires.append(place_in_graph(<Tensor>value))
+            self.requires.append(place_of_argument(<Tensor>value))
             self.kinds.append(type(value))
             return (TENSOR, len(seen) - 1)
         if isinstance(value, np.ndarray):
             self.opaque = type(value).__name__
             return (ARRAY,)
-        named = value if isinstance(value, dict) else fields_of(value)
-        if named is None and not isinstance(value, (tuple, list)):
+        is_container = isinstance(value, (dict, tuple, list))
+        fields = fields_of(value)
+        if fields is None and not is_container:
             self.others.append(value)
             return (OTHER, settled(value))
-        parts = value if named is None else named.values()
         enter(b" in the arguments of a compiled function")
         try:
-            return (PARTS if named is value or named is None else FIELDS, type(value),
-                    None if named is None else list(named),
-                    [self.shape_of(x, seen) for x in parts])
+            return (PARTS, type(value), self.parts_of(value, seen) if is_container else None,
+                    None if fields is None else self.parts_of(fields, seen))
         finally:
             leave()
+
+    cdef tuple parts_of(self, container, list seen):
+        named = isinstance(container, dict)
+        return (list(container) if named else None,
+                [self.shape_of(x, seen) for x in (container.values() if named else container)])
 
     cpdef tuple tensors_of(self, tuple args, dict kwargs):
         """The tensors of a call of this kind, each once; None for a call of another kind."""
@@ -89,7 +93,7 @@ cdef class Signature:
         if self.default_dtype != other.default_dtype:
             return "the default dtype is another"
         for i, (x, y) in enumerate(zip(self.examples, other.examples)):
-            if not laid_out_as(<Tensor>x, <Tensor>y):
+            if not has_layout(<Tensor>x, <Tensor>y):
                 return (f"tensor {i} of the arguments is {y.dtype} of shape {tuple(y.shape)} and "
                         f"strides {y.stride()}, and was {x.dtype} of shape {tuple(x.shape)} and "
                         f"strides {x.stride()}")
@@ -113,9 +117,14 @@ cdef class Signature:
             for k in range(i):
                 if args[k] is args[i]:
                     return False
-            if not is_like(<Tensor>args[i], <Tensor>self.examples[i], <int>self.requires[i]):
+            if not self.has(<Tensor>args[i], i):
                 return False
         return True
+
+    cdef bint has(self, Tensor x, Py_ssize_t i) except -1:
+        """Whether a tensor may be argument `i`."""
+        return can_be(x, <Tensor>self.examples[i]) and (
+            place_of_argument(x) == <int>self.requires[i])
 
     cdef bint look(self, tuple shape, value, list found) except -1:
         cdef Py_ssize_t i, place
@@ -130,19 +139,20 @@ cdef class Signature:
                 if x is value:
                     return False
             found.append(value)
-            return is_like(<Tensor>value, <Tensor>self.examples[place], <int>self.requires[place])
+            return self.has(<Tensor>value, place)
         if kind is OTHER:
             return is_same(shape[1], value)
         if kind is ARRAY:
             return isinstance(value, np.ndarray)
         if type(value) is not shape[1]:
             return False
-        if kind is FIELDS:
-            value = fields_of(value)
-        return self.look_at_parts(<list>shape[2], <list>shape[3], value, found)
+        if shape[2] is not None and not self.look_at_parts(<tuple>shape[2], value, found):
+            return False
+        return shape[3] is None or self.look_at_parts(<tuple>shape[3], fields_of(value), found)
 
-    cdef bint look_at_parts(self, list names, list parts, value, list found) except -1:
+    cdef bint look_at_parts(self, tuple shape, value, list found) except -1:
         cdef Py_ssize_t i
+        cdef list names = shape[0], parts = shape[1]
         if len(parts) != len(value):
             return False
         if names is not None:
@@ -247,7 +257,12 @@ cdef Py_ssize_t overlap(Tensor x, Tensor y) noexcept:
 
 cdef bint is_like(Tensor x, Tensor example, int place) noexcept:
     """Whether a tensor is laid out as another one, and has this place in the graph."""
-    return laid_out_as(x, example) and place_in_graph(x) == place and not is_meta(x)
+    return can_be(x, example) and place_in_graph(x) == place
+
+
+cdef inline bint can_be(Tensor x, Tensor example) noexcept:
+    """Whether a tensor is laid out as another one, and has elements in memory."""
+    return has_layout(x, example) and not is_meta(x)
 
 
 cdef inline int place_in_graph(Tensor x) noexcept:
@@ -255,11 +270,23 @@ cdef inline int place_in_graph(Tensor x) noexcept:
     return 0 if not requires_grad(x) else 1 if x.grad_node is None else 2
 
 
-cpdef bint are_without_hooks(list leaves) except -1:
-    """Whether no hook of a user waits for the gradient of any of these leaves."""
+cdef inline int place_of_argument(Tensor x) noexcept:
+    """`place_in_graph`, and 3 more where a hook waits for the gradient."""
+    cdef int place = place_in_graph(x)
+    return place + 3 if place and has_hooks(x) else place
+
+
+cdef inline bint has_hooks(Tensor x) noexcept:
+    if x.grad_node is not None:
+        return (<Node>x.grad_node).hooks is not None and len(<dict>(<Node>x.grad_node).hooks) > 0
+    return x.hooks is not None and len(<dict>x.hooks) > 0
+
+
+cpdef bint are_without_hooks(list tensors) except -1:
+    """Whether no hook of a user waits for the gradient of any of these."""
     cdef Tensor x
-    for x in leaves:
-        if x.hooks:
+    for x in tensors:
+        if has_hooks(x):
             return False
     return True
 
@@ -298,7 +325,20 @@ cpdef bint are_without_grads(list leaves) except -1:
     return True
 
 
+cdef bint has_layout(Tensor x, Tensor y) noexcept:
+    """Whether all strides are the same, also those that say nothing: views have them, and
+    `stride()` gives them."""
+    cdef int d
+    if x.type != y.type or not same_shape(x, y):
+        return False
+    for d in range(x.ndim_):
+        if x.steps[d] != y.steps[d]:
+            return False
+    return True
+
+
 cdef bint laid_out_as(Tensor x, Tensor y) noexcept:
+    """Whether elements lie as those of another one, which is all that kernels go by."""
     cdef int d
     if x.type != y.type or not same_shape(x, y):
         return False

@@ -39,14 +39,17 @@ cdef bint is_same(x, y) except -1:
     if PyLong_CheckExact(x) or PyUnicode_CheckExact(x):
         return x == y
     if isinstance(x, tuple):
-        return not vars_of(x) and are_same(<tuple>x, <tuple>y)
+        return (type(x) is tuple or not attributes_of(x)) and are_same(<tuple>x, <tuple>y)
     return is_equal(x, y)
 
 
-cdef object vars_of(x):
-    """The attributes of a tuple beside those of its class, if any."""
-    if type(x) is tuple:
-        return None
+def is_alike(x, y):
+    """Whether guards take a value for another one."""
+    return is_same(x, y)
+
+
+cdef object attributes_of(x):
+    """The attributes of an object beside those of its class; None where it can't have any."""
     try:
         return object.__getattribute__(x, "__dict__")
     except AttributeError:
@@ -108,8 +111,13 @@ def is_settled(value):
 
 
 cpdef dict fields_of(value):
-    """The fields of an object that is there for them, by name; None for all else."""
+    """The fields of an object that is there for them, and the attributes of a container of a class
+    that lets it have some, by name; None for all else."""
     kind = type(value)
+    if kind is dict or kind is list or kind is tuple:
+        return None
+    if isinstance(value, (dict, list, tuple)):
+        return attributes_of(value)
     if kind is SimpleNamespace or (
             kind.__module__ == "argparse" and kind.__name__ == "Namespace"):
         return <dict?>value.__dict__

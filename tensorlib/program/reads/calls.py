@@ -33,14 +33,9 @@ from tensorlib.program.reads.known import (
     is_of_numpy,
     is_trusted,
 )
+from tensorlib.program.reads.looks import classes_below, length_of
 from tensorlib.program.reads.notes import vars_of
-from tensorlib.program.reads.recorder import (
-    Reads,
-    classes_below,
-    classes_of,
-    is_module,
-    length_of,
-)
+from tensorlib.program.reads.recorder import Reads, is_module
 from tensorlib.program.run.dispatch import Dispatcher
 
 BOUND = (BuiltinFunctionType, MethodWrapperType)
@@ -280,7 +275,7 @@ def next_read(reads: Reads, x: Any, *default: Any) -> None:
 def kinds_read(reads: Reads, x: Any, kinds: Any) -> None:
     """Notes what `isinstance` and `issubclass` read."""
     if isinstance(x, type):
-        reads.value(x, classes_of, None)
+        reads.in_class(x, "__bases__")         # whose note has the classes above as well
     elif id(type(x)) not in ATOMS and not issubclass(type(x), Tensor):
         reads.attribute(x, "__class__")
         reads.note(x, "kind", None, type(x))

@@ -8,7 +8,7 @@ generation of Python's garbage collector.
 import gc
 import sys
 from collections.abc import Sequence
-from types import GeneratorType
+from types import GeneratorType, MemberDescriptorType
 from typing import Any
 
 from tensorlib._core.tensor.tensor import Tensor
@@ -27,6 +27,7 @@ from tensorlib.program.guards.guarded import (
     is_written_in_python,
     youngest,
 )
+from tensorlib.program.guards.values import fields_of
 from tensorlib.program.ir.call_forms import user_line
 from tensorlib.program.reads.known import ATOMS, is_trusted
 from tensorlib.program.reads.sources import own_code
@@ -130,6 +131,8 @@ class Notes:
             if id(holder) in self.covered:
                 if id(holder) in passed:
                     check_argument(kind, key, line)
+                elif kind == "value":
+                    check_slot(holder, key[1], line)
                 continue
             if kind in ("attr", "attrs"):
                 owner, holder = holder, vars_of(holder)
@@ -220,6 +223,13 @@ def check_argument(kind: str, key: Any, line: str) -> None:
     """Raises: Unplanned for an attribute of an argument of which a signature does not know."""
     name = key[1] if kind == "value" else key
     if name is not None and name not in OF_SIGNATURES:
+        raise Unplanned(f"{name} of an argument is read, {line}; pass it as an argument")
+
+
+def check_slot(x: Any, name: Any, line: str) -> None:
+    """Raises: Unplanned for what is in a slot of an argument at which no signature looks."""
+    if type(name) is str and type(in_class(type(x), name)) is MemberDescriptorType and (
+            name not in (fields_of(x) or ())):
         raise Unplanned(f"{name} of an argument is read, {line}; pass it as an argument")
 
 

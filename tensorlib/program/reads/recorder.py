@@ -18,8 +18,10 @@ from typing import Any
 import numpy as np
 
 from tensorlib._core.graph import owners
+from tensorlib._core.tensor.properties import Attribute
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.guards.guarded import MISSING, in_class, is_generic, is_written_in_python
+from tensorlib.program.guards.values import is_alike
 from tensorlib.program.ir.call_forms import user_line
 from tensorlib.program.ir.model import Variable
 from tensorlib.program.reads.functions import Observer, is_library_function
@@ -32,6 +34,16 @@ from tensorlib.program.reads.known import (
     is_known,
     is_of_library,
     is_of_numpy,
+)
+from tensorlib.program.reads.looks import (
+    args_of,
+    attribute_of,
+    contents_of,
+    is_filled,
+    is_one_of_many,
+    layout_of,
+    members_of,
+    order_of,
 )
 from tensorlib.program.reads.notes import vars_of
 from tensorlib.program.run.dispatch import Dispatcher
@@ -203,11 +215,18 @@ class Reads(Observer):
         if issubclass(kind, Tensor):
             if kind is not Tensor:
                 self.in_class(kind, name)
-                own = vars_of(x)
-                if name in own or in_class(kind, name) is MISSING:
-                    self.note(x, "attr", name, own.get(name, MISSING))
+            found = in_class(kind, name)
+            if found is MISSING or type(found) is Attribute:
+                self.value(x, attribute_of, name)
+                return False
+            if kind is not Tensor and name in vars_of(x):
+                self.note(x, "attr", name, vars_of(x)[name])
             return name not in MADE_OF_TENSORS
         if issubclass(kind, ModuleType):
+            if not is_of_library(kind):             # whose own are loaded late
+                self.note(x, "kind", None, kind)
+                self.in_class(kind, "__getattribute__")
+                self.in_class(kind, name)
             self.key(vars(x), name)
             if name not in vars(x):
                 self.key(vars(x), "__getattr__")
@@ -259,7 +278,6 @@ class Reads(Observer):
         """Notes where `super()` finds an attribute."""
         kind = x.__self_class__ or object
         own = kind if type(x.__self__) is kind else type(x.__self__)
-        self.value(own, classes_of, None)
         for cls in {*kind.__mro__, *own.__mro__}:
             self.in_class(cls, name)
         return False
@@ -335,9 +353,14 @@ class Reads(Observer):
     def told_apart(self, x: Any, y: Any) -> None:
         """Notes that it was asked whether two things are one. What is compared by what is in it
         when it is an argument may be given as one of its likes."""
-        given = id(x) in self.covered or id(y) in self.covered
-        if given and type(x) is type(y) and not issubclass(type(x), Tensor):
-            self.fail(f"whether a {type(x).__name__} is the one that is an argument is not known, "
+        kind = type(x)
+        if kind is not type(y) or issubclass(kind, Tensor):
+            return
+        if id(x) in self.covered or id(y) in self.covered:
+            self.fail(f"whether a {kind.__name__} is the one that is an argument is not known, "
+                      f"{user_line()}")
+        elif is_one_of_many(x) and is_alike(x, y):
+            self.fail(f"whether a {kind.__name__} is another that is equal is not known, "
                       f"{user_line()}")
 
     def operand(self, x: Any, deep: bool = True) -> None:
@@ -433,52 +456,6 @@ def is_usual(kind: type) -> bool:
 def is_module(x: Any) -> bool:
     """Whether an object is a module of `nn`."""
     return issubclass(type(x), owners.modules.base)
-
-
-def members_of(x: Any, _: Any) -> Any:
-    """The members of a set, in the order that it has."""
-    return tuple(frozenset.__iter__(x) if isinstance(x, frozenset) else set.__iter__(x))
-
-
-def contents_of(x: Any, _: Any) -> Any:
-    """The contents of an array or a deque."""
-    return CONTENTS[id(base_of(type(x)))](x)
-
-
-def order_of(x: Any, _: Any) -> Any:
-    """The keys of an ordered dict."""
-    return tuple(x)
-
-
-def is_filled(x: Any, _: Any) -> bool:
-    """Whether a container has anything in it."""
-    base = next(k for k in (list, dict, set, frozenset) if isinstance(x, k))
-    return base.__len__(x) > 0
-
-
-def length_of(x: Any, _: Any) -> int:
-    """How much a container has in it."""
-    return len(x)
-
-
-def args_of(x: BaseException, _: Any) -> Any:
-    """What an exception was made with."""
-    return vars(BaseException)["args"].__get__(x)
-
-
-def layout_of(x: Tensor, _: Any) -> Any:
-    """How a tensor is laid out, as its methods tell."""
-    return tuple(x.shape), x.stride(), x.dtype, x.requires_grad, x.is_leaf
-
-
-def classes_of(x: type, _: Any) -> Any:
-    """A class and those above it."""
-    return x.__mro__
-
-
-def classes_below(x: type, _: Any) -> Any:
-    """The classes that are made of a class."""
-    return tuple(type.__subclasses__(x))
 
 
 GETTERS = attrgetter, itemgetter, methodcaller

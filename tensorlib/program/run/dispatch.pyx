@@ -89,20 +89,23 @@ cdef class Way:
 
 
 cdef class BaseOf:
-    """What a result without a graph is a view of, and how it was made: what is `given`, by its
-    place, or a temporary of the call, which each run has a tensor for."""
+    """What a result without a graph is a view of, and how it was made: what is `given`, or another
+    result, by its place, or a temporary of the call, which each run has a tensor for."""
 
-    cdef Py_ssize_t place, given, number     # number: of a temporary, of which others are views too
+    cdef Py_ssize_t place, given, result
+    cdef Py_ssize_t number                   # of a temporary, of which others are views too
     cdef int origin
     cdef Tensor like                         # of a temporary: how it is laid out
     cdef Py_ssize_t offset                   # and how far it lies before the result
 
-    cdef Tensor found(self, Tensor x, tuple given, dict made):
+    cdef Tensor found(self, Tensor x, tuple given, list results, dict made):
         """The tensor in a run that gave `x`; None where its memory is not there."""
         cdef char* data = x.data_pointer - self.offset
         cdef Tensor like = self.like
         if self.given >= 0:
             return <Tensor?>given[self.given]
+        if self.result >= 0:
+            return <Tensor?>results[self.result]
         if self.number not in made:
             if data < x.storage.data or data + like.storage.nbytes > (
                     x.storage.data + x.storage.nbytes):
@@ -125,12 +128,15 @@ def views_in(list slots, list found, tuple given):
         if x.base_ is None or x.grad_node is not None or any([x is y for y in given]):
             continue
         base = BaseOf.__new__(BaseOf)
-        base.place, base.origin, base.given = place, x.origin, -1
+        base.place, base.origin, base.given, base.result = place, x.origin, -1, -1
         for i, y in enumerate(given):
             if y is x.base_ or y.base_ is x.base_:
                 base.given = i
                 break
-        else:
+        for other, whole in zip(slots, found):
+            if whole is x.base_:
+                base.result = other
+        if base.given < 0 and base.result < 0:
             y = x.base_
             if y.grad_node is not None or y.storage is not x.storage or not y.packed or (
                     y.data_pointer != y.storage.data):
@@ -149,7 +155,7 @@ cdef int note_views(list views, list found, tuple given) except -1:
     for base in views:
         x = found[base.place]
         if x.base_ is None:
-            other = base.found(x, given, made)
+            other = base.found(x, given, found, made)
             if other is not None and other is not x:
                 set_base(x, other)
                 x.origin = <Origin>base.origin

@@ -1,0 +1,76 @@
+"""Functions that look at no more than what they are given: what they find is noted, and looked at
+again before each replay. Some only tell what a value is.
+"""
+
+from types import MethodType
+from typing import Any
+
+import numpy as np
+
+from tensorlib._core.tensor.properties import Attribute
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.program.guards.guarded import MISSING, in_class
+from tensorlib.program.reads.known import CONTENTS, base_of
+from tensorlib.program.reads.notes import vars_of
+
+
+def members_of(x: Any, _: Any) -> Any:
+    """The members of a set, in the order that it has."""
+    return tuple(frozenset.__iter__(x) if isinstance(x, frozenset) else set.__iter__(x))
+
+
+def contents_of(x: Any, _: Any) -> Any:
+    """The contents of an array or a deque."""
+    return CONTENTS[id(base_of(type(x)))](x)
+
+
+def order_of(x: Any, _: Any) -> Any:
+    """The keys of an ordered dict."""
+    return tuple(x)
+
+
+def is_filled(x: Any, _: Any) -> bool:
+    """Whether a container has anything in it."""
+    base = next(k for k in (list, dict, set, frozenset) if isinstance(x, k))
+    return base.__len__(x) > 0
+
+
+def length_of(x: Any, _: Any) -> int:
+    """How much a container has in it."""
+    return len(x)
+
+
+def is_one_of_many(x: Any) -> bool:
+    """Whether guards take a value for another one that is equal: Python keeps one object of each
+    small number, and of what is empty."""
+    kind = type(x)
+    if kind is int:
+        return not -5 <= x <= 256
+    return kind in (float, complex) or kind in (str, bytes, tuple) and len(x) > 0 or (
+        kind in (range, slice, MethodType, frozenset) or issubclass(kind, np.generic))
+
+
+def args_of(x: BaseException, _: Any) -> Any:
+    """What an exception was made with."""
+    return vars(BaseException)["args"].__get__(x)
+
+
+def attribute_of(x: Tensor, name: str) -> Any:
+    """What a user set on a tensor; MISSING for nothing."""
+    if type(x) is not Tensor:
+        return vars_of(x).get(name, MISSING)
+    found = in_class(Tensor, name)
+    try:
+        return MISSING if found is MISSING else found.__get__(x, Tensor)
+    except AttributeError:
+        return MISSING
+
+
+def layout_of(x: Tensor, _: Any) -> Any:
+    """How a tensor is laid out, as its methods tell."""
+    return tuple(x.shape), x.stride(), x.dtype, x.requires_grad, x.is_leaf
+
+
+def classes_below(x: type, _: Any) -> Any:
+    """The classes that are made of a class."""
+    return tuple(type.__subclasses__(x))
