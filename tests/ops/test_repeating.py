@@ -116,3 +116,26 @@ def test_repeats_alone_repeat_positions():
 def test_what_is_scattered_takes_the_dtype_of_the_tensor():
     x = tl.as_strided_scatter(tl.zeros(4), tl.tensor([1, 2]), (2,), (3,))
     assert x.dtype == tl.float32 and x.tolist() == [1, 0, 0, 2]
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1), (1, 2, 0)])
+@pytest.mark.parametrize("place", [((3, 4, 2), (7, 2, 2), 5), ((5, 2), (0, 1), 0),
+                                   ((0, 3), (1, 1))], ids=str)
+def test_gradients_of_views_of_what_lies_without_gaps(order, place):
+    memory = tl.arange(8.0).repeat(9)                   # of which the tensor is a part
+    x = memory[6:66].reshape(4, 3, 5).permute(order).requires_grad_()
+    weights = tl.arange(120.0)[:np.prod(place[0])].reshape(place[0])
+    want = np.zeros(72)
+    np.add.at(want, np.lib.stride_tricks.as_strided(
+        np.arange(72)[(place[2] if place[2:] else 6):], place[0],
+        [8 * n for n in place[1]]).reshape(-1), weights.numpy().reshape(-1))
+    (found,) = tl.autograd.grad(x.as_strided(*place), x, weights)
+    assert (found.numpy() == want[6:66].reshape(4, 3, 5).transpose(order)).all()
+
+
+def test_complex_numbers_lie_as_their_parts():
+    real, imag, row = tl.rand(4, 3).t(), tl.rand(4, 3).t(), tl.rand(4)
+    for parts in ((real, imag), (real, row), (row, imag)):
+        z = tl.complex(*parts)
+        assert z.stride() == (1, 3)
+        assert (z.numpy() == parts[0].numpy() + 1j * parts[1].numpy()).all()

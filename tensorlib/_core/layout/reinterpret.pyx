@@ -7,7 +7,10 @@ from tensorlib._core.base.dtypes cimport (
 )
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast, times
 from tensorlib._core.graph.modes cimport mode
-from tensorlib._core.tensor.tensor cimport Tensor, UNRECORDED, new_tensor, over_storage, set_base
+from tensorlib._core.layout.views cimport new_arranged_as
+from tensorlib._core.tensor.tensor cimport (
+    Tensor, UNRECORDED, new_tensor, over_storage, same_shape, set_base,
+)
 from tensorlib._core.tiles.copies cimport copy_into
 
 
@@ -117,13 +120,16 @@ def as_complex(Tensor x):
 def of_parts(Tensor real, Tensor imag):
     """The complex numbers of these parts, with broadcasting, outside the graph."""
     cdef Py_ssize_t dims[MAX_NDIM]
-    cdef Tensor out
+    cdef Tensor out, full
     cdef int ndim
     if real.type != imag.type or real.type != FLOAT32 and real.type != FLOAT64:
         raise RuntimeError("complex: takes two tensors of float32 or two of float64, got "
                            f"{real.dtype} and {imag.dtype}")
     ndim = broadcast("complex", real.ndim_, real.dims, imag.ndim_, imag.dims, dims)
     out = new_tensor(complex_of(real.type), ndim, dims)
+    full = real if same_shape(real, out) else imag
+    if not full.packed and same_shape(full, out):        # in memory as it is
+        out = new_arranged_as(full, out.type)
     copy_into(part_of_complex(out, 0), real)
     copy_into(part_of_complex(out, 1), imag)
     return out

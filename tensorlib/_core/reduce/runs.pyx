@@ -125,6 +125,13 @@ cdef void number_runs(const Runs* of) noexcept nogil:
     cdef int64_t* inverse = of.inverse
     cdef int64_t* lengths = of.lengths
     cdef Py_ssize_t i, k = 0
+    if lengths != NULL and inverse != NULL and order == NULL:
+        for i in range(of.rows):             # one pass for both
+            lengths[k] = i
+            k += begins[i]
+            inverse[i] = k - 1
+        measure(lengths, k, of.rows)
+        return
     for i in range(of.rows if inverse != NULL and order == NULL else 0):
         k += begins[i]
         inverse[i] = k - 1

@@ -3,6 +3,7 @@
 import numpy as np
 
 from tensorlib._core.apply.getitem import is_plain_write, write_key, write_masked, write_over
+from tensorlib._core.arrays.arrays import from_numpy
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.shape import broadcast_shapes, wrap
@@ -163,8 +164,9 @@ def put(input: Tensor, index, source: Tensor, accumulate=False):
     if source.numel() != index.shape[0]:
         raise RuntimeError(f"put: index and source must have as many elements, got "
                            f"{index.shape[0]} and {source.numel()}")
-    return index_put(input.reshape(-1), (index,), source.reshape(-1),
-                     accumulate).reshape(input.shape)
+    index = index if isinstance(index, Tensor) else from_numpy(index)
+    return written_at("put", input.reshape(-1), 0, index, source.reshape(-1),
+                      bool(accumulate)).reshape(input.shape)
 
 
 def scattered_where(x, mask, source):

@@ -1,5 +1,7 @@
 """Views with any strides of a storage, and windows along a dim as such views."""
 
+import math
+
 import numpy as np
 
 from tensorlib._core.arrays.arrays import from_numpy
@@ -90,6 +92,18 @@ def as_strided_formula(input, size, stride, storage_offset=None):
     return input.reshape(-1)[from_numpy(positions_at(sizes, strides, offset or 0))]
 
 
+def in_order_of_memory(shape, strides):
+    """The dims of a tensor whose elements lie without gaps, each for itself, the outermost first;
+    None of another."""
+    order = sorted((d for d, size in enumerate(shape) if size > 1), key=lambda d: -strides[d])
+    expected = 1
+    for d in reversed(order):
+        if strides[d] != expected:
+            return None
+        expected *= shape[d]
+    return order + [d for d, size in enumerate(shape) if size == 1]
+
+
 def both_positions(shape, place):
     """Where the view and the input lie, counted from the first of all, and how many places."""
     sizes, strides, offset, own_strides = place
@@ -105,10 +119,18 @@ def both_positions(shape, place):
 @strided_view.vjp("input")
 def strided_view_vjp(g, input_shape, place):
     """What each place of the storage has, shared by the elements that lie there."""
-    found = both_positions(tuple(input_shape), place)
-    if found is None:
+    sizes, strides, offset, own_strides = place
+    if 0 in sizes or 0 in input_shape:
         return g.new_zeros(input_shape)
-    view, own, length = found
+    order = in_order_of_memory(input_shape, own_strides)
+    if order is not None:
+        view = within_memory("as_strided", lambda: positions_at(sizes, strides, offset)).reshape(-1)
+        first, numel = min(int(view.min()), 0), math.prod(input_shape)
+        length = max(int(view.max()) + 1, numel) - first
+        storage = g.new_zeros((length,)).index_add(0, from_numpy(view - first), g.reshape(-1))
+        own = storage[-first:numel - first].reshape([input_shape[d] for d in order])
+        return own.permute([order.index(d) for d in range(len(order))])
+    view, own, length = both_positions(tuple(input_shape), place)
     storage = g.new_zeros((length,)).index_add(0, view, g.reshape(-1))
     sharing = g.new_zeros((length,)).index_add(0, own, g.new_ones((own.numel(),)))
     return (storage[own] / sharing[own]).reshape(input_shape)
