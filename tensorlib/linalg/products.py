@@ -5,10 +5,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from tensorlib._core.arrays.arrays import from_numpy
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.shape import broadcast_shapes, wrap
 from tensorlib._core.base.storage import check_room
+from tensorlib._core.create.ranges import eye
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg.checks import (
     DTYPES, NOT_SQUARE, SQUARES, TAKEN, first, refused_matrices, regular, require_square,
@@ -59,8 +59,7 @@ def power_of(name, A, n):
 
 def identity_like(A):
     """Identity matrices of the shape of A, with a gradient of zero for it."""
-    eye = from_numpy(np.eye(A.shape[-1])).to(A.dtype).expand(A.shape)
-    return with_no_slope(eye, A)
+    return with_no_slope(eye(A.shape[-1], dtype=A.dtype).expand(A.shape), A)
 
 
 @composite(public=False, method=False, out=True, errors=NO_POWERS, **POWERS)
@@ -98,15 +97,15 @@ def exponential(name, A):
     largest = float(sums[np.isfinite(sums)].max(initial=0))
     squarings = max(0, math.ceil(math.log2(largest / LARGEST))) if largest > LARGEST else 0
     A = A * 2.0 ** -squarings
-    eye = from_numpy(np.eye(A.shape[-1])).to(A.dtype)
+    one = eye(A.shape[-1], dtype=A.dtype)
     a2 = A @ A
     a4 = a2 @ a2
     a6 = a4 @ a2
     b = [float(x) for x in PADE]
     odd = A @ (a6 @ (b[13] * a6 + b[11] * a4 + b[9] * a2)
-               + b[7] * a6 + b[5] * a4 + b[3] * a2 + b[1] * eye)
+               + b[7] * a6 + b[5] * a4 + b[3] * a2 + b[1] * one)
     even = (a6 @ (b[12] * a6 + b[10] * a4 + b[8] * a2)
-            + b[6] * a6 + b[4] * a4 + b[2] * a2 + b[0] * eye)
+            + b[6] * a6 + b[4] * a4 + b[2] * a2 + b[0] * one)
     out = linalg_solve(even - odd, even + odd)
     for _ in range(squarings):
         out = out @ out
