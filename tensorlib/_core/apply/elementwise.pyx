@@ -58,14 +58,17 @@ cdef tuple tuple_of(PyObject** args, int n):
 
 cdef Tensor run_elementwise(Op op, PyObject** args):
     cdef Tensor like = <Tensor>args[0], x, out
-    cdef int i, n = op.n_args, dtype = like.type, single = -1
+    cdef int i, n = op.n_args, dtype, single = -1
     cdef bint is_scalar[MAX_ARITY]
     cdef char* pointers[MAX_ARITY]
-    cdef Loop* loop = find_loop(op.loop, dtype)
-    cdef bint simple = is_whole(op, loop, dtype)
+    cdef Loop* loop
+    cdef bint simple
     for i in range(1, n):
         if like.ndim_ == 0:
             like = <Tensor>args[i]
+    dtype = like.type
+    loop = find_loop(op.loop, dtype)
+    simple = is_whole(op, loop, dtype)
     for i in range(n):
         x = <Tensor>args[i]
         if x.type != dtype and simple and is_single(loop, x, i, is_scalar):
@@ -94,12 +97,12 @@ cdef inline bint is_whole(Op op, const Loop* loop, int dtype) noexcept:
 
 
 cdef inline bint is_single(const Loop* loop, Tensor x, int i, const bint* is_scalar) noexcept:
-    """Whether a Python number behind runs of a half type is read as the float32 that it is."""
+    """Whether a Python number beside runs of a half type is read as the float32 that it is."""
     cdef int k
     for k in range(i):
         if is_scalar[k]:
             return False
-    return (loop.with_single != NULL and i == loop.arity - 1
+    return (loop.with_single != NULL and (i == loop.arity - 1 or loop.commutes)
             and x.is_scalar and x.type == FLOAT32)
 
 

@@ -211,7 +211,9 @@ cdef int fill_from_kernels(object rows) except -1:
         target = dtype_id(BY_NAME[output])
         source = dtype_id(BY_NAME[inputs[-1]])      # `where` has a bool before its operands
         if name.endswith("_single"):
-            find_loop(loop_id(name.removesuffix("_single")), target).with_single = <void*>address
+            name = name.removesuffix("_single")
+            find_loop(loop_id(name), target).with_single = <void*>address
+            find_loop(loop_id(name), target).commutes = name == "mul"
         elif name == "cast":
             CASTS[source][target] = <cast_loop>address
         elif name == "gather":
