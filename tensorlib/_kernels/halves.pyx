@@ -10,6 +10,7 @@ from libc.stdint cimport int16_t, uint16_t
 from tensorlib._kernels.bounds cimport bounded, from_nearer_end
 from tensorlib._kernels.half_types cimport (
     brain, brain_bits, brain_value, half, half_bits, half_value, short_float)
+from tensorlib._kernels.powers cimport pow_run as float_powers
 from tensorlib._kernels.vecmath cimport sqrt
 
 cdef extern from "half.h" nogil:
@@ -30,6 +31,8 @@ cdef extern from "half.h" nogil:
         HALF_CLAMP
     Py_ssize_t half_lanes_of(int what, const uint16_t* a, const uint16_t* b, const uint16_t* c,
                              const uint16_t* d, uint16_t* y, Py_ssize_t n)
+    Py_ssize_t to_half(const float* x, uint16_t* y, Py_ssize_t n)
+    Py_ssize_t from_half(const uint16_t* x, float* y, Py_ssize_t n)
     Py_ssize_t half_lanes_with(int what, const uint16_t* a, const uint16_t* b, float number,
                                uint16_t* y, Py_ssize_t n)
     Py_ssize_t half_between(const uint16_t* x, float low, float high, uint16_t* y, Py_ssize_t n)
@@ -123,6 +126,56 @@ cdef void div_run(const short_float* a, const short_float* b, short_float* y,
     cdef Py_ssize_t i
     for i in range(converted(HALF_DIV, a, b, a, a, y, n), n):
         put(value(a[i]) / value(b[i]), y + i)
+
+
+# ---- powers --------------------------------------------------------------------------------------
+
+cdef enum:
+    BLOCK = 512          # elements that are powers in float32 together
+
+
+cdef inline void widen(const short_float* x, float* y, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i, begin = 0
+    if short_float is half:
+        begin = from_half(<const uint16_t*>x, y, n)
+    for i in range(begin, n):
+        y[i] = value(x[i])
+
+
+cdef inline void narrow(const float* x, short_float* y, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i, begin = 0
+    if short_float is half:
+        begin = to_half(x, <uint16_t*>y, n)
+    for i in range(begin, n):
+        put(x[i], y + i)
+
+
+cdef void pow_run(const short_float* a, const short_float* b, short_float* y,
+                  Py_ssize_t n) noexcept nogil:
+    """y := a ** b"""
+    cdef float bases[BLOCK]
+    cdef float exponents[BLOCK]
+    cdef Py_ssize_t i, count
+    for i in range(0, n, 512):                   # BLOCK; Cython wants the sign of a step
+        count = min(n - i, <Py_ssize_t>BLOCK)
+        widen(a + i, bases, count)
+        widen(b + i, exponents, count)
+        float_powers(<const float*>bases, <const float*>exponents, <float*>bases, count)
+        narrow(bases, y + i, count)
+
+
+cdef void pow_number_run(const short_float* a, const short_float* b, short_float* y,
+                         Py_ssize_t n) noexcept nogil:
+    """y := a ** b[0]"""
+    cdef short_float exponents[BLOCK]
+    cdef Py_ssize_t i
+    if value(b[0]) == 2:
+        square_run(a, y, n)
+        return
+    for i in range(min(n, <Py_ssize_t>BLOCK)):
+        exponents[i] = b[0]
+    for i in range(0, n, 512):                   # BLOCK; Cython wants the sign of a step
+        pow_run(a + i, <const short_float*>exponents, y + i, min(n - i, <Py_ssize_t>BLOCK))
 
 
 # ---- with a number of float32 -------------------------------------------------------------------
@@ -282,6 +335,8 @@ def table():
         ("sub", 2, <size_t>&sub_run[half], <size_t>&sub_run[brain]),
         ("mul", 2, <size_t>&mul_run[half], <size_t>&mul_run[brain]),
         ("div", 2, <size_t>&div_run[half], <size_t>&div_run[brain]),
+        ("pow", 2, <size_t>&pow_run[half], <size_t>&pow_run[brain]),
+        ("pow_number", 2, <size_t>&pow_number_run[half], <size_t>&pow_number_run[brain]),
         ("maximum", 2, <size_t>&maximum_run[half], <size_t>&maximum_run[brain]),
         ("minimum", 2, <size_t>&minimum_run[half], <size_t>&minimum_run[brain]),
         ("copysign", 2, <size_t>&copysign_run[half], <size_t>&copysign_run[brain]),
