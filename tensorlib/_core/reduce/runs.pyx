@@ -45,19 +45,36 @@ cdef void compare(const number* x, char* y, Py_ssize_t rows, Py_ssize_t n) noexc
         y[row] = differs
 
 
-cdef void take_elements(const number* x, number* y, int64_t* places, Py_ssize_t n) noexcept nogil:
-    """y := the elements with which runs begin; places, which may be NULL, := where these are"""
-    cdef Py_ssize_t i, k = 1
+cdef inline void take_with(const number* x, number* y, int64_t* places, int64_t* inverse,
+                           Py_ssize_t n, bint counted, bint numbered) noexcept nogil:
+    cdef Py_ssize_t i, k = 0
     y[0] = x[0]
-    if places == NULL:
-        for i in range(1, n):
-            y[k] = x[i]
-            k += x[i] != x[i - 1]
-        return
-    places[0] = 0
+    if counted:
+        places[0] = 0
+    if numbered:
+        inverse[0] = 0
     for i in range(1, n):
-        y[k], places[k] = x[i], i            # no branch: what begins no run is written over
-        k += x[i] != x[i - 1]
+        k += 1                               # no branch: what begins no run is written over
+        y[k] = x[i]
+        if counted:
+            places[k] = i
+        k -= x[i] == x[i - 1]
+        if numbered:
+            inverse[i] = k
+
+
+cdef void take_elements(const number* x, number* y, int64_t* places, int64_t* inverse,
+                        Py_ssize_t n) noexcept nogil:
+    """y := the elements with which runs begin; places := where these are, inverse := the run that
+    each element is in, unless they are NULL"""
+    if places == NULL and inverse == NULL:
+        take_with(x, y, places, inverse, n, False, False)
+    elif inverse == NULL:
+        take_with(x, y, places, inverse, n, True, False)
+    elif places == NULL:
+        take_with(x, y, places, inverse, n, False, True)
+    else:
+        take_with(x, y, places, inverse, n, True, True)
 
 
 cdef Py_ssize_t count_elements(const number* x, Py_ssize_t n) noexcept nogil:
@@ -75,7 +92,7 @@ cdef void look_at(const number* x, Runs* of) noexcept nogil:
     elif of.values == NULL:
         of.count = count_elements(x, of.rows)
     else:
-        take_elements(x, <number*>of.values, of.lengths, of.rows)
+        take_elements(x, <number*>of.values, of.lengths, of.inverse, of.rows)
         if of.lengths != NULL:
             measure(of.lengths, of.count, of.rows)
 
@@ -125,13 +142,6 @@ cdef void number_runs(const Runs* of) noexcept nogil:
     cdef int64_t* inverse = of.inverse
     cdef int64_t* lengths = of.lengths
     cdef Py_ssize_t i, k = 0
-    if lengths != NULL and inverse != NULL and order == NULL:
-        for i in range(of.rows):             # one pass for both
-            lengths[k] = i
-            k += begins[i]
-            inverse[i] = k - 1
-        measure(lengths, k, of.rows)
-        return
     for i in range(of.rows if inverse != NULL and order == NULL else 0):
         k += begins[i]
         inverse[i] = k - 1
@@ -194,7 +204,7 @@ def runs_of_slices(Tensor input, bint inverse, bint lengths, Tensor order=None):
     job.n = x.numel_ // max(job.rows, <Py_ssize_t>1)
     job.nbytes = job.n * ITEMSIZE[x.type]
     job.x, job.begins, job.values = wide.data_pointer, NULL, NULL
-    single = job.n == 1 and x is wide and not inverse
+    single = job.n == 1 and x is wide and (not inverse or order is None)
     if not single:
         begins = new_tensor(BOOL, 1, &job.rows)
         job.begins = begins.data_pointer
