@@ -163,8 +163,15 @@ float: _dtype
 half: _dtype
 inf: _float
 int16: _dtype
+int1: _dtype
+int2: _dtype
 int32: _dtype
+int3: _dtype
+int4: _dtype
+int5: _dtype
 int64: _dtype
+int6: _dtype
+int7: _dtype
 int8: _dtype
 int: _dtype
 long: _dtype
@@ -176,8 +183,15 @@ quint4x2: _dtype
 quint8: _dtype
 short: _dtype
 uint16: _dtype
+uint1: _dtype
+uint2: _dtype
 uint32: _dtype
+uint3: _dtype
+uint4: _dtype
+uint5: _dtype
 uint64: _dtype
+uint6: _dtype
+uint7: _dtype
 uint8: _dtype
 
 def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:

@@ -322,3 +322,19 @@ def test_a_factor_that_is_no_tensor_and_no_number_of_pythons():
         x.add_(tl.ones(2), alpha=tl.tensor(2.0))
         x.sub_(tl.ones(2), alpha=np.float32(0.5))
     assert x.tolist() == [2.5, 2.5]
+
+
+def test_each_key_is_given_to_an_override():
+    keys = []
+
+    class Seen(tl.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            if func is tl.Tensor.__getitem__:
+                keys.append(args[1])
+            return super().__torch_function__(func, types, args, kwargs)
+
+    x = tl.ones(2, 3).as_subclass(Seen)
+    wanted = [None, 0, ..., (0, None)]
+    assert [tuple(x[key].shape) for key in wanted] == [(1, 2, 3), (3,), (2, 3), (1, 3)]
+    assert keys == wanted

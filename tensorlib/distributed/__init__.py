@@ -91,6 +91,7 @@ __all__ = [
 ]
 
 _parts_of(__name__, "constants", "distributed_c10d")
-_composable = _later("tensorlib.distributed.fsdp")         # the older home of `fully_shard`
+_composable = _later("tensorlib.distributed.fsdp")         # older homes of names
+_tensor = _later("tensorlib.distributed.tensor")
 
 __getattr__, __dir__ = _on_first_use(__name__, _LATE)

@@ -14,7 +14,9 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.machinery import ModuleSpec
+from importlib.metadata import Distribution
 from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -41,6 +43,11 @@ class TorchFinder(OtherNames):
             return None
         home = HOMES[package] + dot + rest
         return home if find_spec(home) else None
+
+    @classmethod
+    def find_distributions(cls, context: Any = None) -> list[Distribution]:
+        """What `importlib.metadata.version("torch")` finds, by which libraries ask for PyTorch."""
+        return [Installed()] if context is None or context.name in (None, "torch") else []
 
     @classmethod
     def create_module(cls, spec: ModuleSpec) -> ModuleType:
@@ -75,8 +82,18 @@ def install() -> None:
         multiprocessing.spawn.get_preparation_data = with_torch
 
 
-class Installed:
-    """What `install` did, for processes that are started anew: unpickled, it does it there."""
+class Installed(Distribution):
+    """PyTorch's package, as those see it that ask which are there. Unpickled in a process that was
+    started anew, it is installed there, too."""
+
+    def read_text(self, filename: str) -> str | None:
+        """What the package says of itself."""
+        said = f"Name: torch\nVersion: {tensorlib.__version__}\n"
+        return said if filename == "METADATA" else None
+
+    def locate_file(self, path: Any) -> Path:
+        """Where a file of the package is."""
+        return Path(tensorlib.__file__).parent / path
 
     def __reduce__(self) -> Any:
         return import_module("tensorlib.as_torch").install, ()      # this one may be `__main__`

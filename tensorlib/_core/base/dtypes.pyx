@@ -145,13 +145,14 @@ cdef AbsentDtype _name(str name):
     result.width = 4 if name in ("complex32", "qint32") else 1
     result.kind = (COMPLEX_KIND if name[0] == "c" else FLOAT_KIND if name[0] == "f" else
                    INTEGER_KIND)
-    result.signed = not name.startswith("qu") and name != "float8_e8m0fnu"
+    result.signed = not name.startswith(("qu", "u")) and name != "float8_e8m0fnu"
     return result
 
 
 ABSENT = {name: _name(name) for name in (
     "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu",
-    "float4_e2m1fn_x2", "complex32", "qint8", "qint32", "quint8", "quint4x2")}
+    "float4_e2m1fn_x2", "complex32", "qint8", "qint32", "quint8", "quint4x2",
+    *(f"{sign}int{n}" for sign in ("", "u") for n in range(1, 8)))}
 
 
 def _dtype_from_name(name):

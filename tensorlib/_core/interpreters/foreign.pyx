@@ -201,7 +201,7 @@ cdef object overridden_form(object op, str name, tuple args, dict kwargs):
     if name == "setitem":
         return overridden(Tensor.__setitem__, (args[0], args[2], args[1]), kwargs)
     given = list(numbers_as_such(op, args))
-    while len(given) > len(op.arguments) and (
+    while len(given) > len(op.arguments) and name != "getitem" and (     # None is a key
             given[-1] is op.defaults[len(given) - len(op.arguments) - 1]):
         given.pop()                              # what the parser of the arguments added
     function = Tensor.__getitem__ if name == "getitem" else op.function

@@ -17,4 +17,10 @@ if TYPE_CHECKING:
 
 __all__ = ["cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp", "opt_einsum"]
 
+
+def flags_frozen() -> bool:
+    """False: settings may be set one by one."""
+    return False
+
+
 __getattr__, __dir__ = on_first_use(__name__, {name: name for name in __all__})
