@@ -130,7 +130,7 @@ static inline __attribute__((always_inline)) half_lanes computed(
 }
 #endif
 
-/* y := what is computed of n elements, the last ones too, so that no plain loop is made for them. */
+/* y := what is computed of n elements, also the last: no plain loop is made for them. */
 static inline __attribute__((always_inline)) Py_ssize_t half_lanes_of(
         int what, const uint16_t* a, const uint16_t* b, const uint16_t* c, const uint16_t* d,
         uint16_t* y, Py_ssize_t n) {
