@@ -176,7 +176,10 @@ cdef void where_run(const uint8_t* condition, const item* a, const item* b, item
     for i in range(n):
         left = a[i]  # both are read first: a choice between two loads is not vectorised
         right = b[i]
-        y[i] = left if condition[i] else right
+        if item is pair:
+            y[i] = left if condition[i] else right
+        else:        # by bits: a branch is hard to predict where few are left beside the vectors
+            y[i] = right ^ ((left ^ right) & <item>(0 - <uint64_t>(condition[i] != 0)))
 
 
 def table():
