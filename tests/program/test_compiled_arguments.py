@@ -371,3 +371,35 @@ def test_attributes_that_an_argument_does_not_have():
         if k % 2:
             x.unheard_of = k
         assert f(x).item() == (2 if k % 2 else 3)
+
+
+class Telling(dict):
+    """Its methods say something else than what is in it."""
+
+    def __iter__(self):
+        return iter(["no", "such", "keys"])
+
+    def values(self):
+        return [1.0]
+
+    def __len__(self):
+        return 9
+
+
+class Attributes(dict):
+    def __init__(self, **values):
+        super().__init__(**values)
+        self.__dict__ = self
+
+
+@pytest.mark.parametrize("make, read", [
+    (lambda k: Telling(scale=k), lambda d: d["scale"]),
+    (lambda k: Attributes(scale=k), lambda d: d.scale),
+    (lambda k: types.SimpleNamespace(scale=k), lambda d: d.scale),
+    (lambda k: (lambda x: [x.append(x), x][1])([k]), lambda d: d[0])],
+    ids=["of its own", "its own attributes", "namespace", "in itself"])
+@pytest.mark.filterwarnings("ignore:compile")
+def test_containers_whose_class_has_ways_of_its_own(make, read):
+    compiled = tl.compile(lambda x, given: x * read(given))
+    for k in (1.0, 1.0, 2.0, 2.0, 1.0):
+        assert compiled(tl.ones(1), make(k)).item() == k

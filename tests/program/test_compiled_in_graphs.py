@@ -1,5 +1,8 @@
 """Compiled functions in the graphs of callers: which gradients arrive, and who sees values."""
 
+import itertools
+import re
+
 import pytest
 from beside_eager import agrees
 
@@ -139,3 +142,27 @@ def test_variables_of_a_program_are_no_examples_and_are_given_to_the_function_it
     assert p.run({"x": tl.ones(2)}, y).tolist() == f(tl.ones(2)).tolist()
     with pytest.raises(TypeError, match="trace: a is the Variable x of a program"):
         tl.program.trace(lambda a: a + 1, x)
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))), ids=str)
+@pytest.mark.parametrize("retain", [False, True])
+@pytest.mark.parametrize("written", [None, "x", "w"])
+def test_results_are_differentiated_one_after_the_other(order, retain, written):
+    """Those that have nothing in common, without `retain_graph`; others raise."""
+    def seen(wrap):
+        w, v = tl.ones(2, requires_grad=True), tl.ones(2, requires_grad=True)
+        f, log = wrap(lambda x: ((x * w).exp(), (x * v).sin(), (x + w) * v)), []
+        for _ in range(3):
+            x = tl.tensor([0.5, -1.5])
+            results = f(x)
+            for k in (*order, order[0]):
+                try:
+                    results[k].sum().backward(retain_graph=retain)
+                except RuntimeError as error:
+                    log.append(re.sub(r"\w+Backward saved", "saved", str(error)))
+                log += [None if p.grad is None else p.grad.tolist() for p in (w, v)]
+                with tl.no_grad():
+                    {"x": x, "w": w}.get(written, tl.ones(2)).add_(1)
+        return log
+
+    assert seen(tl.compile) == seen(lambda f: f)

@@ -1,3 +1,4 @@
+from libc.stdint cimport int64_t
 from tensorlib._core.base.storage cimport Storage
 from tensorlib._core.graph.node cimport Node
 from tensorlib._core.tensor.tensor cimport Tensor
@@ -7,5 +8,6 @@ cdef void note_written(Node node, Storage storage) noexcept
 cdef void forget_unpacked(Node node)
 cdef int check_not_released(Node node) except -1
 cdef Tensor saved_at(Node node, int i, int bit)
+cdef str modified(str which, Tensor x, int64_t version, str where=*)
 cdef tuple saved_facts(Node node, int bit)
 cdef Tensor saved_value(Node node, int bit, bint as_recorded)

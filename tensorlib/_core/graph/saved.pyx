@@ -68,18 +68,22 @@ cdef Tensor saved_at(Node node, int i, int bit):
     if x.storage.version != saved.version:
         which = (f"saved tensor {i}" if bit < 0 else "its output" if bit >= OUTPUT
                  else f"input {bit}")
-        raise RuntimeError(
-            f"backward: one of the variables needed for gradient computation has been modified by "
-            f"an inplace operation: {which} of {node.op.name}, of shape {tuple(x.shape)}, is at "
-            f"version {x.storage.version} but was saved at version {saved.version}"
-            f"{recorded_at(node)}. Use the out-of-place form of the later operation, or clone() "
-            "the value first")
+        raise RuntimeError(modified(f"{which} of {node.op.name}", x, saved.version,
+                                    recorded_at(node)))
     if 0 <= bit < OUTPUT and not is_laid_out(x, &node.edges[bit]):
         raise RuntimeError(
             f"backward: input {bit} of {node.op.name} is a tensor of shape {tuple(x.shape)} and "
             f"{x.dtype} now: its data was set to other data, of another shape or dtype, after the "
             "operation ran")
     return x
+
+
+cdef str modified(str which, Tensor x, int64_t version, str where=""):
+    """What is said of a saved value that was written."""
+    return ("backward: one of the variables needed for gradient computation has been modified by "
+            f"an inplace operation: {which}, of shape {tuple(x.shape)}, is at version "
+            f"{x.storage.version} but was saved at version {version}{where}. Use the out-of-place "
+            "form of the later operation, or clone() the value first")
 
 
 cdef inline bint is_laid_out(Tensor x, Edge* edge) noexcept:

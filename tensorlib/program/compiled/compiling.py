@@ -26,7 +26,7 @@ from tensorlib.program.compiled.states import Undo
 from tensorlib.program.differentiation.backward import dependents
 from tensorlib.program.guards.guarded import Guards, in_class
 from tensorlib.program.guards.signatures import Conditions, Overlaps, Signature, storage_of
-from tensorlib.program.guards.values import fields_of, is_settled
+from tensorlib.program.guards.values import fields_of, is_settled, items_of, members_of
 from tensorlib.program.ir.errors import CaptureError, ProgramError
 from tensorlib.program.ir.model import Variable
 from tensorlib.program.ir.nested import are_same
@@ -93,7 +93,10 @@ class Compiled(Dispatcher):
             warn(f"compile: {name_of(self._f)} was captured for {MOST_TRACES} kinds of arguments; "
                  "it runs eagerly from now on")
             return self._f(*args, **kwargs)
-        kind = Signature(args, kwargs)
+        try:
+            kind = Signature(args, kwargs)
+        except RecursionError:                  # an argument is in itself
+            return self._f(*args, **kwargs)
         recorder = ReplayRecorder(Program(), captured_names(self._f), self._fullgraph)
         tensors = kind.tensors_of(args, kwargs)
         if tensors is None or any(type(x) is Variable for x in kind.others):
@@ -271,7 +274,7 @@ def contained(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int, Any]:
                 found[id(x)] = x
                 waiting += (fields or {}).values()
                 if is_container:
-                    waiting += x.values() if isinstance(x, dict) else x
+                    waiting += items_of(x).values() if isinstance(x, dict) else members_of(x)
         elif is_settled(x):
             found[id(x)] = x
     return found

@@ -10,7 +10,7 @@ from libc.stdint cimport int64_t
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.node cimport Edge, Node, gradient_node, recorded_so_far
 from tensorlib._core.graph.op cimport Op
-from tensorlib._core.graph.saved cimport saved_at
+from tensorlib._core.graph.saved cimport modified, saved_at
 from tensorlib._core.interpreters.levels cimport maps_over_batches
 from tensorlib._core.sweep.python_nodes cimport (
     custom_node, payload_of, saved_tensors, set_history, view_of_input,
@@ -114,7 +114,9 @@ cdef class Kept:
 
     again: what gradients that have gradients are computed of, as given; versions: what each was;
     required: which of them were leaves that require a gradient. n_direct: how many of the saved
-    tensors, the last ones, were given.
+    tensors, the last ones, were given. ran: those calls whose gradients were computed, where no
+    gradient arrived for some results; left: the saved tensors that the others need, each with its
+    version, else None. In an eager graph the nodes of those have not run, and are not released.
     nesting: how the saved tensors lie in stacks, None where there are no stacks.
     """
 
@@ -123,6 +125,8 @@ cdef class Kept:
     cdef list several, required
     cdef Py_ssize_t n_direct
     cdef object nesting
+    cdef list left
+    cdef frozenset ran
 
     cdef list flat(self, list values):
         """The tensors in values and in stacks of them."""
@@ -143,6 +147,20 @@ cdef class Kept:
     cdef list sizes(self):
         """The number of tensors in each of the values that are nested; [] where none is."""
         return [] if self.nesting is None else [count(x) for x in self.nesting]
+
+    cdef int leave(self, Node node, frozenset ran) except -1:
+        """Notes calls whose gradients are computed now, and what others need."""
+        cdef Py_ssize_t i
+        self.ran = self.ran | ran if node.released else ran
+        needed = self.replay.needed_after(self.ran, self.sizes())
+        if not needed:
+            self.left = None
+        elif node.released:
+            self.left = [x if is_needed else None for x, is_needed in zip(self.left, needed)]
+        else:
+            self.left = [(<Tensor>node.saved[i].tensor, node.saved[i].version) if is_needed
+                         else None for i, is_needed in enumerate(needed)]
+        return 0
 
     cdef list as_given(self, Node node):
         """What gradients that have gradients are computed of, where it was in the graph when it
@@ -172,15 +190,21 @@ def gradients(Node node, g):
     try:
         tensors = list(saved_tensors(node))
     except RuntimeError as error:                # what was written over may be needed by nobody
-        if node.released or node.packs:
+        if node.packs or node.released and (kept.left is None or mode().grad):
             raise kept.replay.named(error, kept.sizes()) from None
-        tensors = None
+        tensors, gone = None, error
     for i in kept.several:
         g = taken(&node.edges[<Py_ssize_t>i])
         if g is not None:
             before[i] = g
-    if tensors is None:
+    if node.released:
+        tensors = left_tensors(kept, grads, before, gone)
+    elif tensors is None:
         tensors = needed_tensors(node, kept, grads, before)
+    if node.released or not node.packs and any([x is None for x in grads]):
+        kept.leave(node, kept.replay.reached(grads, before))
+    else:
+        kept.left = None
     values = kept.values(tensors)
     if mode().grad:                              # its operations could not take its place
         return differentiated(node, kept, grads, before)
@@ -200,6 +224,22 @@ cdef list needed_tensors(Node node, Kept kept, list grads, dict before):
         except RuntimeError as error:
             raise kept.replay.named(error, kept.sizes()) from None
     return found
+
+
+cdef list left_tensors(Kept kept, list grads, dict before, error):
+    """The tensors that a node kept before it was released, of which those are as they were that
+    these gradients need. Raises: `error` where gradients of the same calls were computed."""
+    if not kept.ran.isdisjoint(kept.replay.reached(grads, before)):
+        raise error
+    for i, is_needed in enumerate(kept.replay.needed(grads, before, kept.sizes())):
+        if is_needed:
+            if kept.left[i] is None:
+                raise error
+            x, version = kept.left[i]
+            if (<Tensor>x).storage.version != <int64_t>version:
+                raise kept.replay.named(RuntimeError(modified(
+                    f"saved tensor {i} of compiled", x, version)), kept.sizes())
+    return [None if x is None else x[0] for x in kept.left]
 
 
 cdef str why_not_again(dict before):

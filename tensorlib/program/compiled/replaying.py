@@ -88,6 +88,7 @@ class Differentiable(Replay):
                        for x in self.roots]
         self.all_sources = sources
         self.pullbacks: dict[Any, Pullback] = {}
+        self.after: dict[Any, list[bool]] = {}     # see `needed_after`
         self.before: dict[int, Variable] = {}      # of sources: gradients of other nodes
         if any(call.blocks() for call in calls):     # each root may be the only one to be used
             for start in self.starts:
@@ -149,8 +150,34 @@ class Differentiable(Replay):
                sizes: list[int]) -> list[bool]:
         """Whether the gradients that arrived need each tensor that the node keeps."""
         pullback = self.pullback_for(grads, before)
-        read = {x for call in pullback.calls for x in values_read(call)}.union(pullback.wanted)
-        return [x in read for x in self.kept_by_node(sizes)]
+        return [x in pullback.read for x in self.kept_by_node(sizes)]
+
+    def reached(self, grads: list[Tensor | None], before: dict[int, Tensor]) -> frozenset[int]:
+        """The numbers of the calls that lead to results whose gradients arrived, and of which the
+        node keeps something that these need."""
+        pullback = self.pullback_for(grads, before)
+        if pullback.reached is None:
+            wanted = {x for x, g in zip(self.roots, grads) if g is not None}
+            found: set[int] = set()
+            for i, call in reversed(list(enumerate(self.calls))):
+                if not wanted.isdisjoint(call.writes()):
+                    wanted |= self.depends.intersection(call.reads())
+                    if not pullback.read.isdisjoint((*call.reads(), *call.writes())):
+                        found.add(i)
+            pullback.reached = frozenset(found)
+        return pullback.reached
+
+    def needed_after(self, ran: frozenset[int], sizes: list[int]) -> list[bool]:
+        """Whether gradients of other calls than those that ran may need each tensor that the node
+        keeps; [] where they need none."""
+        place = ran, tuple(sizes)
+        if place not in self.after:
+            read = {x for i, call in enumerate(self.calls) if i not in ran
+                    and not self.depends.isdisjoint(call.writes())
+                    for x in (*call.reads(), *call.writes())}
+            found = [x in read for x in self.kept_by_node(sizes)]
+            self.after[place] = found if any(found) else []
+        return self.after[place]
 
     def named(self, error: RuntimeError, sizes: list[int]) -> RuntimeError:
         """An error about a value that the node saved, which says of what operation it is."""
@@ -290,6 +317,8 @@ class Pullback:
         self.fed, self.grads = fed, grads
         self.wanted = [g for g in grads if g is not None]
         self.calls = optimized(calls, self.wanted, fed, flags)
+        self.read = {x for call in self.calls for x in values_read(call)}.union(self.wanted)
+        self.reached: frozenset[int] | None = None       # see `Differentiable.reached`
         self.machine: Any = None
         self.plannable = True
 

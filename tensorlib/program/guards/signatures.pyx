@@ -14,7 +14,7 @@ from tensorlib._core.graph.node cimport Node
 from tensorlib._core.tensor.meta cimport is_meta
 from tensorlib._core.tensor.tensor cimport Tensor, over_storage, requires_grad, same_shape
 from tensorlib.program.guards.guarded cimport Guards
-from tensorlib.program.guards.values cimport fields_of, is_same, settled
+from tensorlib.program.guards.values cimport fields_of, is_same, items_of, members_of, settled
 
 from tensorlib._core.base.region import set_without_memory
 
@@ -71,9 +71,10 @@ cdef class Signature:
             leave()
 
     cdef tuple parts_of(self, container, list seen):
-        named = isinstance(container, dict)
-        return (list(container) if named else None,
-                [self.shape_of(x, seen) for x in (container.values() if named else container)])
+        if isinstance(container, dict):
+            container = items_of(container)
+            return list(container), [self.shape_of(x, seen) for x in container.values()]
+        return None, [self.shape_of(x, seen) for x in members_of(container)]
 
     cpdef tuple tensors_of(self, tuple args, dict kwargs):
         """The tensors of a call of this kind, each once; None for a call of another kind."""
@@ -153,6 +154,7 @@ cdef class Signature:
     cdef bint look_at_parts(self, tuple shape, value, list found) except -1:
         cdef Py_ssize_t i
         cdef list names = shape[0], parts = shape[1]
+        value = members_of(value) if names is None else items_of(value)
         if len(parts) != len(value):
             return False
         if names is not None:

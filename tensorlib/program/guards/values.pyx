@@ -1,7 +1,7 @@
 """Comparison of Python values in signatures and guards: by identity, exact type and bits."""
 
 from array import array
-from collections import deque
+from collections import OrderedDict, deque
 from types import MethodType, SimpleNamespace
 
 import numpy as np
@@ -48,12 +48,29 @@ def is_alike(x, y):
     return is_same(x, y)
 
 
-cdef object attributes_of(x):
+cdef dict attributes_of(x):
     """The attributes of an object beside those of its class; None where it can't have any."""
     try:
-        return object.__getattribute__(x, "__dict__")
+        found = object.__getattribute__(x, "__dict__")
     except AttributeError:
         return None
+    return found if type(found) is dict else dict.copy(found)
+
+
+cpdef dict items_of(x):
+    """What is in a dict, in its order, whatever its class says of it."""
+    if type(x) is dict:
+        return x
+    if isinstance(x, OrderedDict):
+        return {key: dict.__getitem__(x, key) for key in OrderedDict.__iter__(x)}
+    return dict.copy(x)
+
+
+cpdef members_of(x):
+    """What is in a list or a tuple, whatever its class says of it."""
+    if type(x) is list or type(x) is tuple:
+        return x
+    return list(list.__iter__(x) if isinstance(x, list) else tuple.__iter__(x))
 
 
 cdef bint are_same(tuple x, tuple y) except -1:
@@ -120,9 +137,9 @@ cpdef dict fields_of(value):
         return attributes_of(value)
     if kind is SimpleNamespace or (
             kind.__module__ == "argparse" and kind.__name__ == "Namespace"):
-        return <dict?>value.__dict__
+        return attributes_of(value)
     names = getattr(kind, "__dataclass_fields__", None)
     if names is None or callable(value):         # a module is more than its fields
         return None
-    own = getattr(value, "__dict__", None)
+    own = attributes_of(value)
     return own if own else {x: getattr(value, x) for x in names if hasattr(value, x)}
