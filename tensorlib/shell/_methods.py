@@ -6,7 +6,7 @@ import numpy as np
 
 from tensorlib._core.base import library
 from tensorlib._core.base.device import NoSuchDevice, require_device
-from tensorlib._core.base.dtypes import BY_NAME
+from tensorlib._core.base.dtypes import BY_NAME, get_default_dtype
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.importing import deferred
 from tensorlib._core.tensor.tensor import Tensor
@@ -24,8 +24,8 @@ BY_TYPE = {f"{kind}Tensor": name for name, kind in TYPES.items()}
 def type_(self, dtype=None, non_blocking=False):
     """The name of this kind of tensor, as "tensorlib.FloatTensor"; or the tensor in a dtype.
 
-    dtype: a dtype, such a name, or `LongTensor` and its kin. Raises: ValueError for an unknown
-    name, RuntimeError for that of another device.
+    dtype: a dtype, such a name, `LongTensor` and its kin, or `Tensor` for the default dtype.
+    Raises: ValueError for an unknown name, RuntimeError for that of another device.
     """
     if dtype is None:
         return f"{library.name}.{TYPES[self.dtype.name]}Tensor"
@@ -36,6 +36,8 @@ def type_(self, dtype=None, non_blocking=False):
             raise ValueError(f"type: invalid type: {dtype!r}")
         require_device("type", module.partition(".")[2] or None)
         dtype = BY_NAME[name]
+    if dtype is Tensor:
+        dtype = get_default_dtype()
     return self.to(dtype=getattr(dtype, "dtype", dtype) if isinstance(dtype, type) else dtype)
 
 

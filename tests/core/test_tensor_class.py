@@ -67,3 +67,8 @@ def test_data_of_another_dtype():
     x = tl.ones(2)
     x.data = tl.arange(3)
     assert x.tolist() == [0, 1, 2]
+
+
+def test_the_class_of_tensors_as_a_type_is_the_default_dtype():
+    found = (tl.tensor([1, -1]) > 0).type(tl.Tensor)
+    assert found.dtype is tl.float32 and found.tolist() == [1.0, 0.0]
