@@ -21,7 +21,7 @@ HEAP = 1 << 9        # the flag of classes that Python code makes
 def extension_types():
     """The classes of the core whose fields are C's."""
     for name, module in list(sys.modules.items()):
-        for kind in vars(module).values() if name.partition(".")[0] == "tensorlib" else ():
+        for kind in list(vars(module).values()) if name.partition(".")[0] == "tensorlib" else ():
             if isinstance(kind, type) and kind.__module__ == name and not kind.__flags__ & HEAP:
                 yield kind
 
