@@ -213,9 +213,7 @@ class Reads(Observer):
         if issubclass(kind, Dispatcher):
             return self.attribute(x._f, name)
         if issubclass(kind, Tensor):
-            if kind is not Tensor:
-                self.in_class(kind, name)
-            found = in_class(kind, name)
+            found = self.in_class(kind, name)         # methods may be replaced, also Tensor's own
             if found is MISSING or type(found) is Attribute:
                 self.value(x, attribute_of, name)
                 return False
