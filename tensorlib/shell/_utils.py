@@ -8,10 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 import tensorlib as tl
 from tensorlib import Tensor
 from tensorlib.io.files.torch_names import parameter as _rebuild_parameter
-from tensorlib.io.files.torch_names import tensor as _rebuild_tensor_v2
-from tensorlib.io.files.torch_names import typed_tensor as _rebuild_tensor_v3
+from tensorlib.io.files.torch_names import tensor as _rebuild_tensor
+from tensorlib.io.files.torch_names import typed_tensor as _rebuild_typed_tensor
 
-_rebuild_parameter_with_state, _rebuild_tensor = _rebuild_parameter, _rebuild_tensor_v2
+_rebuild_parameter_with_state = _rebuild_parameter
+_rebuild_tensor_v2, _rebuild_tensor_v3 = _rebuild_tensor, _rebuild_typed_tensor
 
 
 def _flatten_dense_tensors(tensors: Sequence[Tensor]) -> Tensor:

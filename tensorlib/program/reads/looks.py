@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from tensorlib._core.tensor.properties import Attribute
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.guards.guarded import MISSING, in_class
 from tensorlib.program.reads.known import CONTENTS, base_of
