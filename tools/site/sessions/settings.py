@@ -123,7 +123,7 @@ tl.ones(2, device="cuda")
 # ---- cuda.get_device_capability cuda.get_device_name cuda.get_device_properties (raises)
 # ---- cuda.get_rng_state cuda.init cuda.initial_seed cuda.mem_get_info (raises)
 # ---- cuda.ipc_collect cuda.set_device cuda.set_rng_state cuda.Stream cuda.synchronize (raises)
-# ---- cuda.utilization cuda.CUDAGraph cuda.graph (raises)
+# ---- cuda.utilization cuda.CUDAGraph cuda.graph cuda.CharTensor cuda.ShortTensor (raises)
 tl.cuda.NAME()
 # ---- cuda.device
 with tl.cuda.device(None):              # no GPU is chosen
@@ -138,11 +138,15 @@ tl.ones(2).to(device)
 # ---- cuda.device_count cuda.get_arch_list cuda.is_bf16_supported cuda.is_initialized
 # ---- cuda.memory_allocated cuda.memory_reserved cuda.max_memory_allocated
 # ---- cuda.max_memory_reserved cuda.memory_stats cuda.get_rng_state_all
+# ---- cuda.get_sync_debug_mode cuda.is_current_stream_capturing
 tl.cuda.NAME()
 # ---- cuda.empty_cache cuda.reset_peak_memory_stats cuda.seed cuda.seed_all
+# ---- cuda.reset_max_memory_allocated cuda.reset_max_memory_cached
 tl.cuda.NAME()                          # nothing is done, and nothing is given
 # ---- cuda.manual_seed cuda.manual_seed_all
 tl.cuda.NAME(7)                         # for the CPU there is tl.manual_seed(7)
+# ---- cuda.set_sync_debug_mode
+tl.cuda.set_sync_debug_mode("warn")     # nothing waits for a GPU
 # ---- cuda.set_rng_state_all
 tl.cuda.set_rng_state_all(tl.cuda.get_rng_state_all())
 # ---- jit.annotate
