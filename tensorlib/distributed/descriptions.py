@@ -19,7 +19,8 @@ class Described:
         given = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
         return f"{type(self).__name__}({given})"
 
-    __hash__ = object.__hash__
+    def __hash__(self) -> int:
+        return hash((type(self), frozenset(vars(self).items())))
 
 
 def absent(name: str, instead: str) -> type:

@@ -220,3 +220,9 @@ def test_whether_a_function_runs_for_a_batch():
     tl.vmap(lambda x: seen.append(tl._C._are_functorch_transforms_active()) or x)(tl.ones(2))
     assert seen == [True] and not tl._C._are_functorch_transforms_active()
     assert not tl._subclasses.is_fake(tl.ones(2)) and tl.fx.get_proxy_mode() is None
+
+
+def test_settings_that_are_equal_have_one_hash():
+    kinds = tl.distributed.fsdp.MixedPrecision, tl.distributed.fsdp.CPUOffload
+    made = [kind(offload_params=flag) for kind in kinds for flag in (True, False, True)]
+    assert len(set(made)) == 4 and made[0] == made[2] != made[1] != made[4]
