@@ -25,7 +25,7 @@ from tensorlib._core.reduce.schedule cimport (
 from tensorlib._core.reduce.squares cimport finish_squares
 from tensorlib._core.reduce.unsigned cimport signed_order, restored
 from tensorlib._core.tensor.tensor cimport (
-    Tensor, new_like, new_tensor, requires_grad, same_shape,
+    Tensor, alias, new_like, new_tensor, requires_grad, same_shape,
 )
 from tensorlib._core.tiles.copies cimport cast, packed, zero
 
@@ -189,11 +189,18 @@ cdef Tensor variance(str name, Tensor input, object dim, double correction, bint
     cdef Tensor center = new_reduced(x, n, dims, keepdim, dtype)
     cdef Tensor out = new_like(center, dtype)
     cdef double freedom = sizes[1] - correction
+    cdef int era
+    if source is input:
+        source = alias(source)           # to which no thread gives other memory between the passes
     if out.numel_:
-        fold_to(SUM, source, NULL, sizes, center)
-        divide(center, sizes[1])
-        fold_to(SQUARES, source, center.data_pointer, sizes, out)
-        finish_squares(source, center, sizes, freedom if freedom > 0 else 0.0, root, True, out)
+        era = work_begins()
+        try:
+            fold_to(SUM, source, NULL, sizes, center)
+            divide(center, sizes[1])
+            fold_to(SQUARES, source, center.data_pointer, sizes, out)
+            finish_squares(source, center, sizes, freedom if freedom > 0 else 0.0, root, True, out)
+        finally:
+            work_ends(era)
     return cast(out, input.type)
 
 
