@@ -105,11 +105,14 @@ tl.memory.set_cache_limit(0)
 n = 200_000
 x, i = tl.ones(n), tl.zeros(n, dtype=tl.int64)
 m, p = tl.ones(400, 500), tl.arange(n)
+h, t = m.half(), m.T                # of which reductions and scans make copies before they begin
 stop = []
 def replace():
     while not stop:
         x.data = tl.ones(n); m.data = tl.ones(400, 500); i.data = tl.zeros(n, dtype=tl.int64)
+        h.data = tl.ones(400, 500).half(); t.data = tl.ones(500, 400).T
         x.data = tl.ones(3); m.data = tl.ones(2, 2); i.data = tl.zeros(5, dtype=tl.int64)
+        h.data = tl.ones(2, 2).half(); t.data = tl.ones(2, 2)
 def write():
     while not stop:
         places = i.numpy(); places[:] = 10**12; places[:] = -10**12; places[:] = 0
@@ -121,7 +124,10 @@ calls = [lambda: x + x, lambda: x.exp(), lambda: x.sum(), lambda: m.sum(0), lamb
          lambda: x.cumsum(0), lambda: x.fill_(1), lambda: x.uniform_(), lambda: x.count_nonzero(),
          lambda: x.mul_(x), lambda: x.__setitem__(i, 1.0), lambda: m.logsumexp(1), lambda: x[x > 0],
          lambda: x.index_add(0, i, x), lambda: x.scatter_add(0, i, x), lambda: x.tolist(),
-         lambda: tl.add(x, 1, out=x), lambda: tl.where(x > 0, x, 0), lambda: x.clone()]
+         lambda: tl.add(x, 1, out=x), lambda: tl.where(x > 0, x, 0), lambda: x.clone(),
+         lambda: h.max(0), lambda: h.var(0), lambda: m.softmax(0), lambda: m.norm(), lambda: h.mean(0),
+         lambda: t.cummax(0), lambda: t.cumprod(1), lambda: t.logcumsumexp(0), lambda: t.cumsum(1),
+         lambda: t.norm(dim=1), lambda: h.logsumexp(0), lambda: t.std(0), lambda: t.argmax()]
 for _ in range(ROUNDS):
     for call in calls:
         try:

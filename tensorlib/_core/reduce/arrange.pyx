@@ -46,8 +46,8 @@ cdef Tensor fold(int kind, Tensor x, int n_reduced, const int* reduced, bint kee
         n_last = last_even(x, row, last) if apart == 1 else 0
     if n_last:                               # in two steps
         x, kind = fold(kind, x, n_last, last, True, reduced_in(x.type)), added_up(kind)
+    out = new_reduced(x, n_reduced, reduced, keepdim, result)     # a copy may let others change x
     source = arrange(x, n_reduced, reduced, sizes)
-    out = new_reduced(x, n_reduced, reduced, keepdim, result)
     if out.numel_:
         fold_to(kind, source, NULL, sizes, out)
     return out

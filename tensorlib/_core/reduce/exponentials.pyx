@@ -19,7 +19,7 @@ from tensorlib._core.reduce.schedule cimport (
     LOGSUMEXP, LOG_SOFTMAX, LOG_SOFTMAX_BACKWARD, MAX, RELEASE_GIL, SOFTMAX, SOFTMAX_BACKWARD, SUM,
     rows_run,
 )
-from tensorlib._core.tensor.tensor cimport Tensor, new_like, same_shape
+from tensorlib._core.tensor.tensor cimport Tensor, alias, new_like, same_shape
 from tensorlib._core.tiles.copies cimport cast, packed
 from tensorlib._core.tiles.program cimport TileProgram
 from tensorlib._core.tiles.run cimport run_program
@@ -33,8 +33,8 @@ def logsumexp(Tensor input, dim, bint keepdim=False):
         return complex_log_of_sums(input, n, dims, keepdim)
     cdef int result = input.type if KIND[input.type] == FLOAT_KIND else default_float()
     cdef Tensor x = cast(input, compute_dtype(result))
-    cdef Tensor source = rows_of(x, n, dims, sizes)
     cdef Tensor out = new_reduced(x, n, dims, keepdim, x.type)
+    cdef Tensor source = rows_of(x, n, dims, sizes)
     if out.numel_:
         run_rows(LOGSUMEXP, source, None, out, sizes[0], sizes[1])
     return cast(out, result)
@@ -43,6 +43,7 @@ def logsumexp(Tensor input, dim, bint keepdim=False):
 cdef Tensor complex_log_of_sums(Tensor x, int n, const int* dims, bint keepdim):
     """logsumexp of complex numbers, by the largest real part unless that is infinite."""
     cdef Tensor real, shift, total, out = new_reduced(x, n, dims, keepdim, x.type)
+    x = alias(x)
     if x.numel_ == 0:
         return apply(logarithm, out, fold(SUM, x, n, dims, keepdim, x.type), None)
     real = registered(REAL_PART)(x.detach())
@@ -84,8 +85,9 @@ cdef Tensor by_rows(str name, int kind, int back_kind, Tensor input, Tensor grad
     dim = settled(dim)
     along = wrap_dim(name, dim, input.ndim_)
     if along < input.ndim_ - 1:
-        x = cast(input, dtype)
-        return cast(by_columns(kind, x, None if grad is None else cast(grad, dtype), along), result)
+        x = alias(cast(input, dtype))
+        return cast(by_columns(kind, x, None if grad is None else alias(cast(grad, dtype)), along),
+                    result)
     n = input.dims[along] if input.ndim_ else 1
     if 0 < n <= BLOCK and input.type == result and (grad is None or grad.type == result):
         dtype = result                       # half types are cast on the way
@@ -112,7 +114,10 @@ cdef TileProgram finite_or_zero = TileProgram(
 
 
 cdef Tensor by_columns(int kind, Tensor x, Tensor g, int dim):
-    """What `by_rows` gives, along a dim that is not the last."""
+    """What `by_rows` gives, along a dim that is not the last.
+
+    x, g: not the tensors of a caller, which another thread may give other memory between the steps.
+    """
     cdef Tensor y = new_like(x, x.type), exps, total
     if y.numel_ == 0:
         return y

@@ -162,10 +162,10 @@ def cumsum(Tensor input, dim, dtype=None):
         result = dtype_id(dtype)
     computed = compute_dtype(result) if KIND[result] >= FLOAT_KIND else INT64
     source = packed(cast(input, computed))
-    out = new_tensor(computed, input.ndim_, input.dims) if source is input else source
+    out = new_like(source, computed) if source is input else source
     sizes[0] = sizes[1] = sizes[2] = 1
-    for d in range(input.ndim_):
-        sizes[1 + (d > along) - (d < along)] *= input.dims[d]
+    for d in range(source.ndim_):        # of the copy: meanwhile the input may have got other memory
+        sizes[1 + (d > along) - (d < along)] *= source.dims[d]
     from_, to = source.data_pointer, out.data_pointer
     era = work_begins()
     with nogil:
@@ -185,9 +185,8 @@ cdef Tensor variance(str name, Tensor input, object dim, double correction, bint
     cdef int n = chosen_dims(name, dim, input, dims)
     cdef int dtype = compute_dtype(floating_result(name, input, None))
     cdef Tensor x = cast(input, dtype)
+    cdef Tensor out = new_reduced(x, n, dims, keepdim, dtype), center = new_like(out, dtype)
     cdef Tensor source = arrange(x, n, dims, sizes)
-    cdef Tensor center = new_reduced(x, n, dims, keepdim, dtype)
-    cdef Tensor out = new_like(center, dtype)
     cdef double freedom = sizes[1] - correction
     cdef int era
     if source is input:
@@ -219,11 +218,18 @@ def euclidean_norm(Tensor input, dim, bint keepdim):
     cdef int n = chosen_dims("norm", dim, input, dims)
     cdef int dtype = compute_dtype(floating_result("norm", input, None))
     cdef Tensor x = cast(input, dtype)
-    cdef Tensor source = arrange(x, n, dims, sizes), out = new_reduced(x, n, dims, keepdim, dtype)
-    cdef Tensor center = new_like(out, dtype)
+    cdef Tensor out = new_reduced(x, n, dims, keepdim, dtype), center = new_like(out, dtype)
+    cdef Tensor source = arrange(x, n, dims, sizes)
+    cdef int era
     zero(center)
-    fold_to(SQUARES, source, center.data_pointer, sizes, out)
-    finish_squares(source, center, sizes, 1, True, False, out)
+    if source is input:
+        source = alias(source)
+    era = work_begins()
+    try:
+        fold_to(SQUARES, source, center.data_pointer, sizes, out)
+        finish_squares(source, center, sizes, 1, True, False, out)
+    finally:
+        work_ends(era)
     return cast(out, input.type)
 
 
@@ -233,7 +239,7 @@ cdef Tensor extreme(str name, int kind, Tensor input, object dim, bint keepdim):
     cdef int dims[MAX_NDIM]
     cdef int n = chosen_dims(name, dim, input, dims)
     cdef Tensor x = signed_order(input)
-    refuse_empty(name, input, dim, n, dims, RuntimeError)
+    refuse_empty(name, x, dim, n, dims, RuntimeError)
     return cast(restored(fold(kind, x, n, dims, keepdim, reduced_in(x.type)), input.type),
                 input.type)
 
@@ -258,15 +264,15 @@ cdef tuple extreme_at(str name, int kind, Tensor input, object dim, bint keepdim
     cdef int64_t* at
     cdef int era
     dtype = x.type
-    refuse_empty(name, input, dim, n, dims, IndexError)
+    refuse_empty(name, x, dim, n, dims, IndexError)
+    values = new_reduced(x, n, dims, keepdim, dtype)
+    places = new_like(values, INT64)
     if dim is None:                        # places count in row-major order
         x = packed(x)
         sizes[0], sizes[1], sizes[2] = 1, x.numel_, 1
         sizes[3], sizes[4] = x.numel_, 1
     else:
         x = arrange(x, n, dims, sizes)
-    values = new_reduced(input, n, dims, keepdim, dtype)
-    places = new_like(values, INT64)
     if values.numel_:
         data, to, at = x.data_pointer, values.data_pointer, <int64_t*>places.data_pointer
         if x.numel_ < RELEASE_GIL:

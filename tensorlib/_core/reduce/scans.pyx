@@ -17,7 +17,7 @@ from tensorlib._core.base.pool cimport range_fn
 from tensorlib._core.base.shape cimport settled, wrap_dim
 from tensorlib._core.base.work cimport share
 from tensorlib._core.reduce.unsigned cimport restored, signed_order
-from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, same_shape
+from tensorlib._core.tensor.tensor cimport Tensor, new_like, same_shape
 from tensorlib._core.tiles.copies cimport cast, packed
 from tensorlib._kernels.complex_math cimport log_of_two, pair
 
@@ -401,6 +401,9 @@ cdef void run_extremes(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept
 
 # ---- of tensors ----------------------------------------------------------------------------------
 
+# Sizes are those of the copy that is read: while it is made another thread may give the input other
+# memory.
+
 cdef int place_of(str name, object dim, Tensor x) except -1:
     """The place of a dim, which is converted before the tensor is looked at."""
     dim = settled(dim)
@@ -412,10 +415,9 @@ def cumprod(Tensor input, dim):
     cdef int along = place_of("cumprod", dim, input)
     cdef int dtype = (
         compute_dtype(input.type) if KIND[input.type] >= FLOAT_KIND else INT64)
-    cdef Sizes size = sizes_along(input, along)
-    cdef Tensor x = packed(cast(input, dtype)), out = new_tensor(dtype, input.ndim_, input.dims)
+    cdef Tensor x = packed(cast(input, dtype)), out = new_like(x, dtype)
     if out.numel_:
-        scan(run_products, dtype, size, x, None, out, False)
+        scan(run_products, dtype, sizes_along(x, along), x, None, out, False)
     return cast(out, INT64 if dtype == INT64 else input.type)
 
 
@@ -423,12 +425,11 @@ def logcumsumexp(Tensor input, dim):
     """The logarithms of running sums of exponentials along `dim`, of floats or complex numbers."""
     cdef int along = place_of("logcumsumexp", dim, input)
     cdef int dtype = compute_dtype(input.type)
-    cdef Sizes size = sizes_along(input, along)
-    cdef Tensor x = packed(cast(input, dtype)), out = new_tensor(dtype, input.ndim_, input.dims)
+    cdef Tensor x = packed(cast(input, dtype)), out = new_like(x, dtype)
     if KIND[dtype] < FLOAT_KIND:
         raise RuntimeError(f"logcumsumexp: takes floating-point dtypes, got {input.dtype}")
     if out.numel_:
-        scan(run_log_sums, dtype, size, x, None, out, False)
+        scan(run_log_sums, dtype, sizes_along(x, along), x, None, out, False)
     return cast(out, input.type)
 
 
@@ -439,16 +440,15 @@ def recurrence(Tensor input, Tensor factors, dim, bint backwards):
     """
     cdef int along = place_of("recurrence", dim, input)
     cdef int dtype = compute_dtype(input.type)
-    cdef Sizes size = sizes_along(input, along)
-    cdef Tensor x, a, out
-    if not same_shape(input, factors) or KIND[dtype] < FLOAT_KIND or (
-            KIND[dtype] != KIND[factors.type]):
+    cdef bint alike = KIND[dtype] >= FLOAT_KIND and KIND[dtype] == KIND[factors.type]
+    cdef Tensor a = packed(cast(factors, dtype)) if alike else factors
+    cdef Tensor x = packed(cast(input, dtype)), out
+    if not alike or not same_shape(x, a):
         raise RuntimeError(f"recurrence: takes floating tensors of one shape, got "
-                           f"{list(input.shape)} and {list(factors.shape)} of {input.dtype}")
-    x, a = packed(cast(input, dtype)), packed(cast(factors, dtype))
-    out = new_tensor(dtype, input.ndim_, input.dims)
+                           f"{list(x.shape)} and {list(a.shape)} of {input.dtype}")
+    out = new_like(x, dtype)
     if out.numel_:
-        scan(run_recurrence, dtype, size, x, a, out, backwards)
+        scan(run_recurrence, dtype, sizes_along(x, along), x, a, out, backwards)
     return cast(out, input.type)
 
 
@@ -456,11 +456,10 @@ def extremes_so_far(Tensor input, dim, bint largest):
     """The extremes of each element and those before it along `dim`, and their last places."""
     cdef str name = "cummax" if largest else "cummin"
     cdef int along = place_of(name, dim, input)
-    cdef Sizes size = sizes_along(input, along)
-    cdef Tensor x, values, out = new_tensor(INT64, input.ndim_, input.dims)
-    x = cast(input, UINT8 if input.type == BOOL else compute_dtype(input.type))
+    cdef Tensor x = cast(input, UINT8 if input.type == BOOL else compute_dtype(input.type))
+    cdef Tensor values, out
     x = packed(signed_order(x))
-    values = new_tensor(x.type, input.ndim_, input.dims)
+    values, out = new_like(x, x.type), new_like(x, INT64)
     if out.numel_:
-        scan(run_extremes, x.type, size, x, values, out, largest)
+        scan(run_extremes, x.type, sizes_along(x, along), x, values, out, largest)
     return cast(restored(values, input.type), input.type), out
