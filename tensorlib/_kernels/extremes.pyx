@@ -10,9 +10,11 @@ argmax and argmin, which write the extreme value as well as its index, first on 
 NaN counts as the greatest and as the least value.
 """
 
-from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t
 
 from tensorlib._kernels.extreme_folds cimport LANE_BYTES, TILE, Max, Min, element, fold
+from tensorlib._kernels.half_types cimport brain, brain_value, half, half_value, short_float
+from tensorlib._kernels.half_types cimport brain, brain_value, half, half_value, short_float
 
 ctypedef fused Extreme:
     Max
@@ -60,6 +62,72 @@ cdef void fold_extremes(Extreme* op, const element* x, const element* c, element
         extremes(op, x, y, outer, n, slice_step)
     else:
         fold(op, x, c, y, outer, n, inner, begin, end, slice_step, step)
+
+
+cdef inline int16_t turned(int16_t bits) noexcept nogil:
+    """An integer in the order of half types, where -0.0 comes before 0.0; and the bits of one"""
+    return bits ^ ((bits >> 15) & 0x7FFF)
+
+
+cdef inline int16_t room_for_nan(Extreme* op, short_float* tag) noexcept nogil:
+    """By how much less these integers wrap around so that NaN of both signs is the extreme"""
+    cdef int16_t room = 1023 if short_float is half else 127
+    return room if Extreme is Max else -room
+
+
+cdef inline void integers(const int16_t* x, int16_t* y, Py_ssize_t n, int16_t room) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = turned(x[i]) - room
+
+
+cdef inline void as_floats(const int16_t* x, float* y, Py_ssize_t n, int16_t room,
+                           short_float* tag) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        if short_float is half:
+            y[i] = half_value(<uint16_t>turned(x[i] + room))
+        else:
+            y[i] = brain_value(<uint16_t>turned(x[i] + room))
+
+
+cdef void half_extremes(Extreme* op, const short_float* x, const void* c, float* y,
+                        Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin,
+                        Py_ssize_t end, Py_ssize_t slice_step, Py_ssize_t step) noexcept nogil:
+    """The fold of extremes of half types, as of integers: rows of up to SEARCH by blocks in the L1
+    cache, longer ones and columns in pieces of TILE."""
+    cdef int16_t keys[SEARCH]
+    cdef int16_t found[TILE]
+    cdef int16_t room = room_for_nan(op, <short_float*>NULL), key
+    cdef const int16_t* bits = <const int16_t*>x
+    cdef Py_ssize_t o = 0, i, j, first, size
+    while inner == 1 and n <= SEARCH and o < outer:
+        size = min(outer - o, min(<Py_ssize_t>TILE, SEARCH // n))
+        for i in range(size):
+            integers(bits + (o + i) * slice_step, keys + i * n, n, room)
+        extremes(op, <const int16_t*>keys, <int16_t*>found, size, n, n)
+        as_floats(found, y + o, size, room, <short_float*>NULL)
+        o += size
+    for o in range(o, outer):
+        first = begin
+        while first < end:
+            size = min(end - first, <Py_ssize_t>TILE)
+            if inner == 1:
+                for i in range(0, n, 4096):      # SEARCH; Cython wants the sign of a step
+                    integers(bits + i, keys, min(n - i, <Py_ssize_t>SEARCH), room)
+                    extremes(op, <const int16_t*>keys, &key, 1, min(n - i, <Py_ssize_t>SEARCH),
+                             SEARCH)
+                    found[0] = key if i == 0 or beats(op, key, found[0]) else found[0]
+            else:
+                integers(bits + first, found, size, room)
+                for i in range(1, n):
+                    for j in range(size):
+                        key = turned(bits[i * step + first + j]) - room
+                        found[j] = key if beats(op, key, found[j]) else found[j]
+            as_floats(found, y + first, size, room, <short_float*>NULL)
+            first += size
+        bits += slice_step
+        y += inner
 
 
 cdef inline void index_rows(Extreme* op, const element* x, element* y, int64_t* at,
@@ -167,6 +235,8 @@ def table():
         ("max", ("int16",), "int16", <size_t>&fold_extremes[Max, int16_t]),
         ("max", ("int32",), "int32", <size_t>&fold_extremes[Max, int32_t]),
         ("max", ("int64",), "int64", <size_t>&fold_extremes[Max, int64_t]),
+        ("max", ("float16",), "float32", <size_t>&half_extremes[Max, half]),
+        ("max", ("bfloat16",), "float32", <size_t>&half_extremes[Max, brain]),
         ("max", ("float32",), "float32", <size_t>&fold_extremes[Max, float]),
         ("max", ("float64",), "float64", <size_t>&fold_extremes[Max, double]),
         ("min", ("bool",), "bool", <size_t>&fold_extremes[Min, uint8_t]),
@@ -175,6 +245,8 @@ def table():
         ("min", ("int16",), "int16", <size_t>&fold_extremes[Min, int16_t]),
         ("min", ("int32",), "int32", <size_t>&fold_extremes[Min, int32_t]),
         ("min", ("int64",), "int64", <size_t>&fold_extremes[Min, int64_t]),
+        ("min", ("float16",), "float32", <size_t>&half_extremes[Min, half]),
+        ("min", ("bfloat16",), "float32", <size_t>&half_extremes[Min, brain]),
         ("min", ("float32",), "float32", <size_t>&fold_extremes[Min, float]),
         ("min", ("float64",), "float64", <size_t>&fold_extremes[Min, double]),
         ("argmax", ("bool",), "int64", <size_t>&index[Max, uint8_t]),

@@ -13,10 +13,12 @@ x[o, i, j] is at o * slice_step + i * step + j: slices may have gaps between the
 rows of a slice, if these are at least LANE_BYTES long. Of each outer slice the columns [begin, end)
 of inner are reduced. n is at least 1. `tag` is there for the compiler alone, to choose an
 operation; NULL is passed. `c` has the shape of y and may be NULL for the kinds that do not use it.
+Those of half types give float32, and are for rows, and columns beside each other, of 16 and more.
 """
 
-from libc.stdint cimport uint64_t
+from libc.stdint cimport uint16_t, uint64_t
 
+from tensorlib._kernels.half_types cimport brain, half, short_float
 from tensorlib._kernels.moments cimport sum_of_squares
 from tensorlib._kernels.sum_folds cimport Known, LANE_BYTES, Product, Squares, Sum, fold
 from tensorlib._kernels.vecmath cimport floating
@@ -49,6 +51,16 @@ cdef extern from "row_fold.h" nogil:
                            double* room)
     const Py_ssize_t REGISTER
 
+cdef extern from "half_fold.h" nogil:
+    void row_brain_sums_float(const uint16_t* x, float* y, Py_ssize_t rows, Py_ssize_t n,
+                              Py_ssize_t step)
+    void row_half_sums_float(const uint16_t* x, float* y, Py_ssize_t rows, Py_ssize_t n,
+                             Py_ssize_t step)
+    void column_brain_sums(const uint16_t* x, float* y, Py_ssize_t n, Py_ssize_t stride,
+                           Py_ssize_t begin, Py_ssize_t end)
+    void column_half_sums(const uint16_t* x, float* y, Py_ssize_t n, Py_ssize_t stride,
+                          Py_ssize_t begin, Py_ssize_t end)
+
 
 cdef void sums(Sum* op, const floating* x, const floating* c, floating* y, Py_ssize_t outer,
                Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin, Py_ssize_t end,
@@ -61,6 +73,26 @@ cdef void sums(Sum* op, const floating* x, const floating* c, floating* y, Py_ss
             row_sums_double(x, y, outer, n, slice_step)
     else:
         fold(op, x, c, y, outer, n, inner, begin, end, slice_step, step)
+
+
+cdef void half_sums(short_float* tag, const uint16_t* x, const void* c, float* y,
+                    Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin,
+                    Py_ssize_t end, Py_ssize_t slice_step, Py_ssize_t step) noexcept nogil:
+    """Sums of half types in float32, of rows or columns of a register of float32 and more."""
+    cdef Py_ssize_t o
+    if inner == 1:
+        if short_float is half:
+            row_half_sums_float(x, y, outer, n, slice_step)
+        else:
+            row_brain_sums_float(x, y, outer, n, slice_step)
+        return
+    for o in range(outer):
+        if short_float is half:
+            column_half_sums(x, y, n, step, begin, end)
+        else:
+            column_brain_sums(x, y, n, step, begin, end)
+        x += slice_step
+        y += inner
 
 
 cdef void known(Known* op, const floating* x, const floating* c, floating* y, Py_ssize_t outer,
@@ -167,6 +199,8 @@ def table():
         ("sum", ("int64",), "int64", <size_t>&whole_sums),
         ("sum", ("float32",), "float32", <size_t>&sums[float]),
         ("sum", ("float64",), "float64", <size_t>&sums[double]),
+        ("sum", ("float16",), "float32", <size_t>&half_sums[half]),
+        ("sum", ("bfloat16",), "float32", <size_t>&half_sums[brain]),
         ("known", ("float32",), "float32", <size_t>&known[float]),
         ("known", ("float64",), "float64", <size_t>&known[double]),
         ("prod", ("int64",), "int64", <size_t>&fold[Product, uint64_t]),

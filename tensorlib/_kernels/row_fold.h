@@ -33,8 +33,9 @@ typedef struct { Py_ssize_t row, down, step; } gaps;
 #define ROW_TYPES(T, I)                                                                          \
     typedef T row_##T __attribute__((vector_size(REGISTER), aligned(sizeof(T)), may_alias));     \
     typedef T quad_##T __attribute__((vector_size(16), may_alias));                              \
-    typedef I bits_##T __attribute__((vector_size(REGISTER), aligned(sizeof(T)), may_alias));    \
-                                                                                                 \
+    typedef I bits_##T __attribute__((vector_size(REGISTER), aligned(sizeof(T)), may_alias));
+
+#define ROW_GATHER(T)                                                                            \
     /* room := n elements from `at` on */                                                        \
     static inline void row_gather_##T(const T* x, Py_ssize_t at, Py_ssize_t n, const gaps* of,   \
                                       T* room) {                                                 \
@@ -51,22 +52,22 @@ typedef struct { Py_ssize_t row, down, step; } gaps;
         }                                                                                        \
     }
 
-#define EACH(T, v) (v)
-#define KNOWN(T, v) ((row_##T)((bits_##T)(v) & ((v) == (v))))        /* 0 for NaN */
+#define EACH(T, x) (*(const row_##T*)(x))
+#define KNOWN(T, x) ((row_##T)((bits_##T)EACH(T, x) & (EACH(T, x) == EACH(T, x))))  /* 0 for NaN */
 
-/* NAME: of sums or of products, which `op` makes and which begin with `unit`, of what TAKE gives
-   for elements. most: how many T the widest register has */
-#define ROW_FOLD(T, NAME, op, unit, most, TAKE)                                                  \
+/* NAME: of sums or of products, which `op` makes and which begin with `unit`, of what TAKE makes of
+   elements E. most: how many T the widest register has */
+#define ROW_FOLD(T, E, NAME, op, unit, most, TAKE)                                               \
     /* a, b, c and d op= the elements of `rounds` times four registers */                        \
     static inline __attribute__((always_inline)) void NAME##_rounds_##T(                         \
-            const T* x, Py_ssize_t rounds, row_##T* p) {                                         \
+            const E* x, Py_ssize_t rounds, row_##T* p) {                                         \
         const Py_ssize_t width = REGISTER / sizeof(T);                                           \
         row_##T a = p[0], b = p[1], c = p[2], d = p[3];                                          \
         for (Py_ssize_t i = 0; i < rounds; i++, x += 4 * width) {                                \
-            a = a op TAKE(T, *(const row_##T*)x);                                                \
-            b = b op TAKE(T, *(const row_##T*)(x + width));                                      \
-            c = c op TAKE(T, *(const row_##T*)(x + 2 * width));                                  \
-            d = d op TAKE(T, *(const row_##T*)(x + 3 * width));                                  \
+            a = a op TAKE(T, x);                                                                 \
+            b = b op TAKE(T, x + width);                                                         \
+            c = c op TAKE(T, x + 2 * width);                                                     \
+            d = d op TAKE(T, x + 3 * width);                                                     \
         }                                                                                        \
         p[0] = a, p[1] = b, p[2] = c, p[3] = d;                                                  \
     }                                                                                            \
@@ -74,17 +75,17 @@ typedef struct { Py_ssize_t row, down, step; } gaps;
     /* the elements of `rounds` times four registers, folded to one: those from `at` on, where   \
        there are gaps */                                                                         \
     static inline __attribute__((always_inline)) row_##T NAME##_leaf_##T(                        \
-            const T* x, Py_ssize_t at, Py_ssize_t rounds, const gaps* of) {                      \
+            const E* x, Py_ssize_t at, Py_ssize_t rounds, const gaps* of) {                      \
         enum { EACH_ROUND = 4 * REGISTER / sizeof(T) };                                          \
         row_##T first = (row_##T){0} + (T)unit, p[4] = {first, first, first, first};             \
         if (!of) {                                                                               \
             NAME##_rounds_##T(x + at, rounds, p);                                                \
         } else if (of->step != 1) {                                                              \
-            T room[LEAF_ROUNDS * EACH_ROUND];                                                    \
-            row_gather_##T(x, at, rounds * EACH_ROUND, of, room);                                \
+            E room[LEAF_ROUNDS * EACH_ROUND];                                                    \
+            row_gather_##E(x, at, rounds * EACH_ROUND, of, room);                                \
             NAME##_rounds_##T(room, rounds, p);                                                  \
         } else {                                                                                 \
-            T room[EACH_ROUND];                                                                  \
+            E room[EACH_ROUND];                                                                  \
             Py_ssize_t c = at % of->row;                                                         \
             for (x += at / of->row * of->down; rounds;) {                                        \
                 Py_ssize_t here = (of->row - c) / EACH_ROUND;                                    \
@@ -92,7 +93,7 @@ typedef struct { Py_ssize_t row, down, step; } gaps;
                 NAME##_rounds_##T(x + c, here, p);                                               \
                 rounds -= here, c += here * EACH_ROUND;                                          \
                 if (rounds) {                                                                    \
-                    row_gather_##T(x, c, EACH_ROUND, of, room);                                  \
+                    row_gather_##E(x, c, EACH_ROUND, of, room);                                  \
                     NAME##_rounds_##T(room, 1, p);                                               \
                     rounds--, c += EACH_ROUND;                                                   \
                     for (; c >= of->row; c -= of->row) x += of->down;                            \
@@ -102,7 +103,7 @@ typedef struct { Py_ssize_t row, down, step; } gaps;
         return (p[0] op p[2]) op (p[1] op p[3]);                                                 \
     }                                                                                            \
                                                                                                  \
-    static row_##T NAME##_tree_##T(const T* x, Py_ssize_t at, Py_ssize_t rounds,                 \
+    static row_##T NAME##_tree_##T(const E* x, Py_ssize_t at, Py_ssize_t rounds,                 \
                                    const gaps* of) {                                             \
         if (rounds <= LEAF_ROUNDS)                                                               \
             return of ? NAME##_leaf_##T(x, at, rounds, of) : NAME##_leaf_##T(x, at, rounds, 0);  \
@@ -114,15 +115,15 @@ typedef struct { Py_ssize_t row, down, step; } gaps;
                                                                                                  \
     /* the total and the elements from j on of n, folded to 16 bytes */                          \
     static inline __attribute__((always_inline)) quad_##T NAME##_end_##T(                        \
-            const T* x, row_##T total, Py_ssize_t j, Py_ssize_t n) {                             \
+            const E* x, row_##T total, Py_ssize_t j, Py_ssize_t n) {                             \
         const Py_ssize_t width = REGISTER / sizeof(T);                                           \
         for (; j + width <= n; j += width)                                                       \
-            total = total op TAKE(T, *(const row_##T*)(x + j));                                  \
+            total = total op TAKE(T, x + j);                                                     \
         if (j < n) {                                                                             \
             bits_##T mask = *(const bits_##T*)(row_mask_##T + most - width + (n - j));           \
-            bits_##T rest = *(const bits_##T*)(x + n - width) & mask;                            \
+            bits_##T rest = (bits_##T)TAKE(T, x + n - width) & mask;                             \
             rest |= (bits_##T)((row_##T){0} + (T)unit) & ~mask;                                  \
-            total = total op TAKE(T, (row_##T)rest);                                             \
+            total = total op (row_##T)rest;                                                      \
         }                                                                                        \
         quad_##T end = ((const quad_##T*)&total)[0];                                             \
         for (int k = 1; k < REGISTER / 16; k++) end = end op ((const quad_##T*)&total)[k];       \
@@ -130,7 +131,7 @@ typedef struct { Py_ssize_t row, down, step; } gaps;
     }                                                                                            \
                                                                                                  \
     /* y[i] := row i folded, for rows of n elements, at least one register, `step` apart */      \
-    static void row_##NAME##_##T(const T* x, T* y, Py_ssize_t rows, Py_ssize_t n,                \
+    static void row_##NAME##_##T(const E* x, T* y, Py_ssize_t rows, Py_ssize_t n,                \
                                  Py_ssize_t step) {                                              \
         const Py_ssize_t width = REGISTER / sizeof(T), rounds = n / (4 * width);                 \
         quad_##T ends[ROWS_AT_ONCE];                                                             \
@@ -147,12 +148,12 @@ typedef struct { Py_ssize_t row, down, step; } gaps;
     }                                                                                            \
                                                                                                  \
     /* y := n elements from `at` on, four registers and more, of rows with gaps, folded */       \
-    static void gapped_##NAME##_##T(const T* x, T* y, Py_ssize_t at, Py_ssize_t n,               \
+    static void gapped_##NAME##_##T(const E* x, T* y, Py_ssize_t at, Py_ssize_t n,               \
                                     const gaps* of) {                                            \
         enum { EACH_ROUND = 4 * REGISTER / sizeof(T) };                                          \
         Py_ssize_t rounds = n / EACH_ROUND, last = at + n - EACH_ROUND;                          \
-        T room[EACH_ROUND];                                                                      \
-        row_gather_##T(x, last, EACH_ROUND, of, room);                                           \
+        E room[EACH_ROUND];                                                                      \
+        row_gather_##E(x, last, EACH_ROUND, of, room);                                           \
         quad_##T end = NAME##_end_##T(room, NAME##_tree_##T(x, at, rounds, of),                  \
                                       (rounds + 1) * EACH_ROUND - n, EACH_ROUND);                \
         y[0] = LAST_##T(op, ((const T*)&end), 0);                                                \
@@ -160,9 +161,11 @@ typedef struct { Py_ssize_t row, down, step; } gaps;
 
 ROW_TYPES(float, int)
 ROW_TYPES(double, long long)
-ROW_FOLD(float, sums, +, 0, 16, EACH)
-ROW_FOLD(double, sums, +, 0, 8, EACH)
-ROW_FOLD(float, known, +, 0, 16, KNOWN)
-ROW_FOLD(double, known, +, 0, 8, KNOWN)
-ROW_FOLD(float, products, *, 1, 16, EACH)
-ROW_FOLD(double, products, *, 1, 8, EACH)
+ROW_GATHER(float)
+ROW_GATHER(double)
+ROW_FOLD(float, float, sums, +, 0, 16, EACH)
+ROW_FOLD(double, double, sums, +, 0, 8, EACH)
+ROW_FOLD(float, float, known, +, 0, 16, KNOWN)
+ROW_FOLD(double, double, known, +, 0, 8, KNOWN)
+ROW_FOLD(float, float, products, *, 1, 16, EACH)
+ROW_FOLD(double, double, products, *, 1, 8, EACH)

@@ -50,6 +50,7 @@ cdef enum:
     ENOUGH = 32      # outer slices or column tiles that keep all threads busy
     TILE = 512       # columns in a piece; no fewer than a loop's lanes
     SCAN_TILE = 2048 # the same for running sums, as in their loop
+    LONG = 64        # rows and numbers of columns for which loops of half types pay
     LEAF = 32        # pieces of n are a multiple of this number of rows
 
 cdef void* loops[KINDS][N_DTYPES]
@@ -65,6 +66,7 @@ ctypedef struct Work:
     char* y
     int64_t* at
     cast_loop cast           # of half types to float32, in which they are reduced; or NULL
+    void* of_halves          # the loop that needs no cast for long rows and many columns; or NULL
     Py_ssize_t itemsize, result_size     # bytes of an element, and of one of y
     Py_ssize_t outer, n, inner, slice_step, step
     Py_ssize_t row, down     # of a run of n in rows with gaps, of elements so far apart; else 0
@@ -128,11 +130,11 @@ cdef int run(Work* work, int kind, int dtype, const char* x, const char* c, char
     cdef Py_ssize_t outer = sizes[0], piece = PIECE if at == NULL else INDEX_PIECE
     cdef int computed = reduced_in(dtype)
     work.loop = gapped_loops[kind][computed] if work.row else loops[kind][computed]
-    work.cast = NULL
+    work.cast = work.of_halves = NULL
     if computed != dtype:
         if at != NULL or c != NULL:
             return NO_LOOP
-        work.cast = find_cast(dtype, computed)
+        work.cast, work.of_halves = find_cast(dtype, computed), loops[kind][dtype]
     if work.loop == NULL:
         return NO_LOOP
     work.indices = at != NULL
@@ -202,10 +204,13 @@ cdef inline void call(Work* work, void* loop, const char* x, const char* c, char
     cdef Py_ssize_t results = first * work.inner
     x += first * work.slice_step * work.itemsize
     y += results * work.result_size
-    if work.cast != NULL:
+    if work.of_halves != NULL and (n if work.inner == 1 else end - begin) >= LONG:
+        loop = work.of_halves
+    elif work.cast != NULL:
         fold_by_cast(loop, work.cast, <const uint16_t*>x, <float*>y, outer, n, work.inner, begin,
                      end)
-    elif work.indices:
+        return
+    if work.indices:
         (<index_fn>loop)(NULL, x, y, at + results, outer, n, work.inner, begin, end,
                          work.slice_step, work.step)
     else:
@@ -219,7 +224,8 @@ cdef int run_long(Work* work) noexcept nogil:
     cdef Py_ssize_t partials = results * work.pieces
     cdef Py_ssize_t i, o, j, piece
     cdef Work parts = work[0], last = work[0]
-    last.cast, last.itemsize, last.row = NULL, work.result_size, 0
+    last.cast = last.of_halves = NULL
+    last.itemsize, last.row = work.result_size, 0
     last.slice_step, last.step = work.pieces * work.inner, work.inner
     parts.y = <char*>malloc(partials * work.result_size)
     parts.at = <int64_t*>malloc(partials * sizeof(int64_t)) if work.indices else NULL
