@@ -18,6 +18,7 @@ import tensorlib as tl
 
 from . import failing, judge, targets, values
 from .programs import PROGRAMS, STEPS, text_of
+from .replaced import replaced_call, run_replaced
 
 
 def random_for(kind, seed, number):
@@ -204,6 +205,7 @@ KINDS = {
     "edges": (lambda rng: targets.odd_call(rng, values.edge_value), judge.judged),
     "collecting": (collecting_call, judge.judged),
     "threads": (thread_call, run_threads),
+    "replaced": (replaced_call, run_replaced),
     "failing": (failing_call, run_failing),
     "pickles": (pickle_call, run_pickle),
 }

@@ -11,8 +11,8 @@ from .supervisor import environment, fuzz
 
 ROOT = Path(__file__).parents[2]
 
-CALLS = {"odd": 200, "reentrant": 200, "edges": 200, "collecting": 200, "threads": 3, "failing": 8,
-         "pickles": 100}
+CALLS = {"odd": 200, "reentrant": 200, "edges": 200, "collecting": 200, "threads": 3, "replaced": 8,
+         "failing": 8, "pickles": 100}
 
 
 @pytest.mark.parametrize("kind", kinds.KINDS)

@@ -164,7 +164,7 @@ def cumsum(Tensor input, dim, dtype=None):
     source = packed(cast(input, computed))
     out = new_like(source, computed) if source is input else source
     sizes[0] = sizes[1] = sizes[2] = 1
-    for d in range(source.ndim_):        # of the copy: meanwhile the input may have got other memory
+    for d in range(source.ndim_):        # of the copy: the input may have got other memory
         sizes[1 + (d > along) - (d < along)] *= source.dims[d]
     from_, to = source.data_pointer, out.data_pointer
     era = work_begins()

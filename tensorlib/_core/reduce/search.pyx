@@ -7,7 +7,7 @@ from tensorlib._core.base.dtypes cimport (
 )
 from tensorlib._core.base.work cimport run_once
 from tensorlib._core.reduce.unsigned cimport signed_order
-from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
+from tensorlib._core.tensor.tensor cimport Tensor, alias, new_tensor
 from tensorlib._core.tiles.copies cimport cast, packed
 
 cdef enum:
@@ -66,6 +66,7 @@ def insertion_places(Tensor sequence, Tensor values, bint right):
 
     Raises: RuntimeError for other numbers of rows.
     """
+    sequence, values = alias(sequence), alias(values)  # while one is copied, others may change both
     cdef int dtype = promote("searchsorted", sequence.type, values.type), d
     cdef Py_ssize_t rows = 1, count = values.numel_, n
     cdef bint fits = sequence.ndim_ == 1 or sequence.ndim_ == values.ndim_ > 0
