@@ -127,7 +127,8 @@ calls = [lambda: x + x, lambda: x.exp(), lambda: x.sum(), lambda: m.sum(0), lamb
          lambda: tl.add(x, 1, out=x), lambda: tl.where(x > 0, x, 0), lambda: x.clone(),
          lambda: h.max(0), lambda: h.var(0), lambda: m.softmax(0), lambda: m.norm(),
          lambda: h.mean(0), lambda: t.cummax(0), lambda: t.cumprod(1), lambda: t.logcumsumexp(0),
-         lambda: t.cumsum(1), lambda: t.norm(dim=1), lambda: h.logsumexp(0), lambda: t.std(0), lambda: t.argmax()]
+         lambda: t.cumsum(1), lambda: t.norm(dim=1), lambda: h.logsumexp(0),
+         lambda: t.std(0), lambda: t.argmax()]
 for _ in range(ROUNDS):
     for call in calls:
         try:
