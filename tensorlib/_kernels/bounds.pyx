@@ -1,4 +1,5 @@
-"""Loops of clamp, relu and threshold, and of others that take three: lerp, addcmul, addcdiv.
+"""Loops of clamp, relu and threshold, of extremes of two integers, and of others that take three:
+lerp, addcmul, addcdiv.
 
 Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.py`).
 """
@@ -8,7 +9,7 @@ from libc.stdint cimport (
 )
 
 from tensorlib._kernels.bounds cimport bounded, from_nearer_end, real
-from tensorlib._kernels.vecmath cimport floating
+from tensorlib._kernels.vecmath cimport TL_FMA, TL_FMAF, TL_HAS_FMA, floating
 
 cdef void clamp_run(const real* x, const real* low, const real* high, real* y,
                     Py_ssize_t n) noexcept nogil:
@@ -25,6 +26,42 @@ cdef void clamp_number_run(const real* x, const real* low, const real* high, rea
     cdef Py_ssize_t i
     for i in range(n):
         y[i] = bounded(x[i], least, most)
+
+
+ctypedef fused whole:
+    uint8_t
+    int32_t
+    int64_t
+
+
+cdef void maximum_run(const whole* a, const whole* b, whole* y, Py_ssize_t n) noexcept nogil:
+    """y := the larger of a and b"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = a[i] if a[i] > b[i] else b[i]
+
+
+cdef void minimum_run(const whole* a, const whole* b, whole* y, Py_ssize_t n) noexcept nogil:
+    """y := the smaller of a and b"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = a[i] if a[i] < b[i] else b[i]
+
+
+cdef void maximum_number_run(const whole* a, const whole* b, whole* y, Py_ssize_t n) noexcept nogil:
+    """y := the larger of a and b[0]"""
+    cdef whole number = b[0]
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = a[i] if a[i] > number else number
+
+
+cdef void minimum_number_run(const whole* a, const whole* b, whole* y, Py_ssize_t n) noexcept nogil:
+    """y := the smaller of a and b[0]"""
+    cdef whole number = b[0]
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = a[i] if a[i] < number else number
 
 
 cdef void relu_run(const real* x, real* y, Py_ssize_t n) noexcept nogil:
@@ -85,6 +122,73 @@ cdef void addcdiv_scaled_run(const floating* x, const floating* a, const floatin
         y[i] = x[i] + a[i] * v[i] / b[i]
 
 
+# ---- of three, some of them numbers --------------------------------------------------------------
+
+ctypedef struct Clamp:
+    char unused
+ctypedef struct Lerp:
+    char unused
+ctypedef struct Product:
+    char unused
+ctypedef struct Quotient:
+    char unused
+
+ctypedef fused mixable:
+    uint8_t
+    int32_t
+    int64_t
+    float
+    double
+
+ctypedef fused Three:
+    Clamp
+    Lerp
+    Product
+    Quotient
+
+cdef enum:                   # which of the three are runs: a column is a number for each row
+    FIRST = 1
+    SECOND = 2
+    THIRD = 4
+
+
+cdef inline mixable of_three(Three* op, mixable a, mixable b, mixable c) noexcept nogil:
+    if Three is Clamp:
+        return bounded(a, b, c)
+    elif Three is Lerp and mixable in floating:
+        return from_nearer_end(a, b, c)
+    elif Three is Product:
+        # A product of two numbers would go out of the loop, and be rounded there.
+        if mixable is float:
+            return TL_FMAF(b, c, a) if TL_HAS_FMA else a + b * c
+        elif mixable is double:
+            return TL_FMA(b, c, a) if TL_HAS_FMA else a + b * c
+        else:
+            return a + b * c
+    elif mixable in floating:
+        return a + b / c
+
+
+cdef void mixed_run(Three* op, const mixable* a, const mixable* b, const mixable* c, mixable* y,
+                    Py_ssize_t n, int runs) noexcept nogil:
+    """The loops above where one of the three is a number, or the last two are: a number stays in a
+    register. 256 columns of 256 took half as long again to write out first."""
+    cdef mixable p = a[0], q = b[0], r = c[0]
+    cdef Py_ssize_t i
+    if runs == FIRST | SECOND:
+        for i in range(n):
+            y[i] = of_three(op, a[i], b[i], r)
+    elif runs == FIRST | THIRD:
+        for i in range(n):
+            y[i] = of_three(op, a[i], q, c[i])
+    elif runs == SECOND | THIRD:
+        for i in range(n):
+            y[i] = of_three(op, p, b[i], c[i])
+    else:
+        for i in range(n):
+            y[i] = of_three(op, a[i], q, r)
+
+
 cdef void finite_run(const floating* x, const floating* number, const floating* most, floating* y,
                      Py_ssize_t n) noexcept nogil:
     """y := x between -most and most, number for NaN"""
@@ -134,7 +238,30 @@ def table():
         <size_t>&addcmul_scaled_run[int64_t], <size_t>&addcmul_scaled_run[uint16_t],
         <size_t>&addcmul_scaled_run[uint32_t], <size_t>&addcmul_scaled_run[uint64_t],
         <size_t>&addcmul_scaled_run[float], <size_t>&addcmul_scaled_run[double])
-    return [("clamp", (dtype,) * 3, dtype, address) for dtype, address in zip(dtypes, clamps)] + [
+    extremes = (
+        ("maximum", <size_t>&maximum_run[uint8_t], <size_t>&maximum_run[int32_t],
+         <size_t>&maximum_run[int64_t]),
+        ("minimum", <size_t>&minimum_run[uint8_t], <size_t>&minimum_run[int32_t],
+         <size_t>&minimum_run[int64_t]),
+        ("maximum_number", <size_t>&maximum_number_run[uint8_t],
+         <size_t>&maximum_number_run[int32_t], <size_t>&maximum_number_run[int64_t]),
+        ("minimum_number", <size_t>&minimum_number_run[uint8_t],
+         <size_t>&minimum_number_run[int32_t], <size_t>&minimum_number_run[int64_t]))
+    mixed_wholes = (<size_t>&mixed_run[Clamp, uint8_t], <size_t>&mixed_run[Clamp, int32_t],
+                    <size_t>&mixed_run[Clamp, int64_t])
+    mixed = (
+        ("clamp", <size_t>&mixed_run[Clamp, float], <size_t>&mixed_run[Clamp, double]),
+        ("lerp", <size_t>&mixed_run[Lerp, float], <size_t>&mixed_run[Lerp, double]),
+        ("addcmul", <size_t>&mixed_run[Product, float], <size_t>&mixed_run[Product, double]),
+        ("addcdiv", <size_t>&mixed_run[Quotient, float], <size_t>&mixed_run[Quotient, double]))
+    return [(name + "_mixed", (dtype,) * 3, dtype, address)
+            for name, single, wide in mixed
+            for dtype, address in (("float32", single), ("float64", wide))] + [
+        (name, (dtype,) * 2, dtype, address) for name, *addresses in extremes
+        for dtype, address in zip(("uint8", "int32", "int64"), addresses)] + [
+        ("clamp_mixed", (dtype,) * 3, dtype, address)
+        for dtype, address in zip(("uint8", "int32", "int64"), mixed_wholes)] + [
+        ("clamp", (dtype,) * 3, dtype, address) for dtype, address in zip(dtypes, clamps)] + [
         ("clamp_number", (dtype,) * 3, dtype, address)
         for dtype, address in zip(dtypes, numbers)] + [
         ("threshold", (dtype,) * 3, dtype, address)

@@ -9,6 +9,11 @@ ctypedef void (*loop3)(const void*, const void*, const void*, void*, Py_ssize_t)
 ctypedef void (*loop4)(const void*, const void*, const void*, const void*, void*,
                        Py_ssize_t) noexcept nogil
 
+# Of three inputs, those whose bits `runs` has (1, 2, 4) are runs and the others numbers: one, or the
+# second and the third.
+ctypedef void (*loop_mixed)(void* tag, const void*, const void*, const void*, void*, Py_ssize_t,
+                            int runs) noexcept nogil
+
 # A loop over contiguous runs. Ours take typed pointers and a count; NumPy's (`strided`) take its
 # arrays of pointers, sizes and steps.
 cdef struct Loop:
@@ -17,6 +22,7 @@ cdef struct Loop:
     void* with_number              # the same where the second input is one number, or of three the
                                    # second and the third; may be NULL
     void* with_first               # the same where the first input is one number; may be NULL
+    void* mixed                    # of three inputs, some of them numbers, or NULL: see loop_mixed
     void* with_single              # of a half type, the last input one float32; may be NULL
     bint commutes
     int arity

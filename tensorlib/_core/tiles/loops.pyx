@@ -214,6 +214,8 @@ cdef int fill_from_kernels(object rows) except -1:
             name = name.removesuffix("_single")
             find_loop(loop_id(name), target).with_single = <void*>address
             find_loop(loop_id(name), target).commutes = name == "mul"
+        elif name.endswith("_mixed"):
+            find_loop(loop_id(name.removesuffix("_mixed")), source).mixed = <void*>address
         elif name == "cast":
             CASTS[source][target] = <cast_loop>address
         elif name == "gather":

@@ -9,7 +9,7 @@ from tensorlib._core.base.dtypes cimport ITEMSIZE
 from tensorlib._core.base.storage cimport LINE
 from tensorlib._core.tiles.loops cimport (
     Loop, MAX_ARITY, call_loop, call_with_number, find_gather, loop1, loop2, loop3, loop4,
-    numbered, takes_number,
+    loop_mixed, numbered, takes_number,
 )
 from tensorlib._core.tiles.pieces cimport write_out
 from tensorlib._core.tiles.plan cimport BUFFER_BYTES, Operand, Plan, SHORT_ROW, place
@@ -69,6 +69,8 @@ cdef void run_whole_rows(const Plan* plan, const Py_ssize_t* index, char* scratc
         copy_rows(plan, index, scratch, rows)
     elif number >= 0 and plan.dims[plan.ndim - 1] >= LEAST_CALLED:
         run_with_numbers(plan, index, rows, number)
+    elif runs_of_three(plan):
+        run_mixed_rows(plan, index, rows, runs_of_three(plan))
     elif 2 * plan.dims[plan.ndim - 1] * plan.program.steps[0].loop.input_size <= BUFFER_BYTES and (
             rows_go_on(plan)):
         run_filled_rows(plan, index, scratch, rows)
@@ -114,6 +116,37 @@ cdef int number_of_rows(const Plan* plan) noexcept nogil:
                     and plan.operands[step.inputs[1 - k]].steps[inner]):
                 return k
     return -1
+
+
+cdef int runs_of_three(const Plan* plan) noexcept nogil:
+    """Which inputs of a mixed loop are runs, those of long rows; 0 where it can't be called."""
+    cdef const Step* step = &plan.program.steps[0]
+    cdef int inner = plan.ndim - 1, runs = 0, k
+    if step.loop.mixed == NULL or plan.dims[inner] < LEAST_CALLED:
+        return 0
+    for k in range(3):
+        runs |= (plan.operands[step.inputs[k]].steps[inner] != 0) << k
+    return 0 if runs == 2 or runs == 4 or runs == 7 else runs
+
+
+cdef void run_mixed_rows(const Plan* plan, const Py_ssize_t* index, Py_ssize_t rows,
+                         int runs) noexcept nogil:
+    """The loop for each row, of which some inputs are one element."""
+    cdef const Step* step = &plan.program.steps[0]
+    cdef const Operand* out = &plan.operands[plan.program.n_inputs]
+    cdef const Operand* operand
+    cdef int inner = plan.ndim - 1, k
+    cdef char* x[3]
+    cdef Py_ssize_t downs[3]
+    cdef char* y = place(out, plan.ndim, index)
+    for k in range(3):
+        operand = &plan.operands[step.inputs[k]]
+        x[k], downs[k] = place(operand, plan.ndim, index), operand.steps[inner - 1]
+    for _ in range(rows):
+        (<loop_mixed>step.loop.mixed)(NULL, x[0], x[1], x[2], y, plan.dims[inner], runs)
+        for k in range(3):
+            x[k] += downs[k]
+        y += out.steps[inner - 1]
 
 
 cdef void run_filled_rows(const Plan* plan, const Py_ssize_t* index, char* scratch,
