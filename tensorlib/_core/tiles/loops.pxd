@@ -9,8 +9,8 @@ ctypedef void (*loop3)(const void*, const void*, const void*, void*, Py_ssize_t)
 ctypedef void (*loop4)(const void*, const void*, const void*, const void*, void*,
                        Py_ssize_t) noexcept nogil
 
-# Of three inputs, those whose bits `runs` has (1, 2, 4) are runs and the others numbers: one, or the
-# second and the third.
+# Of three inputs, those whose bits `runs` has (1, 2, 4) are runs. The others are numbers: one of
+# them, or the second and the third.
 ctypedef void (*loop_mixed)(void* tag, const void*, const void*, const void*, void*, Py_ssize_t,
                             int runs) noexcept nogil
 
