@@ -112,7 +112,8 @@ def test_dims_are_settled_before_the_tensor_is_looked_at():
 FREE_OF_TENSORS = {"base/pool.pyx": "wakes threads", "products/blas.pyx": "sets their number",
                    "products/plans.pyx": "fills memory of its own",
                    "products/transforms.pyx": "in a thread of the pool, whose caller holds it",
-                   "sweep/state.pyx": "waits for another thread"}
+                   "sweep/state.pyx": "waits for another thread",
+                   "base/eras.pyx": "waits for other threads"}
 
 
 def unlocked_blocks(text):

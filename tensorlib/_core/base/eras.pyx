@@ -5,6 +5,11 @@ other memory (`x.data = y`). So whoever releases the GIL says when work begins a
 a tensor lets go of is kept until all work that had begun by then has ended. Work is counted in
 two eras in turn: the list of an era waits for the work of that era alone, since an era begins
 only when the work of the one before the last is over.
+
+That is enough for a kernel, and not for an operation of several passes, or one that copies some of
+its inputs first: those after the first pass would go by sizes that hold no more. So the first
+time that a tensor changes beside work, the change waits for this, and from then on operations hold
+their inputs (`recording.apply_general`): whoever never does that pays nothing.
 """
 
 import os
@@ -70,6 +75,28 @@ cdef int retire(Storage storage) except -1:
                 this_era = 1 - this_era
     finally:
         drop(&work)
+    return 0
+
+
+cdef extern from "unistd.h" nogil:
+    int usleep(unsigned int microseconds)
+
+cdef enum:
+    POLL = 50            # microseconds
+    MOST_POLLS = 20000   # one second: work may begin for ever, or be the caller's own
+
+
+cdef int before_change() except -1:
+    """To be called, with the GIL, before a tensor gets other memory."""
+    global unsteady
+    cdef int polls = 0
+    if unsteady:
+        return 0
+    while (at_work[0] or at_work[1]) and polls < MOST_POLLS:
+        unsteady = True
+        polls += 1
+        with nogil:
+            usleep(POLL)
     return 0
 
 

@@ -7,6 +7,7 @@ requires a gradient the node is built; where none does, it costs a branch for ea
 from cpython.object cimport PyObject
 
 from tensorlib._core.base.dtypes cimport COMPLEX_KIND, FLOAT_KIND, KIND
+from tensorlib._core.base.eras cimport unsteady
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.node cimport Node, OUTPUT, new_node, set_edge, track
 from tensorlib._core.graph.op cimport Op, Rule
@@ -96,7 +97,9 @@ cdef object apply_general(Op op, tuple args, dict kwargs):
     if not op.takes_complex:
         refuse_complex(op, tuple(args[0]) if op.variadic else args)
     try:
-        if kwargs:
+        if unsteady and op.pure and not (op.is_view or op.may_view):
+            out = result_of_held(op, args, kwargs)
+        elif kwargs:
             out = op.forward(*args, **kwargs)
         else:
             out = PyObject_Vectorcall(op.forward, (<TupleItems*><PyObject*>args).ob_item, len(args),
@@ -106,6 +109,27 @@ cdef object apply_general(Op op, tuple args, dict kwargs):
     if mode().grad and op.differentiable:
         record_general(op, args, kwargs, out)
     return out
+
+
+cdef object result_of_held(Op op, tuple args, dict kwargs):
+    """What `forward` gives of the same elements in other tensors, which no other thread can change.
+    """
+    cdef tuple given = tuple([held(x) for x in args])
+    cdef object out = op.forward(*given, **{name: held(x) for name, x in (kwargs or {}).items()})
+    cdef int i
+    for i in range(len(args)):
+        if out is given[i]:
+            return args[i]
+    return out
+
+
+cdef object held(object x):
+    """Another tensor over the same memory, or some; whatever else it is, itself."""
+    if isinstance(x, Tensor):
+        return alias(<Tensor>x)
+    if type(x) is not tuple:
+        return x
+    return tuple([alias(<Tensor>each) if isinstance(each, Tensor) else each for each in <tuple>x])
 
 
 cdef int refuse_complex(Op op, tuple args) except -1:

@@ -9,9 +9,7 @@ from tensorlib._core.base.dtypes cimport (
 from tensorlib._core.base.shape cimport MAX_NDIM, count, times
 from tensorlib._core.base.work cimport share
 from tensorlib._core.reduce.schedule cimport RELEASE_GIL
-from tensorlib._core.tensor.tensor cimport (
-    Tensor, alias, new_like, new_tensor, same_shape,
-)
+from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, same_shape
 from tensorlib._core.tiles.copies cimport cast, packed, zero
 from tensorlib._kernels.distances cimport LANES
 
@@ -149,7 +147,6 @@ def row_distances(Tensor x1, Tensor x2, p):
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Tensor x, others, y, panels
     cdef int d, dtype = compute_dtype(x1.type)
-    x1, x2 = alias(x1), alias(x2)            # while one is copied, others may change both
     if not fits(x1, x2):
         refuse("a matrix", x1, x2)
     work.loop, work.g = loop_of(p, dtype, ""), NULL
@@ -172,7 +169,6 @@ def row_distances_backward(Tensor grad, Tensor x1, Tensor x2, Tensor sizes, p):
     cdef Work work
     cdef Tensor x, others, g, y, panels, dx
     cdef int dtype = compute_dtype(x1.type)
-    x1, x2, grad, sizes = alias(x1), alias(x2), alias(grad), alias(sizes)
     if not fits(x1, x2):
         refuse("a matrix", x1, x2)
     if not same_shape(grad, sizes) or sizes.ndim_ != x1.ndim_ or (
@@ -261,7 +257,6 @@ def pair_distances(Tensor input, p):
     cdef Py_ssize_t[1] dims
     cdef Tensor x, y, panels
     cdef int dtype = compute_dtype(input.type)
-    input = alias(input)
     dims[0] = pairs_of(input)
     count("pdist", 1, dims)
     work.loop, work.g = loop_of(p, dtype, ""), NULL
@@ -279,7 +274,6 @@ def pair_distances_backward(Tensor grad, Tensor input, Tensor sizes, p):
     cdef Work work
     cdef Tensor x, g, y, panels, dx
     cdef int dtype = compute_dtype(input.type)
-    input, grad, sizes = alias(input), alias(grad), alias(sizes)
     if not same_shape(grad, sizes) or sizes.ndim_ != 1 or sizes.dims[0] != pairs_of(input):
         refuse("a gradient", input, grad)
     x, g, y = packed(cast(input, dtype)), packed(cast(grad, dtype)), packed(cast(sizes, dtype))

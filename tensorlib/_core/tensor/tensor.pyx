@@ -15,7 +15,7 @@ from tensorlib._core.base.closed cimport attach_to, quiet_type
 from tensorlib._core.base.dtypes cimport (
     FLOAT_KIND, ITEMSIZE, KIND, default_float, dtype_id, dtype_object,
 )
-from tensorlib._core.base.eras cimport retire
+from tensorlib._core.base.eras cimport before_change, retire
 from tensorlib._core.base.region cimport in_region, without_memory
 from tensorlib._core.base.shape cimport (
     check_rows, make_size, reach, refuse_place, refuse_size, settled, sizes_of, widen, wrap_dim,
@@ -467,11 +467,14 @@ cdef Tensor alias(Tensor x):
 
 cdef int replace(Tensor x, Tensor other) except -1:
     """Makes `x` show the elements of `other`; the graph of `x` stays."""
-    cdef Py_ssize_t* dims = x.dims
-    cdef Storage storage = x.storage
-    cdef bint moves = storage is not other.storage
+    cdef Py_ssize_t* dims
+    cdef Storage storage
+    cdef bint moves
     if x is other:
         return 0
+    before_change()
+    dims, storage = x.dims, x.storage
+    moves = storage is not other.storage
     if moves:
         retire(storage)
     set_layout_room(x, other.ndim_)
