@@ -8,7 +8,7 @@ import tensorlib
 from tensorlib import Tensor, empty, no_grad, sparse_coo
 
 
-class SparseTensor(Tensor):
+class SparseTensor(Tensor, dispatches=False):
     """A tensor of which the elements at `indices` have `values`, and all others are zero.
 
     It is made by `sparse_coo_tensor`, `sparse_csr_tensor` and `Tensor.to_sparse`. Its values are a

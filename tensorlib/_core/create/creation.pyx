@@ -17,7 +17,9 @@ from tensorlib._core.base.shape cimport MAX_NDIM, count, parse_shape
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.base.work cimport share
 from tensorlib._core.graph.modes cimport mode
-from tensorlib._core.interpreters.foreign cimport shown_tensor, standing
+from tensorlib._core.interpreters.foreign cimport (
+    may_override, overridden_like, shown_tensor, standing,
+)
 from tensorlib._core.interpreters.on_meta cimport new_on, twin_on
 from tensorlib._core.interpreters.profile cimport begin_making, end_making, observing
 from tensorlib._core.interpreters.stack cimport leaving, made, offered
@@ -386,6 +388,11 @@ def empty_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
 
     Shapes: (*) -> (*). Raises: TypeError for what is no tensor, RuntimeError.
     """
+    if may_override(input):
+        done = overridden_like(empty_like, (input,), dtype, layout, device, pin_memory,
+                               requires_grad, memory_format)
+        if done is not NotImplemented:
+            return done
     x = alike("empty_like", input, dtype, layout, device, pin_memory, memory_format, True)
     return standing(input, finish("empty_like", x, None, requires_grad))
 
@@ -396,6 +403,11 @@ def zeros_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
 
     Shapes: (*) -> (*). Raises: TypeError for what is no tensor, RuntimeError.
     """
+    if may_override(input):
+        done = overridden_like(zeros_like, (input,), dtype, layout, device, pin_memory,
+                               requires_grad, memory_format)
+        if done is not NotImplemented:
+            return done
     x = alike("zeros_like", input, dtype, layout, device, pin_memory, memory_format, True)
     zero(x)
     return standing(input, finish("zeros_like", x, None, requires_grad))
@@ -407,6 +419,11 @@ def ones_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
 
     Shapes: (*) -> (*). Raises: TypeError for what is no tensor, RuntimeError.
     """
+    if may_override(input):
+        done = overridden_like(ones_like, (input,), dtype, layout, device, pin_memory,
+                               requires_grad, memory_format)
+        if done is not NotImplemented:
+            return done
     x = alike("ones_like", input, dtype, layout, device, pin_memory, memory_format, True)
     return standing(input, constant("ones_like", x, None, requires_grad, 1))
 
@@ -419,6 +436,11 @@ def full_like(input, fill_value, *, dtype=None, layout=None, device=None, pin_me
     Raises: TypeError for what is no tensor or no number, OutOfRangeError for a value that the dtype
     can't hold.
     """
+    if may_override(input):
+        done = overridden_like(full_like, (input, fill_value), dtype, layout, device, pin_memory,
+                               requires_grad, memory_format)
+        if done is not NotImplemented:
+            return done
     if is_recorded(fill_value):
         x = zeros_like(input, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory,
                        memory_format=memory_format)

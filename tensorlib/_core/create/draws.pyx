@@ -15,15 +15,17 @@ from tensorlib._core.base.dtypes cimport (
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.create.creation cimport (
-    Bits, alike, check_options, chosen_dtype, finish, number_bits, offered_new, plain_number,
-    run_over, sized,
+    Bits, alike, check_options, chosen_dtype, finish, number_bits, offered_new,
+    plain_number, run_over, sized,
 )
 from tensorlib._core.create.generator cimport (
     Generator, chosen, next_draw, refuse_apart, seen_apart, sizes_apart,
 )
 from tensorlib._core.create.overwrite cimport histories_of, overwritten
 from tensorlib._core.graph.modes cimport mode
-from tensorlib._core.interpreters.foreign cimport shown_tensor
+from tensorlib._core.interpreters.foreign cimport (
+    may_override, overridden, overridden_like, shown_tensor,
+)
 from tensorlib._core.interpreters.stack cimport offered
 from tensorlib._core.tensor.tensor cimport Tensor, new_like
 from tensorlib._core.tiles.copies cimport cast, copy_into
@@ -226,6 +228,11 @@ cdef object draw_like(str name, Law law, object input, object generator, object 
                       object layout, object device, object pin_memory, object requires_grad,
                       object memory_format):
     """A new tensor like `input` of numbers of a law with the parameters 0 and 1."""
+    if may_override(input):
+        done = overridden_like(rand_like if law == UNIFORM else randn_like, (input,), dtype, layout,
+                               device, pin_memory, requires_grad, memory_format, generator)
+        if done is not NotImplemented:
+            return done
     if watched:
         done = offered_new(name, (input,), {"generator": generator, "dtype": dtype}, layout, device,
                            pin_memory, requires_grad, input, memory_format)
@@ -392,6 +399,12 @@ def bernoulli(input, p=None, *, generator=None, out=None):
     tensor([0., 1.])
     """
     cdef Tensor x
+    if may_override(input):
+        done = overridden(bernoulli, (input,) if p is None else (input, p), {
+            name: value for name, value in (("generator", generator), ("out", out))
+            if value is not None})
+        if done is not NotImplemented:
+            return done
     if watched:
         done = offered(None, "bernoulli", (input, p), {"generator": generator, "out": out})
         if done is not NotImplemented:

@@ -10,12 +10,14 @@ from tensorlib._core.base.dtypes cimport (
 )
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.create.creation cimport (
-    Bits, alike, check_options, chosen_dtype, finish, number_bits, offered_new, run_over, sized,
+    Bits, alike, check_options, chosen_dtype, finish, number_bits, offered_new,
+    run_over, sized,
 )
 from tensorlib._core.create.draws cimport DRAW_GRAIN, roomy
 from tensorlib._core.create.generator cimport Generator, chosen, next_draw, refuse_apart, seen_apart
 from tensorlib._core.create.overwrite cimport histories_of, overwritten
 from tensorlib._core.graph.modes cimport mode
+from tensorlib._core.interpreters.foreign cimport may_override, overridden_like
 from tensorlib._core.interpreters.stack cimport offered
 from tensorlib._core.tensor.tensor cimport Tensor, new_like
 from tensorlib._core.tiles.copies cimport copy_into
@@ -123,6 +125,12 @@ def randint_like(input, low=None, high=None, *, generator=None, dtype=None, layo
     `randint_like(input, high)` begins at 0. Shapes: (*) -> (*).
     Raises: RuntimeError unless low < high, TypeError, OutOfRangeError.
     """
+    if may_override(input):
+        done = overridden_like(randint_like, (input, low) if high is None else (input, low, high),
+                               dtype, layout, device, pin_memory, requires_grad, memory_format,
+                               generator)
+        if done is not NotImplemented:
+            return done
     if watched:
         done = offered_new("randint_like", (input, low, high), {
             "generator": generator, "dtype": dtype}, layout, device, pin_memory, requires_grad,

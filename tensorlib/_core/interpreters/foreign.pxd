@@ -31,3 +31,6 @@ cdef Tensor shown_tensor(str name, object value, bint whole)
 cpdef bint overrides(object value)
 cpdef object overridden(object function, tuple args, dict kwargs)
 cdef object overridden_form(object op, str name, tuple args, dict kwargs)
+cdef object overridden_like(function, tuple args, object dtype, object layout, object device,
+                            object pin_memory, object requires_grad, object memory_format,
+                            object generator=*)

@@ -181,6 +181,18 @@ cpdef object overridden(object function, tuple args, dict kwargs):
     return dispatched(function, relevant, args, kwargs or {}) if relevant else NotImplemented
 
 
+cdef object overridden_like(function, tuple args, object dtype, object layout, object device,
+                            object pin_memory, object requires_grad, object memory_format,
+                            object generator=None):
+    """What a class with `__torch_function__` makes of a call for a tensor like another, given the
+    options that were; NotImplemented where there is none."""
+    options = {"dtype": dtype, "layout": layout, "device": device, "pin_memory": pin_memory or None,
+               "requires_grad": requires_grad or None, "memory_format": memory_format,
+               "generator": generator}
+    return overridden(function, args, {
+        name: value for name, value in options.items() if value is not None})
+
+
 def dispatched(function, relevant, args, kwargs):
     """What the first of the values `relevant` that does not decline makes of a call."""
     types = tuple([type(x) for x in relevant])
@@ -210,6 +222,9 @@ cdef object overridden_form(object op, str name, tuple args, dict kwargs):
     return overridden(function, tuple(given), kwargs)
 
 
+as_they_are = set()          # what gives tensors that are not made those of a class by the default
+
+
 def refuse_override(*args, **kwargs):
     """NotImplemented: the `__torch_function__` of a class that does not take part."""
     return NotImplemented
@@ -224,7 +239,8 @@ def default_override(cls, func, types, args=(), kwargs=None):
         return NotImplemented
     plain_flag()[0] = True
     try:
-        return of_class(func(*args, **(kwargs or {})), cls)
+        result = func(*args, **(kwargs or {}))
+        return result if func in as_they_are else of_class(result, cls)
     finally:
         plain_flag()[0] = False
 
@@ -270,13 +286,10 @@ def set_plain(bint enabled):
     return before
 
 
-def note_subclass(cls, **kwargs):
-    """Notes a new subclass of Tensor: from the first that takes part on, calls are looked at."""
-    super(Tensor, cls).__init_subclass__(**kwargs)
-    if cls.__torch_function__ is not refuse_override:
-        add_bits(&watch.watched, watch.OVERRIDES)
+def note_override():
+    """Notes that there is a subclass that takes part: from now on calls are looked at."""
+    add_bits(&watch.watched, watch.OVERRIDES)
 
 
 attach("as_subclass", as_subclass)
 attach("__torch_function__", classmethod(default_override))
-attach("__init_subclass__", classmethod(note_subclass))

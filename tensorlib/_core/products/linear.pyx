@@ -18,6 +18,15 @@ cdef Tensor transposed(Tensor x):
     return new_view(x, 2, dims, steps, x.data_pointer)
 
 
+cdef bint broadcasts_to(Tensor x, Tensor out) noexcept:
+    """Whether a tensor is broadcast to the shape of another one."""
+    cdef int d
+    for d in range(1, x.ndim_ + 1):
+        if d > out.ndim_ or x.dims[x.ndim_ - d] not in (1, out.dims[out.ndim_ - d]):
+            return False
+    return True
+
+
 def linear(Tensor input, Tensor weight, Tensor bias or None=None):
     cdef PyObject* inputs[2]
     cdef Py_ssize_t dims[MAX_NDIM]
@@ -53,8 +62,7 @@ def linear(Tensor input, Tensor weight, Tensor bias or None=None):
         out = product("linear", input, weight)
     else:                                   # a bias is added before half types are rounded
         out = wide_product("linear", input, weight)
-    if bias.ndim_ > 1 or bias.ndim_ == 1 and bias.dims[0] != 1 and (
-            out.ndim_ == 0 or bias.dims[0] != out.dims[out.ndim_ - 1]):
+    if not broadcasts_to(bias, out):
         raise RuntimeError(f"linear: a bias of shape {tuple(bias.shape)} does not fit to a result "
                            f"of shape {tuple(out.shape)}")
     inputs[0], inputs[1] = <PyObject*>out, <PyObject*>bias

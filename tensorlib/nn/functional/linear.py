@@ -27,6 +27,8 @@ def with_bias(rng):
     """Samples of inputs, weights and biases."""
     for shape, weight in (((2, 3), (4, 3)), ((3,), (2, 3)), ((2, 2, 3), (1, 3)), ((0, 3), (2, 3))):
         yield tuple(rng.uniform(-2, 2, s) for s in (shape, weight, weight[:1])), {}
+    for bias in (1, 4), (3, 1):
+        yield tuple(rng.uniform(-2, 2, s) for s in ((2, 3, 2), (4, 2), bias)), {}
 
 
 BAD_SIZES = refusals((RuntimeError, (2, 3), np.ones((4, 2))), (RuntimeError, (2, 3), np.ones(())))
@@ -93,7 +95,7 @@ stands_for(linear_formula)(linear_with_bias)
 def linear(input: Tensor, weight: Tensor, bias=None):
     """input @ weight.mT + bias: what a fully connected layer computes.
 
-    Shapes: (*, K), (N, K), (N,) -> (*, N).
+    Shapes: (*, K), (N, K), (N,) -> (*, N), or a bias that is broadcast to (*, N).
     Raises: RuntimeError for sizes that do not fit and dtypes that differ.
     """
     if bias is None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from tensorlib._core.base.garbage import without_collections
 from tensorlib._core.graph import owners
+from tensorlib._core.interpreters.subclasses import asks_for_all
 from tensorlib._core.sweep.graph_reader import are_as_saved, was_made_since
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.tree import flatten
@@ -106,8 +107,13 @@ class Compiled(Dispatcher):
         if kind.opaque:
             recorder.fail(f"an argument is an {kind.opaque}, whose elements a capture would keep; "
                           "pass a tensor of it")
+        for x in tensors:
+            if type(x) is not Tensor and asks_for_all(x):
+                recorder.fail(f"an argument is a {type(x).__name__}, whose class has a "
+                              "__torch_function__")
         with without_collections():             # of all that is made now, nearly all stays
-            result = [capture(self._f, args, kwargs, tensors, recorder)]
+            result = [self._f(*args, **kwargs) if recorder.why else
+                      capture(self._f, args, kwargs, tensors, recorder)]
             way = self._way(kind, recorder, (args, kwargs), tensors, result)
         if way is not None:
             self._entries.insert(0, way)

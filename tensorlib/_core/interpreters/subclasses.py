@@ -1,0 +1,89 @@
+"""Subclasses of Tensor with `__torch_function__`: they are asked for what is no operation, too.
+
+Sizes, dtypes, gradients and the methods that write are asked of a Tensor directly, which is fast. A
+subclass that takes part in `__torch_function__` gets methods and properties in their place, once
+the class is made, so that Tensors pay nothing.
+"""
+
+from tensorlib._core.interpreters.foreign import (
+    as_they_are, note_override, overridden, refuse_override,
+)
+from tensorlib._core.tensor.tensor import Tensor, attach
+
+ASKED = frozenset("""__array__ __bool__ __complex__ __contains__ __deepcopy__ __float__ __format__
+    __index__ __int__ __len__ __repr__""".split())          # of the names with underscores
+UNASKED = frozenset("as_subclass flags".split())            # of the others
+AS_THEY_ARE = "grad", "_grad", "_base"       # not made tensors of the class by the default
+
+dispatching = {}                             # what a class gets, by name
+
+
+def asked_names():
+    """The names of Tensor that are dispatched by what a subclass gets: those without a record."""
+    for name, value in list(vars(Tensor).items()):
+        if name in ASKED or name in AS_THEY_ARE or name == "_version":
+            yield name
+        elif not name.startswith("_") and name not in UNASKED and not is_operation(value):
+            yield name
+
+
+def is_operation(value):
+    """Whether a method dispatches by itself: it has a record, or is to be imported with one."""
+    return "op" in getattr(value, "__dict__", ()) or type(value).__module__ == "tensorlib.ops.late"
+
+
+def dispatching_method(name):
+    """The method of this name, as `__torch_function__` does it."""
+    def method(self, *args, **kwargs):
+        function = getattr(Tensor, name)
+        done = overridden(function, (self, *args), kwargs)
+        return function(self, *args, **kwargs) if done is NotImplemented else done
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = getattr(Tensor, name).__doc__
+    return method
+
+
+def dispatching_property(name):
+    """The property of this name, whose `__get__` and `__set__` go to `__torch_function__`."""
+    def dispatched(form, *args):
+        function = getattr(vars(Tensor)[name], form)
+        done = overridden(function, args, {})
+        return function(*args) if done is NotImplemented else done
+
+    if name in AS_THEY_ARE:
+        as_they_are.add(vars(Tensor)[name].__get__)
+    return property(lambda self: dispatched("__get__", self),
+                    lambda self, value: dispatched("__set__", self, value),
+                    lambda self: dispatched("__delete__", self), vars(Tensor)[name].__doc__)
+
+
+def dispatching_form(name):
+    """What stands for a name of Tensor in a class that takes part."""
+    if name not in dispatching:
+        made = dispatching_method if callable(vars(Tensor)[name]) else dispatching_property
+        dispatching[name] = made(name)
+    return dispatching[name]
+
+
+def asks_for_all(x):
+    """Whether a tensor is of a class that takes part, and got what stands for names of Tensor."""
+    return type(x).ndim is dispatching.get("ndim")
+
+
+def note_subclass(cls, dispatches=True, **kwargs):
+    """Notes a new subclass of Tensor: from the first that takes part on, calls are looked at.
+
+    dispatches: whether it is asked for what is no operation, too.
+    """
+    super(Tensor, cls).__init_subclass__(**kwargs)
+    if cls.__torch_function__ is refuse_override:
+        return
+    note_override()
+    if not dispatches:
+        return
+    for name in asked_names():
+        if getattr(cls, name) is getattr(Tensor, name):       # not one of its own
+            setattr(cls, name, dispatching_form(name))
+
+
+attach("__init_subclass__", classmethod(note_subclass))
