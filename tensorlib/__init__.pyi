@@ -282,6 +282,9 @@ def alpha_dropout(
 ) -> Tensor:
     """Dropout that keeps the mean and the variance of what `selu` gives; in training only."""
 
+def alpha_dropout_(input: Tensor, p: _Number | Tensor, train: Any) -> Tensor:
+    """This tensor, after its elements became what `nn.functional.alpha_dropout` gives."""
+
 def amax(
     input: Tensor, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None =
     None, out: Tensor | None = None
@@ -556,6 +559,9 @@ def celu(
 ) -> Tensor:
     """Each element above 0, alpha * (exp(x / alpha) - 1) of the others."""
 
+def celu_(input: Tensor, alpha: _Number = 1.0, inplace: _bool = False) -> Tensor:
+    """In-place form of `celu`."""
+
 def chain_matmul(*matrices: Any, out: Tensor | None = None) -> Tensor:
     """The product of a chain of matrices: `linalg.multi_dot` of its arguments."""
 
@@ -809,6 +815,9 @@ def dropout(
 ) -> Tensor:
     """Each element as 0 with probability `p`, else divided by 1 - p; in training only."""
 
+def dropout_(input: Tensor, p: _Number | Tensor, train: Any) -> Tensor:
+    """This tensor, after its elements became what `nn.functional.dropout` gives."""
+
 def dsplit(
     input: Tensor, indices_or_sections: Any = None, *, indices: Tensor | None = None, sections: Any
     = None
@@ -898,6 +907,15 @@ def feature_alpha_dropout(
     input: Tensor, p: _Number | Tensor = 0.5, training: _bool = False, inplace: _bool = False
 ) -> Tensor:
     """`alpha_dropout` of whole channels; in training only."""
+
+def feature_alpha_dropout_(input: Tensor, p: _Number | Tensor, train: Any) -> Tensor:
+    """This tensor, after its elements became what `nn.functional.feature_alpha_dropout` gives."""
+
+def feature_dropout(input: Tensor, p: _Number | Tensor, train: Any) -> Tensor:
+    """`dropout` of whole channels, as `nn.functional.dropout2d` does it for any number of dims."""
+
+def feature_dropout_(input: Tensor, p: _Number | Tensor, train: Any) -> Tensor:
+    """This tensor, after its elements became what `feature_dropout` gives."""
 
 def fill(input: Tensor, value: _Number | Tensor) -> Tensor:
     """A copy of `input` whose elements are all `value`, a number or a tensor without dims."""
@@ -1124,6 +1142,9 @@ def index_put(input: Tensor, indices: Tensor, values: Tensor, accumulate: _bool 
     """A copy of `input` with `values` at `indices`, a tuple of tensors: as input[indices] =
     values."""
 
+def index_put_(input: Tensor, indices: Tensor, values: Tensor, accumulate: _bool = False) -> Tensor:
+    """In-place form of `index_put`."""
+
 def index_reduce(
     input: Tensor, dim: _Sizes, index: Tensor, source: Tensor, reduce: Any, *, include_self: _bool =
     True
@@ -1162,6 +1183,9 @@ def is_same_size(input: Tensor, other: Tensor) -> Tensor:
 
 def is_signed(input: Tensor) -> Tensor:
     """Whether the dtype of `input` has negative numbers."""
+
+def is_storage(obj: Any) -> Tensor:
+    """Whether something is the memory of tensors, as `x.untyped_storage()`."""
 
 def is_tensor(obj: Any) -> _bool:
     """Whether `obj` is a Tensor."""
@@ -1844,6 +1868,12 @@ def rrelu(
     """Each element above 0, the others times a number drawn between two, or (not in training) their
     mean."""
 
+def rrelu_(
+    input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool =
+    False
+) -> Tensor:
+    """This tensor, after its elements became what `nn.functional.rrelu` gives."""
+
 def rsqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The reciprocal of the square root of each element."""
 
@@ -1898,6 +1928,9 @@ def select_scatter(input: Tensor, src: Tensor, dim: _Sizes, index: Tensor) -> Te
 
 def selu(input: Tensor, inplace: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """1.0507 * (x above 0, else 1.6733 * (exp(x) - 1)) for each element."""
+
+def selu_(input: Tensor, inplace: _bool = False) -> Tensor:
+    """In-place form of `selu`."""
 
 def set_default_dtype(d: _DType) -> None:
     """Sets the floating dtype of new tensors made from Python floats."""
@@ -2086,6 +2119,11 @@ def threshold(
 ) -> Tensor:
     """Each element above `threshold`, and `value` in the place of the others."""
 
+def threshold_(
+    input: Tensor, threshold: Any, value: _Number | Tensor, inplace: _bool = False
+) -> Tensor:
+    """In-place form of `threshold`."""
+
 def tile(input: Tensor, *dims: _Sizes) -> Tensor:
     """`input` repeated as `dims` says; with fewer numbers the first dims stay as they are."""
 
@@ -2152,6 +2190,9 @@ def trunc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def trunc_(input: Tensor) -> Tensor:
     """In-place form of `trunc`."""
+
+def typename(obj: Any) -> Tensor:
+    """The type of a tensor as `x.type()` has it, the name with the module of anything else."""
 
 def unbind(input: Tensor, dim: _Sizes = 0) -> tuple[Tensor, ...]:
     """Views of `input` at each index of a dim, which goes away."""

@@ -97,13 +97,13 @@ REASONS = [
      "an error in PyTorch, too: `linalg` has them. `clip_grad_norm` is deprecated for "
      "`clip_grad_norm_`.",
      r"batch_norm|instance_norm|embedding|embedding_bag|adaptive_(avg|max)_pool1d|range|lstsq|"
-     r"solve|eig|symeig|index|is_inference|(celu|selu|rrelu|threshold|"
-     r"dropout|alpha_dropout|feature_alpha_dropout|index_put)_|multi_head_attention_forward|"
+     r"solve|eig|symeig|index|is_inference|rrelu_|"
+     r"multi_head_attention_forward|"
      r"clip_grad_norm"),
     ("The memory of a tensor", "A storage keeps its size, since views and the graph rely on it: a "
      "tensor that `resize_` makes larger gets a new one. `resize` and `resize_as` are deprecated "
      "for `resize_` and `resize_as_`; `UntypedStorage.from_file` maps files.",
-     r"resize_as|resize|map2_|const_data_ptr|storage_type|is_storage|from_file"),
+     r"resize_as|resize|map2_|const_data_ptr|storage_type|from_file"),
     ("Rare functions", "Not written yet. SciPy has most of them, for plain tensors or by "
      "`ops.primitive`; NumPy has `histogramdd` and, in `numpy.polynomial`, the polynomials.",
      r"airy_ai|(modified_|scaled_modified_|spherical_)?bessel_[jyki][01]|\w+_polynomial_\w+|"
@@ -117,8 +117,8 @@ REASONS = [
      r".*_copy|alias_copy|unsafe_.*|native_.*|_.*|.*_backward.*|conv(olution|_tbc)|constant_pad_nd"
      r"|grid_sampler.*|affine_grid_generator|norm_except_dim|embedding_renorm_|"
      r"max_pool\dd_with_indices|(gru|lstm|rnn_tanh|rnn_relu)(_cell)?|slice_inverse|"
-     r"resize_as_sparse_|feature_dropout_?|frobenius_norm|nuclear_norm|"
-     r"init_num_threads|thread_safe_generator|typename|"
+     r"resize_as_sparse_|frobenius_norm|nuclear_norm|"
+     r"init_num_threads|thread_safe_generator|"
      r"factory_kwargs|swap_in_optimizer_.*|argument_validation|runtime_validation|"
      r"adaptive_max_pool\dd_with_indices|fractional_max_pool\dd_with_indices|"
      r"module_load|data_ptr|reinforce|boolean_dispatch|assert_int_or_pair|"

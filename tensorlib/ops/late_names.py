@@ -38,12 +38,14 @@ FAMILIES = {
                    "pivot_matrices qr_tall singular_values_alone solve_matrices solve_triangles"),
     "tensorlib.nn.functional": Names(
         both="celu hardshrink prelu selu threshold",
-        functions="alpha_dropout avg_pool1d bilinear binary_cross_entropy_with_logits cdist "
-                  "channel_shuffle conv1d conv2d conv3d conv_transpose1d conv_transpose2d "
-                  "conv_transpose3d cosine_embedding_loss cosine_similarity ctc_loss dropout "
-                  "feature_alpha_dropout group_norm hinge_embedding_loss kl_div layer_norm "
-                  "margin_ranking_loss max_pool1d max_pool2d max_pool3d pairwise_distance pdist "
-                  "pixel_shuffle pixel_unshuffle poisson_nll_loss rms_norm rrelu "
+        functions="alpha_dropout alpha_dropout_ avg_pool1d bilinear "
+                  "binary_cross_entropy_with_logits cdist celu_ channel_shuffle conv1d conv2d "
+                  "conv3d conv_transpose1d conv_transpose2d conv_transpose3d "
+                  "cosine_embedding_loss cosine_similarity ctc_loss dropout dropout_ "
+                  "feature_alpha_dropout feature_alpha_dropout_ feature_dropout feature_dropout_ "
+                  "group_norm hinge_embedding_loss kl_div layer_norm margin_ranking_loss "
+                  "max_pool1d max_pool2d max_pool3d pairwise_distance pdist pixel_shuffle "
+                  "pixel_unshuffle poisson_nll_loss rms_norm rrelu rrelu_ selu_ threshold_ "
                   "triplet_margin_loss",
         operations="adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool "
                    "adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d adaptive_pool "
@@ -98,9 +100,9 @@ FAMILIES = {
         functions="abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ "
                   "asin_ asinh_ atan_ atanh_ ceil_ clamp_ clamp_max_ clamp_min_ clip_ "
                   "conj_physical_ cos_ cosh_ deg2rad_ detach_ erf_ erfc_ exp2_ exp_ expm1_ fill_ "
-                  "fix_ floor_ frac_ gcd_ i0_ lcm_ ldexp_ log10_ log1p_ log2_ log_ logit_ "
-                  "nan_to_num_ neg_ negative_ rad2deg_ reciprocal_ relu_ round_ rsqrt_ sigmoid_ "
-                  "sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ trunc_ xlogy_ zero_"),
+                  "fix_ floor_ frac_ gcd_ i0_ index_put_ lcm_ ldexp_ log10_ log1p_ log2_ log_ "
+                  "logit_ nan_to_num_ neg_ negative_ rad2deg_ reciprocal_ relu_ round_ rsqrt_ "
+                  "sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ trunc_ xlogy_ zero_"),
     "tensorlib.ops.names.legacy": Names(
         functions="fill",
         methods="apply_ map_"),
@@ -110,7 +112,7 @@ FAMILIES = {
         methods="is_set_to is_shared new_empty_strided resize_ set_ share_memory_"),
     "tensorlib.ops.names.queries": Names(
         both="get_device is_conj is_neg is_nonzero is_same_size is_signed",
-        functions="result_type"),
+        functions="is_storage result_type typename"),
     "tensorlib.ops.order.quantiles": Names(
         both="median mode nanmedian nanquantile quantile",
         operations="middle mode_order"),

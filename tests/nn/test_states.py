@@ -80,7 +80,7 @@ def test_assigning_takes_the_tensors_themselves():
 def test_all_that_does_not_fit_is_reported_and_nothing_changes():
     net = Counted()
     state = Counted().state_dict()
-    state["gain"] = tl.zeros(3)
+    state["gain"] = tl.zeros(3, 1)
     state["layer.weight"] = tl.zeros(3, 3)
     state["layer.bias"] = [0.0, 0.0, 0.0]
     state["layer.extra"] = state["unknown"] = tl.zeros(1)
@@ -92,7 +92,7 @@ def test_all_that_does_not_fit_is_reported_and_nothing_changes():
     assert text.startswith("Error(s) in loading state_dict for Counted:\n\tMissing key(s)")
     assert 'Missing key(s) in state_dict: "steps"' in text
     assert 'Unexpected key(s) in state_dict: "unknown", "layer.extra"' in text
-    assert "size mismatch for gain: the state has shape (3,), the module has shape ()" in text
+    assert "size mismatch for gain: the state has shape (3, 1), the module has shape ()" in text
     assert "size mismatch for layer.weight" in text
     assert "layer.bias must be a Tensor, got list" in text
     assert values(net) == before
@@ -103,7 +103,7 @@ def test_all_that_does_not_fit_is_reported_and_nothing_changes():
     lambda state: state.pop("steps"), lambda state: state.pop("layer.bias"),
     lambda state: state.update(unknown=tl.zeros(1)),
     lambda state: state.update({"layer.more": tl.zeros(1)}),
-    lambda state: state.update(gain=tl.zeros(3)), lambda state: state.update(gain=3.0),
+    lambda state: state.update(gain=tl.zeros(3, 1)), lambda state: state.update(gain=3.0),
     lambda state: state.pop("_extra_state")])
 def test_one_thing_that_does_not_fit_keeps_all_others_out(spoil, assign):
     net, state = Counted(), Counted().state_dict()
@@ -136,7 +136,7 @@ def test_without_strictness_the_rest_is_loaded():
     assert result.unexpected_keys == ["unknown"] and net.gain.item() == 9
     assert "missing_keys=['steps'" in repr(result)
     with pytest.raises(RuntimeError, match="size mismatch"):
-        net.load_state_dict({"gain": tl.zeros(2)}, strict=False)
+        net.load_state_dict({"gain": tl.zeros(2, 1)}, strict=False)
     assert list(state)[-1] == "unknown"              # the caller's dict is as it was
 
 
@@ -152,6 +152,16 @@ def test_a_number_may_be_a_vector_of_one():
     state["gain"] = tl.tensor([4.0])
     net.load_state_dict(state)
     assert net.gain.item() == 4 and net.gain.shape == ()
+
+
+@pytest.mark.parametrize("assign", [False, True])
+def test_of_a_vector_a_number_takes_the_first(assign):
+    module = nn.Module()
+    module.a = nn.Parameter(tl.tensor(1.0))
+    module.load_state_dict({"a": tl.tensor([4.0, 5.0])}, assign=assign)
+    assert module.a.shape == () and module.a.item() == 4
+    with pytest.raises(RuntimeError, match="size mismatch"):
+        module.load_state_dict({"a": tl.empty(0)})
 
 
 def test_half_of_an_extra_state():

@@ -128,6 +128,7 @@ from tensorlib.nn.functional.parametric_activations import (
 )
 from tensorlib._core.base.explained import explain
 from tensorlib.ops.late import declared, gathered
+from tensorlib.nn.functional import in_place  # functions of the package above
 from tensorlib.ops.shape.padding import pad
 from tensorlib.ops.pointwise.unary import sigmoid, tanh
 

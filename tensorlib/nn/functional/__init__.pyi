@@ -16,6 +16,7 @@ from tensorlib import avg_pool1d as avg_pool1d
 from tensorlib import bilinear as bilinear
 from tensorlib import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
 from tensorlib import celu as celu
+from tensorlib import celu_ as celu_
 from tensorlib import channel_shuffle as channel_shuffle
 from tensorlib import conv1d as conv1d
 from tensorlib import conv2d as conv2d
@@ -46,9 +47,11 @@ from tensorlib import prelu as prelu
 from tensorlib import rms_norm as rms_norm
 from tensorlib import rrelu as rrelu
 from tensorlib import selu as selu
+from tensorlib import selu_ as selu_
 from tensorlib import sigmoid as sigmoid
 from tensorlib import tanh as tanh
 from tensorlib import threshold as threshold
+from tensorlib import threshold_ as threshold_
 from tensorlib import triplet_margin_loss as triplet_margin_loss
 
 __all__ = [
@@ -119,9 +122,6 @@ def binary_cross_entropy(
     reduction: _str = 'mean'
 ) -> Tensor:
     """The cross entropy of probabilities: -(t log(p) + (1 - t) log(1 - p)), mean, sum or each."""
-
-def celu_(input: Tensor, alpha: _Number = 1.0, inplace: _bool = False) -> Tensor:
-    """In-place form of `celu`."""
 
 def cross_entropy(
     input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None, ignore_index: _int
@@ -384,9 +384,6 @@ def scaled_dot_product_attention(
 ) -> Tensor:
     """softmax(scale * query @ key.mT + mask) @ value, without holding the matrix of scores."""
 
-def selu_(input: Tensor, inplace: _bool = False) -> Tensor:
-    """In-place form of `selu`."""
-
 def silu(input: Tensor, inplace: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """x / (1 + exp(-x)) for each element."""
 
@@ -425,11 +422,6 @@ def softsign(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def tanhshrink(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """x - tanh(x) for each element."""
-
-def threshold_(
-    input: Tensor, threshold: Any, value: _Number | Tensor, inplace: _bool = False
-) -> Tensor:
-    """In-place form of `threshold`."""
 
 def triplet_margin_with_distance_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Any = None, margin:

@@ -231,7 +231,8 @@ def unfit(key, tensor, value):
         return f"{key} must be a Tensor, got {type_name(value)}"
     if is_lazy(value) and not is_lazy(tensor):
         return f"{key} is uninitialized in the state and initialized in the module"
-    if is_lazy(tensor) or value.shape == tensor.shape or (tensor.ndim, value.shape) == (0, (1,)):
+    if is_lazy(tensor) or value.shape == tensor.shape or (
+            tensor.ndim, value.ndim) == (0, 1) and len(value):
         return None
     return (f"size mismatch for {key}: the state has shape {tuple(value.shape)}, the module has "
             f"shape {tuple(tensor.shape)}")

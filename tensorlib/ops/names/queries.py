@@ -1,6 +1,7 @@
 """Queries of tensors: their signs, sizes and devices, and the dtype of a result."""
 
 from tensorlib._core.base.dtypes import promote_types
+from tensorlib._core.tensor.properties import UntypedStorage
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import FUNCTIONS, composite, publish
 from tensorlib.ops.late import declared
@@ -68,7 +69,30 @@ def result_type(tensor: object, other: object):
     return add(*both).dtype
 
 
-publish("result_type", result_type, result_type.__doc__, method=False)
+def typename(obj: object) -> str:
+    """The type of a tensor as `x.type()` has it, the name with the module of anything else.
+
+    >>> tensorlib.typename(tensorlib.ones(2)), tensorlib.typename(tensorlib.nn.Linear)
+    ('tensorlib.FloatTensor', 'tensorlib.nn.modules.linear.Linear')
+    """
+    if isinstance(obj, Tensor):
+        return obj.type()
+    named = obj if hasattr(obj, "__qualname__") else type(obj)
+    module = getattr(named, "__module__", None) or "builtins"
+    return named.__qualname__ if module == "builtins" else f"{module}.{named.__qualname__}"
+
+
+def is_storage(obj: object) -> bool:
+    """Whether something is the memory of tensors, as `x.untyped_storage()`.
+
+    >>> tensorlib.is_storage(tensorlib.ones(2).untyped_storage())
+    True
+    """
+    return isinstance(obj, UntypedStorage)
+
+
+for _function in result_type, typename, is_storage:
+    publish(_function.__name__, _function, _function.__doc__, method=False)
 
 
 declared(__name__)

@@ -190,14 +190,23 @@ isinstance(layer.running_mean, nn.UninitializedBuffer)
 _ = layer(tl.randn(4, 3))
 layer.running_mean.shape
 # ---- nn.functional.celu_ nn.functional.elu_ nn.functional.hardtanh_ nn.functional.leaky_relu_
-# ---- nn.functional.relu_ nn.functional.selu_
+# ---- nn.functional.relu_ nn.functional.selu_ celu_ selu_ rrelu_
 x = tl.tensor([-2.0, 0.5, 3.0])
-_ = nn.functional.NAME(x)
+_ = CALL(x)
 x
-# ---- nn.functional.threshold_
+# ---- nn.functional.threshold_ threshold_
 x = tl.tensor([-2.0, 0.5, 3.0])
-_ = nn.functional.threshold_(x, 1.0, 0.0)
+_ = CALL(x, 1.0, 0.0)
 x
+# ---- dropout_ alpha_dropout_ feature_alpha_dropout_ feature_dropout_
+x = tl.ones(2, 3)
+_ = tl.NAME(x, 0.5, True)
+x
+# ---- feature_dropout
+tl.feature_dropout(tl.ones(1, 3, 2), 0.5, True)         # whole channels
+# ---- index_put_
+x = tl.zeros(3)
+tl.index_put_(x, (tl.tensor([0, 2]),), tl.tensor([5.0, 7.0]))
 # ---- nn.functional.dropout2d
 nn.functional.dropout2d(tl.ones(1, 3, 2, 2))            # whole channels
 # ---- nn.functional.dropout3d
