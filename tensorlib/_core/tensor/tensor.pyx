@@ -467,14 +467,12 @@ cdef Tensor alias(Tensor x):
 
 cdef int replace(Tensor x, Tensor other) except -1:
     """Makes `x` show the elements of `other`; the graph of `x` stays."""
-    cdef Py_ssize_t* dims
-    cdef Storage storage
-    cdef bint moves
     if x is other:
         return 0
     before_change()
-    dims, storage = x.dims, x.storage
-    moves = storage is not other.storage
+    cdef Py_ssize_t* dims = x.dims
+    cdef Storage storage = x.storage         # whose end may run code: not before x is whole
+    cdef bint moves = storage is not other.storage
     if moves:
         retire(storage)
     set_layout_room(x, other.ndim_)
