@@ -97,6 +97,8 @@ def randint(low=None, high=None, size=None, *, generator=None, out=None, dtype=N
     Source: Lemire, "Fast Random Integer Generation in an Interval", ACM Transactions on Modeling
     and Computer Simulation 29(1), 2019: the product of 64 random bits, without the rejection.
     """
+    if size is None:
+        low, high, size = 0, low, high
     if watched:
         done = offered_new("randint", (low, high, size), {
             "generator": generator, "dtype": dtype, "out": out}, layout, device,
@@ -104,9 +106,7 @@ def randint(low=None, high=None, size=None, *, generator=None, out=None, dtype=N
         if done is not NotImplemented:
             return done
     check_options("randint", layout, device, pin_memory)
-    if size is None:
-        low, high, size = 0, low, high
-    elif high is None:                              # of high and size alone
+    if high is None:                                # of high and size alone
         low, high = 0, low
     if high is None or size is None:
         raise TypeError("randint: takes (high, size) or (low, high, size)")

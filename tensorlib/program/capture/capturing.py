@@ -6,6 +6,7 @@ captured ends the capture, and not the function: its effects are those of an eag
 
 from collections.abc import Callable
 from threading import get_ident
+from types import FunctionType
 from typing import Any
 
 from tensorlib._core.base.garbage import without_collections
@@ -22,6 +23,7 @@ from tensorlib.program.building.builder import Builder
 from tensorlib.program.capture.recorder import Recorder
 from tensorlib.program.differentiation.backward import Backward, dependents
 from tensorlib.program.differentiation.control_gradients import visit_control
+from tensorlib.program.guards.guarded import in_class, is_written_in_python
 from tensorlib.program.guards.signatures import are_without_hooks, gradient_of, memory_of
 from tensorlib.program.ir.call_forms import user_line
 from tensorlib.program.ir.errors import CaptureError, ProgramError
@@ -31,6 +33,9 @@ from tensorlib.program.reads.hooks import call
 from tensorlib.program.reads.notes import line_in
 
 
+# The methods by which an operation may ask an object of the user's what it is.
+ASKED = ("__index__", "__int__", "__float__", "__complex__", "__len__", "__getitem__", "__iter__",
+         "__array__")
 OF_MEMORY = ("storage_offset", "data_ptr", "untyped_storage", "_version", "_base")
 
 
@@ -181,6 +186,16 @@ class ReplayRecorder(Recorder):
         if "." in op.name:                   # of the user's, who may have written it in Python
             return self.while_it_goes(super().call, op, args, kwargs)
         return self.reads.watch.without(self.while_it_goes, super().call, op, args, kwargs)
+
+    def value(self, x: Any) -> Any:
+        """Raises: CaptureError for an object whose methods say what number or sequence it is: a
+        plan calls them more often than the function does, and a replay never."""
+        found = super().value(x)
+        if found is x and is_written_in_python(type(x)) and any(
+                type(in_class(type(x), name)) is FunctionType for name in ASKED):
+            raise CaptureError(f"an operation asks a {type(x).__name__} what number it is, which "
+                               f"can't be captured, {user_line()}; give it a number")
+        return found
 
     def write(self, op: Op | None, name: str, args: tuple[Any, ...],
               kwargs: dict[str, Any]) -> Any:

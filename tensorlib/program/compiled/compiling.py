@@ -137,9 +137,10 @@ class Compiled(Dispatcher):
             if self._quiet:
                 refuse_views(result[0], [*tensors, *read])
             recorder.reads.forget()
-            way = way_for(kind, recorder, tensors, result, guards, read, flags_of(self._options))
             broken = guards.broken()
-            if broken is not None:
+            way = way_for(kind, recorder, tensors, result, guards, read, flags_of(self._options),
+                          broken is None)
+            if way is None:
                 self._changes += 1
                 if self._changes < MOST_CHANGES:
                     return None                 # the next call is captured
@@ -287,10 +288,12 @@ def contained(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int, Any]:
 
 
 def way_for(kind: Signature, recorder: ReplayRecorder, tensors: tuple[Tensor, ...],
-            result: list[Any], guards: Guards, read: list[Tensor], flags: dict[str, bool]) -> Way:
+            result: list[Any], guards: Guards, read: list[Tensor], flags: dict[str, bool],
+            holds: bool) -> Way | None:
     """How calls of a kind are replayed, after one was captured that gave `result[0]`.
 
-    read: tensors from outside that it met.
+    read: tensors from outside that it met. holds: whether what was read is as it was; else nothing
+    is planned, which may run code of the user's, and there is no way.
     Raises: Unplanned, CaptureError, ProgramError where they can't be.
     """
     recorder.put_grads()
@@ -311,6 +314,8 @@ def way_for(kind: Signature, recorder: ReplayRecorder, tensors: tuple[Tensor, ..
     if not are_as_saved(nodes, recorder.epoch, recorder.writes.by_data):
         raise Unplanned("it writes over what a gradient of its result needs")
     del nodes
+    if not holds:
+        return None
     wanted = list(dict.fromkeys(x for x in slots if type(x) is Variable))
     made = Differentiable if linked else Replay
     lasts = recorder.program.persistables()

@@ -7,6 +7,7 @@ cimport cython
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport int64_t
+from tensorlib._core.base.storage cimport UNTRACKED
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.node cimport Edge, Node, gradient_node, recorded_so_far
 from tensorlib._core.graph.op cimport Op
@@ -63,6 +64,9 @@ cdef class Links:
         cdef Kept payload
         cdef Py_ssize_t i, place
         cdef bint before = mode().grad
+        for place in self.direct:                   # who refuses to keep it says so by its name
+            if (<Tensor?>given[place]).storage.version == UNTRACKED:
+                return None
         mode().grad = False
         try:
             found = replay.values_for(given, retries)

@@ -1,5 +1,6 @@
 """Intercepted calls in canonical form: the operation, arguments by name, the user's line."""
 
+import os
 import sys
 from functools import cache
 from operator import getitem
@@ -80,5 +81,6 @@ def name_of(path: str) -> str:
     """How a file is called in lines; "" for one of the library."""
     if path.startswith("<frozen importlib"):
         return IMPORTING
-    return "" if path.startswith(HOME) else Path(path).name
+    # (pathlib may be what is captured, and asks for this name)
+    return "" if path.startswith(HOME) else path.rpartition(os.sep)[2]
 

@@ -169,11 +169,14 @@ class Observer(Notes):
         for cell in f.__closure__ or ():
             if in_cell(cell) is MISSING:               # whose load raises before it is told of
                 self.note(cell, "cell", None, MISSING)
+        running.recorder = None                  # what reads a source may be what is captured
         try:
             self.watch.without(sources.replace, f, lambda found: filled(found, f))
         except sources.NoSource as error:
             self.unread[code] = str(error)
             return None
+        finally:
+            running.recorder = self
         self.replaced.append(f)
         return None
 

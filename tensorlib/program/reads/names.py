@@ -55,6 +55,13 @@ class Names:
         self.handled = {x.name for x in ast.walk(node) if isinstance(x, ast.ExceptHandler)} - {None}
         if any(counts.get(name, 0) > 1 for name in self.handled):
             raise Unfit("it binds a variable that an exception is bound to, too")
+        for statement in node.body:
+            for x in within(statement):
+                if isinstance(x, (ast.For, ast.While)):          # which bind what they do again
+                    for name in stores_of(x):
+                        counts[name] += 1
+        self.keepers = [(x, kept_by(x) & self.local) for x in ast.walk(node) if x is not node
+                        and isinstance(x, (*FUNCTIONS, ast.GeneratorExp, ast.ClassDef))]
 
     def refuses(self, body: list[Any], returns: bool = False) -> bool:
         """Whether statements can be no part. returns: they are the end of the function."""
@@ -96,14 +103,16 @@ class Names:
         return self.order[id(x)][0] >= self.order[id(body[-1])][1]
 
     def may_be_set_elsewhere(self, body: list[Any]) -> bool:
-        """Whether a function in statements has a variable of this one that is bound more than
-        once: then it has to be the very variable."""
-        kept: set[str] = set()
-        for statement in body:
-            for x in ast.walk(statement):
-                if isinstance(x, (*FUNCTIONS, ast.GeneratorExp, ast.ClassDef)):
-                    kept |= set(reads_of(x))
-        return any(self.counts.get(name, 0) > 1 for name in kept & self.local)
+        """Whether a variable has to be the very one of this function: a function in statements has
+        one that is bound more than once, or one elsewhere has what they bind."""
+        bound = set().union(*map(stores_of, body))
+        for x, names in self.keepers:
+            if self.is_before(x, body) or self.is_behind(x, body):
+                if names & bound:
+                    return True
+            elif any(self.counts.get(name, 0) > 1 for name in names):
+                return True
+        return False
 
 
 def order_of(body: list[Any]) -> dict[int, tuple[int, int]]:
@@ -148,6 +157,12 @@ def leaves_by(x: Any, returns: bool, in_loop: bool) -> bool:
     return any(leaves_by(y, returns, loops and y not in getattr(x, "orelse", ()) or in_loop)
                for y in ast.iter_child_nodes(x) if isinstance(
                    y, (ast.stmt, ast.ExceptHandler, ast.match_case)))
+
+
+def kept_by(node: Any) -> set[str]:
+    """The names of scopes around that a function reads whenever it runs."""
+    inner = Scope(node, None)
+    return {name for x in parts_inside(node) for name in reads_of(x) if name not in inner.bound}
 
 
 def reads_of(node: Any) -> Iterator[str]:

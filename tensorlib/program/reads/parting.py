@@ -6,6 +6,7 @@ those that are read later. What is left calls them, and does the statement itsel
 """
 
 import ast
+import builtins
 import contextlib
 from collections.abc import Callable
 from copy import copy, deepcopy
@@ -23,6 +24,7 @@ DETACHED, LEFT = "detached ", "left "         # no names that a user can write
 # the statements in it may have failed.
 LETS_PASS = {"no_grad", "enable_grad", "inference_mode", "set_grad_enabled", "autocast", "device",
              "detect_anomaly", "fork_rng", "profile", "record_function", "sdpa_kernel"}
+OF_ELEMENTS = all, any, dict, frozenset, list, max, min, set, sorted, sum, tuple   # of iterators
 OF_PYTHON = open, contextlib.nullcontext, contextlib.redirect_stdout
 
 
@@ -115,7 +117,11 @@ class Cutter:
     def __init__(self, node: Any, code: CodeType, around: dict[str, Any]):
         self.names = Names(node, code)
         own = {*self.names.local, *self.names.free}
-        self.around = {name: x for name, x in {"open": open, **around}.items() if name not in own}
+        self.around = {name: x for name, x in {**vars(builtins), **around}.items()
+                       if name not in own}
+        at_once = {id(y) for x in ast.walk(node) if isinstance(x, ast.Call) for y in x.args
+                   if any(named(x.func, self.around) is f for f in OF_ELEMENTS)}
+        self.names.keepers = [x for x in self.names.keepers if id(x[0]) not in at_once]
         self.made: list[Any] = []
         self.may_go_on = False           # after a part has failed, which has given nothing then
 
