@@ -472,15 +472,14 @@ cdef int replace(Tensor x, Tensor other) except -1:
     before_change()
     cdef Py_ssize_t* dims = x.dims
     cdef Storage storage = x.storage         # whose end may run code: not before x is whole
-    cdef bint moves = storage is not other.storage
-    if moves:
+    if storage is not other.storage:
         retire(storage)
     set_layout_room(x, other.ndim_)
     if dims != x.inline_dims:
         free(dims)
     take_on(x, other)
     x.storage = other.storage
-    return leave_family(x) if moves else 0
+    return leave_family(x) if storage is not other.storage else 0
 
 
 quiet_type(Tensor)
