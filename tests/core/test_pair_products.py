@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import tensorlib as tl
 from tensorlib._core.base import pool
+from tensorlib.testing import assert_close
 
 LAYOUTS = {
     "rows": lambda draw, m, n: draw(m, n),
@@ -96,3 +97,34 @@ def test_a_bias_is_added_before_rounding():
     room = x.double().abs() @ w.double().abs().T
     assert y.dtype == tl.bfloat16
     assert ((y.double() - expected).abs() <= expected.abs() * 2.0 ** -8 + room * 2.0 ** -15).all()
+
+
+@each("shape", [(65,), (33, 65), (33, 1), (1, 65), (1,), ()])
+@each("dtype", ["bfloat16", "float16"])
+def test_addmm_is_linear_with_what_is_added_as_the_bias(shape, dtype):
+    draw = drawing(np.random.default_rng(4))
+    args = [draw(*size).to(getattr(tl, dtype)).requires_grad_()
+            for size in (shape, (33, 300), (300, 65))]
+    y = tl.addmm(*args)
+    added, a, b = (x.detach().double() for x in args)
+    room = a.abs() @ b.abs() + added.abs()
+    expected = a @ b + added
+    assert y.dtype == args[0].dtype
+    assert ((y.double() - expected).abs() <= expected.abs() * 2.0 ** -8 + room * 2.0 ** -15).all()
+    assert tl.equal(y, tl.nn.functional.linear(args[1], args[2].T, args[0]))
+    y.sum().backward()
+    assert [x.grad.shape for x in args] == [x.shape for x in args]
+    assert_close(args[0].grad.double(), tl.ones(()).double().expand(shape)
+                 * (33 * 65 // added.numel()), rtol=2.0 ** -8, atol=0.0)
+    program = tl.compile(tl.addmm)
+    with tl.no_grad():
+        assert tl.equal(program(*args), y) and tl.equal(program(*args), y)
+
+
+def test_linear_takes_what_expands_as_a_bias():
+    x, w = tl.ones(3, 4), tl.ones(5, 4)
+    for shape in [(3, 5), (3, 1), (1, 5), ()]:
+        assert tl.equal(tl.nn.functional.linear(x, w, tl.ones(shape)), tl.full((3, 5), 5.0))
+    for shape in [(4,), (2, 5), (1, 3, 5)]:
+        with pytest.raises(RuntimeError, match="does not fit"):
+            tl.nn.functional.linear(x, w, tl.ones(shape))

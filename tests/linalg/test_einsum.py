@@ -100,3 +100,23 @@ def test_a_chain_is_multiplied_in_the_cheap_order():
     given = [(64, 64), (64, 64), (64, 64), (64,)]
     pairs = module.order_of([[0, 1], [1, 2], [2, 3], [3]], given, [0])
     assert pairs[0] == (2, 3) and pairs == [(2, 3), (1, 2), (0, 1)]
+
+
+@each("equation, shapes, plain", [
+    ("ij,kj->ik", ((33, 300), (40, 300)), lambda a, b: a @ b.mT),
+    ("bthd,bshd->bhts", ((2, 12, 3, 40), (2, 9, 3, 40)),
+     lambda a, b: a.transpose(1, 2) @ b.permute(0, 2, 3, 1)),
+    ("bhts,bshd->bthd", ((2, 3, 12, 9), (2, 9, 3, 40)),
+     lambda a, b: (a @ b.transpose(1, 2)).transpose(1, 2))])
+def test_one_product_of_half_types_is_that_of_matmul(equation, shapes, plain):
+    for dtype in (tl.bfloat16, tl.float16):
+        a, b = (tl.tensor(np.random.default_rng(i).normal(size=shape), dtype=dtype)
+                for i, shape in enumerate(shapes))
+        assert tl.equal(tl.einsum(equation, a, b), plain(a, b))
+
+
+def test_sums_of_half_types_before_a_product_do_not_overflow():
+    a, b = tl.full((2, 3, 4), 3e4, dtype=tl.float16), tl.full((4, 5), 1e-3, dtype=tl.float16)
+    found = tl.einsum("ijk,kl->il", a, b)
+    assert_close(found.double(), tl.einsum("ijk,kl->il", a.double(), b.double()), rtol=1e-3,
+                 atol=0.0)

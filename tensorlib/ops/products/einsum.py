@@ -146,7 +146,7 @@ def plan_of(equation, shapes):
     operands, output = parse(equation, shapes)
     sizes_of(operands, shapes)
     steps = order_of(operands, shapes, output)
-    held = [Held(names, shape) for names, shape in zip(operands, shapes)]
+    every = held = [Held(names, shape) for names, shape in zip(operands, shapes)]
     for i, x in enumerate(held):
         x.take_diagonals()
         x.sum_over(kept_by(held[:i] + held[i + 1:], output))
@@ -160,7 +160,9 @@ def plan_of(equation, shapes):
     last, = held
     last.sum_over(output)
     last.arrange(output)
-    return runner(calls, last.ready())
+    # of one product, moves before it and after it round nothing
+    rounds = len(calls) > 1 or any(x.sums for x in (*every, last))
+    return runner(calls, last.ready(), rounds)
 
 
 def kept_by(others, output):
@@ -168,8 +170,8 @@ def kept_by(others, output):
     return {name for x in others for name in x.names}.union(output)
 
 
-def runner(calls, finish):
-    """The function that runs the steps of a plan."""
+def runner(calls, finish, rounds):
+    """The function that runs the steps of a plan; rounds: several of them round half types."""
     if not calls:
         return lambda operands: finish(operands[0]) if finish else operands[0].view_as(operands[0])
     if len(calls) == 1:
@@ -181,7 +183,7 @@ def runner(calls, finish):
             a, b = operands
             out = call(a if left is None else left(a), b if right is None else right(b))
             return out if finish is None else finish(out)
-        return rounded_once(pair)
+        return rounded_once(pair) if rounds else pair
 
     def chain(operands):
         held = list(operands)
@@ -200,6 +202,7 @@ class Held:
         self.names = list(names)
         self.sizes = dict(zip(names, shape))
         self.doings = []
+        self.sums = False
 
     def take_diagonals(self):
         """Dims of one letter become one."""
@@ -216,6 +219,7 @@ class Held:
         dims = [d for d, name in enumerate(self.names) if name not in kept]
         if dims:
             self.doings.append((Tensor.sum, (dims,)))
+            self.sums = True
             self.names = [name for name in self.names if name in kept]
 
     def drop_ones(self, other):
