@@ -15,7 +15,7 @@ from tensorlib.linalg.spectra import cutoff, linalg_svdvals, tolerances
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.reduce.extremes import amax, amin
 from tensorlib.ops.samples import given
-from tensorlib.ops.reduce.variance import norm
+from tensorlib.ops.reduce.variance import norm, norm_of_order
 
 inf = float("inf")
 FLOATS = {"takes": "floating", "tolerance": "reduction"}
@@ -61,6 +61,11 @@ def linalg_vector_norm(x: Tensor, ord=2, dim=None, keepdim=False, *, dtype=None)
     >>> tensorlib.linalg.vector_norm(tensorlib.tensor([3., 4.]))
     tensor(5.)
     """
+    return vector_norm(x, ord, dim, keepdim, dtype)
+
+
+def vector_norm(x, ord, dim, keepdim, dtype):
+    """The norm of vectors for two functions."""
     x = x if dtype is None else x.to(dtype)
     if x.is_complex():
         x = x.abs()
@@ -68,13 +73,15 @@ def linalg_vector_norm(x: Tensor, ord=2, dim=None, keepdim=False, *, dtype=None)
         raise RuntimeError("linalg.vector_norm: expected a floating point tensor as input, got "
                            f"{x.dtype}")
     ord = plain_number("linalg.vector_norm", "ord", ord)
-    dims = None if dim is None else as_dims("linalg.vector_norm", dim, x.ndim)
-    dims = dims if x.ndim else None
-    if (ord < 0 or ord == inf) and any(
-            x.shape[d] == 0 for d in (range(x.ndim) if not dims else dims)):
+    dims = None
+    if dim is not None:
+        dims = as_dims("linalg.vector_norm", dim, x.ndim)
+        dims = dims if x.ndim else None
+    if (ord < 0 or ord == inf) and 0 in (
+            [x.shape[d] for d in dims] if dims else x.shape):
         raise RuntimeError(f"linalg.vector_norm: the norm of order {ord} is not defined for no "
                            "elements, as there is no identity")
-    return norm(x, ord, dims or None, keepdim)
+    return norm_of_order(x, ord, dims or None, keepdim)
 
 
 # ---- matrices ------------------------------------------------------------------------------------
@@ -175,7 +182,7 @@ def linalg_norm(A: Tensor, ord=None, dim=None, keepdim=False, *, dtype=None):
     tensor(5.)
     """
     if ord is None:
-        return linalg_vector_norm(A, 2, dim, keepdim, dtype=dtype)
+        return vector_norm(A, 2, dim, keepdim, dtype)
     of_matrices = A.ndim == 2 if dim is None else isinstance(dim, (tuple, list)) and len(dim) == 2
     if of_matrices:
         return matrix_norm("linalg.norm", A, ord, (0, 1) if dim is None else dim, keepdim, dtype)
@@ -185,7 +192,7 @@ def linalg_norm(A: Tensor, ord=None, dim=None, keepdim=False, *, dtype=None):
     if dim is None and A.ndim != 1:
         raise RuntimeError("linalg.norm: with an order and no dim, the input tensor must have 1 or "
                            f"2 dims, got {A.ndim}")
-    return linalg_vector_norm(A, ord, dim, keepdim, dtype=dtype)
+    return vector_norm(A, ord, dim, keepdim, dtype)
 
 
 # ---- rank and condition --------------------------------------------------------------------------

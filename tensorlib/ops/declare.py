@@ -9,7 +9,7 @@ with the signature of the call, which returns the tuple of the operation's own a
 `[function, *arguments]` where another operation does the call. The operation's own arguments it
 leaves as they are, so that rules can call the function too, and a call that gives all that it takes
 by position gives just these, unless it has a parameter annotated `Tensor`. A hot function that does
-the call of a tensor alone may be its attribute `alone`.
+the call of a tensor alone may be its attribute `alone`, and `at_once` one that does most calls.
 """
 
 from functools import partial, wraps
@@ -150,7 +150,7 @@ def converted(name, call, convert, takes_out=False, in_place=False, binary=None)
     else:
         made = make_converted(name, places, under_name(convert, name), call,
                               code.co_argcount - len(given), most, in_place,
-                              getattr(convert, "alone", None))
+                              getattr(convert, "alone", None), getattr(convert, "at_once", None))
     made.__wrapped__ = convert              # where `inspect.signature` looks
     made.canonical = call
     if takes_out:

@@ -5,6 +5,7 @@ PyTorch fuses such calls on GPUs. Here they are loops, of calls that are cheap b
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import repeat
 from typing import Any
 
@@ -21,7 +22,8 @@ OF_TENSORS = {number: name for name, number in OF_NUMBERS.items()}
 
 def checked(name: str, tensors: Any) -> Sequence[Tensor]:
     """The list of tensors. Raises: TypeError for something else, RuntimeError for none."""
-    if not isinstance(tensors, (tuple, list)) or not all(isinstance(x, Tensor) for x in tensors):
+    if not isinstance(tensors, (tuple, list)) or not all(
+            issubclass(kind, Tensor) for kind in set(map(type, tensors))):
         raise TypeError(f"{name}: expected a list of Tensors, got {type(tensors).__name__}")
     if not tensors:
         raise RuntimeError(f"{name}: expected a list of at least one Tensor")
@@ -51,18 +53,20 @@ def each(operation: str, written: bool = False) -> Callable[..., Any]:
         tensors = checked(name, self)
         given = [*others, *(options.pop(key) for key in ("other", "tensors", "weight", "scalars")
                             if key in options)]
+        method = method_beside(given[0] if given else None)
         if operation.startswith("addc") and len(given) == 3:      # their numbers are an option
-            given[2:] = [given[2].tolist() if isinstance(given[2], Tensor) else given[2]]
-        rows = zip(tensors, *(beside(name, x, len(tensors)) for x in given))
-        results = tuple(run(x, row, options) for x, *row in rows)
+            given[2] = given[2].tolist() if isinstance(given[2], Tensor) else given[2]
+            rows = zip(tensors, *(beside(name, x, len(tensors)) for x in given))
+            results = tuple(method(x, y, z, value=value) for x, y, z, value in rows)
+        else:
+            run = partial(method, **options) if options else method
+            results = tuple(map(run, tensors, *(beside(name, x, len(tensors)) for x in given)))
         return self if written else results
 
-    def run(x: Tensor, row: list[Any], options: dict[str, Any]) -> Tensor:
-        names = OF_NUMBERS if not row or not isinstance(row[0], Tensor) else OF_TENSORS
-        method = getattr(x, names.get(operation, operation) + "_" * written)
-        if operation.startswith("addc") and len(row) == 3:
-            return method(*row[:2], value=row[2], **options)
-        return method(*row, **options)
+    def method_beside(given: Any) -> Callable[..., Tensor]:
+        other = given[0] if isinstance(given, (tuple, list)) and given else given
+        names = OF_TENSORS if isinstance(other, Tensor) else OF_NUMBERS
+        return getattr(Tensor, names.get(operation, operation) + "_" * written)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"`{operation}` of each of the tensors" + (", in place." if written else ".")
@@ -85,8 +89,8 @@ def _foreach_zero_(self: Any) -> Any:
 
 def _foreach_norm(self: Any, ord: Any = 2, dtype: Any = None) -> tuple[Tensor, ...]:
     """The norm of each of the tensors as a vector."""
-    return tuple(tensorlib.linalg.vector_norm(x, ord, dtype=dtype)
-                 for x in checked("_foreach_norm", self))
+    norm = partial(tensorlib.linalg.vector_norm, ord=ord, dtype=dtype)
+    return tuple(map(norm, checked("_foreach_norm", self)))
 
 
 def _foreach_max(self: Any) -> tuple[Tensor, ...]:

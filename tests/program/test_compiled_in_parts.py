@@ -2,6 +2,7 @@
 
 import contextlib
 import linecache
+import sys
 import warnings
 from types import SimpleNamespace
 
@@ -473,3 +474,20 @@ def test_writes_by_way_of_data_into_what_the_graph_of_an_earlier_part_keeps():
                 x = tl.ones(2) * i
                 found.append([plain(tl.autograd.grad(g(x)[0].sum(), w)[0]), plain(x)])
     assert found[:6] == found[6:]
+
+
+def test_a_function_of_which_no_part_is_replayed_runs_as_it_stands():
+    def f(x):
+        y = x.numpy()
+        return y.sum().item()
+
+    compiled, codes = in_parts(f), set()
+    for _ in range(8):
+        compiled(tl.ones(3))
+    sys.setprofile(lambda frame, *_: codes.add(frame.f_code))
+    try:
+        found = compiled(tl.ones(3))
+    finally:
+        sys.setprofile(None)
+    assert found == 3.0
+    assert f.__code__ in codes

@@ -6,7 +6,7 @@ import warnings
 import pytest
 
 import tensorlib as tl
-from tensorlib import program
+from tensorlib import ops, program
 from tensorlib.program import CaptureError, Program
 from tensorlib.program.run import schedule
 
@@ -202,3 +202,44 @@ def test_hooks_on_what_a_gradient_is_asked_of(where):
 
     for first in (0, 1):
         assert seen(tl.compile, first) == seen(lambda f: f, first)
+
+
+class Doubled(tl.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2
+
+
+class Incremented(tl.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        return x.add_(1)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+
+COMPOSED = ops.compose("halved_in_refusals", lambda x: x.tanh() / 2)
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: Doubled.apply(x * 2) + float(x.sum()),
+    lambda x: Doubled.apply(x * 2 + float(x.sum())),
+    lambda x: Doubled.apply(x + tl.from_numpy(x.numpy().copy())),
+    lambda x: Incremented.apply(x.clone()) + 1,
+    lambda x: COMPOSED(x * 2 + float(x.sum())),
+    lambda x: COMPOSED(x + tl.from_numpy(x.numpy().copy())),
+])
+def test_functions_and_composed_operations_run_eagerly_where_nothing_is_captured(f):
+    compiled = tl.compile(f)
+    with pytest.warns(RuntimeWarning, match="runs eagerly|runs in parts"):
+        first = compiled(tl.ones(2))
+    assert first.tolist() == compiled(tl.ones(2)).tolist() == f(tl.ones(2)).tolist()
+    with pytest.raises(CaptureError):
+        tl.compile(f, fullgraph=True)(tl.ones(2))

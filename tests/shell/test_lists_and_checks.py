@@ -71,6 +71,7 @@ def test_others_of_lists():
 
 
 @pytest.mark.parametrize("call, error", [
+    (lambda a: tl._foreach_addcmul(a, a[:1], a, [1, 2]), RuntimeError),
     (lambda a: tl._foreach_add(a, [1]), RuntimeError),
     (lambda a: tl._foreach_add([], 1), RuntimeError),
     (lambda a: tl._foreach_exp(a[0]), TypeError),

@@ -11,6 +11,7 @@ from tensorlib._core.apply.operators cimport (
     is_number, run_instead, store_results, warn_of_place,
 )
 from tensorlib._core.base cimport watch
+from tensorlib._core.base.dtypes cimport dtype as DType, dtype_object
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.interpreters.door cimport interpreted
 from tensorlib._core.interpreters.foreign cimport (
@@ -18,6 +19,7 @@ from tensorlib._core.interpreters.foreign cimport (
 )
 from tensorlib._core.tensor.tensor cimport Tensor
 
+from tensorlib._core.base.device import CPU, device as Device
 from tensorlib._core.base.entrance import name_errors
 from tensorlib._core.base.error_names import shown, with_remedy
 
@@ -136,18 +138,54 @@ cdef object instead_of_tensors(function, str name, dict places, tuple args, dict
     return done_for_stand_in(function, args, kwargs)
 
 
+def cast_at_once(call, tuple args, dict kwargs):
+    """What `to` gives for a dtype, a tensor or the CPU; NotImplemented for other arguments.
+
+    call: the function of a tensor and a dtype, and of whether it is copied.
+    """
+    cdef object x, asked, kind
+    if len(args) == 2 and (not kwargs or len(kwargs) == 1 and "non_blocking" in kwargs):
+        asked = args[1]
+    elif len(args) == 1 and len(kwargs) == 1:
+        asked = kwargs.get("dtype")
+        if type(asked) is not DType:
+            asked = kwargs.get("device")
+            if isinstance(asked, (Tensor, DType)):
+                return NotImplemented
+    else:
+        return NotImplemented
+    x, kind = args[0], type(asked)
+    if not isinstance(x, Tensor):
+        return NotImplemented
+    if kind is DType:
+        pass
+    elif kind is Tensor and asked.device is x.device:
+        asked = dtype_object((<Tensor>asked).type)
+    elif (asked == "cpu" if kind is str else kind is Device and asked.type == "cpu") and (
+            x.device is CPU):
+        return x
+    else:
+        return NotImplemented
+    return x if dtype_object((<Tensor>x).type) is asked else call(x, asked, False)
+
+
 def make_converted(str name, dict places, convert, call, int least, int most, bint in_place,
-                   alone):
+                   alone, at_once=None):
     """`call`, the function of an operation, with its arguments as `convert` makes them of a call's.
 
     `convert` takes from `least` to `most` arguments by position, those at `places` Tensors. Where
     it checks none, it is not asked for a call with `most`; nor for one tensor alone, which the
-    function `alone` does, if there is one.
+    function `alone` does, if there is one, nor for what `at_once(call, args, kwargs)` does, which
+    gives NotImplemented of other calls.
     """
     cdef bint checks = bool(places), first_alone = tuple(places.values()) == (0,)
     def function(*args, **kwargs):
         cdef object out = None, given
         cdef Py_ssize_t count = len(<tuple>args)
+        if at_once is not None and not watched:
+            given = at_once(call, args, kwargs)
+            if given is not NotImplemented:
+                return given
         if count and may_override((<tuple>args)[0]):
             given = overridden(public, args, kwargs)
             if given is not NotImplemented:

@@ -24,6 +24,22 @@ cdef extern from * nogil:
     """
     int* plain_flag()
 
+cdef extern from *:
+    """
+    #ifdef Py_GIL_DISABLED
+    static int class_has(PyObject* value, PyObject* name) {
+        PyObject* found = _PyType_LookupRef(Py_TYPE(value), name);
+        Py_XDECREF(found);
+        return found != NULL;
+    }
+    #else
+    static int class_has(PyObject* value, PyObject* name) {
+        return _PyType_Lookup(Py_TYPE(value), name) != NULL;
+    }
+    #endif
+    """
+    bint class_has(object value, str name)    # `hasattr` makes an exception for each that has not
+
 
 # A class that is no Tensor, but whose instances go where Tensors go (one example of a batch, say),
 # has a class method `__tensor_call__(op, args, kwargs)` that does an operation given any of them.
@@ -35,7 +51,7 @@ cdef extern from * nogil:
 
 cpdef bint stands_in(object value):
     """Whether the value is no Tensor but has its own way to do operations."""
-    return not isinstance(value, Tensor) and hasattr(type(value), "__tensor_call__")
+    return not isinstance(value, Tensor) and class_has(value, "__tensor_call__")
 
 
 def is_tensor(value):
@@ -146,7 +162,9 @@ cpdef bint overrides(object value):
     """
     if type(value) is Tensor or isinstance(value, Tensor) and plain_flag()[0]:
         return False
-    found = getattr(type(value), "__torch_function__", None)
+    if not class_has(value, "__torch_function__"):
+        return False
+    found = type(value).__torch_function__
     return found is not None and found is not refuse_override and not is_of_pytorch(value)
 
 

@@ -133,14 +133,19 @@ def by_tiles(name, query, key, value, mask, causal, scale):
     is_half = dtype.name in ("float16", "bfloat16")
     if is_half:
         query, key, value = query.float(), key.float(), value.float()
-    lead = query.shape[:-2]
-    if mask is not None or key.shape[:-2] != lead or value.shape[:-2] != lead:
-        for x in (key, value, *(() if mask is None else (mask,))):
-            lead = broadcast_shapes(name, lead, x.shape[:-2])
-        query, key, value = (x.expand((*lead, *x.shape[-2:])) for x in (query, key, value))
+    given = (query, key, value) if mask is None else (query, key, value, mask)
+    leads = [tuple(x.shape)[:-2] for x in given]
+    lead = leads[0]
+    for other in leads:
+        if other != lead:
+            lead = broadcast_shapes(name, lead, other)
+    query, key, value = [x if own == lead else x.expand((*lead, *x.shape[-2:]))
+                         for x, own in zip(given[:3], leads)]
     if mask is not None:
         sizes = (*lead, query.shape[-2], key.shape[-2])
-        broadcast_shapes(name, mask.shape, sizes)
-        mask = mask.to(query.dtype).expand(sizes)
+        if tuple(mask.shape) != sizes:
+            broadcast_shapes(name, mask.shape, sizes)
+            mask = mask.expand(sizes)
+        mask = mask.to(query.dtype)
     out = attention(query, key, value, mask, causal, scale)[0]
     return out.to(dtype) if is_half and out.dtype.name == "float32" else out   # else by autocast

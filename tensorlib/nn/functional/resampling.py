@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from functools import lru_cache
 from operator import index as as_int
 
 import numpy as np
@@ -17,7 +18,7 @@ from tensorlib.nn.functional.grid_sample import (
     look_cubic,
     look_formula,
 )
-from tensorlib.nn.functional.interpolation import resample
+from tensorlib.nn.functional.interpolation import KEPT, resample
 from tensorlib.ops.declare import composite
 from tensorlib.ops.samples import given, refusals
 
@@ -32,6 +33,9 @@ def nearest(size, count, scale, exact):
     step = np.float32(1 / scale if scale else size / count)
     at = np.arange(count, dtype=np.float32)
     return np.minimum(((at + np.float32(0.5)) * step if exact else at * step).astype(int), size - 1)
+
+
+kept_nearest = lru_cache(64)(nearest)
 
 
 def target_sizes(name, spatial, size, scale_factor):
@@ -146,7 +150,8 @@ def interpolate(input: Tensor, size=None, scale_factor=None, mode="nearest", ali
         if mode.startswith("nearest"):
             if n == 2 and mode == "nearest" and new in (old, 2 * old):
                 factor = None                        # PyTorch takes none there, of images alone
-            places = nearest(old, new, factor, mode == "nearest-exact")
+            find = kept_nearest if new <= KEPT else nearest
+            places = find(old, new, factor, mode == "nearest-exact")
             input = input.index_select(d + (1 if beside else 2), tensor(places))
         else:
             input = resample(input, d - n, old, new, mode == "bicubic", bool(align_corners),

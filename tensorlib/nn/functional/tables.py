@@ -256,6 +256,9 @@ def alike(sizes):
 
 # ---- classes as vectors --------------------------------------------------------------------------
 
+FEW = 4096              # elements, which are compared in less time than one of each row is written
+
+
 @composite(tensors=("tensor",), public=False, method=False, differentiable=False,
            reference=lambda x, num_classes=-1: np.eye(
                num_classes if num_classes >= 0 else x.max() + 1, dtype=np.int64)[x],
@@ -283,13 +286,15 @@ def one_hot(tensor: Tensor, num_classes=-1):
         return tensor.new_empty((*tensor.shape, count)).long()
     if tensor.numel() == 0 and count <= 0:
         raise RuntimeError("one_hot: can't infer the number of classes from an empty tensor")
-    low, high = (int(y) for y in (tensor.min(), tensor.max())) if tensor.numel() else (0, -1)
+    low, high = (tensor.min().item(), tensor.max().item()) if tensor.numel() else (0, -1)
     if low < 0:
         raise RuntimeError(f"one_hot: class values must be non-negative, got {low}")
     if count != -1 and high >= count:
         raise RuntimeError("one_hot: class values must be smaller than num_classes, got "
                            f"{high} and {count}")
     count = high + 1 if count == -1 else count
+    if 0 < tensor.numel() * count < FEW:        # in two passes, and no positions
+        return (tensor.unsqueeze(-1) == arange(count)).long()
     found = tensor.new_zeros((*tensor.shape, count))
     if found.numel():
         found.view(-1)[arange(tensor.numel()) * count + tensor.reshape(-1)] = 1

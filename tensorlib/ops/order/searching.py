@@ -99,7 +99,8 @@ def unique_elements(flat, inverse, counts):
     if flat.dtype.kind == "b":               # NumPy sorts these by comparisons
         flat = (flat.view(np.uint8) != 0).view(np.uint8)
     if flat.dtype.kind in "iu" and flat.size > FEW:
-        low, high = int(flat.min()), int(flat.max())
+        x = from_numpy(flat)                  # whose reductions take a fifth of NumPy's time
+        low, high = x.min().item(), x.max().item()
         if high - low < flat.size:
             return unique_in_range(flat, low, high, inverse, counts)
     ordered = inverse or flat.dtype.kind in "iuf" and flat.size >= LONG_ROW
@@ -113,13 +114,14 @@ def unique_in_range(flat, low, high, inverse, counts):
     shifted = flat.astype(np.int64) - low if low or flat.itemsize < 8 else flat
     if counts:
         numbers_of = np.bincount(shifted, minlength=high - low + 1)
-        present = numbers_of > 0
+        present = from_numpy(numbers_of) > 0
     else:
-        present = np.zeros(high - low + 1, bool)
-        present[shifted] = True
-    values = np.flatnonzero(present)
-    where = (np.cumsum(present) - 1)[shifted] if inverse else None
-    return (values + low).astype(flat.dtype), where, numbers_of[values] if counts else None
+        found = np.zeros(high - low + 1, bool)
+        found[shifted] = True
+        present = from_numpy(found)
+    values = present.nonzero().view(-1)
+    where = (present.cumsum(0) - 1).numpy()[shifted] if inverse else None
+    return values + low if low else values, where, numbers_of[values.numpy()] if counts else None
 
 
 def runs_of(x, return_inverse=False, return_counts=False, dim=None):

@@ -4,8 +4,9 @@ from warnings import warn
 
 import numpy as np
 
-from tensorlib._core.base.device import CPU, META, device as device_type, require_device
-from tensorlib._core.base.dtypes import BY_NAME, dtype as dtype_type
+from tensorlib._core.apply.converted import cast_at_once
+from tensorlib._core.base.device import META, device as device_type, require_device
+from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.formats import (
     RANKS, check_rank, contiguous_format, preserve_format,
@@ -25,16 +26,6 @@ class ComplexWarning(UserWarning, np.exceptions.ComplexWarning):
 def target_dtype(self: Tensor, *args, dtype=None, device=None, copy=False, non_blocking=False,
                  memory_format=None, other=None):
     """The `convert` of `to`, which takes a dtype, another tensor, the device and `copy`."""
-    if len(args) == 1 and dtype is device is memory_format is other is None:
-        arg = args[0]                    # what most calls have, at once
-        kind = type(arg)
-        if kind is dtype_type:
-            return self, arg, copy
-        if kind is Tensor and arg.device is self.device:
-            return self, arg.dtype, copy
-        if (arg == "cpu" if kind is str else kind is device_type and arg.type == "cpu") and (
-                self.device is CPU):
-            return self, self.dtype, copy
     if memory_format is not None:
         return [to_format, self, args, memory_format, dtype, device, copy, other]
     if other is not None:
@@ -56,6 +47,9 @@ def target_dtype(self: Tensor, *args, dtype=None, device=None, copy=False, non_b
     if device is not None and device_type(device).type != self.device.type:
         return [to_device, self, dtype, device]
     return self, dtype, copy
+
+
+target_dtype.at_once = cast_at_once
 
 
 def in_format(name, x, memory_format):

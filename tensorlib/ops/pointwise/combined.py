@@ -95,42 +95,36 @@ def add_scaled_quotient_deriv_value(dividend, other):
     return dividend / other
 
 
-def instead(name, function, *tensors):
-    """What an operation gives that does the work of the one of this name."""
+def check_terms(name, input, tensor1, tensor2, value):
+    """Raises RuntimeError for what is not floating and can't be summed as `addcmul` does."""
+    refuse_bools(name, input, RuntimeError)
+    check_factors(name, (input, tensor1, tensor2), value=value)
+
+
+def instead(name, plain, scaled, input, tensor1, tensor2, value):
+    """What an operation gives, or that with a fourth term, which do the work of the one of this
+    name."""
     try:
-        return function(*tensors)
+        if value == 1:
+            return plain(input, tensor1, tensor2)
+        return scaled(input, tensor1, tensor2, value)
     except Exception as error:
-        raise renamed(error, function.__name__, name)
-
-
-def sum_of(input, factor, other, value, in_place=False):
-    """`addcmul`, or `addcmul_`."""
-    name = "addcmul_" if in_place else "addcmul"
-    if not input.is_floating_point():
-        refuse_bools(name, input, RuntimeError)
-        check_factors(name, (input, factor, other), value=value)
-    tensors = (input, factor, other) if value == 1 else (input, factor, other, value)
-    function = add_product if value == 1 else add_scaled_product
-    return instead(name, function.inplace if in_place else function, *tensors)
-
-
-def sum_of_quotient(input, dividend, other, value, in_place=False):
-    """`addcdiv`, or `addcdiv_`."""
-    name = "addcdiv_" if in_place else "addcdiv"
-    no_integers(name, input)
-    tensors = (input, dividend, other) if value == 1 else (input, dividend, other, value)
-    function = add_quotient if value == 1 else add_scaled_quotient
-    return instead(name, function.inplace if in_place else function, *tensors)
+        raise renamed(error, (plain if value == 1 else scaled).__name__, name)
 
 
 def write_sum(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
     """`addcmul_`"""
-    return sum_of(input, tensor1, tensor2, value, True)
+    if not input.is_floating_point():
+        check_terms("addcmul_", input, tensor1, tensor2, value)
+    return instead("addcmul_", add_product.inplace, add_scaled_product.inplace, input, tensor1,
+                   tensor2, value)
 
 
 def write_sum_of_quotient(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
     """`addcdiv_`"""
-    return sum_of_quotient(input, tensor1, tensor2, value, True)
+    no_integers("addcdiv_", input)
+    return instead("addcdiv_", add_quotient.inplace, add_scaled_quotient.inplace, input, tensor1,
+                   tensor2, value)
 
 
 @composite(out=True, reference=lambda x, a, b, value=1: x + value * a * b,
@@ -146,7 +140,9 @@ def addcmul(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
     >>> tensorlib.addcmul(one, tensorlib.tensor([1., 2.]), one, value=10)
     tensor([11., 21.])
     """
-    return sum_of(input, tensor1, tensor2, value)
+    if not input.is_floating_point():
+        check_terms("addcmul", input, tensor1, tensor2, value)
+    return instead("addcmul", add_product, add_scaled_product, input, tensor1, tensor2, value)
 
 
 @composite(out=True, reference=lambda x, a, b, value=1: x + value * a / b, takes="floating",
@@ -157,7 +153,8 @@ def addcdiv(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
 
     Raises: RuntimeError for integers and for shapes that do not broadcast.
     """
-    return sum_of_quotient(input, tensor1, tensor2, value)
+    no_integers("addcdiv", input)
+    return instead("addcdiv", add_quotient, add_scaled_quotient, input, tensor1, tensor2, value)
 
 
 def between(input: Tensor, end: Tensor, weight):

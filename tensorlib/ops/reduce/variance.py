@@ -253,6 +253,11 @@ def norm(input, p="fro", dim=None, keepdim=False, *, dtype=None):
         x = x.abs()
     if not x.is_floating_point():
         raise RuntimeError(f"norm: takes floating-point dtypes, got {x.dtype}")
+    return norm_of_order(x, p, dim, keepdim)
+
+
+def norm_of_order(x, p, dim, keepdim):
+    """The norm of a floating-point tensor, for a number `p`."""
     if p == 2:
         return euclidean_norm(x, dim, keepdim)
     if p == 0 and not may_be_differentiated(x):

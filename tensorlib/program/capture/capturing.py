@@ -212,6 +212,15 @@ class ReplayRecorder(Recorder):
     def sweep(self, roots: tuple[Tensor, ...], grads: tuple[Tensor, ...], **options: Any) -> Any:
         return self.while_it_goes(self.noted_sweep, roots, grads, **options)
 
+    def function(self, cls: Any, args: tuple[Any, ...]) -> Any:
+        inputs = self.while_it_goes(self.value, args)
+        return inputs if inputs is NotImplemented else self.function_of(cls, args,
+                                                                        {"args": inputs})
+
+    def composed(self, op: Op, function: Any, args: tuple[Any, ...],
+                 kwargs: dict[str, Any]) -> Any:
+        return self.while_it_goes(super().composed, op, function, args, kwargs)
+
     def while_it_goes(self, note: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """What a way to note gives; NotImplemented where nothing is noted any more."""
         if self.why:

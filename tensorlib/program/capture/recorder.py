@@ -189,12 +189,16 @@ class Recorder(Noter):
 
     def function(self, cls: Any, args: tuple[Any, ...]) -> Any:
         """Has an autograd.Function run, and notes it as a call."""
-        inputs = {"args": self.value(args)}
+        return self.function_of(cls, args, {"args": self.value(args)})
+
+    def function_of(self, cls: Any, args: tuple[Any, ...], inputs: dict[str, Any]) -> Any:
+        """The same of values that the program knows."""
         before = [x._version for x in args if isinstance(x, Tensor)]
         result = cls.apply(*args)
         if [x._version for x in args if isinstance(x, Tensor)] != before:
-            raise CaptureError(f"{cls.__name__}: an autograd.Function that writes in place can't "
-                               f"be captured, {user_line()}")
+            self.refuse(f"{cls.__name__}: an autograd.Function that writes in place can't be "
+                        f"captured, {user_line()}")
+            return result
         return self.noted("function", inputs, result, {"function": cls})
 
     def entered(self, x: Tensor) -> Tensor:

@@ -186,6 +186,12 @@ class Compiled(Dispatcher):
         made._quiet, made._definition = True, definition
         return made
 
+    def _may_replay(self) -> bool:
+        """Whether calls are replayed, at least in part, or there was none yet."""
+        return not self._eager and (not self._entries or any(
+            way.replay is not None or way.parts is not None and way.parts.may_replay()
+            for way in self._entries))
+
     def _tell(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Notes why a call is captured that is not the first."""
         why = "; ".join(dict.fromkeys(why_not(way, args, kwargs) for way in self._entries)) or (
@@ -230,6 +236,10 @@ class InParts:
 
     def __init__(self, whole: Any, f: FunctionType, parted: Parted):
         self.whole, self.f, self.parted = whole, f, parted
+
+    def may_replay(self) -> bool:
+        """Whether a part is replayed, or was not called yet."""
+        return self.parted.may_replay()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         whole = self.whole

@@ -6,7 +6,7 @@ or of one of the few operations that only programs have: control flow, and sums 
 """
 
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from tensorlib._core.graph.op import Op, registry
@@ -190,8 +190,8 @@ def runner(op: Op) -> Callable[..., Any]:
 
 def as_written(values: tuple[Any, ...]) -> list[Any]:
     """The values, numbers in the dtype of the tensor that they are written into, the first."""
-    return [FUNCTIONS["tensor"](x, dtype=values[0].dtype) if isinstance(x, NUMBERS)
-            else x for x in values]
+    return [x if isinstance(x, Tensor) or not isinstance(x, NUMBERS)
+            else FUNCTIONS["tensor"](x, dtype=values[0].dtype) for x in values]
 
 
 def as_operands(values: tuple[Any, ...]) -> list[Any]:
@@ -209,6 +209,13 @@ def copying(op: Op) -> Callable[..., Any]:
     return lambda *tensors: op.function(*as_written(tensors))
 
 
+@run_by(operations.getitem)
+def picking(op: Op) -> Callable[..., Any]:
+    """What runs an index expression: one that is not parsed as it stands in Python."""
+    return lambda input, *, index: (
+        op.function(input, index=index) if type(index) is Index else input[index])
+
+
 def parsed(index: Any, tensors: tuple[Any, ...], given: Mapping[str, Any]) -> Index:
     """An index expression as the operations take it: for a tensor of the shape that is indexed."""
     if isinstance(index, Index):
@@ -219,7 +226,13 @@ def parsed(index: Any, tensors: tuple[Any, ...], given: Mapping[str, Any]) -> In
         shape = given["likes"][0][0]
     else:
         return parse(tensors[0], index)
-    return parse(FUNCTIONS["zeros"](()).expand(tuple(shape)), index)
+    return parse(sized(tuple(shape)), index)
+
+
+@lru_cache(256)
+def sized(shape: tuple[int, ...]) -> Tensor:
+    """A tensor of a shape that has one element in memory."""
+    return FUNCTIONS["zeros"](()).expand(shape)
 
 
 @written_by(operations.put_index)

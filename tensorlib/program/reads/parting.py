@@ -33,6 +33,9 @@ def detached(x: Any) -> Any:
     return x.detach() if type(x) is Tensor else x
 
 
+LOOKS = 8, 64            # calls of a function at which it is asked whether its parts are replayed
+
+
 class Parted:
     """A function in parts. parts: what is captured of it, with its first and its last line.
 
@@ -44,6 +47,7 @@ class Parted:
                  definition: tuple[str, str | None, Any] | None = None):
         self.f, self.code = f, sources.own_code(f)
         self.defaults, self.named = f.__defaults__, f.__kwdefaults__
+        self.calls, self.as_it_stands = 0, False
         self.parts: list[Any] = []
         self.spans: list[tuple[int, int]] = []
         path, kind, node = definition or sources.definition_of(f)
@@ -69,10 +73,18 @@ class Parted:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         f = self.f
-        if f.__code__ is not self.code or f.__defaults__ is not self.defaults or (
-                f.__kwdefaults__ is not self.named):
-            return f(*args, **kwargs)            # it was given other code
+        if self.calls <= LOOKS[-1]:
+            self.calls += 1
+            self.as_it_stands = self.as_it_stands or (
+                self.calls in LOOKS and not self.may_replay())
+        if self.as_it_stands or f.__code__ is not self.code or (
+                f.__defaults__ is not self.defaults or f.__kwdefaults__ is not self.named):
+            return f(*args, **kwargs)        # it has other code, or no part is replayed
         return self.g(*args, **kwargs)
+
+    def may_replay(self) -> bool:
+        """Whether a part is replayed, or was not called yet."""
+        return any(part._may_replay() for part in self.parts)
 
 
 def closure(code: CodeType, cells: dict[str, Any]) -> tuple[Any, ...]:
