@@ -32,6 +32,9 @@ EXEMPT = {
     "set_rng_state": "sets the default generator",
     "set_default_dtype": "sets what new tensors have",
     "result_type": "gives a dtype",
+    "typename": "gives a text",
+    "is_storage": "asks what something is",
+    "feature_dropout": "made of `dropout1d` and its kin",
     **dict.fromkeys(("lstm", "gru", "rnn_tanh", "rnn_relu", "lstm_cell"),
                     "takes tuples of tensors beside its input; made of `recurrent`"),
 }

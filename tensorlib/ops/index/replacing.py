@@ -82,7 +82,7 @@ def key_of(name, indices):
     return tuple(indices)
 
 
-def write_by_key(input, indices, values: Tensor, accumulate=False):
+def index_put_(input, indices, values: Tensor, accumulate=False):
     """`index_put_`: where nothing is recorded, elements are written where they lie."""
     if values.dtype is input.dtype and isinstance(indices, (tuple, list)) and (
             is_plain_write(input, values, *indices)):
@@ -91,7 +91,7 @@ def write_by_key(input, indices, values: Tensor, accumulate=False):
     return write_result("index_put_", input, index_put(input, indices, values, accumulate))
 
 
-@composite(tensors=("input", "values"), inplace=write_by_key, reference=put_by_key,
+@composite(tensors=("input", "values"), inplace=index_put_, reference=put_by_key,
            tolerance="reduction",
            samples=tried((("x", 4, 3), (np.array([0, 2]), np.array([1, 1])), ("x", 2)),
                          (("x", 4, 3), (np.array([3, 0]),), ("x", 3)),
