@@ -277,6 +277,16 @@ cdef void hardtanh_run(const floating* x, const floating* least, const floating*
         y[i] = most[i] if bounded > most[i] else bounded
 
 
+cdef void hardtanh_number_run(const floating* x, const floating* least, const floating* most,
+                              floating* y, Py_ssize_t n) noexcept nogil:
+    """The same between two numbers."""
+    cdef Py_ssize_t i
+    cdef floating low = least[0], high = most[0], bounded
+    for i in range(n):
+        bounded = low if x[i] < low else x[i]
+        y[i] = high if bounded > high else bounded
+
+
 cdef void hardswish_backward_run(const floating* g, const floating* x, floating* y,
                                  Py_ssize_t n) noexcept nogil:
     """y := 0 for x up to -3, g from 3 on, between g * (x / 3 + 1 / 2)"""
@@ -320,6 +330,8 @@ def table():
         ("softshrink", 2, <size_t>&softshrink_run[float], <size_t>&softshrink_run[double]),
         ("softplus", 3, <size_t>&softplus_run[float], <size_t>&softplus_run[double]),
         ("hardtanh", 3, <size_t>&hardtanh_run[float], <size_t>&hardtanh_run[double]),
+        ("hardtanh_number", 3, <size_t>&hardtanh_number_run[float],
+         <size_t>&hardtanh_number_run[double]),
     ]
     return [row for name, arity, single, double_ in loops for row in (
         (name, ("float32",) * arity, "float32", single),

@@ -11,7 +11,7 @@ from tensorlib._kernels.bounds cimport bounded, from_nearer_end
 from tensorlib._kernels.half_types cimport (
     brain, brain_bits, brain_value, half, half_bits, half_value, short_float)
 from tensorlib._kernels.powers cimport pow_run as float_powers
-from tensorlib._kernels.vecmath cimport sqrt
+from tensorlib._kernels.vecmath cimport infinity, sqrt
 
 cdef extern from "half.h" nogil:
     enum:
@@ -169,8 +169,15 @@ cdef void pow_number_run(const short_float* a, const short_float* b, short_float
     """y := a ** b[0]"""
     cdef short_float exponents[BLOCK]
     cdef Py_ssize_t i
+    cdef float x, root, inf = infinity[float](0), zero = 0
     if value(b[0]) == 2:
         square_run(a, y, n)
+        return
+    if short_float is brain and value(b[0]) == 0.5:
+        for i in range(n):
+            x = value(a[i])
+            root = sqrt(x) + zero                # pow(-0, 0.5) is +0
+            put(inf if x == -inf else root, y + i)
         return
     for i in range(min(n, <Py_ssize_t>BLOCK)):
         exponents[i] = b[0]
@@ -316,6 +323,58 @@ cdef void minimum_run(const short_float* a, const short_float* b, short_float* y
         y[i].bits = chosen(a[i], b[i], rank(a[i].bits) <= rank(b[i].bits))
 
 
+cdef void relu_run(const short_float* x, short_float* y, Py_ssize_t n) noexcept nogil:
+    """y := max(x, 0); NaN and -0 stay"""
+    cdef Py_ssize_t i
+    cdef uint16_t most = 0x7C00 if short_float is half else 0x7F80
+    for i in range(n):
+        y[i].bits = 0 if <uint16_t>(x[i].bits - 0x8001) < most else x[i].bits
+
+
+cdef void relu_backward_run(const short_float* g, const short_float* out, short_float* y,
+                            Py_ssize_t n) noexcept nogil:
+    """y := g where out > 0, else 0"""
+    cdef Py_ssize_t i
+    cdef uint16_t most = 0x7C00 if short_float is half else 0x7F80
+    for i in range(n):
+        y[i].bits = g[i].bits if <uint16_t>(out[i].bits - 1) < most else 0
+
+
+cdef inline uint16_t between(uint16_t x, uint16_t least, uint16_t most, int16_t low, int16_t high,
+                             bint number) noexcept nogil:
+    """x between two numbers of these ranks, if it is a number"""
+    cdef int16_t at = rank(x)
+    cdef bint below = (at < low) & number
+    cdef uint16_t found = least if below else x
+    at = low if below else at
+    return most if (at > high) & number else found
+
+
+cdef inline int16_t rank_or(short_float x, int16_t other) noexcept nogil:
+    """The rank of a number, `other` for NaN."""
+    return other if unknown(x) else rank(x.bits)
+
+
+cdef void hardtanh_run(const short_float* x, const short_float* least, const short_float* most,
+                       short_float* y, Py_ssize_t n) noexcept nogil:
+    """y := x between least and most; NaN stays"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i].bits = between(x[i].bits, least[i].bits, most[i].bits, rank_or(least[i], -32768),
+                            rank_or(most[i], 32767), not unknown(x[i]))
+
+
+cdef void hardtanh_number_run(const short_float* x, const short_float* least,
+                              const short_float* most, short_float* y,
+                              Py_ssize_t n) noexcept nogil:
+    """The same between two numbers."""
+    cdef Py_ssize_t i
+    cdef uint16_t first = least[0].bits, last = most[0].bits
+    cdef int16_t low = rank_or(least[0], -32768), high = rank_or(most[0], 32767)
+    for i in range(n):
+        y[i].bits = between(x[i].bits, first, last, low, high, not unknown(x[i]))
+
+
 cdef void copysign_run(const short_float* a, const short_float* b, short_float* y,
                        Py_ssize_t n) noexcept nogil:
     """y := the magnitude of a with the sign of b"""
@@ -339,6 +398,11 @@ def table():
         ("pow_number", 2, <size_t>&pow_number_run[half], <size_t>&pow_number_run[brain]),
         ("maximum", 2, <size_t>&maximum_run[half], <size_t>&maximum_run[brain]),
         ("minimum", 2, <size_t>&minimum_run[half], <size_t>&minimum_run[brain]),
+        ("relu", 1, <size_t>&relu_run[half], <size_t>&relu_run[brain]),
+        ("relu_backward", 2, <size_t>&relu_backward_run[half], <size_t>&relu_backward_run[brain]),
+        ("hardtanh", 3, <size_t>&hardtanh_run[half], <size_t>&hardtanh_run[brain]),
+        ("hardtanh_number", 3, <size_t>&hardtanh_number_run[half],
+         <size_t>&hardtanh_number_run[brain]),
         ("copysign", 2, <size_t>&copysign_run[half], <size_t>&copysign_run[brain]),
         ("addcmul", 3, <size_t>&addcmul_run[half], <size_t>&addcmul_run[brain]),
         ("addcdiv", 3, <size_t>&addcdiv_run[half], <size_t>&addcdiv_run[brain]),
