@@ -76,9 +76,15 @@ def summed_at_once(x):
     return total, loss
 
 
+def with_a_function_as_a_default(x, twice=lambda z: z * 2):
+    y = x * 3
+    total = y.sum().item()
+    return twice(y) + total
+
+
 KINDS = {f.__name__: f for f in (
     bound_after_the_function, bound_again, bound_in_a_loop, carried_by_a_loop, read_by_a_generator,
-    read_by_a_method, summed_at_once)}
+    read_by_a_method, summed_at_once, with_a_function_as_a_default)}
 
 
 @each("name", KINDS)

@@ -60,8 +60,9 @@ class Names:
                 if isinstance(x, (ast.For, ast.While)):          # which bind what they do again
                     for name in stores_of(x):
                         counts[name] += 1
-        self.keepers = [(x, kept_by(x) & self.local) for x in ast.walk(node) if x is not node
-                        and isinstance(x, (*FUNCTIONS, ast.GeneratorExp, ast.ClassDef))]
+        self.keepers = [(x, kept_by(x) & self.local) for statement in node.body
+                        for x in ast.walk(statement)
+                        if isinstance(x, (*FUNCTIONS, ast.GeneratorExp, ast.ClassDef))]
 
     def refuses(self, body: list[Any], returns: bool = False) -> bool:
         """Whether statements can be no part. returns: they are the end of the function."""
