@@ -38,7 +38,7 @@ REASONS = {
        for name in ("recompile_limit", "isolate_recompiles", "shapes_spec")},
     ("sort", "reverse"): "TorchScript's own", ("cholesky_solve", "input2"): "TorchScript's own",
     ("ormqr", "input2"): "TorchScript's own", ("ormqr", "input3"): "TorchScript's own",
-    ("rrelu", "generator"): UNDOCUMENTED,
+    ("rrelu", "generator"): UNDOCUMENTED, ("rrelu_", "generator"): UNDOCUMENTED,
     **{(name, "out"): "PyTorch has deprecated the function"
        for name in ("chain_matmul", "svd", "triangular_solve")},
     **{(name, "out"): "it gives several tensors, or is a step of others that take it"
