@@ -14,9 +14,12 @@ from tensorlib._core.base.dtypes cimport (
 )
 from tensorlib._core.base.items cimport complex128_t, item, number
 from tensorlib._core.base.shape cimport times
+from tensorlib._core.base.storage cimport LINE
 from tensorlib._core.base.work cimport share
 from tensorlib._core.tensor.tensor cimport Tensor, new_view
 from tensorlib._core.tiles.loops cimport find_gather, find_scatter, gather_loop, scatter_loop
+
+from tensorlib._core.base.pool import get_num_threads
 
 cdef enum:
     CHUNK = 4096                     # positions whose byte offsets are kept at once: 32 KiB
@@ -182,9 +185,18 @@ cdef struct Job:
     mover loop
 
 
+cdef bint goes_far(const Walk* walk, int d) noexcept:
+    """Whether each item of a line along `d` has a cache line of its own, on both sides."""
+    return magnitude(walk.x_steps[d]) >= LINE and magnitude(walk.y_steps[d]) >= LINE
+
+
+cdef inline Py_ssize_t magnitude(Py_ssize_t x) noexcept:
+    return -x if x < 0 else x
+
+
 cdef int move(Walk* walk, Move kind, int dtype) except -1:
     """Walks all positions and dims. Large work releases the GIL; what only takes is shared."""
-    cdef Py_ssize_t itemsize = ITEMSIZE[dtype], total = walk.n, each
+    cdef Py_ssize_t itemsize = ITEMSIZE[dtype], total = walk.n, each, grain, threads
     cdef int d, last = walk.ndim - 1
     cdef Job job
     for d in range(walk.ndim):
@@ -205,7 +217,8 @@ cdef int move(Walk* walk, Move kind, int dtype) except -1:
         last -= 1
     job.walk, job.loop = walk, pick(kind, walk.run, dtype)
     if kind != ADD and last >= 0 and walk.run == itemsize and walk.dims[last] >= LEAST_LINE and (
-            walk.y_steps[last] == itemsize or walk.n_indices or walk.mask != NULL):
+            walk.y_steps[last] == itemsize or walk.n_indices or walk.mask != NULL) and not (
+            walk.y_step == itemsize and walk.n >= LEAST_LINE and goes_far(walk, last)):
         # the innermost dim at once for each position, in the order of memory
         job.loop = take_lines if kind == TAKE else put_lines
         walk.line, walk.line_step, walk.dtype = walk.dims[last], walk.x_steps[last], dtype
@@ -213,8 +226,13 @@ cdef int move(Walk* walk, Move kind, int dtype) except -1:
         walk.ndim -= 1
     each = total * itemsize // walk.n
     each = max(each, each // walk.run * LEAST_RUN)
-    return share(run, &job, walk.x, walk.n, 1 + GRAIN // each if kind == TAKE and walk.mask == NULL
-                 else walk.n, times(total, itemsize) < RELEASE_GIL)
+    grain = 1 + GRAIN // each
+    if kind != TAKE or walk.mask != NULL:
+        grain = walk.n
+    elif walk.ndim and walk.y_step == walk.run:      # in long pieces of rows
+        threads = get_num_threads()
+        grain = max(grain, (walk.n + threads - 1) // threads)
+    return share(run, &job, walk.x, walk.n, grain, times(total, itemsize) < RELEASE_GIL)
 
 
 cdef void run(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
