@@ -12,11 +12,22 @@ from tensorlib._core.tiles.copies cimport may_meet, packed_copy
 
 cdef Tensor counted(Tensor index, Tensor x, int dim, Py_ssize_t size, str name):
     """The positions, all in range and counted from the front, that a write into `x` leaves alone.
-    Raises: IndexError."""
-    if index.type != INT64 or not index.packed or may_meet(index, x) or (
-            not in_range(index, size)):
-        return wrapped(index, size, dim, name)
-    return index
+    Those of expanded dims are looked at once. Raises: IndexError."""
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef Tensor once
+    cdef int d
+    for d in range(index.ndim_):
+        dims[d], steps[d] = index.dims[d], index.steps[d]
+        if dims[d] > 1 and steps[d] == 0:
+            dims[d] = 1
+    once = new_view(index, index.ndim_, dims, steps, index.data_pointer)
+    if index.type == INT64 and once.packed and not may_meet(index, x) and in_range(once, size):
+        return index
+    once = wrapped(once, size, dim, name)
+    for d in range(index.ndim_):
+        steps[d] = once.steps[d] if dims[d] == index.dims[d] else 0
+    return new_view(once, index.ndim_, index.dims, steps, once.data_pointer)
 
 
 cdef int walk_over(line run, Tensor x, Tensor values, int dim, Tensor index) except -1:

@@ -148,6 +148,12 @@ cdef bint lay(item* x, const volatile int64_t* places, Py_ssize_t place_step, Py
               Py_ssize_t n) noexcept nogil:
     """x[places[i], i] := y[i], in the order of i"""
     cdef Py_ssize_t i, place
+    if place_step == 0 and x_step == sizeof(item) and y_step == sizeof(item) and n > 0:
+        place = places[0]                    # a slice at one position
+        if not 0 <= place < size:
+            return False
+        memcpy(<char*>x + place * along, y, n * sizeof(item))
+        return True
     if place_step == 1 and y_step == sizeof(item) and x_step == 0 and along == sizeof(item):
         for i in range(n):                   # positions in a row
             place = places[i]
