@@ -195,6 +195,14 @@ def test_tensors_from_outside_that_share_memory_are_as_in_a_call(name):
     agrees(build)
 
 
+def test_a_tensor_from_outside_that_lies_where_a_view_does_is_returned_itself():
+    def build():
+        w = tl.arange(3.0)
+        return lambda x: (x.narrow(0, 0, 3) * 2, w), [w.view(3, 1)[:, 0] for _ in range(3)], [w]
+
+    agrees(build)
+
+
 def test_a_parameter_that_is_detached_and_written_is_as_in_a_call():
     def build():
         w = tl.arange(3.0).requires_grad_()
@@ -218,6 +226,21 @@ def test_a_gradient_that_is_returned_is_the_one_that_was_set(view):
         for _ in range(3):
             compiled(tl.ones(3)).mul_(5)
             assert w.grad.tolist() == [5, 5, 5]
+
+
+def test_a_gradient_from_before_that_is_only_returned_is_that_of_each_call():
+    w = tl.ones(3, requires_grad=True)
+    optimizer = tl.optim.SGD([w], lr=0.5)
+
+    def f(x):
+        optimizer.step()
+        return w.grad
+
+    compiled = tl.compile(f)
+    with pytest.warns(RuntimeWarning, match="a gradient that was there before"):
+        for k in range(3):
+            w.grad = tl.full((3,), float(k))
+            assert compiled(tl.ones(3)) is w.grad
 
 
 # ---- where a tensor lies -------------------------------------------------------------------------

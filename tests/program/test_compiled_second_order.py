@@ -168,3 +168,25 @@ def test_a_hook_of_a_sweep_may_ask_for_gradients_of_gradients_of_a_call_it_comes
         z.sum().backward(retain_graph=True)
         found.append([*log, *(leaf.grad.tolist() for leaf in leaves)])
     assert found[1:] == found[:1] * 3 and len(found[0]) == 6
+
+
+def test_a_sweep_with_a_graph_does_not_make_the_steps_of_a_call_again():
+    found = []
+    for wrap in (lambda f: f, tl.compile):
+        w, v = (tl.ones(2, requires_grad=True) for _ in range(2))
+        optimizer = tl.optim.SGD([v], lr=0.5, momentum=0.5)
+
+        def step(x):
+            v.grad = None
+            (v * x).sum().backward()
+            optimizer.step()
+            return w.clone() * 2
+
+        function = wrap(step)
+        for _ in range(3):
+            y = function(tl.ones(2))
+            v.grad = None
+            (g,) = tl.autograd.grad((y * y).sum(), [w], create_graph=True)
+            assert v.grad is None
+            found.append((v.tolist(), g.tolist()))
+    assert found[:3] == found[3:]

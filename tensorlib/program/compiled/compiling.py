@@ -307,10 +307,14 @@ def way_for(kind: Signature, recorder: ReplayRecorder, tensors: tuple[Tensor, ..
     Raises: Unplanned, CaptureError, ProgramError where they can't be.
     """
     recorder.put_grads()
-    recorder.tell_apart()
     found, structure = flatten(result[0])
     slots = make_constants_anew(recorder.block, [
         recorder.variable_of(x) if isinstance(x, Tensor) else x for x in found])
+    recorder.tell_apart()                        # what is read, and what is only returned
+    before = {id(x) for x in read}
+    if any(type(x) is Variable and id(tensor) in before and not x.persistable
+           for x, tensor in zip(slots, found)):
+        raise Unplanned("it returns a tensor from outside that lies where one that it made does")
     linked = is_linked(recorder, tensors, slots, found)
     if any(isinstance(x, Tensor) and x.requires_grad and x.is_leaf
            and was_made_since(x, recorder.epoch) for x in found):

@@ -249,7 +249,8 @@ class Differentiable(Replay):
         kept = {x for x in self.saved if x not in self.depends and not x.stack}
         self.whole = without_dead([
             call for call in calls if not call.in_place and not is_draw(call.type)
-            and not (call.outputs and all(x in kept for x in call.writes()))], self.roots, [])
+            and not (call.outputs and all(x in kept for x in call.writes()))], self.roots, [],
+            effects=False)                # an optimiser has made its step
         made = {x for call in self.whole for x in call.writes()}
         outside = [x for x in dict.fromkeys(
             x for call in self.whole for x in call.reads()) if x not in made]

@@ -7,12 +7,15 @@ from tensorlib.program.passes.facts import has_effect
 
 
 def without_dead(calls: Iterable[OpCall], wanted: Iterable[Variable],
-                 given: Iterable[Variable]) -> list[OpCall]:
-    """The calls without those of which nothing that is wanted depends."""
+                 given: Iterable[Variable], effects: bool = True) -> list[OpCall]:
+    """The calls without those of which nothing that is wanted depends.
+
+    effects: with those, too, that do something else than to give values.
+    """
     needed = set(wanted)
     kept = []
     for call in reversed(list(calls)):
-        if not needed.isdisjoint(call.outputs) or has_effect(call):
+        if not needed.isdisjoint(call.outputs) or effects and has_effect(call):
             kept.append(call)
             needed.update(call.reads())
     return kept[::-1]
