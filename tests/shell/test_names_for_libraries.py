@@ -226,3 +226,29 @@ def test_settings_that_are_equal_have_one_hash():
     kinds = tl.distributed.fsdp.MixedPrecision, tl.distributed.fsdp.CPUOffload
     made = [kind(offload_params=flag) for kind in kinds for flag in (True, False, True)]
     assert len(set(made)) == 4 and made[0] == made[2] != made[1] != made[4]
+
+
+def test_images_of_noise_are_the_same_each_time():
+    from tensorlib.vision.datasets import FakeData
+
+    images = FakeData(size=3, image_size=(3, 4, 4), num_classes=5, transform=lambda x: x / 255)
+    state = tl.get_rng_state()
+    (first, label), (again, _), (other, _) = images[1], images[1], images[2]
+    assert tl.equal(first, again) and not tl.equal(first, other) and 0 <= label < 5
+    assert tl.equal(state, tl.get_rng_state()) and len(list(images)) == 3
+
+
+def test_a_network_is_asked_for_as_torchvision_is():
+    from tensorlib.vision import models
+
+    assert models.resnet18(weights=None, num_classes=3).fc.out_features == 3
+    for trained in {"weights": "DEFAULT"}, {"pretrained": True}:
+        with pytest.raises(NotImplementedError, match="no trained weights"):
+            models.resnet18(**trained)
+
+
+def test_a_loop_that_is_joined_runs_alone():
+    from tensorlib.distributed.algorithms.join import Join
+
+    with Join([tl.nn.Linear(1, 1)]), Join([], enable=False, throw_on_early_termination=True):
+        pass

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from tensorlib.nn import zoo
 from tensorlib.nn.zoo import *  # noqa: F403
 
 # Models of torchvision that libraries import wherever it is found, though few programs call them.
@@ -22,6 +23,18 @@ class Absent:
         if name.startswith("__"):
             raise AttributeError(name)
         return self()
+
+
+def resnet18(*, weights: Any = None, progress: bool = True, pretrained: bool = False,
+             **options: Any) -> zoo.ResNet:
+    """`tensorlib.nn.zoo.resnet18` as torchvision is asked for it.
+
+    Raises: NotImplementedError for trained weights, which are not here.
+    """
+    if weights is not None or pretrained:
+        raise NotImplementedError("resnet18: there are no trained weights here; load_state_dict "
+                                  "takes those of torchvision")
+    return zoo.resnet18(**options)
 
 
 def __getattr__(name: str) -> Any:
