@@ -17,8 +17,8 @@ DTYPES = {"clamp": ["float32", "float64", "int64", "int32", "uint8", "int16", "b
           "addcmul": ["float32", "float64", "int64", "bfloat16"]}
 CASES = [(name, dtype) for name in OPERATIONS
          for dtype in DTYPES.get(name, ["float32", "float64", "float16"])]
-# each argument a matrix, a row, a column, or one number
-SHAPES = [(5, 70), (1, 70), (5, 1), (1, 1)]
+# each argument a matrix, a row, a column, one element, or a number
+SHAPES = [(5, 70), (1, 70), (5, 1), (1, 1), ()]
 
 
 def sample(shape, dtype, seed):

@@ -2,7 +2,8 @@
 
 from tensorlib._core.base.work cimport share
 from tensorlib._core.tiles.loops cimport (
-    Loop, MAX_ARITY, call_loop, call_with_number, find_gather, takes_number,
+    Loop, MAX_ARITY, call_loop, call_with_number, find_gather, loop_mixed, taken_runs,
+    takes_number,
 )
 
 cdef enum:
@@ -16,6 +17,7 @@ cdef struct Flat:
     bint is_scalar[MAX_ARITY]
     bint has_scalar
     int number               # the place of an input that the loop takes as a number, or -1
+    int runs                 # which of three inputs are no numbers, where a mixed loop is called
 
 
 cdef int run_loop(const Loop* loop, char** inputs, const bint* is_scalar, char* output,
@@ -30,7 +32,11 @@ cdef int run_loop(const Loop* loop, char** inputs, const bint* is_scalar, char* 
         flat.inputs[i] = inputs[i]
         flat.is_scalar[i] = is_scalar[i]
         flat.has_scalar |= is_scalar[i]
-    flat.number = -1
+    flat.number, flat.runs = -1, 0
+    if flat.has_scalar and loop.mixed != NULL:
+        for i in range(3):
+            flat.runs |= (not is_scalar[i]) << i
+        flat.runs = taken_runs(loop, flat.runs)
     if flat.has_scalar and loop.with_number != NULL and is_scalar[0] != is_scalar[1]:
         if loop.arity == 3:
             flat.number = 2 if is_scalar[1] and is_scalar[2] else -1
@@ -48,7 +54,7 @@ cdef int run_with_single(const Loop* loop, char** inputs, int place, char* outpu
     single.with_number = loop.with_single
     flat.loop = &single
     flat.output = output
-    flat.number = place
+    flat.number, flat.runs = place, 0
     for i in range(loop.arity):
         flat.inputs[i] = inputs[i]
         flat.is_scalar[i] = i == place
@@ -64,6 +70,10 @@ cdef void run_flat(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nog
     cdef int i
     for i in range(loop.arity):
         pointers[i] = flat.inputs[i] + (0 if flat.is_scalar[i] else begin * loop.input_size)
+    if flat.runs:
+        (<loop_mixed>loop.mixed)(NULL, pointers[0], pointers[1], pointers[2],
+                                 flat.output + begin * loop.output_size, count, flat.runs)
+        return
     if flat.number >= 0:
         call_with_number(loop, flat.number, pointers, flat.output + begin * loop.output_size, count)
         return

@@ -36,6 +36,7 @@ cdef struct Loop:
 cdef Loop* find_loop(int loop, int dtype) noexcept nogil
 cdef int loop_id(str name) except -1
 cdef bint takes_number(const Loop* loop, int place) noexcept nogil
+cdef int taken_runs(const Loop* loop, int runs) noexcept nogil
 cdef loop2 numbered(const Loop* loop, int place) noexcept nogil
 cdef void call_with_number(const Loop* loop, int place, char** inputs, char* output,
                            Py_ssize_t n) noexcept nogil

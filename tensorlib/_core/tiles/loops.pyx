@@ -102,6 +102,11 @@ cdef bint takes_number(const Loop* loop, int place) noexcept nogil:
         place == 1 or loop.commutes or loop.with_first != NULL)
 
 
+cdef int taken_runs(const Loop* loop, int runs) noexcept nogil:
+    """Which of three inputs are runs, if the loop is told so; 0 where all are or it is not."""
+    return runs if loop.mixed != NULL and (runs == 1 or runs == 3 or runs == 5 or runs == 6) else 0
+
+
 cdef void call_with_number(const Loop* loop, int place, char** inputs, char* output,
                            Py_ssize_t n) noexcept nogil:
     """output := loop(inputs...), the input at `place` one number, the other a run of n elements; of

@@ -9,7 +9,7 @@ from tensorlib._core.base.dtypes cimport ITEMSIZE
 from tensorlib._core.base.storage cimport LINE
 from tensorlib._core.tiles.loops cimport (
     Loop, MAX_ARITY, call_loop, call_with_number, find_gather, loop1, loop2, loop3, loop4,
-    loop_mixed, numbered, takes_number,
+    loop_mixed, numbered, taken_runs, takes_number,
 )
 from tensorlib._core.tiles.pieces cimport write_out
 from tensorlib._core.tiles.plan cimport BUFFER_BYTES, Operand, Plan, SHORT_ROW, place
@@ -126,7 +126,7 @@ cdef int runs_of_three(const Plan* plan) noexcept nogil:
         return 0
     for k in range(3):
         runs |= (plan.operands[step.inputs[k]].steps[inner] != 0) << k
-    return 0 if runs == 2 or runs == 4 or runs == 7 else runs
+    return taken_runs(&step.loop, runs)
 
 
 cdef void run_mixed_rows(const Plan* plan, const Py_ssize_t* index, Py_ssize_t rows,
