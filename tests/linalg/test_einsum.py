@@ -120,3 +120,17 @@ def test_sums_of_half_types_before_a_product_do_not_overflow():
     found = tl.einsum("ijk,kl->il", a, b)
     assert_close(found.double(), tl.einsum("ijk,kl->il", a.double(), b.double()), rtol=1e-3,
                  atol=0.0)
+
+
+@each("dims, sizes", [(2, ((8, 16, 32), (16, 32, 40))),
+                      (([1, 2], [1, 2]), ((8, 16, 32), (40, 16, 32))),
+                      (([1, 2], [0, 2]), ((4, 1, 6), (3, 5, 6)))])
+def test_tensordot_of_half_types_is_rounded_once(dims, sizes):
+    for dtype in (tl.bfloat16, tl.float16):
+        a, b = (tl.tensor(np.random.default_rng(i).normal(size=shape), dtype=dtype)
+                for i, shape in enumerate(sizes))
+        exact = tl.tensordot(a.double(), b.double(), dims)
+        room = tl.tensordot(a.double().abs(), b.double().abs(), dims)
+        found = tl.tensordot(a, b, dims)
+        assert found.dtype == dtype
+        assert ((found.double() - exact).abs() <= exact.abs() * 2.0**-8 + room * 2.0**-20).all()

@@ -4,10 +4,9 @@ import math
 
 import numpy as np
 
+from tensorlib._core.apply.halves import rounded_once
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.base.storage import check_room
-
-
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer, refuse_bools
 from tensorlib.ops.declare import composite
@@ -110,7 +109,8 @@ def summed_over(a, b, dims=2):
                                ((3, 2), (3,), ((0,), (0,)))),
            errors=refusals((RuntimeError, (2, 3), np.ones((4, 2)), 1),
                            (RuntimeError, (2, 3), np.ones(3), 2),
-                           (RuntimeError, (2, 3), np.ones(3), ((0, 1), (0,)))), complex=True)
+                           (RuntimeError, (2, 3), np.ones(3), ((0, 1), (0,)))), complex=True,
+           rounds_once=False)
 def tensordot(a: Tensor, b: Tensor, dims=2):
     """Products of the elements of two tensors, summed over some dims of both.
 
@@ -131,7 +131,13 @@ def tensordot(a: Tensor, b: Tensor, dims=2):
     over_a, over_b = ([wrap("tensordot", d, x.ndim) for d in
                        ((given,) if isinstance(given, int) else given)]
                       for x, given in zip((a, b), dims))
-    a, b = one_for_all(a, over_a, b, over_b), one_for_all(b, over_b, a, over_a)
+    if any(a.shape[d] != b.shape[e] for d, e in zip(over_a, over_b)):
+        return summed_product(a, b, over_a, over_b)
+    return product_over(a, b, over_a, over_b)
+
+
+def product_over(a, b, over_a, over_b):
+    """The product of matrices that `tensordot` is, which rounds half types once."""
     if [a.shape[d] for d in over_a] != [b.shape[d] for d in over_b]:
         raise RuntimeError(f"tensordot: dims {over_a} of shape {tuple(a.shape)} and {over_b} of "
                            f"{tuple(b.shape)} differ in size or number")
@@ -142,6 +148,13 @@ def tensordot(a: Tensor, b: Tensor, dims=2):
     left = a.permute(rows + over_a).reshape(math.prod(row_sizes), inner)
     right = b.permute(over_b + columns).reshape(inner, math.prod(column_sizes))
     return matmul(left, right).reshape(row_sizes + column_sizes)
+
+
+@rounded_once
+def summed_product(a, b, over_a, over_b):
+    """The same where a size of 1 broadcasts: what lies beside it is summed first."""
+    return product_over(one_for_all(a, over_a, b, over_b), one_for_all(b, over_b, a, over_a),
+                        over_a, over_b)
 
 
 def one_for_all(x, dims, other, other_dims):
