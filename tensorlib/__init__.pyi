@@ -81,6 +81,7 @@ from tensorlib.shell import backends as backends
 from tensorlib.shell import compiler as compiler
 from tensorlib.shell import cuda as cuda
 from tensorlib.shell import einops as einops
+from tensorlib.shell import export as export
 from tensorlib.shell import fft as fft
 from tensorlib.shell import functional as functional
 from tensorlib.shell import futures as futures

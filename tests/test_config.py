@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import tensorlib as tl
+from tensorlib.utils import collect_env
 from tensorlib._core.products.blas import blas_info
 
 
@@ -116,3 +117,10 @@ def test_what_does_not_fit_raises_one_error_under_two_names():
     with pytest.raises(tl.memory.OutOfMemoryError, match="zeros") as caught:
         tl.zeros(2**45)
     assert isinstance(caught.value, MemoryError) and isinstance(caught.value, RuntimeError)
+
+
+def test_the_text_of_the_environment_is_what_is_printed(capsys):
+    collect_env.main()
+    printed = capsys.readouterr().out
+    assert [x.split(":")[0] for x in printed.splitlines()] == [
+        x.split(":")[0] for x in collect_env.get_pretty_env_info().splitlines()]

@@ -53,17 +53,16 @@ with the reason. Where there is another way to do the same, it is named. The pag
 Whole modules are missing, too:
 
 ```python
->>> modules = ["export", "masked", "nested", "signal"]
+>>> modules = ["masked", "nested", "signal"]
 >>> [name for name in modules if hasattr(torch, name)]
 []
 
 ```
 
-`masked` and `nested` are of other kinds of tensors. `export`
-takes programs apart, as do the graphs of `fx`, which has its names alone here:
-[programs.md](programs.md) has other means. `signal`
-has windows, as SciPy does; those that `torch` itself has, such as `hann_window`, are here. `hub`
-fetches weights (`load_state_dict_from_url`) and no code.
+`masked` and `nested` are of other kinds of tensors. `export` has programs for the shapes of an
+example, and the graphs of `fx` have their names alone: [programs.md](programs.md) has other means.
+`signal` has windows, as SciPy does; those that `torch` itself has, such as `hann_window`, are here.
+`hub` fetches weights (`load_state_dict_from_url`) and no code.
 """
 
 # A title, the reason, and the whole names (as a regular expression) that it is about.

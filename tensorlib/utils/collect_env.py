@@ -12,7 +12,7 @@ from tensorlib._core.base.version import __version__
 from tensorlib._kernels import available_levels
 from tensorlib._kernels.cpu import compiler
 
-__all__ = ["show_config"]
+__all__ = ["get_pretty_env_info", "main", "show_config"]
 
 
 def show_config(mode="stdout"):
@@ -22,14 +22,26 @@ def show_config(mode="stdout"):
     """
     if mode not in ("stdout", "dicts"):
         raise ValueError(f"show_config: mode must be 'stdout' or 'dicts', got {mode!r}")
-    config = _config()
     if mode == "dicts":
-        return config
-    for section, entries in config.items():
-        print(f"{section}:")
-        for name, value in entries.items():
-            print(f"  {name + ':':<12}{_text(value)}")
+        return _config()
+    print(get_pretty_env_info())
     return None
+
+
+def get_pretty_env_info():
+    """What `show_config` prints, as a text.
+
+    >>> get_pretty_env_info().splitlines()[0]
+    'versions:'
+    """
+    return "\n".join(
+        line for section, entries in _config().items() for line in (
+            f"{section}:", *(f"  {name + ':':<12}{_text(x)}" for name, x in entries.items())))
+
+
+def main():
+    """Prints what `python -m tensorlib.utils.collect_env` prints: see `show_config`."""
+    show_config()
 
 
 def _config():
@@ -58,3 +70,7 @@ def _text(value):
     if isinstance(value, list):
         return ", ".join(value)
     return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+if __name__ == "__main__":
+    main()

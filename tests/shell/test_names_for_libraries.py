@@ -20,7 +20,7 @@ torch.autograd.profiler.emit_nvtx torch.profiler.kineto_available
 torch.distributed.rpc.rpc_async torch.distributed.device_mesh.DeviceMesh
 torch.distributed.tensor.DTensor torch.distributed.constants.default_pg_timeout
 torch.distributed.distributed_c10d.ReduceOp torch.distributed.is_torchelastic_launched
-torch.utils.tensorboard.summary.hparams
+torch.utils.tensorboard.summary.hparams torch.utils.data.dataloader._collate_fn_t
 torch.distributions.constraints.__all__
 torch.distributed._composable.fsdp.fully_shard torch.distributed.fsdp.wrap.ModuleWrapPolicy
 torch.distributed.fsdp.sharded_grad_scaler.ShardedGradScaler torch.functional.einsum

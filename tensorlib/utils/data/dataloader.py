@@ -22,6 +22,7 @@ T_co = TypeVar("T_co", covariant=True)
 # what libraries know as the iterators of a loader
 _BaseDataLoaderIter, _SingleProcessDataLoaderIter = Epoch, Here
 _MultiProcessingDataLoaderIter = InWorkers
+_collate_fn_t, _worker_init_fn_t = Callable[[list[Any]], Any], Callable[[int], None]
 FIXED = {"batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"}
 
 
@@ -67,9 +68,9 @@ class DataLoader(Generic[T_co]):
         self, dataset: Dataset[T_co], batch_size: int | None = 1, shuffle: bool | None = None,
         sampler: Sampler[Any] | Iterable[Any] | None = None,
         batch_sampler: Sampler[list[Any]] | Iterable[list[Any]] | None = None,
-        num_workers: int = 0, collate_fn: Callable[[list[Any]], Any] | None = None,
+        num_workers: int = 0, collate_fn: _collate_fn_t | None = None,
         pin_memory: bool = False, drop_last: bool = False, timeout: float = 0,
-        worker_init_fn: Callable[[int], None] | None = None,
+        worker_init_fn: _worker_init_fn_t | None = None,
         multiprocessing_context: Any = None, generator: Generator | None = None, *,
         prefetch_factor: int | None = None, persistent_workers: bool = False,
         pin_memory_device: str = "", in_order: bool = True,
