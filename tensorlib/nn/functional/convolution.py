@@ -230,7 +230,8 @@ for _function in (convolve, convolve_input, convolve_weight, convolve_with_bias,
 
 def with_batch(name, input, weight, bias, n, transposed=False):
     """The images with a dim of a batch. Raises: RuntimeError for what does not fit, TypeError."""
-    check_optional(name, bias=bias)
+    if bias is not None:
+        check_optional(name, bias=bias)
     if weight.ndim != n + 2 or input.ndim not in (n + 1, n + 2):
         raise RuntimeError(f"{name}: expected {n + 1}D (unbatched) or {n + 2}D (batched) input and "
                            f"{n + 2}D weight, got shapes {tuple(input.shape)} and "
@@ -250,7 +251,8 @@ def finished(name, product, product_with_bias, x, w, bias, channels, sizes, sing
     if bias is not None and bias.dtype.itemsize == 2 and bias.is_floating_point():
         out = product_with_bias(x, w, bias, *sizes)
     else:
-        out = in_any_dtype(lambda x, w: product(x, w, *sizes), x, w)
+        out = product(x, w, *sizes) if x.is_floating_point() else in_any_dtype(
+            lambda x, w: product(x, w, *sizes), x, w)
         if bias is not None:
             bias = bias.reshape((-1, *(1,) * (out.ndim - 2))).to(out.dtype)
             alone = is_looked_at_alone(out) and is_looked_at_alone(bias)
@@ -272,10 +274,15 @@ def padded(name, padding, kernel, stride, dilation, n):
     return sizes_of(name, "padding", padding, n), (0,) * n
 
 
-def are_plain(*values):
+INTS, PLAIN = {int}, (int, str)
+
+
+def are_plain(values):
     """Whether all are ints, tuples of ints or strings, so that equal ones mean the same."""
-    return all(type(x) is int or type(x) is str or type(x) is tuple and {*map(type, x)} == {int}
-               for x in values)
+    for x in values:
+        if {*map(type, x)} != INTS if type(x) is tuple else type(x) not in PLAIN:
+            return False
+    return True
 
 
 def planned(plan):
@@ -284,7 +291,7 @@ def planned(plan):
     kept = lru_cache(512)(plan)
 
     def find(name, n, input, weight, *sizes):
-        return (kept if are_plain(*sizes) else plan)(
+        return (kept if are_plain(sizes) else plan)(
             name, n, tuple(input.shape), tuple(weight.shape), *sizes)
     return find
 
@@ -318,11 +325,11 @@ def conv(name, n, input, weight, bias, stride, padding, dilation, groups):
 
 
 def in_any_dtype(product, x, w):
-    """What a product of floating tensors gives for all: integers, and parts of complex numbers."""
+    """What a product of floating tensors gives for integers, and for parts of complex numbers."""
     if x.is_complex():
         a, b, c, d = x.real, x.imag, w.real, w.imag
         return FUNCTIONS["complex"](product(a, c) - product(b, d), product(a, d) + product(b, c))
-    return product(x, w) if x.is_floating_point() else in_doubles(product, x, w)
+    return in_doubles(product, x, w)
 
 
 @planned

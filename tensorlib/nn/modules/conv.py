@@ -100,15 +100,11 @@ class Conv(Convolution):
                 found += [own, own]
         return found
 
-    def padded(self, input: Tensor) -> tuple[Tensor, Any]:
-        """The input, and the zeros that are yet to be added around it."""
-        if self.padding_mode == "zeros":
-            return input, self.padding
-        return F.pad(input, self.margins(), mode=self.padding_mode), 0
-
     def forward(self, input: Tensor) -> Tensor:
         """The sums over windows."""
-        input, padding = self.padded(input)
+        padding: Any = self.padding
+        if self.padding_mode != "zeros":
+            input, padding = F.pad(input, self.margins(), mode=self.padding_mode), 0
         return getattr(F, self._function)(input, self.weight, self.bias, self.stride, padding,
                                          self.dilation, self.groups)
 

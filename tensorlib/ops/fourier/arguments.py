@@ -64,6 +64,11 @@ def dims_and_lengths(name, x, s, dim, halved=False):
     Raises: RuntimeError for dims twice, for other lengths than dims, for none and for lengths below
     1; IndexError; TypeError.
     """
+    if type(dim) is int and (s is None or type(s) is int and s != -1):      # as most have it
+        d = one_dim(name, x, dim)
+        lengths = [s if s is not None else 2 * (x.size(d) - 1) if halved else x.size(d)]
+        check_lengths(name, lengths)
+        return [d], lengths
     lengths = None if s is None else many(name, "s", s)
     if dim is None:
         count = x.ndim if lengths is None else len(lengths)
@@ -83,7 +88,7 @@ def dims_and_lengths(name, x, s, dim, halved=False):
     for place, d in enumerate(dims):
         if lengths[place] == -1:
             last = halved and place == len(dims) - 1
-            lengths[place] = 2 * (x.shape[d] - 1) if last else x.shape[d]
+            lengths[place] = 2 * (x.size(d) - 1) if last else x.size(d)
     check_lengths(name, lengths)
     return dims, lengths
 
@@ -99,7 +104,7 @@ def check_lengths(name, lengths):
 def resized(x, dims, lengths):
     """The tensor with other sizes of some dims: cut at the end, or with zeros there."""
     for d, n in zip(dims, lengths, strict=True):
-        size = x.shape[d]
+        size = x.size(d)
         if n < size:
             x = x.narrow(d, 0, n)
         elif n > size:

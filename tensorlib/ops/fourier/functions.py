@@ -86,7 +86,7 @@ def along_one(function, name, input, n, dim, norm, forward):
         if n < 1:                           # -1 stands for the size in lists of lengths alone
             raise RuntimeError(f"{name}: invalid number of data points ({n}) specified, there must "
                                "be one at least")
-    return function(name, input, None if n is None else (n,), (d,), norm, forward)
+    return function(name, input, n, d, norm, forward)
 
 
 # ---- one dim -------------------------------------------------------------------------------------

@@ -270,7 +270,10 @@ def bucketize(input: object, boundaries: Tensor, *, out_int32=False, right=False
     """
     if boundaries.ndim != 1:
         raise RuntimeError(f"bucketize: boundaries must have 1 dim, got {boundaries.ndim}")
-    return searchsorted(boundaries, value_of("bucketize", input), out_int32=out_int32, right=right)
+    values = value_of("bucketize", input)
+    refuse_bools("bucketize", boundaries)
+    places = searched(boundaries, values, bool(right))
+    return places.int() if out_int32 else places
 
 
 # ---- membership ----------------------------------------------------------------------------------

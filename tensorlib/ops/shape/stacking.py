@@ -13,7 +13,7 @@ from tensorlib._core.base.shape import Size, wrap
 from tensorlib._core.base.storage import check_room
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer, require_dims
-from tensorlib.ops.declare import Tensors, alias, composite, publish
+from tensorlib.ops.declare import FUNCTIONS, Tensors, alias, composite, publish
 from tensorlib.ops.foreign import members, within_memory
 from tensorlib.ops.late import declared
 from tensorlib.ops.samples import given, refusals
@@ -322,6 +322,8 @@ def combinations(input: Tensor, r=2, with_replacement=False):
     n = input.shape[0]
     rows = number_of_choices(n + r - 1 if with_replacement and n else n, r)
     check_room("combinations", rows, 8 * r)
+    if r == 2:                                   # the places of a triangle
+        return input[FUNCTIONS["triu_indices"](n, n, 0 if with_replacement else 1).t()]
     return input[from_numpy(within_memory("combinations", lambda: choices(
         n, r, bool(with_replacement))))]
 

@@ -7,13 +7,16 @@ or of one of the few operations that only programs have: control flow, and sums 
 
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
+from operator import getitem
 from typing import Any, NamedTuple
 
 from tensorlib._core.graph.op import Op, registry
-from tensorlib._core.index.keys import Index, parse
+from tensorlib._core.index.keys import Index, parse, put
+from tensorlib._core.interpreters.stack import current_layer
+from tensorlib._core.layout import views
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.gradients import grad
-from tensorlib.autograd.modes import enable_grad
+from tensorlib.autograd.modes import enable_grad, is_grad_enabled
 from tensorlib.ops.declare import FUNCTIONS, run_resolved
 from tensorlib.ops.late import name_of, operations
 from tensorlib.ops.value_checks import CHECKS
@@ -212,8 +215,25 @@ def copying(op: Op) -> Callable[..., Any]:
 @run_by(operations.getitem)
 def picking(op: Op) -> Callable[..., Any]:
     """What runs an index expression: one that is not parsed as it stands in Python."""
-    return lambda input, *, index: (
-        op.function(input, index=index) if type(index) is Index else input[index])
+    def run(input: Any, *, index: Any) -> Any:
+        return op.function(input, index=index) if type(index) is Index else input[index]
+    run.as_it_stands = getitem           # type: ignore[attr-defined]
+    return run
+
+
+@run_by(operations.put_index)
+def putting(op: Op) -> Callable[..., Any]:
+    """What runs a write at an index expression, into a copy: as it stands in Python."""
+    def run(input: Any, values: Any, *, index: Any) -> Any:
+        if type(input) is not Tensor or is_grad_enabled() or current_layer() is not None:
+            return op.function(*as_written((input, values)), index=parsed(index, (input,), {}))
+        out = views.clone(input)
+        if type(index) is Index:
+            put(out, index, views.to_dtype(as_written((input, values))[1], input.dtype), False)
+        else:
+            out[index] = values
+        return out
+    return run
 
 
 def parsed(index: Any, tensors: tuple[Any, ...], given: Mapping[str, Any]) -> Index:

@@ -164,16 +164,17 @@ cdef class Machine:
         return set_tiles(self.step(PROGRAM, tensors, out), tiles, dtype)
 
     def gradient(self, source, Op op, int i, Tensor g):
-        """The gradient of input `i` of a call, before it is fitted to that; or the function that
-        gives it, with its arguments; None where a call of the backward operation must do it."""
-        cdef Rule rule = <Rule>op.rules[i]
+        """The gradient of input `i` of a call, before it is fitted to that; or the function, with
+        its arguments, that gives it (-1: of all inputs); None where the backward operation must."""
+        cdef Rule rule = <Rule>op.rules[max(i, 0)]
         cdef tuple values
-        if rule is None or rule.joint or rule.kind == ZERO:
+        if rule is None or rule.joint != (i < 0) or rule.kind == ZERO:
             return None
         if rule.kind == PASS:
             return g
         values = arguments(rule, op, source, g, False)
-        if some_complex((g, *values)) or source.facts[i][1].is_complex:
+        if some_complex((g, *values)) or any([dtype.is_complex for _, dtype in (
+                source.facts if i < 0 else source.facts[i:i + 1])]):
             return None                  # a sweep conjugates what goes in and what comes out
         if rule.kind == FORMULA:
             return self.formula(rule, values, g)

@@ -5,10 +5,12 @@ here, by its type: a step of the machine that knows its kernel, or a call of the
 """
 
 from collections.abc import Iterable
+from functools import partial
 from operator import methodcaller
 from typing import Any
 
 from tensorlib._core.graph.op import Op, registry
+from tensorlib._core.index.keys import Index
 from tensorlib._core.interpreters.capture import Capture, unseen
 from tensorlib._core.layout import views
 from tensorlib._core.tensor.meta import NoData
@@ -142,7 +144,7 @@ class Rehearsal:
         if call.type.endswith("_gradient"):
             base = operation(call.type.removesuffix("_gradient"))
             if base is not None and base.linearity != "composite" and not base.variadic and (
-                    len(base.outputs) == 1 and not self.machine.has_joint_rule(base)):
+                    len(base.outputs) == 1):
                 return self.gradients(form, base, inputs, given)
         elif op is not None and registered(call.type) is not None and not given:
             found = step_of(self.machine, op, inputs)
@@ -161,6 +163,9 @@ class Rehearsal:
     def by_call(self, form: Form, inputs: tuple[Any, ...],
                 given: dict[str, Any]) -> tuple[Any, ...] | None:
         """The results by the call that the interpreter makes."""
+        plain = getattr(form.run, "as_it_stands", None)
+        if plain is not None and type(given["index"]) is not Index:
+            return self.call_of(plain, (*inputs, given["index"]), {}, inputs)
         return self.call_of(form.run, inputs, with_wanted(self.call, form, given), inputs)
 
     def unseen(self, form: Form, inputs: tuple[Any, ...],
@@ -216,11 +221,22 @@ class Rehearsal:
         attributes = {key: x for key, x in given.items() if key not in ("likes", "wanted")}
         source = Call(base, tuple(map(values.get, base.arguments)),
                       tuple(map(values.get, base.outputs)), attributes, facts)
+        if self.machine.has_joint_rule(base):
+            rule = self.machine.gradient(source, base, -1, g)
+            if rule is None:
+                return None
+            parts = self.call_of(*rule, {}, rule[1])
+            return tuple(None if x is None or part is None else self.fitted(part, *fact)
+                         for x, part, fact in zip(self.call.outputs, parts, facts))
         found: list[Any] = []
         for i, x in enumerate(self.call.outputs):
             part = None if x is None else self.machine.gradient(source, base, i, g)
             if type(part) is tuple:
                 function, values = part
+                index = attributes.get("index")
+                if base.key and type(index) is not Index:
+                    place = next(k for k, value in enumerate(values) if value is index)
+                    function = partial(parsing, function, place, given)
                 if hasattr(function, "is_packed") and len(facts) == 1 and facts[0][1] is g.dtype:
                     like = FUNCTIONS["empty"](facts[0][0], dtype=g.dtype)
                     part = self.machine.call_unseen(
@@ -240,6 +256,13 @@ class Rehearsal:
         if g.dtype is not dtype:
             g = self.call_of(views.to_dtype, (g, dtype, False), {}, (g,))[0]
         return g
+
+
+def parsing(function: Any, place: int, given: dict[str, Any], *values: Any) -> Any:
+    """What a rule gives for an index expression, at a place among its values, that each run parses.
+    """
+    index = parsed(values[place], (), given)
+    return function(*values[:place], index, *values[place + 1:])
 
 
 # ---- functions as what they are made of ----------------------------------------------------------
