@@ -1,10 +1,14 @@
 """How often integers occur, and how many numbers fall into bins of equal widths."""
 
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t
+from libc.string cimport memset
 
-from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT64, INT64, is_unsigned
+from tensorlib._core.base.dtypes cimport (
+    FLOAT32, FLOAT64, INT16, INT32, INT64, INT8, UINT8, is_unsigned,
+)
 from tensorlib._core.base.eras cimport work_begins, work_ends
 from tensorlib._core.base.work cimport run_once
+from tensorlib._core.reduce.schedule cimport MAX, MIN, reduce_run
 from tensorlib._core.tensor.meta cimport elements
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport cast, packed, zero
@@ -15,26 +19,70 @@ ctypedef fused floating:
     double
 
 
-cdef void bounds(const int64_t* x, Py_ssize_t n, int64_t* low, int64_t* high) noexcept nogil:
-    cdef int64_t least = 0, most = -1
-    cdef Py_ssize_t i
-    for i in range(n):
-        least = x[i] if x[i] < least else least
-        most = x[i] if x[i] > most else most
-    low[0], high[0] = least, most
+ctypedef fused whole:
+    uint8_t
+    int8_t
+    int16_t
+    int32_t
+    int64_t
+
+cdef enum:
+    FEW = 1024               # counters of which a second set is cheap
+
+
+cdef int64_t value_of(int dtype, const void* x) noexcept nogil:
+    """An integer in memory."""
+    if dtype == UINT8: return (<const uint8_t*>x)[0]
+    if dtype == INT8: return (<const int8_t*>x)[0]
+    if dtype == INT16: return (<const int16_t*>x)[0]
+    if dtype == INT32: return (<const int32_t*>x)[0]
+    return (<const int64_t*>x)[0]
+
+
+cdef int64_t extreme(int kind, int dtype, const char* x, Py_ssize_t n) except? -1:
+    """The least or the greatest of n integers; of none 0 or -1."""
+    cdef Py_ssize_t[5] sizes = [1, n, 1, n, 1]
+    cdef int64_t found = 0
+    if n == 0:
+        return 0 if kind == MIN else -1
+    if reduce_run(kind, dtype, x, NULL, <char*>&found, sizes):
+        raise MemoryError("bincount: no memory for extremes")
+    return value_of(dtype, &found)
 
 
 # Others may write where the integers lie after their bounds were found. So each is read once more,
 # and what is checked is what is used.
 
-cdef void count(const volatile int64_t* x, int64_t* y, Py_ssize_t n, int64_t size) noexcept nogil:
-    """y[x[i]] += 1"""
-    cdef Py_ssize_t i
+cdef void count(const volatile whole* x, int64_t* y, Py_ssize_t n, int64_t size) noexcept nogil:
+    """y[x[i]] += 1; every second one in counters of its own, where equal ones follow each other"""
+    cdef int64_t[FEW] others
     cdef int64_t place
-    for i in range(n):
+    cdef Py_ssize_t i, paired = n // 2 * 2 if size <= FEW else 0
+    if paired:
+        memset(others, 0, size * sizeof(int64_t))
+    for i in range(0, paired, 2):
         place = x[i]
-        if 0 <= place < size:
+        if <size_t>place < <size_t>size:
             y[place] += 1
+        place = x[i + 1]
+        if <size_t>place < <size_t>size:
+            others[place] += 1
+    for i in range(paired, n):
+        place = x[i]
+        if <size_t>place < <size_t>size:
+            y[place] += 1
+    if paired:
+        for i in range(size):
+            y[i] += others[i]
+
+
+cdef void count_any(int dtype, const void* x, int64_t* y, Py_ssize_t n,
+                    int64_t size) noexcept nogil:
+    if dtype == UINT8: count(<const volatile uint8_t*>x, y, n, size)
+    elif dtype == INT8: count(<const volatile int8_t*>x, y, n, size)
+    elif dtype == INT16: count(<const volatile int16_t*>x, y, n, size)
+    elif dtype == INT32: count(<const volatile int32_t*>x, y, n, size)
+    else: count(<const volatile int64_t*>x, y, n, size)
 
 
 cdef void add_weights(const volatile int64_t* x, const floating* weights, floating* y,
@@ -69,17 +117,18 @@ def bincount(Tensor input, Py_ssize_t least, weights=None):
     Raises: RuntimeError for negative integers, and for weights of another length.
     """
     cdef Tensor x, out, w
-    cdef int64_t low = 0, high = -1
+    cdef int64_t low, high
     cdef Py_ssize_t size
-    cdef int era, dtype
-    cdef const int64_t* places
+    cdef int era, dtype, given = input.type
+    cdef const char* places
     cdef int64_t* counted
     cdef Py_ssize_t n
-    x = packed(cast(input, INT64))
-    places = <const int64_t*>elements(
-        "bincount (the size of what it gives depends on the values)", x)
+    if weights is not None or given not in (UINT8, INT8, INT16, INT32):
+        given = INT64
+    x = packed(cast(input, given))
+    places = elements("bincount (the size of what it gives depends on the values)", x)
     n = x.numel_
-    bounds(places, x.numel_, &low, &high)
+    low, high = extreme(MIN, given, places, n), extreme(MAX, given, places, n)
     if low < 0 and is_unsigned(input.type):
         raise RuntimeError(f"bincount: {<uint64_t>low} is too large")
     if low < 0:
@@ -93,7 +142,7 @@ def bincount(Tensor input, Py_ssize_t least, weights=None):
         counted = <int64_t*>out.data_pointer
         era = work_begins()
         with nogil:
-            count(places, counted, n, size)
+            count_any(given, places, counted, n, size)
         work_ends(era)
         return out
     dtype = FLOAT32 if (<Tensor?>weights).type == FLOAT32 else FLOAT64
@@ -103,11 +152,11 @@ def bincount(Tensor input, Py_ssize_t least, weights=None):
     out = new_tensor(dtype, 1, &size)
     zero(out)
     if dtype == FLOAT32:
-        add_weights(places, <const float*>w.data_pointer, <float*>out.data_pointer, x.numel_,
-                    size)
+        add_weights(<const int64_t*>places, <const float*>w.data_pointer,
+                    <float*>out.data_pointer, x.numel_, size)
     else:
-        add_weights(places, <const double*>w.data_pointer, <double*>out.data_pointer, x.numel_,
-                    size)
+        add_weights(<const int64_t*>places, <const double*>w.data_pointer,
+                    <double*>out.data_pointer, x.numel_, size)
     return out
 
 
