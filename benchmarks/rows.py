@@ -271,8 +271,9 @@ def broadcast_rows():
 
 
 def has_row(op):
-    """Whether an operation is timed by itself: one that users call, and that gives tensors."""
-    return public(op) and op.returns is Tensor
+    """Whether an operation is timed by itself: one of the library that users call, and that gives
+    tensors."""
+    return public(op) and op.returns is Tensor and "." not in op.name
 
 
 def derived(op):
