@@ -9,6 +9,7 @@ from tensorlib._core.base.settings import Held
 from tensorlib._core.base.shape import listed
 from tensorlib._core.create.generator import default_generator
 from tensorlib._core.graph.modes import _set_forward_mode, is_forward_mode, packing
+from tensorlib._core.interpreters.stack import tell
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.graph import saved_tensors_hooks
 from tensorlib.autograd.modes import enable_grad
@@ -163,6 +164,7 @@ def checkpoint(function, *args, use_reentrant=None, preserve_rng_state=True,
         raise ValueError("checkpoint: context_fn needs use_reentrant=False")
     if innermost((*args, *kwargs.values())) is not None:
         return function(*args, **kwargs)
+    tell("effect", "checkpoint", None)
     first, second = context_fn()
     state = default_generator.get_state() if preserve_rng_state else None
     segment = _Segment(function, args, kwargs, state, packing(), second)
