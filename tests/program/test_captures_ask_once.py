@@ -1,5 +1,6 @@
 """What a captured call runs of the user's, it runs as often as the eager call, and not unseen."""
 
+import contextlib
 import pathlib
 import warnings
 
@@ -52,13 +53,116 @@ class Counted(tl.autograd.Function):
 
 
 def test_a_function_that_counts_its_calls_is_not_planned():
-    x = tl.ones(3, requires_grad=True)
+    x = tl.ones(3)
     Counted.calls = 0
     compiled = tl.compile(lambda x: Counted.apply(x).sum())
     with pytest.warns(RuntimeWarning, match="each call changes calls of the class Counted"):
         for k in range(1, 5):
             compiled(x)
             assert Counted.calls == k
+
+
+class Noisy(tl.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        noise = tl.rand(3)
+        ctx.save_for_backward(noise)
+        return x * noise
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.saved_tensors[0]
+
+
+class Dropping(Noisy):
+    @staticmethod
+    def forward(ctx, x):
+        noise = tl.nn.functional.dropout(tl.ones(3))
+        ctx.save_for_backward(noise)
+        return x * noise
+
+
+class Averaged(Noisy):
+    average = tl.zeros(3)
+
+    @staticmethod
+    def forward(ctx, x):
+        Averaged.average.lerp_(x, 0.5)
+        ctx.save_for_backward(tl.ones(3))
+        return x * 1
+
+
+@pytest.mark.parametrize("cls, why", [
+    (Noisy, "draws numbers"), (Dropping, "draws numbers"),
+    (Averaged, "writes into what was there before")])
+def test_a_function_that_can_not_run_once_more_for_its_gradient_is_not_captured(cls, why):
+    found = []
+    for wrap in (lambda f: f, tl.compile):
+        tl.manual_seed(0)
+        Averaged.average.zero_()
+        function = wrap(lambda x: cls.apply(x))
+        for k in range(3):
+            x = tl.full((3,), 1.0 + k, requires_grad=True)
+            warned = wrap is tl.compile and not k
+            with pytest.warns(RuntimeWarning, match=f"Function that {why}") if (
+                    warned) else contextlib.nullcontext():
+                y = function(x)
+            y.sum().backward()
+            found.append((y.tolist(), x.grad.tolist(), Averaged.average.tolist()))
+    assert found[:3] == found[3:]
+
+
+class Kept(tl.autograd.Function):
+    scale = 2.0
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.scale = Kept.scale
+        return x * ctx.scale
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.scale
+
+
+def test_what_a_function_has_read_is_not_read_again_for_its_gradient(monkeypatch):
+    compiled = tl.compile(lambda x: Kept.apply(x))
+    for k in range(3):
+        x = tl.ones(2, requires_grad=True)
+        with pytest.warns(RuntimeWarning, match="once more for its gradient") if not k else (
+                contextlib.nullcontext()):
+            y = compiled(x)
+        with monkeypatch.context() as patch:
+            patch.setattr(Kept, "scale", 50.0)
+            y.sum().backward()
+        assert x.grad.tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("make", [
+    lambda a: tl.distributions.Gamma(a, 1.0), lambda a: tl.distributions.Beta(a, a)])
+def test_numbers_with_a_gradient_of_their_distribution_are_drawn_once(make):
+    found = []
+    for wrap in (lambda f: f, tl.compile):
+        tl.manual_seed(0)
+        function = wrap(lambda a: make(a).rsample())
+        for k in range(3):
+            a = tl.ones(3, requires_grad=True)
+            with pytest.warns(RuntimeWarning, match="draws numbers") if (
+                    wrap is tl.compile and not k) else contextlib.nullcontext():
+                y = function(a)
+            y.sum().backward()
+            found.append((y.tolist(), a.grad.tolist(), tl.get_rng_state().tolist()))
+    assert found[:3] == found[3:]
+
+
+def test_gamma_numbers_without_a_gradient_are_drawn_by_replays():
+    found = []
+    for wrap in (lambda f: f, tl.compile):
+        tl.manual_seed(0)
+        function = wrap(lambda a: tl.distributions.Gamma(a, 1.0).sample())
+        found.append([(function(tl.ones(3)).tolist(), tl.get_rng_state().tolist())
+                      for _ in range(3)])
+    assert found[0] == found[1] and function._entries[0].replay is not None
 
 
 def test_paths_are_asked_for_in_a_captured_function(tmp_path):

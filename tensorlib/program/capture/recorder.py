@@ -9,9 +9,11 @@ is noted as it is.
 
 from typing import Any
 
+from tensorlib._core.create.generator import default_generator
 from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.graph.op import Op
 from tensorlib._core.interpreters.capture import capture, unseen
+from tensorlib._core.interpreters.stack import Interpreter
 from tensorlib._core.sweep.graph_reader import begin_epoch, was_made_since
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.tree import flatten
@@ -22,9 +24,30 @@ from tensorlib.program.capture.writes import Writes
 from tensorlib.program.differentiation.sweeps import noted_sweep
 from tensorlib.program.guards.signatures import memory_of, storage_of
 from tensorlib.program.ir.call_forms import IMPORTING, user_line
-from tensorlib.program.ir.call_types import cuts, form_of_call, is_sized_by_values
+from tensorlib.program.ir.call_types import DRAWING, cuts, form_of_call, is_sized_by_values
 from tensorlib.program.ir.errors import CaptureError
 from tensorlib.program.ir.model import Block, OpCall, Variable
+
+
+class Again(Interpreter):
+    """Looks whether what runs under it may run once more: why it may not, or "". draws: whether
+    it draws numbers, which would be others then."""
+
+    def __init__(self) -> None:
+        self.why, self.draws, self.epoch = "", False, begin_epoch()
+
+    def call(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if op.draws is not None or op.random:
+            self.draws = True
+        return NotImplemented if op.linearity == "composite" else super().call(op, args, kwargs)
+
+    def write(self, op: Op | None, name: str, args: tuple[Any, ...],
+              kwargs: dict[str, Any]) -> Any:
+        if name in DRAWING:
+            self.draws = True
+        elif not was_made_since(args[0], self.epoch):
+            self.why = "writes into what was there before"
+        return super().write(op, name, args, kwargs)
 
 
 class Recorder(Noter):
@@ -194,10 +217,17 @@ class Recorder(Noter):
     def function_of(self, cls: Any, args: tuple[Any, ...], inputs: dict[str, Any]) -> Any:
         """The same of values that the program knows."""
         before = [x._version for x in args if isinstance(x, Tensor)]
-        result = cls.apply(*args)
+        state = default_generator.__reduce__()
+        with Again() as again:
+            result = cls.apply(*args)
         if [x._version for x in args if isinstance(x, Tensor)] != before:
-            self.refuse(f"{cls.__name__}: an autograd.Function that writes in place can't be "
-                        f"captured, {user_line()}")
+            again.why = "writes in place"
+        elif any(isinstance(x, Tensor) and x.requires_grad for x in flatten(result)[0]) and (
+                again.draws or default_generator.__reduce__() != state):
+            again.why = "draws numbers"
+        if again.why:
+            self.refuse(f"{cls.__name__}: an autograd.Function that {again.why} can't be captured, "
+                        f"{user_line()}: its gradient runs it once more")
             return result
         return self.noted("function", inputs, result, {"function": cls})
 

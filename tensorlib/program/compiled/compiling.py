@@ -29,12 +29,13 @@ from tensorlib.program.guards.guarded import Guards, in_class
 from tensorlib.program.guards.signatures import Conditions, Overlaps, Signature, storage_of
 from tensorlib.program.guards.values import fields_of, is_settled, items_of, members_of
 from tensorlib.program.ir.errors import CaptureError, ProgramError
-from tensorlib.program.ir.model import Variable
+from tensorlib.program.ir.model import Variable, inner_calls
 from tensorlib.program.ir.nested import are_same
 from tensorlib.program.passes import enabled
 from tensorlib.program.passes.checks_first import checks_first
 from tensorlib.program.passes.facts import undone_at_failure
 from tensorlib.program.program import Program
+from tensorlib.program.reads.known import is_of_library
 from tensorlib.program.reads.names import Unfit
 from tensorlib.program.reads.parting import Parted
 from tensorlib.program.reads.recorder import Reads
@@ -366,7 +367,8 @@ def check_kept_gradients(recorder: ReplayRecorder, found: list[Any]) -> None:
 def is_linked(recorder: ReplayRecorder, tensors: tuple[Tensor, ...], slots: list[Any],
               found: list[Any]) -> bool:
     """Whether a result is to have a gradient. Raises: Unplanned where one has it as a leaf of its
-    own, or has none though a replay would give it one."""
+    own, or has none though a replay would give it one, or where what its gradient is computed of is
+    not known."""
     inputs, lasting = recorder.program.inputs, recorder.program.persistables()
     sources = [x for x, like in zip((*inputs, *lasting), (*tensors, *(x.value for x in lasting)))
                if like.requires_grad]
@@ -379,6 +381,11 @@ def is_linked(recorder: ReplayRecorder, tensors: tuple[Tensor, ...], slots: list
                 raise Unplanned("what it returns requires a gradient in another way than a replay "
                                 "would give it")
             linked = linked or tensor.requires_grad
+    if linked and any(call.type == "function" and not is_of_library(call.attributes["function"])
+                      and not all(x.stop_gradient for x in call.writes())
+                      for call in inner_calls(recorder.block)):
+        raise Unplanned("an autograd.Function is run once more for its gradient, which is asked "
+                        "for after the call: what it reads may be another then")
     return linked
 
 
