@@ -153,7 +153,7 @@ static inline __attribute__((always_inline)) Py_ssize_t half_lanes_with(
         int what, const uint16_t* a, const uint16_t* b, float number, uint16_t* y, Py_ssize_t n) {
 #if defined(HALF_WIDTH)
     const half_lanes last = ALL(number);
-    const int two = what == HALF_MUL || what == HALF_DIV;
+    const int two = what <= HALF_DIV;            /* of two operands */
     Py_ssize_t i = 0;
     for (; i + HALF_WIDTH <= n; i += HALF_WIDTH) {
         half_lanes p = load_half(a + i);

@@ -185,6 +185,40 @@ cdef void pow_number_run(const short_float* a, const short_float* b, short_float
         pow_run(a + i, <const short_float*>exponents, y + i, min(n - i, <Py_ssize_t>BLOCK))
 
 
+# ---- with a number -------------------------------------------------------------------------------
+
+cdef void add_number_run(const short_float* a, const short_float* b, short_float* y,
+                         Py_ssize_t n) noexcept nogil:
+    """y := a + b[0]"""
+    cdef Py_ssize_t i
+    cdef float number = value(b[0])
+    for i in range(converted_with(HALF_ADD, a, a, number, y, n), n):
+        put(value(a[i]) + number, y + i)
+
+
+cdef void sub_number_run(const short_float* a, const short_float* b, short_float* y,
+                         Py_ssize_t n) noexcept nogil:
+    """y := a - b[0]"""
+    cdef Py_ssize_t i
+    cdef float number = value(b[0])
+    for i in range(converted_with(HALF_SUB, a, a, number, y, n), n):
+        put(value(a[i]) - number, y + i)
+
+
+cdef void mul_number_run(const short_float* a, const short_float* b, short_float* y,
+                         Py_ssize_t n) noexcept nogil:
+    """y := a * b[0]"""
+    cdef float number = value(b[0])
+    mul_single_run(a, &number, y, n)
+
+
+cdef void div_number_run(const short_float* a, const short_float* b, short_float* y,
+                         Py_ssize_t n) noexcept nogil:
+    """y := a / b[0]"""
+    cdef float number = value(b[0])
+    div_single_run(a, &number, y, n)
+
+
 # ---- with a number of float32 -------------------------------------------------------------------
 
 cdef inline Py_ssize_t converted_with(int what, const short_float* a, const short_float* b,
@@ -396,6 +430,10 @@ def table():
         ("div", 2, <size_t>&div_run[half], <size_t>&div_run[brain]),
         ("pow", 2, <size_t>&pow_run[half], <size_t>&pow_run[brain]),
         ("pow_number", 2, <size_t>&pow_number_run[half], <size_t>&pow_number_run[brain]),
+        ("add_number", 2, <size_t>&add_number_run[half], <size_t>&add_number_run[brain]),
+        ("sub_number", 2, <size_t>&sub_number_run[half], <size_t>&sub_number_run[brain]),
+        ("mul_number", 2, <size_t>&mul_number_run[half], <size_t>&mul_number_run[brain]),
+        ("div_number", 2, <size_t>&div_number_run[half], <size_t>&div_number_run[brain]),
         ("maximum", 2, <size_t>&maximum_run[half], <size_t>&maximum_run[brain]),
         ("minimum", 2, <size_t>&minimum_run[half], <size_t>&minimum_run[brain]),
         ("relu", 1, <size_t>&relu_run[half], <size_t>&relu_run[brain]),

@@ -12,6 +12,7 @@ ARITY = {"sqrt": 1, "rsqrt": 1, "square": 1, "reciprocal": 1, "add": 2, "sub": 2
          "div": 2, "pow": 2, "pow_number": 2, "maximum": 2, "minimum": 2, "copysign": 2,
          "addcmul": 3, "addcdiv": 3, "lerp": 3, "clamp": 3, "clamp_number": 3,
          "addcmul_scaled": 4, "addcdiv_scaled": 4,
+         "add_number": 2, "sub_number": 2, "mul_number": 2, "div_number": 2,
          "relu": 1, "relu_backward": 2, "hardtanh": 3, "hardtanh_number": 3}
 SINGLES = {"mul": 1, "div": 1, "addcmul": 2}        # runs beside a number of float32
 
