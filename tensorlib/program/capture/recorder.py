@@ -30,21 +30,20 @@ from tensorlib.program.ir.model import Block, OpCall, Variable
 
 
 class Again(Interpreter):
-    """Looks whether what runs under it may run once more: why it may not, or "". draws: whether
-    it draws numbers, which would be others then."""
+    """Looks whether what runs under it may run once more: why it may not, or ""."""
 
     def __init__(self) -> None:
-        self.why, self.draws, self.epoch = "", False, begin_epoch()
+        self.why, self.epoch = "", begin_epoch()
 
     def call(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if op.draws is not None or op.random:
-            self.draws = True
+            self.why = "draws numbers"
         return NotImplemented if op.linearity == "composite" else super().call(op, args, kwargs)
 
     def write(self, op: Op | None, name: str, args: tuple[Any, ...],
               kwargs: dict[str, Any]) -> Any:
         if name in DRAWING:
-            self.draws = True
+            self.why = "draws numbers"
         elif not was_made_since(args[0], self.epoch):
             self.why = "writes into what was there before"
         return super().write(op, name, args, kwargs)
@@ -222,12 +221,12 @@ class Recorder(Noter):
             result = cls.apply(*args)
         if [x._version for x in args if isinstance(x, Tensor)] != before:
             again.why = "writes in place"
-        elif any(isinstance(x, Tensor) and x.requires_grad for x in flatten(result)[0]) and (
-                again.draws or default_generator.__reduce__() != state):
+        elif default_generator.__reduce__() != state:
             again.why = "draws numbers"
         if again.why:
             self.refuse(f"{cls.__name__}: an autograd.Function that {again.why} can't be captured, "
-                        f"{user_line()}: its gradient runs it once more")
+                        f"{user_line()}: its gradient runs it once more, and no call does for "
+                        "what nobody reads")
             return result
         return self.noted("function", inputs, result, {"function": cls})
 
