@@ -168,6 +168,20 @@ cpdef bint overrides(object value):
     return found is not None and found is not refuse_override and not is_of_pytorch(value)
 
 
+cdef bint any_overrides(tuple values) except -1:
+    """Whether the class of a value, also in a sequence, takes part in its operations."""
+    for value in values:
+        if type(value) is Tensor:
+            continue
+        if isinstance(value, (tuple, list)):
+            for part in value:
+                if type(part) is not Tensor and overrides(part):
+                    return True
+        elif overrides(value):
+            return True
+    return False
+
+
 cdef bint is_of_pytorch(object value) except -1:
     """Whether a value is a Tensor of PyTorch's, which need not be imported to tell."""
     for kind in type(value).__mro__:
@@ -195,8 +209,10 @@ cpdef object overridden(object function, tuple args, dict kwargs):
 
     NotImplemented where no class overrides. Raises: TypeError where those that do decline.
     """
-    cdef list relevant = overriding((*args, *kwargs.values()) if kwargs else args)
-    return dispatched(function, relevant, args, kwargs or {}) if relevant else NotImplemented
+    cdef tuple given = (*args, *kwargs.values()) if kwargs else args
+    if not any_overrides(given):
+        return NotImplemented
+    return dispatched(function, overriding(given), args, kwargs or {})
 
 
 cdef object overridden_like(function, tuple args, object dtype, object layout, object device,
@@ -225,8 +241,7 @@ def dispatched(function, relevant, args, kwargs):
 cdef object overridden_form(object op, str name, tuple args, dict kwargs):
     """As `overridden`, for a call in its canonical form."""
     cdef list given
-    if not any([overrides(x) for part in args for x in (
-            part if isinstance(part, (tuple, list)) else (part,))]):
+    if not any_overrides(args):
         return NotImplemented
     if name == "setitem":
         return overridden(Tensor.__setitem__, (args[0], args[2], args[1]), kwargs)
