@@ -6,11 +6,12 @@ import math
 import pickle
 import sys
 from array import array
+from collections import UserDict
 
 import numpy as np
 import pytest
 from cases import each
-from tensorlib import OutOfMemoryError, ones
+from tensorlib import OutOfMemoryError, ones, ops
 from tensorlib._core.arrays.arrays import from_numpy, frombuffer, narrow, widen
 from tensorlib._core.arrays.convert import as_tensor, asarray, tensor
 from tensorlib._core.base.dtypes import BY_NAME, get_default_dtype, set_default_dtype
@@ -92,6 +93,12 @@ def test_given_dtype(name, data):
 def test_what_is_no_tensor(data, message, error):
     with pytest.raises(error, match=message):
         tensor(data)
+
+
+def test_a_mapping_without_a_first_item_is_refused():
+    for data in (UserDict(a=1), ops.registry):
+        with pytest.raises(ValueError, match=rf"an object of type (\w+\.)?{type(data).__name__}"):
+            tensor(data)
 
 
 def test_a_list_that_holds_itself_is_refused():

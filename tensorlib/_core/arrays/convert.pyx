@@ -38,6 +38,7 @@ from tensorlib._core.tiles.copies cimport packed_copy
 
 from tensorlib._core.arrays.dlpack import from_dlpack
 from tensorlib._core.base.device import META, require_device
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.shape import Size
 
 cnp.import_array()
@@ -114,7 +115,11 @@ cdef int first_shape(object data, Survey* survey) except -1:
         survey.ndim += 1
         if size == 0:
             break
-        data = data[0]
+        try:
+            data = data[0]
+        except KeyError:                         # a mapping
+            raise ValueError("tensor: could not determine the shape of an object of type "
+                             f"{type_name(data)}") from None
     survey.depth = survey.ndim
     if is_block(data):
         shape = data.shape
