@@ -1,10 +1,10 @@
-"""What loops of float32 and of half types share: a number between two bounds, or on the way."""
+"""What loops share: a number between two bounds, or on the way, and a sum with a product."""
 
 from libc.stdint cimport (
     int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
 )
 
-from tensorlib._kernels.vecmath cimport floating, magnitude
+from tensorlib._kernels.vecmath cimport TL_FMA, TL_FMAF, TL_HAS_FMA, floating, magnitude
 
 cdef extern from "<math.h>" nogil:
     bint isunordered(double a, double b)
@@ -36,3 +36,14 @@ cdef inline floating from_nearer_end(floating a, floating b, floating w) noexcep
     """a + w * (b - a) from a, or from b where that is nearer"""
     cdef floating one = 1, half = 0.5, way = b - a
     return a + w * way if magnitude(w) < half else b - way * (one - w)
+
+
+cdef inline real with_product(real a, real b, real c) noexcept nogil:
+    """a + b * c: rounded once where the processor can, whichever of them are numbers of a loop,
+    out of which a compiler would take a product and round it"""
+    if real is float:
+        return TL_FMAF(b, c, a) if TL_HAS_FMA else a + b * c
+    elif real is double:
+        return TL_FMA(b, c, a) if TL_HAS_FMA else a + b * c
+    else:
+        return a + b * c

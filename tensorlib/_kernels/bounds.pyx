@@ -8,8 +8,8 @@ from libc.stdint cimport (
     int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
 )
 
-from tensorlib._kernels.bounds cimport bounded, from_nearer_end, real
-from tensorlib._kernels.vecmath cimport TL_FMA, TL_FMAF, TL_HAS_FMA, floating
+from tensorlib._kernels.bounds cimport bounded, from_nearer_end, real, with_product
+from tensorlib._kernels.vecmath cimport floating
 
 cdef void clamp_run(const real* x, const real* low, const real* high, real* y,
                     Py_ssize_t n) noexcept nogil:
@@ -95,7 +95,7 @@ cdef void addcmul_run(const real* x, const real* a, const real* b, real* y,
     """y := x + a * b"""
     cdef Py_ssize_t i
     for i in range(n):
-        y[i] = x[i] + a[i] * b[i]
+        y[i] = with_product(x[i], a[i], b[i])
 
 
 cdef void addcdiv_run(const floating* x, const floating* a, const floating* b, floating* y,
@@ -158,13 +158,7 @@ cdef inline mixable of_three(Three* op, mixable a, mixable b, mixable c) noexcep
     elif Three is Lerp and mixable in floating:
         return from_nearer_end(a, b, c)
     elif Three is Product:
-        # A product of two numbers would go out of the loop, and be rounded there.
-        if mixable is float:
-            return TL_FMAF(b, c, a) if TL_HAS_FMA else a + b * c
-        elif mixable is double:
-            return TL_FMA(b, c, a) if TL_HAS_FMA else a + b * c
-        else:
-            return a + b * c
+        return with_product(a, b, c)
     elif mixable in floating:
         return a + b / c
 
