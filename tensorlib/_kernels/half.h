@@ -29,6 +29,9 @@ static inline void store_floats(float* y, half_lanes x) { _mm512_storeu_ps(y, x)
 static inline half_lanes roots(half_lanes x) { return _mm512_sqrt_ps(x); }
 static inline half_lanes lesser(half_lanes a, half_lanes b) { return _mm512_min_ps(a, b); }
 static inline half_lanes larger(half_lanes a, half_lanes b) { return _mm512_max_ps(a, b); }
+static inline half_lanes with_product(half_lanes a, half_lanes b, half_lanes c) {
+    return _mm512_fmadd_ps(b, c, a);         /* as in bounds.pxd */
+}
 #define ALL(number) _mm512_set1_ps(number)
 #define CHOOSE(a, test, b, p, q) _mm512_mask_blend_ps(_mm512_cmp_ps_mask(a, b, test), q, p)
 
@@ -51,6 +54,13 @@ static inline void store_floats(float* y, half_lanes x) { _mm256_storeu_ps(y, x)
 static inline half_lanes roots(half_lanes x) { return _mm256_sqrt_ps(x); }
 static inline half_lanes lesser(half_lanes a, half_lanes b) { return _mm256_min_ps(a, b); }
 static inline half_lanes larger(half_lanes a, half_lanes b) { return _mm256_max_ps(a, b); }
+static inline half_lanes with_product(half_lanes a, half_lanes b, half_lanes c) {
+#if defined(__FMA__)
+    return _mm256_fmadd_ps(b, c, a);
+#else
+    return a + b * c;
+#endif
+}
 #define ALL(number) _mm256_set1_ps(number)
 #define CHOOSE(a, test, b, p, q) _mm256_blendv_ps(q, p, _mm256_cmp_ps(a, b, test))
 #endif
@@ -120,7 +130,7 @@ static inline __attribute__((always_inline)) half_lanes computed(
     case HALF_RSQRT: return 1 / roots(p);
     case HALF_RECIPROCAL: return 1 / p;
     case HALF_SQUARE: return p * p;
-    case HALF_ADDCMUL: return p + q * r;
+    case HALF_ADDCMUL: return with_product(p, q, r);
     case HALF_ADDCDIV: return p + q / r;
     case HALF_ADDCMUL_SCALED: return p + q * s * r;
     case HALF_ADDCDIV_SCALED: return p + q * s / r;

@@ -7,7 +7,7 @@ has no loop here is cast tile by tile.
 
 from libc.stdint cimport int16_t, uint16_t
 
-from tensorlib._kernels.bounds cimport bounded, from_nearer_end
+from tensorlib._kernels.bounds cimport bounded, from_nearer_end, with_product
 from tensorlib._kernels.half_types cimport (
     brain, brain_bits, brain_value, half, half_bits, half_value, short_float)
 from tensorlib._kernels.powers cimport pow_run as float_powers
@@ -255,7 +255,7 @@ cdef void addcmul_single_run(const short_float* x, const short_float* a, const f
     cdef Py_ssize_t i
     cdef float factor = number[0]
     for i in range(converted_with(HALF_ADDCMUL, x, a, factor, y, n), n):
-        put(value(x[i]) + value(a[i]) * factor, y + i)
+        put(with_product[float](value(x[i]), value(a[i]), factor), y + i)
 
 
 # ---- of three and four, as in bounds.pyx ---------------------------------------------------------
@@ -265,7 +265,7 @@ cdef void addcmul_run(const short_float* x, const short_float* a, const short_fl
     """y := x + a * b"""
     cdef Py_ssize_t i
     for i in range(converted(HALF_ADDCMUL, x, a, b, x, y, n), n):
-        put(value(x[i]) + value(a[i]) * value(b[i]), y + i)
+        put(with_product[float](value(x[i]), value(a[i]), value(b[i])), y + i)
 
 
 cdef void addcdiv_run(const short_float* x, const short_float* a, const short_float* b,
