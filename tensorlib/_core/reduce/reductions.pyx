@@ -188,19 +188,18 @@ cdef Tensor variance(str name, Tensor input, object dim, double correction, bint
     cdef Tensor out = new_reduced(x, n, dims, keepdim, dtype), center = new_like(out, dtype)
     cdef Tensor source = arrange(x, n, dims, sizes)
     cdef double freedom = sizes[1] - correction
-    cdef int era
-    if source is input:
-        source = alias(source)           # to which no thread gives other memory between the passes
     if out.numel_:
-        era = work_begins()
-        try:
-            fold_to(SUM, source, NULL, sizes, center)
-            divide(center, sizes[1])
-            fold_to(SQUARES, source, center.data_pointer, sizes, out)
-            finish_squares(source, center, sizes, freedom if freedom > 0 else 0.0, root, True, out)
-        finally:
-            work_ends(era)
+        source = held(source, input)
+        fold_to(SUM, source, NULL, sizes, center)
+        divide(center, sizes[1])
+        fold_to(SQUARES, source, center.data_pointer, sizes, out)
+        finish_squares(source, center, sizes, freedom if freedom > 0 else 0.0, root, True, out)
     return cast(out, input.type)
+
+
+cdef inline Tensor held(Tensor source, Tensor input):
+    """What is read in several passes, between which no other thread can give it other memory."""
+    return alias(source) if source is input and source.numel_ >= RELEASE_GIL else source
 
 
 def var(Tensor input, dim, correction, bint keepdim):
@@ -219,17 +218,10 @@ def euclidean_norm(Tensor input, dim, bint keepdim):
     cdef int dtype = compute_dtype(floating_result("norm", input, None))
     cdef Tensor x = cast(input, dtype)
     cdef Tensor out = new_reduced(x, n, dims, keepdim, dtype), center = new_like(out, dtype)
-    cdef Tensor source = arrange(x, n, dims, sizes)
-    cdef int era
+    cdef Tensor source = held(arrange(x, n, dims, sizes), input)
     zero(center)
-    if source is input:
-        source = alias(source)
-    era = work_begins()
-    try:
-        fold_to(SQUARES, source, center.data_pointer, sizes, out)
-        finish_squares(source, center, sizes, 1, True, False, out)
-    finally:
-        work_ends(era)
+    fold_to(SQUARES, source, center.data_pointer, sizes, out)
+    finish_squares(source, center, sizes, 1, True, False, out)
     return cast(out, input.type)
 
 
