@@ -7,9 +7,9 @@ two eras in turn: the list of an era waits for the work of that era alone, since
 only when the work of the one before the last is over.
 
 That is enough for a kernel, and not for an operation of several passes, or one that copies some of
-its inputs first: those after the first pass would go by sizes that hold no more. So the first
-time that a tensor changes beside work, the change waits for this, and from then on operations hold
-their inputs (`recording.apply_general`): whoever never does that pays nothing.
+its inputs first: the passes after the first would go by sizes that hold no more. So the first time
+that a tensor is to change while other threads work, the change waits until none does, and from then
+on operations hold their inputs (`recording.apply_general`). Who never does that pays for one test.
 """
 
 import os

@@ -15,8 +15,8 @@ from tensorlib._core.base.dtypes cimport (
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.create.creation cimport (
-    Bits, alike, check_options, chosen_dtype, finish, number_bits, offered_new,
-    plain_number, run_over, sized,
+    Bits, alike, check_options, chosen_dtype, finish, number_bits, offered_new, plain_number,
+    run_over, sized,
 )
 from tensorlib._core.create.generator cimport (
     Generator, chosen, next_draw, refuse_apart, seen_apart, sizes_apart,

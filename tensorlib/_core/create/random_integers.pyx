@@ -10,8 +10,7 @@ from tensorlib._core.base.dtypes cimport (
 )
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.create.creation cimport (
-    Bits, alike, check_options, chosen_dtype, finish, number_bits, offered_new,
-    run_over, sized,
+    Bits, alike, check_options, chosen_dtype, finish, number_bits, offered_new, run_over, sized,
 )
 from tensorlib._core.create.draws cimport DRAW_GRAIN, roomy
 from tensorlib._core.create.generator cimport Generator, chosen, next_draw, refuse_apart, seen_apart
