@@ -11,7 +11,7 @@
               Py_ssize_t m, Py_ssize_t k, Py_ssize_t n)
     void turn(const T* x, Py_ssize_t x_row, T* y, Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t n)
 
-Of bfloat16 (`pair_product.h`), where this processor multiplies pairs:
+Of bfloat16 (`pair_product.h`, `tile_product.h`), where this processor multiplies pairs:
 
     void pack(const uint16_t* b, Py_ssize_t b_row, Py_ssize_t b_col, uint32_t* p, Py_ssize_t k,
               Py_ssize_t count)
@@ -41,11 +41,13 @@ cdef extern from "panel_product.h" nogil:
 cdef extern from "pair_product.h" nogil:
     bint HAS_PAIRS
     void pair_pack()
-    void pair_product()
     void pair_few()
-    void pair_windows()
     void pair_mix()
     void pair_round()
+
+cdef extern from "tile_product.h" nogil:
+    void tile_product()
+    void tile_windows()
 
 
 def table():
@@ -66,9 +68,9 @@ def table():
         ("lanes", "float64", <size_t>panel_LANES_double)]
     if HAS_PAIRS:
         functions += [("pack", "bfloat16", <size_t>&pair_pack),
-                      ("product", "bfloat16", <size_t>&pair_product),
+                      ("product", "bfloat16", <size_t>&tile_product),
                       ("few", "bfloat16", <size_t>&pair_few),
-                      ("windows", "bfloat16", <size_t>&pair_windows),
+                      ("windows", "bfloat16", <size_t>&tile_windows),
                       ("mix", "bfloat16", <size_t>&pair_mix),
                       ("round", "bfloat16", <size_t>&pair_round)]
     return [(name, (dtype,) * 2, dtype, address) for name, dtype, address in functions]
