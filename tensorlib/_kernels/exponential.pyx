@@ -1,6 +1,7 @@
 """Loops of the exponential family: y := f(x), float32 and float64.
 
-Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.py`).
+Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.py`). Those that are
+used most have others in their place where there is AVX-512 (`wide_exp.h`).
 """
 
 from tensorlib._kernels.vecmath cimport floating, magnitude
@@ -9,6 +10,16 @@ from tensorlib._kernels.vecmath_exp cimport cosh, exp, exp2, expm1, sigmoid, sin
 from tensorlib._kernels.vecmath_log cimport (
     acosh, asinh, atanh, entr, least_normal, log, log1p, log1p_unit, log2, log10, logit, xlog1py,
     xlogy)
+
+cdef extern from "wide_exp.h" nogil:
+    const bint HAS_WIDE
+    void wide_erf_run()
+    void wide_exp_run()
+    void wide_exp_d_run()
+    void wide_log_run()
+    void wide_sigmoid_run()
+    void wide_tanh_run()
+
 
 cdef void exp_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
     """y := exp(x)"""
@@ -225,6 +236,13 @@ def table():
         ("xlogy", <size_t>&xlogy_run[float], <size_t>&xlogy_run[double]),
         ("xlog1py", <size_t>&xlog1py_run[float], <size_t>&xlog1py_run[double]),
     ]
+    if HAS_WIDE:
+        wide = {"exp": (<size_t>&wide_exp_run, <size_t>&wide_exp_d_run),
+                "sigmoid": (<size_t>&wide_sigmoid_run, None),
+                "tanh": (<size_t>&wide_tanh_run, None), "log": (<size_t>&wide_log_run, None),
+                "erf": (<size_t>&wide_erf_run, None)}
+        loops = [(name, *(own or plain for own, plain in zip(wide.get(name, (None, None)), both)))
+                 for name, *both in loops]
     return [row for arity, rows in ((1, loops), (2, pairs)) for name, single, double_ in rows
             for row in ((name, ("float32",) * arity, "float32", single),
                         (name, ("float64",) * arity, "float64", double_))]

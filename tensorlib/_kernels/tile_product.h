@@ -166,8 +166,8 @@ static void tile_product(const uint16_t* a, Py_ssize_t a_row, const uint32_t* p,
                          Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k, Py_ssize_t n, int how) {
     (tiles_granted() ? tile_product_granted : pair_product)(a, a_row, p, y, y_row, m, k, n, how);
 }
-/* As `pair_windows`. The windows of WINDOW_ROWS places are copied together, DEPTH pairs of each at a
-   time, and meet all panels. */
+/* As `pair_windows`. The windows of WINDOW_ROWS places are copied together, DEPTH pairs of each at
+   a time, and meet all panels. */
 static void tile_windows(const uint32_t* a, const Py_ssize_t* places, const Py_ssize_t* taps,
                          const uint32_t* p, Py_ssize_t first, Py_ssize_t k, Py_ssize_t all,
                          float* y, Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t n) {

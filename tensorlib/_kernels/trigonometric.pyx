@@ -4,10 +4,17 @@ Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.p
 is looked for in blocks of 1024 elements, which stay in the first-level cache.
 """
 
-from tensorlib._kernels.vecmath cimport floating
+from tensorlib._kernels.vecmath cimport floating, magnitude
 from tensorlib._kernels.vecmath_arc cimport acos, asin, atan, atan2
 from tensorlib._kernels.vecmath_trig cimport (
     cos, cos_far, is_far, sin, sin_far, sinc, tan, tan_far)
+
+cdef extern from "wide_trig.h" nogil:
+    const bint HAS_WIDE
+    const float WIDE_FAR
+    void wide_sin_run(const float* x, float* y, Py_ssize_t n)
+    void wide_cos_run(const float* x, float* y, Py_ssize_t n)
+
 
 cdef inline bint any_far(const floating* x, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
     cdef Py_ssize_t i
@@ -17,14 +24,29 @@ cdef inline bint any_far(const floating* x, Py_ssize_t start, Py_ssize_t stop) n
     return found
 
 
+cdef inline bint any_beyond(const floating* x, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
+    """whether any is one that `wide_sin_run` and `wide_cos_run` do not take, or NaN"""
+    cdef Py_ssize_t i
+    cdef bint found = False
+    for i in range(start, stop):
+        found |= not magnitude(x[i]) < WIDE_FAR
+    return found
+
+
 cdef void sin_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
     """y := sin(x)"""
     cdef Py_ssize_t i, start, stop
+    cdef bint wide = HAS_WIDE and floating is float
     for start in range(0, n, 1024):
         stop = min(start + 1024, n)
-        if any_far(x, start, stop):
+        if wide and not any_beyond(x, start, stop):
+            wide_sin_run(<const float*>x + start, <float*>y + start, stop - start)
+        elif wide or any_far(x, start, stop):
             for i in range(start, stop):
-                y[i] = sin_far(x[i]) if is_far(x[i]) else sin(x[i])
+                if wide and magnitude(x[i]) < WIDE_FAR:
+                    wide_sin_run(<const float*>x + i, <float*>y + i, 1)
+                else:
+                    y[i] = sin_far(x[i]) if is_far(x[i]) else sin(x[i])
         else:
             for i in range(start, stop):
                 y[i] = sin(x[i])
@@ -33,11 +55,17 @@ cdef void sin_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
 cdef void cos_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
     """y := cos(x)"""
     cdef Py_ssize_t i, start, stop
+    cdef bint wide = HAS_WIDE and floating is float
     for start in range(0, n, 1024):
         stop = min(start + 1024, n)
-        if any_far(x, start, stop):
+        if wide and not any_beyond(x, start, stop):
+            wide_cos_run(<const float*>x + start, <float*>y + start, stop - start)
+        elif wide or any_far(x, start, stop):
             for i in range(start, stop):
-                y[i] = cos_far(x[i]) if is_far(x[i]) else cos(x[i])
+                if wide and magnitude(x[i]) < WIDE_FAR:
+                    wide_cos_run(<const float*>x + i, <float*>y + i, 1)
+                else:
+                    y[i] = cos_far(x[i]) if is_far(x[i]) else cos(x[i])
         else:
             for i in range(start, stop):
                 y[i] = cos(x[i])

@@ -1,0 +1,30 @@
+/* What loops share that name instructions of AVX-512. Others are left to the compiler, as functions of
+   `vecmath.pxd`. */
+#pragma once
+
+#include <stdint.h>
+
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && ( \
+    defined(__GNUC__) || defined(__clang__))
+#include <immintrin.h>
+#define HAS_WIDE 1
+#define WIDE static inline __attribute__((always_inline))
+
+/* c := c * x + the next coefficient, and so on */
+#define WIDE_STEP(c, x, next) c = _mm512_fmadd_ps(c, x, _mm512_set1_ps(next))
+#define WIDE_STEP_D(c, x, next) c = _mm512_fmadd_pd(c, x, _mm512_set1_pd(next))
+
+#define WIDE_RUN(name, type, mask, lanes, load, maskz_load, store, mask_store)        \
+    static void name##_run(const type* x, type* y, Py_ssize_t n) {                                \
+        Py_ssize_t i = 0;                                                                         \
+        for (; i + lanes <= n; i += lanes) store(y + i, name(load(x + i)));                       \
+        if (i < n) {                                                                              \
+            const mask here = (mask)((1u << (n - i)) - 1);                                        \
+            mask_store(y + i, here, name(maskz_load(here, x + i)));                               \
+        }                                                                                         \
+    }
+#define WIDE_RUN_PS(name) WIDE_RUN(name, float, __mmask16, 16, _mm512_loadu_ps, \
+                                   _mm512_maskz_loadu_ps, _mm512_storeu_ps, _mm512_mask_storeu_ps)
+#else
+#define HAS_WIDE 0
+#endif
