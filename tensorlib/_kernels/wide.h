@@ -1,5 +1,5 @@
-/* What loops share that name instructions of AVX-512. Others are left to the compiler, as functions of
-   `vecmath.pxd`. */
+/* What loops share that name instructions of AVX-512. Others are left to the compiler, as functions
+   of `vecmath.pxd`. */
 #pragma once
 
 #include <stdint.h>
