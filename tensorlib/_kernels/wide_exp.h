@@ -101,8 +101,8 @@ WIDE __m512 wide_log(__m512 x) {
 
 /* tanh in 26 intervals: below 1/8, four of each power of two, and the last from 8 on. A column has
    a centre and the coefficients of the polynomial about it, of the linear one what it has beyond 1,
-   by interpolation at Chebyshev's nodes in 40 digits; an approximation is within 2**-24.9. A centre is
-   the number near the middle whose tanh lies nearest to a float (Gal, "Computing elementary
+   by interpolation at Chebyshev's nodes in 40 digits; an approximation is within 2**-24.9. A centre
+   is the number near the middle whose tanh lies nearest to a float (Gal, "Computing elementary
    functions: a new approach for achieving high accuracy and good performance", 1986). */
 static const float TANH[8][32] = {
     {0.0f, 0.140629709f, 0.17187272f, 0.20312424f, 0.23437345f, 0.281243235f, 0.34375155f,
