@@ -43,7 +43,7 @@
    long. */
 #define PANEL_EACH _Pragma("GCC unroll 16")
 
-enum { PANEL_ROWS = 6, PANEL_MOST = PANEL_BYTES == 64 ? 8 : 6 };
+enum { PANEL_ROWS = 6, PANEL_MOST = PANEL_BYTES == 64 ? 8 : 6, PANEL_DEEP = 128 };
 
 #define PANEL_PRODUCT(T, I, NAME, LOW, HIGH)                                                     \
     typedef T NAME(vector) __attribute__((vector_size(PANEL_BYTES), aligned(sizeof(T)),          \
@@ -190,6 +190,10 @@ enum { PANEL_ROWS = 6, PANEL_MOST = PANEL_BYTES == 64 ? 8 : 6 };
             Py_ssize_t k, Py_ssize_t count, NAME(base) base, const int rows,                     \
             const int vectors) {                                                                 \
         NAME(vector) left[PANEL_MOST] = {{0}}, right[PANEL_MOST] = {{0}};                        \
+        for (int i = 0; k >= PANEL_DEEP && i < rows; i++) {    /* y may lie far away */          \
+            __builtin_prefetch(y + i * y_row, 1);                                                \
+            if (vectors == 2) __builtin_prefetch(y + i * y_row + NAME(LANES), 1);                \
+        }                                                                                        \
         for (Py_ssize_t l = 0; l < k; l++) {                                                     \
             NAME(vector) b0 = *(const NAME(vector)*)(p + l * NAME(WIDTH)), b1 = {0};             \
             if (vectors == 2) b1 = *(const NAME(vector)*)(p + l * NAME(WIDTH) + NAME(LANES));    \

@@ -9,7 +9,8 @@
 
 #include "pair_product.h"
 
-#if defined(PAIR_CODE) && defined(__linux__) && defined(__x86_64__)
+/* by compilers that know these instructions and the names of the features */
+#if defined(PAIR_CODE) && defined(__linux__) && __GNUC__ >= 12 && !defined(__clang__)
 #include <sys/syscall.h>
 #include <unistd.h>
 
