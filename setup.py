@@ -280,7 +280,7 @@ def settings():
              KERNEL_DIRECTIVES, FLAGS, sorted(HOT), sorted(COLD), sorted(LEAN),
              sorted(UNCONTRACTED), WARM_LOOPS, LEAN_LOOPS, sorted(LONE), LONE_LOOPS, OLDEST,
              LINK_FLAGS, [each for each in LEVELS.items() if each not in ALL_LEVELS.items()],
-             NEEDED, sorted(FROM_BELOW), sorted(SPARE), QUICK,
+             NEEDED, sorted(FROM_BELOW), QUICK,
              *map(os.environ.get, ("CC", "CFLAGS", "LDFLAGS"))]
     return "\n".join(map(str, parts))
 
@@ -482,10 +482,15 @@ class BuildTranslated(build_ext):
         self.remove_other_levels("")
         super().copy_extensions_to_source()
 
+    def folder_of(self, ext):
+        """Where the objects of a shared object lie: a wheel takes none of a spare level."""
+        spare = ext.name.rpartition(".")[2] in SPARE
+        return os.path.join(self.build_temp, ext.name + ".spare" * spare)
+
     def object_of(self, ext, source):
         """The object of a source for one shared object."""
-        folder = os.path.join(self.build_temp, ext.name)
-        return self.compiler.object_filenames([str(c_file_of(source))], output_dir=folder)[0]
+        return self.compiler.object_filenames([str(c_file_of(source))],
+                                              output_dir=self.folder_of(ext))[0]
 
     def compilations(self, source):
         """The tasks that compile the C file of a source, where objects are not up to date."""
@@ -501,7 +506,7 @@ class BuildTranslated(build_ext):
         flags = [*ext.extra_compile_args, *optimization(source, level),
                  *["-ffp-contract=off"] * (source.stem in UNCONTRACTED)]
         self.compiler.compile([str(c_file_of(source))], macros=ext.define_macros,
-                              output_dir=os.path.join(self.build_temp, ext.name), debug=self.debug,
+                              output_dir=self.folder_of(ext), debug=self.debug,
                               include_dirs=ext.include_dirs, extra_postargs=flags)
 
 
