@@ -230,8 +230,11 @@ enum { PANEL_ROWS = 6, PANEL_MOST = PANEL_BYTES == 64 ? 8 : 6, PANEL_DEEP = 128 
     static inline __attribute__((always_inline)) void NAME(rows)(                                \
             const T* a, Py_ssize_t a_row, Py_ssize_t a_col, const T* p, T* y, Py_ssize_t y_row,  \
             Py_ssize_t m, Py_ssize_t k, Py_ssize_t count, NAME(base) base, const int vectors) {  \
-        for (; PANEL_MOST > PANEL_ROWS && vectors == 2 && m >= PANEL_MOST; m -= PANEL_MOST) {    \
+        /* one row alone or two take as long as three */                                         \
+        while (PANEL_MOST > PANEL_ROWS && vectors == 2                                           \
+               && (m == PANEL_MOST || m >= PANEL_MOST + 3)) {                                    \
             NAME(tile)(a, a_row, a_col, p, y, y_row, k, count, base, PANEL_MOST, 2);             \
+            m -= PANEL_MOST;                                                                     \
             a += PANEL_MOST * a_row;                                                             \
             y += PANEL_MOST * y_row;                                                             \
             base.at += PANEL_MOST * base.row;                                                    \

@@ -1,7 +1,7 @@
 /* Loops over sin and cos of float32 by the instructions of AVX-512.
 
    x - n pi/2 is taken in three parts of pi/2 of 24 bits, each by one multiplication and addition
-   that rounds once: the first is exact, since both have no bit below 2**-23 where n is not 0. */
+   that rounds once: the first is exact, since both have no bit below 2**-24 where n is not 0. */
 #pragma once
 
 #include "wide.h"
