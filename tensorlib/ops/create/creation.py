@@ -9,7 +9,6 @@ from tensorlib._core.arrays.arrays import from_numpy, frombuffer
 from tensorlib._core.arrays.dlpack import from_dlpack, to_dlpack
 from tensorlib._core.base.dtypes import BY_NAME, set_default_dtype
 from tensorlib._core.create import creation, overwrite, ranges
-from tensorlib._core.layout.views import to_dtype
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import composite, op, publish
 from tensorlib.ops.publish import parameters
@@ -155,8 +154,8 @@ made(ranges.eye, reference=lambda n, m=None, dtype=None: np.eye(n, m, dtype=as_n
     reference=lambda x, src: np.broadcast_to(src, x.shape),
     samples=given_pairs(((2, 3), (2, 3)), ((2, 3), (3,)), ((), ()), ((0, 2), (2,))), complex=True)
 def copy(input: Tensor, src: Tensor):
-    """The elements of `src`, cast and broadcast to `input`, whose own are lost."""
-    return to_dtype(src, input.dtype).expand(input.shape).clone()
+    """The elements of `src`, cast, broadcast and laid out as `input`, whose own are lost."""
+    return creation.empty_like(input).copy_(src)
 
 
 copy.op.add_rule("input", lambda: 0, constant=0)
