@@ -4,14 +4,13 @@ Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.p
 is looked for in blocks of 1024 elements, which stay in the first-level cache.
 """
 
-from tensorlib._kernels.vecmath cimport floating, magnitude
+from tensorlib._kernels.vecmath cimport floating
 from tensorlib._kernels.vecmath_arc cimport acos, asin, atan, atan2
 from tensorlib._kernels.vecmath_trig cimport (
     cos, cos_far, is_far, sin, sin_far, sinc, tan, tan_far)
 
 cdef extern from "wide_trig.h" nogil:
     const bint HAS_WIDE
-    const float WIDE_FAR
     void wide_sin_run(const float* x, float* y, Py_ssize_t n)
     void wide_cos_run(const float* x, float* y, Py_ssize_t n)
 
@@ -24,29 +23,22 @@ cdef inline bint any_far(const floating* x, Py_ssize_t start, Py_ssize_t stop) n
     return found
 
 
-cdef inline bint any_beyond(const floating* x, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
-    """whether any is one that `wide_sin_run` and `wide_cos_run` do not take, or NaN"""
-    cdef Py_ssize_t i
-    cdef bint found = False
-    for i in range(start, stop):
-        found |= not magnitude(x[i]) < WIDE_FAR
-    return found
-
-
 cdef void sin_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
     """y := sin(x)"""
     cdef Py_ssize_t i, start, stop
     cdef bint wide = HAS_WIDE and floating is float
     for start in range(0, n, 1024):
         stop = min(start + 1024, n)
-        if wide and not any_beyond(x, start, stop):
-            wide_sin_run(<const float*>x + start, <float*>y + start, stop - start)
-        elif wide or any_far(x, start, stop):
+        if any_far(x, start, stop):
             for i in range(start, stop):
-                if wide and magnitude(x[i]) < WIDE_FAR:
+                if is_far(x[i]):
+                    y[i] = sin_far(x[i])
+                elif wide:
                     wide_sin_run(<const float*>x + i, <float*>y + i, 1)
                 else:
-                    y[i] = sin_far(x[i]) if is_far(x[i]) else sin(x[i])
+                    y[i] = sin(x[i])
+        elif wide:
+            wide_sin_run(<const float*>x + start, <float*>y + start, stop - start)
         else:
             for i in range(start, stop):
                 y[i] = sin(x[i])
@@ -58,14 +50,16 @@ cdef void cos_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
     cdef bint wide = HAS_WIDE and floating is float
     for start in range(0, n, 1024):
         stop = min(start + 1024, n)
-        if wide and not any_beyond(x, start, stop):
-            wide_cos_run(<const float*>x + start, <float*>y + start, stop - start)
-        elif wide or any_far(x, start, stop):
+        if any_far(x, start, stop):
             for i in range(start, stop):
-                if wide and magnitude(x[i]) < WIDE_FAR:
+                if is_far(x[i]):
+                    y[i] = cos_far(x[i])
+                elif wide:
                     wide_cos_run(<const float*>x + i, <float*>y + i, 1)
                 else:
-                    y[i] = cos_far(x[i]) if is_far(x[i]) else cos(x[i])
+                    y[i] = cos(x[i])
+        elif wide:
+            wide_cos_run(<const float*>x + start, <float*>y + start, stop - start)
         else:
             for i in range(start, stop):
                 y[i] = cos(x[i])

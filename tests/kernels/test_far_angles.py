@@ -77,6 +77,21 @@ def test_infinite_angles_have_no_sine(table, name, dtype):
     assert np.isnan(table[name, dtype, dtype](x)).tolist() == [True, False, True, True]
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["sin", "cos"])
+def test_angles_of_all_sizes_beside_each_other(table, name, dtype):
+    """Each way to reduce one ends somewhere, and is taken element by element, in place too."""
+    edges = np.array([2.0**k for k in range(-3, 40)], dtype)
+    x = np.concatenate([edges, -np.nextafter(edges, np.zeros_like(edges)), edges * edges[0] * 7])
+    run = table[name, dtype, dtype]
+    alone = np.concatenate([run(x[i:i + 1]) for i in range(len(x))])
+    np.testing.assert_array_equal(run(x), alone)
+    np.testing.assert_array_equal(run.in_place(0, x), alone)
+    exact = getattr(np, name)(x.astype(np.float64))
+    if dtype == "float32":
+        assert np.abs(alone - exact).max() < 1e-7
+
+
 @pytest.mark.skipif(not HEADER.exists(), reason="needs the sources")
 def test_the_digits_of_two_over_pi():
     words = [int(word, 16) for word in re.findall(r"0x([0-9A-F]{16})", HEADER.read_text())]
