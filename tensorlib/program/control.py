@@ -1,7 +1,8 @@
 """Control flow that programs can capture: branches and loops as functions.
 
 On Tensors these run as the Python that they stand for, and are recorded as all eager code is. While
-a program is traced or built by hand each is one call, whose functions become its blocks.
+a program is traced or built by hand each is one call, whose functions become its blocks. What they
+give has memory of its own and is contiguous, whatever the layout of what a branch or a step gave.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -219,7 +220,7 @@ def with_own_memory(result: Any, began: int) -> Any:
     """A container in which tensors that were there before, views of these, and those that share
     memory are copies: nobody knows before a run whether a branch gives what it was given."""
     leaves, structure = flatten(result)
-    return unflatten(structure, owned(leaves, began))
+    return unflatten(structure, owned(leaves, began, packed=True))
 
 
 def entered_all(value: Any) -> Any:

@@ -153,7 +153,7 @@ class Verifier:
             self.block(inner)
         count = len(call.outputs)
         if call.type == "cond":
-            self.require(call, "pred" in call.inputs and set(call.attributes) == {
+            self.require(call, "pred" in call.inputs and set(call.attributes) - {"gradient"} == {
                 "true_block", "false_block"}, "takes pred, true_block and false_block")
             blocks = call.blocks()
             self.require(call, all(len(x.outputs) == count for x in blocks),

@@ -55,6 +55,8 @@ def check_results(slots: list[Any], found: list[Any], replay: Any,
     for x, tensor in eager.items():
         start, address = place_in_memory(tensor)
         root, offset, strides = places[x]
+        if strides is None:
+            raise Unplanned("how a gradient of control flow is laid out is known only when it runs")
         if any(a != b for a, b in zip(tensor.stride(), strides)):
             raise Unplanned("what it returns is laid out in another way than by a replay")
         if not tensor.numel():

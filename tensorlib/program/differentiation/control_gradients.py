@@ -59,7 +59,8 @@ def visit_branches(work: Backward, call: OpCall, grads: list[Variable | None],
                       lambda x, name=name: exported(call, name, x), {})
     inputs = {"pred": call.inputs["pred"]} if "pred" in call.inputs else {}
     type = "cond" if call.type == "cond" else f"{call.type}_gradient"
-    work.append(OpCall(type, inputs, tuple(outputs), dict(backs), call.line))
+    attributes = {**backs, "gradient": True} if type == "cond" else dict(backs)
+    work.append(OpCall(type, inputs, tuple(outputs), attributes, call.line))
     work.sure |= sure
     for x, g in zip(wanted, outputs):
         if call.type == "cond" and x in reached:

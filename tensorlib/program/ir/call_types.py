@@ -368,7 +368,7 @@ OWN = {
     "get_grad": Form(("param",), (), False, None, grad_of),
     "optimizer_step": Form(("params", "grads"), ("optimizer",), False, None, stepped,
                            effect=True, writes=True),
-    "cond": Form(("pred",), ("true_block", "false_block"), False, None, None),
+    "cond": Form(("pred",), ("true_block", "false_block", "gradient"), False, None, None),
     "while_loop": Form(("init",), ("cond_block", "body_block", "kept"), False, None, None),
     "scan": Form(("init", "xs"), ("sub_block", "reverse", "kept"), False, None, None),
     "placeholder": Form((), ("shape", "dtype"), False, None, placeholder, pure=True),

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from tensorlib._core.base.formats import contiguous_format
 from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.sweep.graph_reader import begin_epoch, was_made_since
 from tensorlib._core.tensor.tensor import Tensor
@@ -12,9 +13,15 @@ from tensorlib.program.guards.signatures import storage_of
 from tensorlib.program.ir.interpreter import value_of
 from tensorlib.program.ir.model import OpCall, Variable
 from tensorlib.program.ir.stacks import Stack
+from tensorlib.program.passes.facts import CONTROL
 
 Lookup = Callable[[Any], Any]
 Run = Callable[[Any], None]
+
+
+def is_of_gradient(call: OpCall) -> bool:
+    """Whether control flow is the gradient of control flow, whose results lie as they come."""
+    return "gradient" in call.attributes or "reverse" in call.attributes
 
 
 def run_control(call: OpCall, values: dict[Variable, Any], run: Run) -> list[Any]:
@@ -22,13 +29,14 @@ def run_control(call: OpCall, values: dict[Variable, Any], run: Run) -> list[Any
     def value(x: Any) -> Any:
         return value_of(x, values) if type(x) is Variable else x
 
-    began = begin_epoch()
-    if call.type == "cond":
-        return owned(run_cond(call, value, run), began)
-    if call.type == "while_loop":
-        return owned(run_while(call, values, value, run), began)
-    if call.type == "scan":
-        return owned(run_scan(call, values, value, run), began)
+    if call.type in CONTROL:
+        began = begin_epoch()
+        if call.type == "cond":
+            results = run_cond(call, value, run)
+        else:
+            results = (run_while if call.type == "while_loop" else run_scan)(
+                call, values, value, run)
+        return owned(results, began, packed=not is_of_gradient(call))
     block = call.attributes["sub_block"]
     given = [y for x in call.inputs.values() for y in (x if type(x) is tuple else (x,))]
     values.update(zip(block.inputs, map(value, given)))
@@ -36,18 +44,34 @@ def run_control(call: OpCall, values: dict[Variable, Any], run: Run) -> list[Any
     return [value(x) for x in block.outputs]
 
 
-def owned(results: list[Any], began: int) -> list[Any]:
-    """The results of control flow, with copies of tensors that were there before the epoch, and of
-    those that share memory."""
+def owned(results: list[Any], began: int, packed: bool) -> list[Any]:
+    """The results of control flow, with copies of tensors that were there before the epoch, of
+    those that share memory, and, if they are to be packed, of those that do not lie row by row.
+
+    So nobody need know before a run which branch it takes to know how its results lie in memory.
+    """
     found: list[Any] = []
     seen: set[int] = set()
     for x in results:
-        if isinstance(x, Tensor) and x.numel():
-            if not was_made_since(x, began) or storage_of(x) in seen:
+        if isinstance(x, Tensor):
+            lent = x.numel() and (not was_made_since(x, began) or storage_of(x) in seen)
+            if packed and not lies_row_by_row(x):
+                x = x.clone(memory_format=contiguous_format)
+            elif lent:
                 x = x.clone()
             seen.add(storage_of(x))
         found.append(x)
     return found
+
+
+def lies_row_by_row(x: Tensor) -> bool:
+    """Whether a tensor is contiguous, with the strides that a new one of its shape has."""
+    expected = 1
+    for size, stride in zip(reversed(x.shape), reversed(x.stride())):
+        if stride != expected:
+            return False
+        expected *= max(size, 1)
+    return True
 
 
 def entered(x: Any) -> Any:

@@ -10,14 +10,15 @@ from typing import Any
 
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.modes import no_grad
+from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.program.building.builder import twin_of
 from tensorlib.program.ir.errors import Busy
 from tensorlib.program.ir.interpreter import Values, run_call, value_of
 from tensorlib.program.ir.model import Block, OpCall, Variable, place_of
-from tensorlib.program.passes.facts import changes, values_read
+from tensorlib.program.passes.facts import CONTROL, changes, values_read
 from tensorlib.program.run.executor import Machine
 from tensorlib.program.run.plan import Unplanned, plan
-from tensorlib.program.run.running_control import run_control
+from tensorlib.program.run.running_control import is_of_gradient, run_control
 
 
 class Part:
@@ -26,14 +27,14 @@ class Part:
     reads: what they take from before. gives: what of theirs is read later.
     """
 
-    def __init__(self, calls: list[OpCall], gives: list[Variable], likes: dict[Variable, Tensor]):
+    def __init__(self, calls: list[OpCall], gives: list[Variable], layouts: "Layouts"):
         written = {x for call in calls for x in call.writes() if not call.in_place}
         self.calls, self.gives = calls, gives
         self.reads = list(dict.fromkeys(
             x for call in calls for x in values_read(call) if x not in written))
         # planned on tensors like those that will come, so that what can't be planned is known now
-        self.machine = plan(calls, {x: likes.get(x, x.value) if x in likes or x.persistable
-                                    else likeness(x) for x in self.reads}, gives)
+        self.machine = plan(calls, {x: layouts.like(x) for x in self.reads}, gives)
+        layouts.add(gives, self.machine.places(), self.reads)
 
     def run(self, values: Values) -> None:
         """Runs the calls on what is among the values, and puts there what they give."""
@@ -46,6 +47,50 @@ class Part:
         except Busy:                       # on another thread
             for call in self.calls:
                 run_call(call, values)
+
+
+class Layouts:
+    """How the variables of a block lie in memory, as far as its calls were planned.
+
+    likes: a tensor that is laid out as each. places: in the memory of which variable each lies (a
+    number for memory of its own), and how many bytes behind it.
+    """
+
+    def __init__(self, fed: dict[Variable, Tensor]):
+        self.likes = dict(fed)
+        self.places: dict[Variable, tuple[Any, int]] = {x: (x, 0) for x in fed}
+        self.count = 0                     # of memories that the calls may have made
+        self.numbers: dict[Any, int] = {}
+        self.unknown: set[Variable] = set()                    # whose strides are not known
+
+    def like(self, x: Variable) -> Tensor:
+        """A tensor that is laid out as a variable. Raises: Unplanned."""
+        if x not in self.likes:            # what control flow gives is packed: see `owned`
+            self.likes[x] = x.value if x.persistable else likeness(x)
+        return self.likes[x]
+
+    def add(self, given: list[Variable], places: list[tuple[int, int, Any]],
+            reads: list[Variable]) -> None:
+        """Takes up what a machine that is fed `reads` gives, from where it says that these lie."""
+        if not self.unknown.isdisjoint(reads):
+            self.unknown.update(x for x in given if any(size != 1 for size in x.shape))
+        for x, (root, offset, strides) in zip(given, places):
+            self.likes[x] = FUNCTIONS["empty_strided"](x.shape, strides, dtype=x.dtype,
+                                                       device="meta")
+            if root < 0:
+                self.places[x] = self.count - root, offset
+            else:
+                memory, before = self.places.get(reads[root], (reads[root], 0))
+                self.places[x] = memory, before + offset
+        self.count += len(given) + len(reads)
+
+    def place(self, x: Variable, fed: list[Variable]) -> tuple[int, int, Any]:
+        """Where a variable lies, as a machine says it that is fed these."""
+        memory, offset = self.places.get(x, (x, 0))
+        number = place_of(memory, fed) if type(memory) is Variable else -1
+        if number < 0:
+            number = -1 - self.numbers.setdefault(memory, len(self.numbers))
+        return number, offset, None if x in self.unknown else list(self.like(x).stride())
 
 
 class Segments:
@@ -72,23 +117,46 @@ class Segments:
                 plain = []
                 found.append(call)
             later.update(call.reads())
+        layouts = Layouts(fed)
         for part in reversed(found):
             if type(part) is tuple:
                 run, wanted = part[0][::-1], part[1]
                 gives = [x for call in run if not call.in_place for x in call.writes()
                          if x in wanted]
-                self.parts.append(Part(run, gives, fed))
+                self.parts.append(Part(run, gives, layouts))
             else:
                 self.parts.append(part)                       # type: ignore[arg-type]
                 for block in part.blocks():                   # type: ignore[union-attr]
                     self.bodies[block] = Segments(
-                        block.ops, {**fed, **{x: likeness(x) for x in block.inputs
-                                              if not x.stack}}, block.outputs)
+                        block.ops, {**layouts.likes, **{x: likeness(x) for x in block.inputs
+                                                        if not x.stack}}, block.outputs)
+                self.take_up(part, layouts)                   # type: ignore[arg-type]
+        self.lies = [(-1, 0, None) if x.stack else layouts.place(x, self.fed)
+                     for x in self.outputs]
 
     def places(self) -> list[tuple[int, int, Any]]:
-        """As of a machine. What is not fed has memory of its own, as far as is known."""
-        places = [place_of(x, self.fed) for x in self.outputs]
-        return [(place if place >= 0 else -1 - i, 0, ()) for i, place in enumerate(places)]
+        """As of a machine; None for strides that are not known."""
+        return self.lies
+
+    def take_up(self, call: OpCall, layouts: Layouts) -> None:
+        """Notes how the results of a call with blocks lie, as far as that is known."""
+        bodies = [self.bodies[block] for block in call.blocks()]
+        if not bodies or call.type in CONTROL and not is_of_gradient(call):
+            return
+        if call.type not in CONTROL:
+            arguments = [y for x in call.inputs.values() for y in (x if type(x) is tuple else (x,))]
+            given = [{**dict(zip(call.blocks()[0].inputs, arguments))}.get(x, x)
+                     for x in bodies[0].fed]
+            layouts.add(list(call.outputs), bodies[0].places(), given)
+            return
+        carried = call.inputs.get("init", ())
+        for i, x in enumerate(call.outputs):
+            if x is None or x.stack or i >= len(carried) and call.type != "cond":
+                continue                   # what each step gave is stacked: a new tensor
+            ways = [body.lies[i][2] for body in bodies]
+            ways += [list(layouts.like(y).stride()) for y in carried[i:i + 1]]
+            if any(way != list(likeness(x).stride()) for way in ways):
+                layouts.unknown.add(x)
 
     @property
     def beyond(self) -> list[Any]:
