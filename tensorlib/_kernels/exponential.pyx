@@ -1,7 +1,7 @@
 """Loops of the exponential family: y := f(x), float32 and float64.
 
 Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.py`). Those that are
-used most have others in their place where there is AVX-512 (`wide_exp.h`).
+used most have others in their place where there is AVX-512 (`wide_exp.h` and its like).
 """
 
 from tensorlib._kernels.vecmath cimport floating, magnitude
@@ -16,9 +16,16 @@ cdef extern from "wide_exp.h" nogil:
     void wide_erf_run()
     void wide_exp_run()
     void wide_exp_d_run()
-    void wide_log_run()
     void wide_sigmoid_run()
     void wide_tanh_run()
+cdef extern from "wide_log.h" nogil:
+    void wide_log_run()
+    void wide_log_d_run()
+    void wide_log2_run()
+    void wide_log2_d_run()
+    void wide_log10_run()
+    void wide_log10_d_run()
+    void wide_logit_run()
 
 
 cdef void exp_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
@@ -211,24 +218,33 @@ cdef void logaddexp2_run(const floating* a, const floating* b, floating* y,
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
     loops = [
-        ("exp", <size_t>&exp_run[float], <size_t>&exp_run[double]),
+        ("exp", <size_t>&wide_exp_run if HAS_WIDE else <size_t>&exp_run[float],
+         <size_t>&wide_exp_d_run if HAS_WIDE else <size_t>&exp_run[double]),
         ("expm1", <size_t>&expm1_run[float], <size_t>&expm1_run[double]),
         ("exp2", <size_t>&exp2_run[float], <size_t>&exp2_run[double]),
-        ("sigmoid", <size_t>&sigmoid_run[float], <size_t>&sigmoid_run[double]),
-        ("tanh", <size_t>&tanh_run[float], <size_t>&tanh_run[double]),
+        ("sigmoid", <size_t>&wide_sigmoid_run if HAS_WIDE else <size_t>&sigmoid_run[float],
+         <size_t>&sigmoid_run[double]),
+        ("tanh", <size_t>&wide_tanh_run if HAS_WIDE else <size_t>&tanh_run[float],
+         <size_t>&tanh_run[double]),
         ("sinh", <size_t>&sinh_run[float], <size_t>&sinh_run[double]),
         ("cosh", <size_t>&cosh_run[float], <size_t>&cosh_run[double]),
-        ("log", <size_t>&log_run[float], <size_t>&log_run[double]),
+        ("log", <size_t>&wide_log_run if HAS_WIDE else <size_t>&log_run[float],
+         <size_t>&wide_log_d_run if HAS_WIDE else <size_t>&log_run[double]),
         ("log1p", <size_t>&log1p_run[float], <size_t>&log1p_run[double]),
-        ("log2", <size_t>&log2_run[float], <size_t>&log2_run[double]),
-        ("log10", <size_t>&log10_run[float], <size_t>&log10_run[double]),
+        ("log2", <size_t>&wide_log2_run if HAS_WIDE else <size_t>&log2_run[float],
+         <size_t>&wide_log2_d_run if HAS_WIDE else <size_t>&log2_run[double]),
+        ("log10", <size_t>&wide_log10_run if HAS_WIDE else <size_t>&log10_run[float],
+         <size_t>&wide_log10_d_run if HAS_WIDE else <size_t>&log10_run[double]),
         ("asinh", <size_t>&asinh_run[float], <size_t>&asinh_run[double]),
         ("acosh", <size_t>&acosh_run[float], <size_t>&acosh_run[double]),
         ("atanh", <size_t>&atanh_run[float], <size_t>&atanh_run[double]),
-        ("logit", <size_t>&logit_run[float], <size_t>&logit_run[double]),
+        ("logit", <size_t>&wide_logit_run if HAS_WIDE else <size_t>&logit_run[float],
+         <size_t>&logit_run[double]),
         ("entr", <size_t>&entr_run[float], <size_t>&entr_run[double]),
-        ("erf", <size_t>&erf_run[float], <size_t>&erf_run[double]),
-        ("erfc", <size_t>&erfc_run[float], <size_t>&erfc_run[double]),
+        ("erf", <size_t>&wide_erf_run if HAS_WIDE else <size_t>&erf_run[float],
+         <size_t>&erf_run[double]),
+        ("erfc", <size_t>&erfc_run[float],
+         <size_t>&erfc_run[double]),
     ]
     pairs = [
         ("logaddexp", <size_t>&logaddexp_run[float], <size_t>&logaddexp_run[double]),
@@ -236,13 +252,6 @@ def table():
         ("xlogy", <size_t>&xlogy_run[float], <size_t>&xlogy_run[double]),
         ("xlog1py", <size_t>&xlog1py_run[float], <size_t>&xlog1py_run[double]),
     ]
-    if HAS_WIDE:
-        wide = {"exp": (<size_t>&wide_exp_run, <size_t>&wide_exp_d_run),
-                "sigmoid": (<size_t>&wide_sigmoid_run, None),
-                "tanh": (<size_t>&wide_tanh_run, None), "log": (<size_t>&wide_log_run, None),
-                "erf": (<size_t>&wide_erf_run, None)}
-        loops = [(name, *(own or plain for own, plain in zip(wide.get(name, (None, None)), both)))
-                 for name, *both in loops]
     return [row for arity, rows in ((1, loops), (2, pairs)) for name, single, double_ in rows
             for row in ((name, ("float32",) * arity, "float32", single),
                         (name, ("float64",) * arity, "float64", double_))]

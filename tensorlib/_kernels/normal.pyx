@@ -10,6 +10,11 @@ from tensorlib._kernels.vecmath cimport floating, magnitude
 from tensorlib._kernels.vecmath_normal cimport (
     erfcx, erfcx_positive, erfinv, erfinv_far, erfinv_near, log_ndtr, ndtr, ndtri, ndtri_near)
 
+cdef extern from "wide_doubles.h" nogil:
+    const bint HAS_WIDE
+    void wide_erfinv_run()
+
+
 cdef inline bint any_negative(const floating* x, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
     cdef Py_ssize_t i
     cdef bint found = False
@@ -105,7 +110,8 @@ cdef void ndtri_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
     loops = [
-        ("erfinv", <size_t>&erfinv_run[float], <size_t>&erfinv_run[double]),
+        ("erfinv", <size_t>&wide_erfinv_run if HAS_WIDE else <size_t>&erfinv_run[float],
+         <size_t>&erfinv_run[double]),
         ("erfcx", <size_t>&erfcx_run[float], <size_t>&erfcx_run[double]),
         ("ndtr", <size_t>&ndtr_run[float], <size_t>&ndtr_run[double]),
         ("log_ndtr", <size_t>&log_ndtr_run[float], <size_t>&log_ndtr_run[double]),

@@ -13,6 +13,8 @@ cdef extern from "wide_trig.h" nogil:
     const bint HAS_WIDE
     void wide_sin_run(const float* x, float* y, Py_ssize_t n)
     void wide_cos_run(const float* x, float* y, Py_ssize_t n)
+cdef extern from "wide_doubles.h" nogil:
+    void wide_tan_run(const float* x, float* y, Py_ssize_t n)
 
 
 cdef inline bint any_far(const floating* x, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
@@ -68,11 +70,19 @@ cdef void cos_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
 cdef void tan_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
     """y := tan(x)"""
     cdef Py_ssize_t i, start, stop
+    cdef bint wide = HAS_WIDE and floating is float
     for start in range(0, n, 1024):
         stop = min(start + 1024, n)
         if any_far(x, start, stop):
             for i in range(start, stop):
-                y[i] = tan_far(x[i]) if is_far(x[i]) else tan(x[i])
+                if is_far(x[i]):
+                    y[i] = tan_far(x[i])
+                elif wide:
+                    wide_tan_run(<const float*>x + i, <float*>y + i, 1)
+                else:
+                    y[i] = tan(x[i])
+        elif wide:
+            wide_tan_run(<const float*>x + start, <float*>y + start, stop - start)
         else:
             for i in range(start, stop):
                 y[i] = tan(x[i])

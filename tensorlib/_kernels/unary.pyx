@@ -10,6 +10,12 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t
 from tensorlib._kernels.vecmath cimport (
     bits32, bits64, floating, from_bits32, from_bits64, infinity, magnitude, round_even, sqrt)
 
+cdef extern from "wide_root.h" nogil:
+    const bint HAS_WIDE
+    void wide_sqrt_run()
+    void wide_sqrt_d_run()
+
+
 cdef inline floating floor(floating x) noexcept nogil:
     if floating is float:
         return floorf(x)
@@ -228,7 +234,8 @@ def table():
         ("neg", <size_t>&neg_run[float], <size_t>&neg_run[double]),
         ("abs", <size_t>&abs_run[float], <size_t>&abs_run[double]),
         ("sign", <size_t>&sign_run[float], <size_t>&sign_run[double]),
-        ("sqrt", <size_t>&sqrt_run[float], <size_t>&sqrt_run[double]),
+        ("sqrt", <size_t>&wide_sqrt_run if HAS_WIDE else <size_t>&sqrt_run[float],
+         <size_t>&wide_sqrt_d_run if HAS_WIDE else <size_t>&sqrt_run[double]),
         ("root_of_positive",
          <size_t>&root_of_positive_run[float], <size_t>&root_of_positive_run[double]),
         ("rsqrt", <size_t>&rsqrt_run[float], <size_t>&rsqrt_run[double]),

@@ -25,6 +25,8 @@
     }
 #define WIDE_RUN_PS(name) WIDE_RUN(name, float, __mmask16, 16, _mm512_loadu_ps, \
                                    _mm512_maskz_loadu_ps, _mm512_storeu_ps, _mm512_mask_storeu_ps)
+#define WIDE_RUN_PD(name) WIDE_RUN(name, double, __mmask8, 8, _mm512_loadu_pd, \
+                                   _mm512_maskz_loadu_pd, _mm512_storeu_pd, _mm512_mask_storeu_pd)
 #else
 #define HAS_WIDE 0
 #endif

@@ -1,9 +1,8 @@
-/* Loops over exponentials and logarithms by instructions that AVX-512 has for them.
+/* Loops over exponentials by instructions that AVX-512 has for them.
 
-   `vscalefps` multiplies by a power of two and rounds subnormal results once, `vgetexpps` and
-   `vgetmantps` take numbers apart, `vpermi2ps` reads a table of 32 floats in registers. The
-   functions of `vecmath_exp.pxd`, which a compiler can vectorise anywhere, take 1.5 to 2.5 times as
-   long. */
+   `vscalefps` multiplies by a power of two and rounds subnormal results once, `vpermi2ps` reads a
+   table of 32 floats in registers. The functions of `vecmath_exp.pxd`, which a compiler can
+   vectorise anywhere, take 1.5 to 2.5 times as long. */
 #pragma once
 
 #include "wide.h"
@@ -49,54 +48,6 @@ WIDE __m512d wide_exp_d(__m512d x) {
     WIDE_STEP_D(series, r, 0.5000000000000006);
     series = _mm512_fmadd_pd(_mm512_mul_pd(r, r), series, r);
     return _mm512_scalef_pd(_mm512_add_pd(series, _mm512_set1_pd(1.0)), n);
-}
-
-/* 1 / c for a number c in each of 16 parts of [1, 3/2), then of [3/4, 1), in 8 bits; log(c), in so
-   few that sums with it are exact, and what that lacks */
-static const float LOG_INVERSE[32] = {
-    1.0f, 0.953125f, 0.9296875f, 0.8984375f, 0.875f, 0.8515625f, 0.828125f, 0.8125f, 0.7890625f,
-    0.7734375f, 0.75f, 0.734375f, 0.71875f, 0.703125f, 0.6875f, 0.671875f, 1.3203125f, 1.2890625f,
-    1.265625f, 1.2421875f, 1.21875f, 1.1953125f, 1.171875f, 1.15625f, 1.1328125f, 1.109375f,
-    1.09375f, 1.078125f, 1.0546875f, 1.0390625f, 1.0234375f, 1.0f};
-static const float LOG_HIGH[32] = {
-    0.0f, 0.0480041504f, 0.0729064941f, 0.107086182f, 0.133544922f, 0.160675049f, 0.188598633f,
-    0.207641602f, 0.236907959f, 0.256896973f, 0.287689209f, 0.308746338f, 0.330230713f,
-    0.352233887f, 0.374694824f, 0.397674561f, -0.277862549f, -0.25390625f, -0.235565186f,
-    -0.216888428f, -0.197814941f, -0.178405762f, -0.158599854f, -0.145172119f, -0.124694824f,
-    -0.103790283f, -0.0895996094f, -0.0752258301f, -0.0532531738f, -0.0383300781f, -0.0231628418f,
-    0.0f};
-static const float LOG_LOW[32] = {
-    0.0f, 5.06879587e-06f, 2.76667464e-07f, 1.19539154e-05f, -1.35292503e-05f, 7.33286242e-06f,
-    -7.46300475e-06f, -2.23678421e-06f, 1.78809398e-06f, 1.34411284e-05f, -7.13653253e-06f,
-    -1.08562408e-05f, 1.09739804e-05f, -1.32931291e-05f, -1.3747773e-06f, 8.40711891e-06f,
-    -5.90217542e-06f, -8.95998073e-06f, -8.85765871e-07f, 1.44894339e-05f, -1.0801924e-05f,
-    -1.89575405e-06f, -5.17666103e-06f, -9.89070395e-06f, -8.65428228e-06f, -6.51047867e-06f,
-    -1.25493143e-05f, 2.4088406e-06f, 8.65930906e-06f, 1.12138232e-05f, -4.21748473e-06f, 0.0f};
-
-/* log(x) = k ln(2) + log(c) + log(1 + f) for x = 2**k c (1 + f) with |f| <= 1/32, subnormal x too,
-   and log(1 + f) = f + f**2 P(f), P within 2**-33 by Remez exchange (Tang, "Table-driven
-   implementation of the logarithm function", 1990). Of 0 and infinity k is infinite, below 0 all is
-   NaN. */
-WIDE __m512 wide_log(__m512 x) {
-    const __m512 one = _mm512_set1_ps(1.0f);
-    const __m512 m = _mm512_getmant_ps(x, _MM_MANT_NORM_p75_1p5, _MM_MANT_SIGN_nan);
-    const __m512i part = _mm512_srli_epi32(_mm512_castps_si512(m), 18);     /* five bits are read */
-#define WIDE_OF(table) \
-    _mm512_permutex2var_ps(_mm512_loadu_ps(table), part, _mm512_loadu_ps(table + 16))
-    const __m512 inverse = WIDE_OF(LOG_INVERSE), near_one = _mm512_mul_ps(m, inverse);
-    const __m512 f = _mm512_sub_ps(near_one, one);
-    __m512 lost = _mm512_fmsub_ps(m, inverse, near_one);
-    __m512 k = _mm512_getexp_ps(x), series = _mm512_set1_ps(0.19472662f), high, low;
-    k = _mm512_mask_add_ps(k, _mm512_cmp_ps_mask(m, one, _CMP_LT_OQ), k, one);
-    WIDE_STEP(series, f, -0.25004137f);
-    WIDE_STEP(series, f, 0.33333486f);
-    WIDE_STEP(series, f, -0.5f);
-    high = _mm512_fmadd_ps(k, _mm512_set1_ps(6.9313812256e-01f), WIDE_OF(LOG_HIGH));
-    low = _mm512_fmadd_ps(k, _mm512_set1_ps(9.0580006145e-06f), WIDE_OF(LOG_LOW));
-#undef WIDE_OF
-    lost = _mm512_fnmadd_ps(lost, f, lost);        /* of the product, over 1 + f */
-    low = _mm512_fmadd_ps(_mm512_mul_ps(f, f), series, _mm512_add_ps(low, lost));
-    return _mm512_add_ps(high, _mm512_add_ps(f, low));
 }
 
 /* tanh in 26 intervals: below 1/8, four of each power of two, and the last from 8 on. A column has
@@ -245,15 +196,12 @@ WIDE __m512 wide_sigmoid(__m512 x) {
 }
 
 WIDE_RUN_PS(wide_exp)
-WIDE_RUN_PS(wide_log)
 WIDE_RUN_PS(wide_tanh)
 WIDE_RUN_PS(wide_erf)
 WIDE_RUN_PS(wide_sigmoid)
-WIDE_RUN(wide_exp_d, double, __mmask8, 8, _mm512_loadu_pd, _mm512_maskz_loadu_pd,
-         _mm512_storeu_pd, _mm512_mask_storeu_pd)
+WIDE_RUN_PD(wide_exp_d)
 #else
 static void wide_exp_run(const float* x, float* y, Py_ssize_t n) {}
-static void wide_log_run(const float* x, float* y, Py_ssize_t n) {}
 static void wide_tanh_run(const float* x, float* y, Py_ssize_t n) {}
 static void wide_erf_run(const float* x, float* y, Py_ssize_t n) {}
 static void wide_sigmoid_run(const float* x, float* y, Py_ssize_t n) {}
