@@ -126,3 +126,20 @@ def test_gradients_of_control_flow_lie_as_the_eager_ones(made):
                  tl.randn(4, 3).t().requires_grad_())
         for found, wanted in zip(compiled(*given), f(*given)):
             assert found.equal(wanted) and found.stride() == wanted.stride()
+
+
+@pytest.mark.parametrize("view", [
+    lambda row: row.expand(3, 3), lambda row: row[0].as_strided((2, 2), (1, 1)),
+])
+def test_a_row_is_written_of_what_shares_elements(view):
+    """All that lies in the place of an element changes with it."""
+    def f(x):
+        y = view(x.sum(0, keepdim=True))
+        y[0] = x[1, :y.shape[1]]
+        return y, y * 1.0
+
+    compiled = tl.compile(f)
+    for _ in range(3):
+        x = tl.randn(3, 3)
+        for found, wanted in zip(compiled(x), f(x)):
+            assert found.equal(wanted) and found.stride() == wanted.stride()

@@ -119,6 +119,9 @@ class Writes:
             raise CaptureError(f"{name}: a write by way of what data gave, of which no version "
                                f"tells, can't be captured, {self.recorder.line()}; write into a "
                                "clone")
+        if may_overlap(x):
+            raise CaptureError(f"{name}: a write into a tensor whose elements may share memory can't "
+                               f"be captured, {self.recorder.line()}; write into a clone")
         if not is_grad_enabled() and any(y.requires_grad and not y.is_leaf for y in (x, base)):
             raise CaptureError(f"{name}: a write under no_grad into what has a gradient can't be "
                                f"captured, {self.recorder.line()}; write into a clone")
@@ -186,6 +189,16 @@ def run(op: Op | None, name: str, args: tuple[Any, ...], kwargs: dict[str, Any])
         getattr(Tensor, name)(*args, **kwargs)
     else:
         form_of(name).run(*args, **kwargs)
+
+
+def may_overlap(x: Tensor) -> bool:
+    """Whether two elements may lie in one place, as those of an expanded tensor do."""
+    reach = 1
+    for stride, size in sorted((abs(stride), size) for size, stride in zip(x.shape, x.stride())):
+        if size > 1 and stride < reach:
+            return True
+        reach += (size - 1) * stride
+    return False
 
 
 def place_in(base: Tensor, view: Tensor) -> tuple[Any, ...]:
