@@ -29,27 +29,24 @@ from tensorlib._kernels.vecmath_trig cimport cos
 
 cdef enum:
     ROUNDS = 10
+    FEW = 12                 # rates below go by inversion
     ATTEMPTS = 10000         # each of which succeeds more often than not
 
 cdef struct Stream:
     uint64_t seed, offset, element
     uint32_t block           # the next one
-    double left              # a number not yet used, or -1
+    int held                 # of the two numbers of the last block, how many were not used yet
+    double first, second
 
 
-cdef inline double uniform(Stream* stream) noexcept nogil:
-    """A number in (0, 1), of 53 bits and one half; two come from each block."""
-    cdef uint32_t a = <uint32_t>stream.element
-    cdef uint32_t b = <uint32_t>(stream.element >> 32) ^ (stream.block << 12)
-    cdef uint32_t c = <uint32_t>stream.offset, d = <uint32_t>(stream.offset >> 32)
-    cdef uint32_t key0 = <uint32_t>stream.seed, key1 = <uint32_t>(stream.seed >> 32)
+cdef inline double pair(uint64_t seed, uint64_t offset, uint64_t element, uint32_t block,
+                        double* second) noexcept nogil:
+    """Two numbers in (0, 1), of 53 bits and one half each."""
+    cdef uint32_t a = <uint32_t>element, b = <uint32_t>(element >> 32) ^ (block << 12)
+    cdef uint32_t c = <uint32_t>offset, d = <uint32_t>(offset >> 32)
+    cdef uint32_t key0 = <uint32_t>seed, key1 = <uint32_t>(seed >> 32)
     cdef uint64_t p, q
-    cdef double found = stream.left
     cdef int r
-    if found >= 0:
-        stream.left = -1
-        return found
-    stream.block += 1
     for r in range(ROUNDS):
         p = <uint64_t>a * <uint64_t>0xD2511F53
         q = <uint64_t>c * <uint64_t>0xCD9E8D57
@@ -59,8 +56,19 @@ cdef inline double uniform(Stream* stream) noexcept nogil:
         d = <uint32_t>p
         key0 += <uint32_t>0x9E3779B9
         key1 += <uint32_t>0xBB67AE85
-    stream.left = unit(<uint64_t>c << 32 | d)
+    second[0] = unit(<uint64_t>c << 32 | d)
     return unit(<uint64_t>a << 32 | b)
+
+
+cdef inline double uniform(Stream* stream) noexcept nogil:
+    """A number in (0, 1); two come from each block."""
+    if stream.held == 0:
+        stream.first = pair(stream.seed, stream.offset, stream.element, stream.block,
+                            &stream.second)
+        stream.block += 1
+        stream.held = 2
+    stream.held -= 1
+    return stream.first if stream.held else stream.second
 
 
 cdef inline double unit(uint64_t bits) noexcept nogil:
@@ -103,13 +111,14 @@ cdef inline double log_gamma_number(double a, Stream* stream) noexcept nogil:
     return log(g) + boost
 
 
-cdef inline double poisson_number(double rate, Stream* stream) noexcept nogil:
+cdef inline double poisson_number(double rate, double none, Stream* stream) noexcept nogil:
+    """none: e**-rate, the chance of 0"""
     cdef double u, v, b, a, invalpha, vr, us, k, chance, logarithm
     cdef int i
     if not 0 < rate < infinity(rate):
         return rate
-    if rate < 12.0:                          # the first number at which the sum of chances is u
-        u, k, chance = uniform(stream), 0.0, exp(-rate)
+    if rate < FEW:                           # the first number at which the sum of chances is u
+        u, k, chance = uniform(stream), 0.0, none
         while u > chance and k < 1000.0:
             u -= chance
             k += 1.0
@@ -134,9 +143,9 @@ cdef inline double poisson_number(double rate, Stream* stream) noexcept nogil:
     return floor(rate)
 
 
-cdef inline double few_successes(double n, double p, Stream* stream) noexcept nogil:
-    """By inversion, for n * p < 10 and p <= 0.5"""
-    cdef double u = uniform(stream), k = 0.0, chance = exp(n * log1p(-p)), odds = p / (1.0 - p)
+cdef inline double few_successes(double n, double p, double none, Stream* stream) noexcept nogil:
+    """By inversion, for n * p < 10 and p <= 0.5; none: the chance of 0"""
+    cdef double u = uniform(stream), k = 0.0, chance = none, odds = p / (1.0 - p)
     while u > chance and k < n and k < 1000.0:
         u -= chance
         k += 1.0
@@ -148,36 +157,43 @@ cdef inline double many_successes(double n, double p, Stream* stream) noexcept n
     """By rejection, for n * p >= 10 and p <= 0.5"""
     cdef double spread = sqrt(n * p * (1.0 - p)), b = 1.15 + 2.53 * spread, u, v, us, k
     cdef double a = -0.0873 + 0.0248 * b + 0.01 * p, c = n * p + 0.5, vr = 0.92 - 4.2 / b
-    cdef double alpha = (2.83 + 5.1 / b) * spread, m = floor((n + 1.0) * p)
-    cdef double odds = log(p / (1.0 - p)), top = lgamma_positive(m + 1.0)
+    cdef double m = floor((n + 1.0) * p), alpha = 0.0, odds = 0.0, top = -1.0
     cdef int i
-    top += lgamma_positive(n - m + 1.0)
     for i in range(ATTEMPTS):
         u, v = uniform(stream) - 0.5, uniform(stream)
         us = 0.5 - magnitude(u)
         k = floor((2.0 * a / us + b) * u + c)
-        if us >= 0.07 and v <= vr:
+        if us >= 0.07 and v <= vr:           # most end here, without a logarithm
             return k
         if k < 0 or k > n:
             continue
+        if top < 0:
+            alpha = (2.83 + 5.1 / b) * spread
+            odds = log(p / (1.0 - p))
+            top = lgamma_positive(m + 1.0) + lgamma_positive(n - m + 1.0)
         if log(v * alpha / (a / (us * us) + b)) <= (
                 top - lgamma_positive(k + 1.0) - lgamma_positive(n - k + 1.0) + (k - m) * odds):
             return k
     return m
 
 
-cdef inline double binomial_number(double n, double p, Stream* stream) noexcept nogil:
+cdef inline double binomial_number(double n, double p, double none,
+                                   Stream* stream) noexcept nogil:
+    """none: the chance of no success, of what is rarer of success and failure"""
     cdef double less = 1.0 - p if p > 0.5 else p, k
     if not (0 <= n < infinity(n) and 0 <= p <= 1.0):
         return nan(n)
-    k = few_successes(n, less, stream) if n * less < 10.0 else many_successes(n, less, stream)
+    if n * less < 10.0:
+        k = few_successes(n, less, none, stream)
+    else:
+        k = many_successes(n, less, stream)
     return n - k if p > 0.5 else k
 
 
 cdef inline Stream stream_of(uint64_t seed, uint64_t offset, Py_ssize_t i) noexcept nogil:
     cdef Stream stream
     stream.seed, stream.offset, stream.element = seed, offset, <uint64_t>i
-    stream.block, stream.left = 0, -1
+    stream.block, stream.held = 0, 0
     return stream
 
 
@@ -199,22 +215,57 @@ cdef void log_gamma_run(uint64_t seed, uint64_t offset, const double* a, double*
         y[i] = log_gamma_number(a[i], &stream)
 
 
+cdef inline void first_pairs(uint64_t seed, uint64_t offset, Py_ssize_t begin, Py_ssize_t count,
+                             double* first, double* second) noexcept nogil:
+    """What the streams of up to 64 elements in a row begin with: drawn side by side in vectors."""
+    cdef Py_ssize_t i
+    for i in range(count):
+        first[i] = pair(seed, offset, <uint64_t>(begin + i), 0, second + i)
+
+
+cdef inline Stream begun(uint64_t seed, uint64_t offset, Py_ssize_t i, double first,
+                         double second) noexcept nogil:
+    """The stream of an element whose first block is these numbers."""
+    cdef Stream stream = stream_of(seed, offset, i)
+    stream.block, stream.held, stream.first, stream.second = 1, 2, first, second
+    return stream
+
+
 cdef void poisson_run(uint64_t seed, uint64_t offset, const double* a, double* y, Py_ssize_t begin,
                       Py_ssize_t end) noexcept nogil:
+    cdef double first[64]
+    cdef double second[64]
+    cdef double none[64]
     cdef Stream stream
-    cdef Py_ssize_t i
-    for i in range(begin, end):
-        stream = stream_of(seed, offset, i)
-        y[i] = poisson_number(a[i], &stream)
+    cdef Py_ssize_t i, start, count
+    for start in range(begin, end, 64):
+        count = min(end - start, <Py_ssize_t>64)
+        first_pairs(seed, offset, start, count, first, second)
+        for i in range(count):
+            none[i] = exp(-a[start + i])
+        for i in range(count):
+            stream = begun(seed, offset, start + i, first[i], second[i])
+            y[start + i] = poisson_number(a[start + i], none[i], &stream)
 
 
 cdef void binomial_run(uint64_t seed, uint64_t offset, const double* a, const double* b, double* y,
                        Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef double first[64]
+    cdef double second[64]
+    cdef double none[64]
+    cdef double p
     cdef Stream stream
-    cdef Py_ssize_t i
-    for i in range(begin, end):
-        stream = stream_of(seed, offset, i)
-        y[i] = binomial_number(a[i], b[i], &stream)
+    cdef Py_ssize_t i, start, count
+    for start in range(begin, end, 64):
+        count = min(end - start, <Py_ssize_t>64)
+        first_pairs(seed, offset, start, count, first, second)
+        for i in range(count):
+            p = b[start + i]
+            p = 1.0 - p if p > 0.5 else p
+            none[i] = exp(a[start + i] * log1p(-p))
+        for i in range(count):
+            stream = begun(seed, offset, start + i, first[i], second[i])
+            y[start + i] = binomial_number(a[start + i], b[start + i], none[i], &stream)
 
 
 def table():
