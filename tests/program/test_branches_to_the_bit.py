@@ -68,3 +68,33 @@ def test_what_a_branch_draws_is_drawn_once():
         wanted = drawn(x), tl.rand(2)
         tl.manual_seed(1)
         assert all(map(tl.equal, (compiled(x), tl.rand(2)), wanted))
+
+
+@pytest.mark.parametrize("write", [
+    lambda y: y.detach().mul_(0.5), lambda y: y.data.mul_(0.5), lambda y: written_without_grad(y),
+])
+def test_a_write_by_the_side_of_the_gradient_behind_a_branch_that_has_none(write):
+    """The branch that the capture takes gives what has no gradient, the other what has one."""
+    def f(taken, a, b):
+        y = tl.cond(taken, lambda: a * 2.0, lambda: b + 2.0)
+        write(y)
+        return y * 1.0
+
+    compiled = tl.compile(f)
+    for taken in (True, True, False, False):
+        given = tl.tensor(taken), tl.randn(3), tl.randn(3, requires_grad=True)
+        seen = []
+        for function in (f, compiled):
+            y = function(*given)
+            given[2].grad = None
+            if y.requires_grad:
+                y.sum().backward()
+            seen.append((y.requires_grad, y.tolist(), given[2].grad))
+        assert seen[0][:2] == seen[1][:2]
+        assert (seen[0][2] is None) == (seen[1][2] is None)
+        assert seen[0][2] is None or seen[0][2].equal(seen[1][2])
+
+
+def written_without_grad(y):
+    with tl.no_grad():
+        y.mul_(0.5)

@@ -5,6 +5,7 @@ window of one sample more, as a Fourier transform wants it. Each has a 1 in its 
 """
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -18,13 +19,15 @@ from tensorlib.ops.samples import calls, refused_calls
 from_numpy = FUNCTIONS["from_numpy"]
 ones, zeros = FUNCTIONS["ones"], FUNCTIONS["zeros"]
 
+KEPT_LENGTH = 4096                                     # of windows whose values are kept
 LENGTHS = calls((0,), (1,), (1, False), (2,), (6,), (7, False), (5, True))
 BAD_LENGTHS = refused_calls((RuntimeError, -1), (TypeError, 2.5), (RuntimeError, 2**62),
                             (RuntimeError, 4, {"dtype": ones(1).long().dtype}))
 
 
-def weights(name, length, periodic, formula, dtype, layout, device, pin_memory, requires_grad):
-    """The window `formula(x)` for places x that go from -1 to 1.
+def weights(name, length, periodic, formula, parameters, dtype, layout, device, pin_memory,
+            requires_grad):
+    """The window `formula(x, *parameters)` for places x that go from -1 to 1.
 
     Raises: RuntimeError for a negative length, one beyond memory and a dtype of integers;
     TypeError.
@@ -45,14 +48,43 @@ def weights(name, length, periodic, formula, dtype, layout, device, pin_memory, 
     if not out.is_floating_point():
         raise RuntimeError(f"{name}: dtype must be a floating one, got {out.dtype}")
     if n > 1:
-        places = 2 * np.arange(n) / (n if periodic else n - 1) - 1
-        out.data = from_numpy(formula(places)).to(out)
+        values = kept_values if n <= KEPT_LENGTH else values_of
+        out.data = from_numpy(values(formula, n, bool(periodic), *parameters)).to(out, copy=True)
     return out
+
+
+def values_of(formula, n, periodic, *parameters):
+    """The values of a window of n > 1 samples, as an array of float64."""
+    return formula(2 * np.arange(n) / (n if periodic else n - 1) - 1, *parameters)
+
+
+kept_values = lru_cache(32)(values_of)                 # who takes spectra asks for one many times
+
+
+# ---- formulas, of places between -1 and 1 --------------------------------------------------------
+
+def raised_cosine(x, alpha, beta):
+    return alpha + beta * np.cos(math.pi * x)
+
+
+def two_cosines(x):
+    return 0.42 + 0.5 * np.cos(math.pi * x) + 0.08 * np.cos(2 * math.pi * x)
+
+
+def triangle(x):
+    return 1 - np.abs(x)
+
+
+def bell(x, beta):
+    return bessel(beta * np.sqrt(1 - x * x)) / bessel(np.array(beta))
 
 
 def bessel(x):
     """Bessel's function I0 of an array."""
     return i0(from_numpy(x)).numpy()
+
+
+# ---- the windows ---------------------------------------------------------------------------------
 
 
 def without_last(make):
@@ -79,9 +111,8 @@ def hann_window(window_length, periodic=True, *, dtype=None, layout=None, device
     >>> tensorlib.hann_window(4)
     tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """
-    return weights("hann_window", window_length, periodic,
-                   lambda x: 0.5 + 0.5 * np.cos(math.pi * x),
-                   dtype, layout, device, pin_memory, requires_grad)
+    return weights("hann_window", window_length, periodic, raised_cosine, (0.5, 0.5), dtype, layout,
+                   device, pin_memory, requires_grad)
 
 
 def hamming(n, alpha=0.54, beta=0.46):
@@ -100,10 +131,8 @@ def hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype
     >>> tensorlib.hamming_window(5, periodic=False)
     tensor([0.0800, 0.5400, 1.0000, 0.5400, 0.0800])
     """
-    alpha, beta = float(alpha), float(beta)
-    return weights("hamming_window", window_length, periodic,
-                   lambda x: alpha + beta * np.cos(math.pi * x),
-                   dtype, layout, device, pin_memory, requires_grad)
+    return weights("hamming_window", window_length, periodic, raised_cosine,
+                   (float(alpha), float(beta)), dtype, layout, device, pin_memory, requires_grad)
 
 
 @window(np.blackman)
@@ -114,9 +143,8 @@ def blackman_window(window_length, periodic=True, *, dtype=None, layout=None, de
     Shapes: (window_length,). Raises: RuntimeError for a negative length, one beyond memory and a
     dtype of integers, TypeError.
     """
-    return weights("blackman_window", window_length, periodic,
-                   lambda x: 0.42 + 0.5 * np.cos(math.pi * x) + 0.08 * np.cos(2 * math.pi * x),
-                   dtype, layout, device, pin_memory, requires_grad)
+    return weights("blackman_window", window_length, periodic, two_cosines, (), dtype, layout,
+                   device, pin_memory, requires_grad)
 
 
 @window(np.bartlett)
@@ -127,8 +155,8 @@ def bartlett_window(window_length, periodic=True, *, dtype=None, layout=None, de
     Shapes: (window_length,). Raises: RuntimeError for a negative length, one beyond memory and a
     dtype of integers, TypeError.
     """
-    return weights("bartlett_window", window_length, periodic, lambda x: 1 - np.abs(x),
-                   dtype, layout, device, pin_memory, requires_grad)
+    return weights("bartlett_window", window_length, periodic, triangle, (), dtype, layout,
+                   device, pin_memory, requires_grad)
 
 
 @window(lambda n, beta=12.0: np.kaiser(n, beta),
@@ -140,10 +168,8 @@ def kaiser_window(window_length, periodic=True, beta=12.0, *, dtype=None, layout
     Shapes: (window_length,). Raises: RuntimeError for a negative length, one beyond memory and a
     dtype of integers, TypeError.
     """
-    beta = float(beta)
-    return weights("kaiser_window", window_length, periodic,
-                   lambda x: bessel(beta * np.sqrt(1 - x * x)) / bessel(np.array(beta)),
-                   dtype, layout, device, pin_memory, requires_grad)
+    return weights("kaiser_window", window_length, periodic, bell, (float(beta),), dtype, layout,
+                   device, pin_memory, requires_grad)
 
 
 declared(__name__)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from tensorlib._core.apply.halves import rounded_once
+from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.base.storage import check_room
 from tensorlib._core.tensor.tensor import Tensor
@@ -187,7 +188,8 @@ def vander(x: Tensor, N=None, increasing=False):
         raise RuntimeError("vander: expects a vector and a number that is not negative, got shape "
                            f"{list(x.shape)} and {count}")
     if count == 0:
-        return x[:0].cumprod(0).new_zeros((x.shape[0], 0))
+        whole = not (x.is_floating_point() or x.is_complex())
+        return x.new_zeros((x.shape[0], 0), dtype=BY_NAME["int64"] if whole else None)
     check_room("vander", count, 8 * x.shape[0])
     factors = x.unsqueeze(1).expand((x.shape[0], count - 1))
     products = factors.cumprod(1)                        # of integers in int64

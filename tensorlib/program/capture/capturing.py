@@ -167,7 +167,7 @@ class ReplayRecorder(Recorder):
             del self.block.ops[length:]
             self.fail(f"{error}{at}")
             return eager()
-        return self.known_as(eager(), found)
+        return self.known_as_branch(eager(), found)
 
     def call(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if op is self.opening:

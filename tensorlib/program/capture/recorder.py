@@ -9,6 +9,7 @@ is noted as it is.
 
 from typing import Any
 
+from tensorlib._core.base.dtypes import has_gradients
 from tensorlib._core.create.generator import default_generator
 from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.graph.op import Op
@@ -67,6 +68,7 @@ class Recorder(Noter):
         self.keys: dict[int, tuple[Any, Any]] = {}       # index expressions as they were written
         self.uncounted: dict[int, Tensor] = {}           # what `data` gave of what is known
         self.stale: set[int] = set()                     # what was written by way of another tensor
+        self.unsure = False                  # whether a branch not taken would have given gradients
         self.writes = Writes(self)
         self.constants: dict[int, Tensor] = {}         # what was made of numbers, by its id
         self.open: set[Variable] = set()               # whose sizes may be others in another run
@@ -207,6 +209,13 @@ class Recorder(Noter):
         with unseen():
             found = make(Builder(self.block, self), *args)
             result = eager()
+        return self.known_as_branch(result, found)
+
+    def known_as_branch(self, result: Any, found: Any) -> Any:
+        """The same of what control flow gave, of which some may have gradients in another run."""
+        self.unsure = self.unsure or is_grad_enabled() and any(
+            x.recorded and not tensor.requires_grad and has_gradients(x.dtype)
+            for tensor, x in zip(flatten(result)[0], flatten(found)[0]))
         return self.known_as(result, found)
 
     def function(self, cls: Any, args: tuple[Any, ...]) -> Any:

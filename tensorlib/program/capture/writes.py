@@ -8,6 +8,7 @@ the function ran (parameters, running means) is written as it is: that is what t
 
 from typing import Any
 
+from tensorlib._core.base.dtypes import has_gradients
 from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.graph.op import Op, registry
 from tensorlib._core.layout.reinterpret import as_real
@@ -111,7 +112,7 @@ class Writes:
             run(op, name, args, kwargs)
             self.recorder.note(write_of(name, [before, *given], kwargs, self.recorder.line()))
             return x
-        if any(y is not base and y.grad_fn is not None
+        if any(y is not base and self.may_have_gradient(y)
                for y in self.recorder.by_storage.get(storage_of(base), ())):
             raise CaptureError(f"{name}: a write by way of what detach() or data gave can't be "
                                f"captured, {self.recorder.line()}; write into a clone")
@@ -122,12 +123,19 @@ class Writes:
         if may_overlap(x):
             raise CaptureError(f"{name}: a write into a tensor whose elements may share memory can't "
                                f"be captured, {self.recorder.line()}; write into a clone")
-        if not is_grad_enabled() and any(y.requires_grad and not y.is_leaf for y in (x, base)):
+        if not is_grad_enabled() and any(map(self.may_have_gradient, (x, base))):
             raise CaptureError(f"{name}: a write under no_grad into what has a gradient can't be "
                                f"captured, {self.recorder.line()}; write into a clone")
         run(op, name, args, kwargs)
         self.as_new(write_of(name, [before, *given], kwargs, self.recorder.line()), x)
         return x
+
+    def may_have_gradient(self, x: Tensor) -> bool:
+        """Whether a tensor that the function made has a gradient, or would have one if another
+        branch were taken."""
+        if self.recorder.unsure and id(x) in self.recorder.known:
+            return not self.recorder.known[id(x)][1].stop_gradient and has_gradients(x.dtype)
+        return x.grad_fn is not None
 
     def as_new(self, call: OpCall, x: Tensor) -> None:
         """Notes a write as a new value of the tensor, and of the one it is a view of."""
