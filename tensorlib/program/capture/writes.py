@@ -121,8 +121,8 @@ class Writes:
                                f"tells, can't be captured, {self.recorder.line()}; write into a "
                                "clone")
         if may_overlap(x):
-            raise CaptureError(f"{name}: a write into a tensor whose elements may share memory can't "
-                               f"be captured, {self.recorder.line()}; write into a clone")
+            raise CaptureError(f"{name}: a write into what may have elements in one place can't be "
+                               f"captured, {self.recorder.line()}; write into a clone")
         if not is_grad_enabled() and any(map(self.may_have_gradient, (x, base))):
             raise CaptureError(f"{name}: a write under no_grad into what has a gradient can't be "
                                f"captured, {self.recorder.line()}; write into a clone")
