@@ -126,8 +126,8 @@ def norm(
     """The norm of vectors or of matrices: `linalg.vector_norm` or `linalg.matrix_norm`."""
 
 def pinv(
-    A: Tensor, atol: Any = None, rtol: Any = None, hermitian: _bool = False, *, out: Tensor | None =
-    None
+    A: Tensor, rcond: Any = None, hermitian: _bool = False, atol: Any = None, rtol: Any = None, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """The pseudo-inverse of Moore and Penrose, by singular values."""
 

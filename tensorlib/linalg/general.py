@@ -182,7 +182,7 @@ def inverse_of(A, rank, rcond):
     """The pseudo-inverse of a solved system: of full rank by R of A = Q @ R or of its adjoint."""
     m, n = A.shape[-2:]
     if not (values_behind(rank) == min(m, n)).all():
-        return linalg_pinv(A, 0.0 if rcond is not None else None, rcond)
+        return linalg_pinv(A, rcond)
     q, r = qr_tall(A.mH if m < n else A)
     inverse = linalg_solve_triangular(r, q.mH, upper=True)
     return inverse.mH if m < n else inverse

@@ -420,16 +420,22 @@ def tolerances(atol, rtol):
     samples=matrices((3, 3), (3, 2), (2, 3), (2, 2, 2), (0, 2)), errors=NO_MATRIX,
     reference=prepared_by(regular, np.linalg.pinv), reads_values=True, checks_values=True,
     complex=True)
-def linalg_pinv(A: Tensor, atol=None, rtol=None, hermitian=False):
+def linalg_pinv(A: Tensor, rcond=None, hermitian=False, atol=None, rtol=None):
     """The pseudo-inverse of Moore and Penrose, by singular values.
 
     Those up to max(atol, rtol * the largest) are taken as 0. rtol is by default the step of the
-    dtype times the larger size, or 0 where `atol` is given. hermitian: A is symmetric.
+    dtype times the larger size, or 0 where `atol` is given. rcond is an older word for `rtol`.
+    hermitian: A is symmetric.
 
     Shapes: (*, M, N) -> (*, N, M).
-    Raises: RuntimeError for less than two dims and for dtypes other than float32 and float64.
+    Raises: RuntimeError for less than two dims, for `rcond` beside the others and for dtypes other
+    than float32 and float64.
     """
     require_matrices("linalg.pinv", A)
+    if rcond is not None:
+        if not atol is rtol is None:
+            raise RuntimeError("linalg.pinv: takes rcond, or atol and rtol, not both")
+        rtol = rcond
     if hermitian:
         require_square("linalg.pinv", A)
         values, u = tensors(*lapack.eigh("linalg.pinv", A, False))
@@ -466,4 +472,4 @@ def pinv_jvp(d_A, A, out):
            reads_values=True, checks_values=True, complex=True)
 def pinverse(input, rcond=1e-15):
     """The pseudo-inverse; singular values up to rcond times the largest are taken as 0."""
-    return linalg_pinv(input, 0.0, rcond)
+    return linalg_pinv(input, rcond)

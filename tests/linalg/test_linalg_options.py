@@ -211,3 +211,14 @@ def test_values_in_a_graph_come_with_the_vectors_of_their_gradient(name, beside)
     rows = tl.stack([a.detach(), 2 * a.detach()])
     along = tl.func.vmap(tl.func.grad(lambda x: (values(x) ** 2).sum()))(rows)
     same(along, [2 * SYMMETRIC, 4 * SYMMETRIC])
+
+
+def test_an_older_word_for_the_tolerance_of_pinv():
+    x = tl.tensor([[4.0, 0.0], [0.0, 1.0]])
+    for found in (linalg.pinv(x, 0.5), linalg.pinv(x, rcond=0.5), linalg.pinv(x, tl.tensor(0.5)),
+                  linalg.pinv(x, 0.5, True), linalg.pinv(x, rtol=0.5)):
+        assert found.tolist() == [[0.25, 0.0], [0.0, 0.0]]
+    assert linalg.pinv(x, 0.1).tolist() == [[0.25, 0.0], [0.0, 1.0]]
+    for more in ({"atol": 0.1}, {"rtol": 0.1}):
+        with pytest.raises(RuntimeError, match="linalg.pinv: takes rcond, or atol and rtol"):
+            linalg.pinv(x, 0.5, **more)
