@@ -74,7 +74,8 @@ VALUES = {
     "lu_solve adjoint": (lambda L, a, b: L.linalg.lu_solve(
         *L.linalg.lu_factor(a), b, adjoint=True, left=False), ONE, WIDE),
     "pinv": (lambda L, x: L.linalg.pinv(x), TALL),
-    "pinv rcond": (lambda L, x: L.linalg.pinv(x, 0.5), TALL), "pinverse": (lambda L, x: L.pinverse(x), WIDE),
+    "pinv rcond": (lambda L, x: L.linalg.pinv(x, 0.5), TALL),
+    "pinverse": (lambda L, x: L.pinverse(x), WIDE),
     "pinv hermitian": (lambda L, x: L.linalg.pinv(symmetric(x), hermitian=True), ONE),
     "lstsq": (lambda L, a, b: L.linalg.lstsq(a, b)[0], rng.normal(size=(4, 3)), RIGHT),
     "lstsq wide": (lambda L, a, b: L.linalg.lstsq(a, b)[0], WIDE, rng.normal(size=(2, 1))),
