@@ -13,7 +13,8 @@ from tensorlib.sparse.tensor import SparseTensor
 def checked_dim(name: str, dim: int, ndim: int) -> int:
     """A dim counted from the front. Raises: IndexError."""
     if not -ndim <= dim < ndim:
-        raise IndexError(f"{name}: dim {dim} is out of range for {ndim} dims")
+        raise IndexError(f"{name}: Dimension out of range (expected to be in range of "
+                         f"[{-ndim}, {ndim - 1}], but got {dim})")
     return dim % ndim
 
 

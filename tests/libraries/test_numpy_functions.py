@@ -389,7 +389,7 @@ class TestArguments:
         assert words in str(error.value) and ".detach().numpy()" in str(error.value)
 
     @pytest.mark.parametrize("call, error, words", [
-        (lambda x: np.sum(x, axis=3), IndexError, "sum: dim 3 is out of range"),
+        (lambda x: np.sum(x, axis=3), IndexError, "sum: Dimension out of range"),
         (lambda x: np.reshape(x, (3, 2)), RuntimeError, "invalid for input of size 4"),
         (lambda x: np.split(x, 3), ValueError,
          "numpy.split: 4 elements can't be split evenly in 3"),

@@ -243,8 +243,8 @@ cdef int wrap_dim(str name, object dim, int ndim) except -1:
         wrapped = limit
     if wrapped < -limit or wrapped >= limit:
         raise IndexError(
-            f"{name}: dim {dim} is out of range for {ndim} dims "
-            f"(expected to be in [{-limit}, {limit - 1}])")
+            f"{name}: Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], "
+            f"but got {dim})")
     return <int>(wrapped + limit if wrapped < 0 else wrapped)
 
 
@@ -300,7 +300,7 @@ cdef int broadcast(str name, int ndim_a, const Py_ssize_t* a, int ndim_b, const 
         if size_a != size_b and size_a != 1 and size_b != 1:
             raise RuntimeError(
                 f"{name}: shapes {sizes_of(ndim_a, a)} and "
-                f"{sizes_of(ndim_b, b)} do not broadcast: the size of tensor a ({size_a}) must "
+                f"{sizes_of(ndim_b, b)} do not broadcast: The size of tensor a ({size_a}) must "
                 f"match the size of tensor b ({size_b}) at non-singleton dimension {d}")
         dims[d] = size_b if size_a == 1 else size_a
     return ndim
