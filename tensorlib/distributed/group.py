@@ -27,9 +27,13 @@ SWITCH = "TENSORLIB_DISTRIBUTED_CHECK"
 
 
 class Backend(str):
-    """The name of what carries the messages: `Backend("MPI") == "mpi"`."""
+    """The name of what carries the messages: `Backend("MPI") == "mpi"`.
+
+    Of those that need other devices there is no more than the name, for scripts that compare it.
+    """
 
     MPI, GLOO, UNDEFINED = "mpi", "gloo", "undefined"
+    NCCL, UCC, XCCL = "nccl", "ucc", "xccl"
     default_device_backend_map = {"cpu": GLOO}
 
     def __new__(cls, name: str) -> Backend:

@@ -22,6 +22,7 @@ def run_alone(text, **more):
 def test_names_that_libraries_ask_for():
     assert isinstance(dist.ReduceOp.SUM, dist.ReduceOp.RedOpType)
     assert dist.Backend.default_device_backend_map["cpu"] == dist.Backend.GLOO
+    assert dist.Backend.NCCL == dist.Backend("NCCL") == "nccl"
     assert dist.distributed_c10d.default_pg_timeout == dist.constants.default_pg_timeout
     assert not dist.is_torchelastic_launched()
 

@@ -277,3 +277,15 @@ def test_a_group_that_comes_later(name, options, rates):
         return
     schedule.step()
     assert schedule.get_last_lr() == pytest.approx(rates)
+
+
+def test_a_plateau_lowers_the_rates_as_a_library_says():
+    """Under PyTorch's names: what is better, and how the rates fall."""
+    optimizer = descent()
+    schedule = lr_scheduler.ReduceLROnPlateau(optimizer, patience=0)
+    fallen = []
+    schedule._reduce_lr = fallen.append
+    for figure in (1.0, 2.0, 0.5, 0.5):
+        schedule.step(figure)
+    assert fallen == [2, 4] and schedule.get_last_lr() == [1.0]
+    assert schedule.is_better(0.9, 1.0) and not schedule.is_better(1.0, 1.0)

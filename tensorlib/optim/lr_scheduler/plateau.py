@@ -74,7 +74,7 @@ class ReduceLROnPlateau(LRScheduler):
         if epoch is not None:
             warn(EPOCH_GIVEN, UserWarning, stacklevel=2)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
-        if self._is_better(current):
+        if self.is_better(current, self.best):
             self.best = current
             self.num_bad_epochs = 0
         else:
@@ -83,7 +83,7 @@ class ReduceLROnPlateau(LRScheduler):
             self.cooldown_counter -= 1
             self.num_bad_epochs = 0
         if self.num_bad_epochs > self.patience:
-            self._reduce()
+            self._reduce_lr(self.last_epoch)
             self.cooldown_counter = self.cooldown
             self.num_bad_epochs = 0
         self._last_lr = values_of(self.optimizer)
@@ -93,15 +93,17 @@ class ReduceLROnPlateau(LRScheduler):
         """Whether the rates fell a short time ago."""
         return self.cooldown_counter > 0
 
-    def _is_better(self, current):
+    def is_better(self, a: float, best: float) -> bool:
+        """Whether a figure is better than the best one by more than the threshold."""
         sign = 1 if self.mode == "min" else -1
         if self.threshold_mode == "rel":
-            bound = self.best * (1 - sign * self.threshold)
+            bound = best * (1 - sign * self.threshold)
         else:
-            bound = self.best - sign * self.threshold
-        return sign * current < sign * bound
+            bound = best - sign * self.threshold
+        return sign * a < sign * bound
 
-    def _reduce(self):
+    def _reduce_lr(self, epoch):
+        """Lowers the rates. Libraries put their own in its place, under PyTorch's name."""
         groups = self.optimizer.param_groups
         if len(groups) != len(self.min_lrs):
             if self.default_min_lr is None:
