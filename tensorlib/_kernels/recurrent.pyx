@@ -31,7 +31,7 @@ cdef inline floating gate(floating x) noexcept nogil:
 
 
 cdef inline floating tangent(floating x) noexcept nogil:
-    """tanh(x), which is 1 long before e**2x is too large for the steps to it, for the same reason"""
+    """tanh(x), which is 1 long before e**2x is infinite, for the same reason"""
     cdef floating most = 20, y
     y = most if x > most else x
     return tanh(-most if y < -most else y)
