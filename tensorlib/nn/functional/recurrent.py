@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from tensorlib import bfloat16, cat, stack, zeros
+from tensorlib import cat, ones, relu, stack, tanh, zeros
+from tensorlib._core.base.dtypes import has_gradients
 from tensorlib._core.base.shape import listed
 from tensorlib._core.interpreters.foreign import is_tensor
 from tensorlib._core.tensor.tensor import Tensor
@@ -152,32 +153,35 @@ def one_step(kind, input, hidden, cell, *weights):
     if input.ndim != 2 or hidden.ndim != 2 or input.shape[0] != hidden.shape[0]:
         raise RuntimeError(f"{kind}_cell: expected an input and a hidden state of 2 dims and as "
                            f"many rows, got {tuple(input.shape)} and {tuple(hidden.shape)}")
-    if goes_by_operations(kind, hidden):
-        return by_operations(kind, input, hidden, cell, *weights)
+    if GATES[kind] == 1:
+        return without_gates(kind, input, hidden, *weights), None
     return one_layer(kind, input, (input.shape[0],), False, hidden, cell, *weights)[1:]
 
 
-MANY_UNITS = 128            # whose products of bfloat16 in pairs are worth the passes
+def without_gates(kind, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None):
+    """The hidden state after a step that has no gates: by operations of their own, which takes a
+    half to two thirds of the time of a layer of one step.
 
-
-def goes_by_operations(kind, hidden):
-    """Whether one step is faster by a product for each weight and passes over the gates: without
-    gates always, in a half to two thirds of the time; with them where the products are faster for
-    bfloat16."""
-    return GATES[kind] == 1 or hidden.shape[1] >= MANY_UNITS and hidden.dtype is bfloat16
-
-
-def by_operations(kind, input, hidden, cell, w_ih, w_hh, b_ih=None, b_hh=None):
-    """`one_layer` for one step of all rows, by the formula."""
-    shape, width = tuple(hidden.shape), GATES[kind] * hidden.shape[1]
-    for what, x, wanted in (("weights", w_ih, (width, input.shape[1])),
-                            ("weights", w_hh, (width, shape[1])), ("bias", b_ih, (width,)),
-                            ("bias", b_hh, (width,)), ("a cell", cell, shape)):
-        if x is not None and (tuple(x.shape) != wanted or x.dtype != input.dtype):
-            raise RuntimeError(f"{kind}_cell: expected {what} of shape {wanted} and {input.dtype}, "
+    Of half types all is one product, which has the speed of these and rounds once.
+    """
+    units = hidden.shape[1]
+    if not has_gradients(input.dtype):
+        raise RuntimeError(f"{kind}_cell: takes floating-point dtypes, got {input.dtype}")
+    for what, x, shape in (("weights", w_ih, (units, input.shape[1])),
+                           ("weights", w_hh, (units, units)), ("a bias", b_ih, (units,)),
+                           ("a bias", b_hh, (units,)), ("a state", hidden, (len(input), units))):
+        if x is not None and (tuple(x.shape) != shape or x.dtype != input.dtype):
+            raise RuntimeError(f"{kind}_cell: expected {what} of shape {shape} and {input.dtype}, "
                                f"got {tuple(x.shape)} and {x.dtype}")
-    gates, moved = linear(input, w_ih, b_ih), linear(hidden, w_hh, b_hh)
-    return STEPS[kind](gates, moved, hidden, cell)[:2]
+    if input.dtype.itemsize > 2:
+        gates, moved = linear(input, w_ih, b_ih), linear(hidden, w_hh, b_hh)
+        return STEPS[kind](gates, moved, hidden, None)[0]
+    biases = [x.unsqueeze(1) for x in (b_ih, b_hh) if x is not None]
+    rows = cat([input, hidden, ones(len(input), len(biases), dtype=input.dtype)], 1)
+    return ACTIVATIONS[kind](linear(rows, cat([w_ih, w_hh, *biases], 1)))
+
+
+ACTIVATIONS = {"rnn_tanh": tanh, "rnn_relu": relu}
 
 
 def cell_reference(kind):
@@ -201,7 +205,7 @@ def cell(kind):
     """Declares the function of a cell without cell state."""
     return composite(tensors=("input", "hx", "w_ih", "w_hh", "b_ih", "b_hh"), method=False,
                      takes="floating", complex=kind != "rnn_relu", tolerance="product",
-                     rounds_once=False,      # products of half types are faster than of float32
+                     rounds_once=kind == "gru",
                      reference=cell_reference(kind), samples=cell_samples(kind))
 
 
