@@ -206,7 +206,8 @@ def added_product(name, product_of):
     """beta * input + alpha * (a @ b), where beta = 0 ignores even NaN in `input`."""
     def function(input, a, b, beta, alpha):
         made = product_of(a, b)
-        check_factors(name, (input, made), beta=beta, alpha=alpha)
+        if not type(beta) is type(alpha) is int:
+            check_factors(name, (input, made), beta=beta, alpha=alpha)
         result = made if alpha == 1 else made * alpha
         if isinstance(beta, (int, float)) and beta == 0:
             result = result if input.dtype == made.dtype else result + zeros_like(input)
