@@ -390,10 +390,10 @@ def product(Tensor a not None, Tensor factors not None):
 # ---- at import -----------------------------------------------------------------------------------
 
 def _fill():
-    for what, _, name, address in load("reflections").table():
+    for what, _, name, address in load("triangles").table():
         if what == "reflect":
             reflects[dtype_id(BY_NAME[name])] = <reflect_fn><size_t>address
-        else:
+        elif what == "weigh":
             weighs[dtype_id(BY_NAME[name])] = <weigh_fn><size_t>address
 
 

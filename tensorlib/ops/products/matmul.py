@@ -9,7 +9,7 @@ from tensorlib._core.apply.operators import make_product
 from tensorlib._core.base.importing import deferred
 from tensorlib._core.create.creation import zeros_like
 from tensorlib._core.products import product
-from tensorlib._core.products.gram import gram
+from tensorlib._core.products.linear import gram
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import alias, composite, op
 from tensorlib.ops.pointwise.arithmetic import check_factors, mul
