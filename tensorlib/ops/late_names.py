@@ -70,7 +70,7 @@ FAMILIES = {
                    "root_of_positive row_distances row_distances_backward "
                    "scaled_dot_product_attention silu smooth_l1 smooth_l1_loss soft_margin_loss "
                    "softplus softshrink softsign softsign_of_complex squared_error tanhshrink "
-                   "triplet_margin_with_distance_loss"),
+                   "triplet_margin_with_distance_loss wide_linear"),
     "tensorlib.nn.functional.recurrent": Names(
         functions="gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell",
         operations="recurrent recurrent_backward"),

@@ -125,3 +125,13 @@ def test_weights_of_other_shapes_are_refused(places, shape):
         inputs[place] = tl.ones(shape)
     with pytest.raises(RuntimeError):
         tl.rnn_tanh_cell(*inputs)
+
+
+@pytest.mark.parametrize("shapes", [((2, 3), (4, 2)), ((3,), (4, 3)), ((2, 3), (3,))])
+def test_products_in_float32_are_of_matrices(shapes):
+    product = tl.ops.registry["wide_linear"].function
+    x, w = (tl.ones(shape, dtype=tl.bfloat16) for shape in shapes)
+    with pytest.raises(RuntimeError, match="wide_linear: expected two matrices"):
+        product(x, w)
+    with pytest.raises(RuntimeError, match="wide_linear: expected two matrices"):
+        product(tl.ones(2, 3), tl.ones(4, 3, dtype=tl.bfloat16))
