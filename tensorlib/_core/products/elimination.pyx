@@ -279,7 +279,7 @@ def log_determinants(Tensor a not None, Tensor pivots not None):
     f.x, f.pivots, f.dtype = a.data_pointer, <const int32_t*>pivots.data_pointer, a.type
     f.sign, f.size, f.n = sign.data_pointer, size.data_pointer, a.dims[a.ndim_ - 1]
     share(find_logarithms, &f, f.sign, sign.numel_, 1 + RELEASE_GIL // (16 * (1 + f.n)),
-          16 * a.numel_ < RELEASE_GIL)
+          times(a.numel_, 16) < RELEASE_GIL)
     return sign, size
 
 
