@@ -8,7 +8,7 @@ from tensorlib._core.base.work cimport run_once
 from tensorlib._core.products.blas cimport matmul_run
 from tensorlib._core.products.panel_products cimport MatmulArgs, turn
 from tensorlib._core.products.product cimport product, product_adds, wide_product
-from tensorlib._core.products.triangles cimport RELEASE_GIL, size_of
+from tensorlib._core.products.triangles cimport RELEASE_GIL, mirror, size_of
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, new_view
 from tensorlib._core.tiles.copies cimport packed
 from tensorlib._core.tiles.program cimport TileProgram
@@ -120,6 +120,7 @@ cdef void run_gram(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nog
             args.n, args.a, args.y = j + args.m, args.b + j * args.a_row, y + j * args.y_row
             matmul_run(w.dtype, &args)
             turn(w.dtype, args.y, w.m, y + j * size, w.m, args.m, j)
+            mirror(w.dtype, args.y + j * size, w.m, args.m)
             j += args.m
 
 

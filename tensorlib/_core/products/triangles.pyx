@@ -61,6 +61,18 @@ cdef void negate(int dtype, char* p, Py_ssize_t n) noexcept nogil:
             (<double*>p)[i] = -(<double*>p)[i]
 
 
+cdef void mirror(int dtype, char* y, Py_ssize_t row, Py_ssize_t n) noexcept nogil:
+    """Elements of y (n, n) above the diagonal := those below it, from which a BLAS may round them
+    otherwise"""
+    cdef Py_ssize_t i, j
+    for i in range(n):
+        for j in range(i):
+            if dtype == FLOAT32:
+                (<float*>y)[j * row + i] = (<float*>y)[i * row + j]
+            else:
+                (<double*>y)[j * row + i] = (<double*>y)[i * row + j]
+
+
 # ---- Cholesky factors ----------------------------------------------------------------------------
 
 ctypedef struct Column:      # of blocks: columns [j, j + cols) of a matrix, from row j on
@@ -346,6 +358,7 @@ cdef void square(Inverses* v) noexcept nogil:
         args.m, args.k, args.n = cols, v.n - j, j + cols
         matmul_run(v.dtype, &args)
         turn(v.dtype, args.y, v.n, v.y + j * size, v.n, cols, j)
+        mirror(v.dtype, args.y + j * size, v.n, cols)
         j += cols
 
 
