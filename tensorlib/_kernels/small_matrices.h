@@ -191,7 +191,8 @@ static void NAME(lu)(const REAL* a, const REAL* b, REAL* x, REAL* y, REAL* z,
     }
 }
 
-/* ---- QR: x := Q and y := R, by reflections with LAPACK's signs ------------------------------ */
+/* ---- QR: x := Q and y := R, by reflections with LAPACK's signs; where z is not NULL, x := R and
+   the vectors of the reflections below it, by columns, and z := their factors ----------------- */
 
 static void NAME(qr)(const REAL* a, const REAL* b, REAL* x, REAL* y, REAL* z,
                      Py_ssize_t count, Py_ssize_t n, Py_ssize_t k) {
@@ -229,7 +230,12 @@ static void NAME(qr)(const REAL* a, const REAL* b, REAL* x, REAL* y, REAL* z,
             }
         }
         for (int i = 0; i < n; i++)
-            for (int c = 0; c < n; c++) q[i * n + c] = NAME(all)(i == c);
+            for (int c = 0; c < n; c++) q[i * n + c] = z ? r[c * n + i] : NAME(all)(i == c);
+        if (z) {
+            NAME(store)(q, x + first * n * n, n * n, lanes);
+            NAME(store)(tau, z + first * n, n, lanes);
+            continue;
+        }
         for (int j = n - 1; j >= 0; j--)
             for (int c = j; c < n; c++) {
                 VEC dot = q[j * n + c];

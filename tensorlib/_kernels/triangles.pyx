@@ -1,10 +1,13 @@
-"""Triangular systems and factors of Cholesky and Gauss (`triangles.h`); strides are in elements.
+"""Triangular systems and factors of Cholesky and Gauss (`triangles.h`), and Householder reflections
+(`reflections.h`); strides are in elements.
 
     void substitute(const T* l, Py_ssize_t l_row, Py_ssize_t l_col, T* t, Py_ssize_t t_row,
                     Py_ssize_t n, Py_ssize_t m, int unit)
     void squares(const T* t, Py_ssize_t t_row, Py_ssize_t n, Py_ssize_t m, double* d)
     Py_ssize_t factor(T* u, Py_ssize_t u_row, Py_ssize_t n, double* d)
     Py_ssize_t eliminate(T* p, Py_ssize_t p_row, Py_ssize_t n, Py_ssize_t m, Py_ssize_t* places)
+    void reflect(T* p, T* v, Py_ssize_t row, T* factors, Py_ssize_t n, Py_ssize_t m)
+    void weigh(const T* s, const T* factors, T* t, Py_ssize_t n)
 """
 
 cdef extern from "triangles.h" nogil:
@@ -16,6 +19,12 @@ cdef extern from "triangles.h" nogil:
     void triangle_factor_double()
     void triangle_eliminate_double()
 
+cdef extern from "reflections.h" nogil:
+    void reflection_reflect_float()
+    void reflection_weigh_float()
+    void reflection_reflect_double()
+    void reflection_weigh_double()
+
 
 def table():
     """(name, input dtypes, output dtype, address) of every function"""
@@ -26,4 +35,8 @@ def table():
         ("eliminate", "float32", <size_t>&triangle_eliminate_float),
         ("eliminate", "float64", <size_t>&triangle_eliminate_double),
         ("substitute", "float64", <size_t>&triangle_substitute_double),
-        ("factor", "float64", <size_t>&triangle_factor_double))]
+        ("factor", "float64", <size_t>&triangle_factor_double),
+        ("reflect", "float32", <size_t>&reflection_reflect_float),
+        ("weigh", "float32", <size_t>&reflection_weigh_float),
+        ("reflect", "float64", <size_t>&reflection_reflect_double),
+        ("weigh", "float64", <size_t>&reflection_weigh_double))]

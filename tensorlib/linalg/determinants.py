@@ -98,7 +98,7 @@ def linalg_slogdet(A: Tensor):
     float64.
     """
     require_square("linalg.slogdet", A)
-    return SignedLog(*tensors(*lapack.slogdet(A)))
+    return SignedLog(*lapack.slogdet(A))
 
 
 @linalg_slogdet.vjp("A")

@@ -5,7 +5,7 @@ from collections import namedtuple
 import numpy as np
 
 from tensorlib._core.create.ranges import eye
-from tensorlib._core.products import elimination, small_matrices
+from tensorlib._core.products import elimination, small_matrices, triangles
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg import lapack
 from tensorlib.linalg.checks import (
@@ -320,9 +320,13 @@ def cholesky_solve(input, input2: Tensor, upper=False):
 def cholesky_inverse(input, upper=False):
     """The inverse of the A whose Cholesky factor is `input` (with `upper`, its transpose)."""
     require_square("cholesky_inverse", input, "L")
-    return inverse_of_square(input.mH if upper else input)
+    lower = input.mH if upper else input
+    if lower.shape[-1] > SMALL and not lower.dtype.is_complex:
+        return inverse_by_factor(lower)
+    return inverse_of_square(lower)
 
 
+SMALL = 32                   # rows up to which two operations take no longer than one
 WHOLE = 128                  # rows up to which the zeros of a triangle are multiplied too
 
 
@@ -339,6 +343,29 @@ def inverse_of_square(lower):
     beside = -linalg_solve_triangular(below.mH, inner, upper=True)
     first = inverse_of_square(above) + inner.mH @ inner
     return cat([cat([first, beside.mH], -1), cat([beside, inverse_of_square(below)], -1)], -2)
+
+
+@op(public=False, method=False, dtypes=DTYPES, tolerance="product", prepare=first(regular),
+    samples=SQUARES, reads_values=True,
+    reference=lambda x: np.linalg.inv(np.tril(regular(x)) @ np.tril(regular(x)).swapaxes(-1, -2)))
+def inverse_by_factor(A: Tensor):
+    """The inverse of L @ L.mT for the lower triangle L of A."""
+    require_square("cholesky_inverse", A, "L")
+    return triangles.inverse_by_factor(A)
+
+
+@inverse_by_factor.vjp("A")
+def inverse_by_factor_vjp(g, A, out):
+    """-tril(out @ (g + g.mT) @ out @ L), where out @ L is the inverse of L.mT"""
+    moved = out @ (g + g.mT)
+    return -linalg_solve_triangular(A.mT, moved, upper=True, left=False).tril()
+
+
+@inverse_by_factor.jvp
+def inverse_by_factor_jvp(d_A, A, out):
+    """-(W + W.mT) with W = out @ dL @ inverse(L)"""
+    moved = linalg_solve_triangular(A, out @ d_A.tril(), upper=False, left=False)
+    return -(moved + moved.mT)
 
 
 @composite(out=True, outputs=("solution", "cloned_coefficient"), dtypes=TAKEN, tolerance="product",

@@ -144,14 +144,11 @@ def det(x):
 
 
 def slogdet(x):
-    """The signs of the determinants and the logarithms of their sizes."""
+    """The signs of the determinants and the logarithms of their sizes, as Tensors."""
     found = small.lu(x) or elimination.factors(x)
     if found is None:
-        return call(loops.slogdet, x.numpy(force=True))
-    factors, pivots = (y.numpy() for y in found[:2])
-    batch = factors.shape[:-2]
-    return tuple(y.reshape(batch) for y in products.log_determinants(
-        as_batch(factors), rows_of(pivots)))
+        return tuple(map(from_numpy, map(np.asarray, call(loops.slogdet, x.numpy(force=True)))))
+    return elimination.log_determinants(*found[:2])
 
 
 def zero_pivot(a):

@@ -4,7 +4,7 @@ from collections import namedtuple
 
 import numpy as np
 
-from tensorlib._core.products import small_matrices
+from tensorlib._core.products import householder, small_matrices
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg import lapack
 from tensorlib.linalg.checks import (
@@ -25,7 +25,7 @@ Orthogonal = namedtuple("qr", "Q R")
     complex=True)
 def qr_tall(A: Tensor, complete=False):
     """The QR decomposition of matrices that are not wide: see `linalg_qr`."""
-    found = small_matrices.qr(A)
+    found = small_matrices.qr(A) or householder.qr(A, complete)
     if found is not None:
         return Orthogonal(*found)
     return Orthogonal(*tensors(*lapack.qr(A.numpy(force=True), complete)))
@@ -33,7 +33,8 @@ def qr_tall(A: Tensor, complete=False):
 
 def triangle_of(A):
     """R alone, of matrices that are not wide, outside of graphs."""
-    return tensors(lapack.triangle_of_qr(A.numpy(force=True)))[0]
+    found = householder.triangle(A)
+    return tensors(lapack.triangle_of_qr(A.numpy(force=True)))[0] if found is None else found
 
 
 @qr_tall.vjp("A")

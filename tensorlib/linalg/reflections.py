@@ -4,6 +4,7 @@ from collections import namedtuple
 
 import numpy as np
 
+from tensorlib._core.products import householder
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg import lapack
 from tensorlib.linalg.checks import (
@@ -39,6 +40,9 @@ def geqrf(input: Tensor):
     Raises: RuntimeError for less than two dims and for integers and half types.
     """
     require_matrices("geqrf", input)
+    found = householder.geqrf(input)
+    if found is not None:
+        return Reflections(*found)
     columns, tau = lapack.geqrf(input.numpy(force=True))
     batch = tuple(input.shape[:-2])
     return Reflections(*tensors(columns.reshape(batch + columns.shape[1:]).swapaxes(-1, -2),
@@ -79,6 +83,9 @@ def linalg_householder_product(A: Tensor, tau: Tensor):
     if m < n or tau.ndim != A.ndim - 1 or tau.shape[-1] > n or tau.shape[:-1] != A.shape[:-2]:
         raise RuntimeError("linalg.householder_product: expected shapes (*, M, N) and (*, K) with "
                            f"K <= N <= M, got {tuple(A.shape)} and {tuple(tau.shape)}")
+    found = householder.product(A, tau)
+    if found is not None:
+        return found
     return tensors(lapack.householder_product(A.numpy(force=True), tau.numpy(force=True)))[0]
 
 

@@ -25,17 +25,18 @@ FAMILIES = {
         both="cholesky cholesky_inverse cholesky_solve cross det geqrf inverse logdet lu lu_solve "
              "matrix_exp matrix_power orgqr ormqr pinverse qr slogdet svd triangular_solve",
         functions="chain_matmul lu_unpack pca_lowrank svd_lowrank",
-        operations="cofactors eigenvalues_alone ldl_systems_solved least_squares linalg_cholesky "
-                   "linalg_cholesky_ex linalg_cond linalg_cross linalg_det linalg_diagonal "
-                   "linalg_eig linalg_eigh linalg_eigvals linalg_eigvalsh "
-                   "linalg_householder_product linalg_inv linalg_inv_ex linalg_ldl_factor "
-                   "linalg_ldl_factor_ex linalg_ldl_solve linalg_lstsq linalg_lu linalg_lu_factor "
-                   "linalg_lu_factor_ex linalg_lu_solve linalg_matrix_exp linalg_matrix_norm "
-                   "linalg_matrix_power linalg_matrix_rank linalg_multi_dot linalg_norm "
-                   "linalg_pinv linalg_qr linalg_slogdet linalg_solve linalg_solve_ex "
-                   "linalg_solve_triangular linalg_svd linalg_svdvals linalg_tensorinv "
-                   "linalg_tensorsolve linalg_vander linalg_vecdot linalg_vector_norm "
-                   "pivot_matrices qr_tall singular_values_alone solve_matrices solve_triangles"),
+        operations="cofactors eigenvalues_alone inverse_by_factor ldl_systems_solved "
+                   "least_squares linalg_cholesky linalg_cholesky_ex linalg_cond linalg_cross "
+                   "linalg_det linalg_diagonal linalg_eig linalg_eigh linalg_eigvals "
+                   "linalg_eigvalsh linalg_householder_product linalg_inv linalg_inv_ex "
+                   "linalg_ldl_factor linalg_ldl_factor_ex linalg_ldl_solve linalg_lstsq "
+                   "linalg_lu linalg_lu_factor linalg_lu_factor_ex linalg_lu_solve "
+                   "linalg_matrix_exp linalg_matrix_norm linalg_matrix_power linalg_matrix_rank "
+                   "linalg_multi_dot linalg_norm linalg_pinv linalg_qr linalg_slogdet "
+                   "linalg_solve linalg_solve_ex linalg_solve_triangular linalg_svd "
+                   "linalg_svdvals linalg_tensorinv linalg_tensorsolve linalg_vander "
+                   "linalg_vecdot linalg_vector_norm pivot_matrices qr_tall singular_values_alone "
+                   "solve_matrices solve_triangles"),
     "tensorlib.nn.functional": Names(
         both="celu hardshrink prelu selu threshold",
         functions="alpha_dropout alpha_dropout_ avg_pool1d bilinear "
@@ -69,7 +70,7 @@ FAMILIES = {
                    "root_of_positive row_distances row_distances_backward "
                    "scaled_dot_product_attention silu smooth_l1 smooth_l1_loss soft_margin_loss "
                    "softplus softshrink softsign softsign_of_complex squared_error tanhshrink "
-                   "triplet_margin_with_distance_loss"),
+                   "triplet_margin_with_distance_loss wide_linear"),
     "tensorlib.nn.functional.recurrent": Names(
         functions="gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell",
         operations="recurrent recurrent_backward"),

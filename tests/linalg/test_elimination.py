@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import tensorlib as tl
+from tensorlib._core.products import elimination
 
 each = pytest.mark.parametrize
 SIZES = [17, 31, 64, 65, 130, 331]
@@ -71,3 +72,23 @@ def test_empty_systems():
     assert tl.linalg.inv(tl.eye(40).expand(0, 40, 40)).shape == (0, 40, 40)
     singular = tl.zeros(30, 30)
     assert tl.linalg.solve_ex(singular, tl.ones(30, 0)).info == 1
+
+
+@each("n", [20, 100, 300])
+def test_logarithms_of_determinants(n):
+    a = drawn(2, 2, n, n)
+    a[1, 0, 3] = 0
+    sign, size = tl.linalg.slogdet(tl.tensor(a))
+    wanted = np.linalg.slogdet(a)
+    assert sign.tolist() == wanted[0].tolist() and size[1, 0] == -np.inf
+    np.testing.assert_allclose(size.numpy(), wanted[1], rtol=1e-12)
+    assert tl.linalg.slogdet(tl.ones(0, n, n)).sign.shape == (0,)
+    assert tl.linalg.slogdet(tl.ones(2, 0, 0)).logabsdet.tolist() == [0, 0]
+
+
+def test_what_log_determinants_refuse():
+    lu, pivots = tl.linalg.lu_factor(tl.tensor(drawn(20, 20)))
+    for given in ((lu[:10], pivots), (lu, pivots[:3]), (lu, pivots.long()), (lu, pivots[None]),
+                  (lu.mT, pivots), (lu.cfloat(), pivots)):
+        with pytest.raises(ValueError, match="linalg.slogdet"):
+            elimination.log_determinants(*given)

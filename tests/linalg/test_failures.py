@@ -115,9 +115,12 @@ def test_by_numpys_loops_alone(monkeypatch):
     """Where the library that NumPy has loaded is none whose functions are known."""
     rng = np.random.default_rng(0)
     a, b = tl.tensor(rng.normal(size=(2, 20, 20))), tl.tensor(rng.normal(size=(2, 20, 3)))
+    c = tl.complex(a, a.mT.contiguous())
     calls = [lambda: tl.linalg.lu_factor(a)[0], lambda: tl.linalg.lu_factor(a)[1],
              lambda: tl.linalg.lu(a[:, :5]).L, lambda: tl.linalg.qr(a)[0], lambda: tl.geqrf(b)[0],
              lambda: tl.linalg.qr(b, "complete")[0], lambda: tl.linalg.qr(b)[1],
+             lambda: tl.linalg.qr(c)[0].real, lambda: tl.geqrf(c)[0].imag,
+             lambda: tl.linalg.householder_product(c[..., :3], c[..., 0, :3]).real,
              lambda: tl.linalg.solve_triangular(a, b, upper=True),
              lambda: tl.linalg.solve_triangular(a, b, upper=False, unitriangular=True)]
     found = [call() for call in calls]

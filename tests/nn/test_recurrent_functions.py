@@ -78,3 +78,60 @@ def test_the_two_kinds_of_simple_layers_differ_in_what_they_cut():
 def test_the_state_of_a_cell_with_memory_is_a_pair(hx):
     with pytest.raises(TypeError, match="lstm_cell: hx must be a pair of Tensors"):
         tl.lstm_cell(tl.ones(1, 3), hx, *weights("lstm")[:4])
+
+
+@KINDS
+@pytest.mark.parametrize("units", [5, 130])
+@pytest.mark.parametrize("dtype", [tl.float16, tl.bfloat16], ids=str)
+def test_cells_of_half_types_are_near_those_of_float32(kind, units, dtype):
+    rows, start = GATES[kind] * units, [tl.rand(7, units) for _ in range(1 + (kind == "lstm"))]
+    exact = [x.to(dtype).float() for x in (
+        tl.rand(7, 3), *start, *(tl.randn(shape) * 0.1 for shape in (
+            (rows, 3), (rows, units), (rows,), (rows,))))]
+    cell = getattr(tl, f"{kind}_cell")
+    found = []
+    for inputs in (exact, [x.to(dtype) for x in exact]):
+        inputs = [x.requires_grad_() for x in inputs]
+        x, *state = inputs[:-4]
+        out = cell(x, state if kind == "lstm" else state[0], *inputs[-4:])
+        out = out[0] if kind == "lstm" else out
+        out.backward(tl.ones_like(out))
+        found.append([out, *(x.grad for x in inputs)])
+    for wanted, near in zip(*found, strict=True):
+        assert near.dtype == dtype
+        size = wanted.abs().max()
+        assert (near.float() - wanted).abs().max() < 12 * tl.finfo(dtype).eps * size
+
+
+@KINDS
+def test_cells_of_large_sums_are_shut_or_open(kind):
+    inputs = tl.tensor([[-1e4], [-200.0], [200.0], [1e4], [float("nan")]], dtype=tl.float64)
+    for dtype in (tl.float32, tl.float64):
+        x, state = inputs.to(dtype), tl.zeros(5, 1, dtype=dtype)
+        w = tl.ones(GATES[kind], 1, dtype=dtype)
+        found = getattr(tl, f"{kind}_cell")(x, (state, state) if kind == "lstm" else state, w, w)
+        found = found[0] if kind == "lstm" else found
+        wanted = {"rnn_tanh": [-1, -1, 1, 1], "rnn_relu": [0, 0, 200, 1e4], "gru": [-1, -1, 0, 0],
+                  "lstm": [0, 0, 0.76159416, 0.76159416]}[kind]
+        assert_close(found[:4, 0], tl.tensor(wanted, dtype=dtype), atol=1e-7, rtol=1e-7)
+        assert found[4].isnan()
+
+
+@pytest.mark.parametrize("places, shape", [((2,), (2, 4)), ((2, 3), (1, 1)), ((3,), (2, 1)),
+                                           ((4,), (1,)), ((5,), (2, 1))])
+def test_weights_of_other_shapes_are_refused(places, shape):
+    inputs = [tl.ones(s) for s in ((2, 3), (2, 2), (2, 3), (2, 2), (2,), (2,))]
+    for place in places:
+        inputs[place] = tl.ones(shape)
+    with pytest.raises(RuntimeError):
+        tl.rnn_tanh_cell(*inputs)
+
+
+@pytest.mark.parametrize("shapes", [((2, 3), (4, 2)), ((3,), (4, 3)), ((2, 3), (3,))])
+def test_products_in_float32_are_of_matrices(shapes):
+    product = tl.ops.registry["wide_linear"].function
+    x, w = (tl.ones(shape, dtype=tl.bfloat16) for shape in shapes)
+    with pytest.raises(RuntimeError, match="wide_linear: expected two matrices"):
+        product(x, w)
+    with pytest.raises(RuntimeError, match="wide_linear: expected two matrices"):
+        product(tl.ones(2, 3), tl.ones(4, 3, dtype=tl.bfloat16))

@@ -23,10 +23,16 @@ def test_blocks_of_nothing_are_an_empty_row():
     assert tl.block_diag().shape == (1, 0)
 
 
-@pytest.mark.parametrize("columns", [63, 64, 65])
-def test_products_of_long_rows(columns):
-    a, b = RNG.normal(size=(2, 3)), RNG.normal(size=(2, columns))
-    same(tl.kron(tl.tensor(a), tl.tensor(b)), np.kron(a, b))
+@pytest.mark.parametrize("columns", [31, 32, 65])
+@pytest.mark.parametrize("rows", [(2, 3), (3,), (2, 1), (0, 3), (), (2, 2, 3)])
+def test_products_of_long_rows(rows, columns):
+    for shape in ((2, columns), (columns,), (0, columns)):
+        a, b = RNG.normal(size=rows), RNG.normal(size=shape)
+        same(tl.kron(tl.tensor(a), tl.tensor(b)), np.kron(a, b))
+        for dtype in (tl.float16, tl.float32):
+            x, y = tl.tensor(a, dtype=dtype), tl.tensor(b, dtype=dtype)
+            assert tl.equal(tl.kron(x, y), tl.kron(x.double(), y.double()).to(dtype))
+            assert tl.kron(x, y.double()).dtype is tl.float64
 
 
 def test_a_sum_over_more_names_than_letters():

@@ -1,12 +1,12 @@
 """Gauss's elimination with exchanges of rows, block by block, and what is solved by it.
 
-TRIANGLE columns are eliminated at a time, where they lie by columns (`_kernels/triangles.h`); of
-the columns beside them threads have strips, by panels (`panel_products.pyx`). What is subtracted
-from an element goes by blocks whose bounds follow from the number of rows alone, so that its bits
-do not depend on the threads, nor on the matrices beside it.
+Some columns, at most TRIANGLE, are eliminated at a time, where they lie by columns (`_kernels/
+triangles.h`); of the columns beside them threads have strips, by panels (`panel_products.pyx`).
+What is subtracted from an element goes by blocks whose bounds follow from the number of rows alone,
+so that its bits do not depend on the threads, nor on the matrices beside it.
 """
 
-from libc.math cimport NAN
+from libc.math cimport NAN, fabs, log
 from libc.stdint cimport int32_t
 from libc.string cimport memcpy
 
@@ -50,6 +50,12 @@ ctypedef struct Block:       # columns [j, j + cols) of a matrix, and what lies 
     char* left               # L below the square of the block, by rows
     Py_ssize_t n, j, cols
     Py_ssize_t[TRIANGLE] places
+
+
+cdef inline Py_ssize_t width_of(Py_ssize_t n) noexcept nogil:
+    """How many columns are eliminated at a time. The kernel is slower than the panels, which take
+    longer for few columns of many rows: 256 x 256 of float32 takes 270 us by 16 and 350 by 64."""
+    return 16 if n <= 256 else 32 if n <= 512 else TRIANGLE
 
 
 cdef void exchange(Block* b, char* x, Py_ssize_t row, Py_ssize_t cols) noexcept nogil:
@@ -96,11 +102,11 @@ cdef Py_ssize_t factor_matrix(Block* b, char* y, Py_ssize_t m, int32_t* pivots,
     """x (n, n) := L and U in one, with the rows of y (n, m) exchanged; the place, from 1, of the
     first zero on the diagonal of U, or 0"""
     cdef Py_ssize_t c, rows, found, info = 0, size = size_of(b.dtype), row = b.n * size
-    cdef Py_ssize_t turned_row = b.n + BEHIND
+    cdef Py_ssize_t turned_row = b.n + BEHIND, width = width_of(b.n)
     cdef char* at
     b.j, b.left = 0, scratch + TRIANGLE * turned_row * size
     while b.j < b.n:
-        b.cols, rows = min(<Py_ssize_t>TRIANGLE, b.n - b.j), b.n - b.j
+        b.cols, rows = min(width, b.n - b.j), b.n - b.j
         at = b.x + b.j * (b.n + 1) * size
         turn(b.dtype, at, b.n, scratch, turned_row, rows, b.cols)
         found = eliminates[b.dtype](scratch, turned_row, b.cols, rows, b.places)
@@ -213,6 +219,68 @@ def factors(Tensor a not None):
     info = new_tensor(INT32, a.ndim_ - 2, a.dims)
     x = run("linalg.lu_factor", a, None, pivots, info, &found)
     return x, pivots, info
+
+
+# ---- determinants --------------------------------------------------------------------------------
+
+ctypedef struct Logarithms:
+    const char* x            # L and U of matrices (n, n)
+    const int32_t* pivots
+    char* sign
+    char* size
+    Py_ssize_t n
+    int dtype
+
+ctypedef fused floating:
+    float
+    double
+
+
+cdef void log_determinant(const floating* x, const int32_t* pivots, Py_ssize_t n, floating* sign,
+                          floating* size) noexcept nogil:
+    """The sign, or 0, and the logarithm of the size of a determinant, from its L and U."""
+    cdef Py_ssize_t i
+    cdef double total = 0
+    cdef floating at
+    sign[0] = 1
+    for i in range(n):
+        at = x[i * (n + 1)]
+        total += log(fabs(at))
+        sign[0] *= (at > 0) - (at < 0) if pivots[i] == i + 1 else (at < 0) - (at > 0)
+    size[0] = <floating>total
+
+
+cdef void find_logarithms(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Logarithms* f = <Logarithms*>context
+    cdef Py_ssize_t i, n = f.n
+    for i in range(begin, end):
+        if f.dtype == FLOAT32:
+            log_determinant(<const float*>f.x + i * n * n, f.pivots + i * n, n,
+                            <float*>f.sign + i, <float*>f.size + i)
+        else:
+            log_determinant(<const double*>f.x + i * n * n, f.pivots + i * n, n,
+                            <double*>f.sign + i, <double*>f.size + i)
+
+
+def log_determinants(Tensor a not None, Tensor pivots not None):
+    """The signs and logarithms of determinants, of L and U in one matrix and the pivots, from 1."""
+    cdef Logarithms f
+    cdef Tensor sign, size
+    cdef int d
+    if not (takes(a) and a.packed and pivots.packed and pivots.type == INT32
+            and pivots.ndim_ == a.ndim_ - 1):
+        raise ValueError("linalg.slogdet: expected L and U of real matrices and their pivots")
+    for d in range(pivots.ndim_):
+        if pivots.dims[d] != a.dims[d]:
+            raise ValueError("linalg.slogdet: expected a pivot for each row")
+    elements("linalg.slogdet", a)
+    elements("linalg.slogdet", pivots)
+    sign, size = new_tensor(a.type, a.ndim_ - 2, a.dims), new_tensor(a.type, a.ndim_ - 2, a.dims)
+    f.x, f.pivots, f.dtype = a.data_pointer, <const int32_t*>pivots.data_pointer, a.type
+    f.sign, f.size, f.n = sign.data_pointer, size.data_pointer, a.dims[a.ndim_ - 1]
+    share(find_logarithms, &f, f.sign, sign.numel_, 1 + RELEASE_GIL // (16 * (1 + f.n)),
+          times(a.numel_, 16) < RELEASE_GIL)
+    return sign, size
 
 
 # ---- at import -----------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ integers of 64 bits. Only these are used; `has` says whether they are there. Arr
 matrices stored by columns, contiguous, in NumPy's memory: the core dims of a C array exchanged.
 """
 
-from libc.math cimport fabs, fabsf, log, sqrt
+from libc.math cimport fabs, fabsf, sqrt
 from libc.stdint cimport int32_t, int64_t
 
 cimport numpy as cnp
@@ -348,41 +348,6 @@ def all_finite(cnp.ndarray a not None):
     if kind % 2 == 0:
         return are_finite(<const float*>cnp.PyArray_DATA(a), n)
     return are_finite(<const double*>cnp.PyArray_DATA(a), n)
-
-
-cdef void log_determinant(const floating* x, const int32_t* pivots, Py_ssize_t n, floating* sign,
-                          floating* size) noexcept nogil:
-    """The sign, or 0, and the logarithm of the size of a determinant, from its L and U."""
-    cdef Py_ssize_t i
-    cdef double total = 0
-    cdef floating at
-    sign[0] = 1
-    for i in range(n):
-        at = x[i * (n + 1)]
-        total += log(fabs(at))
-        sign[0] *= (at > 0) - (at < 0) if pivots[i] == i + 1 else (at < 0) - (at > 0)
-    size[0] = <floating>total
-
-
-def log_determinants(cnp.ndarray a not None, cnp.ndarray pivots not None):
-    """The signs and logarithms of determinants, of the L and U of real matrices and their pivots,
-    (B, N, N) and (B, N), from 1."""
-    cdef Py_ssize_t b, n = a.shape[1], batch = a.shape[0]
-    if (a.ndim != 3 or a.shape[2] != n or pivots.ndim != 2 or pivots.shape[0] != batch
-            or pivots.shape[1] != n or kind_of(a) not in (0, 1) or not a.flags.c_contiguous
-            or not pivots.flags.c_contiguous or cnp.PyArray_TYPE(pivots) != cnp.NPY_INT32):
-        raise ValueError("lapack: expected L and U of real matrices and a pivot for each row")
-    cdef cnp.ndarray sign = numpy.empty(batch, a.dtype), size = numpy.empty(batch, a.dtype)
-    cdef const int32_t* rows = <const int32_t*>cnp.PyArray_DATA(pivots)
-    for b in range(batch):
-        if kind_of(a) == 0:
-            log_determinant(<const float*>matrix(a, b), rows + b * n, n,
-                            <float*>cnp.PyArray_DATA(sign) + b, <float*>cnp.PyArray_DATA(size) + b)
-        else:
-            log_determinant(<const double*>matrix(a, b), rows + b * n, n,
-                            <double*>cnp.PyArray_DATA(sign) + b,
-                            <double*>cnp.PyArray_DATA(size) + b)
-    return sign, size
 
 
 def permutations(cnp.ndarray pivots not None, Py_ssize_t n):

@@ -201,6 +201,15 @@ def qr(Tensor a not None):
     return x, y
 
 
+def reflections(Tensor a not None):
+    """R and the vectors of reflections below it, transposed, and their factors. None as above."""
+    if not takes(a):
+        return None
+    cdef Tensor x = like(a, 0), z = like(a, 1)
+    run(QR, packed(a), None, x, None, z)
+    return x, z
+
+
 def eigen(Tensor a not None, bint vectors):
     """Eigenvalues and vectors (or None) by the lower triangle; NaN for what is not finite.
 

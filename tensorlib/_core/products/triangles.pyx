@@ -15,11 +15,12 @@ from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport times
 from tensorlib._core.base.work cimport share
+from tensorlib._core.products.blas cimport matmul_run
 from tensorlib._core.products.panel_products cimport (
-    add_panels, pack_panels, panels_size, turn,
+    MatmulArgs, add_panels, pack_panels, panels_size, turn,
 )
 from tensorlib._core.tensor.meta cimport elements
-from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
+from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor
 from tensorlib._core.tiles.copies cimport packed, packed_copy
 
 from tensorlib._core.base.dtypes import BY_NAME
@@ -58,6 +59,18 @@ cdef void negate(int dtype, char* p, Py_ssize_t n) noexcept nogil:
     else:
         for i in range(n):
             (<double*>p)[i] = -(<double*>p)[i]
+
+
+cdef void mirror(int dtype, char* y, Py_ssize_t row, Py_ssize_t n) noexcept nogil:
+    """Elements of y (n, n) above the diagonal := those below it, from which a BLAS may round them
+    otherwise"""
+    cdef Py_ssize_t i, j
+    for i in range(n):
+        for j in range(i):
+            if dtype == FLOAT32:
+                (<float*>y)[j * row + i] = (<float*>y)[i * row + j]
+            else:
+                (<double*>y)[j * row + i] = (<double*>y)[i * row + j]
 
 
 # ---- Cholesky factors ----------------------------------------------------------------------------
@@ -293,6 +306,94 @@ def solve(Tensor a not None, Tensor b not None, bint upper, bint unit):
     if s.failed:
         raise MemoryError("linalg.solve_triangular: no memory for a block")
     return x
+
+
+# ---- inverses by factors -------------------------------------------------------------------------
+
+ctypedef struct Inverses:    # of l @ l.T, for lower triangles l
+    int dtype
+    const char* l
+    char* m                  # inverse(l)
+    char* y
+    Py_ssize_t n
+    bint failed              # for want of memory
+
+
+cdef void invert_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """m := inverse(l), by strips of columns, of which nothing above the diagonal is solved for"""
+    cdef Inverses* v = <Inverses*>context
+    cdef Systems s
+    cdef Py_ssize_t strip, j, cols, c, size = size_of(v.dtype)
+    cdef char* scratch = take_scratch(SYSTEM_BYTES)
+    cdef char* at
+    if scratch == NULL:
+        v.failed = True
+        return
+    s.dtype, s.m, s.a_row, s.a_col, s.upper, s.unit = v.dtype, v.n, v.n, 1, False, False
+    for strip in range(begin, end):
+        j = strip * TRIANGLE
+        cols, at = min(<Py_ssize_t>TRIANGLE, v.n - j), v.m + j * (v.n + 1) * size
+        for c in range(v.n):
+            memset(v.m + (c * v.n + j) * size, 0, cols * size)
+        for c in range(cols):
+            if v.dtype == FLOAT32:
+                (<float*>at)[c * (v.n + 1)] = 1
+            else:
+                (<double*>at)[c * (v.n + 1)] = 1
+        s.n = v.n - j
+        solve_columns(&s, v.l + j * (v.n + 1) * size, at, cols, scratch)
+    give_scratch(scratch, SYSTEM_BYTES)
+
+
+cdef void square(Inverses* v) noexcept nogil:
+    """y := m.T @ m, of which the lower half is multiplied and turned"""
+    cdef MatmulArgs args
+    cdef Py_ssize_t j = 0, cols, size = size_of(v.dtype), row = v.n * size
+    args.batch, args.a_batch, args.b_batch, args.y_batch = 1, 0, 0, 0
+    args.a_row = args.b_col = args.y_col = size
+    args.a_col = args.b_row = args.y_row = row
+    while j < v.n:
+        cols = min(<Py_ssize_t>TRIANGLE, v.n - j)
+        args.a, args.b, args.y = v.m + j * (row + size), v.m + j * row, v.y + j * row
+        args.m, args.k, args.n = cols, v.n - j, j + cols
+        matmul_run(v.dtype, &args)
+        turn(v.dtype, args.y, v.n, v.y + j * size, v.n, cols, j)
+        mirror(v.dtype, args.y + j * size, v.n, cols)
+        j += cols
+
+
+cdef void invert_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Inverses* v = <Inverses*>context
+    cdef Inverses one = v[0]
+    cdef Py_ssize_t i, each = v.n * v.n * size_of(v.dtype)
+    one.m = take_scratch(each)
+    if one.m == NULL:
+        v.failed = True
+        return
+    for i in range(begin, end):
+        one.l, one.y = v.l + i * each, v.y + i * each
+        parallel_for(invert_strips, &one, 1 + (v.n - 1) // TRIANGLE, 1)
+        square(&one)
+    v.failed = v.failed or one.failed
+    give_scratch(one.m, each)
+
+
+def inverse_by_factor(Tensor a not None):
+    """The inverses of a @ a.T for lower triangles of matrices. None for complex ones."""
+    cdef Inverses v
+    cdef Tensor x, y
+    if not takes(a):
+        return None
+    elements("cholesky_inverse", a)
+    x, y = packed(a), new_like(a, a.type)
+    v.dtype, v.n, v.failed = a.type, a.dims[a.ndim_ - 1], False
+    v.l, v.y = x.data_pointer, y.data_pointer
+    if a.numel_:
+        share(invert_range, &v, v.y, a.numel_ // (v.n * v.n), grain(v.n * v.n, v.n),
+              times(a.numel_, v.n) < RELEASE_GIL)
+    if v.failed:
+        raise MemoryError("cholesky_inverse: no memory for a block")
+    return y
 
 
 # ---- at import -----------------------------------------------------------------------------------

@@ -12,7 +12,8 @@ arange = FUNCTIONS["arange"]
          operations.eigenvalues_alone, operations.linalg_svd, operations.singular_values_alone,
          operations.qr_tall, operations.linalg_pinv, operations.linalg_matrix_rank,
          operations.linalg_lu_factor_ex, operations.linalg_ldl_factor_ex, operations.geqrf,
-         operations.linalg_eig, operations.linalg_eigvals)
+         operations.linalg_eig, operations.linalg_eigvals, operations.gram_matrix,
+         operations.inverse_by_factor)
 def of_matrices(op, level, tensors, attributes):
     """Of each matrix of all examples."""
     x, = tensors

@@ -5,7 +5,7 @@ from operator import index as as_int
 
 import numpy as np
 
-from tensorlib import is_grad_enabled, where, zeros
+from tensorlib import float32, is_grad_enabled, where, zeros
 from tensorlib._core.base.importing import deferred
 from tensorlib._core.interpreters.capture import is_noted_for_gradients, may_be_differentiated
 from tensorlib._core.products import linear as kernels
@@ -48,6 +48,24 @@ def linear_with_bias(input: Tensor, weight: Tensor, bias: Tensor):
     """input @ weight.mT + bias: see `linear`."""
 
 
+@op(public=False, method=False, multilinear=True, takes="floating", kernel=kernels.wide_linear,
+    reference=lambda x, w: x @ w.T, samples=products(((2, 3), (4, 3)), ((1, 3), (2, 3))),
+    result_dtype=lambda x, w: float32 if x.dtype.itemsize == 2 else x.dtype,
+    multiplications=product_multiplications)
+def wide_linear(input: Tensor, weight: Tensor):
+    """input @ weight.mT of half types in float32, for what goes on in that."""
+
+
+@wide_linear.vjp("input")
+def wide_linear_vjp_input(g, weight):
+    return (g @ weight.to(g.dtype)).to(weight.dtype)
+
+
+@wide_linear.vjp("weight")
+def wide_linear_vjp_weight(g, input):
+    return (g.mT @ input.to(g.dtype)).to(input.dtype)
+
+
 @linear_without_bias.vjp("input")
 @linear_with_bias.vjp("input")
 def linear_vjp_input(g, weight):
@@ -85,6 +103,14 @@ def linear_formula(input, weight, bias=None):
     return out if bias is None else out + bias
 
 
+def wide_formula(input, weight):
+    """`wide_linear` by operations of its own."""
+    if input.dtype.itemsize == 2:
+        input, weight = input.float(), weight.float()
+    return matmul(input, weight.mT)
+
+
+stands_for(wide_formula)(wide_linear)
 stands_for(linear_formula)(linear_without_bias)
 stands_for(linear_formula)(linear_with_bias)
 

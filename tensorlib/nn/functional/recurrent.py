@@ -2,13 +2,17 @@
 
 import numpy as np
 
-from tensorlib import cat, stack, zeros
+from tensorlib import cat, ones, relu, stack, tanh, zeros
+from tensorlib._core.apply.halves import rounded_once
+from tensorlib._core.base.dtypes import has_gradients
 from tensorlib._core.base.shape import listed
 from tensorlib._core.interpreters.foreign import is_tensor
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.dropout import dropout as dropped
-from tensorlib.nn.functional.linear import linear
-from tensorlib.nn.functional.recurrent_steps import GATES, in_numpy, recurrent, recurrent_formula
+from tensorlib.nn.functional.linear import linear, wide_linear
+from tensorlib.nn.functional.recurrent_steps import (
+    GATES, STEPS, in_numpy, recurrent, recurrent_formula,
+)
 from tensorlib.ops.declare import composite
 from tensorlib.ops.late import declared
 from tensorlib.ops.publish import publish
@@ -150,7 +154,58 @@ def one_step(kind, input, hidden, cell, *weights):
     if input.ndim != 2 or hidden.ndim != 2 or input.shape[0] != hidden.shape[0]:
         raise RuntimeError(f"{kind}_cell: expected an input and a hidden state of 2 dims and as "
                            f"many rows, got {tuple(input.shape)} and {tuple(hidden.shape)}")
+    if GATES[kind] == 1:
+        return without_gates(kind, input, hidden, *weights), None
+    if kind == "gru" and input.dtype.itemsize == 2:
+        if input.dtype.name == "bfloat16" and hidden.shape[1] >= MANY_UNITS:
+            return gated_in_float32(input, hidden, *weights), None
+        return rounded_once(one_layer)(kind, input, (input.shape[0],), False, hidden, cell,
+                                       *weights)[1:]
     return one_layer(kind, input, (input.shape[0],), False, hidden, cell, *weights)[1:]
+
+
+MANY_UNITS = 128            # whose products in pairs are worth passes over the gates
+
+
+def check_cell(kind, input, hidden, w_ih, w_hh, b_ih, b_hh):
+    """Raises RuntimeError for other shapes or dtypes than a cell takes."""
+    units, width = hidden.shape[1], GATES[kind] * hidden.shape[1]
+    if not has_gradients(input.dtype):
+        raise RuntimeError(f"{kind}_cell: takes floating-point dtypes, got {input.dtype}")
+    for what, x, shape in (("weights", w_ih, (width, input.shape[1])),
+                           ("weights", w_hh, (width, units)), ("a bias", b_ih, (width,)),
+                           ("a bias", b_hh, (width,)), ("a state", hidden, (len(input), units))):
+        if x is not None and (tuple(x.shape) != shape or x.dtype != input.dtype):
+            raise RuntimeError(f"{kind}_cell: expected {what} of shape {shape} and {input.dtype}, "
+                               f"got {tuple(x.shape)} and {x.dtype}")
+
+
+def gated_in_float32(input, hidden, w_ih, w_hh, b_ih=None, b_hh=None):
+    """The hidden state after a step of a GRU of bfloat16, of which the products alone are in that:
+    256 rows and units take a third of the time of a layer in float32."""
+    check_cell("gru", input, hidden, w_ih, w_hh, b_ih, b_hh)
+    gates, moved = wide_linear(input, w_ih), wide_linear(hidden, w_hh)
+    gates = gates if b_ih is None else gates + b_ih.float()
+    moved = moved if b_hh is None else moved + b_hh.float()
+    return STEPS["gru"](gates, moved, hidden.float(), None)[0].to(input.dtype)
+
+
+def without_gates(kind, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None):
+    """The hidden state after a step that has no gates: by operations of their own, which takes a
+    half to two thirds of the time of a layer of one step.
+
+    Of half types all is one product, which has the speed of these and rounds once.
+    """
+    check_cell(kind, input, hidden, w_ih, w_hh, b_ih, b_hh)
+    if input.dtype.itemsize > 2:
+        gates, moved = linear(input, w_ih, b_ih), linear(hidden, w_hh, b_hh)
+        return STEPS[kind](gates, moved, hidden, None)[0]
+    biases = [x.unsqueeze(1) for x in (b_ih, b_hh) if x is not None]
+    rows = cat([input, hidden, ones(len(input), len(biases), dtype=input.dtype)], 1)
+    return ACTIVATIONS[kind](linear(rows, cat([w_ih, w_hh, *biases], 1)))
+
+
+ACTIVATIONS = {"rnn_tanh": tanh, "rnn_relu": relu}
 
 
 def cell_reference(kind):
@@ -174,6 +229,7 @@ def cell(kind):
     """Declares the function of a cell without cell state."""
     return composite(tensors=("input", "hx", "w_ih", "w_hh", "b_ih", "b_hh"), method=False,
                      takes="floating", complex=kind != "rnn_relu", tolerance="product",
+                     rounds_once=False,
                      reference=cell_reference(kind), samples=cell_samples(kind))
 
 

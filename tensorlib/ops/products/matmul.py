@@ -9,6 +9,7 @@ from tensorlib._core.apply.operators import make_product
 from tensorlib._core.base.importing import deferred
 from tensorlib._core.create.creation import zeros_like
 from tensorlib._core.products import product
+from tensorlib._core.products.linear import gram
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import alias, composite, op
 from tensorlib.ops.pointwise.arithmetic import check_factors, mul
@@ -52,6 +53,29 @@ def matmul(input: Tensor, other: Tensor):
     >>> tensorlib.matmul(tensorlib.ones(2, 3), tensorlib.ones(3))
     tensor([3., 3.])
     """
+
+
+@op(public=False, method=False, dtypes=("float32", "float64"), tolerance="product",
+    kernel=gram, reference=lambda x: x @ x.swapaxes(-1, -2),
+    samples=lambda rng: (((rng.uniform(-2, 2, shape),), {}) for shape in (
+        (2, 3), (3, 2), (2, 0), (0, 2), (2, 2, 3))), errors=lambda: iter(
+            [((np.ones(3),), {}, RuntimeError)]),
+    multiplications=lambda inputs, result: prod(result) * inputs[0][-1])
+def gram_matrix(A: Tensor):
+    """A @ A.mT, of which half is multiplied."""
+
+
+@gram_matrix.vjp("A")
+def gram_matrix_vjp(g, A):
+    """(g + g.mT) @ A"""
+    return (g + g.mT) @ A
+
+
+@gram_matrix.jvp
+def gram_matrix_jvp(d_A, A):
+    """The sum of a product and its transpose"""
+    moved = d_A @ A.mT
+    return moved + moved.mT
 
 
 @op(multilinear=True, maker=make_product(2, 2, "mat2"), out=True, reference=np.matmul,
@@ -182,7 +206,8 @@ def added_product(name, product_of):
     """beta * input + alpha * (a @ b), where beta = 0 ignores even NaN in `input`."""
     def function(input, a, b, beta, alpha):
         made = product_of(a, b)
-        check_factors(name, (input, made), beta=beta, alpha=alpha)
+        if not type(beta) is type(alpha) is int:
+            check_factors(name, (input, made), beta=beta, alpha=alpha)
         result = made if alpha == 1 else made * alpha
         if isinstance(beta, (int, float)) and beta == 0:
             result = result if input.dtype == made.dtype else result + zeros_like(input)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from tensorlib._core.apply.halves import rounded_once
-from tensorlib._core.base.dtypes import BY_NAME
+from tensorlib._core.base.dtypes import BY_NAME, has_gradients
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.base.storage import check_room
 from tensorlib._core.tensor.tensor import Tensor
@@ -93,6 +93,10 @@ def kron(input, other: Tensor):
         order = [d for k in range(ndim) for d in (k, ndim + k)]
         products = input.reshape(-1, 1) * other.reshape(1, -1)
         return products.reshape(rows + columns).permute(order).reshape(sizes)
+    if 1 <= ndim <= 2 and rows[-1] > 1 and input.dtype == other.dtype and (
+            input.dtype.name in ("float32", "float64")):
+        left = input.reshape((-1, 1, rows[-1], 1))        # products of rows are products with k = 1
+        return matmul(left, other.reshape((1, -1, 1, columns[-1]))).reshape(sizes)
     spread = [size for n in rows for size in (n, 1)]
     within = [size for n in columns for size in (1, n)]
     return (input.reshape(spread) * other.reshape(within)).reshape(sizes)
@@ -170,7 +174,8 @@ def one_for_all(x, dims, other, other_dims):
            reference=lambda x, N=None, increasing=False: np.vander(
                x if x.dtype.kind in "fc" else x.astype(np.int64), N, increasing),
            samples=given(((3,),), ((3,), 2, True), ((2,), 0), ((2,), 4)),
-           errors=refusals((RuntimeError, (2, 2)), (RuntimeError, (2,), -1)), complex=True)
+           errors=refusals((RuntimeError, (2, 2)), (RuntimeError, (2,), -1)), complex=True,
+           rounds_once=False)
 def vander(x: Tensor, N=None, increasing=False):
     """The matrix of the powers of a vector, the highest or, with `increasing`, the lowest first.
 
@@ -188,13 +193,19 @@ def vander(x: Tensor, N=None, increasing=False):
         raise RuntimeError("vander: expects a vector and a number that is not negative, got shape "
                            f"{list(x.shape)} and {count}")
     if count == 0:
-        whole = not (x.is_floating_point() or x.is_complex())
-        return x.new_zeros((x.shape[0], 0), dtype=BY_NAME["int64"] if whole else None)
+        return x.new_zeros((x.shape[0], 0), dtype=x.dtype if has_gradients(x.dtype) else
+                           BY_NAME["int64"])
     check_room("vander", count, 8 * x.shape[0])
+    powers = powers_of(x, count)
+    return powers if increasing else powers.flip(1)
+
+
+@rounded_once
+def powers_of(x, count):
+    """So many powers of each element of a vector, from 1 on."""
     factors = x.unsqueeze(1).expand((x.shape[0], count - 1))
     products = factors.cumprod(1)                        # of integers in int64
-    powers = cat([products.new_ones((x.shape[0], 1)), products], 1)
-    return powers if increasing else powers.flip(1)
+    return cat([products.new_ones((x.shape[0], 1)), products], 1)
 
 
 declared(__name__)

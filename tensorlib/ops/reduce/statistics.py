@@ -15,7 +15,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer
 from tensorlib.ops.declare import composite
 from tensorlib.ops.late import declared
-from tensorlib.ops.products.matmul import matmul
+from tensorlib.ops.products.matmul import gram_matrix, matmul
 from tensorlib.ops.publish import FUNCTIONS
 from tensorlib.ops.samples import calls, given, refusals, refused_calls
 from tensorlib.ops.value_checks import value_check
@@ -186,6 +186,8 @@ def edges_of(x, bins, ends):
 
 # ---- covariance ----------------------------------------------------------------------------------
 
+HALVED = 64                  # rows above which half of a symmetric product is multiplied
+
 
 @composite(tensors=("input",), takes="integer floating", tolerance="reduction",
            reference=lambda x, correction=1: np.cov(x, ddof=correction),
@@ -221,7 +223,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
             weights = factors if weights is None else weights * factors
     if weights is None:
         away = x - x.mean(1, True)
-        result = matmul(away, away.mH) / x.new_tensor(max(n - correction, 0))
+        result = with_itself(away) / x.new_tensor(max(n - correction, 0))
     else:
         total = weights.sum()
         weights_are_some(total)
@@ -231,6 +233,11 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
         away = x - mean
         result = matmul(away * weights, away.mH) / freedom.clamp(min=0)
     return result.squeeze()
+
+
+def with_itself(x):
+    """x @ x.mH"""
+    return gram_matrix(x) if x.shape[0] > HALVED and not x.is_complex() else matmul(x, x.mH)
 
 
 def check_weights(name, factors, n):
