@@ -8,8 +8,8 @@
 #include "wide.h"
 
 #if HAS_WIDE
-/* Below these e**x is 0, which is said by a mask: a `vscalefps` that underflows takes thirty times as
-   long. */
+/* Below these e**x is 0, which is said by a mask: a `vscalefps` that underflows takes thirty times
+   as long. */
 #define WIDE_LEAST -104.0f
 #define WIDE_LEAST_D -745.2
 
