@@ -51,15 +51,12 @@ WIDE __m512d wide_minus_log(__m512d x) {
     const __m512d one = _mm512_set1_pd(1.0);
     const __m512d m = _mm512_getmant_pd(x, _MM_MANT_NORM_p75_1p5, _MM_MANT_SIGN_nan);
     const __m512i part = _mm512_srli_epi64(_mm512_castpd_si512(m), 48);
-#define WIDE_OF(table) \
-    _mm512_permutex2var_pd(_mm512_loadu_pd(table), part, _mm512_loadu_pd(table + 8))
-    const __m512d f = _mm512_fmsub_pd(m, WIDE_OF(LOG_INVERSE_D), one);
+    const __m512d f = _mm512_fmsub_pd(m, WIDE_ENTRY_D(LOG_INVERSE_D), one);
     __m512d k = _mm512_getexp_pd(x), series;
     k = _mm512_mask_add_pd(k, _mm512_cmp_pd_mask(m, one, _CMP_LT_OQ), k, one);
     WIDE_SERIES(series, f, 0.1342053599333249, -0.16684285038006147, 0.20001713070582425,
                 -0.2499999518150648, 0.3333333264401361, -0.5000000000036994, 1.0);
-    k = _mm512_fmadd_pd(k, _mm512_set1_pd(0.6931471805599453), WIDE_OF(LOG_HIGH_D));
-#undef WIDE_OF
+    k = _mm512_fmadd_pd(k, _mm512_set1_pd(0.6931471805599453), WIDE_ENTRY_D(LOG_HIGH_D));
     return _mm512_fnmsub_pd(series, f, k);
 }
 

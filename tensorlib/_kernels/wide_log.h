@@ -30,30 +30,40 @@ static const float LOG_LOW[32] = {
     -1.89575405e-06f, -5.17666103e-06f, -9.89070395e-06f, -8.65428228e-06f, -6.51047867e-06f,
     -1.25493143e-05f, 2.4088406e-06f, 8.65930906e-06f, 1.12138232e-05f, -4.21748473e-06f, 0.0f};
 
-/* log(x) = k ln(2) + log(c) + log(1 + f) for x = 2**k c (1 + f) with |f| <= 1/32, subnormal x too,
-   and log(1 + f) = f + f**2 P(f), P within 2**-33 by Remez exchange (Tang, "Table-driven
-   implementation of the logarithm function", 1990). Of 0 and infinity k is infinite, below 0 all is
-   NaN. More: a small number that is added to the result. */
-WIDE __m512 wide_log_and(__m512 x, __m512 more) {
+/* the entries of a table at the places `part` */
+#define WIDE_ENTRY(table) \
+    _mm512_permutex2var_ps(_mm512_loadu_ps(table), part, _mm512_loadu_ps((table) + 16))
+#define WIDE_ENTRY_D(table) \
+    _mm512_permutex2var_pd(_mm512_loadu_pd(table), part, _mm512_loadu_pd((table) + 8))
+
+/* x = 2**k c (1 + f) with |f| <= 1/32, subnormal x too; the place of c in the tables, and what
+   log(1 + f) is beyond f: f**2 P(f), P within 2**-33 by Remez exchange, and what f lacks (Tang,
+   "Table-driven implementation of the logarithm function", 1990). Of 0 and infinity k is infinite,
+   below 0 all is NaN. */
+WIDE __m512 wide_log_split(__m512 x, __m512* k, __m512i* place, __m512* beyond) {
     const __m512 one = _mm512_set1_ps(1.0f);
     const __m512 m = _mm512_getmant_ps(x, _MM_MANT_NORM_p75_1p5, _MM_MANT_SIGN_nan);
     const __m512i part = _mm512_srli_epi32(_mm512_castps_si512(m), 18);     /* five bits are read */
-#define WIDE_OF(table) \
-    _mm512_permutex2var_ps(_mm512_loadu_ps(table), part, _mm512_loadu_ps(table + 16))
-    const __m512 inverse = WIDE_OF(LOG_INVERSE), near_one = _mm512_mul_ps(m, inverse);
+    const __m512 inverse = WIDE_ENTRY(LOG_INVERSE), near_one = _mm512_mul_ps(m, inverse);
     const __m512 f = _mm512_sub_ps(near_one, one);
-    __m512 lost = _mm512_fmsub_ps(m, inverse, near_one);
-    __m512 k = _mm512_getexp_ps(x), series = _mm512_set1_ps(0.19472662f), high, low;
-    k = _mm512_mask_add_ps(k, _mm512_cmp_ps_mask(m, one, _CMP_LT_OQ), k, one);
+    const __m512 lost = _mm512_fmsub_ps(m, inverse, near_one);     /* of the product */
+    __m512 power = _mm512_getexp_ps(x), series = _mm512_set1_ps(0.19472662f);
+    *k = _mm512_mask_add_ps(power, _mm512_cmp_ps_mask(m, one, _CMP_LT_OQ), power, one);
+    *place = part;
     WIDE_STEP(series, f, -0.25004137f);
     WIDE_STEP(series, f, 0.33333486f);
     WIDE_STEP(series, f, -0.5f);
-    high = _mm512_fmadd_ps(k, _mm512_set1_ps(6.9313812256e-01f), WIDE_OF(LOG_HIGH));
-    low = _mm512_fmadd_ps(k, _mm512_set1_ps(9.0580006145e-06f), WIDE_OF(LOG_LOW));
-#undef WIDE_OF
-    lost = _mm512_fnmadd_ps(lost, f, lost);        /* of the product, over 1 + f */
-    lost = _mm512_add_ps(lost, more);
-    low = _mm512_fmadd_ps(_mm512_mul_ps(f, f), series, _mm512_add_ps(low, lost));
+    *beyond = _mm512_fmadd_ps(_mm512_mul_ps(f, f), series, _mm512_fnmadd_ps(lost, f, lost));
+    return f;
+}
+
+/* log(x) = k ln(2) + log(c) + log(1 + f), and a small number that is added to it */
+WIDE __m512 wide_log_and(__m512 x, __m512 more) {
+    __m512i part;
+    __m512 k, beyond, f = wide_log_split(x, &k, &part, &beyond), high, low;
+    high = _mm512_fmadd_ps(k, _mm512_set1_ps(6.9313812256e-01f), WIDE_ENTRY(LOG_HIGH));
+    low = _mm512_fmadd_ps(k, _mm512_set1_ps(9.0580006145e-06f), WIDE_ENTRY(LOG_LOW));
+    low = _mm512_add_ps(low, _mm512_add_ps(beyond, more));
     return _mm512_add_ps(high, _mm512_add_ps(f, low));
 }
 
@@ -93,24 +103,12 @@ static const float LOG10_LOW[32] = {
    exact or in two parts, so that the result is rounded nearly once. */
 WIDE __m512 wide_log_to(__m512 x, const float high_of[32], const float low_of[32],
                         float step_high, float step_low, float factor_high, float factor_low) {
-    const __m512 one = _mm512_set1_ps(1.0f), factor = _mm512_set1_ps(factor_high);
-    const __m512 m = _mm512_getmant_ps(x, _MM_MANT_NORM_p75_1p5, _MM_MANT_SIGN_nan);
-    const __m512i part = _mm512_srli_epi32(_mm512_castps_si512(m), 18);     /* five bits are read */
-#define WIDE_OF(table) \
-    _mm512_permutex2var_ps(_mm512_loadu_ps(table), part, _mm512_loadu_ps(table + 16))
-    const __m512 inverse = WIDE_OF(LOG_INVERSE), near_one = _mm512_mul_ps(m, inverse);
-    const __m512 f = _mm512_sub_ps(near_one, one);
-    __m512 lost = _mm512_fmsub_ps(m, inverse, near_one);
-    __m512 k = _mm512_getexp_ps(x), series = _mm512_set1_ps(0.19472662f), high, low, first, whole;
-    k = _mm512_mask_add_ps(k, _mm512_cmp_ps_mask(m, one, _CMP_LT_OQ), k, one);
-    WIDE_STEP(series, f, -0.25004137f);
-    WIDE_STEP(series, f, 0.33333486f);
-    WIDE_STEP(series, f, -0.5f);
-    high = _mm512_fmadd_ps(k, _mm512_set1_ps(step_high), WIDE_OF(high_of));
-    low = _mm512_fmadd_ps(k, _mm512_set1_ps(step_low), WIDE_OF(low_of));
-#undef WIDE_OF
-    lost = _mm512_fmadd_ps(_mm512_mul_ps(f, f), series, _mm512_fnmadd_ps(lost, f, lost));
-    low = _mm512_fmadd_ps(lost, factor, _mm512_fmadd_ps(f, _mm512_set1_ps(factor_low), low));
+    const __m512 factor = _mm512_set1_ps(factor_high);
+    __m512i part;
+    __m512 k, beyond, f = wide_log_split(x, &k, &part, &beyond), high, low, first, whole;
+    high = _mm512_fmadd_ps(k, _mm512_set1_ps(step_high), WIDE_ENTRY(high_of));
+    low = _mm512_fmadd_ps(k, _mm512_set1_ps(step_low), WIDE_ENTRY(low_of));
+    low = _mm512_fmadd_ps(beyond, factor, _mm512_fmadd_ps(f, _mm512_set1_ps(factor_low), low));
     first = _mm512_mul_ps(f, factor);
     low = _mm512_add_ps(low, _mm512_fmsub_ps(f, factor, first));
     whole = _mm512_add_ps(high, first);
@@ -173,9 +171,7 @@ WIDE __m512d wide_log_to_d(__m512d x, const double high_of[16], const double low
     const __m512d one = _mm512_set1_pd(1.0), factor = _mm512_set1_pd(factor_high);
     const __m512d m = _mm512_getmant_pd(x, _MM_MANT_NORM_p75_1p5, _MM_MANT_SIGN_nan);
     const __m512i part = _mm512_srli_epi64(_mm512_castpd_si512(m), 48);     /* four bits are read */
-#define WIDE_OF(table) \
-    _mm512_permutex2var_pd(_mm512_loadu_pd(table), part, _mm512_loadu_pd(table + 8))
-    const __m512d f = _mm512_fmsub_pd(m, WIDE_OF(LOG_INVERSE_D), one);
+    const __m512d f = _mm512_fmsub_pd(m, WIDE_ENTRY_D(LOG_INVERSE_D), one);
     __m512d k = _mm512_getexp_pd(x), series = _mm512_set1_pd(0.0814799447987098);
     __m512d high, low, first, whole;
     k = _mm512_mask_add_pd(k, _mm512_cmp_pd_mask(m, one, _CMP_LT_OQ), k, one);
@@ -188,9 +184,8 @@ WIDE __m512d wide_log_to_d(__m512d x, const double high_of[16], const double low
     WIDE_STEP_D(series, f, -0.25000000000023553);
     WIDE_STEP_D(series, f, 0.3333333333333317);
     WIDE_STEP_D(series, f, -0.5);
-    high = _mm512_fmadd_pd(k, _mm512_set1_pd(step_high), WIDE_OF(high_of));
-    low = _mm512_fmadd_pd(k, _mm512_set1_pd(step_low), WIDE_OF(low_of));
-#undef WIDE_OF
+    high = _mm512_fmadd_pd(k, _mm512_set1_pd(step_high), WIDE_ENTRY_D(high_of));
+    low = _mm512_fmadd_pd(k, _mm512_set1_pd(step_low), WIDE_ENTRY_D(low_of));
     series = _mm512_mul_pd(_mm512_mul_pd(f, f), series);
     low = _mm512_fmadd_pd(series, factor, _mm512_fmadd_pd(f, _mm512_set1_pd(factor_low), low));
     first = _mm512_mul_pd(f, factor);

@@ -246,3 +246,15 @@ def test_arguments_without_a_derivative_say_so(name):
     getattr(tl, name)(x.detach(), y).sum().backward()
     slope = 0.5**0.5 * math.exp(-0.5) / math.gamma(1.5)
     assert y.grad.item() == pytest.approx(slope if name == "igamma" else -slope)
+
+
+@pytest.mark.parametrize("rows, columns", [((3,), (41,)), ((2, 3), (2, 41)), ((4, 4), (3, 3))])
+def test_signs_of_zeros_in_kronecker_products(rows, columns):
+    """Each element is one product: no sum that begins with 0 makes it +0."""
+    rng = np.random.default_rng(1)
+    x, y = (rng.choice([0.0, -0.0, 1.0, -2.0, math.inf], shape) for shape in (rows, columns))
+    with np.errstate(invalid="ignore"):
+        expected = np.kron(x, y)
+    found = tl.kron(tl.tensor(x), tl.tensor(y)).numpy()
+    np.testing.assert_array_equal(found, expected)
+    assert np.array_equal(np.signbit(found[expected == 0]), np.signbit(expected[expected == 0]))

@@ -93,10 +93,6 @@ def kron(input, other: Tensor):
         order = [d for k in range(ndim) for d in (k, ndim + k)]
         products = input.reshape(-1, 1) * other.reshape(1, -1)
         return products.reshape(rows + columns).permute(order).reshape(sizes)
-    if 1 <= ndim <= 2 and rows[-1] > 1 and input.dtype == other.dtype and (
-            input.dtype.name in ("float32", "float64")):
-        left = input.reshape((-1, 1, rows[-1], 1))        # products of rows are products with k = 1
-        return matmul(left, other.reshape((1, -1, 1, columns[-1]))).reshape(sizes)
     spread = [size for n in rows for size in (n, 1)]
     within = [size for n in columns for size in (1, n)]
     return (input.reshape(spread) * other.reshape(within)).reshape(sizes)
