@@ -135,3 +135,16 @@ def test_products_in_float32_are_of_matrices(shapes):
         product(x, w)
     with pytest.raises(RuntimeError, match="wide_linear: expected two matrices"):
         product(tl.ones(2, 3), tl.ones(4, 3, dtype=tl.bfloat16))
+
+
+@pytest.mark.parametrize("dtype", [tl.float32, tl.bfloat16, tl.complex64])
+@pytest.mark.parametrize("name, rows", [("gru_cell", 3), ("lstm_cell", 4), ("rnn_relu_cell", 1)])
+def test_a_cell_refuses_weights_of_other_shapes(name, rows, dtype):
+    input, hidden = tl.ones(3, 2, dtype=dtype), tl.ones(3, 1, dtype=dtype)
+    state = (hidden, hidden) if name == "lstm_cell" else hidden
+    for first, second in (((rows + 1, 2), (rows, 1)), ((rows, 2), (rows + 1, 1)),
+                          ((rows, 3), (rows, 1)), ((rows, 2), (rows, 2)),
+                          ((rows, 2, 1), (rows, 1))):
+        with pytest.raises(RuntimeError, match=name[:3]):
+            getattr(tl, name)(input, state, tl.ones(first, dtype=dtype),
+                              tl.ones(second, dtype=dtype))

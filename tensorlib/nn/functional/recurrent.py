@@ -154,7 +154,17 @@ def one_step(kind, input, hidden, cell, *weights):
     if input.ndim != 2 or hidden.ndim != 2 or input.shape[0] != hidden.shape[0]:
         raise RuntimeError(f"{kind}_cell: expected an input and a hidden state of 2 dims and as "
                            f"many rows, got {tuple(input.shape)} and {tuple(hidden.shape)}")
+    try:
+        return step_of_any(kind, input, hidden, cell, *weights)
+    except (RuntimeError, ValueError):       # in the words of a cell, if the weights are the cause
+        check_cell(kind, input, hidden, *weights)
+        raise
+
+
+def step_of_any(kind, input, hidden, cell, *weights):
+    """The same, in the way that is fastest for a kind and a dtype."""
     if GATES[kind] == 1:
+        check_cell(kind, input, hidden, *weights)
         return without_gates(kind, input, hidden, *weights), None
     if kind == "gru" and input.dtype.itemsize == 2:
         if input.dtype.name == "bfloat16" and hidden.shape[1] >= MANY_UNITS:
@@ -167,7 +177,7 @@ def one_step(kind, input, hidden, cell, *weights):
 MANY_UNITS = 128            # whose products in pairs are worth passes over the gates
 
 
-def check_cell(kind, input, hidden, w_ih, w_hh, b_ih, b_hh):
+def check_cell(kind, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None):
     """Raises RuntimeError for other shapes or dtypes than a cell takes."""
     units, width = hidden.shape[1], GATES[kind] * hidden.shape[1]
     if not has_gradients(input.dtype):
@@ -196,7 +206,6 @@ def without_gates(kind, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None):
 
     Of half types all is one product, which has the speed of these and rounds once.
     """
-    check_cell(kind, input, hidden, w_ih, w_hh, b_ih, b_hh)
     if input.dtype.itemsize > 2:
         gates, moved = linear(input, w_ih, b_ih), linear(hidden, w_hh, b_hh)
         return STEPS[kind](gates, moved, hidden, None)[0]
