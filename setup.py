@@ -21,6 +21,7 @@ Environment:
 import gc
 import os
 import platform
+import re
 import shlex
 import shutil
 import subprocess
@@ -388,11 +389,23 @@ def outdated(everything):
     tree = create_dependency_tree(Main.Context.from_options(options(False)), quiet=True)
     for source in sources():
         names = tree.distutils_info(str(source)).values.get("depends", [])
-        headers[source] = [folder / name for folder in [Path(), *INCLUDED] for name in names
-                           if (folder / name).exists()]
+        headers[source] = with_included([source, *(
+            folder / name for folder in [Path(), *INCLUDED] for name in names
+            if (folder / name).exists())])
         if newer_group(tree.all_dependencies(str(source)), c_file_of(source)):
             found.add(source)
     return found, headers
+
+
+def with_included(files):
+    """The files, and the project's headers that these include, and so on."""
+    found = list(files)
+    for file in found:                                   # which grows meanwhile
+        for name in re.findall(r'^ *#include "(.+)"', file.read_text(), re.MULTILINE):
+            header = PACKAGE / "_kernels" / name
+            if header.exists() and header not in found:
+                found.append(header)
+    return found
 
 
 def forked(function, source):

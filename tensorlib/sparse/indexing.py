@@ -5,17 +5,10 @@ from typing import Any
 
 import tensorlib
 from tensorlib import Tensor, arange, cat, repeat_interleave, searchsorted
+from tensorlib._core.base.shape import wrap
 from tensorlib.ops.late import operations
 from tensorlib.sparse.dispatch import does, refuse
 from tensorlib.sparse.tensor import SparseTensor
-
-
-def checked_dim(name: str, dim: int, ndim: int) -> int:
-    """A dim counted from the front. Raises: IndexError."""
-    if not -ndim <= dim < ndim:
-        raise IndexError(f"{name}: Dimension out of range (expected to be in range of "
-                         f"[{-ndim}, {ndim - 1}], but got {dim})")
-    return dim % ndim
 
 
 def resized(input: SparseTensor, dim: int, size: int) -> tuple[int, ...]:
@@ -29,7 +22,7 @@ def index_select(input: SparseTensor, dim: int, index: Tensor) -> SparseTensor:
 
     Raises: IndexError for what is out of range.
     """
-    dim = checked_dim("index_select", dim, input.ndim)
+    dim = wrap("index_select", dim, input.ndim)
     size, index = input.shape[dim], index.reshape(-1)
     if index.numel() and not (-size <= int(index.amin()) and int(index.amax()) < size):
         raise IndexError(f"index_select: an index is out of range for size {size} of dim {dim}")
@@ -55,7 +48,7 @@ def index_select(input: SparseTensor, dim: int, index: Tensor) -> SparseTensor:
 @does(operations.select)
 def select(input: SparseTensor, dim: int, index: int) -> Tensor:
     """The tensor of one row along a dim, without that dim: dense, if no sparse dim is left."""
-    dim = checked_dim("select", dim, input.ndim)
+    dim = wrap("select", dim, input.ndim)
     if not -input.shape[dim] <= index < input.shape[dim]:
         raise IndexError(f"select: index {index} is out of range for size {input.shape[dim]} of "
                          f"dim {dim}")
@@ -76,7 +69,7 @@ def select(input: SparseTensor, dim: int, index: int) -> Tensor:
 @does(operations.narrow, operations.narrow_copy)
 def narrow(input: SparseTensor, dim: int, start: int, length: int) -> SparseTensor:
     """`length` rows along a dim, from `start` on. Raises: IndexError."""
-    dim = checked_dim("narrow", dim, input.ndim)
+    dim = wrap("narrow", dim, input.ndim)
     start = start + input.shape[dim] if start < 0 else start
     if not 0 <= start <= start + length <= input.shape[dim]:
         raise IndexError(f"narrow: start {start} and length {length} exceed size "
@@ -126,7 +119,7 @@ def concatenated(tensors: Any, dim: int = 0) -> SparseTensor:
     if not all(isinstance(x, SparseTensor) and x.ndim == first.ndim
                and x.sparse_dim() == first.sparse_dim() for x in tensors):
         raise refuse("cat", *tensors)
-    dim, sparse = checked_dim("cat", dim, first.ndim), first.sparse_dim()
+    dim, sparse = wrap("cat", dim, first.ndim), first.sparse_dim()
     if any(resized(x, dim, 0) != resized(first, dim, 0) for x in tensors):
         raise RuntimeError("cat: the sizes must be the same in all dims but one, got "
                            f"{[tuple(x.shape) for x in tensors]} and dim {dim}")
@@ -160,7 +153,7 @@ def stacked(tensors: Any, dim: int = 0) -> SparseTensor:
 @does(operations.unsqueeze)
 def unsqueeze(input: SparseTensor, dim: int) -> SparseTensor:
     """The tensor with a dim of size 1 at `dim`: sparse, unless it stands behind a dense one."""
-    dim, sparse = checked_dim("unsqueeze", dim, input.ndim + 1), input.sparse_dim()
+    dim, sparse = wrap("unsqueeze", dim, input.ndim + 1), input.sparse_dim()
     shape = (*input.shape[:dim], 1, *input.shape[dim:])
     if dim > sparse:
         return SparseTensor.of(input._indices_, input._values_.unsqueeze(dim - sparse + 1), shape,
@@ -177,7 +170,7 @@ def permute(input: SparseTensor, *dims: Any) -> SparseTensor:
     Raises: RuntimeError for what is no order of the dims, or mixes the two.
     """
     given = tuple(dims[0]) if len(dims) == 1 and not isinstance(dims[0], int) else dims
-    order = [checked_dim("permute", d, input.ndim) for d in given]
+    order = [wrap("permute", d, input.ndim) for d in given]
     sparse = input.sparse_dim()
     if sorted(order) != list(range(input.ndim)) or any(d >= sparse for d in order[:sparse]):
         raise RuntimeError(f"permute: {tuple(given)} is no order of {sparse} sparse and "
@@ -191,6 +184,6 @@ def permute(input: SparseTensor, *dims: Any) -> SparseTensor:
 def transpose(input: SparseTensor, dim0: int, dim1: int) -> SparseTensor:
     """The tensor with two dims exchanged, as `permute`."""
     order = list(range(input.ndim))
-    dim0, dim1 = (checked_dim("transpose", d, input.ndim) for d in (dim0, dim1))
+    dim0, dim1 = (wrap("transpose", d, input.ndim) for d in (dim0, dim1))
     order[dim0], order[dim1] = dim1, dim0
     return permute(input, *order)

@@ -120,7 +120,7 @@ class Writes:
             raise CaptureError(f"{name}: a write by way of what data gave, of which no version "
                                f"tells, can't be captured, {self.recorder.line()}; write into a "
                                "clone")
-        if may_overlap(x):
+        if may_share_elements(x):
             raise CaptureError(f"{name}: a write into what may have elements in one place can't be "
                                f"captured, {self.recorder.line()}; write into a clone")
         if not is_grad_enabled() and any(map(self.may_have_gradient, (x, base))):
@@ -199,7 +199,7 @@ def run(op: Op | None, name: str, args: tuple[Any, ...], kwargs: dict[str, Any])
         form_of(name).run(*args, **kwargs)
 
 
-def may_overlap(x: Tensor) -> bool:
+def may_share_elements(x: Tensor) -> bool:
     """Whether two elements may lie in one place, as those of an expanded tensor do."""
     reach = 1
     for stride, size in sorted((abs(stride), size) for size, stride in zip(x.shape, x.stride())):

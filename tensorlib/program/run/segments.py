@@ -69,12 +69,16 @@ class Layouts:
             self.likes[x] = x.value if x.persistable else likeness(x)
         return self.likes[x]
 
-    def add(self, given: list[Variable], places: list[tuple[int, int, Any]],
+    def add(self, given: Iterable[Variable | None], places: list[tuple[int, int, Any]],
             reads: list[Variable]) -> None:
         """Takes up what a machine that is fed `reads` gives, from where it says that these lie."""
-        if not self.unknown.isdisjoint(reads):
-            self.unknown.update(x for x in given if any(size != 1 for size in x.shape))
+        unknown = not self.unknown.isdisjoint(reads)
         for x, (root, offset, strides) in zip(given, places):
+            if x is None:
+                continue
+            if strides is None or unknown and any(size != 1 for size in x.shape):
+                self.unknown.add(x)
+                continue
             self.likes[x] = FUNCTIONS["empty_strided"](x.shape, strides, dtype=x.dtype,
                                                        device="meta")
             if root < 0:
@@ -82,7 +86,7 @@ class Layouts:
             else:
                 memory, before = self.places.get(reads[root], (reads[root], 0))
                 self.places[x] = memory, before + offset
-        self.count += len(given) + len(reads)
+        self.count += len(places) + len(reads)
 
     def place(self, x: Variable, fed: list[Variable]) -> tuple[int, int, Any]:
         """Where a variable lies, as a machine says it that is fed these."""
@@ -143,12 +147,19 @@ class Segments:
         bodies = [self.bodies[block] for block in call.blocks()]
         if not bodies or call.type in CONTROL and not is_of_gradient(call):
             return
-        if call.type not in CONTROL:
+        if not layouts.unknown.isdisjoint(call.reads()):
+            layouts.unknown.update(x for x in call.writes() if not x.stack)
+        elif call.type not in CONTROL:
             arguments = [y for x in call.inputs.values() for y in (x if type(x) is tuple else (x,))]
-            given = [{**dict(zip(call.blocks()[0].inputs, arguments))}.get(x, x)
-                     for x in bodies[0].fed]
-            layouts.add(list(call.outputs), bodies[0].places(), given)
-            return
+            bound = dict(zip(call.blocks()[0].inputs, arguments))
+            layouts.add(call.outputs, bodies[0].places(),
+                        [bound.get(x, x) for x in bodies[0].fed])
+        else:
+            self.compare_ways(call, bodies, layouts)
+
+    def compare_ways(self, call: OpCall, bodies: list["Segments"], layouts: Layouts) -> None:
+        """Notes which results of a gradient of control flow do not lie row by row in each way that
+        it can go."""
         carried = call.inputs.get("init", ())
         for i, x in enumerate(call.outputs):
             if x is None or x.stack or i >= len(carried) and call.type != "cond":
