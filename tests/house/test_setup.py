@@ -157,7 +157,9 @@ def test_nothing_is_left_of_a_build_with_other_settings(made, monkeypatch, tmp_p
     ("normal.pyx", {"wide_doubles.h", "wide_log.h", "wide.h"}),         # as headers do, in turn
     ("small_matrices.pyx", {"small_matrices.h"}),                       # in verbatim C
 ])
-def test_headers_that_are_included_anywhere_are_what_an_object_depends_on(made, source, headers):
+def test_headers_that_are_included_anywhere_are_what_an_object_depends_on(made, source, headers,
+                                                                          monkeypatch):
+    monkeypatch.chdir(SETUP.parent)
     with_included, kernels = made()["with_included"], SETUP.parent / "tensorlib" / "_kernels"
     files = [kernels / source, *([kernels / "wide_doubles.h"] if source == "normal.pyx" else [])]
     assert {file.name for file in with_included(files)} == {source, *headers}
