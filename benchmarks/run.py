@@ -2,13 +2,16 @@
 
 Each library runs in a process of its own. For each case the results are compared first; then the
 two are timed round by round, each going first in every other round, so that the noise of the
-machine meets both. A figure is the median over the rounds of the fastest batch in each.
+machine meets both. A figure is the median over the rounds of the fastest batch in each. Who has
+answered is stopped until it is asked again: the threads of PyTorch's pool look for work for some 20
+ms after each call, on a processor that the other library then lacks.
 """
 
 import argparse
 import json
 import os
 import select
+import signal
 import statistics
 import subprocess
 import sys
@@ -83,8 +86,12 @@ class Worker:
     def ask(self, action: str, argument):
         if self._process.poll() is not None:  # the case before crashed it
             self._start()
+        self._process.send_signal(signal.SIGCONT)
         print(json.dumps([action, argument]), file=self._process.stdin, flush=True)
-        return self._receive()
+        try:
+            return self._receive()
+        finally:
+            self._process.send_signal(signal.SIGSTOP)
 
     def fresh(self) -> "Worker":
         return Worker(self.library, self.python, self.threads, self.folder, self.patience)
