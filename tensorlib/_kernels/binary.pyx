@@ -11,7 +11,6 @@ from tensorlib._kernels.powers cimport pow_by_hand, pow_run
 from tensorlib._kernels.products cimport strong_product
 from tensorlib._kernels.vecmath cimport (
     bits32, bits64, floating, from_bits32, from_bits64, infinity, magnitude, sqrt, with_sign)
-from tensorlib._kernels.vecmath_exp cimport exp2
 from tensorlib._kernels.vecmath_hypot cimport hypotenuse
 
 ctypedef fused number:
@@ -306,7 +305,7 @@ cdef void logical_xor_run(const floating* a, const floating* b, uint8_t* y,
         y[i] = (a[i] != 0) != (b[i] != 0)
 
 
-# ---- steps and powers of two ---------------------------------------------------------------------
+# ---- steps ---------------------------------------------------------------------------------------
 
 cdef void heaviside_run(const number* a, const number* b, number* y,
                         Py_ssize_t n) noexcept nogil:
@@ -314,23 +313,6 @@ cdef void heaviside_run(const number* a, const number* b, number* y,
     cdef Py_ssize_t i
     for i in range(n):
         y[i] = b[i] if a[i] == 0 else <number>(a[i] > 0)
-
-
-cdef void ldexp_run(const floating* a, const floating* b, floating* y,
-                    Py_ssize_t n) noexcept nogil:
-    """y := a * 2**b"""
-    cdef Py_ssize_t i
-    for i in range(n):
-        y[i] = a[i] * exp2(b[i])
-
-
-cdef void ldexp_number_run(const floating* a, const floating* b, floating* y,
-                           Py_ssize_t n) noexcept nogil:
-    """y := a * 2**b[0]"""
-    cdef floating factor = exp2(b[0])
-    cdef Py_ssize_t i
-    for i in range(n):
-        y[i] = a[i] * factor
 
 
 def table():
@@ -344,7 +326,6 @@ def table():
         ("minimum", <size_t>&minimum_run[float], <size_t>&minimum_run[double]),
         ("zmul", <size_t>&zmul_run[float], <size_t>&zmul_run[double]),
         ("heaviside", <size_t>&heaviside_run[float], <size_t>&heaviside_run[double]),
-        ("ldexp", <size_t>&ldexp_run[float], <size_t>&ldexp_run[double]),
         ("pow", <size_t>&pow_run[float], <size_t>&pow_run[double]),
         ("hypot", <size_t>&hypot_run[float], <size_t>&hypot_run[double]),
         ("copysign", <size_t>&copysign_run[float], <size_t>&copysign_run[double]),
@@ -359,7 +340,6 @@ def table():
          <size_t>&maximum_number_run[double]),
         ("minimum_number", <size_t>&minimum_number_run[float],
          <size_t>&minimum_number_run[double]),
-        ("ldexp_number", <size_t>&ldexp_number_run[float], <size_t>&ldexp_number_run[double]),
         ("pow_number", <size_t>&pow_number_run[float], <size_t>&pow_number_run[double]),
     ]
     comparisons = [

@@ -16,6 +16,10 @@ cdef extern from "wide_exp.h" nogil:
     void wide_erf_run()
     void wide_exp_run()
     void wide_exp_d_run()
+    void wide_exp2_run(const float* x, float* y, Py_ssize_t n)
+    void wide_exp2_d_run(const double* x, double* y, Py_ssize_t n)
+    void wide_ldexp_run()
+    void wide_ldexp_d_run()
     void wide_sigmoid_run()
     void wide_tanh_run()
 cdef extern from "wide_log.h" nogil:
@@ -215,13 +219,37 @@ cdef void logaddexp2_run(const floating* a, const floating* b, floating* y,
         y[i] = larger(a[i], b[i]) + log2e * log1p_unit(exp2(-distance(a[i], b[i])))
 
 
+cdef void ldexp_run(const floating* a, const floating* b, floating* y,
+                    Py_ssize_t n) noexcept nogil:
+    """y := a * 2**b"""
+    cdef Py_ssize_t i
+    for i in range(n):
+        y[i] = a[i] * exp2(b[i])
+
+
+cdef void ldexp_number_run(const floating* a, const floating* b, floating* y,
+                           Py_ssize_t n) noexcept nogil:
+    """y := a * 2**b[0]"""
+    cdef floating factor
+    cdef Py_ssize_t i
+    if not HAS_WIDE:
+        factor = exp2(b[0])
+    elif floating is float:
+        wide_exp2_run(b, &factor, 1)
+    else:
+        wide_exp2_d_run(b, &factor, 1)
+    for i in range(n):
+        y[i] = a[i] * factor
+
+
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
     loops = [
         ("exp", <size_t>&wide_exp_run if HAS_WIDE else <size_t>&exp_run[float],
          <size_t>&wide_exp_d_run if HAS_WIDE else <size_t>&exp_run[double]),
         ("expm1", <size_t>&expm1_run[float], <size_t>&expm1_run[double]),
-        ("exp2", <size_t>&exp2_run[float], <size_t>&exp2_run[double]),
+        ("exp2", <size_t>&wide_exp2_run if HAS_WIDE else <size_t>&exp2_run[float],
+         <size_t>&wide_exp2_d_run if HAS_WIDE else <size_t>&exp2_run[double]),
         ("sigmoid", <size_t>&wide_sigmoid_run if HAS_WIDE else <size_t>&sigmoid_run[float],
          <size_t>&sigmoid_run[double]),
         ("tanh", <size_t>&wide_tanh_run if HAS_WIDE else <size_t>&tanh_run[float],
@@ -249,6 +277,9 @@ def table():
     pairs = [
         ("logaddexp", <size_t>&logaddexp_run[float], <size_t>&logaddexp_run[double]),
         ("logaddexp2", <size_t>&logaddexp2_run[float], <size_t>&logaddexp2_run[double]),
+        ("ldexp", <size_t>&wide_ldexp_run if HAS_WIDE else <size_t>&ldexp_run[float],
+         <size_t>&wide_ldexp_d_run if HAS_WIDE else <size_t>&ldexp_run[double]),
+        ("ldexp_number", <size_t>&ldexp_number_run[float], <size_t>&ldexp_number_run[double]),
         ("xlogy", <size_t>&xlogy_run[float], <size_t>&xlogy_run[double]),
         ("xlog1py", <size_t>&xlog1py_run[float], <size_t>&xlog1py_run[double]),
     ]

@@ -14,6 +14,12 @@
 #define WIDE_STEP(c, x, next) c = _mm512_fmadd_ps(c, x, _mm512_set1_ps(next))
 #define WIDE_STEP_D(c, x, next) c = _mm512_fmadd_pd(c, x, _mm512_set1_pd(next))
 
+/* the entries of a table at the places `part` */
+#define WIDE_ENTRY(table) \
+    _mm512_permutex2var_ps(_mm512_loadu_ps(table), part, _mm512_loadu_ps((table) + 16))
+#define WIDE_ENTRY_D(table) \
+    _mm512_permutex2var_pd(_mm512_loadu_pd(table), part, _mm512_loadu_pd((table) + 8))
+
 #define WIDE_RUN(name, type, mask, lanes, load, maskz_load, store, mask_store)        \
     static void name##_run(const type* x, type* y, Py_ssize_t n) {                                \
         Py_ssize_t i = 0;                                                                         \
@@ -27,6 +33,22 @@
                                    _mm512_maskz_loadu_ps, _mm512_storeu_ps, _mm512_mask_storeu_ps)
 #define WIDE_RUN_PD(name) WIDE_RUN(name, double, __mmask8, 8, _mm512_loadu_pd, \
                                    _mm512_maskz_loadu_pd, _mm512_storeu_pd, _mm512_mask_storeu_pd)
+
+#define WIDE_RUN_OF_TWO(name, type, mask, lanes, load, maskz_load, store, mask_store)             \
+    static void name##_run(const type* a, const type* b, type* y, Py_ssize_t n) {                 \
+        Py_ssize_t i = 0;                                                                         \
+        for (; i + lanes <= n; i += lanes) store(y + i, name(load(a + i), load(b + i)));          \
+        if (i < n) {                                                                              \
+            const mask here = (mask)((1u << (n - i)) - 1);                                        \
+            mask_store(y + i, here, name(maskz_load(here, a + i), maskz_load(here, b + i)));      \
+        }                                                                                         \
+    }
+#define WIDE_RUN_OF_TWO_PS(name) \
+    WIDE_RUN_OF_TWO(name, float, __mmask16, 16, _mm512_loadu_ps, _mm512_maskz_loadu_ps, \
+                    _mm512_storeu_ps, _mm512_mask_storeu_ps)
+#define WIDE_RUN_OF_TWO_PD(name) \
+    WIDE_RUN_OF_TWO(name, double, __mmask8, 8, _mm512_loadu_pd, _mm512_maskz_loadu_pd, \
+                    _mm512_storeu_pd, _mm512_mask_storeu_pd)
 #else
 #define HAS_WIDE 0
 #endif

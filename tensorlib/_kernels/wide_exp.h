@@ -13,25 +13,30 @@
 #define WIDE_LEAST -104.0f
 #define WIDE_LEAST_D -745.2
 
-/* y with e**x = y 2**n: n = x / ln(2) rounded, r = x - n ln(2), and the series of `exp_series`.
-   Limits on x, beyond which the result is 0 or infinity, leave NaN as it is. */
-WIDE __m512 wide_exp_parts(__m512 x, __m512* power) {
-    const __m512 magic = _mm512_set1_ps(12582912.0f);      /* 1.5 * 2**23: sums are integers */
-    __m512 n, r, series;
-    x = _mm512_max_ps(_mm512_set1_ps(-105.0f), x);
-    x = _mm512_min_ps(_mm512_set1_ps(90.0f), x);
-    n = _mm512_sub_ps(_mm512_fmadd_ps(x, _mm512_set1_ps(1.44269504f), magic), magic);
-    r = _mm512_fnmadd_ps(n, _mm512_set1_ps(0.693359375f), x);
-    r = _mm512_fnmadd_ps(n, _mm512_set1_ps(-2.12194440e-4f), r);
-    series = _mm512_set1_ps(0.00019914527f);
+/* e**r for |r| <= ln(2) / 2, by the series of `exp_series` */
+WIDE __m512 wide_exp_near(__m512 r) {
+    __m512 series = _mm512_set1_ps(0.00019914527f);
     WIDE_STEP(series, r, 0.001394131f);
     WIDE_STEP(series, r, 0.008333272f);
     WIDE_STEP(series, r, 0.04166635f);
     WIDE_STEP(series, r, 0.16666667f);
     WIDE_STEP(series, r, 0.5f);
     series = _mm512_fmadd_ps(_mm512_mul_ps(r, r), series, r);
-    *power = n;
     return _mm512_add_ps(series, _mm512_set1_ps(1.0f));
+}
+
+/* y with e**x = y 2**n: n = x / ln(2) rounded, r = x - n ln(2). Limits on x, beyond which the
+   result is 0 or infinity, leave NaN as it is. */
+WIDE __m512 wide_exp_parts(__m512 x, __m512* power) {
+    const __m512 magic = _mm512_set1_ps(12582912.0f);      /* 1.5 * 2**23: sums are integers */
+    __m512 n, r;
+    x = _mm512_max_ps(_mm512_set1_ps(-105.0f), x);
+    x = _mm512_min_ps(_mm512_set1_ps(90.0f), x);
+    n = _mm512_sub_ps(_mm512_fmadd_ps(x, _mm512_set1_ps(1.44269504f), magic), magic);
+    r = _mm512_fnmadd_ps(n, _mm512_set1_ps(0.693359375f), x);
+    r = _mm512_fnmadd_ps(n, _mm512_set1_ps(-2.12194440e-4f), r);
+    *power = n;
+    return wide_exp_near(r);
 }
 
 WIDE __m512 wide_exp(__m512 x) {
@@ -40,27 +45,66 @@ WIDE __m512 wide_exp(__m512 x) {
     return _mm512_maskz_scalef_ps(counts, y, n);
 }
 
-WIDE __m512d wide_exp_d(__m512d x) {
-    const __m512d magic = _mm512_set1_pd(6755399441055744.0);      /* 1.5 * 2**52 */
-    const __mmask8 counts = _mm512_cmp_pd_mask(x, _mm512_set1_pd(WIDE_LEAST_D), _CMP_NLT_UQ);
-    __m512d n, r, series;
-    x = _mm512_max_pd(_mm512_set1_pd(-746.0), x);
-    x = _mm512_min_pd(_mm512_set1_pd(711.0), x);
-    n = _mm512_sub_pd(_mm512_fmadd_pd(x, _mm512_set1_pd(1.4426950408889634), magic), magic);
-    r = _mm512_fnmadd_pd(n, _mm512_set1_pd(6.93147180369123816490e-01), x);
-    r = _mm512_fnmadd_pd(n, _mm512_set1_pd(1.90821492927058770002e-10), r);
-    series = _mm512_set1_pd(2.5114785121346087e-08);
-    WIDE_STEP_D(series, r, 2.7626726542202543e-07);
-    WIDE_STEP_D(series, r, 2.7557227053640978e-06);
-    WIDE_STEP_D(series, r, 2.4801503482794937e-05);
-    WIDE_STEP_D(series, r, 0.00019841269903926386);
-    WIDE_STEP_D(series, r, 0.0013888888933139556);
-    WIDE_STEP_D(series, r, 0.008333333333314239);
-    WIDE_STEP_D(series, r, 0.04166666666657145);
-    WIDE_STEP_D(series, r, 0.16666666666666685);
+WIDE __m512 wide_exp2(__m512 x) {
+    const __mmask16 counts = _mm512_cmp_ps_mask(x, _mm512_set1_ps(-150.5f), _CMP_NLT_UQ);
+    __m512 n, r;
+    x = _mm512_min_ps(_mm512_set1_ps(128.0f), x);
+    n = _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    r = _mm512_mul_ps(_mm512_sub_ps(x, n), _mm512_set1_ps(0.6931472f));
+    return _mm512_maskz_scalef_ps(counts, wide_exp_near(r), n);
+}
+
+/* 2**(j / 16), and what the doubles lack of it */
+static const double EXP2_HIGH_D[16] = {
+    1.0, 1.0442737824274138, 1.0905077326652577, 1.1387886347566916, 1.189207115002721,
+    1.241857812073484, 1.2968395546510096, 1.3542555469368927, 1.4142135623730951,
+    1.4768261459394993, 1.5422108254079407, 1.6104903319492543, 1.681792830507429,
+    1.7562521603732995, 1.8340080864093424, 1.9152065613971474};
+static const double EXP2_LOW_D[16] = {
+    0.0, 8.551889705537965e-17, -3.046782079812471e-17, 8.912812676025408e-17,
+    3.982015231465646e-17, 4.658027591836937e-17, 2.5382502794888315e-17, 7.70094837980299e-17,
+    -9.667293313452913e-17, -3.483994556892796e-17, 7.949834809697621e-17, 2.4707192569797888e-17,
+    8.199010020581497e-17, 2.960140695448873e-17, 3.283107224245627e-17, -1.0619946056195963e-16};
+#define WIDE_MAGIC_D 6755399441055744.0      /* 1.5 * 2**52: sums are integers */
+
+/* 2**(n / 16) e**r for |r| <= ln(2) / 32, where the sum is WIDE_MAGIC_D + n, whose last bits are
+   those of n: by a table of powers (Tang, "Table-driven implementation of the exponential function
+   in IEEE floating-point arithmetic", 1989), and e**r within 2**-56 by Remez exchange. */
+WIDE __m512d wide_power_d(__m512d sum, __m512d n, __m512d r, __mmask8 counts) {
+    const __m512i part = _mm512_castpd_si512(sum);                 /* four bits are read */
+    const __m512d high = WIDE_ENTRY_D(EXP2_HIGH_D), low = WIDE_ENTRY_D(EXP2_LOW_D);
+    __m512d series = _mm512_set1_pd(0.0013889129219177324);
+    WIDE_STEP_D(series, r, 0.008333472062038745);
+    WIDE_STEP_D(series, r, 0.04166666665964317);
+    WIDE_STEP_D(series, r, 0.16666666664413363);
     WIDE_STEP_D(series, r, 0.5000000000000006);
     series = _mm512_fmadd_pd(_mm512_mul_pd(r, r), series, r);
-    return _mm512_maskz_scalef_pd(counts, _mm512_add_pd(series, _mm512_set1_pd(1.0)), n);
+    series = _mm512_add_pd(high, _mm512_fmadd_pd(high, series, low));
+    return _mm512_maskz_scalef_pd(counts, series, _mm512_mul_pd(n, _mm512_set1_pd(0.0625)));
+}
+
+WIDE __m512d wide_exp_d(__m512d x) {
+    const __m512d magic = _mm512_set1_pd(WIDE_MAGIC_D);
+    const __mmask8 counts = _mm512_cmp_pd_mask(x, _mm512_set1_pd(WIDE_LEAST_D), _CMP_NLT_UQ);
+    __m512d sum, n, r;
+    x = _mm512_min_pd(_mm512_set1_pd(711.0), x);
+    sum = _mm512_fmadd_pd(x, _mm512_set1_pd(23.083120654223414), magic);
+    n = _mm512_sub_pd(sum, magic);
+    r = _mm512_fnmadd_pd(n, _mm512_set1_pd(0.04332169878489367), x);
+    r = _mm512_fnmadd_pd(n, _mm512_set1_pd(1.0291218489310676e-13), r);
+    return wide_power_d(sum, n, r, counts);
+}
+
+WIDE __m512d wide_exp2_d(__m512d x) {
+    const __m512d magic = _mm512_set1_pd(WIDE_MAGIC_D);
+    const __mmask8 counts = _mm512_cmp_pd_mask(x, _mm512_set1_pd(-1075.5), _CMP_NLT_UQ);
+    __m512d sum, n, r;
+    x = _mm512_min_pd(_mm512_set1_pd(1024.0), x);
+    sum = _mm512_fmadd_pd(x, _mm512_set1_pd(16.0), magic);
+    n = _mm512_sub_pd(sum, magic);
+    r = _mm512_fnmadd_pd(n, _mm512_set1_pd(0.0625), x);                 /* exact */
+    r = _mm512_mul_pd(r, _mm512_set1_pd(0.6931471805599453));
+    return wide_power_d(sum, n, r, counts);
 }
 
 /* tanh in 26 intervals: below 1/8, four of each power of two, and the last from 8 on. A column has
@@ -212,15 +256,32 @@ WIDE __m512 wide_sigmoid(__m512 x) {
     return _mm512_mask_scalef_ps(y, below & counts, y, n);
 }
 
+/* a 2**b */
+WIDE __m512 wide_ldexp(__m512 a, __m512 b) {
+    return _mm512_mul_ps(a, wide_exp2(b));
+}
+
+WIDE __m512d wide_ldexp_d(__m512d a, __m512d b) {
+    return _mm512_mul_pd(a, wide_exp2_d(b));
+}
+
 WIDE_RUN_PS(wide_exp)
+WIDE_RUN_PS(wide_exp2)
 WIDE_RUN_PS(wide_tanh)
 WIDE_RUN_PS(wide_erf)
 WIDE_RUN_PS(wide_sigmoid)
 WIDE_RUN_PD(wide_exp_d)
+WIDE_RUN_PD(wide_exp2_d)
+WIDE_RUN_OF_TWO_PS(wide_ldexp)
+WIDE_RUN_OF_TWO_PD(wide_ldexp_d)
 #else
 static void wide_exp_run(const float* x, float* y, Py_ssize_t n) {}
 static void wide_tanh_run(const float* x, float* y, Py_ssize_t n) {}
 static void wide_erf_run(const float* x, float* y, Py_ssize_t n) {}
 static void wide_sigmoid_run(const float* x, float* y, Py_ssize_t n) {}
 static void wide_exp_d_run(const double* x, double* y, Py_ssize_t n) {}
+static void wide_exp2_run(const float* x, float* y, Py_ssize_t n) {}
+static void wide_exp2_d_run(const double* x, double* y, Py_ssize_t n) {}
+static void wide_ldexp_run(const float* a, const float* b, float* y, Py_ssize_t n) {}
+static void wide_ldexp_d_run(const double* a, const double* b, double* y, Py_ssize_t n) {}
 #endif

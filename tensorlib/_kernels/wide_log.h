@@ -30,12 +30,6 @@ static const float LOG_LOW[32] = {
     -1.89575405e-06f, -5.17666103e-06f, -9.89070395e-06f, -8.65428228e-06f, -6.51047867e-06f,
     -1.25493143e-05f, 2.4088406e-06f, 8.65930906e-06f, 1.12138232e-05f, -4.21748473e-06f, 0.0f};
 
-/* the entries of a table at the places `part` */
-#define WIDE_ENTRY(table) \
-    _mm512_permutex2var_ps(_mm512_loadu_ps(table), part, _mm512_loadu_ps((table) + 16))
-#define WIDE_ENTRY_D(table) \
-    _mm512_permutex2var_pd(_mm512_loadu_pd(table), part, _mm512_loadu_pd((table) + 8))
-
 /* x = 2**k c (1 + f) with |f| <= 1/32, subnormal x too; the place of c in the tables, and what
    log(1 + f) is beyond f: f**2 P(f), P within 2**-33 by Remez exchange, and what f lacks (Tang,
    "Table-driven implementation of the logarithm function", 1990). Of 0 and infinity k is infinite,

@@ -12,7 +12,7 @@ from tensorlib._core.base.dtypes cimport (
 )
 from tensorlib._core.base.items cimport complex128_t, complex64_t, item, number
 from tensorlib._core.base.shape cimport MAX_NDIM
-from tensorlib._core.base.work cimport run_once
+from tensorlib._core.base.work cimport run_once, share
 from tensorlib._core.reduce.masks cimport nonzero_mask, number_true
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view
 from tensorlib._core.tiles.copies cimport cast, packed
@@ -243,46 +243,59 @@ cdef bint are_places(Tensor order, Py_ssize_t n) noexcept:
 
 # ---- the longest ---------------------------------------------------------------------------------
 
+cdef enum:
+    GRAIN = 4096             # keys that a thread looks at at least, and those that are looked at
+    BRIEF = 1024             # with the GIL
+
+
 cdef struct Ranked:
     const int64_t* keys
     const int64_t* order
     int64_t* y
     int bits
     bint floating
-    Py_ssize_t rows, n
+    Py_ssize_t n
+
+
+cdef inline int64_t ranked_key(const int64_t* keys, const int64_t* order, int bits,
+                               Py_ssize_t place) noexcept nogil:
+    return keys[place if order == NULL else order[place]] >> bits
 
 
 cdef void find_longest(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     """The keys of NaN, which come last, are runs of one element, and come before other such runs"""
     cdef Ranked* of = <Ranked*>context
-    cdef const int64_t* keys = of.keys
-    cdef int64_t unknown = INT32_MAX if of.bits else INT64_MAX, key
+    cdef const int64_t* keys
+    cdef const int64_t* order = NULL
+    cdef int64_t unknown = INT32_MAX if of.bits else INT64_MAX, key, next_key
     cdef Py_ssize_t row, first, last, most, place
-    for row in range(of.rows):
+    for row in range(begin, end):
+        keys = of.keys + row * of.n
+        if of.order != NULL:
+            order = of.order + row * of.n
         first = place = most = 0
+        next_key = ranked_key(keys, order, of.bits, 0)
         while first < of.n:
-            key = keys[first] >> of.bits
+            key = next_key
             if of.floating and key == unknown:
                 place = first if most < 2 else place
                 break
             last = first
-            while last + 1 < of.n and keys[last + 1] >> of.bits == key:
+            while last + 1 < of.n:
+                next_key = ranked_key(keys, order, of.bits, last + 1)
+                if next_key != key:
+                    break
                 last += 1
             if last + 1 - first > most:
                 most, place = last + 1 - first, last
             first = last + 1
-        if of.order == NULL:
-            of.y[row] = keys[place] & (<int64_t>1 << of.bits) - 1
-        else:
-            of.y[row] = of.order[row * of.n + place]
-        keys += of.n
+        of.y[row] = keys[place] & (<int64_t>1 << of.bits) - 1 if order == NULL else order[place]
 
 
 def last_of_longest(Tensor keys, int bits, Tensor order or None, bint floating):
-    """For each row of sorted `order_keys` the position of the last element of the longest run.
+    """For each row of `order_keys` the position of the last element of the longest run.
 
-    order: where positions do not fit in the keys (bits is 0) the permutation that sorts, else None.
-    Of runs of one length the first is taken. Shapes: (*, N), (*, N) -> (*, 1), for N > 0.
+    order: the permutations that sort the rows, or None for keys that have been sorted. Of runs of one length the first is taken. Shapes: (*, N), (*, N) -> (*, 1), for N > 0.
     """
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Tensor ranked = packed(keys), places, out
@@ -300,6 +313,6 @@ def last_of_longest(Tensor keys, int bits, Tensor order or None, bint floating):
     if order is not None:
         places = packed(order)
         job.order = <const int64_t*>places.data_pointer
-    job.bits, job.floating, job.rows = bits, floating, out.numel_
-    run_once(find_longest, &job, job.y, False)
+    job.bits, job.floating = bits, floating
+    share(find_longest, &job, job.y, out.numel_, 1 + GRAIN // job.n, ranked.numel_ <= BRIEF)
     return out

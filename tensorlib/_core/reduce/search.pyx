@@ -5,19 +5,30 @@ from libc.stdint cimport int32_t, int64_t
 from tensorlib._core.base.dtypes cimport (
     FLOAT32, FLOAT64, FLOAT_KIND, INT32, INT64, KIND, promote, signed_twin,
 )
-from tensorlib._core.base.work cimport run_once
+from tensorlib._core.base.work cimport share
 from tensorlib._core.reduce.unsigned cimport signed_order
 from tensorlib._core.tensor.tensor cimport Tensor, alias, new_tensor
 from tensorlib._core.tiles.copies cimport cast, packed
 
 cdef enum:
     TOGETHER = 16            # searches that wait for memory at the same time
+    GRAIN = 2048             # searches that a thread does at least, and those that are done with
+    BRIEF = 128              # the GIL: 10 us, and less than 1
 
 ctypedef fused number:
     int32_t
     int64_t
     float
     double
+
+
+cdef struct Search:
+    const char* x
+    const char* wanted
+    int64_t* y
+    Py_ssize_t n, count
+    int dtype
+    bint right, parts                # parts: `as_parts` of the places
 
 
 cdef inline bint passes(number mid, number value, bint right) noexcept nogil:
@@ -28,20 +39,22 @@ cdef inline bint passes(number mid, number value, bint right) noexcept nogil:
 cdef inline void search_by(const number* x, Py_ssize_t n, const number* values, int64_t* y,
                            Py_ssize_t count, bint right) noexcept nogil:
     """Several searches go on in step, without branches: one alone waits for memory at each."""
-    cdef Py_ssize_t at[TOGETHER]
-    cdef Py_ssize_t i, k, left, half, width
+    cdef number[TOGETHER] wanted
+    cdef int64_t[TOGETHER] at
+    cdef int64_t left, half
+    cdef Py_ssize_t i, k
     for i in range(0, count, 16):             # TOGETHER; Cython wants the sign of a step
-        width = min(<Py_ssize_t>TOGETHER, count - i)
-        for k in range(width):
+        for k in range(TOGETHER):             # in the place of those that are missing the last one
+            wanted[k] = values[min(i + k, count - 1)]
             at[k] = 0
         left = n
         while left > 1:
             half = left // 2
-            for k in range(width):
-                at[k] += half & -<Py_ssize_t>passes(x[at[k] + half - 1], values[i + k], right)
+            for k in range(TOGETHER):
+                at[k] += half & -<int64_t>passes(x[at[k] + half - 1], wanted[k], right)
             left -= half
-        for k in range(width):
-            y[i + k] = at[k] + (n > 0 and passes(x[at[k]], values[i + k], right))
+        for k in range(min(<Py_ssize_t>TOGETHER, count - i)):
+            y[i + k] = at[k] + (n > 0 and passes(x[at[k]], wanted[k], right))
 
 
 cdef void search(const number* x, Py_ssize_t n, const number* values, int64_t* y,
@@ -53,12 +66,28 @@ cdef void search(const number* x, Py_ssize_t n, const number* values, int64_t* y
         search_by(x, n, values, y, count, False)
 
 
-cdef void search_rows(const number* x, Py_ssize_t rows, Py_ssize_t n, const number* values,
-                      int64_t* y, Py_ssize_t count, bint right) noexcept nogil:
-    """The search in each row for its own `count` values."""
-    cdef Py_ssize_t row
-    for row in range(rows):
-        search(x + row * n, n, values + row * count, y + row * count, count, right)
+cdef void search_in(const number* x, Search* of, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """The places of the values [begin, end), each in the row for its own `count` of them."""
+    cdef const number* values = <const number*>of.wanted
+    cdef Py_ssize_t row, count
+    while begin < end:
+        row = begin // of.count
+        count = min(end, (row + 1) * of.count) - begin
+        search(x + row * of.n, of.n, values + begin, of.y + begin, count, of.right)
+        if of.parts:
+            as_parts(x, of.n, values + begin, of.y + begin, count)
+        begin += count
+
+
+cdef void as_parts(const number* x, Py_ssize_t n, const number* values, int64_t* y,
+                   Py_ssize_t count) noexcept nogil:
+    """Places to the right of n edges become parts between edges, counted from 1: the last edge is
+    in the last one, and what lies outside, or is NaN, in part 0."""
+    cdef Py_ssize_t i
+    cdef int64_t last
+    for i in range(count):
+        last = n - 1 if values[i] == x[n - 1] else y[i]
+        y[i] = last & -<int64_t>((values[i] >= x[0]) & (values[i] <= x[n - 1]))
 
 
 def insertion_places(Tensor sequence, Tensor values, bint right):
@@ -66,6 +95,22 @@ def insertion_places(Tensor sequence, Tensor values, bint right):
 
     Raises: RuntimeError for other numbers of rows.
     """
+    return found_places(sequence, values, right, False)
+
+
+def parts_of(Tensor edges, Tensor values):
+    """int64 numbers of the parts between the edges, a vector of at least 2, that values are in,
+    from 1 on; the last edge is in the last part. What is outside, or NaN, has the number 0.
+
+    Raises: RuntimeError for edges of another shape.
+    """
+    if edges.ndim_ != 1 or edges.dims[0] < 2:
+        raise RuntimeError("histogram: bins must be a vector of at least 2 edges, got shape "
+                           f"{list(edges.shape)}")
+    return found_places(edges, values, True, True)
+
+
+cdef Tensor found_places(Tensor sequence, Tensor values, bint right, bint parts):
     sequence, values = alias(sequence), alias(values)  # while one is copied, others may change both
     cdef int dtype = promote("searchsorted", sequence.type, values.type), d
     cdef Py_ssize_t rows = 1, count = values.numel_, n
@@ -92,31 +137,18 @@ def insertion_places(Tensor sequence, Tensor values, bint right):
     out = new_tensor(INT64, values.ndim_, values.dims)
     cdef Search job
     job.x, job.wanted, job.y = x.data_pointer, at.data_pointer, <int64_t*>out.data_pointer
-    job.dtype, job.rows, job.n, job.count, job.right = dtype, rows, n, count, right
-    run_once(search_all, &job, job.y, False)
+    job.dtype, job.n, job.count, job.right, job.parts = dtype, n, count, right, parts
+    share(search_all, &job, job.y, rows * count, GRAIN, rows * count <= BRIEF)
     return out
-
-
-cdef struct Search:
-    const char* x
-    const char* wanted
-    int64_t* y
-    Py_ssize_t rows, n, count
-    int dtype
-    bint right
 
 
 cdef void search_all(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Search* of = <Search*>context
     if of.dtype == INT32:
-        search_rows(<const int32_t*>of.x, of.rows, of.n, <const int32_t*>of.wanted, of.y, of.count,
-                    of.right)
+        search_in(<const int32_t*>of.x, of, begin, end)
     elif of.dtype == INT64:
-        search_rows(<const int64_t*>of.x, of.rows, of.n, <const int64_t*>of.wanted, of.y, of.count,
-                    of.right)
+        search_in(<const int64_t*>of.x, of, begin, end)
     elif of.dtype == FLOAT32:
-        search_rows(<const float*>of.x, of.rows, of.n, <const float*>of.wanted, of.y, of.count,
-                    of.right)
+        search_in(<const float*>of.x, of, begin, end)
     else:
-        search_rows(<const double*>of.x, of.rows, of.n, <const double*>of.wanted, of.y, of.count,
-                    of.right)
+        search_in(<const double*>of.x, of, begin, end)

@@ -10,7 +10,7 @@ from tensorlib._core.base.dtypes import BY_NAME, has_gradients
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.create.creation import plain_number
 from tensorlib._core.reduce import counts
-from tensorlib._core.reduce.search import insertion_places
+from tensorlib._core.reduce.search import parts_of
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer
 from tensorlib.ops.declare import composite
@@ -148,11 +148,7 @@ def histogram(input: Tensor, bins=100, *, range=None, weight=None, density=False
     if x.itemsize == 2:
         raise UnsupportedDtype(f"histogram: not implemented for {input.dtype}")
     edges = edges_of(x, bins, range)
-    flat, parts, weights = x.reshape(-1), edges.numel() - 1, None
-    places = insertion_places(edges, flat, True)     # 0 before the edges, parts + 1 behind them
-    places = places.where(flat != edges[-1], parts)
-    if isinstance(bins, Tensor):                     # edges in any order
-        places = places.where((flat >= edges[0]).logical_and(flat <= edges[-1]), 0)
+    places, weights = parts_of(edges, x.reshape(-1)), None
     if weight is not None:
         if not isinstance(weight, Tensor):
             raise TypeError(f"histogram: weight must be a Tensor, got {type_name(weight)}")
@@ -160,7 +156,7 @@ def histogram(input: Tensor, bins=100, *, range=None, weight=None, density=False
             raise RuntimeError("histogram: weight should have the shape of the input, got "
                                f"{list(weight.shape)} and {list(input.shape)}")
         weights = weight.detach().reshape(-1).double()
-    found = counts.bincount(places, parts + 2, weights)[1:-1].double()
+    found = counts.bincount(places, edges.numel(), weights)[1:].double()
     if density:
         found = found / (found.sum() * edges.double().diff())
     return Histogram(found.to(input.dtype), edges)
