@@ -55,6 +55,24 @@ def test_workers_take_part_and_surplus_ones_leave():
     assert chunks_of(12, 1)[1] == {threading.get_ident()}
 
 
+def test_each_thread_begins_with_the_same_part_in_every_call():
+    """So that it finds in its caches what it left there."""
+    pool.set_num_threads(3)
+    chunks_of(12, 1, pause=0.01)                 # until all are awake
+    parts = []
+    for _ in range(3):
+        first = {}
+
+        def note(context, begin, end, first=first):
+            first.setdefault(threading.get_ident(), begin)
+            time.sleep(0.02)
+
+        parallel_for(RANGE_FN(note), None, 12, 1)
+        parts.append(first)
+    assert parts[0] == parts[1] == parts[2]
+    assert sorted(parts[0].values()) == [0, 4, 8] and parts[0][threading.get_ident()] == 0
+
+
 def share_of_the_worker(jobs=200):
     """The part of the chunks that the second thread does in a loop of one short job."""
     x = tl.ones(262_144)

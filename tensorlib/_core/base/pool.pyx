@@ -3,12 +3,14 @@
 `parallel_for(fn, context, n, grain)` calls `fn(context, begin, end)` on chunks of [0, n). Their
 bounds depend on n and grain alone, never on the number of threads, so neither do results.
 
-How chunks are claimed. One 64-bit word, `ticket`, holds the number of the job in its high half and
-the next chunk in its low half. Whoever works reads the ticket, then the job, then claims with one
-compare-and-swap of the ticket. The swap succeeds only if the job is still the one that was read, so
-a worker that arrives late takes nothing and needs not be waited for. The caller waits for chunks
-that have been claimed, never for a worker that has not started: on a busy machine it does all the
-work itself.
+How chunks are claimed. They lie in segments, about one for each thread. A thread works on its own
+first, so that it meets from call to call the part of a tensor that its caches hold, then on what is
+left of others'. A 64-bit word for each segment, its ticket, holds the number of the job in its high
+half and the next chunk in its low half. Whoever works reads the ticket, then the job, then claims
+with one compare-and-swap of the ticket. The swap succeeds only if the job is still the one that was
+read, so a worker that arrives late takes nothing and needs not be waited for. The caller waits for
+chunks that have been claimed, never for a worker that has not started: on a busy machine it does
+all the work itself.
 
 One job runs at a time. A thread that finds the pool busy, and a call from inside a chunk, run their
 range themselves.
@@ -120,13 +122,21 @@ cdef enum:
 cdef uint64_t CHUNK_BITS = 32
 cdef uint64_t CHUNK_MASK = 0xFFFFFFFF  # as a chunk's number: the job is not open
 
-# The job. Written while the ticket is closed, so a torn reading is never acted upon.
+cdef enum:
+    MOST_SEGMENTS = 16       # who ends a job looks at all of them
+
+cdef struct Segment:
+    uint64_t ticket
+    char[56] gap             # a ticket has a line of the caches for itself
+
+# The job. Written while all tickets are closed, so a torn reading is never acted upon.
 cdef void* job_fn = NULL
 cdef void* job_context = NULL
 cdef Py_ssize_t job_n = 0
 cdef Py_ssize_t job_grain = 1
 cdef Py_ssize_t job_chunks = 0
-cdef uint64_t ticket = 0xFFFFFFFF
+cdef Py_ssize_t job_segments = 1
+cdef Segment[MOST_SEGMENTS] segments
 cdef Py_ssize_t done = 0
 
 cdef Py_ssize_t busy = 0      # 1 while a caller owns the pool
@@ -134,6 +144,7 @@ MOST_THREADS = 4096           # more than any machine has processors; each one i
 cdef Py_ssize_t threads = 1   # what set_num_threads asked for: the caller and threads - 1 workers
 cdef Py_ssize_t started = 0   # workers alive; changes under the mutex
 cdef Py_ssize_t sleepers = 0  # workers waiting on the condition; changes under the mutex
+cdef Py_ssize_t[MOST_SEGMENTS] taken     # 1 where a worker has this segment for its own
 cdef Py_ssize_t shared = 0    # chunks that workers have done
 
 
@@ -148,7 +159,7 @@ cdef void parallel_for(range_fn fn, void* context, Py_ssize_t n, Py_ssize_t grai
         return
     open_job(fn, context, n, grain, chunks)
     wake_workers()
-    while claim_and_run():
+    while claim_and_run(0):
         pass
     wait_for_claimed(chunks)
     atomic_set(&busy, 0)
@@ -165,23 +176,41 @@ cdef void run_serially(range_fn fn, void* context, Py_ssize_t n, Py_ssize_t grai
 
 cdef void open_job(range_fn fn, void* context, Py_ssize_t n, Py_ssize_t grain,
                    Py_ssize_t chunks) noexcept nogil:
-    cdef uint64_t job = (get_ticket(&ticket) >> CHUNK_BITS) + 1
-    set_ticket(&ticket, (job << CHUNK_BITS) | CHUNK_MASK)
+    cdef uint64_t job = (get_ticket(&segments[0].ticket) >> CHUNK_BITS) + 1
+    cdef Py_ssize_t parts = min(chunks, atomic_get(&threads), <Py_ssize_t>MOST_SEGMENTS), i
+    for i in range(max(parts, atomic_get(&job_segments))):
+        set_ticket(&segments[i].ticket, (job << CHUNK_BITS) | CHUNK_MASK)
     set_pointer(&job_fn, <void*>fn)
     set_pointer(&job_context, context)
     atomic_set(&job_n, n)
     atomic_set(&job_grain, grain)
     atomic_set(&job_chunks, chunks)
+    atomic_set(&job_segments, parts)
     atomic_set(&done, 0)
-    set_ticket(&ticket, job << CHUNK_BITS)
+    for i in range(parts - 1, -1, -1):      # workers look at the first one alone
+        set_ticket(&segments[i].ticket, (job << CHUNK_BITS) | <uint64_t>(i * chunks // parts))
 
 
-cdef bint claim_and_run() noexcept nogil:
-    """Run one chunk of the open job; false if there is none left."""
-    cdef uint64_t seen = get_ticket(&ticket)
+cdef bint claim_and_run(Py_ssize_t own) noexcept nogil:
+    """Run one chunk of the open job, of a thread's own segment while there is one; false if there
+    is none left."""
+    cdef Py_ssize_t parts = atomic_get(&job_segments), i, first = own % parts
+    for i in range(first, parts):
+        if claim_in(i):
+            return True
+    for i in range(first):
+        if claim_in(i):
+            return True
+    return False
+
+
+cdef bint claim_in(Py_ssize_t segment) noexcept nogil:
+    """Run one chunk of a segment of the open job; false if there is none left."""
+    cdef uint64_t* ticket = &segments[segment].ticket
+    cdef uint64_t seen = get_ticket(ticket)
     cdef range_fn fn
     cdef void* context
-    cdef Py_ssize_t chunk, n, grain, chunks
+    cdef Py_ssize_t chunk, n, grain, chunks, parts
     while True:
         chunk = <Py_ssize_t>(seen & CHUNK_MASK)
         fn = <range_fn>get_pointer(&job_fn)
@@ -189,9 +218,10 @@ cdef bint claim_and_run() noexcept nogil:
         n = atomic_get(&job_n)
         grain = atomic_get(&job_grain)
         chunks = atomic_get(&job_chunks)
-        if chunk >= chunks:
+        parts = atomic_get(&job_segments)
+        if chunk >= (segment + 1) * chunks // parts:
             return False
-        if swap_ticket(&ticket, &seen, seen + 1):
+        if swap_ticket(ticket, &seen, seen + 1):
             break
     fn(context, chunk * grain, min((chunk + 1) * grain, n))
     atomic_add(&done, 1)
@@ -230,10 +260,20 @@ cdef bint is_new(uint64_t seen, uint64_t last) noexcept nogil:
     return seen >> CHUNK_BITS != last and seen & CHUNK_MASK != CHUNK_MASK
 
 
+cdef Py_ssize_t own_segment() noexcept nogil:
+    """A segment that no other thread has for its own; the caller's if there is none."""
+    cdef Py_ssize_t i
+    for i in range(1, MOST_SEGMENTS):
+        if not atomic_replace(&taken[i], 1):
+            return i
+    return 0
+
+
 cdef void* work(void* unused) noexcept nogil:
     """A worker's life: chunks while there are any, a wait for the next job, sleep."""
     cdef uint64_t last = 0         # the job that it worked on; the first one has the number 1
     cdef uint64_t seen
+    cdef Py_ssize_t own = own_segment()
     cdef long long wait = SHORTEST_WAIT
     while True:
         if comes_in_time(last, wait):
@@ -241,12 +281,13 @@ cdef void* work(void* unused) noexcept nogil:
         else:
             wait = max(wait // 2, <long long>SHORTEST_WAIT)
             if sleep_until_called(last):
+                atomic_set(&taken[own], 0)
                 return NULL
-        seen = get_ticket(&ticket)
+        seen = get_ticket(&segments[0].ticket)
         if not is_new(seen, last):
             continue               # the next one is being written already
         last = seen >> CHUNK_BITS
-        while atomic_get(&started) < atomic_get(&threads) and claim_and_run():
+        while atomic_get(&started) < atomic_get(&threads) and claim_and_run(own):
             atomic_add(&shared, 1)
 
 
@@ -256,7 +297,7 @@ cdef bint comes_in_time(uint64_t last, long long wait) noexcept nogil:
     cdef int look
     while True:
         for look in range(LOOKS):
-            if is_new(get_ticket(&ticket), last):
+            if is_new(get_ticket(&segments[0].ticket), last):
                 return True
             cpu_relax()
         if end == 0:
@@ -271,7 +312,8 @@ cdef bint sleep_until_called(uint64_t last) noexcept nogil:
     pthread_mutex_lock(&pool_mutex)
     # Count, then look: a caller opens its job, then looks at the count. One of them sees the other.
     atomic_add(&sleepers, 1)
-    while started < atomic_get(&threads) and not is_new(get_ticket(&ticket), last):
+    while started < atomic_get(&threads) and not is_new(
+            get_ticket(&segments[0].ticket), last):
         pthread_cond_wait(&pool_wake, &pool_mutex)
     atomic_add(&sleepers, -1)
     surplus = started >= atomic_get(&threads)
@@ -281,14 +323,22 @@ cdef bint sleep_until_called(uint64_t last) noexcept nogil:
     return surplus
 
 
+cdef void reset_segments() noexcept nogil:
+    """No chunk can be claimed, and no worker has a segment."""
+    cdef Py_ssize_t i
+    for i in range(MOST_SEGMENTS):
+        segments[i].ticket |= CHUNK_MASK
+        taken[i] = 0
+
+
 cdef void forget_workers() noexcept nogil:
     """In a forked child: its parent's workers do not exist here."""
-    global started, sleepers, busy, ticket
+    global started, sleepers, busy
     pool_renew_locks()
     started = 0
     sleepers = 0
     busy = 0
-    ticket |= CHUNK_MASK
+    reset_segments()
 
 
 # Callables that are told each new number of threads, for instance the one that resizes the BLAS.
@@ -369,5 +419,6 @@ def _initial_threads():
     return int(asked)
 
 
+reset_segments()
 pthread_atfork(NULL, NULL, forget_workers)
 threads = _initial_threads()
