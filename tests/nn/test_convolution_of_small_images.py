@@ -1,4 +1,5 @@
-"""Convolutions of small images by large weights, whose images are multiplied together."""
+"""Convolutions of small images: by large weights, whose images are multiplied together, and of many
+images, which lie along the vectors."""
 
 import numpy as np
 import pytest
@@ -93,3 +94,73 @@ def test_bits_do_not_depend_on_threads():
         y = tl.conv2d(x, w, padding=1)
         found.append((y.detach(), *tl.autograd.grad((y * y).sum(), (x, w))))
     assert all(tl.equal(a, b) for a, b in zip(*found))
+
+
+@each("case", [
+    (4096, 1, 1, (4, 4), (2, 2), (1, 1), (0, 0), (1, 1), 1),
+    (100, 3, 8, (8, 8), (3, 3), (1, 1), (0, 0), (1, 1), 1),
+    (65, 3, 5, (8, 8), (3, 3), (1, 1), (1, 1), (1, 1), 1),
+    (33, 2, 3, (9, 7), (2, 5), (2, 1), (1, 2), (2, 1), 1),
+    (129, 8, 16, (10, 10), (5, 5), (1, 1), (0, 0), (1, 1), 1),
+    (64, 1, 2, (6, 6), (3, 3), (1, 1), (1, 1), (1, 1), 3),
+    (200, 2, 2, (5, 1), (3, 1), (1, 1), (2, 0), (1, 1), 2),
+])
+@each("dtype", ["float32", "float64"])
+def test_many_images(case, dtype):
+    check(*case, dtype, 3)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(31, 140), st.integers(1, 4), st.integers(1, 5), st.integers(1, 2),
+       st.tuples(*[st.integers(1, 9)] * 2), st.tuples(*[st.integers(1, 4)] * 2),
+       st.tuples(*[st.integers(1, 3)] * 2), st.tuples(*[st.integers(0, 3)] * 2),
+       st.tuples(*[st.integers(1, 2)] * 2), st.integers(0, 99))
+def test_windows_of_every_kind_over_many_images(images, ins, outs, groups, size, kernel, stride,
+                                                padding, dilation, seed):
+    for d in range(2):
+        if size[d] + 2 * padding[d] < (kernel[d] - 1) * dilation[d] + 1:
+            return
+    check(images, ins, outs, size, kernel, stride, padding, dilation, groups, "float32", seed)
+
+
+@each("dims", [1, 3])
+def test_rows_and_volumes_of_many_images(dims):
+    rng = np.random.default_rng(4)
+    x = tl.tensor(rng.integers(-3, 4, (50, 2, *(4,) * dims)).astype("float32"))
+    w = tl.tensor(rng.integers(-3, 4, (3, 2, *(2,) * dims)).astype("float32"))
+    convolve = tl.conv1d if dims == 1 else tl.conv3d
+    together = convolve(x, w, padding=1)
+    assert tl.equal(together, tl.cat([convolve(part, w, padding=1) for part in x.split(10)]))
+
+
+@each("value", [float("inf"), float("nan")])
+def test_what_is_not_finite_in_many_images_is_where_it_is_in_a_few(value):
+    """An infinity times the zeros around an image is NaN, and an image sees no other."""
+    rng = np.random.default_rng(5)
+    for which in range(3):
+        x, w, g = (tl.tensor(rng.integers(-3, 4, shape).astype("float32")) for shape in (
+            (40, 2, 5, 5), (3, 2, 3, 3), (40, 3, 5, 5)))
+        (x, w, g)[which].view(-1)[7] = value
+        x.requires_grad_(), w.requires_grad_()
+        y = tl.conv2d(x, w, padding=1)
+        few = [tl.conv2d(part, w, padding=1) for part in x.split(8)]
+        assert tl.equal(y.isnan(), tl.cat(few).isnan())
+        assert tl.equal(y.isinf(), tl.cat(few).isinf())
+        (gx,) = tl.autograd.grad(y, x, g, retain_graph=True)
+        apart = tl.cat([tl.autograd.grad(few[i], x, part, retain_graph=True)[0][8 * i:8 * i + 8]
+                        for i, part in enumerate(g.split(8))])
+        assert tl.equal(gx.isnan(), apart.isnan()) and tl.equal(gx.isinf(), apart.isinf())
+        (gw,) = tl.autograd.grad(y, w, g)
+        assert tl.equal(gw.isfinite(), sum(
+            tl.autograd.grad(few[i], w, part)[0] for i, part in enumerate(g.split(8))).isfinite())
+
+
+def test_many_images_give_the_same_bits_with_any_number_of_threads():
+    x = tl.randn(1000, 3, 6, 6).requires_grad_()
+    w = tl.randn(5, 3, 3, 3).requires_grad_()
+    found = []
+    for threads in (1, 2, 3):
+        tl.set_num_threads(threads)
+        y = tl.conv2d(x, w, padding=1)
+        found.append([y, *tl.autograd.grad(y, (x, w), tl.ones_like(y))])
+    assert all(tl.equal(a, b) for one in found[1:] for a, b in zip(found[0], one))

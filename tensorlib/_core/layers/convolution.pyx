@@ -31,6 +31,9 @@ from tensorlib._core.layers.direct cimport direct_fits
 from tensorlib._core.layers.joined cimport (
     JOINED_INPUT, JOINED_OUTPUT, JOINED_WEIGHT, Joined, Pass, joined_fits, run_joined,
 )
+from tensorlib._core.layers.stacked cimport (
+    Stacked, shares_of_weight, stacked_fits, stacked_outputs, stacked_weights,
+)
 from tensorlib._core.layers.strips cimport area
 from tensorlib._core.layers.windows cimport (
     COL2IM, COL2IM_IMAGES, IM2COL, IM2COL_IMAGES, cast_planes, fill_window, find_window_loop,
@@ -148,6 +151,24 @@ cdef Joined joined_images(const Convolution* c, Pass kind) noexcept:
     return j
 
 
+cdef bint lie_along(const Convolution* c, Stacked* s) noexcept:
+    """Whether the images lie along the vectors."""
+    s.dtype, s.itemsize, s.window = c.dtype, c.itemsize, &c.window
+    s.images, s.groups, s.ins, s.outs = c.images, c.groups, c.ins, c.outs
+    s.taps, s.places, s.plane = c.ins * c.elements, c.places, c.plane
+    s.x, s.g, s.weight = c.x, c.g, c.weight
+    return not c.plain and stacked_fits(s)
+
+
+cdef bint turned_along(const Convolution* c) noexcept:
+    """The same of the convolution that gives the gradient of the input."""
+    cdef Stacked s
+    lie_along(c, &s)
+    s.ins, s.outs, s.taps = c.outs, c.ins, c.outs * c.elements
+    s.places, s.plane = c.plane, c.places
+    return not c.plain and stacked_fits(&s)
+
+
 cdef bint is_product(const Convolution* c, Tensor a, Tensor b) noexcept:
     """Whether the images themselves are columns, of bfloat16 that is multiplied in pairs."""
     return (c.plain and c.groups == 1 and a.type == b.type == BFLOAT16
@@ -234,7 +255,8 @@ cdef Tensor convolved(Tensor input, Tensor weight, tuple planes, tuple options, 
     cdef Convolution c
     cdef Depthwise d
     cdef Joined j
-    cdef bint lanes
+    cdef Stacked s
+    cdef bint lanes, along
     cdef Tensor x, w, y
     cdef tuple sizes = (input.shape[0] if input.ndim_ else 0,
                         weight.shape[0] if weight.ndim_ else 0, *planes)
@@ -258,10 +280,15 @@ cdef Tensor convolved(Tensor input, Tensor weight, tuple planes, tuple options, 
     elif y.numel_:
         c.x, c.weight, c.g = x.data_pointer, w.data_pointer, y.data_pointer
         j = joined_images(&c, JOINED_OUTPUT)
-        if by_channels(&c, &d, OUTPUT):
+        along = lie_along(&c, &s)
+        if along and c.groups == 1 and c.ins == 1:
+            stacked_outputs(&s)
+        elif by_channels(&c, &d, OUTPUT):
             shift_channels(&c, &d)
         elif by_tiles(&c, PRODUCT):
             pass
+        elif along:
+            stacked_outputs(&s)
         elif joined_fits(&j) and not lanes and c.places < LEAST_APART:
             run_joined(&j)
         else:
@@ -287,7 +314,7 @@ cdef Tensor put_back(Tensor grad, Tensor weight, tuple spatial, tuple options, b
     cdef Depthwise d
     cdef Joined j
     cdef Tensor g, w, y
-    cdef bint paired
+    cdef bint along, paired
     cdef tuple sizes = (grad.shape[0] if grad.ndim_ else 0,
                         (weight.shape[1] if weight.ndim_ > 1 else 0) * options[3], *spatial)
     begin(&c, "convolution", INPUT, grad, sizes, tuple(weight.shape), tuple(grad.shape), options)
@@ -303,12 +330,13 @@ cdef Tensor put_back(Tensor grad, Tensor weight, tuple spatial, tuple options, b
     elif y.numel_:
         c.x, c.weight, c.g = y.data_pointer, w.data_pointer, g.data_pointer
         j = joined_images(&c, JOINED_INPUT)
+        along = turned_along(&c)
         if by_channels(&c, &d, ADJOINT_OF_INPUT) and shift_channels(&c, &d) or (
                 not paired and by_tiles(&c, ADJOINT)):
             pass
-        elif (not c.plain and c.ins >= LEAST_INS
+        elif (not c.plain and (c.ins >= LEAST_INS or along)
                 and w.numel_ <= (MOST_TURNED_PAIRS if paired else MOST_TURNED)
-                and c.images * c.places >= LEAST_TURNED and turns_around(&c.window, w)):
+                and c.images * c.places >= LEAST_TURNED and turns_around(&c.window, w, along)):
             if paired:
                 g, w = grad, weight
             y = convolved(g, around(w, c.groups), spatial, around_options(&c.window, options),
@@ -333,7 +361,8 @@ def convolve_weight(Tensor grad, Tensor input, tuple kernel, tuple options):
     cdef Depthwise d
     cdef Joined j
     cdef Tiled tiled
-    cdef bint alone, joined, paired, tiles
+    cdef Stacked s
+    cdef bint alone, along, joined, paired, tiles
     cdef int first = 0
     cdef Tensor g, x, y
     cdef tuple sizes = (grad.shape[1] if grad.ndim_ > 1 else 0,
@@ -345,22 +374,30 @@ def convolve_weight(Tensor grad, Tensor input, tuple kernel, tuple options):
     if is_dense(&c, grad, input):
         return product_for_whole_weight(grad, input, sizes)
     g, x = packed(cast(grad, c.dtype)), packed(cast(input, c.dtype))
-    alone = by_channels(&c, &d, ADJOINT_OF_WEIGHT)          # which adds up the images by itself
+    along = lie_along(&c, &s)
+    alone = (by_channels(&c, &d, ADJOINT_OF_WEIGHT)         # which adds up the images by itself
+             and not (along and c.groups == 1))
     j = joined_images(&c, JOINED_WEIGHT)
     paired = are_paired(&c, grad, input)
     tiles = not alone and fits_tiles(&c, GRADIENT, &tiled)
-    joined = not alone and not tiles and joined_fits(&j) and not (
+    along = along and not alone and not tiles
+    joined = not alone and not tiles and not along and joined_fits(&j) and not (
         paired and c.places >= LEAST_APART)
     c.share = images_in_share(&tiled) if tiles else c.images
     if not alone and not joined and not tiles:
         c.share = max(<Py_ssize_t>1, (c.images + SHARES - 1) // SHARES)
     shares = max(<Py_ssize_t>1, (c.images + c.share - 1) // max(<Py_ssize_t>1, c.share))
+    if along:
+        shares = shares_of_weight(&s)
     y = new_of("convolution", c.dtype, (shares, *sizes))
     if not (g.numel_ and x.numel_):
         zero(y)
     elif y.numel_:
         c.x, c.weight, c.g = x.data_pointer, y.data_pointer, g.data_pointer
-        if joined:
+        if along:
+            s.x, s.g, s.weight = c.x, c.g, c.weight
+            stacked_weights(&s)
+        elif joined:
             j.x, j.g, j.weight = c.x, c.g, c.weight
             run_joined(&j)
         elif not (shift_channels(&c, &d) if alone else by_tiles(&c, GRADIENT)):
