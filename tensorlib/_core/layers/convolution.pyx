@@ -152,12 +152,12 @@ cdef Joined joined_images(const Convolution* c, Pass kind) noexcept:
 
 
 cdef bint lie_along(const Convolution* c, Stacked* s) noexcept:
-    """Whether the images lie along the vectors."""
+    """Whether the images lie along the vectors, for the kind of pass."""
     s.dtype, s.itemsize, s.window = c.dtype, c.itemsize, &c.window
     s.images, s.groups, s.ins, s.outs = c.images, c.groups, c.ins, c.outs
     s.taps, s.places, s.plane = c.ins * c.elements, c.places, c.plane
     s.x, s.g, s.weight = c.x, c.g, c.weight
-    return not c.plain and stacked_fits(s)
+    return not c.plain and stacked_fits(s, c.kind == WEIGHT)
 
 
 cdef bint turned_along(const Convolution* c) noexcept:
@@ -166,7 +166,7 @@ cdef bint turned_along(const Convolution* c) noexcept:
     lie_along(c, &s)
     s.ins, s.outs, s.taps = c.outs, c.ins, c.outs * c.elements
     s.places, s.plane = c.plane, c.places
-    return not c.plain and stacked_fits(&s)
+    return not c.plain and stacked_fits(&s, False)
 
 
 cdef bint is_product(const Convolution* c, Tensor a, Tensor b) noexcept:

@@ -15,8 +15,8 @@ ctypedef struct Stacked:
     Py_ssize_t* rows     # of each place and tap the row of the turned input
     bint failed
 
-# Whether it is faster so.
-cdef bint stacked_fits(const Stacked* s) noexcept nogil
+# Whether results, or gradients of the weight, are faster so.
+cdef bint stacked_fits(const Stacked* s, bint weights) noexcept nogil
 
 # g := the products of the windows of x with the weights. Raises: MemoryError.
 cdef int stacked_outputs(Stacked* s) except -1

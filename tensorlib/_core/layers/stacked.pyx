@@ -4,8 +4,8 @@ A row of a small image is shorter than a vector, and copies of such rows take lo
 products. So some dozens of images are turned: an element of all of them is a row then. The window
 at a place is a matrix of such rows, which are multiplied where they lie; one row of zeros stands
 for what is outside of the images. 1,024 images of 3 x 8 x 8 by 8 x 3 x 3 x 3 took 3.0 ms image by
-image, and take 0.35; gradients of the input 3.5 and 0.55, of the weight 3.2 and 0.7. 4,096 images of
-1 x 4 x 4 by 1 x 1 x 2 x 2 took 1.6 ms, and take 0.05.
+image, and take 0.35; gradients of the input 3.5 and 0.55, of the weight 3.2 and 0.7. 4,096 images
+of 1 x 4 x 4 by 1 x 1 x 2 x 2 took 1.6 ms, and take 0.05.
 """
 
 from libc.string cimport memcpy, memset
@@ -20,7 +20,12 @@ from tensorlib._kernels.windows cimport Window
 
 cdef enum:
     LEAST_IMAGES = 32
-    MOST_PLACES = 128    # of the result; with more a row of it is about as long as a vector
+    MOST_PLACES = 64     # of the result; with more a row of it is about as long as a vector
+    PLACES_OF_MANY = 128             # taps, where channels do not fill a panel
+    PLACES_OF_WEIGHT = 48            # of which gradients of the weight are faster so
+    FULL_OUTS = 16       # channels, and taps, that fill a panel, to which fewer images than this
+    FULL_TAPS = 100      # take no longer: twice as many as for gradients of the weight
+    FULL_IMAGES = 128
     MOST_ROWS = 1 << 15  # of all windows of an image, and of what is turned
     MOST_WEIGHT = 1 << 15            # elements; of larger ones see joined.pyx
     BLOCK = 64           # images that are turned together, at most,
@@ -28,8 +33,13 @@ cdef enum:
     MOST_SHARES = 16
 
 
-cdef bint stacked_fits(const Stacked* s) noexcept nogil:
-    return (s.images >= LEAST_IMAGES and 1 < s.taps and s.places <= MOST_PLACES
+cdef bint stacked_fits(const Stacked* s, bint weights) noexcept nogil:
+    cdef Py_ssize_t least = LEAST_IMAGES, places = PLACES_OF_WEIGHT if weights else MOST_PLACES
+    if s.taps >= FULL_TAPS and s.outs >= FULL_OUTS:
+        least = FULL_IMAGES // 2 if weights else FULL_IMAGES
+    elif s.taps >= FULL_TAPS and not weights:
+        places = PLACES_OF_MANY
+    return (s.images >= least and s.places <= places and 1 < s.taps
             and shortest_run(s.dtype) <= LEAST_IMAGES // 2
             and times(s.taps, s.places) <= MOST_ROWS and times(s.outs, s.taps) <= MOST_WEIGHT
             and times(s.ins, s.plane) <= MOST_ROWS and times(s.outs, s.places) <= MOST_ROWS)

@@ -295,7 +295,8 @@ cdef void find_longest(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept
 def last_of_longest(Tensor keys, int bits, Tensor order or None, bint floating):
     """For each row of `order_keys` the position of the last element of the longest run.
 
-    order: the permutations that sort the rows, or None for keys that have been sorted. Of runs of one length the first is taken. Shapes: (*, N), (*, N) -> (*, 1), for N > 0.
+    order: the permutations that sort the rows, or None for keys that have been sorted. Of runs of
+    one length the first is taken. Shapes: (*, N), (*, N) -> (*, 1), for N > 0.
     """
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Tensor ranked = packed(keys), places, out
