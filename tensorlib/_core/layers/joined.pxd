@@ -33,3 +33,7 @@ cdef int run_joined(Joined* j) except -1
 cdef void multiply(int dtype, Py_ssize_t size, const char* a, Py_ssize_t a_row, Py_ssize_t a_col,
                    const char* b, Py_ssize_t b_row, Py_ssize_t b_col, char* y, Py_ssize_t y_row,
                    Py_ssize_t m, Py_ssize_t k, Py_ssize_t n) noexcept nogil
+
+# y (m, n) += more; steps in elements
+cdef void add_rows(int dtype, const char* more, char* y, Py_ssize_t y_row, Py_ssize_t m,
+                   Py_ssize_t n) noexcept nogil

@@ -182,20 +182,20 @@ cdef void run_weights(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept 
             multiply(j.dtype, j.itemsize, g, width, 1, columns, 1, width,
                      y if first == 0 else more, rows if first == 0 else count, j.outs, width, count)
             if first > 0:
-                add_rows(j, more, y, count)
+                add_rows(j.dtype, more, y, rows, j.outs, count)
             first += w.images
     give_scratch(columns, nbytes)
 
 
-cdef void add_rows(const Joined* j, const char* more, char* y, Py_ssize_t count) noexcept nogil:
-    """y (outs, count) += more, where the rows of y are those of the weight"""
+cdef void add_rows(int dtype, const char* more, char* y, Py_ssize_t y_row, Py_ssize_t m,
+                   Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t row, i
-    for row in range(j.outs):
-        if j.dtype == FLOAT32:
-            for i in range(count):
+    for row in range(m):
+        if dtype == FLOAT32:
+            for i in range(n):
                 (<float*>y)[i] += (<const float*>more)[i]
+            more, y = more + n * sizeof(float), y + y_row * sizeof(float)
         else:
-            for i in range(count):
+            for i in range(n):
                 (<double*>y)[i] += (<const double*>more)[i]
-        more += count * j.itemsize
-        y += j.ins * j.elements * j.itemsize
+            more, y = more + n * sizeof(double), y + y_row * sizeof(double)
