@@ -219,8 +219,8 @@ cdef bint claim_in(Py_ssize_t segment) noexcept nogil:
         grain = atomic_get(&job_grain)
         chunks = atomic_get(&job_chunks)
         parts = atomic_get(&job_segments)
-        if chunk >= (segment + 1) * chunks // parts:
-            return False
+        if segment >= parts or chunk >= (segment + 1) * chunks // parts:
+            return False                    # the segment may be of a job that had more
         if swap_ticket(ticket, &seen, seen + 1):
             break
     fn(context, chunk * grain, min((chunk + 1) * grain, n))
