@@ -7,6 +7,8 @@ MODULES = """
 32x256 512x1024 | nn.Linear({1}, {1}, bias=False)
 8x16x64 32x64x256 | nn.Conv1d({1}, 32, 3, padding=1)
 8x3x32x32 16x32x32x32 4x64x56x56 | nn.Conv2d({1}, 32, 3, padding=1)
+256x1x8x8 1024x3x8x8 | nn.Conv2d({1}, 8, 3)
+64x1x28x28 64x6x14x14 | nn.Conv2d({1}, 16, 5)
 4x3x64x64 2x3x224x224 | nn.Conv2d(3, 32, 7, 2, 3)
 8x32x16x16 16x128x28x28 | nn.Conv2d({1}, 64, 1)
 8x32x16x16 16x64x32x32 | nn.Conv2d({1}, {1}, 3, padding=1, groups={1})
