@@ -8,6 +8,7 @@ ms after each call, on a processor that the other library then lacks.
 """
 
 import argparse
+import atexit
 import json
 import os
 import select
@@ -58,6 +59,7 @@ class Worker:
 
     def __post_init__(self):
         self._start()
+        atexit.register(self.close)         # one that is stopped does not see that its input ended
 
     def _start(self) -> None:
         threads = dict.fromkeys(
@@ -97,6 +99,7 @@ class Worker:
         return Worker(self.library, self.python, self.threads, self.folder, self.patience)
 
     def close(self) -> None:
+        atexit.unregister(self.close)
         self._process.kill()
         self._process.wait()
 

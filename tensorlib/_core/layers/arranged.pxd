@@ -28,4 +28,4 @@ cdef Tensor lying_along(Tensor weight, Py_ssize_t groups)
 # Of the weight turned around: stride, padding, dilation and groups, and whether it is faster, of a
 # weight that is contiguous and of float32 or float64.
 cdef tuple around_options(const Window* w, tuple options)
-cdef bint turns_around(const Window* w, Tensor weight, bint at_any_cost) noexcept
+cdef bint turns_around(const Window* w, Tensor weight, bint along) noexcept

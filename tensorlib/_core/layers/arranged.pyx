@@ -107,10 +107,10 @@ cdef tuple around_options(const Window* w, tuple options):
                                for d in range(3 - n, 3)]), *options[2:])
 
 
-cdef bint turns_around(const Window* w, Tensor weight, bint at_any_cost) noexcept:
+cdef bint turns_around(const Window* w, Tensor weight, bint along) noexcept:
     """No more than an eighth of the windows may be between zeros alone, of which there are none on
-    the way back, unless it is worth it in any case; nor may zeros meet an infinity, which would be
-    NaN."""
+    the way back, or three in four where images lie along the vectors; nor may zeros meet an
+    infinity, which would be NaN."""
     cdef Py_ssize_t plane = 1, places = 1, d
     cdef Look look
     for d in range(3):
@@ -118,7 +118,7 @@ cdef bint turns_around(const Window* w, Tensor weight, bint at_any_cost) noexcep
                 w.out[d] != w.size[d] + 2 * w.pad[d] - (w.kernel[d] - 1) * w.dilation[d]):
             return False
         plane, places = plane * w.size[d], places * w.out[d]
-    if plane > places + places // 8 and not at_any_cost:
+    if plane > (4 * places if along else places + places // 8):
         return False
     look.x, look.dtype, look.finite = weight.data_pointer, weight.type, True
     run_alone(look_for_infinity, &look, look.x, weight.numel_)

@@ -22,8 +22,7 @@ from tensorlib.ops.declare import composite, op
 from tensorlib.ops.foreign import by_numpy
 from tensorlib.ops.index.indexing import gather
 from tensorlib.ops.late import declared
-from tensorlib.ops.order.ordering import (
-    LONG_ROW, SHORT_ROW, along_last, order_of_rows, refuse_no_place)
+from tensorlib.ops.order.ordering import LONG_ROW, along_last, order_of_rows, refuse_no_place
 from tensorlib.ops.order.sorting import at_places, in_order, sort
 from tensorlib.ops.reduce.extremes import along_jvp, along_vjp
 from tensorlib.ops.samples import given, refusals
@@ -159,6 +158,7 @@ def most_frequent(x, dim=-1, keepdim=False):
     return picked if keepdim else [y.squeeze(dim) for y in picked]
 
 
+BRIEF_ROW = 8                # elements of a row up to which NumPy's sort takes longer than `sort`
 MODES = (((5,),), ((3, 4), 0), ((2, 3, 4), 1, True), ((), 0), ((0, 3), 1))
 
 
@@ -166,7 +166,7 @@ def mode_places(x):
     """The last positions of the most frequent elements of each row, in one column."""
     keys, bits = order_keys(x, False)
     order = None
-    if 0 < x.shape[-1] <= SHORT_ROW or not bits:
+    if not bits or 0 < x.shape[-1] <= BRIEF_ROW:
         order = order_of_rows(x)
         order = order if isinstance(order, Tensor) else from_numpy(order)
     elif keys.shape[-1] >= LONG_ROW:
@@ -206,7 +206,6 @@ def mode(input: Tensor, dim=-1, keepdim=False):
 
 # ---- quantiles -----------------------------------------------------------------------------------
 
-BRIEF_ROW = 8                # elements of a row up to which NumPy's sort takes longer than `sort`
 WAYS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
