@@ -7,6 +7,7 @@ import pytest
 from cases import each
 
 import tensorlib as tl
+from tensorlib._core.base.scratch import refuse_scratch
 
 DTYPES = ("bool", "int16", "float32", "float64")
 # Sizes around a block of 16, few columns that are laid beside each other, and many matrices.
@@ -84,3 +85,54 @@ def test_operands_that_lie_across_rows(shape, dtype, two_threads):
                 np.testing.assert_array_equal(tl.where(a > b, a, b).numpy(), np.where(x > y, x, y))
                 out = tl.zeros(shape[:-1] + (2 * shape[-1],))[..., ::2]
                 np.testing.assert_array_equal(out.copy_(a).numpy(), x.astype(np.float32))
+
+
+@each("dtype", ("uint8", "float32", "float64", "complex128"))
+def test_rows_longer_than_a_band_is_wide(dtype, two_threads):
+    """Longer than what is turned at once, in one step and in several, with casts on the way."""
+    values = numbered((70, 4500), dtype)
+    across = np.ascontiguousarray(values.T)
+    gaps = np.repeat(across, 2, -1)[:, ::2]
+    for n_threads in (1, 2):
+        tl.set_num_threads(n_threads)
+        for x in (across.T, gaps.T, across[:, ::-1].T):
+            found = tl.from_numpy(x) + tl.from_numpy(values)
+            np.testing.assert_array_equal(found.numpy(), x + values)
+            found = tl.from_numpy(x).to(tl.complex64) + tl.from_numpy(values[:1])
+            np.testing.assert_array_equal(found.numpy(), x.astype("complex64") + values[:1])
+
+
+@each("dtype", ("uint8", "float32", "float64"))
+@each("shape", ((700, 5000), (3, 530, 2100)), ids=str)
+def test_large_copies_are_turned_by_bands(shape, dtype, two_threads):
+    values = numbered(shape, dtype)
+    x = tl.from_numpy(values).transpose(-1, -2)
+    for n_threads in (1, 2):
+        tl.set_num_threads(n_threads)
+        np.testing.assert_array_equal(x.contiguous().numpy(), values.swapaxes(-1, -2))
+        target = tl.zeros(*shape[:-2], shape[-1], shape[-2] + 3)
+        target[..., 2:-1] = x
+        wanted = np.pad(values.swapaxes(-1, -2), [(0, 0)] * (len(shape) - 1) + [(2, 1)])
+        np.testing.assert_array_equal(target.numpy(), wanted.astype("float32"))
+
+
+def test_bands_need_no_memory_of_their_own():
+    values = numbered((700, 1100), "float32")
+    x = tl.from_numpy(values).t()
+    refuse_scratch(True)
+    try:
+        found = x + tl.from_numpy(values.reshape(1100, 700)), x.contiguous()
+    finally:
+        refuse_scratch(False)
+    np.testing.assert_array_equal(found[0].numpy(), values.T + values.reshape(1100, 700))
+    np.testing.assert_array_equal(found[1].numpy(), values.T)
+
+
+@each("shift", (1, 3, 5, 7))
+def test_runs_that_lie_a_little_further_in_their_page(shift):
+    """Copied in pieces: what the C library does in one call is slow on some processors."""
+    values = numbered((8, 1024), "float32")
+    for columns in (128 + shift, 129 + shift, 300, 513, 770, 1024):
+        x = tl.from_numpy(values[:, :columns])
+        wanted = np.roll(values[:, :columns], shift, 1)
+        np.testing.assert_array_equal(x.roll(shift, 1).numpy(), wanted)

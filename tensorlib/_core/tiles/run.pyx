@@ -8,28 +8,29 @@ else, and a loop sees one contiguous run.
 """
 
 from cpython.object cimport PyObject
-from libc.stdint cimport int64_t
 
-from tensorlib._core.base.dtypes cimport FLOAT64, INT64, ITEMSIZE
+from tensorlib._core.base.dtypes cimport ITEMSIZE
 from tensorlib._core.base.eras cimport work_begins, work_ends
 from tensorlib._core.base.pool cimport parallel_for, range_fn
 from tensorlib._core.base.region cimport region_size
 from tensorlib._core.base.shape cimport MAX_NDIM
-from tensorlib._core.base.storage cimport LINE
 from tensorlib._core.tensor.meta cimport is_meta, refuse_meta
 from tensorlib._core.tensor.tensor cimport Tensor
 from tensorlib._core.tiles.flat cimport GRAIN, RELEASE_GIL
-from tensorlib._core.tiles.loops cimport (
-    MAX_ARITY, call_loop, call_with_number, find_cast, find_gather, find_scatter, find_transpose,
-    takes_number,
-)
+from tensorlib._core.tiles.loops cimport MAX_ARITY
 from tensorlib._core.tiles.pieces cimport move_rows, repeat_row
 from tensorlib._core.tiles.plan cimport (
-    BUFFER_BYTES, LEAST_BUFFERS, Operand, Plan, SHORT_ROW, advance, as_transpositions, cost,
-    make_plan, place, tile_of, transpose_rows,
+    BUFFER_BYTES, Operand, Plan, SHORT_ROW, advance, as_transpositions, cost, make_plan, place,
+    tile_of, transpose_rows,
 )
 from tensorlib._core.tiles.program cimport (
     MAX_CONSTANTS, MAX_INPUTS, MAX_SLOTS, Step, TileLoops, result_dtype,
+)
+from tensorlib._core.tiles.tile cimport (
+    begin_tiles, fetch, number_of, repeat_constant, run_tile, scratch_bytes,
+)
+from tensorlib._core.tiles.turned cimport (
+    LEAST_BAND, has_operand_across, run_bands, turns_far_apart,
 )
 from tensorlib._core.tiles.whole_rows cimport call_for_rows, goes_by_rows, run_whole_rows
 
@@ -38,8 +39,6 @@ cdef extern from "<alloca.h>" nogil:
 
 cdef enum:
     MOST = 8                 # times as long as in that an element may take, as far as it counts
-    LEAST_ROWS = 16          # of a transposition in one chunk, at least
-    BLOCK_ROWS = 16          # of an operand that lies across them, gone through together
 
 
 # ---- programs ------------------------------------------------------------------------------------
@@ -52,6 +51,7 @@ cdef int run_program(const TileLoops* program, PyObject** inputs, Tensor out) ex
     """
     cdef Plan plan
     cdef Py_ssize_t numel = out.numel_, count, grain, row
+    cdef bint by_bands
     cdef range_fn work = run_range
     cdef int era
     if numel == 0:
@@ -63,27 +63,25 @@ cdef int run_program(const TileLoops* program, PyObject** inputs, Tensor out) ex
         if is_meta(out):
             return 0
         refuse_meta(inputs, program.n_inputs)
-    if numel < RELEASE_GIL:
-        run_range(&plan, 0, numel)
-        return 0
     row = plan.dims[plan.ndim - 1]
+    by_bands = has_operand_across(&plan)
+    if numel < RELEASE_GIL:
+        if by_bands:
+            run_bands(&plan, 0, numel // row)
+        else:
+            run_range(&plan, 0, numel)
+        return 0
     count, grain = numel, GRAIN // min(cost(&plan), MOST)
-    if goes_by_blocks(&plan):
-        work, count, grain = run_rows, numel // row, max(grain // row, BLOCK_ROWS)
-    era = work_begins()
     if as_transpositions(&plan):
-        with nogil:
-            parallel_for(transpose_rows, &plan, numel // row, max(GRAIN // row, LEAST_ROWS))
-    else:
-        with nogil:
-            parallel_for(work, &plan, count, grain)
+        work, grain = run_bands if turns_far_apart(&plan) else transpose_rows, GRAIN
+    elif by_bands:
+        work = run_bands
+    if work != run_range:
+        count, grain = numel // row, max(grain // row, LEAST_BAND)
+    era = work_begins()
+    with nogil:
+        parallel_for(work, &plan, count, grain)
     return work_ends(era)
-
-
-cdef void run_rows(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    """Runs the rows [begin, end) of the plan's order."""
-    cdef Py_ssize_t row = (<Plan*>context).dims[(<Plan*>context).ndim - 1]
-    run_range(context, begin * row, end * row)
 
 
 cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
@@ -91,23 +89,16 @@ cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
     cdef Plan* plan = <Plan*>context
     cdef bint direct = needs_no_tiles(plan), by_rows = goes_by_rows(plan)
     cdef bint several = not by_rows and goes_by_several_rows(plan), gathered = is_gathered(plan)
-    cdef bint by_blocks = goes_by_blocks(plan), in_steps = not by_rows and goes_in_steps(plan)
-    # buffers: of inputs and constants, by their slots; of results; of what is cast on its way; of
-    # operands whose rows are gathered
-    cdef char* scratch = <char*>alloca(LINE + BUFFER_BYTES * max(
-        plan.program.first_aside + 2 + plan.program.n_inputs, <int>LEAST_BUFFERS))
+    cdef bint in_steps = not by_rows and goes_in_steps(plan)
     cdef Py_ssize_t filled[MAX_INPUTS + MAX_CONSTANTS]
+    cdef char* scratch = begin_tiles(plan.program, filled,
+                                     <char*>alloca(scratch_bytes(plan.program)))
     cdef char* pointers[MAX_INPUTS + 1]
     cdef Py_ssize_t steps[MAX_INPUTS + 1]
     cdef Py_ssize_t index[MAX_NDIM]
     cdef Py_ssize_t at[MAX_NDIM]
     cdef int ndim = plan.ndim, inner = plan.ndim - 1, n = plan.program.n_inputs, d, i
     cdef Py_ssize_t row = plan.dims[inner], left, count, rest
-    scratch += LINE - <size_t>scratch % LINE
-    for i in range(n + plan.program.n_constants):
-        filled[i] = 0
-        if i >= n:
-            repeat_constant(plan.program, i, filled, scratch, 1)
     rest = begin
     for d in range(ndim - 1, -1, -1):
         index[d] = rest % plan.dims[d]
@@ -127,12 +118,6 @@ cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
             move_rows(plan, &plan.operands[0], index, at,
                       plan.operands[1].data + begin * ITEMSIZE[plan.operands[1].dtype], count,
                       False)
-        elif by_blocks and index[inner] == 0 and end - begin >= row:
-            count = min(plan.dims[inner - 1] - index[inner - 1], (end - begin) // row)
-            run_blocks(plan, index, filled, scratch, count)
-            index[inner - 1] += count - 1
-            advance(plan, index, row)
-            count *= row
         elif (row >= SHORT_ROW or ndim == 1) and not several:
             left = row - index[inner]
             count = min(left, end - begin)
@@ -151,73 +136,6 @@ cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
                 count = min(count, row - index[inner])
             run_short_rows(plan, index, begin, filled, scratch, count)
         begin += count
-
-
-# ---- blocks --------------------------------------------------------------------------------------
-
-cdef inline bint lies_across(const Operand* operand, int inner) noexcept nogil:
-    """Whether the elements of a column are neighbours, and not those of a row."""
-    cdef Py_ssize_t down = operand.steps[inner - 1], along = operand.steps[inner]
-    return down != 0 and -LINE < down < LINE and not -LINE < along < LINE
-
-
-cdef bint goes_by_blocks(const Plan* plan) noexcept nogil:
-    """Whether an operand lies across the rows, as a transposed one: then rows are gone through
-    several at a time, since each of its cache lines has elements of several rows."""
-    cdef int inner = plan.ndim - 1, i
-    if inner == 0 or plan.dims[inner] < SHORT_ROW or is_gathered(plan):
-        return False
-    for i in range(plan.program.n_inputs):
-        if lies_across(&plan.operands[i], inner):
-            return True
-    return False
-
-
-cdef void run_blocks(const Plan* plan, const Py_ssize_t* index, Py_ssize_t* filled, char* scratch,
-                     Py_ssize_t rows) noexcept nogil:
-    """Rows from `index` on, of the two inner dims of a plan that goes by blocks.
-
-    What lies across them is turned first.
-    """
-    cdef int inner = plan.ndim - 1, n = plan.program.n_inputs, i
-    cdef Py_ssize_t row = plan.dims[inner], done, width, size = 1, first, count, r, most
-    cdef char* gathered = scratch + (plan.program.first_aside + 1) * BUFFER_BYTES
-    cdef char* columns
-    cdef char* pointers[MAX_INPUTS + 1]
-    cdef Py_ssize_t steps[MAX_INPUTS + 1]
-    cdef Py_ssize_t moves[MAX_INPUTS + 1]
-    cdef const Operand* operand
-    for i in range(n + 1):
-        size = max(size, ITEMSIZE[plan.operands[i].dtype])
-    most = min(plan.tile, BUFFER_BYTES // (size * BLOCK_ROWS))
-    for first in range(0, rows, 16):         # BLOCK_ROWS; Cython wants the sign of a step
-        count = min(<Py_ssize_t>BLOCK_ROWS, rows - first)
-        done = 0
-        while done < row:
-            width = min(most, row - done)
-            for i in range(n + 1):
-                operand = &plan.operands[i]
-                size = ITEMSIZE[operand.dtype]
-                moves[i], steps[i] = operand.steps[inner - 1], operand.steps[inner]
-                pointers[i] = place(operand, plan.ndim, index) + first * moves[i] + done * steps[i]
-                if i < n and lies_across(operand, inner):
-                    if moves[i] != size:     # with gaps, which are left out first
-                        columns = scratch + i * BUFFER_BYTES
-                        for r in range(width):
-                            find_gather(operand.dtype)(
-                                pointers[i] + r * steps[i], moves[i], columns + r * count * size,
-                                count)
-                        pointers[i], steps[i] = columns, count * size
-                    find_transpose(operand.dtype)(
-                        pointers[i], steps[i], gathered + i * BUFFER_BYTES, width * size, count,
-                        width)
-                    pointers[i] = gathered + i * BUFFER_BYTES
-                    moves[i], steps[i] = width * size, size
-            for r in range(count):
-                run_tile(plan, pointers, steps, filled, scratch, width)
-                for i in range(n + 1):
-                    pointers[i] += moves[i]
-            done += width
 
 
 # ---- rows, step by step --------------------------------------------------------------------------
@@ -352,130 +270,3 @@ cdef bint is_gathered(const Plan* plan) noexcept nogil:
     """Whether the plan is a copy into contiguous memory, to which elements can be gathered."""
     return (plan.program.n_steps == 0 and plan.operands[1].linear
             and plan.operands[0].dtype == plan.operands[1].dtype == plan.program.dtypes[0])
-
-
-cdef void run_tile(const Plan* plan, char** pointers, const Py_ssize_t* steps, Py_ssize_t* filled,
-                   char* scratch, Py_ssize_t n) noexcept nogil:
-    """Runs the program on n elements; operand i starts at pointers[i] and advances by steps[i]."""
-    cdef const TileLoops* program = plan.program
-    cdef const Step* step
-    cdef char* slots[MAX_SLOTS]
-    cdef char* inputs[MAX_ARITY]
-    cdef char* result
-    cdef int i, k, value, number, first = program.n_inputs + program.n_constants
-    cdef int dtype = result_dtype(program)
-    cdef const Operand* out = &plan.operands[program.n_inputs]
-    cdef char* target = pointers[program.n_inputs]
-    cdef Py_ssize_t out_step = steps[program.n_inputs]
-    cdef bint direct = out.dtype == dtype and out_step == ITEMSIZE[dtype]
-    if program.n_steps == 0 and direct:
-        convert(plan.operands[0].dtype, dtype, pointers[0], steps[0], target,
-                scratch + program.first_aside * BUFFER_BYTES, n)
-        return
-    for i in range(first):
-        slots[i] = NULL                      # fetched when a loop takes it as a run
-    if program.n_steps == 0:
-        result = fetch(plan, 0, pointers[0], steps[0], filled, scratch, n)
-    else:
-        for i in range(program.n_steps):
-            step = &program.steps[i]
-            number = number_of(plan, step, steps)
-            for k in range(step.loop.arity):
-                value = step.inputs[k]
-                if k == number:
-                    inputs[k] = (pointers[value] if value < program.n_inputs
-                                 else scratch + value * BUFFER_BYTES)
-                    continue
-                if slots[value] == NULL and value < program.n_inputs:
-                    slots[value] = fetch(plan, value, pointers[value], steps[value], filled,
-                                         scratch, n)
-                elif slots[value] == NULL:
-                    slots[value] = repeat_constant(program, value, filled, scratch, n)
-                inputs[k] = slots[value]
-            slots[first + i] = (
-                target if direct and i == program.n_steps - 1
-                else scratch + (first + step.buffer) * BUFFER_BYTES)
-            if number >= 0:
-                call_with_number(&step.loop, number, inputs, slots[first + i], n)
-            else:
-                call_loop(&step.loop, inputs, slots[first + i], n)
-        result = slots[first + program.n_steps - 1]
-    if direct:
-        return
-    if out.dtype != dtype:
-        if out_step == ITEMSIZE[out.dtype]:
-            find_cast(dtype, out.dtype)(result, target, n)
-            return
-        find_cast(dtype, out.dtype)(result, scratch + program.first_aside * BUFFER_BYTES, n)
-        result = scratch + program.first_aside * BUFFER_BYTES
-    find_scatter(out.dtype)(result, target, out_step, n)
-
-
-cdef inline int number_of(const Plan* plan, const Step* step,
-                          const Py_ssize_t* steps) noexcept nogil:
-    """The place of a step's input that is one number in this tile, for a loop that takes one; -1
-    for none: a constant, or an operand that does not change along the inner dim."""
-    cdef const TileLoops* program = plan.program
-    cdef int k, value
-    if step.loop.arity != 2 or step.loop.with_number == NULL:
-        return -1
-    for k in range(1, -1, -1):
-        value = step.inputs[k]
-        if value >= program.n_inputs + program.n_constants or not takes_number(&step.loop, k):
-            continue
-        if value >= program.n_inputs or steps[value] == 0 and (
-                plan.operands[value].dtype == program.dtypes[value]):
-            return k
-    return -1
-
-
-cdef char* fetch(const Plan* plan, int i, char* pointer, Py_ssize_t step, Py_ssize_t* filled,
-                 char* scratch, Py_ssize_t n) noexcept nogil:
-    """The n elements of input i as a contiguous run of the slot's dtype."""
-    cdef int have = plan.operands[i].dtype, want = plan.program.dtypes[i]
-    cdef char* buffer = scratch + i * BUFFER_BYTES
-    if step == ITEMSIZE[have] and have == want:
-        return pointer
-    if plan.operands[i].scalar:
-        if filled[i] >= n:
-            return buffer
-        filled[i] = n
-    convert(have, want, pointer, step, buffer, scratch + plan.program.first_aside * BUFFER_BYTES, n)
-    return buffer
-
-
-cdef void convert(int have, int want, char* pointer, Py_ssize_t step, char* target, char* aside,
-                  Py_ssize_t n) noexcept nogil:
-    """target := n elements of dtype `have` at `step` bytes, as a contiguous run of dtype `want`.
-
-    n is at most a tile, which `aside` holds, unless the elements can be copied or cast from
-    where they are.
-    """
-    if have == want:
-        find_gather(have)(pointer, step, target, n)
-    elif step == ITEMSIZE[have]:
-        find_cast(have, want)(pointer, target, n)
-    else:
-        find_gather(have)(pointer, step, aside, n)
-        find_cast(have, want)(aside, target, n)
-
-
-cdef char* repeat_constant(const TileLoops* program, int slot, Py_ssize_t* filled, char* scratch,
-                           Py_ssize_t n) noexcept nogil:
-    """A constant n times, in the buffer of its slot."""
-    cdef double value = program.constants[slot - program.n_inputs]
-    cdef int dtype = program.dtypes[slot]
-    cdef int64_t whole
-    cdef char* buffer = scratch + slot * BUFFER_BYTES
-    if filled[slot] >= n:
-        return buffer
-    filled[slot] = n
-    if dtype == INT64:
-        whole = <int64_t>value
-        find_gather(INT64)(<char*>&whole, 0, buffer, n)
-    elif dtype == FLOAT64:
-        find_gather(FLOAT64)(<char*>&value, 0, buffer, n)
-    else:
-        find_cast(FLOAT64, dtype)(<char*>&value, buffer, 1)
-        find_gather(dtype)(buffer, 0, buffer, n)
-    return buffer
