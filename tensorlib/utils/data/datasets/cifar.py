@@ -191,6 +191,7 @@ def in_folder(folder: Path) -> Callable[[str], bytes | None]:
 
 
 def in_archive(path: Path, base: str) -> Callable[[str], bytes | None]:
+    """A function that reads a file of the archive by name; None where there is none."""
     def read(name: str) -> bytes | None:
         try:
             with tarfile.open(path) as archive:
