@@ -1,4 +1,4 @@
-"""Sums of products: functions of several tensors that are made of others, with broadcasting."""
+"""Functions of several tensors that combine sums, products and quotients, with broadcasting."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Escaping tensors: what a captured function stored outside itself, which a replay would not."""
+"""Escaping tensors: those that a captured function stored outside, which a replay would not."""
 
 import gc
 import sys

@@ -1,8 +1,7 @@
-"""Notes of what is read, by the object that has it, and the guards that are made of them.
+"""Notes of what is read, by the object that was read, and the guards that are made of them.
 
-Only what was there before the call needs a guard. What the call makes is told apart by its age:
-while a function is captured nothing is collected, so all that it makes is of the youngest
-generation of Python's garbage collector.
+Only objects from before the call need a guard. Those that the call makes are recognised by their
+age: the garbage collector is off during a capture, so they all belong to its youngest generation.
 """
 
 import gc

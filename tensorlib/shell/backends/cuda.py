@@ -1,4 +1,4 @@
-"""Settings of CUDA, which is not here: they can be set, and change nothing."""
+"""Settings of CUDA, which is not supported: they can be set, and change nothing."""
 
 import warnings
 from collections.abc import Callable, Iterator

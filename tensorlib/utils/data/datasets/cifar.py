@@ -1,4 +1,4 @@
-"""CIFAR-10 and CIFAR-100, of the batches for Python or of the binary ones."""
+"""CIFAR-10 and CIFAR-100, from the batches for Python or the binary ones."""
 
 from __future__ import annotations
 
