@@ -213,7 +213,7 @@ def line_in(f: Any) -> int:
 
 
 def has_an_end_to_come(x: Any) -> bool:
-    """Whether code of the user's may run where a generator is let go of."""
+    """Whether code of the user's may run where a generator is released."""
     return x.gi_frame is not None and (
         x.gi_code.co_name != "<genexpr>" and not is_trusted(x.gi_code.co_filename))
 

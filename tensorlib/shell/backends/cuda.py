@@ -8,7 +8,7 @@ from .absent import is_available
 
 
 class Products:
-    """The settings of matrix products: `matmul.allow_tf32` and its kin."""
+    """The settings of matrix products: `matmul.allow_tf32` and the like."""
 
     def __init__(self) -> None:
         self.allow_tf32 = False
