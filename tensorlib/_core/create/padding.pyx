@@ -7,9 +7,7 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 
 from tensorlib._core.base.blocks cimport copy_run
-from tensorlib._core.base.dtypes cimport (
-    FLOAT32, FLOAT_KIND, ITEMSIZE, KIND, compute_dtype, dtype_object,
-)
+from tensorlib._core.base.dtypes cimport FLOAT_KIND, ITEMSIZE, KIND, compute_dtype, dtype_object
 from tensorlib._core.base.items cimport floating, item
 from tensorlib._core.base.shape cimport MAX_NDIM, count, settled
 from tensorlib._core.base.work cimport share

@@ -1,4 +1,4 @@
-"""Gauss's elimination with exchanges of rows, block by block, and what is solved by it.
+"""Gaussian elimination with partial pivoting, block by block, and systems solved by it.
 
 Some columns, at most TRIANGLE, are eliminated at a time, where they lie by columns (`_kernels/
 triangles.h`); of the columns beside them threads have strips, by panels (`panel_products.pyx`).

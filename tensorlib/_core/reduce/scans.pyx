@@ -9,8 +9,8 @@ from libc.math cimport INFINITY, exp, log1p
 from libc.stdint cimport int16_t, int32_t, int64_t, int8_t, uint8_t, uint64_t
 
 from tensorlib._core.base.dtypes cimport (
-    BOOL, COMPLEX128, COMPLEX64, FLOAT32, FLOAT64, FLOAT_KIND, INT16, INT32, INT64,
-    INT8, KIND, UINT8, compute_dtype,
+    BOOL, COMPLEX128, COMPLEX64, FLOAT32, FLOAT_KIND, INT16, INT32, INT64, INT8, KIND, UINT8,
+    compute_dtype,
 )
 from tensorlib._core.base.items cimport complex128_t, complex64_t, floating, ordered
 from tensorlib._core.base.pool cimport range_fn
