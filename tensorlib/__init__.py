@@ -14,7 +14,7 @@ from tensorlib._core.base.importing import later as _later
 from tensorlib._core.base.garbage import without_collections as _without_collections
 
 with _without_collections():
-    from tensorlib import shell as _shell    # the home of `tensorlib.cuda` and its kin
+    from tensorlib import shell as _shell    # the home of `tensorlib.cuda` and the like
     __path__ += _shell.FOLDER
     from tensorlib import ops
     from tensorlib import autograd, func, graph, io

@@ -184,7 +184,7 @@ def sections():
         if names:
             yield module.__name__, section(heading(module), head, functions(module, names, first))
     yield "Tensor", section("Further methods of Tensor", ("`Tensor.`", "returns"), methods())
-    yield "Tensor", section("What a tensor says of itself", ("`Tensor.`", "what it is"),
+    yield "Tensor", section("Attributes of a tensor", ("`Tensor.`", "what it is"),
                             properties())
     yield from reference.sections()
 

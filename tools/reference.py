@@ -13,19 +13,19 @@ ROOT = Path(tensorlib.__file__).parents[1]
 # The public modules, in the order of the page: (module, title, what the section says first).
 MODULES = [
     ("tensorlib.autograd", "Gradients: tensorlib.autograd",
-     "`Tensor.backward()` and these record and run the backward sweep; `no_grad` and its kin are "
-     "under `tensorlib` too."),
-    ("tensorlib.autograd.function", "Inside of a Function: tensorlib.autograd.function", ""),
+     "These functions and `Tensor.backward()` run the backward sweep; `no_grad` and the other "
+     "modes are under `tensorlib`, too."),
+    ("tensorlib.autograd.function", "The context of a Function: tensorlib.autograd.function", ""),
     ("tensorlib.autograd.graph", "Nodes and saved values: tensorlib.autograd.graph", ""),
     ("tensorlib.autograd.functional", "PyTorch's older transforms: tensorlib.autograd.functional",
      "New code should use `tensorlib.func`."),
     ("tensorlib.autograd.forward_ad", "Dual tensors: tensorlib.autograd.forward_ad", ""),
-    ("tensorlib.func", "Transforms of functions: tensorlib.func",
-     "[conventions.md](conventions.md#transforms) says how they go together; `vmap` is under "
-     "`tensorlib` too."),
+    ("tensorlib.func", "Function transforms: tensorlib.func",
+     "[conventions.md](conventions.md#transforms) says how they compose; `vmap` is under "
+     "`tensorlib`, too."),
     ("tensorlib.ops", "Operations of your own: tensorlib.ops",
      "[recipes.md](recipes.md#an-operation-around-a-library-call) has an example."),
-    ("tensorlib.graph", "Pictures and figures of graphs: tensorlib.graph", ""),
+    ("tensorlib.graph", "Pictures and statistics of graphs: tensorlib.graph", ""),
     ("tensorlib.linalg", "Linear algebra: tensorlib.linalg", ""),
     ("tensorlib.array_api", "The array API standard: tensorlib.array_api",
      "[array_api.md](array_api.md) introduces it."),
@@ -34,10 +34,10 @@ MODULES = [
     ("tensorlib.distributions", "Distributions: tensorlib.distributions", ""),
     ("tensorlib.nn", "Modules: tensorlib.nn", "[modules.md](modules.md) introduces them."),
     ("tensorlib.nn.functional", "Functions of networks: tensorlib.nn.functional", ""),
-    ("tensorlib.nn.init", "First values: tensorlib.nn.init", ""),
+    ("tensorlib.nn.init", "Initialisation of parameters: tensorlib.nn.init", ""),
     ("tensorlib.optim", "Optimisers: tensorlib.optim",
      "[optimisers.md](optimisers.md) introduces them."),
-    ("tensorlib.optim.lr_scheduler", "Schedules of rates: tensorlib.optim.lr_scheduler", ""),
+    ("tensorlib.optim.lr_scheduler", "Learning-rate schedules: tensorlib.optim.lr_scheduler", ""),
     ("tensorlib.optim.swa_utils", "Averages of models: tensorlib.optim.swa_utils", ""),
     ("tensorlib.optim.scipy", "SciPy's minimisers: tensorlib.optim.scipy",
      "[libraries.md](libraries.md#scipys-minimisers) introduces them."),
@@ -47,29 +47,29 @@ MODULES = [
      "[data.md](data.md) introduces them. `tensorlib.data` has the same names."),
     ("tensorlib.utils.data.datasets", "Datasets in files: tensorlib.utils.data.datasets",
      "[images.md](images.md) introduces them, and the two sections that follow."),
-    ("tensorlib.utils.data.transforms", "Changes of images: tensorlib.utils.data.transforms", ""),
+    ("tensorlib.utils.data.transforms", "Image transforms: tensorlib.utils.data.transforms", ""),
     ("tensorlib.utils.data.transforms.functional",
-     "The same as functions: tensorlib.utils.data.transforms.functional", ""),
-    ("tensorlib.nn.zoo", "Known models: tensorlib.nn.zoo", ""),
+     "Image transforms as functions: tensorlib.utils.data.transforms.functional", ""),
+    ("tensorlib.nn.zoo", "Well-known models: tensorlib.nn.zoo", ""),
     ("tensorlib.serialization", "Files: tensorlib.serialization",
      "[saving.md](saving.md) introduces `save` and `load`, which are under `tensorlib` too."),
-    ("tensorlib.profiler", "Where the time goes: tensorlib.profiler",
+    ("tensorlib.profiler", "Profiling: tensorlib.profiler",
      "[profiling.md](profiling.md) introduces it, and `summary`, which is under `tensorlib`."),
     ("tensorlib.utils.benchmark", "Timers: tensorlib.utils.benchmark", ""),
     ("tensorlib.utils.tensorboard", "Logs: tensorlib.utils.tensorboard",
      "[logging.md](logging.md) introduces them."),
     ("tensorlib.amp", "Mixed precision: tensorlib.amp", ""),
-    ("tensorlib.cuda", "Devices that are not there: tensorlib.cuda",
-     "`tensorlib.accelerator`, `mps`, `xpu` and `backends` are as this."),
-    ("tensorlib.jit", "A compiler that is not there: tensorlib.jit",
+    ("tensorlib.cuda", "Devices that are not supported: tensorlib.cuda",
+     "`tensorlib.accelerator`, `mps`, `xpu` and `backends` are similar."),
+    ("tensorlib.jit", "TorchScript, which is not supported: tensorlib.jit",
      "[compile.md](compile.md) introduces `tensorlib.compile`."),
-    ("tensorlib.fx", "Graphs that are not there: tensorlib.fx",
-     "[programs.md](programs.md) introduces those that are."),
-    ("tensorlib.library", "Operations of your own, in PyTorch's words: tensorlib.library", ""),
+    ("tensorlib.fx", "Traced graphs, which are not supported: tensorlib.fx",
+     "[programs.md](programs.md) introduces `tensorlib.program`, which is used instead."),
+    ("tensorlib.library", "Operations of your own, under PyTorch's names: tensorlib.library", ""),
     ("tensorlib.testing", "For your tests: tensorlib.testing",
      "The strategies are for hypothesis, which has to be installed."),
     ("tensorlib.memory", "Memory: tensorlib.memory", ""),
-    ("tensorlib.utils.checkpoint", "Under PyTorch's name: tensorlib.utils.checkpoint", ""),
+    ("tensorlib.utils.checkpoint", "Checkpoints: tensorlib.utils.checkpoint", ""),
 ]
 
 # The names of the package itself that are no operations, by what they are about.
@@ -77,10 +77,10 @@ SETTINGS = [
     ("Tensors and their types",
      ["Tensor", "UntypedStorage", "Size", "dtype", "device", "layout", "memory_format", "finfo",
       "iinfo", "can_cast", "promote_types", "get_default_dtype"]),
-    ("Types that nothing has",
+    ("Types without instances",
      ["Event", "Future", "PyTorchFileReader", "ScriptModule", "Stream", "SymBool", "SymFloat",
       "SymInt"]),
-    ("Older kinds of tensors",
+    ("Older tensor types",
      ["FloatTensor", "DoubleTensor", "HalfTensor", "BFloat16Tensor", "ByteTensor", "CharTensor",
       "ShortTensor", "IntTensor", "LongTensor", "BoolTensor", "set_default_tensor_type"]),
     ("Settings that change nothing",
@@ -102,7 +102,7 @@ SETTINGS = [
                                        "show_config"]),
     ("Recording", ["no_grad", "enable_grad", "set_grad_enabled", "inference_mode",
                    "is_grad_enabled", "is_inference_mode_enabled"]),
-    ("Errors of its own",
+    ("Errors",
      ["OutOfMemoryError", "OutOfRangeError", "IntegerDivisionByZero", "UnfitPower",
       "UnsupportedDtype", "WrongArgument", "WrongGradient", "DataDependent",
       "NoSuchDevice"]),
@@ -114,8 +114,8 @@ They are read when tensorlib is imported.
 
 | variable | what it does |
 | --- | --- |
-| `TENSORLIB_NUM_THREADS=1` | The number of threads at the start; see `set_num_threads`. |
-| `TENSORLIB_TRACEBACK=full` | Tracebacks show all frames of the library, not the last one alone. |
+| `TENSORLIB_NUM_THREADS=1` | The initial number of threads; see `set_num_threads`. |
+| `TENSORLIB_TRACEBACK=full` | Tracebacks show all frames of the library, not only the last one. |
 | `TENSORLIB_ISA=v2` (or `v3`, `v4`) | Runs the kernels of this instruction set, not the best one. |
 """
 

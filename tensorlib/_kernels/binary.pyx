@@ -7,23 +7,12 @@ from libc.stdint cimport (
     int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
 )
 
+from tensorlib._kernels.numbers cimport number
 from tensorlib._kernels.powers cimport pow_by_hand, pow_run
 from tensorlib._kernels.products cimport strong_product
 from tensorlib._kernels.vecmath cimport (
     bits32, bits64, floating, from_bits32, from_bits64, infinity, magnitude, sqrt, with_sign)
 from tensorlib._kernels.vecmath_hypot cimport hypotenuse
-
-ctypedef fused number:
-    uint8_t
-    int8_t
-    int16_t
-    int32_t
-    int64_t
-    uint16_t
-    uint32_t
-    uint64_t
-    float
-    double
 
 
 cdef inline floating larger(floating a, floating b) noexcept nogil:

@@ -8,10 +8,11 @@ from libc.stdint cimport (
     int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
 )
 
-from tensorlib._kernels.bounds cimport bounded, from_nearer_end, real, with_product
+from tensorlib._kernels.bounds cimport bounded, from_nearer_end, with_product
+from tensorlib._kernels.numbers cimport number
 from tensorlib._kernels.vecmath cimport floating
 
-cdef void clamp_run(const real* x, const real* low, const real* high, real* y,
+cdef void clamp_run(const number* x, const number* low, const number* high, number* y,
                     Py_ssize_t n) noexcept nogil:
     """y := min(max(x, low), high); NaN if any is"""
     cdef Py_ssize_t i
@@ -19,10 +20,10 @@ cdef void clamp_run(const real* x, const real* low, const real* high, real* y,
         y[i] = bounded(x[i], low[i], high[i])
 
 
-cdef void clamp_number_run(const real* x, const real* low, const real* high, real* y,
+cdef void clamp_number_run(const number* x, const number* low, const number* high, number* y,
                            Py_ssize_t n) noexcept nogil:
     """The same between two numbers, in a quarter of the time."""
-    cdef real least = low[0], most = high[0]
+    cdef number least = low[0], most = high[0]
     cdef Py_ssize_t i
     for i in range(n):
         y[i] = bounded(x[i], least, most)
@@ -50,29 +51,29 @@ cdef void minimum_run(const whole* a, const whole* b, whole* y, Py_ssize_t n) no
 
 cdef void maximum_number_run(const whole* a, const whole* b, whole* y, Py_ssize_t n) noexcept nogil:
     """y := the larger of a and b[0]"""
-    cdef whole number = b[0]
+    cdef whole bound = b[0]
     cdef Py_ssize_t i
     for i in range(n):
-        y[i] = a[i] if a[i] > number else number
+        y[i] = a[i] if a[i] > bound else bound
 
 
 cdef void minimum_number_run(const whole* a, const whole* b, whole* y, Py_ssize_t n) noexcept nogil:
     """y := the smaller of a and b[0]"""
-    cdef whole number = b[0]
+    cdef whole bound = b[0]
     cdef Py_ssize_t i
     for i in range(n):
-        y[i] = a[i] if a[i] < number else number
+        y[i] = a[i] if a[i] < bound else bound
 
 
-cdef void relu_run(const real* x, real* y, Py_ssize_t n) noexcept nogil:
+cdef void relu_run(const number* x, number* y, Py_ssize_t n) noexcept nogil:
     """y := max(x, 0); NaN stays"""
     cdef Py_ssize_t i
-    cdef real zero = 0
+    cdef number zero = 0
     for i in range(n):
         y[i] = zero if x[i] < 0 else x[i]
 
 
-cdef void threshold_run(const real* x, const real* border, const real* value, real* y,
+cdef void threshold_run(const number* x, const number* border, const number* value, number* y,
                         Py_ssize_t n) noexcept nogil:
     """y := value where x <= border, else x"""
     cdef Py_ssize_t i
@@ -90,7 +91,7 @@ cdef void lerp_run(const floating* a, const floating* b, const floating* w, floa
 
 # ---- of three ------------------------------------------------------------------------------------
 
-cdef void addcmul_run(const real* x, const real* a, const real* b, real* y,
+cdef void addcmul_run(const number* x, const number* a, const number* b, number* y,
                       Py_ssize_t n) noexcept nogil:
     """y := x + a * b"""
     cdef Py_ssize_t i
@@ -106,12 +107,12 @@ cdef void addcdiv_run(const floating* x, const floating* a, const floating* b, f
         y[i] = x[i] + a[i] / b[i]
 
 
-cdef void addcmul_scaled_run(const real* x, const real* a, const real* b, const real* v, real* y,
-                             Py_ssize_t n) noexcept nogil:
+cdef void addcmul_scaled_run(const number* x, const number* a, const number* b, const number* v,
+                             number* y, Py_ssize_t n) noexcept nogil:
     """y := x + v * a * b"""
     cdef Py_ssize_t i
     for i in range(n):
-        y[i] = x[i] + <real>(a[i] * v[i]) * b[i]
+        y[i] = x[i] + <number>(a[i] * v[i]) * b[i]
 
 
 cdef void addcdiv_scaled_run(const floating* x, const floating* a, const floating* b,
@@ -183,15 +184,15 @@ cdef void mixed_run(Three* op, const mixable* a, const mixable* b, const mixable
             y[i] = of_three(op, a[i], q, r)
 
 
-cdef void finite_run(const floating* x, const floating* number, const floating* most, floating* y,
+cdef void finite_run(const floating* x, const floating* filling, const floating* most, floating* y,
                      Py_ssize_t n) noexcept nogil:
-    """y := x between -most and most, number for NaN"""
+    """y := x between -most and most, filling for NaN"""
     cdef Py_ssize_t i
     cdef floating bounded
     for i in range(n):
         bounded = most[i] if x[i] > most[i] else x[i]
         bounded = -most[i] if bounded < -most[i] else bounded
-        y[i] = number[i] if x[i] != x[i] else bounded
+        y[i] = filling[i] if x[i] != x[i] else bounded
 
 
 def table():

@@ -15,6 +15,7 @@ from libc.stdint cimport (
 
 from tensorlib._kernels.half_types cimport (
     brain, brain_bits, brain_value, half, half_bits, half_value)
+from tensorlib._kernels.numbers cimport number
 from tensorlib._kernels.vecmath cimport (
     bits32, bits64, floating, from_bits32, from_bits64, magnitude)
 
@@ -28,18 +29,6 @@ cdef extern from "truncate.h" nogil:
 
 cdef struct truth:  # bool
     uint8_t byte
-
-ctypedef fused number:
-    uint8_t
-    int8_t
-    int16_t
-    int32_t
-    int64_t
-    uint16_t
-    uint32_t
-    uint64_t
-    float
-    double
 
 ctypedef fused source:
     uint8_t

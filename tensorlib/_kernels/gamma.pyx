@@ -6,7 +6,7 @@ is negative in a block of 1024, the branches of the reflections are left out.
 
 from libc.math cimport floor
 
-from tensorlib._kernels.vecmath cimport floating, infinity, magnitude, scale
+from tensorlib._kernels.vecmath cimport floating, magnitude, scale
 from tensorlib._kernels.vecmath_gamma cimport (
     digamma, digamma_positive, factorial, lgamma, lgamma_positive, polygamma, sum_error, tail_begin,
     times_factorial, trigamma, trigamma_below, trigamma_for_float, trigamma_positive, zeta,

@@ -300,6 +300,7 @@ def _compare(found, numerical, positions, kind, atol, rtol):
 
 
 def _compare_one(jacobian, numerical, output_index, position, kind, atol, rtol):
+    """Raises GradcheckError for the first entry that is out of tolerance."""
     close = np.abs(jacobian - numerical) <= atol + rtol * np.abs(numerical)
     if close.all():
         return

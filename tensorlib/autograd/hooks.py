@@ -1,4 +1,4 @@
-"""Methods of Tensor for its gradient: `register_hook`, `retain_grad` and their kin."""
+"""Methods of Tensor for its gradient: `register_hook`, `retain_grad` and the like."""
 
 import weakref
 

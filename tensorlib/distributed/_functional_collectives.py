@@ -1,4 +1,4 @@
-"""Names of PyTorch's collectives as operations that are traced, which are not here."""
+"""The names of PyTorch's traced collectives, which are not supported."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Ranks compare their calls before elements move, so that what differs is an error on all of them.
+"""Ranks compare their calls before they communicate, so that a mismatch is an error on all of them.
 
 `TENSORLIB_DISTRIBUTED_CHECK=1` switches it on for the groups that are made from then on. Each call
 then costs one small exchange more.

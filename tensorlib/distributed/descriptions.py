@@ -1,4 +1,4 @@
-"""Settings of what is not here, which libraries make or mention where they are imported."""
+"""Settings of unsupported features, which libraries make or mention where they are imported."""
 
 from enum import Enum
 from typing import Any, NoReturn

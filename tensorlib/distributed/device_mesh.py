@@ -1,4 +1,4 @@
-"""Meshes of devices, which are not here: groups of processes are made by `new_group`."""
+"""Meshes of devices, which are not supported: groups of processes are made by `new_group`."""
 
 from typing import Any, NoReturn
 

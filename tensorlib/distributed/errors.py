@@ -1,4 +1,4 @@
-"""What goes wrong among processes."""
+"""The errors of distributed calls."""
 
 __all__ = ["DistBackendError", "DistError", "DistTimeoutError", "NoGroupError"]
 

@@ -1,4 +1,4 @@
-"""The door to MPI: finding mpi4py and the launcher, and how MPI sees the elements of a tensor."""
+"""Access to MPI: finding mpi4py and the launcher, and MPI's view of the elements of a tensor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls of functions in other processes, which are not here: each name raises when it is called."""
+"""Calls of functions in other processes, which are not supported: each name raises when called."""
 
 from typing import Any, NoReturn
 

@@ -50,6 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def parse_arguments(argv: Sequence[str] | None) -> Any:
+    """The options of the command line."""
     parser = argparse.ArgumentParser(prog="python -m tensorlib.distributed.run",
                                      description=(__doc__ or "").split("\n\n")[1])
     parser.add_argument("-n", "--nproc-per-node", "--nproc_per_node", type=int, default=1,

@@ -1,7 +1,7 @@
-"""What a group of one process needs of `mpi4py.MPI`, for those who have no MPI.
+"""A replacement of `mpi4py.MPI` for groups of one process, where MPI is not installed.
 
-Whatever such a process sends comes back to it, so that every collective is a copy, if that: sums,
-extremes and products of one are the thing itself. Names and arguments are those of mpi4py.
+Whatever such a process sends comes back to it, so every collective is at most a copy: sums,
+extremes and products of one value are the value. Names and arguments are those of mpi4py.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tensors that are spread over processes, which are not here: `isinstance` says no.
+"""Distributed tensors, which are not supported: `isinstance` returns False.
 
 What only describes how one would be spread can be made and compared; what spreads it raises
 NotImplementedError.

@@ -99,7 +99,7 @@ class Work:
         return True
 
     def _end(self) -> None:
-        """Unpacks what came, and lets go of the memory."""
+        """Unpacks what came, and releases the memory."""
         if self._error is None and self._finish is not None:
             try:
                 self._finish()

@@ -1,4 +1,4 @@
-"""What all distributions have in common."""
+"""The base classes of all distributions."""
 
 import math
 from functools import cached_property

@@ -69,6 +69,7 @@ def kl_divergence(p, q):
 
 @register_kl(Normal, Normal)
 def _(p, q):
+    """1/2 (s**2/t**2 + (m - n)**2/t**2 - 1 - log(s**2/t**2)) for N(m, s**2), N(n, t**2)"""
     ratio = (p.scale / q.scale).square()
     away = ((p.loc - q.loc) / q.scale).square()
     return 0.5 * (ratio + away - 1 - ratio.log())
@@ -76,6 +77,7 @@ def _(p, q):
 
 @register_kl(Bernoulli, Bernoulli)
 def _(p, q):
+    """p log(p/q) + (1 - p) log((1 - p)/(1 - q)), by the logits"""
     one = p.probs * (softplus(-q.logits) - softplus(-p.logits))
     zero = (1 - p.probs) * (softplus(q.logits) - softplus(p.logits))
     one = one.where((q.probs != 0).logical_or(p.probs == 0), inf).where(p.probs != 0, 0.0)
@@ -85,6 +87,7 @@ def _(p, q):
 
 @register_kl(Binomial, Binomial)
 def _(p, q):
+    """n (p log(p/q) + (1 - p) log((1 - p)/(1 - q))) for n trials"""
     if (p.total_count < q.total_count).any():
         raise NotImplementedError(
             "KL between Binomials where q.total_count > p.total_count is not implemented")
@@ -95,6 +98,7 @@ def _(p, q):
 
 @register_kl(Categorical, Categorical)
 def _(p, q):
+    """The sum of p log(p/q) over the categories."""
     each = p.probs * (p.logits - q.logits)
     each = each.where((q.probs != 0).expand_as(each), inf)
     return each.where((p.probs != 0).expand_as(each), 0.0).sum(-1)
@@ -107,16 +111,19 @@ def _(p, q):
 
 @register_kl(Geometric, Geometric)
 def _(p, q):
+    """-H(p) - log(1 - q)/p - logit(q)"""
     return -p.entropy() - (-q.probs).log1p() / p.probs - q.logits
 
 
 @register_kl(Poisson, Poisson)
 def _(p, q):
+    """a log(a/b) - (a - b) for rates a and b"""
     return tl.xlogy(p.rate, p.rate) - tl.xlogy(p.rate, q.rate) - (p.rate - q.rate)
 
 
 @register_kl(Beta, Beta)
 def _(p, q):
+    """log B(c, d)/B(a, b) + (a - c) psi(a) + (b - d) psi(b) + (c + d - a - b) psi(a + b)"""
     a, b, c, d = p.concentration1, p.concentration0, q.concentration1, q.concentration0
     return ((c.lgamma() + d.lgamma() + (a + b).lgamma()) - (a.lgamma() + b.lgamma()
             + (c + d).lgamma()) + (a - c) * a.digamma() + (b - d) * b.digamma()
@@ -125,6 +132,7 @@ def _(p, q):
 
 @register_kl(Dirichlet, Dirichlet)
 def _(p, q):
+    """log B(b)/B(a) + sum of (a - b) (psi(a) - psi(sum of a))"""
     a, b = p.concentration, q.concentration
     total = a.sum(-1)
     norms = (total.lgamma() - b.sum(-1).lgamma()) - (a.lgamma() - b.lgamma()).sum(-1)
@@ -134,6 +142,7 @@ def _(p, q):
 @register_kl(Gamma, Gamma)
 @register_kl(InverseGamma, InverseGamma)
 def _(p, q):
+    """b log(r/s) + log Gamma(b)/Gamma(a) + (a - b) psi(a) + a (s - r)/r for rates r, s"""
     a, b = p.concentration, q.concentration
     return (b * (p.rate / q.rate).log() + b.lgamma() - a.lgamma() + (a - b) * a.digamma()
             + (q.rate - p.rate) * (a / p.rate))
@@ -141,18 +150,21 @@ def _(p, q):
 
 @register_kl(Exponential, Exponential)
 def _(p, q):
+    """s/r - 1 - log(s/r) for rates r and s"""
     ratio = q.rate / p.rate
     return -ratio.log() + ratio - 1
 
 
 @register_kl(HalfNormal, HalfNormal)
 def _(p, q):
+    """1/2 (s**2/t**2 - 1 - log(s**2/t**2)) for scales s and t"""
     ratio = (p.scale / q.scale).square()
     return 0.5 * (ratio - 1 - ratio.log())
 
 
 @register_kl(Laplace, Laplace)
 def _(p, q):
+    """s/t e**(-d/s) + d/t - 1 - log(s/t) for scales s, t and distance d of the means"""
     ratio, away = p.scale / q.scale, (p.loc - q.loc).abs()
     return -ratio.log() + away / q.scale + ratio * (-away / p.scale).exp() - 1
 
@@ -172,12 +184,14 @@ def _(p, q):
 
 @register_kl(Uniform, Uniform)
 def _(p, q):
+    """log(width of q / width of p); infinite unless q covers p"""
     found = ((q.high - q.low) / (p.high - p.low)).log()
     return found.where((q.low <= p.low).logical_and(q.high >= p.high), inf)
 
 
 @register_kl(Pareto, Pareto)
 def _(p, q):
+    """b log(m/n) - log(b/a) + b/a - 1 for shapes a, b and scales m, n; infinite for m < n"""
     ratio = q.alpha / p.alpha
     found = q.alpha * (p.scale / q.scale).log() - ratio.log() + ratio - 1
     return found.where(p.scale >= q.scale, inf)
@@ -194,6 +208,7 @@ def _(p, q):
 @register_kl(LowRankMultivariateNormal, MultivariateNormal)
 @register_kl(LowRankMultivariateNormal, LowRankMultivariateNormal)
 def _(p, q):
+    """1/2 (log det T/det S + tr(T**-1 S) + (n - m)' T**-1 (n - m) - k) for N(m, S), N(n, T)"""
     if p.event_shape != q.event_shape:
         raise ValueError("KL-divergence between two Multivariate Normals with different event "
                          "shapes cannot be computed")
@@ -234,6 +249,7 @@ def _(p, q):
 
 @register_kl(Independent, Independent)
 def _(p, q):
+    """The sum over the dims that belong to an event."""
     if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
         raise NotImplementedError("KL of Independents of different reinterpreted_batch_ndims")
     return sum_rightmost(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)
@@ -241,6 +257,7 @@ def _(p, q):
 
 @register_kl(TransformedDistribution, TransformedDistribution)
 def _(p, q):
+    """That of the base distributions: a bijection changes no divergence."""
     if p.transforms != q.transforms or p.event_shape != q.event_shape:
         raise NotImplementedError("KL of distributions of different transforms")
     return kl_divergence(p.base_dist, q.base_dist)

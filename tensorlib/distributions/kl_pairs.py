@@ -41,6 +41,7 @@ def beyond_support(p, q):
 
 @for_each([Beta, ContinuousBernoulli, Exponential, Gamma, Gumbel, Laplace, Pareto, Uniform], Normal)
 def to_normal(p, q):
+    """-E[log q(x)] - H(p), with the mean and the variance of p"""
     spread = p.variance + (p.mean - q.loc).square()
     return (q.scale.log() + 0.5 * math.log(2 * math.pi) + 0.5 * spread / q.scale.square()
             - p.entropy())
@@ -48,11 +49,13 @@ def to_normal(p, q):
 
 @for_each([Beta, ContinuousBernoulli, Gamma, Pareto], Exponential)
 def to_exponential(p, q):
+    """-E[log q(x)] - H(p), with log q(x) = log(rate) - rate x"""
     return q.rate * p.mean - q.rate.log() - p.entropy()
 
 
 @register_kl(Uniform, Exponential)
 def _(p, q):
+    """That of `to_exponential`; infinite for negative values of p."""
     return to_exponential(p, q).where(p.low >= 0, inf)
 
 
@@ -78,6 +81,7 @@ def mean_log(p):
 
 @for_each([Beta, Exponential, Pareto], Gamma)
 def to_gamma(p, q):
+    """-E[log q(x)] - H(p), with the means of x and of log(x)"""
     a = q.concentration
     return (a.lgamma() - a * q.rate.log() - (a - 1) * mean_log(p) + q.rate * p.mean
             - p.entropy())
@@ -111,6 +115,7 @@ def _(p, q):
 
 @register_kl(Beta, ContinuousBernoulli)
 def to_continuous_bernoulli(p, q):
+    """-E[log q(x)] - H(p), where log q(x) is linear in x"""
     return -p.mean * q.logits - (-q.probs).log1p() - q._log_norm() - p.entropy()
 
 
@@ -121,6 +126,7 @@ def _(p, q):
 
 @for_each([Beta, ContinuousBernoulli], Uniform)
 def to_uniform(p, q):
+    """log of the width of q, less H(p); infinite unless q covers [0, 1]"""
     covered = (q.low <= 0).logical_and(q.high >= 1)
     return ((q.high - q.low).log() - p.entropy()).where(covered, inf)
 
@@ -140,11 +146,13 @@ def moved_exponential(p, q):
 
 @for_each([Exponential, Gamma, Normal, Uniform], Gumbel)
 def to_gumbel(p, q):
+    """-E[log q(x)] - H(p), with the means of z = (x - loc) / scale and of e**-z"""
     return (q.scale.log() + (p.mean - q.loc) / q.scale + moved_exponential(p, q) - p.entropy())
 
 
 @register_kl(Normal, Laplace)
 def _(p, q):
+    """log(2 t) + E|x - n| / t - H(p)"""
     z = (p.loc - q.loc) / p.scale
     away = math.sqrt(2 / math.pi) * p.scale * (-0.5 * z * z).exp() + (p.loc - q.loc) * (
         z * math.sqrt(0.5)).erf()
@@ -153,4 +161,5 @@ def _(p, q):
 
 @register_kl(Bernoulli, Poisson)
 def _(p, q):
+    """E[rate - x log(rate) + log(x!)] - H(p), where x! is 1"""
     return q.rate - p.probs * q.rate.log() - p.entropy()

@@ -1,4 +1,4 @@
-"""Which arguments a transform differentiates, and in which directions."""
+"""The arguments that a transform differentiates, and its directions."""
 
 import functools
 

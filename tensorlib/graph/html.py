@@ -1,4 +1,4 @@
-"""How tensors and modules look in notebooks: HTML without scripts, in light and in dark."""
+"""Tensors and modules in notebooks: HTML without scripts, for light and dark themes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The largest singular values of matrices, by products with few random vectors."""
+"""Randomized low-rank decompositions: the largest singular values, by few random vectors."""
 
 import numpy as np
 

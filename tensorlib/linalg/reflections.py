@@ -1,4 +1,4 @@
-"""Products of Householder reflections, as QR decompositions are made of."""
+"""Products of Householder reflections, of which QR decompositions consist."""
 
 from collections import namedtuple
 

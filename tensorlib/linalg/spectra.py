@@ -1,4 +1,4 @@
-"""Eigenvalues and singular values, and what is made of these."""
+"""Eigenvalues and singular values, and functions computed from these."""
 
 from collections import namedtuple
 

@@ -9,6 +9,7 @@ from tensorlib.program.ir.model import Block, OpCall
 
 @program_rule("cond")
 def cond(g: Writer, call: OpCall) -> Any:
+    """An `If` with a subgraph for each branch."""
     outputs = [x for x in call.outputs if x is not None]
     refuse_stacks(call)
     pred = one_bool(g, g.value(call.inputs["pred"]))
@@ -46,6 +47,7 @@ def while_loop(g: Writer, call: OpCall) -> Any:
 
 @program_rule("scan")
 def scan(g: Writer, call: OpCall) -> Any:
+    """A `Scan`, whose subgraph is the body."""
     refuse_stacks(call)
     init, xs = call.inputs["init"], call.inputs["xs"]
     body = call.attributes["sub_block"]

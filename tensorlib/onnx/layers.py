@@ -106,6 +106,7 @@ def with_images(g: Writer, call: OpCall, x: str, count: int, pool: Any) -> str:
 
 @onnx_rule(operations.max_values)
 def max_values(g: Writer, call: OpCall) -> Any:
+    """A `MaxPool` of the values alone."""
     dilation = call.attributes["dilation"]
     options = pooled(g, call, dilation)
     return with_images(g, call, g.value(first_of(call)), len(dilation), lambda x: g.node(
@@ -119,6 +120,7 @@ def max_pool(g: Writer, call: OpCall) -> Any:
 
 @onnx_rule(operations.avg_pool)
 def avg_pool(g: Writer, call: OpCall) -> Any:
+    """An `AveragePool`."""
     attributes = call.attributes
     kernel, divisor = attributes["kernel"], attributes["divisor"]
     options = pooled(g, call, (1,) * len(kernel))
@@ -204,6 +206,7 @@ def resample(g: Writer, call: OpCall) -> Any:
 
 @onnx_rule(operations.gated_halves)
 def gated_halves(g: Writer, call: OpCall) -> Any:
+    """The first half times the sigmoid of the second."""
     x, dim = g.value(first_of(call)), call.attributes["dim"]
     size, axis = g.size_of(first_of(call), x, dim), g.constant([dim])
     half = g.node("Div", size, g.constant([2]))

@@ -4,12 +4,13 @@
 `@composite` for functions made of operations, which need no rule of their own. From the declaration
 follow the function, the method, its in-place and `out=` forms, the gradient and the tests.
 
-What PyTorch lets a call say in more ways than the operation takes, `convert` deals with: a function
-with the signature of the call, which returns the tuple of the operation's own arguments, or a list
-`[function, *arguments]` where another operation does the call. The operation's own arguments it
-leaves as they are, so that rules can call the function too, and a call that gives all that it takes
-by position gives just these, unless it has a parameter annotated `Tensor`. A hot function that does
-the call of a tensor alone may be its attribute `alone`, and `at_once` one that does most calls.
+Where PyTorch's function takes more arguments, or in more forms, than the operation, `convert` is a
+function with the signature of the call. It returns the tuple of the operation's own arguments, or a
+list `[function, *arguments]` where another operation handles the call. It leaves the operation's
+own arguments unchanged, so that rules can call the function too, and a call with all arguments by
+position gives just these, unless it has a parameter annotated `Tensor`. For speed it may have two
+attributes: `alone`, a function for calls with one tensor and nothing else, and `at_once`, one that
+handles most calls.
 """
 
 from functools import partial, wraps
@@ -54,9 +55,9 @@ def elementwise(*, reference=None, samples=None, kernel=None, formula=None, ufun
                 public=True, method=True, inplace=True, convert=None, slopes={}, **declared):
     """Declares an operation that the loop `kernel` (by default of its name) does on each element.
 
-    Dtypes for which our kernels have no such loop get NumPy's, from `reference` where that is a
-    ufunc, else from `ufuncs`. Or the loops that a `formula` of its tensors names do it, one after
-    the other on each tile: `lambda input, other, value: input.add(other * value)` names two.
+    Dtypes for which the kernels have no such loop get NumPy's, from `reference` where that is a
+    ufunc, else from `ufuncs`. Or the operation is a `formula` of its tensors, whose loops run one
+    after the other on each tile: `lambda input, other, value: input.add(other * value)` has two.
 
     to_float: integers are computed as the default float. complex: it takes complex numbers; a
     formula gives the derivative, of which gradients take the conjugate, and of a function with real

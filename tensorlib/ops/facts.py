@@ -1,9 +1,9 @@
-"""What a declaration says of its operation beside what it computes: the facts of its record.
+"""The facts of an operation: what its record says beside what it computes.
 
-Passes, captures, exports and profiles ask the record, and know no names. Of the library's own
-operations it is assumed that they are pure, ask for no elements and refuse none, unless their
-declaration says otherwise; tests run them all to see whether that is so. Nothing is known of others
-but what they declare.
+Passes, captures, exports and profiles ask the record, and do not compare names. The library's own
+operations count as pure, and as neither reading nor checking values, unless their declaration says
+otherwise; tests run all of them to verify it. Of other operations nothing is assumed that they do
+not declare.
 """
 
 from tensorlib.ops.complete import is_ours

@@ -1,7 +1,7 @@
-"""What late families declare, which nobody sees before they are declared to their end.
+"""Declarations of late families, which become visible only when the family is complete.
 
-So an import that an interrupt or a lack of memory ends leaves everything as it was: the stand-ins
-of the family stay in their places, and their next use declares it again.
+So an import that ends early, by an interrupt or for lack of memory, changes nothing: the
+placeholders of the family stay where they are, and their next use declares it again.
 """
 
 import sys

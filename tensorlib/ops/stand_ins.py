@@ -1,7 +1,7 @@
-"""The methods and operators of Tensor for a class whose instances go where Tensors go.
+"""Gives a class the methods and operators of Tensor, for instances used in place of Tensors.
 
-Compiled functions hand operations on such an instance to its class, by `__tensor_call__`
-(_core/interpreters/foreign.pyx). So a method of it is the function that it is of Tensors.
+Compiled functions pass operations on such an instance to its class, by `__tensor_call__`
+(_core/interpreters/foreign.pyx). So each method is the function of the same name.
 """
 
 from tensorlib._core.tensor.tensor import Tensor

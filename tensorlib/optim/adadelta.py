@@ -1,4 +1,4 @@
-"""Adadelta: steps as long as the steps have been."""
+"""Adadelta: step sizes from running averages of squared gradients and of squared steps."""
 
 from tensorlib import Tensor
 from tensorlib.optim.formula import FormulaOptimizer

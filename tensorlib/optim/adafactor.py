@@ -1,4 +1,4 @@
-"""Adafactor: the mean squares of a matrix from those of its rows and columns."""
+"""Adafactor: mean squares of a matrix of gradients, factored into those of rows and columns."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Adagrad: steps that shrink with all the gradients there were."""
+"""Adagrad: steps divided by the root of the sum of all squared gradients."""
 
 from tensorlib import Tensor, full_like
 from tensorlib.optim.formula import FormulaOptimizer

@@ -1,4 +1,4 @@
-"""Adamax: Adam by the largest gradient in place of the mean square."""
+"""Adamax: Adam with a running maximum of gradients in place of their mean square."""
 
 from tensorlib import Tensor
 from tensorlib.optim.formula import FormulaOptimizer

@@ -1,4 +1,4 @@
-"""AdamW: Adam with the weight decay apart from the gradient."""
+"""AdamW: Adam with decoupled weight decay."""
 
 from tensorlib import Tensor
 from tensorlib.optim.adam import Adam

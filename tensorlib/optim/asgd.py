@@ -1,4 +1,4 @@
-"""ASGD: gradient descent that keeps the mean of where it has been."""
+"""ASGD: stochastic gradient descent that also averages the parameters over the steps."""
 
 from tensorlib import Tensor
 from tensorlib.optim.formula import FormulaOptimizer

@@ -1,4 +1,4 @@
-"""L-BFGS: steps by the curvature that the last gradients show."""
+"""L-BFGS: quasi-Newton steps, with the curvature estimated from the last gradients."""
 
 from collections.abc import Callable
 from typing import Any

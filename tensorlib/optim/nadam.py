@@ -1,4 +1,4 @@
-"""NAdam: Adam that looks one step further along its momentum."""
+"""NAdam: Adam with Nesterov momentum."""
 
 from tensorlib import Tensor
 from tensorlib.optim.formula import FormulaOptimizer, decayed, moments

@@ -1,4 +1,4 @@
-"""RAdam: Adam without its wild first steps."""
+"""RAdam: Adam whose first steps are rectified for the variance of their adaptive step size."""
 
 from tensorlib import Tensor
 from tensorlib.optim.formula import FormulaOptimizer, decayed, moments

@@ -1,4 +1,4 @@
-"""Rprop: steps by the sign of the gradient alone."""
+"""Rprop: steps by the sign of the gradient, with a step size for each element."""
 
 from tensorlib import Tensor, full_like
 from tensorlib.optim.formula import FormulaOptimizer

@@ -1,4 +1,4 @@
-"""What libraries around PyTorch take from its compiled part, of which there is none here."""
+"""Names that libraries import from PyTorch's compiled module, `torch._C`."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""What scripts choose of PyTorch's future ways: settings that are kept, and change nothing."""
+"""The settings of `torch.__future__`, which are stored and change nothing."""
 
 __all__ = ["get_overwrite_module_params_on_conversion", "get_swap_module_params_on_conversion",
            "set_overwrite_module_params_on_conversion", "set_swap_module_params_on_conversion"]

@@ -1,6 +1,6 @@
-"""Types of PyTorch's of which there is nothing here: `isinstance` says no, and a call raises.
+"""Types of PyTorch's that are not supported: `isinstance` returns False, and a call raises.
 
-And a call that would load code compiled for PyTorch, which libraries try and go on without.
+And a function for loading code compiled for PyTorch, whose error libraries catch.
 """
 
 from typing import Any, NoReturn

@@ -1,4 +1,4 @@
-"""`_check` and kin: conditions that libraries around PyTorch check by functions of its own."""
+"""`_check` and the like: conditions that libraries around PyTorch check by functions of its own."""
 
 from collections.abc import Callable
 from typing import Any

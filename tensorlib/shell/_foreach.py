@@ -1,7 +1,7 @@
-"""`_foreach_add` and kin: one operation on each tensor of a list, as optimisers and moving averages
-of others ask PyTorch for it.
+"""`_foreach_add` and the like: one operation on each tensor of a list.
 
-PyTorch fuses such calls on GPUs. Here they are loops, of calls that are cheap by themselves.
+Optimisers and moving averages outside of the library ask PyTorch for them, which fuses such calls
+on GPUs. Here they are loops, of calls that are cheap by themselves.
 """
 
 from collections.abc import Callable, Iterable, Sequence

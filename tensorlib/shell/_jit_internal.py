@@ -1,4 +1,4 @@
-"""Marks for the compiler of TorchScript, which is not here: each gives what it is given."""
+"""Decorators for the compiler TorchScript, which is not supported: each returns its argument."""
 
 from collections.abc import Callable
 from typing import Any, Final, TypeVar

@@ -24,7 +24,7 @@ BY_TYPE = {f"{kind}Tensor": name for name, kind in TYPES.items()}
 def type_(self, dtype=None, non_blocking=False):
     """The name of this kind of tensor, as "tensorlib.FloatTensor"; or the tensor in a dtype.
 
-    dtype: a dtype, such a name, `LongTensor` and its kin, or `Tensor` for the default dtype.
+    dtype: a dtype, such a name, `LongTensor` and the like, or `Tensor` for the default dtype.
     Raises: ValueError for an unknown name, RuntimeError for that of another device.
     """
     if dtype is None:

@@ -1,4 +1,4 @@
-"""Tensors that PyTorch's compiler stands in for others, which are not here: `is_fake` says no."""
+"""PyTorch's fake tensors, which are not supported: `is_fake` returns False."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`FloatTensor`, `LongTensor` and kin: older names for tensors of one dtype on the CPU.
+"""`FloatTensor`, `LongTensor` and the like: older names for tensors of one dtype on the CPU.
 
 They make tensors of sizes or of data, and `isinstance(x, LongTensor)` asks for the dtype. Tensors
 themselves have one type, `Tensor`.
@@ -12,7 +12,7 @@ from tensorlib._core.tensor.tensor import Tensor
 
 
 class TensorKind(type):
-    """The type of `FloatTensor` and its kin."""
+    """The type of `FloatTensor` and the like."""
 
     dtype: Any
 

@@ -1,4 +1,4 @@
-"""What scripts say to PyTorch's compiler; `tensorlib.compile` is this library's."""
+"""The names of `torch.compiler`; `tensorlib.compile` is this library's compiler."""
 
 from collections.abc import Callable
 from functools import wraps

@@ -1,4 +1,4 @@
-"""What libraries for PyTorch ask of `torch.fx`, its graphs of Python calls, which are not here.
+"""Names of `torch.fx` that libraries import; its graphs of Python calls are not supported.
 
 A library that marks its functions for a tracer, or asks whether a module was made of a graph, runs
 as it is. What would make a graph raises NotImplementedError: `tensorlib.compile` and

@@ -1,4 +1,4 @@
-"""What scripts for PyTorch ask of its compiler TorchScript, which is not here: all runs eagerly.
+"""The names of the compiler TorchScript, which is not supported: functions run eagerly.
 
 >>> @tensorlib.jit.script
 ... def f(x, n: int):

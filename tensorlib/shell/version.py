@@ -1,4 +1,4 @@
-"""The version of the library, and of what PyTorch may be built with: nothing of it is here."""
+"""The version of the library, and the versions of CUDA and others, which are None."""
 
 from tensorlib._core.base.version import __version__
 

@@ -1,4 +1,4 @@
-"""Which function does which operation where an argument is sparse: `does` notes it."""
+"""The table of functions that implement operations on sparse tensors: `does` registers one."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""`SparseTensor`: the positions and the values of the elements that are not left out as zero."""
+"""`SparseTensor`: the positions and the values of the elements that are stored."""
 
 from typing import Any
 

@@ -122,6 +122,7 @@ def _compare(actual, expected, options, path):
 
 
 def _compare_leaves(actual, expected, options, path):
+    """What differs between two values that are no containers, as text, or None."""
     if not options.allow_subclasses and type(actual) is not type(expected):
         return _at(path, f"The types do not match: {type(actual)} != {type(expected)}")
     if isinstance(actual, tl.Tensor) and isinstance(expected, tl.Tensor):
@@ -152,6 +153,7 @@ def _of_tensor(x, name):
 
 
 def _compare_values(actual, expected, rtol, atol, equal_nan, path):
+    """What differs between two arrays beyond `atol + rtol * |expected|`, as text, or None."""
     close = actual == expected
     if close.all():                 # as most that is compared
         return None

@@ -1,4 +1,4 @@
-"""`tensorlib.utils.checkpoint.checkpoint` and its kin, where PyTorch has them."""
+"""`tensorlib.utils.checkpoint.checkpoint` and the like, where PyTorch has them."""
 
 from tensorlib.autograd.recompute import (
     CheckpointError,

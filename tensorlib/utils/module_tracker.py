@@ -1,4 +1,4 @@
-"""Which modules run."""
+"""`ModuleTracker`: which modules are running."""
 
 from typing import Any
 

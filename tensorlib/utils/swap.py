@@ -1,4 +1,4 @@
-"""`swap_tensors`: two tensors in each other's place."""
+"""`swap_tensors`: exchanges the contents of two tensors."""
 
 from tensorlib._core.tensor.tensor import Tensor
 

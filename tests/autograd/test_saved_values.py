@@ -1,4 +1,4 @@
-"""What graphs keep, and when they let go of it: docs/saved_values.md, held to the allocator."""
+"""What graphs keep, and when they release it: docs/saved_values.md, held to the allocator."""
 
 import functools
 import gc

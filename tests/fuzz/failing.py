@@ -1,6 +1,6 @@
 """Allocations that fail: the n-th of this thread from now on, and some after it.
 
-With a C compiler a small library is put before the C library's `malloc` and its kin, so that the
+With a C compiler a small library is put before the C library's `malloc` and the like, so that the
 core's own allocations fail as well as Python's; without one only Python's do.
 """
 

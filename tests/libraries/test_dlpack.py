@@ -330,7 +330,7 @@ def test_hostile_structures_are_refused(versioned, fields):
     lent = Foreign(versioned, **fields)
     with pytest.raises(BufferError, match="from_dlpack"):
         tl.from_dlpack(lent.capsule())
-    assert lent.deleted == 1              # it was taken over, and let go of
+    assert lent.deleted == 1              # it was taken over, and released
 
 
 @pytest.mark.parametrize("version", [0, 2, 2**32 - 1])

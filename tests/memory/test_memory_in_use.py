@@ -15,7 +15,7 @@ from tensorlib.ops.index.putting import put_index
 # ---- memory in use -------------------------------------------------------------------------------
 
 def scribble():
-    """Uses memory that was let go of, if any was."""
+    """Uses memory that was released, if any was."""
     tl.memory.empty_cache()
     return [tl.full((n,), -1.0) for n in (10, 100, 1000, 10**5, 10**6) for _ in range(4)]
 

@@ -1,7 +1,7 @@
 """Nothing that a caller can do reads or writes memory that is not a tensor's.
 
 Here are sizes that overflow and arguments whose conversion runs code; `test_memory_in_use.py` has
-memory that is let go of while it is used, and positions that change after they were checked. The
+memory that is released while it is used, and positions that change after they were checked. The
 places by which all this is shut out are held by `test_memory_safety_sources.py`.
 """
 

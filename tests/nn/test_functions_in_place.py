@@ -1,4 +1,4 @@
-"""`dropout_`, `selu_` and their kin write what the function without `_` gives."""
+"""`dropout_`, `selu_` and the like write what the function without `_` gives."""
 
 import pytest
 

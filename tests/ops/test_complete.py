@@ -34,7 +34,7 @@ EXEMPT = {
     "result_type": "gives a dtype",
     "typename": "gives a text",
     "is_storage": "asks what something is",
-    "feature_dropout": "made of `dropout1d` and its kin",
+    "feature_dropout": "made of `dropout1d` and the like",
     **dict.fromkeys(("lstm", "gru", "rnn_tanh", "rnn_relu", "lstm_cell"),
                     "takes tuples of tensors beside its input; made of `recurrent`"),
 }

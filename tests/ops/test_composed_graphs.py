@@ -20,7 +20,7 @@ def real(seed):
 def test_a_second_derivative_through_what_nested_operations_saved():
     """A part's graph is reached by the part itself and by what its gradient is made of.
 
-    So the sweep of the part must not let go of what the other way needs.
+    So the sweep of the part must not release what the other way needs.
     """
     inner = ops.compose("composed_graph_layer", layer)
     net = ops.compose("composed_graph_net", lambda x, w: inner(inner(x, w), w) * x.sin())

@@ -221,7 +221,7 @@ def test_an_integrator_with_adaptive_steps_is_differentiated_through_its_steps(t
 def counted(made, fetch, steps):
     """The bytes of tensors that were in use at the most while a program ran.
 
-    What other tests left in cycles is collected before: if it is let go of meanwhile, less is
+    What other tests left in cycles is collected before: if it is released meanwhile, less is
     counted.
     """
     gc.collect()

@@ -64,7 +64,7 @@ def groups():
     yield Group("Further methods of Tensor", [
         Entry(f"tensorlib.Tensor.{name}", value, "method")
         for name, value in sorted(vars(Tensor).items()) if is_own_method(name, value)])
-    yield Group("What a tensor says of itself", [
+    yield Group("Attributes of a tensor", [
         Entry(f"tensorlib.Tensor.{name}", value, "property")
         for name, value in sorted(vars(Tensor).items())
         if not name.startswith("_") and inspect.isdatadescriptor(value)])

@@ -1,5 +1,5 @@
-"""Functions around those of operations: checks of tensors, and calls that say more than operations
-take.
+"""Wrappers of the functions of operations: they check tensors, and convert calls that have more
+arguments than the operation.
 
 As in operators.pyx each is made here once, closed over what it calls.
 """

@@ -1,1 +1,1 @@
-"""To and from the outside: Python's objects, NumPy arrays, text and pickles."""
+"""Conversion to and from Python's objects, NumPy arrays, DLPack, text and pickles."""

@@ -33,7 +33,7 @@ from tensorlib._core.interpreters.on_meta cimport data_on
 from tensorlib._core.interpreters.stack cimport leaving, made
 from tensorlib._core.tensor.meta cimport new_in_mode
 from tensorlib._core.tensor.numbers cimport scalar_dtype, write_row
-from tensorlib._core.tensor.tensor cimport Tensor, alias, new_tensor
+from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport packed_copy
 
 from tensorlib._core.arrays.dlpack import from_dlpack

@@ -8,7 +8,8 @@ elsewhere is believed in one thing alone: that the elements are where it says th
 cimport cython
 from cpython.object cimport PyObject
 from cpython.pycapsule cimport (
-    PyCapsule_CheckExact, PyCapsule_GetName, PyCapsule_GetPointer, PyCapsule_New, PyCapsule_SetName,
+    PyCapsule_CheckExact, PyCapsule_Destructor, PyCapsule_GetName, PyCapsule_GetPointer,
+    PyCapsule_New, PyCapsule_SetName,
 )
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t, uintptr_t
@@ -154,13 +155,7 @@ cdef object lend_old(Tensor x):
         raise MemoryError()
     describe(x, &lent.tensor, <int64_t*>(lent + 1))
     lent.context, lent.deleter = <PyObject*>x.storage, delete_old
-    try:
-        capsule = PyCapsule_New(lent, OLD, drop_old)
-    except BaseException:
-        free(lent)
-        raise
-    Py_INCREF(x.storage)
-    return capsule
+    return capsule_of(lent, OLD, drop_old, x)
 
 
 cdef object lend_new(Tensor x, uint64_t flags):
@@ -172,8 +167,13 @@ cdef object lend_new(Tensor x, uint64_t flags):
     lent.major, lent.minor = 1, 0
     lent.flags = flags | (0 if x.storage.writable else <uint64_t>READ_ONLY)
     lent.context, lent.deleter = <PyObject*>x.storage, delete_new
+    return capsule_of(lent, NEW, drop_new, x)
+
+
+cdef object capsule_of(void* lent, const char* name, PyCapsule_Destructor drop, Tensor x):
+    """A capsule that owns `lent`, which holds the storage of x."""
     try:
-        capsule = PyCapsule_New(lent, NEW, drop_new)
+        capsule = PyCapsule_New(lent, name, drop)
     except BaseException:
         free(lent)
         raise

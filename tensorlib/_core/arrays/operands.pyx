@@ -20,8 +20,8 @@ import numpy as np
 
 from tensorlib._core.arrays.arrays cimport from_ndarray
 from tensorlib._core.base.dtypes cimport (
-    BOOL, COMPLEX128, COMPLEX_KIND, FLOAT64, FLOAT_KIND, INT64, ITEMSIZE, KIND, UINT64, complex_of,
-    compute_dtype, default_float, dtype_object,
+    BOOL, COMPLEX128, COMPLEX_KIND, FLOAT64, FLOAT_KIND, INT64, ITEMSIZE, KIND, UINT64,
+    complex_of, default_float, dtype_object,
 )
 from tensorlib._core.base.locks cimport (
     FREE_THREADED, Lock, drop, get_pointer, hold, set_pointer,

@@ -1,4 +1,4 @@
-"""How tensors look: `repr`, `str`, `format` and the options of printing.
+"""Tensors as text: `repr`, `str`, `format` and the options of printing.
 
 The rules are PyTorch's. Only the elements that are shown are read and formatted, so that a tensor
 of any size prints at once.

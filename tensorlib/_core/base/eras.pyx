@@ -1,15 +1,16 @@
 """Memory that is in use without the GIL.
 
-A kernel that runs without the GIL has addresses, and another thread may meanwhile give a tensor
-other memory (`x.data = y`). So whoever releases the GIL says when work begins and ends, and what
-a tensor lets go of is kept until all work that had begun by then has ended. Work is counted in
-two eras in turn: the list of an era waits for the work of that era alone, since an era begins
-only when the work of the one before the last is over.
+A kernel that runs without the GIL holds addresses, and meanwhile another thread may replace the
+memory of a tensor (`x.data = y`). So code that releases the GIL marks the begin and the end of its
+work, and memory that a tensor releases is kept until all work that had begun by then has ended.
+Work is counted in two eras in turn: the list of an era waits for the work of that era alone, since
+an era begins only when the work of the one before the last is over.
 
-That is enough for a kernel, and not for an operation of several passes, or one that copies some of
-its inputs first: the passes after the first would go by sizes that hold no more. So the first time
-that a tensor is to change while other threads work, the change waits until none does, and from then
-on operations hold their inputs (`recording.apply_general`). Who never does that pays for one test.
+That is enough for a kernel, but not for an operation of several passes, or one that copies some of
+its inputs first: later passes would use sizes that are out of date. So the first time that a
+tensor is to change while other threads work, the change waits until none does, and from then on
+operations hold their inputs (`recording.apply_general`). Programs that never do this pay for one
+test.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Docstrings in which each parameter is explained, by words that all share where it has none."""
+"""Adds to docstrings the explanations of parameters that they do not explain themselves."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""How the elements of a tensor lie in memory, as PyTorch's arguments name it."""
+"""Layouts and memory formats: the values of PyTorch's arguments `layout` and `memory_format`."""
 
 
 class Format:

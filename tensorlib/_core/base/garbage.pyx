@@ -1,4 +1,4 @@
-"""Times without garbage collections, which may overlap in several threads."""
+"""Pauses of the garbage collector, which may overlap in several threads."""
 
 from tensorlib._core.base.locks cimport Lock, drop, hold
 

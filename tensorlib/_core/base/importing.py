@@ -1,5 +1,4 @@
-"""Modules that are imported when first used, since many programs do without, and other names of
-modules, under which scripts import them."""
+"""Modules that are imported on first use, and further names under which scripts import modules."""
 
 import sys
 from importlib import import_module

@@ -1,9 +1,25 @@
-"""What loops that move elements, or add to them, are compiled for."""
+"""Fused types: the types of elements that loops are compiled for."""
 
-from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport (
+    int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
+)
 
 ctypedef float complex complex64_t
 ctypedef double complex complex128_t
+
+ctypedef fused floating:
+    float
+    double
+
+# of those that are sorted; wider unsigned integers are ordered as signed ones (reduce/unsigned.pyx)
+ctypedef fused ordered:
+    uint8_t
+    int8_t
+    int16_t
+    int32_t
+    int64_t
+    float
+    double
 
 # by size
 ctypedef fused item:

@@ -1,3 +1,3 @@
-"""The name of the library before those of its dtypes and sizes: PyTorch's under `as_torch`."""
+"""The name that dtypes and sizes are printed with: `tensorlib`, or PyTorch's under `as_torch`."""
 
 name = "tensorlib"

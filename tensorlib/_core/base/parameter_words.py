@@ -1,4 +1,4 @@
-"""What parameters of a name take, wherever they stand: said once, for the docstrings of all.
+"""Explanations of parameters by their names, written once for the docstrings of all functions.
 
 `explained.py` adds them to docstrings that do not explain their parameters themselves.
 """

@@ -1,9 +1,10 @@
-"""Settings that hold under `with`: they are entered and left in compiled code.
+"""Settings that a `with` statement applies, entered and left in compiled code.
 
 Python runs the handlers of signals between the instructions of its own code, so that Ctrl-C may end
 an `__enter__` written in Python after it has set something, and an `__exit__` before it has set it
-back. In compiled code there is no such place: a setting holds, or it does not. Where memory runs
-out meanwhile, what is set is noted before it is, and setting back is tried until it is done.
+back. In compiled code there
+is no such point: a setting either applies or not. In case memory runs out meanwhile, a setting is
+noted before it is applied, and restoring it is tried until it succeeds.
 """
 
 cimport cython

@@ -1,1 +1,1 @@
-"""Whether anything looks at operations before they run: the one flag that every operation tests."""
+"""Whether anything intercepts or observes operations: the one flag that every operation tests."""

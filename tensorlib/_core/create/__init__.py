@@ -1,1 +1,1 @@
-"""New values: tensors constant, evenly spaced or random, and writes over the old in place."""
+"""New tensors: constant, evenly spaced or random; and values written in place."""

@@ -12,6 +12,7 @@ from tensorlib._core.base.dtypes cimport (
     BFLOAT16, COMPLEX_KIND, FLOAT16, FLOAT32, FLOAT64, FLOAT_KIND, KIND, default_float,
     dtype_object, real_of,
 )
+from tensorlib._core.base.items cimport floating
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.create.creation cimport (
@@ -36,10 +37,6 @@ from tensorlib._core.layout.reinterpret import as_real
 
 
 # ---- drawing real numbers ------------------------------------------------------------------------
-
-ctypedef fused real:
-    float
-    double
 
 ctypedef void (*float_loop)(uint64_t seed, uint64_t offset, float* y, Py_ssize_t begin,
                             Py_ssize_t end) noexcept nogil
@@ -78,15 +75,15 @@ cdef int find_loops() except -1:
 find_loops()
 
 
-cdef inline void transform(const Draw* draw, real* y, Py_ssize_t begin,
+cdef inline void transform(const Draw* draw, floating* y, Py_ssize_t begin,
                            Py_ssize_t end) noexcept nogil:
     """What a law makes of the kernel's numbers."""
-    cdef real scale = <real>draw.scale, shift = <real>draw.shift, top = <real>draw.top
-    cdef real levels = <real>draw.levels, value
+    cdef floating scale = <floating>draw.scale, shift = <floating>draw.shift
+    cdef floating top = <floating>draw.top, levels = <floating>draw.levels, value
     cdef Py_ssize_t i
     if draw.levels:
         for i in range(begin, end):
-            y[i] = <real>(<int>(y[i] * levels)) / levels
+            y[i] = <floating>(<int>(y[i] * levels)) / levels
     if draw.law == BELOW:
         for i in range(begin, end):
             y[i] = y[i] < scale

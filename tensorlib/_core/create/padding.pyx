@@ -7,10 +7,8 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 
 from tensorlib._core.base.blocks cimport copy_run
-from tensorlib._core.base.dtypes cimport (
-    FLOAT32, FLOAT_KIND, ITEMSIZE, KIND, compute_dtype, dtype_object,
-)
-from tensorlib._core.base.items cimport item
+from tensorlib._core.base.dtypes cimport FLOAT_KIND, ITEMSIZE, KIND, compute_dtype, dtype_object
+from tensorlib._core.base.items cimport floating, item
 from tensorlib._core.base.shape cimport MAX_NDIM, count, settled
 from tensorlib._core.base.work cimport share
 from tensorlib._core.create.creation cimport fill_number
@@ -22,10 +20,6 @@ cdef enum:
     GRAIN = 1 << 15          # elements of a piece of work
 
 cdef Py_ssize_t FARTHEST = <Py_ssize_t>1 << 40     # of a size or of padding: no sum overflows
-
-ctypedef fused floating:
-    float
-    double
 
 
 # ---- with a number -------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT32, FLOAT64, FLOAT_KIND, INT64, INTEGER_KIND, ITEMSIZE, KIND, UINT64, dtype_object,
     default_float,
 )
+from tensorlib._core.base.items cimport floating
 from tensorlib._core.base.work cimport run_alone
 from tensorlib._core.create.creation cimport (
     Bits, allotted, check_options, chosen_dtype, finish, number_bits, plain_number, run_over, zero,
@@ -22,10 +23,6 @@ from tensorlib._core.layout.views import empty
 
 cdef enum:
     RAMP_GRAIN = 1 << 15         # elements written by a thread at once
-
-ctypedef fused real:
-    float
-    double
 
 
 # ---- evenly spaced -------------------------------------------------------------------------------
@@ -46,12 +43,13 @@ cdef void ramp_integers(void* context, Py_ssize_t begin, Py_ssize_t end) noexcep
         y[i] = ramp.first + <uint64_t>i * ramp.stride
 
 
-cdef inline void ramp_reals(real* y, Ramp* ramp, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+cdef inline void ramp_reals(floating* y, Ramp* ramp, Py_ssize_t begin,
+                            Py_ssize_t end) noexcept nogil:
     cdef Py_ssize_t i, middle = min(max(ramp.half, begin), end)
     for i in range(begin, middle):
-        y[i] = <real>(ramp.start + <double>i * ramp.step)
+        y[i] = <floating>(ramp.start + <double>i * ramp.step)
     for i in range(middle, end):
-        y[i] = <real>(ramp.stop - <double>(ramp.last - i) * ramp.step)
+        y[i] = <floating>(ramp.stop - <double>(ramp.last - i) * ramp.step)
 
 
 cdef void ramp_floats(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:

@@ -1,1 +1,1 @@
-"""What is recorded: operations, the nodes of those that ran, and the values these keep."""
+"""The autograd graph: operations, the nodes of their calls, and the values that nodes save."""

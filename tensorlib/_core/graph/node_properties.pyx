@@ -1,4 +1,4 @@
-"""The public attributes of a node, attached to its type, whose body has what sweeps need."""
+"""The public attributes of a node, added to its type; the type itself has what sweeps need."""
 
 from libc.stdint cimport int64_t
 

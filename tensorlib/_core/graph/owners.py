@@ -1,7 +1,8 @@
-"""Objects that own parameters: what the floors of modules and of optimisers say of theirs.
+"""Hooks by which `nn` and `optim` tell a capture about objects that own parameters.
 
-A capture, a floor below both, has to know these objects and to hear of their calls and steps. `nn`
-and `optim` fill in their entry when they are imported; before that there are none of its objects.
+A capture, in a layer below both, has to recognise modules and optimisers, and to observe their
+calls and steps. `nn` and `optim` fill in their entries when they are imported; before that none of
+their objects exist.
 """
 
 from collections.abc import Callable

@@ -1,1 +1,1 @@
-"""Elements at positions: index expressions, and what reads and writes there."""
+"""Elements at positions: index expressions, and reads and writes through them."""

@@ -8,21 +8,12 @@ from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, u
 from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT32, FLOAT64, INT16, INT32, INT8, ITEMSIZE, UINT8, compute_dtype,
 )
-from tensorlib._core.base.items cimport number
+from tensorlib._core.base.items cimport number, ordered
 from tensorlib._core.index.along cimport walk_over, written
 from tensorlib._core.index.gather cimport line
 from tensorlib._core.reduce.unsigned cimport restored, signed_order
 from tensorlib._core.tensor.tensor cimport Tensor
 from tensorlib._core.tiles.copies cimport cast
-
-ctypedef fused ordered:
-    uint8_t
-    int8_t
-    int16_t
-    int32_t
-    int64_t
-    float
-    double
 
 
 cdef bint multiply(number* x, const volatile int64_t* places, Py_ssize_t place_step,

@@ -17,7 +17,7 @@ from tensorlib._core.base.shape cimport times
 from tensorlib._core.base.storage cimport LINE
 from tensorlib._core.base.work cimport share
 from tensorlib._core.tensor.tensor cimport Tensor, new_view
-from tensorlib._core.tiles.loops cimport find_gather, find_scatter, gather_loop, scatter_loop
+from tensorlib._core.tiles.loops cimport find_gather, find_scatter
 
 from tensorlib._core.base.pool import get_num_threads
 

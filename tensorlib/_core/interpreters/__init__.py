@@ -1,1 +1,1 @@
-"""What may do a call in the place of plain execution: one file each, on one stack per thread."""
+"""What may handle a call instead of plain execution: one file each, on one stack per thread."""

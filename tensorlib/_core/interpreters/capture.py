@@ -1,4 +1,4 @@
-"""Captures: interpreters that note what runs as the calls of a program."""
+"""Captures: interpreters that record what runs as the calls of a program."""
 
 from tensorlib._core.base.settings import Held
 from tensorlib._core.interpreters.stack import Interpreter, current_layer, set_stack, stack_with

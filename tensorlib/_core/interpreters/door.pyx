@@ -1,7 +1,7 @@
-"""The door: where a call goes that something looks at, with its arguments parsed.
+"""The door: the entrance of calls that something intercepts or observes, with parsed arguments.
 
 Each way to call an operation (operator, method, function, in place, `out=`) parses its arguments
-and tests `watched`, one integer. Where that is 0 the call runs as it is; else it comes by here.
+and tests `watched`, one integer. If that is 0 the call runs directly; otherwise it comes here.
 """
 
 from tensorlib._core.base cimport watch

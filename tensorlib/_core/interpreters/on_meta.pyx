@@ -1,7 +1,7 @@
 """The device `meta`: operations on tensors without memory.
 
-An operation that is given one finds out the shape, strides and dtype of its result, and computes
-nothing: it runs as always, in a mode of the thread in which all that is allocated has no memory
+An operation on such a tensor determines the shape, strides and dtype of its result, and computes
+nothing: it runs as usual, but in a mode of the thread in which allocations have no memory
 (`base/region.pyx`) and no loop runs.
 """
 

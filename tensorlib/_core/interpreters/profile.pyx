@@ -1,4 +1,4 @@
-"""Operations as they are observed by a profile: what ran, when, for whom, on how much memory.
+"""The events of a profile: which operations ran, when, from where, on how much memory.
 
 An event begins where an operation is entered and ends where it is left, by an error too. Events of
 one thread lie inside of each other, as calls do.

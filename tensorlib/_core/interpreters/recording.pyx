@@ -1,7 +1,7 @@
-"""How an operation leaves its trace in the graph.
+"""Recording: the node that an operation adds to the graph.
 
-Every operation that ran while the grad mode is on passes `record`: the choke point. Where an input
-requires a gradient the node is built; where none does, it costs a branch for each.
+Every operation that ran while the grad mode is on passes `record`. If an input requires a gradient,
+the node is built; if none does, the cost is a branch for each input.
 """
 
 from cpython.object cimport PyObject

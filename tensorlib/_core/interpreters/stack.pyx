@@ -1,7 +1,7 @@
-"""Interpreters: each thread has a stack of those that do its calls of operations.
+"""Interpreters: each thread has a stack of those that handle its calls of operations.
 
-A call is offered to the innermost one, which does it or passes it on to those below; meanwhile it
-is not on the stack itself. Where the stack is empty, the call is executed.
+A call is offered to the innermost one, which handles it or passes it on to those below; meanwhile
+it is not on the stack itself. If the stack is empty, the call is executed.
 """
 
 cimport cython

@@ -1,8 +1,8 @@
-"""Subclasses of Tensor with `__torch_function__`: they are asked for what is no operation, too.
+"""Subclasses of Tensor with `__torch_function__`, which is also asked for what is no operation.
 
-Sizes, dtypes, gradients and the methods that write are asked of a Tensor directly, which is fast. A
-subclass that takes part in `__torch_function__` gets methods and properties in their place, once
-the class is made, so that Tensors pay nothing.
+Sizes, dtypes, gradients and the methods that write are fast attributes of Tensor. A subclass that
+takes part in `__torch_function__` gets methods and properties in their place when the class is
+made, so that Tensors have no cost from it.
 """
 
 from tensorlib._core.interpreters.foreign import (

@@ -1,1 +1,1 @@
-"""What is a layer of a network: convolutions, pools, attention, recurrence, norms and losses."""
+"""Layers of networks: convolutions, pooling, attention, recurrence, normalisation, losses."""

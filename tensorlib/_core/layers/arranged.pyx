@@ -1,5 +1,5 @@
-"""Images and weights of convolutions under other sizes, where these are products of matrices, or
-where one convolution is the adjoint of another.
+"""Convolutions that are matrix products, or adjoints of other convolutions, as views of images and
+weights.
 
 Outside autograd.
 """

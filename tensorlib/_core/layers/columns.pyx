@@ -1,7 +1,7 @@
 """Convolutions by the columns of each image: the products, strip by strip and image by image.
 
-Outside autograd. The columns of a large image are made strip by strip, and on the way back and for
-the weight some channels at a time, so that they stay in the caches.
+Outside autograd. The columns of a large image are made strip by strip, and in the backward pass
+some channels at a time, so that they stay in the caches.
 """
 
 from libc.string cimport memset

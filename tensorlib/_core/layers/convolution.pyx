@@ -2,11 +2,11 @@
 
 Outside autograd.
 
-The columns of an image are as many times larger than it as a window has elements. They are made
-anew for each product (`columns.pyx`). Windows of 3 x 3 in float32 go by fewer multiplications
-(`winograd.pyx`) where there are channels enough. Where each channel is seen alone, its planes are
-shifted and summed (`depthwise.pyx`). bfloat16 is multiplied in pairs where the processor does that:
-twice as many as of float32.
+The columns of an image take as many times its memory as a window has elements, so they are made
+again for each product (`columns.pyx`). Windows of 3 x 3 in float32 with enough channels use
+Winograd's algorithm, which needs fewer multiplications (`winograd.pyx`). Depthwise convolutions
+shift and sum planes (`depthwise.pyx`). bfloat16 is multiplied in pairs where the processor has
+instructions for that, twice as fast as float32.
 """
 
 from cpython.object cimport PyObject

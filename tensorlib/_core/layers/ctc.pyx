@@ -9,6 +9,7 @@ from libc.stdint cimport int64_t
 from tensorlib._core.base.dtypes cimport (
     FLOAT32, FLOAT_KIND, INT64, KIND, compute_dtype, dtype_object,
 )
+from tensorlib._core.base.items cimport floating
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport times
 from tensorlib._core.base.work cimport share
@@ -22,10 +23,6 @@ cdef enum:
     PIECE = 1 << 12      # states in a piece of work
     VECTOR = 8           # states that a loop looks at together
     EDGE = 8             # of nothing, before the first state: two, aligned
-
-ctypedef fused floating:
-    float
-    double
 
 cdef extern from * nogil:
     """

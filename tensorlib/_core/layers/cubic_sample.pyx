@@ -7,6 +7,7 @@ from libc.stdint cimport int32_t
 from tensorlib._core.base.dtypes cimport (
     FLOAT32, FLOAT_KIND, KIND, compute_dtype, dtype_object,
 )
+from tensorlib._core.base.items cimport floating
 from tensorlib._core.base.shape cimport count, times
 from tensorlib._core.base.work cimport share
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor
@@ -17,10 +18,6 @@ cdef enum:
     NEAR = 4             # elements along a dim
     ALL = 16
     RUN = 64             # places whose weights are found together
-
-ctypedef fused floating:
-    float
-    double
 
 PADDINGS = {"zeros": 0, "border": 1, "reflection": 2}
 

@@ -2,13 +2,13 @@
 
 Outside autograd.
 
-A plane is copied to where zeros surround it. A tap, which is an element of the weight, there sees
-the elements of all windows of a row at one distance: a row of the result is the sum of rows of the
-plane, shifted by each tap and times it.
+A plane is copied into a buffer of zeros, which pads it. There an element of the weight (a tap) is
+multiplied by elements of all windows of a row, at one offset: a row of the result is the sum of
+rows of the plane, each shifted by the position of a tap and multiplied by it.
 
-With a stride of 2 the copy has phases: the elements of even places, and those of odd ones. A tap
-sees one phase, in which windows are neighbours. The adjoint for the input is the same the other way
-round: the gradient lies among zeros, and the taps of a phase give that phase of the planes.
+With a stride of 2 the copy has phases: the elements at even positions, and those at odd ones. A
+tap uses one phase, in which windows are next to each other. The adjoint for the input is the
+reverse: the gradient is padded with zeros, and the taps of a phase give that phase of the planes.
 """
 
 from libc.string cimport memset

@@ -1,16 +1,16 @@
 """Direct convolutions: products of the windows of an image with weights, without im2col.
 
-An element of a window is as far from the first one whatever the window is. So a window is the place
-of its first element, and its taps are steps from there, the same for all windows: six windows at a
-time meet a panel of the weight (`_kernels/panel_product.h`). Windows that leave the image see a
-copy of it with zeros around it.
+The elements of all windows have the same offsets (taps) from the first element of their window. So
+a window is given by the position of its first element, and six windows at a time are multiplied by
+a panel of the weight (`_kernels/panel_product.h`). Windows that extend beyond the image are taken
+from a copy of it that is padded with zeros.
 
-Where windows are beside each other, an element of all windows of a row is a run in the image. So
-these runs are the rows of a matrix by which the weight is multiplied, and nothing is copied or
-turned: 3 to 32 channels of 32 x 32 took 30 us by columns, and take 18.
+Where windows are next to each other, one tap of all windows of a row is a contiguous run of the
+image. These runs are the rows of a matrix by which the weight is multiplied, and nothing is copied
+or transposed: 3 to 32 channels of 32 x 32 took 30 us by columns, and take 18.
 
-Channels of bfloat16 are mixed two by two in the copy with zeros: each element is a pair then, of
-which the same is done in half the time.
+In bfloat16 the padded copy interleaves two channels each, so that an element is a pair, and the
+same products take half the time.
 """
 
 from libc.string cimport memcpy, memset

@@ -7,7 +7,7 @@ from tensorlib._core.base.dtypes cimport (
 )
 from tensorlib._core.base.shape cimport times
 from tensorlib._core.base.work cimport share
-from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, same_shape
+from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor
 from tensorlib._core.tiles.copies cimport cast, packed, zero
 from tensorlib._kernels.grid cimport Look
 

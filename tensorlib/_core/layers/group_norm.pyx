@@ -4,9 +4,7 @@ Tensors are (B, C, *) with vectors of C elements. A gradient is one kernel, whic
 the vectors by each example; they are summed here. Half types are computed in float32.
 """
 
-from tensorlib._core.base.dtypes cimport (
-    FLOAT32, FLOAT_KIND, ITEMSIZE, KIND, compute_dtype, dtype_object,
-)
+from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT_KIND, KIND, compute_dtype, dtype_object
 from tensorlib._core.base.work cimport share
 from tensorlib._core.layers.windows cimport cast_planes
 from tensorlib._core.reduce.arrange cimport fold

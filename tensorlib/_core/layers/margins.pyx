@@ -11,6 +11,7 @@ from libc.string cimport memset
 from tensorlib._core.base.dtypes cimport (
     FLOAT32, FLOAT64, FLOAT_KIND, INT64, KIND, compute_dtype, dtype_object,
 )
+from tensorlib._core.base.items cimport floating
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport times
 from tensorlib._core.base.work cimport run_once, share
@@ -21,10 +22,6 @@ from tensorlib._core.tiles.copies cimport cast, packed
 cdef enum:
     PIECE = 1 << 14      # differences in a piece of work
     LANES = 4            # sums beside each other
-
-ctypedef fused floating:
-    float
-    double
 
 cdef struct Rows:
     const char* x            # (rows, n)

@@ -9,7 +9,7 @@ from libc.stdint cimport int64_t
 from tensorlib._core.base.dtypes cimport (
     FLOAT32, FLOAT_KIND, INT64, KIND, compute_dtype, dtype_object,
 )
-from tensorlib._core.base.pool cimport range_fn
+from tensorlib._core.base.items cimport floating
 from tensorlib._core.base.shape cimport MAX_NDIM, count
 from tensorlib._core.base.work cimport run_once, share
 from tensorlib._core.reduce.schedule cimport RELEASE_GIL
@@ -144,10 +144,6 @@ def nll_of_logits_backward(Tensor grad, Tensor input, Tensor target, int64_t ign
 
 
 # ---- what stands at the classes, weighted and reduced --------------------------------------------
-
-ctypedef fused floating:
-    float
-    double
 
 cdef enum Reduction:
     EACH

@@ -1,11 +1,11 @@
-"""Convolutions of many small images: the images lie along the vectors.
+"""Convolutions of many small images, in which each lane of a vector belongs to another image.
 
 A row of a small image is shorter than a vector, and copies of such rows take longer than the
-products. So some dozens of images are turned: an element of all of them is a row then. The window
-at a place is a matrix of such rows, which are multiplied where they lie; one row of zeros stands
-for what is outside of the images. 1,024 images of 3 x 8 x 8 by 8 x 3 x 3 x 3 took 3.0 ms image by
-image, and take 0.35; gradients of the input 3.5 and 0.55, of the weight 3.2 and 0.7. 4,096 images
-of 1 x 4 x 4 by 1 x 1 x 2 x 2 took 1.6 ms, and take 0.05.
+products. So some dozens of images are transposed: a row then has one element of all of them. The
+windows at one position are a matrix of such rows, which is multiplied in place; a row of zeros
+stands for elements outside of the images. 1,024 images of 3 x 8 x 8 by 8 x 3 x 3 x 3 took 3.0 ms
+image by image, and take 0.35; gradients of the input 3.5 and 0.55, of the weight 3.2 and 0.7.
+4,096 images of 1 x 4 x 4 by 1 x 1 x 2 x 2 took 1.6 ms, and take 0.05.
 """
 
 from libc.string cimport memcpy, memset

@@ -1,11 +1,10 @@
 """Winograd's convolutions (`_kernels/winograd.h`): windows of 3 x 3 with fewer multiplications.
 
-Outside autograd.
-
-Some rows of tiles at a time, also of several small images, so that the 16 matrices of their windows
-stay in the caches: the image is laid with its channels last and transformed, multiplied by the
-transformed weight in panels, and put back. An element of the result has the same bits whatever the
-images beside it are; very few small images go another way, with other last digits.
+Outside autograd. It processes a few rows of tiles at a time, also of several small images, so that
+the 16 matrices of their windows stay in the caches: the image is transposed to channels-last and
+transformed, multiplied by the transformed weight in panels, and transformed back. The bits of a
+result do not depend on the other images of the batch, except that a very few small images are
+computed in another way, with other last digits.
 
 An output needs 4 products for each channel then, not 9. Its error is about that of one chain of
 sums (docs/accuracy.md), but relative to the largest element of its window. Where a result is not

@@ -11,7 +11,7 @@ from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.reduce.arrange cimport sum_to
 from tensorlib._core.tensor.tensor cimport (
     ALONE, AMONG_OTHERS, Tensor, UNRECORDED, new_like, new_tensor, new_view, over_storage,
-    same_shape, set_base,
+    set_base,
 )
 from tensorlib._core.tiles.copies cimport cast, copy_into, packed, packed_copy, zero
 

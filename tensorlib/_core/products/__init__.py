@@ -1,1 +1,1 @@
-"""Matrix products: how any layout is brought to the BLAS that NumPy has loaded."""
+"""Matrix products by NumPy's BLAS or by own kernels, decompositions, Fourier transforms."""

@@ -1,4 +1,4 @@
-"""Gauss's elimination with exchanges of rows, block by block, and what is solved by it.
+"""Gaussian elimination with partial pivoting, block by block, and systems solved by it.
 
 Some columns, at most TRIANGLE, are eliminated at a time, where they lie by columns (`_kernels/
 triangles.h`); of the columns beside them threads have strips, by panels (`panel_products.pyx`).
@@ -11,6 +11,7 @@ from libc.stdint cimport int32_t
 from libc.string cimport memcpy
 
 from tensorlib._core.base.dtypes cimport FLOAT32, INT32, N_DTYPES, dtype_id
+from tensorlib._core.base.items cimport floating
 from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport times
@@ -230,10 +231,6 @@ ctypedef struct Logarithms:
     char* size
     Py_ssize_t n
     int dtype
-
-ctypedef fused floating:
-    float
-    double
 
 
 cdef void log_determinant(const floating* x, const int32_t* pivots, Py_ssize_t n, floating* sign,

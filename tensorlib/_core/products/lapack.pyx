@@ -14,6 +14,7 @@ import os
 
 import numpy
 
+from tensorlib._core.base.items cimport floating
 from tensorlib._core.products import blas
 
 cnp.import_array()
@@ -252,10 +253,6 @@ cdef enum:
 # No common ratio of elements, such as 1, 1/2 or the root of 1/2, is near it.
 LARGE = 0.6
 cdef double large_part = LARGE
-
-ctypedef fused floating:
-    float
-    double
 
 
 cdef inline floating size_of(const floating* x, int parts) noexcept nogil:

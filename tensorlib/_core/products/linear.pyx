@@ -1,4 +1,4 @@
-"""`linear`: input @ weight.mT + bias, and x @ x.mT, of which half is turned; outside autograd."""
+"""`linear`, input @ weight.mT + bias; and x @ x.mT, which is symmetric. Outside autograd."""
 
 from cpython.object cimport PyObject
 

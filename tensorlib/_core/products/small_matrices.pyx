@@ -7,6 +7,7 @@ matrix gives the same bits by itself and in a batch.
 from libc.stdint cimport int32_t
 
 from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT64, INT32, N_DTYPES, dtype_id
+from tensorlib._core.base.items cimport floating
 from tensorlib._core.base.shape cimport times
 from tensorlib._core.base.work cimport run_alone, share
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
@@ -14,10 +15,6 @@ from tensorlib._core.tiles.copies cimport packed
 
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._kernels import load
-
-ctypedef fused floating:
-    float
-    double
 
 cdef enum:
     MOST = 16                # rows; as in the kernels

@@ -18,6 +18,7 @@ from cpython.object cimport PyObject
 from libc.string cimport memcpy
 
 from tensorlib._core.base.dtypes cimport COMPLEX128, COMPLEX64, FLOAT32, FLOAT64, ITEMSIZE
+from tensorlib._core.base.items cimport floating
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.base.ufunc cimport PyUFuncObject, ufunc_loop
@@ -52,10 +53,6 @@ cdef extern from "Python.h":
 
 cdef ufunc_loop loops[TRANSFORMS][2]             # for parts of float32 and of float64
 cdef void* loop_data[TRANSFORMS][2]
-
-ctypedef fused floating:
-    float
-    double
 
 ctypedef struct Rows:
     ufunc_loop loop

@@ -1,1 +1,1 @@
-"""Reductions: how a tensor is arranged for one, how the work is cut, what comes out."""
+"""Reductions: how a tensor is laid out for one, how the work is divided, and the results."""

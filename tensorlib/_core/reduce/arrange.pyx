@@ -7,6 +7,7 @@ from tensorlib._core.base.dtypes cimport (
     COMPLEX_KIND, FLOAT32, FLOAT_KIND, INT64, ITEMSIZE, KIND, compute_dtype, real_of,
 )
 from tensorlib._core.base.eras cimport work_begins, work_ends
+from tensorlib._core.base.items cimport floating
 from tensorlib._core.base.shape cimport MAX_NDIM, parse_dims, sizes_of
 from tensorlib._core.base.work cimport run_alone
 from tensorlib._core.reduce.schedule cimport (
@@ -16,10 +17,6 @@ from tensorlib._core.reduce.schedule cimport (
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, new_view
 from tensorlib._core.tiles.copies cimport cast, copy_into, packed_copy
 from tensorlib._core.tiles.loops cimport find_gather
-
-ctypedef fused floating:
-    float
-    double
 
 cdef enum:
     FEW = 8              # elements of which a sum before others is not worth a pass of its own

@@ -7,16 +7,12 @@ from tensorlib._core.base.dtypes cimport (
     FLOAT32, FLOAT64, INT16, INT32, INT64, INT8, UINT8, is_unsigned,
 )
 from tensorlib._core.base.eras cimport work_begins, work_ends
+from tensorlib._core.base.items cimport floating
 from tensorlib._core.base.work cimport run_once
 from tensorlib._core.reduce.schedule cimport MAX, MIN, reduce_run
 from tensorlib._core.tensor.meta cimport elements
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport cast, packed, zero
-
-
-ctypedef fused floating:
-    float
-    double
 
 
 ctypedef fused whole:

@@ -5,7 +5,7 @@ Only the bits that differ within a row are gone through, in digits of equal leng
 equal digits in their order, so that equal elements stay in theirs.
 """
 
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport uint64_t
 from libc.string cimport memset
 
 from tensorlib._core.base.dtypes cimport INT64

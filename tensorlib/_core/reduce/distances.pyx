@@ -6,6 +6,7 @@ from libc.string cimport memcpy
 from tensorlib._core.base.dtypes cimport (
     FLOAT32, FLOAT64, FLOAT_KIND, KIND, compute_dtype, dtype_object,
 )
+from tensorlib._core.base.items cimport floating
 from tensorlib._core.base.shape cimport MAX_NDIM, count, times
 from tensorlib._core.base.work cimport share
 from tensorlib._core.reduce.schedule cimport RELEASE_GIL
@@ -14,10 +15,6 @@ from tensorlib._core.tiles.copies cimport cast, packed, zero
 from tensorlib._kernels.distances cimport LANES
 
 from tensorlib import _kernels
-
-ctypedef fused floating:
-    float
-    double
 
 cdef enum:
     PIECE = 1 << 15      # differences in a piece of work

@@ -7,9 +7,7 @@ bits, and elements that are equal stay in their order.
 NaN is greater than all numbers, and -0.0 is equal to 0.0.
 """
 
-from libc.stdint cimport (
-    INT32_MAX, INT64_MAX, int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t,
-)
+from libc.stdint cimport INT32_MAX, INT64_MAX, int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
 
 from tensorlib._core.base.dtypes cimport (

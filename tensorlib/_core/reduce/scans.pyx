@@ -9,10 +9,10 @@ from libc.math cimport INFINITY, exp, log1p
 from libc.stdint cimport int16_t, int32_t, int64_t, int8_t, uint8_t, uint64_t
 
 from tensorlib._core.base.dtypes cimport (
-    BOOL, COMPLEX128, COMPLEX64, FLOAT32, FLOAT64, FLOAT_KIND, INT16, INT32, INT64,
-    INT8, KIND, UINT8, compute_dtype,
+    BOOL, COMPLEX128, COMPLEX64, FLOAT32, FLOAT_KIND, INT16, INT32, INT64, INT8, KIND, UINT8,
+    compute_dtype,
 )
-from tensorlib._core.base.items cimport complex128_t, complex64_t
+from tensorlib._core.base.items cimport complex128_t, complex64_t, floating, ordered
 from tensorlib._core.base.pool cimport range_fn
 from tensorlib._core.base.shape cimport settled, wrap_dim
 from tensorlib._core.base.work cimport share
@@ -26,10 +26,6 @@ cdef enum:
     ROWS = 4                     # that are gone along together
     GRAIN = 1 << 13              # elements that a thread takes at least
 
-ctypedef fused floating:
-    float
-    double
-
 ctypedef fused factor:
     float
     double
@@ -38,15 +34,6 @@ ctypedef fused factor:
 ctypedef fused complex_number:
     complex64_t
     complex128_t
-
-ctypedef fused ordered:
-    uint8_t
-    int8_t
-    int16_t
-    int32_t
-    int64_t
-    float
-    double
 
 cdef struct Sizes:
     Py_ssize_t outer, n, inner

@@ -1,4 +1,4 @@
-"""Sums of squares that came out too coarse, again.
+"""Sums of squares, computed again where the fast result is not accurate enough.
 
 The fast loops square in the dtype of the elements, and take distances from a mean that is rounded
 to it. Where squares overflow or underflow, or the mean is so large that its rounding counts beside
@@ -9,13 +9,10 @@ power of 2 to be near 1. So equal elements have a variance of exactly 0, whateve
 from libc.math cimport fabs, frexp, isfinite, ldexp, sqrt
 
 from tensorlib._core.base.dtypes cimport FLOAT32
+from tensorlib._core.base.items cimport floating
 from tensorlib._core.base.work cimport run_once
 from tensorlib._core.reduce.arrange cimport divide, take_roots
 from tensorlib._core.tensor.tensor cimport Tensor
-
-ctypedef fused floating:
-    float
-    double
 
 cdef enum:
     LANES = 8

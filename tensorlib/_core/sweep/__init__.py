@@ -1,1 +1,1 @@
-"""The backward sweep: gradients carried through the graph, and the graph as others read it."""
+"""The backward sweep, which carries gradients through the graph; and reading the graph."""

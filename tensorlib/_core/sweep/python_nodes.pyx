@@ -1,7 +1,7 @@
 """Nodes whose gradient one Python function computes, for `Function` and `ops.compose`.
 
-Their node has one rule for all inputs, which takes the node and the gradient that arrived. Beside
-the edges the node keeps any number of tensors and a payload of Python's.
+Their node has one rule for all inputs, which takes the node and the incoming gradient. Besides the
+edges the node keeps any number of tensors and one Python object.
 """
 
 from cpython.object cimport PyObject

@@ -1,1 +1,1 @@
-"""The Tensor itself: its memory, its shape, its numbers and what is asked of it."""
+"""The Tensor itself: its memory, shape and attributes, and its elements as Python numbers."""

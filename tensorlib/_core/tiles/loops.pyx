@@ -9,8 +9,7 @@ from cpython.object cimport PyObject
 import numpy as np
 
 from tensorlib._core.base.dtypes cimport (
-    BOOL, COMPLEX_KIND, ITEMSIZE, KIND, N_DTYPES, dtype_id, dtype_object,
-    from_numpy_dtype,
+    BOOL, COMPLEX_KIND, ITEMSIZE, KIND, N_DTYPES, dtype_id, from_numpy_dtype,
 )
 from tensorlib._core.base.locks cimport Lock, drop, hold
 from tensorlib._core.base.ufunc cimport PyUFuncObject, ufunc_loop

@@ -1,1 +1,1 @@
-"""What can be done with gradients on their way."""
+"""Communication hooks for gradients, and training with uneven inputs."""

@@ -1,4 +1,4 @@
-"""Training where processes have different numbers of batches, which is not there yet.
+"""Training where processes have different numbers of batches, which is not supported yet.
 
 Scripts import the names; with one process, or `enable=False`, there is nothing to wait for.
 """

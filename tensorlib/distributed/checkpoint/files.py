@@ -1,6 +1,6 @@
 """A folder with one safetensors file of each rank, and an index that says what lies where.
 
-Each rank writes its stretches of what is shared out. What all ranks have is written by one of them,
+Each rank writes its stretches of sharded tensors. What all ranks have is written by one of them,
 in turn. The index is written last, by rank 0, so that a folder with one is complete. To load, a
 rank reads the parts that its own stretches need, from the mapped files of any number of ranks.
 """

@@ -1,4 +1,4 @@
-"""Storages of PyTorch's checkpoints, which are not here."""
+"""Further storages of PyTorch's checkpoints, which are not supported."""
 
 from tensorlib.distributed.descriptions import absent
 

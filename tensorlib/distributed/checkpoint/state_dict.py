@@ -39,7 +39,7 @@ def get_state_dict(model: Module, optimizer: Optimizer | None = None
                    ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The states of a model and of its optimiser, for `save` and `load`.
 
-    Tensors that are shared out come as `Stretch`, others as they are; none are copied. The states
+    Sharded tensors come as `Stretch`, others as they are; none are copied. The states
     of an optimiser are under the names of parameters. One that has none yet gets them by a step
     that changes nothing, so that there is a place for what is loaded.
     """

@@ -1,4 +1,4 @@
-"""Parameters shared out among ranks, gathered while a module runs."""
+"""Parameters sharded among ranks, and gathered while a module runs."""
 
 from tensorlib._core.base.importing import parts_of as _parts_of
 from tensorlib.distributed.fsdp.fully_shard import ShardedParameter, fully_shard, unsharded

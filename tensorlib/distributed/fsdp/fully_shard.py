@@ -134,7 +134,7 @@ def unpacked(kept: Any) -> Tensor:
 
 def fully_shard(module: Module, *, mesh: ProcessGroup | None = None,
                 reshard_after_forward: bool | None = None, **options: Any) -> Module:
-    """The module, whose parameters are shared out among the ranks of a group.
+    """The module, whose parameters are sharded among the ranks of a group.
 
     It is called for the parts of a model, such as its blocks, then for the model: each call takes
     the parameters that no part has taken, which are gathered when that module runs and let go

@@ -1,4 +1,4 @@
-"""Names around `FullyShardedDataParallel`, which is not here: `fully_shard` shares parameters out.
+"""Names around `FullyShardedDataParallel`, which is not supported: `fully_shard` shards parameters.
 
 Libraries import them where they may be used. Settings can be made, and `isinstance` says no.
 """
@@ -28,7 +28,7 @@ lambda_auto_wrap_policy = absent("lambda_auto_wrap_policy", INSTEAD)
 
 
 def always_wrap_policy(*args: Any, **kwargs: Any) -> bool:
-    """True: each part of a model would be shared out by itself."""
+    """True: each part of a model would be sharded by itself."""
     return True
 
 

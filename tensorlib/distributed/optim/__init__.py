@@ -1,4 +1,4 @@
-"""Optimisers whose states are shared out among ranks."""
+"""Optimisers whose states are sharded among ranks."""
 
 from tensorlib.distributed.optim.zero_redundancy_optimizer import ZeroRedundancyOptimizer
 

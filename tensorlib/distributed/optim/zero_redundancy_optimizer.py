@@ -22,7 +22,7 @@ __all__ = ["ZeroRedundancyOptimizer"]
 class ZeroRedundancyOptimizer(Optimizer):
     """An optimiser of class `optimizer_class` that updates only this rank's share of parameters.
 
-    Whole parameters are shared out, the largest first, each to the rank that has the fewest
+    Whole parameters are assigned to ranks, the largest first, each to the one that has the fewest
     elements. Each rank steps with its own, and sends them to the others. Gradients have to be the
     same on all ranks, as those of DistributedDataParallel are. With `parameters_as_bucket_view`
     the parameters of a rank are views of one stretch of memory, which is sent as it lies. Options,
@@ -47,7 +47,7 @@ class ZeroRedundancyOptimizer(Optimizer):
         self.share_out()
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Adds a group of parameters, which are shared out too."""
+        """Adds a group of parameters, which are assigned to ranks, too."""
         super().add_param_group(param_group)
         if self.optim is not None or hasattr(self, "owner"):
             state = {} if self.optim is None else dict(self.optim.state)

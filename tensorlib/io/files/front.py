@@ -1,4 +1,4 @@
-"""`save` and `load`, whose work is imported when they are first called."""
+"""`save` and `load`, whose implementation is imported when they are first called."""
 
 from os import PathLike
 from typing import IO, Any

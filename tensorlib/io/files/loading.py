@@ -95,10 +95,12 @@ def load_container(source: Source) -> Any:
 # ---- NumPy's formats ---------------------------------------------------------------------------
 
 def load_array(source: Source) -> Any:
+    """The array of a .npy file."""
     return tensor_of(read_array(Cursor(source), source.size))
 
 
 def load_archive(source: Source) -> dict[str, Any]:
+    """The arrays of a .npz file by name. Raises: LoadError for one that expands beyond reason."""
     archive = zipfile.ZipFile(Cursor(source))
     members = archive.infolist()
     if len({member.filename for member in members}) < len(members):

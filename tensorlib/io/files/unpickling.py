@@ -1,4 +1,4 @@
-"""Who reads the pickle of a file of `torch.save`: as data only, or with all that it names."""
+"""The readers of the pickle in a file of `torch.save`: as data only, or with all that it names."""
 
 from __future__ import annotations
 

@@ -236,6 +236,7 @@ def softsign(input):
 
 @softsign.deriv
 def softsign_deriv(input):
+    """1 / (1 + |x|)**2"""
     scale = input.abs() + 1
     return 1 / (scale * scale)
 
@@ -248,6 +249,7 @@ def tanhshrink(input):
 
 @tanhshrink.deriv
 def tanhshrink_deriv(input):
+    """d/dx (x - tanh(x)) = tanh(x)**2"""
     t = input.tanh()
     return t * t
 

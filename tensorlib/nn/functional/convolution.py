@@ -185,6 +185,7 @@ def convolve_vjp_weight(g, input, weight_shape, options):
 @convolve_input.vjp("grad")
 @convolve_input_with_bias.vjp("grad")
 def convolve_input_vjp_grad(g, weight, grad_shape, options):
+    """conv(g, w), of which the operation is the adjoint"""
     return convolve(g, weight, tuple(grad_shape)[2:], options)
 
 
@@ -196,11 +197,13 @@ def convolve_input_vjp_weight(g, grad, weight_shape, options):
 
 @convolve_weight.vjp("grad")
 def convolve_weight_vjp_grad(g, input, grad_shape, options):
+    """conv(x, g): the operation is the adjoint of w -> conv(x, w)"""
     return convolve(input, g, tuple(grad_shape)[2:], options)
 
 
 @convolve_weight.vjp("input")
 def convolve_weight_vjp_input(g, grad, input_shape, options):
+    """convT(grad, g): the operation is linear in x, too"""
     return convolve_input(grad, g, tuple(input_shape)[2:], options)
 
 

@@ -119,11 +119,13 @@ def squared_error(input, target):
 
 @squared_error.deriv("input")
 def squared_error_deriv_input(input, target):
+    """d/dx (x - t)**2 = 2 (x - t)"""
     return (input - target) * 2
 
 
 @squared_error.deriv("target")
 def squared_error_deriv_target(input, target):
+    """d/dt (x - t)**2 = 2 (t - x)"""
     return (target - input) * 2
 
 

@@ -1,4 +1,4 @@
-"""Functions of PyTorch's beside those of `nn.functional`: most of them overwrite their tensor."""
+"""Functions of PyTorch's beside those of `nn.functional`; most of them overwrite their tensor."""
 
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.activations import selu_

@@ -90,6 +90,7 @@ def nll_vjp(g, input, target, ignored):
 
 @nll_of_logits.jvp
 def nll_jvp(d_input, input, target, ignored):
+    """The sum of dx * (softmax(x) - 1 at the target) of each row."""
     return along_rows(d_input, input, target, ignored)
 
 

@@ -58,11 +58,13 @@ def wide_linear(input: Tensor, weight: Tensor):
 
 @wide_linear.vjp("input")
 def wide_linear_vjp_input(g, weight):
+    """g @ W, computed in the wider dtype of g"""
     return (g @ weight.to(g.dtype)).to(weight.dtype)
 
 
 @wide_linear.vjp("weight")
 def wide_linear_vjp_weight(g, input):
+    """g.T @ x, computed in the wider dtype of g"""
     return (g.mT @ input.to(g.dtype)).to(input.dtype)
 
 
@@ -87,6 +89,7 @@ def linear_vjp_weight(g, input, weight_shape):
 
 @linear_with_bias.vjp("bias")
 def linear_vjp_bias(g, bias_shape):
+    """The sum over all dims in which the bias was broadcast."""
     return g.sum_to_size(bias_shape)
 
 

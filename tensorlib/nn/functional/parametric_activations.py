@@ -33,6 +33,7 @@ def leaky_relu_deriv_input(input, negative_slope):
 
 @leaky_relu.deriv("negative_slope")
 def leaky_relu_deriv_slope(input):
+    """d/ds (s min(x, 0)) = min(x, 0)"""
     return input.where(input <= 0, 0)
 
 
@@ -205,6 +206,7 @@ def threshold_deriv_input(g, input, threshold):
 
 @threshold.deriv("value")
 def threshold_deriv_value(g, input, threshold):
+    """g where the value was put"""
     return g.where(input <= threshold, 0)
 
 

@@ -86,6 +86,7 @@ def put_places(input: Tensor, places, spatial):
 
 @put_places.vjp("input")
 def put_places_vjp(g, places, spatial):
+    """The adjoint of writing to places: reading at the same ones."""
     return taken(g, places, len(spatial))
 
 

@@ -1,4 +1,4 @@
-"""Recurrent layers and cells as functions of their weights, after `torch.lstm` and its kin."""
+"""Recurrent layers and cells as functions of their weights, such as `lstm` and `gru_cell`."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Convolutions, and what goes back from their outputs to their inputs."""
+"""Convolutions and transposed convolutions."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Families of layers: what is written once, with a class for each number of dims."""
+"""Families of layers that are written once, with a class for each number of dims."""
 
 from collections.abc import Iterable
 from typing import Any

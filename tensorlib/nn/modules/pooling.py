@@ -1,4 +1,4 @@
-"""Layers that sum windows up: by their maximum, their mean or a norm."""
+"""Pooling and unpooling layers."""
 
 from typing import Any
 

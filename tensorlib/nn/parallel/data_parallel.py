@@ -1,4 +1,4 @@
-"""Models on several devices, as far as there is a meaning to it with one: the CPU."""
+"""`DataParallel`, for models on several devices, with the one device that there is: the CPU."""
 
 from collections.abc import Sequence
 from typing import Any

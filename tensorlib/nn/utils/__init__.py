@@ -1,4 +1,4 @@
-"""What helps with modules and their parameters."""
+"""Utilities for modules and their parameters."""
 
 from typing import TYPE_CHECKING
 

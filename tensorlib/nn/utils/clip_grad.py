@@ -83,7 +83,7 @@ def clip_grad_norm_(parameters: Given, max_norm: float, norm_type: float = 2.0,
 
 
 def group_of(parameter: Tensor) -> Any:
-    """The ranks that a parameter is shared out among, or None."""
+    """The ranks that a parameter is sharded among, or None."""
     return getattr(parameter, "shard_group", None)
 
 

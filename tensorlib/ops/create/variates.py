@@ -1,4 +1,4 @@
-"""Random tensors of further distributions: with parameters for each element, and in place."""
+"""Random tensors of further distributions, with parameters for each element; and in place."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Spectra of short parts of a signal, and the signal of such spectra."""
+"""The short-time Fourier transform of a signal, and its inverse."""
 
 import numpy as np
 

@@ -46,6 +46,7 @@ def getitem(input: Tensor, index):
 
 @getitem.vjp("input")
 def getitem_vjp(g, input_shape, index):
+    """Zeros with g added at the index: the adjoint of reading."""
     return spread_index(g, input_shape, index)
 
 
@@ -62,6 +63,7 @@ def spread_index(input: Tensor, shape, index):
 
 @spread_index.vjp("input")
 def spread_index_vjp(g, index):
+    """g[index]: the adjoint of adding at an index."""
     return getitem(g, index)
 
 
@@ -309,6 +311,7 @@ def spread_along(input: Tensor, shape, dim, index):
 
 @spread_along.vjp("input")
 def spread_along_vjp(g, dim, index):
+    """g read at the positions: the adjoint of adding there."""
     return gather.canonical(g, dim, index)
 
 
@@ -387,6 +390,7 @@ def gather(input: Tensor, dim, index):
 
 @gather.vjp("input")
 def gather_vjp(g, input_shape, dim, index):
+    """Zeros with g added at the positions: the adjoint of reading."""
     return spread_along(g, input_shape, dim, index)
 
 

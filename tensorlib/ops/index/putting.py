@@ -76,6 +76,7 @@ def add_index_vjp_input(g):
 
 @add_index.vjp("values")
 def add_index_vjp_values(g, values_shape, index):
+    """g[index], since y = x with values added at the index"""
     return with_dims_of(values_shape, getitem(g, index))
 
 

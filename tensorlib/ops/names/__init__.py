@@ -1,1 +1,1 @@
-"""Names that scripts ask for: queries of tensors, older names, in-place methods as functions."""
+"""Further names of PyTorch's: queries of tensors, older names, in-place methods as functions."""

@@ -1,4 +1,4 @@
-"""The memory of tensors: sizes, strides and storages that are given by hand, and shared memory.
+"""The memory of tensors: explicit sizes, strides and storages, and shared memory.
 
 All of it is made of `x.data = y`, by which a tensor shows the elements of another one.
 """

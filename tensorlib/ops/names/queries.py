@@ -1,4 +1,4 @@
-"""Queries of tensors: their signs, sizes and devices, and the dtype of a result."""
+"""Queries of tensors: signs, sizes and devices, and the dtype of a result."""
 
 from tensorlib._core.base.dtypes import promote_types
 from tensorlib._core.tensor.properties import UntypedStorage

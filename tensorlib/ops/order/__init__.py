@@ -1,1 +1,1 @@
-"""What follows from the order of elements: sorting, searching, medians and quantiles."""
+"""The order of elements: sorting, searching, medians and quantiles."""

@@ -237,6 +237,7 @@ def hypot_deriv_input(input, out):
 
 @hypot.deriv("other")
 def hypot_deriv_other(other, out):
+    """d/dy sqrt(x**2 + y**2) = y / out; 0 at the origin"""
     return other / out.where(out != 0, 1.0)
 
 
@@ -407,6 +408,7 @@ def add_quotient_deriv_dividend(other):
 
 @add_quotient.deriv("other")
 def add_quotient_deriv_other(dividend, other):
+    """d/dz (x + y / z) = -y / z**2"""
     return -(dividend / other) / other
 
 

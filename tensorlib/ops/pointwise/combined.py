@@ -1,4 +1,4 @@
-"""Sums of products: functions of several tensors that are made of others, with broadcasting."""
+"""Functions of several tensors that combine sums, products and quotients, with broadcasting."""
 
 import numpy as np
 
@@ -87,6 +87,7 @@ def add_scaled_quotient_deriv_dividend(other, value):
 
 @add_scaled_quotient.deriv("other")
 def add_scaled_quotient_deriv_other(dividend, other, value):
+    """d/dz (x + v y / z) = -v y / z**2"""
     return -(dividend * value / other) / other
 
 
@@ -190,6 +191,7 @@ def lerp(input, end, weight):
 
 @lerp.deriv("input")
 def lerp_deriv_input(weight):
+    """d/dx (x + w (end - x)) = 1 - w"""
     return 1 - weight
 
 

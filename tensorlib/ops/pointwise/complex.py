@@ -1,4 +1,4 @@
-"""The functions of complex numbers, and of real ones, whose imaginary part is 0."""
+"""Functions of complex numbers, and of real ones, whose imaginary part is 0."""
 
 import numpy as np
 

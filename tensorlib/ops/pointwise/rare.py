@@ -35,6 +35,7 @@ def asinh(input):
 
 @asinh.deriv
 def asinh_deriv(input):
+    """d/dx asinh(x) = 1 / sqrt(x**2 + 1)"""
     return (input * input + 1).rsqrt()
 
 
@@ -200,6 +201,7 @@ def ldexp(input, other):
 
 @ldexp.deriv("input")
 def ldexp_deriv_input(other):
+    """d/dx (x 2**n) = 2**n"""
     return other.exp2()
 
 
@@ -270,6 +272,7 @@ def xlogy_deriv_input(input, other):
 
 @xlogy.deriv("other")
 def xlogy_deriv_other(input, other):
+    """d/dy (x log(y)) = x / y"""
     return input / other
 
 

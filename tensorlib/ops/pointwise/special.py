@@ -93,6 +93,7 @@ def lgamma(input):
 
 @lgamma.deriv
 def lgamma_deriv(input):
+    """d/dx log |Gamma(x)| = digamma(x)"""
     return input.digamma()
 
 
@@ -107,6 +108,7 @@ def digamma(input):
 
 @digamma.deriv
 def digamma_deriv(input):
+    """digamma' = trigamma"""
     return noted("trigamma", input)
 
 
@@ -270,11 +272,13 @@ def density(input, other):
 
 @igamma.symmetric("other")
 def igamma_rule(g, input, other):
+    """dP(a, x)/dx = x**(a - 1) e**-x / Gamma(a)"""
     return g * density(input, other)
 
 
 @igammac.symmetric("other")
 def igammac_rule(g, input, other):
+    """Q = 1 - P"""
     return g * -density(input, other)
 
 
@@ -307,6 +311,7 @@ def erfinv(input):
 
 @erfinv.deriv
 def erfinv_deriv(out):
+    """sqrt(pi)/2 e**(y**2): one over the derivative of erf at the result y"""
     return (out * out).exp() * 0.8862269254527579            # sqrt(pi) / 2
 
 
@@ -320,6 +325,7 @@ def erfcx(input):
 
 @erfcx.deriv
 def erfcx_deriv(input, out):
+    """d/dx (e**(x**2) erfc(x)) = 2 x y - 2 / sqrt(pi)"""
     return 2 * input * out - 1.1283791670955126              # 2 / sqrt(pi)
 
 
@@ -330,6 +336,7 @@ def ndtr(input):
 
 @ndtr.deriv
 def ndtr_deriv(input):
+    """The standard normal density e**(-x**2 / 2) / sqrt(2 pi)."""
     return (input * input * -0.5).exp() * 0.3989422804014327  # 1 / sqrt(2 pi)
 
 
@@ -344,6 +351,7 @@ def ndtri(input):
 
 @ndtri.deriv
 def ndtri_deriv(out):
+    """One over the standard normal density at y."""
     return (out * out * 0.5).exp() * 2.5066282746310002      # sqrt(2 pi)
 
 
@@ -374,6 +382,7 @@ def i0(input):
 
 @i0.deriv
 def i0_deriv(input):
+    """I0' = I1"""
     return noted("i1", input)
 
 
@@ -420,6 +429,7 @@ def entr(input):
 
 @entr.deriv
 def entr_deriv(input):
+    """d/dx (-x log(x)) = -log(x) - 1"""
     return -1 - input.log()
 
 
@@ -437,6 +447,7 @@ def xlog1py_deriv_input(input, other):
 
 @xlog1py.deriv("other")
 def xlog1py_deriv_other(input, other):
+    """d/dy (x log(1 + y)) = x / (1 + y)"""
     return input / (other + 1)
 
 

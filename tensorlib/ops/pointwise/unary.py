@@ -68,6 +68,7 @@ def sqrt(input):
 
 @sqrt.deriv
 def sqrt_deriv(out):
+    """1 / (2 sqrt(x))"""
     return 0.5 / out
 
 
@@ -79,6 +80,7 @@ def rsqrt(input):
 
 @rsqrt.deriv
 def rsqrt_deriv(out):
+    """d/dx x**(-1/2) = -y**3 / 2"""
     return -0.5 * (out * out * out)
 
 
@@ -103,6 +105,7 @@ def reciprocal(input):
 
 @reciprocal.deriv
 def reciprocal_deriv(out):
+    """d/dx (1 / x) = -y**2"""
     return -(out * out)
 
 
@@ -135,6 +138,7 @@ def expm1(input):
 
 @expm1.deriv
 def expm1_deriv(out):
+    """e**x = y + 1"""
     return out + 1
 
 
@@ -145,6 +149,7 @@ def exp2(input):
 
 @exp2.deriv
 def exp2_deriv(out):
+    """d/dx 2**x = log(2) 2**x"""
     return out * 0.6931471805599453
 
 
@@ -182,6 +187,7 @@ def log2(input):
 
 @log2.deriv
 def log2_deriv(input):
+    """1 / (x log(2))"""
     return 1 / (input * 0.6931471805599453)
 
 
@@ -192,6 +198,7 @@ def log10(input):
 
 @log10.deriv
 def log10_deriv(input):
+    """1 / (x log(10))"""
     return 1 / (input * 2.302585092994046)
 
 
@@ -243,6 +250,7 @@ def tan(input):
 
 @tan.deriv
 def tan_deriv(out):
+    """1 + tan(x)**2"""
     return out * out + 1
 
 
@@ -364,6 +372,7 @@ def erf(input):
 
 @erf.deriv
 def erf_deriv(input):
+    """2 / sqrt(pi) e**(-x**2)"""
     return (-(input * input)).exp() * 1.1283791670955126    # 2 / sqrt(pi)
 
 
@@ -379,6 +388,7 @@ def erfc(input):
 
 @erfc.deriv
 def erfc_deriv(input):
+    """-2 / sqrt(pi) e**(-x**2)"""
     return (-(input * input)).exp() * -1.1283791670955126
 
 

@@ -1,1 +1,1 @@
-"""Matrix products, and what is made of them: tensor products and Einstein's sums."""
+"""Matrix products, tensor products and Einstein summation."""

@@ -1,4 +1,4 @@
-"""Einstein's sum convention: products of tensors by the letters of their dims.
+"""Einstein summation: products of tensors by the letters of their dims.
 
 An equation is parsed, and a plan made for it, once for each set of shapes; a call looks the plan up
 and runs its steps. A step takes one or two operands: sums over letters that nothing else has, then

@@ -1,1 +1,1 @@
-"""Many elements to one, or to a running one, along dims: sums, extremes, norms, statistics."""
+"""Reductions and scans along dims: sums, extremes, norms, statistics."""

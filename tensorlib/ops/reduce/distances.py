@@ -1,4 +1,4 @@
-"""The distance between tensors, and rows scaled to a largest norm."""
+"""The distance between tensors, and rows scaled down to a maximal norm."""
 
 import numpy as np
 

@@ -208,6 +208,7 @@ def put_along(input: Tensor, places, dim, size):
 
 @put_along.vjp("input")
 def put_along_vjp(g, places, dim):
+    """g read at the places: the adjoint of writing there."""
     return g.gather(dim, places)
 
 

@@ -1,1 +1,1 @@
-"""The same elements under other shapes: views, joined and stacked, rolled and repeated, padded."""
+"""The same elements in other shapes: views, joining, stacking, rolling, repeating, padding."""

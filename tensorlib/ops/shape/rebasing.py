@@ -60,6 +60,7 @@ def strided_part(input: Tensor, place):
 
 @strided_part.vjp("input")
 def strided_part_vjp(g, input_shape, place):
+    """Zeros with g in the part: the adjoint of reading it."""
     return spread_view(g, input_shape, place)
 
 
@@ -72,6 +73,7 @@ def spread_view(input: Tensor, shape, place):
 
 @spread_view.vjp("input")
 def spread_view_vjp(g, place):
+    """The part of g: the adjoint of writing it among zeros."""
     return strided_part(g, place)
 
 

@@ -35,6 +35,7 @@ def flip(input: Tensor, dims):
 
 @flip.vjp("input")
 def flip_vjp(g, dims):
+    """A reversal is its own inverse and transpose."""
     return g.flip(dims)
 
 

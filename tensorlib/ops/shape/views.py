@@ -1,4 +1,4 @@
-"""The same elements under other shapes and orders of dims: views and copies."""
+"""Other shapes and orders of dims for the same elements: views and copies."""
 
 import math
 from operator import index as as_int

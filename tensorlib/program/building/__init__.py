@@ -1,1 +1,1 @@
-"""Calls on variables, which are added to a block; the blocks of branches and loops."""
+"""Programs built by hand: calls on variables, and the blocks of branches and loops."""

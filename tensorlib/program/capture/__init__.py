@@ -1,1 +1,1 @@
-"""What operations on real tensors become while a function runs: calls of a program."""
+"""Capture: a function runs on real tensors, and its operations become calls of a program."""

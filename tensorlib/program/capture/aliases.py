@@ -1,8 +1,8 @@
-"""Who shares memory with whom: that what a replay gives lies as what the eager call gave.
+"""Aliasing: the results of a replay share memory, and are laid out, as those of the eager call.
 
-A result that is a view of an argument, or of another result, has to be one in each run: who writes
-into it writes into both. And a result has to be laid out as the eager one, since sums in another
-order have other bits.
+A result that is a view of an argument, or of another result, has to be one in each run, since a
+write into either is seen in both. And a result has to have the layout of the eager one, since sums
+in another order have other bits.
 """
 
 from typing import Any

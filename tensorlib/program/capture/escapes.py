@@ -1,4 +1,4 @@
-"""Escaping tensors: what a captured function stored outside itself, which a replay would not."""
+"""Escaping tensors: those that a captured function stored outside, which a replay would not."""
 
 import gc
 import sys
@@ -18,7 +18,7 @@ def escaped(recorder: Any, result: list[Any], leaves: list[Any]) -> Variable | N
     """A variable whose tensor outlives the function elsewhere than in its result, or None.
 
     result: in a list, so that no frame holds it. leaves: of the result. What a recorder knew of
-    tensors is let go of.
+    tensors is released.
     """
     params = [x.value for x in recorder.grads if x.value is not None]
     held = [(weakref.ref(tensor), x) for tensor, x in recorder.known.values()

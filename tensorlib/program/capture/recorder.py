@@ -1,10 +1,10 @@
 """Capture: the operations that run on real tensors, recorded call by call in a block.
 
 A `Recorder` is on the thread's stack of interpreters while a function runs (_core/interpreters/).
-It is offered each operation, has the library do it, and notes it: for each tensor it knows the
-variable that stands for its present value. A write in place into what the function made itself
-gives a new variable, as the graph has a new node for it (writes.py); a write into a captured tensor
-is noted as it is.
+It is offered each operation, lets the library execute it, and records it: for each tensor it knows
+the variable that stands for its present value. An in-place write into a tensor that the function
+made gives a new variable, as the graph has a new node for it (writes.py); a write into a captured
+tensor is recorded as a write.
 """
 
 from typing import Any

@@ -1,5 +1,4 @@
-"""Results of a captured function that are no tensors: a replay returns the same objects.
-"""
+"""Results of a captured function that are no tensors: a replay returns the same objects."""
 
 from enum import Enum
 from itertools import combinations

@@ -1,9 +1,10 @@
-"""Writes in place, and how a capture records them.
+"""In-place writes, and how a capture records them.
 
-What the captured function made itself is not written in a program: the new value is a new variable,
-the tensor it is a view of becomes that with the view put in, and other views of it are taken anew
-when they are next read. So each variable keeps its value for a backward part. What was there before
-the function ran (parameters, running means) is written as it is: that is what the function is for.
+A write into a tensor that the captured function made is no write in the program: the new value is a
+new variable, the base of a view becomes a variable with the view put in, and other views of it are
+taken again when they are next read. So each variable keeps its value for a backward part. A write
+into a tensor from before the function ran (parameters, running means) is recorded as a write, which
+is an effect of the function.
 """
 
 from typing import Any

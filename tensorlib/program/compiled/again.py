@@ -1,11 +1,10 @@
-"""Calls that run once more for their graph, after tensors that they read were written.
+"""Calls that are run again to build their graph, after tensors that they read were overwritten.
 
-The graph of the eager call knows of each value that it keeps the version at which it was read. A
-value that was written since is no longer there: where a gradient needs it, the sweep raises, and
-where none does, it makes no difference what is computed of it. So the calls run on what is there
-now. What the node of the call has kept of theirs is put in the place of what they give, what a node
-keeps of a tensor that was written is noted at the version of then, and where a node keeps something
-else that was computed of what is no longer there, there is no such graph.
+The graph of an eager call has the version of each value that it saves. If a value was overwritten
+since, the sweep raises where a gradient needs it; where none does, its contents do not matter. So
+the calls run on the present contents. The values that the replay's node has saved replace the
+results of the calls, and a saved tensor that was overwritten is saved with its old version. If a
+node would save something else that was computed from overwritten values, the graph cannot be built.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
-"""`compile(f, check=)`: a replay beside the eager call, all that can be seen of them compared.
+"""`compile(f, check=)`: compares a replay with the eager call, in everything that is observable.
 
-Both start from one state: what the replay wrote is written back before the function runs, whose
-results are those that the caller gets.
+Both start from the same state: the writes of the replay are undone before the function runs, whose
+results the caller gets.
 """
 
 from collections.abc import Callable, Iterable

@@ -1,4 +1,4 @@
-"""The state that calls change, from which a call can be made once more."""
+"""The state that a call changes, saved so that the call can be undone and run again."""
 
 from collections.abc import Iterable
 from typing import Any

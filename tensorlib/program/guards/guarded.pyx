@@ -1,7 +1,7 @@
-"""Guards: what a captured function read of what was there before it, and whether it is so still.
+"""Guards: what a captured function read of its environment, and whether that still holds.
 
-A guard knows what was read by the object that has it: since each link from the function to that
-object is guarded too, nobody has to find the way again.
+A guard refers to the object that was read: since each link from the function to that object is
+guarded too, the path need not be followed again.
 """
 
 from gc import get_objects

@@ -1,7 +1,6 @@
 """What a captured function reads, recorded as it reads it.
 
-`scopes` and `rewriting` make of a function's syntax tree one that tells what it reads, `sources`
-finds the tree and puts the new code in the place of the old one, `hooks` are the functions that the
-new code calls, `recorder` notes what they are told, and `known` lists the foreign code that is
-known to be harmless.
+`scopes` and `rewriting` instrument a function's syntax tree, `sources` finds the tree and installs
+the new code, `hooks` are the functions that the new code calls, `recorder` records what they
+report, and `known` lists functions outside of Python that are known to be harmless.
 """

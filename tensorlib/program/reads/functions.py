@@ -1,4 +1,4 @@
-"""Functions and classes that a captured function runs, which are made to tell what they read."""
+"""Instrumentation of the functions and classes that a captured function runs."""
 
 import os
 import sys

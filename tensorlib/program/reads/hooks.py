@@ -1,4 +1,4 @@
-"""The functions that a re-written function tells what it reads. Each does what stands there."""
+"""The functions that instrumented code calls for each read: they do it, and report it."""
 
 import functools
 import sys

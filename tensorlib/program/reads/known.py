@@ -1,6 +1,6 @@
-"""Foreign code that is known: what it gives follows from what it is given, and it changes no more.
+"""Known functions that are not written in Python: without side effects, and without hidden inputs.
 
-All else that is not written in Python ends a capture where it is called.
+A call of any other such function ends a capture.
 """
 
 import _abc

@@ -1,5 +1,7 @@
-"""Functions that look at no more than what they are given: what they find is noted, and looked at
-again before each replay. Some only tell what a value is.
+"""Functions that read the state of their arguments and nothing else.
+
+What they return is recorded, and compared before each replay. Some only inspect the type of a
+value.
 """
 
 from types import MethodType

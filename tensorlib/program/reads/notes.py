@@ -1,8 +1,7 @@
-"""Notes of what is read, by the object that has it, and the guards that are made of them.
+"""Notes of what is read, by the object that was read, and the guards that are made of them.
 
-Only what was there before the call needs a guard. What the call makes is told apart by its age:
-while a function is captured nothing is collected, so all that it makes is of the youngest
-generation of Python's garbage collector.
+Only objects from before the call need a guard. Those that the call makes are recognised by their
+age: the garbage collector is off during a capture, so they all belong to its youngest generation.
 """
 
 import gc
@@ -214,7 +213,7 @@ def line_in(f: Any) -> int:
 
 
 def has_an_end_to_come(x: Any) -> bool:
-    """Whether code of the user's may run where a generator is let go of."""
+    """Whether code of the user's may run where a generator is released."""
     return x.gi_frame is not None and (
         x.gi_code.co_name != "<genexpr>" and not is_trusted(x.gi_code.co_filename))
 

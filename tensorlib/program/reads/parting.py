@@ -1,8 +1,9 @@
-"""A function in parts: what lies around a statement that can't be captured becomes functions.
+"""Splits a function around a statement that can't be captured, so that the rest is replayed.
 
-The statements of a function before and after the one that refuses, and those in the bodies of one
-that has bodies, are compiled as functions of their own: of the variables that they read, giving
-those that are read later. What is left calls them, and does the statement itself in Python.
+The statements before and after the one that ended the capture, and those in its bodies if it has
+any, are compiled as functions: their arguments are the variables that they read, their results
+those that are read later. The remaining function calls them, and runs the statement itself in
+Python.
 """
 
 import ast

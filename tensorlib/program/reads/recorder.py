@@ -1,4 +1,4 @@
-"""The recorder of reads: what each way to read looks at."""
+"""The recorder of reads: what has to be guarded for each kind of read."""
 
 from collections import OrderedDict, defaultdict, deque
 from functools import partial

@@ -1,4 +1,4 @@
-"""What guards watch, in words."""
+"""Descriptions of guards, for `explain` and for logs."""
 
 from typing import Any
 

@@ -1,8 +1,8 @@
-"""A syntax tree that tells what it reads: each read goes through a function, called by a mark.
+"""Instruments a syntax tree: each read goes through a function, which is marked in the tree.
 
-The marks stand where constants do, so that no name of the user's is in the way; sources.py puts the
-functions of hooks.py in their place. The meaning stays: each part is evaluated once, in the same
-order, and the names are those that they were.
+The marks are constants, so that they can clash with no name of the user's; sources.py replaces them
+by the functions of hooks.py. The meaning of the code does not change: each part is evaluated once,
+in the same order, with the same names.
 """
 
 import ast

@@ -1,4 +1,4 @@
-"""Scopes of a syntax tree: whether a name is a function's own, of one around it, or global."""
+"""Scopes of a syntax tree: whether a name is local, from an enclosing function, or global."""
 
 import ast
 from collections.abc import Iterator

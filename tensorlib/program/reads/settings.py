@@ -1,7 +1,7 @@
-"""Settings: functions that give or change what holds for all code, and what reads or writes files.
+"""Settings: functions that get or set global state, and functions that read or write files.
 
-What a setting gives is asked for again before each replay. What changes one ends the capture, since
-a replay would not do it again.
+The result of a getter is compared before each replay. A setter ends the capture, since a replay
+would not repeat it.
 """
 
 from abc import get_cache_token

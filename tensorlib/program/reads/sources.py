@@ -1,7 +1,7 @@
-"""The code that tells what it reads, made of a function's source and put in the place of its own.
+"""Instrumented code, made from a function's source and installed in place of its code.
 
-While a capture runs, the functions that it meets have that code; whoever calls them, be it Python's
-own C code, runs it. Other threads that run them meanwhile do what they always do.
+While a capture runs, the functions that it meets have that code, whoever calls them, including
+Python's own C code. Other threads that run them meanwhile behave as before.
 """
 
 import __future__

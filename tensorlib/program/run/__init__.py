@@ -1,1 +1,1 @@
-"""What runs a program: call by call, or planned, as a machine of steps in one arena."""
+"""Running a program: call by call, or planned, as a list of steps on one arena of memory."""

@@ -11,9 +11,7 @@ from cpython.object cimport PyObject
 from tensorlib._core.base.dtypes cimport ITEMSIZE
 from tensorlib._core.base.storage cimport LINE
 from tensorlib._core.tensor.tensor cimport Tensor, same_shape
-from tensorlib.program.run.steps cimport (
-    ARENA, CALLED, GONE, HOSTED, LOOP, NEW, PROGRAM, Root, Step,
-)
+from tensorlib.program.run.steps cimport ARENA, CALLED, HOSTED, LOOP, NEW, PROGRAM, Root, Step
 
 cdef enum:
     LARGE = 4096             # bytes: smaller values take their places in turn, and host none

@@ -21,7 +21,7 @@ from tensorlib._core.base.dtypes cimport (
 )
 from tensorlib._core.base.locks cimport claim, set_to
 from tensorlib._core.base.shape cimport MAX_NDIM
-from tensorlib._core.base.storage cimport Storage, allocate_whole
+from tensorlib._core.base.storage cimport allocate_whole
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.op cimport GRADIENT, NOTHING, Op, PASS, Rule, TILES as FORMULA, ZERO
 from tensorlib._core.layout.views cimport new_arranged_as

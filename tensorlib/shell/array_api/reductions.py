@@ -1,4 +1,4 @@
-"""Sums, means and their kin, with the standard's dtypes: small integers add up as int64 or uint64.
+"""Sums, means and the like, with the standard's dtypes: small integers add up as int64 or uint64.
 """
 
 import tensorlib as tl

@@ -1,4 +1,4 @@
-"""What the settings of a library that is not here have in common."""
+"""The common part of the settings of libraries that are not used."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

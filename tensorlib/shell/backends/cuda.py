@@ -1,4 +1,4 @@
-"""Settings of CUDA, which is not here: they can be set, and change nothing."""
+"""Settings of CUDA, which is not supported: they can be set, and change nothing."""
 
 import warnings
 from collections.abc import Callable, Iterator
@@ -8,7 +8,7 @@ from .absent import is_available
 
 
 class Products:
-    """The settings of matrix products: `matmul.allow_tf32` and its kin."""
+    """The settings of matrix products: `matmul.allow_tf32` and the like."""
 
     def __init__(self) -> None:
         self.allow_tf32 = False

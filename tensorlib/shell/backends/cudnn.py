@@ -1,4 +1,4 @@
-"""Settings of cuDNN, which is not here: they can be set, and change nothing."""
+"""Settings of cuDNN, which is not supported: they can be set, and change nothing."""
 
 from .absent import flags_of, is_available
 

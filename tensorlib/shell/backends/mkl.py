@@ -1,4 +1,4 @@
-"""MKL, which is not here: products run in the BLAS that NumPy was built with."""
+"""MKL, which is not used: products run on the BLAS that NumPy was built with."""
 
 from .absent import is_available
 

@@ -1,4 +1,4 @@
-"""Settings of oneDNN, which is not here: they can be set, and change nothing."""
+"""Settings of oneDNN, which is not used: they can be set, and change nothing."""
 
 from .absent import flags_of, is_available
 

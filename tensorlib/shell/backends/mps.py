@@ -1,4 +1,4 @@
-"""Apple's GPUs, on which no tensors are."""
+"""Apple's GPUs, which are not supported."""
 
 from .absent import is_available
 

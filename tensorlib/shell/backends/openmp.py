@@ -1,4 +1,4 @@
-"""OpenMP, which is not here: tensorlib has threads of its own (`tensorlib.set_num_threads`)."""
+"""OpenMP, which is not used: tensorlib has its own threads (`tensorlib.set_num_threads`)."""
 
 from .absent import is_available
 

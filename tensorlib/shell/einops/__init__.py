@@ -1,4 +1,4 @@
-"""einops on tensors: once this module is imported, `einops.rearrange` and its kin take them.
+"""einops on tensors: once this module is imported, `einops.rearrange` and the like take them.
 
     import tensorlib.einops
     from einops import rearrange

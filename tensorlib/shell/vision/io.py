@@ -1,3 +1,3 @@
-"""Files of images and films are not read here: PIL reads them, and `ToTensor` goes on."""
+"""Reading images and videos, which is not supported: Pillow can, and `ToTensor` converts."""
 
 __all__: list[str] = []

@@ -202,6 +202,7 @@ class DataLoader(Generic[T_co]):
 def check_workers(
     num_workers: int, timeout: float, prefetch_factor: int | None, persistent_workers: bool,
 ) -> None:
+    """Raises ValueError for options of workers that are invalid or exclude each other."""
     if num_workers < 0:
         raise ValueError("DataLoader: num_workers option should be non-negative; use num_workers=0 "
                          f"to disable multiprocessing, got {num_workers}")
@@ -221,6 +222,7 @@ def check_keys(
     iterable: bool, batch_size: int | None, shuffle: bool | None, sampler: Any, batch_sampler: Any,
     drop_last: bool,
 ) -> None:
+    """Raises ValueError for options of sampling that exclude each other."""
     if iterable:
         for name, value in (("shuffle", shuffle or None), ("sampler", sampler),
                             ("batch_sampler", batch_sampler)):

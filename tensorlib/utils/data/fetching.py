@@ -41,6 +41,7 @@ def guarded(fetch: Callable[[Any], Any]) -> Callable[[Any], Any]:
 def iterating(
     dataset: Any, batched: bool, collate_fn: Callable[[Any], Any], drop_last: bool,
 ) -> Callable[[Any], Any]:
+    """A function that takes the next examples of an IterableDataset, one for each key."""
     examples = iter(dataset)
 
     def fetch(keys: Any) -> Any:

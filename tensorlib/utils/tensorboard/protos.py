@@ -1,4 +1,4 @@
-"""What the package tensorboard has: the messages of an event file, and what writes one."""
+"""The parts of the package tensorboard that are used: messages of event files, and their writer."""
 
 from __future__ import annotations
 

@@ -60,6 +60,7 @@ def bf16_compress_wrapper(hook: Hook) -> Hook:
 
 
 def wrapped(hook: Hook, dtype: Any) -> Hook:
+    """`hook` on the bucket cast to `dtype`; its result is cast back."""
     def run(state: Any, bucket: Any) -> WorkFuture:
         whole = bucket.buffer()
         bucket.memory = whole.to(dtype)

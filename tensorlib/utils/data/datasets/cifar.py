@@ -1,4 +1,4 @@
-"""CIFAR-10 and CIFAR-100, of the batches for Python or of the binary ones."""
+"""CIFAR-10 and CIFAR-100, from the batches for Python or the binary ones."""
 
 from __future__ import annotations
 
@@ -191,6 +191,7 @@ def in_folder(folder: Path) -> Callable[[str], bytes | None]:
 
 
 def in_archive(path: Path, base: str) -> Callable[[str], bytes | None]:
+    """A function that reads a file of the archive by name; None where there is none."""
     def read(name: str) -> bytes | None:
         try:
             with tarfile.open(path) as archive:

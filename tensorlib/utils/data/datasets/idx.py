@@ -1,4 +1,4 @@
-"""The idx format, in which MNIST and its kin come."""
+"""The idx format, in which MNIST and similar datasets come."""
 
 import os
 

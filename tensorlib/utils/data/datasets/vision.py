@@ -1,4 +1,4 @@
-"""What datasets of images have in common: where they lie, and what is done to each example."""
+"""The common part of image datasets: their folders, and the transforms of examples."""
 
 from __future__ import annotations
 

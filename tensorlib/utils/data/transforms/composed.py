@@ -1,4 +1,4 @@
-"""Transforms made of others."""
+"""Transforms composed of others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transforms that draw the colours of an image, and what of it is hidden."""
+"""Random changes of colours, and random erasing."""
 
 from __future__ import annotations
 

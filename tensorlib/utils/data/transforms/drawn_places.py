@@ -1,4 +1,4 @@
-"""Transforms that draw which part of an image there is, and how it lies."""
+"""Random crops, flips, rotations and other changes of geometry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transforms that draw nothing: they do the same to each image, and so to images in a batch."""
+"""Transforms without randomness: they do the same to each image, and so to a batch of images."""
 
 from __future__ import annotations
 

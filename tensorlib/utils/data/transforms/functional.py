@@ -1,4 +1,4 @@
-"""What transforms do to images, as functions without randomness."""
+"""The functions behind the transforms, without randomness."""
 
 from tensorlib._core.base.explained import explain
 from tensorlib.utils.data.transforms.colours import (

@@ -1,4 +1,4 @@
-"""Images as tensors: their sizes, their dtypes, and what becomes one."""
+"""Images as tensors: their sizes and dtypes, and conversions to tensors."""
 
 from __future__ import annotations
 

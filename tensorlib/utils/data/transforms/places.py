@@ -1,4 +1,4 @@
-"""Parts of images, and images of other sizes."""
+"""Flips, crops, padding, resizing and erasing of images."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Images that are turned, moved, sheared and made larger, by sampling them at other places."""
+"""Rotations, translations, shears and scalings of images, by sampling them at other positions."""
 
 from __future__ import annotations
 
