@@ -22,6 +22,10 @@ cdef extern from "wide_exp.h" nogil:
     void wide_ldexp_d_run()
     void wide_sigmoid_run()
     void wide_tanh_run()
+cdef extern from "wide_erf.h" nogil:
+    void wide_erf_d_run()
+    void wide_erfc_run()
+    void wide_erfc_d_run()
 cdef extern from "wide_log.h" nogil:
     void wide_log_run()
     void wide_log_d_run()
@@ -270,9 +274,9 @@ def table():
          <size_t>&logit_run[double]),
         ("entr", <size_t>&entr_run[float], <size_t>&entr_run[double]),
         ("erf", <size_t>&wide_erf_run if HAS_WIDE else <size_t>&erf_run[float],
-         <size_t>&erf_run[double]),
-        ("erfc", <size_t>&erfc_run[float],
-         <size_t>&erfc_run[double]),
+         <size_t>&wide_erf_d_run if HAS_WIDE else <size_t>&erf_run[double]),
+        ("erfc", <size_t>&wide_erfc_run if HAS_WIDE else <size_t>&erfc_run[float],
+         <size_t>&wide_erfc_d_run if HAS_WIDE else <size_t>&erfc_run[double]),
     ]
     pairs = [
         ("logaddexp", <size_t>&logaddexp_run[float], <size_t>&logaddexp_run[double]),

@@ -13,6 +13,7 @@ from tensorlib._kernels.vecmath_normal cimport (
 cdef extern from "wide_doubles.h" nogil:
     const bint HAS_WIDE
     void wide_erfinv_run()
+    void wide_erfinv_near_d_run(const double* x, double* y, Py_ssize_t n)
 
 
 cdef inline bint any_negative(const floating* x, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
@@ -31,14 +32,14 @@ cdef inline bint any_small(const floating* x, Py_ssize_t start, Py_ssize_t stop)
     return found
 
 
-cdef inline void erfinv_block(const float* x, float* y, Py_ssize_t n) noexcept nogil:
+cdef inline void erfinv_block(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
     """y := erfinv(x) of at most 256 elements
 
     The few that are near 1 are taken aside, so that nothing else pays for their root and series.
     """
-    cdef float far[256]
+    cdef floating far[256]
     cdef uint8_t places[256]
-    cdef float border = 0.9966
+    cdef floating border = 0.9966
     cdef Py_ssize_t i, count = 0
     cdef int found = 0
     for i in range(n):
@@ -48,10 +49,15 @@ cdef inline void erfinv_block(const float* x, float* y, Py_ssize_t n) noexcept n
             far[count] = x[i]
             places[count] = <uint8_t>i
             count += not magnitude(x[i]) < border
-    for i in range(n):
-        y[i] = erfinv_near(x[i])
-    for i in range(count):
-        far[i] = erfinv_far(far[i])
+    if floating is float:
+        for i in range(n):
+            y[i] = erfinv_near(x[i])
+        for i in range(count):
+            far[i] = erfinv_far(far[i])
+    else:
+        wide_erfinv_near_d_run(x, y, n)
+        for i in range(count):
+            far[i] = erfinv(far[i])
     for i in range(count):
         y[places[i]] = far[i]
 
@@ -59,7 +65,7 @@ cdef inline void erfinv_block(const float* x, float* y, Py_ssize_t n) noexcept n
 cdef void erfinv_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
     """y := erfinv(x)"""
     cdef Py_ssize_t i
-    if floating is float:
+    if floating is float or HAS_WIDE:
         for i in range(0, n, 256):
             erfinv_block(x + i, y + i, min(n - i, <Py_ssize_t>256))
     else:

@@ -13,6 +13,9 @@ cdef extern from "wide_trig.h" nogil:
     const bint HAS_WIDE
     void wide_sin_run(const float* x, float* y, Py_ssize_t n)
     void wide_cos_run(const float* x, float* y, Py_ssize_t n)
+    void wide_sin_d_run(const double* x, double* y, Py_ssize_t n)
+    void wide_cos_d_run(const double* x, double* y, Py_ssize_t n)
+    void wide_tan_d_run(const double* x, double* y, Py_ssize_t n)
 cdef extern from "wide_doubles.h" nogil:
     void wide_tan_run(const float* x, float* y, Py_ssize_t n)
 
@@ -25,67 +28,85 @@ cdef inline bint any_far(const floating* x, Py_ssize_t start, Py_ssize_t stop) n
     return found
 
 
+cdef inline void sin_near(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := sin(x), none of them far"""
+    cdef Py_ssize_t i
+    if not HAS_WIDE:
+        for i in range(n):
+            y[i] = sin(x[i])
+    elif floating is float:
+        wide_sin_run(x, y, n)
+    else:
+        wide_sin_d_run(x, y, n)
+
+
 cdef void sin_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
     """y := sin(x)"""
     cdef Py_ssize_t i, start, stop
-    cdef bint wide = HAS_WIDE and floating is float
     for start in range(0, n, 1024):
         stop = min(start + 1024, n)
         if any_far(x, start, stop):
             for i in range(start, stop):
                 if is_far(x[i]):
                     y[i] = sin_far(x[i])
-                elif wide:
-                    wide_sin_run(<const float*>x + i, <float*>y + i, 1)
                 else:
-                    y[i] = sin(x[i])
-        elif wide:
-            wide_sin_run(<const float*>x + start, <float*>y + start, stop - start)
+                    sin_near(x + i, y + i, 1)
         else:
-            for i in range(start, stop):
-                y[i] = sin(x[i])
+            sin_near(x + start, y + start, stop - start)
+
+
+cdef inline void cos_near(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := cos(x), none of them far"""
+    cdef Py_ssize_t i
+    if not HAS_WIDE:
+        for i in range(n):
+            y[i] = cos(x[i])
+    elif floating is float:
+        wide_cos_run(x, y, n)
+    else:
+        wide_cos_d_run(x, y, n)
 
 
 cdef void cos_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
     """y := cos(x)"""
     cdef Py_ssize_t i, start, stop
-    cdef bint wide = HAS_WIDE and floating is float
     for start in range(0, n, 1024):
         stop = min(start + 1024, n)
         if any_far(x, start, stop):
             for i in range(start, stop):
                 if is_far(x[i]):
                     y[i] = cos_far(x[i])
-                elif wide:
-                    wide_cos_run(<const float*>x + i, <float*>y + i, 1)
                 else:
-                    y[i] = cos(x[i])
-        elif wide:
-            wide_cos_run(<const float*>x + start, <float*>y + start, stop - start)
+                    cos_near(x + i, y + i, 1)
         else:
-            for i in range(start, stop):
-                y[i] = cos(x[i])
+            cos_near(x + start, y + start, stop - start)
+
+
+cdef inline void tan_near(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+    """y := tan(x), none of them far"""
+    cdef Py_ssize_t i
+    if not HAS_WIDE:
+        for i in range(n):
+            y[i] = tan(x[i])
+    elif floating is float:
+        wide_tan_run(x, y, n)
+    else:
+        wide_tan_d_run(x, y, n)
 
 
 cdef void tan_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
     """y := tan(x)"""
     cdef Py_ssize_t i, start, stop
-    cdef bint wide = HAS_WIDE and floating is float
     for start in range(0, n, 1024):
         stop = min(start + 1024, n)
         if any_far(x, start, stop):
             for i in range(start, stop):
                 if is_far(x[i]):
                     y[i] = tan_far(x[i])
-                elif wide:
-                    wide_tan_run(<const float*>x + i, <float*>y + i, 1)
                 else:
-                    y[i] = tan(x[i])
-        elif wide:
-            wide_tan_run(<const float*>x + start, <float*>y + start, stop - start)
+                    tan_near(x + i, y + i, 1)
         else:
-            for i in range(start, stop):
-                y[i] = tan(x[i])
+            tan_near(x + start, y + start, stop - start)
 
 
 cdef void asin_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:

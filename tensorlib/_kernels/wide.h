@@ -14,6 +14,20 @@
 #define WIDE_STEP(c, x, next) c = _mm512_fmadd_ps(c, x, _mm512_set1_ps(next))
 #define WIDE_STEP_D(c, x, next) c = _mm512_fmadd_pd(c, x, _mm512_set1_pd(next))
 
+/* A polynomial; the first coefficient is that of the highest power */
+#define WIDE_SERIES(y, x, ...) do {                                                               \
+        const double series_[] = {__VA_ARGS__};                                                   \
+        y = _mm512_set1_pd(series_[0]);                                                           \
+        for (unsigned i_ = 1; i_ < sizeof(series_) / sizeof(double); i_++)                        \
+            y = _mm512_fmadd_pd(y, x, _mm512_set1_pd(series_[i_]));                               \
+    } while (0)
+
+/* 1 / x within 2**-28, by `vrcp14pd` and a step of Newton's method */
+WIDE __m512d wide_inverse(__m512d x) {
+    const __m512d y = _mm512_rcp14_pd(x);
+    return _mm512_fmadd_pd(_mm512_fnmadd_pd(x, y, _mm512_set1_pd(1.0)), y, y);
+}
+
 /* the entries of a table at the places `part` */
 #define WIDE_ENTRY(table) \
     _mm512_permutex2var_ps(_mm512_loadu_ps(table), part, _mm512_loadu_ps((table) + 16))
@@ -33,6 +47,10 @@
                                    _mm512_maskz_loadu_ps, _mm512_storeu_ps, _mm512_mask_storeu_ps)
 #define WIDE_RUN_PD(name) WIDE_RUN(name, double, __mmask8, 8, _mm512_loadu_pd, \
                                    _mm512_maskz_loadu_pd, _mm512_storeu_pd, _mm512_mask_storeu_pd)
+
+/* of floats, eight at a time, in double */
+#define WIDE_RUN_HALF(name) WIDE_RUN(name, float, __mmask8, 8, _mm256_loadu_ps, \
+                                     _mm256_maskz_loadu_ps, _mm256_storeu_ps, _mm256_mask_storeu_ps)
 
 #define WIDE_RUN_OF_TWO(name, type, mask, lanes, load, maskz_load, store, mask_store)             \
     static void name##_run(const type* a, const type* b, type* y, Py_ssize_t n) {                 \

@@ -1,7 +1,7 @@
-/* Loops over tan and erfinv of float32 in double, by instructions of AVX-512: the results are
-   rounded nearly once. Quotients are products with inverses by `vrcp14pd` and a step of Newton's
-   method, within 2**-28, or two; a division takes as long as a dozen of multiplications. Series
-   without a source are by Remez exchange in 40 digits; others are those of
+/* Loops over tan and erfinv of float32 in double, and erfinv of float64 near 0, by instructions of
+   AVX-512: of floats the results are rounded nearly once. Quotients are products with inverses
+   (`wide_inverse`), once more improved or not; a division takes as long as a dozen of
+   multiplications. Series without a source are by Remez exchange in 40 digits; others are those of
    `vecmath_normal.pxd`. */
 #pragma once
 
@@ -9,19 +9,6 @@
 #include "wide_log.h"
 
 #if HAS_WIDE
-/* A polynomial; the first coefficient is that of the highest power */
-#define WIDE_SERIES(y, x, ...) do {                                                               \
-        const double series_[] = {__VA_ARGS__};                                                   \
-        y = _mm512_set1_pd(series_[0]);                                                           \
-        for (unsigned i_ = 1; i_ < sizeof(series_) / sizeof(double); i_++)                        \
-            y = _mm512_fmadd_pd(y, x, _mm512_set1_pd(series_[i_]));                               \
-    } while (0)
-
-WIDE __m512d wide_inverse(__m512d x) {
-    const __m512d y = _mm512_rcp14_pd(x);
-    return _mm512_fmadd_pd(_mm512_fnmadd_pd(x, y, _mm512_set1_pd(1.0)), y, y);
-}
-
 /* tan of what is not far, or infinite: as `reduce_float` and `tan` */
 WIDE __m256 wide_tan(__m256 x) {
     const __m512d magic = _mm512_set1_pd(6755399441055744.0), from = _mm512_cvtps_pd(x);
@@ -90,11 +77,39 @@ WIDE __m256 wide_erfinv(__m256 x) {
     return _mm512_cvtpd_ps(y);
 }
 
-#define WIDE_RUN_HALF(name) WIDE_RUN(name, float, __mmask8, 8, _mm256_loadu_ps, \
-                                     _mm256_maskz_loadu_ps, _mm256_storeu_ps, _mm256_mask_storeu_ps)
+/* erfinv(x) for |x| < 0.9966, as `erfinv_of` has it */
+WIDE __m512d wide_erfinv_near_d(__m512d x) {
+    const __m512d a = _mm512_abs_pd(x), one = _mm512_set1_pd(1.0);
+    const __m512d fraction = _mm512_mul_pd(_mm512_sub_pd(one, a), _mm512_add_pd(one, a));
+    const __m512d w = _mm512_sub_pd(_mm512_setzero_pd(), wide_log_d(fraction));
+    const __m512d c = _mm512_sub_pd(w, _mm512_set1_pd(2.5));
+    const __m512d base = _mm512_set1_pd(1.501409351110792);
+    const __m512d core_base = _mm512_set1_pd(0.246640276744167);
+    __m512d series, core, value, rest, high;
+    WIDE_SERIES(series, c, 3.556486085431741e-21, -6.73102367225685e-20, 4.185831356075263e-20,
+                4.8544762268282404e-18, -2.48177504015291e-17,
+                -1.3580378872453845e-16, 1.878748065628583e-15,
+                -2.887952525477375e-15, -7.602569052857905e-14, 5.356699602736408e-13,
+                9.111959747320348e-13, -3.1102906010900526e-11,
+                1.1960787746285124e-10, 9.073039059190006e-10, -1.086117031164595e-08,
+                1.341680341173891e-08, 4.787252198207556e-07, -3.416619596296603e-06,
+                -4.996079599531303e-06, 0.0002182502643439536, -0.0012527079078108667,
+                -0.004177317724383607);
+    core = _mm512_fmadd_pd(c, series, core_base);
+    rest = _mm512_fmadd_pd(c, series, _mm512_sub_pd(core_base, core));
+    value = _mm512_fmadd_pd(c, core, base);
+    rest = _mm512_fmadd_pd(c, rest, _mm512_fmadd_pd(c, core, _mm512_sub_pd(base, value)));
+    rest = _mm512_fmadd_pd(_mm512_sub_pd(w, _mm512_add_pd(c, _mm512_set1_pd(2.5))), core, rest);
+    high = _mm512_mul_pd(x, value);
+    high = _mm512_add_pd(high, _mm512_fmadd_pd(x, rest, _mm512_fmsub_pd(x, value, high)));
+    return _mm512_or_pd(high, _mm512_and_pd(x, _mm512_set1_pd(-0.0)));
+}
+
 WIDE_RUN_HALF(wide_tan)
 WIDE_RUN_HALF(wide_erfinv)
+WIDE_RUN_PD(wide_erfinv_near_d)
 #else
 static void wide_tan_run(const float* x, float* y, Py_ssize_t n) {}
 static void wide_erfinv_run(const float* x, float* y, Py_ssize_t n) {}
+static void wide_erfinv_near_d_run(const double* x, double* y, Py_ssize_t n) {}
 #endif

@@ -67,10 +67,11 @@ static const double EXP2_LOW_D[16] = {
     8.199010020581497e-17, 2.960140695448873e-17, 3.283107224245627e-17, -1.0619946056195963e-16};
 #define WIDE_MAGIC_D 6755399441055744.0      /* 1.5 * 2**52: sums are integers */
 
-/* 2**(n / 16) e**r for |r| <= ln(2) / 32, where the sum is WIDE_MAGIC_D + n, whose last bits are
-   those of n: by a table of powers (Tang, "Table-driven implementation of the exponential function
-   in IEEE floating-point arithmetic", 1989), and e**r within 2**-56 by Remez exchange. */
-WIDE __m512d wide_power_d(__m512d sum, __m512d n, __m512d r, __mmask8 counts) {
+/* 2**(n / 16) e**r, but for whole powers, as a sum of two for |r| <= ln(2) / 32, where `sum` is
+   WIDE_MAGIC_D + n, whose last bits are those of n: by a table of powers (Tang, "Table-driven
+   implementation of the exponential function in IEEE floating-point arithmetic", 1989), and e**r
+   within 2**-56 by Remez exchange. */
+WIDE __m512d wide_power_parts_d(__m512d sum, __m512d r, __m512d* rest) {
     const __m512i part = _mm512_castpd_si512(sum);                 /* four bits are read */
     const __m512d high = WIDE_ENTRY_D(EXP2_HIGH_D), low = WIDE_ENTRY_D(EXP2_LOW_D);
     __m512d series = _mm512_set1_pd(0.0013889129219177324);
@@ -79,8 +80,14 @@ WIDE __m512d wide_power_d(__m512d sum, __m512d n, __m512d r, __mmask8 counts) {
     WIDE_STEP_D(series, r, 0.16666666664413363);
     WIDE_STEP_D(series, r, 0.5000000000000006);
     series = _mm512_fmadd_pd(_mm512_mul_pd(r, r), series, r);
-    series = _mm512_add_pd(high, _mm512_fmadd_pd(high, series, low));
-    return _mm512_maskz_scalef_pd(counts, series, _mm512_mul_pd(n, _mm512_set1_pd(0.0625)));
+    *rest = _mm512_fmadd_pd(high, series, low);
+    return high;
+}
+
+WIDE __m512d wide_power_d(__m512d sum, __m512d n, __m512d r, __mmask8 counts) {
+    __m512d rest, high = wide_power_parts_d(sum, r, &rest);
+    return _mm512_maskz_scalef_pd(counts, _mm512_add_pd(high, rest),
+                                  _mm512_mul_pd(n, _mm512_set1_pd(0.0625)));
 }
 
 WIDE __m512d wide_exp_d(__m512d x) {
