@@ -166,3 +166,22 @@ def test_results_are_differentiated_one_after_the_other(order, retain, written):
         return log
 
     assert seen(tl.compile) == seen(lambda f: f)
+
+
+def test_what_is_retained_is_swept_again_after_another_result_was_not():
+    def f(x):
+        return x.exp(), x.sin()
+
+    def swept(g):
+        x = tl.ones(2, requires_grad=True)
+        a, b = g(x)
+        a.sum().backward()
+        b.sum().backward(retain_graph=True)
+        b.sum().backward()
+        with pytest.raises(RuntimeError, match="second time"):
+            b.sum().backward()
+        return x.grad
+
+    compiled = tl.compile(f)
+    for _ in range(3):
+        assert swept(compiled).equal(swept(f))
