@@ -11,7 +11,7 @@ from tensorlib._core.base.eras cimport unsteady
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.node cimport Node, OUTPUT, new_node, set_edge, track
 from tensorlib._core.graph.op cimport Op, Rule
-from tensorlib._core.graph.saved cimport keep
+from tensorlib._core.graph.saved cimport counted, keep
 from tensorlib._core.tensor.tensor cimport (
     ALONE, Tensor, alias, leave_family, requires_grad, track_tensor,
 )
@@ -177,6 +177,6 @@ cdef dict bind_attributes(Op op, tuple args, dict kwargs):
     cdef int i, first = 1 if op.variadic else op.n_args
     for i, name in enumerate(op.attributes):
         if name in op.kept_attributes or mode().forward_mode:
-            bound[name] = args[first + i] if first + i < len(args) else (
-                kwargs.get(name, op.defaults[i]))
+            bound[name] = counted(args[first + i] if first + i < len(args) else
+                                  kwargs.get(name, op.defaults[i]))
     return bound
