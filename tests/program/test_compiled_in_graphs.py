@@ -185,3 +185,14 @@ def test_what_is_retained_is_swept_again_after_another_result_was_not():
     compiled = tl.compile(f)
     for _ in range(3):
         assert swept(compiled).equal(swept(f))
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: x.sort(1)[0], lambda x: x.cummax(0)[0], lambda x: x.gather(1, x.argmax(1, True)),
+    lambda x: nn.functional.cross_entropy(x, x.argmax(1)),
+])
+def test_positions_that_a_graph_keeps_are_kept_by_nobody_else(f):
+    compiled, x = tl.compile(f, fullgraph=True), tl.randn(3, 4, requires_grad=True)
+    for _ in range(2):
+        assert tl.autograd.grad(compiled(x).sum(), x)[0].equal(
+            tl.autograd.grad(f(x).sum(), x)[0])
