@@ -4,6 +4,7 @@ from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.shape import listed
 from tensorlib._core.graph.node import gradient_node
 from tensorlib._core.index.keys import Index
+from tensorlib._core.sweep.graph_reader import attributes
 from tensorlib._core.sweep.python_nodes import payload_of
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.compose import Inside
@@ -55,9 +56,8 @@ def nodes_below(roots, border=frozenset()):
 def kept_by(node):
     """The names of what a node keeps, with the tensors of each: saved values, and positions."""
     kept = {name: (x,) for name, x in node.saved_values.items()}
-    attributes = payload_of(node)
-    if isinstance(attributes, dict):
-        for name, value in attributes.items():
+    if isinstance(payload_of(node), dict):
+        for name, value in attributes(node).items():
             tensors = value.tensors if isinstance(value, Index) else (value,)
             if tensors and isinstance(tensors[0], Tensor):
                 kept[name] = tensors

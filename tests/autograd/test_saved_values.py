@@ -365,3 +365,20 @@ def test_jvp_keeps_nothing():
     x, meter = large(False), Meter()
     out, tangent = func.jvp(functools.partial(sines, n=20), (x,), (x,))
     assert meter.now() == 2 and out.shape == tangent.shape
+
+
+@pytest.mark.parametrize("loss", [
+    tl.nn.functional.cross_entropy,
+    lambda x, y: tl.nn.functional.nll_loss(x.log_softmax(1), y),
+    lambda x, y: tl.nn.functional.cross_entropy(x, y, weight=tl.arange(1, 4).float()),
+])
+@pytest.mark.parametrize("wrap", [lambda f: f, tl.compile])
+def test_classes_that_were_written_since_are_no_others(loss, wrap):
+    loss, x = wrap(loss), tl.randn(2, 3, requires_grad=True)
+    for _ in range(3):
+        classes = tl.tensor([0, 1])
+        value = loss(x, classes)
+        classes.fill_(2)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            value.backward()
+        loss(x, classes).backward()

@@ -146,3 +146,25 @@ def test_a_tangent_is_as_exact_as_its_dtype_beside_others(dtype):
     assert_close(moved, direction / other.double(), rtol=1e-15, atol=0.0)
     slope, = tl.autograd.grad((x / other).sum(), [x], create_graph=True)
     assert_close(slope, 1 / other.double(), rtol=1e-15, atol=0.0)
+
+
+# ---- writes into results -------------------------------------------------------------------------
+
+@operations("gradient", differentiable)
+def test_what_a_result_is_a_view_of_has_a_history(op):
+    """A write into the result goes by way of that."""
+    for function, wanted in differentiable_samples(op):
+        for y in outputs(function(*wanted)):
+            if isinstance(y, tl.Tensor) and y.grad_fn is not None and y._base is not None:
+                assert y._base.requires_grad
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: x.repeat(2, 1), lambda x: x.tile(2), lambda x: x[:1].repeat(3, 1)])
+def test_a_write_into_a_part_of_a_result_keeps_its_gradient(f):
+    x = tl.randn(3, 3, requires_grad=True)
+    (wanted,) = tl.autograd.grad(f(x).sum(), x)
+    y = f(x)
+    y.view(-1)[:1].add_(1)
+    (found,) = tl.autograd.grad(y.sum(), x)
+    assert found.equal(wanted)

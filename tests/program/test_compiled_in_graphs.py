@@ -166,3 +166,33 @@ def test_results_are_differentiated_one_after_the_other(order, retain, written):
         return log
 
     assert seen(tl.compile) == seen(lambda f: f)
+
+
+def test_what_is_retained_is_swept_again_after_another_result_was_not():
+    def f(x):
+        return x.exp(), x.sin()
+
+    def swept(g):
+        x = tl.ones(2, requires_grad=True)
+        a, b = g(x)
+        a.sum().backward()
+        b.sum().backward(retain_graph=True)
+        b.sum().backward()
+        with pytest.raises(RuntimeError, match="second time"):
+            b.sum().backward()
+        return x.grad
+
+    compiled = tl.compile(f)
+    for _ in range(3):
+        assert swept(compiled).equal(swept(f))
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: x.sort(1)[0], lambda x: x.cummax(0)[0], lambda x: x.gather(1, x.argmax(1, True)),
+    lambda x: nn.functional.cross_entropy(x, x.argmax(1)),
+])
+def test_positions_that_a_graph_keeps_are_kept_by_nobody_else(f):
+    compiled, x = tl.compile(f, fullgraph=True), tl.randn(3, 4, requires_grad=True)
+    for _ in range(2):
+        assert tl.autograd.grad(compiled(x).sum(), x)[0].equal(
+            tl.autograd.grad(f(x).sum(), x)[0])

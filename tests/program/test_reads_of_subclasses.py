@@ -100,3 +100,21 @@ def test_what_classes_in_c_keep_is_noticed(make, use, change):
             assert compiled(x).tolist() == eager(x).tolist()
         for held in twins:
             change(held)
+
+
+def test_a_class_that_takes_part_is_asked_as_often_as_by_the_eager_call():
+    asked = []
+
+    class Asked(tl.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            asked.append(func.__name__)
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    weight, x = tl.ones(2).as_subclass(Asked), tl.ones(2)
+    compiled = tl.compile(lambda x: (x + weight).exp())
+    with pytest.warns(RuntimeWarning, match="__torch_function__"):
+        found = compiled(x)
+    assert asked == ["add", "exp"] and type(found) is Asked
+    compiled(x)
+    assert asked == ["add", "exp"] * 2

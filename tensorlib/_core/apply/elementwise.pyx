@@ -1,6 +1,5 @@
 """Running element-wise operations: promotion, broadcasting and layout, then loops and tiles."""
 
-from cpython.exc cimport PyErr_WarnEx
 from cpython.float cimport PyFloat_CheckExact
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
@@ -30,6 +29,7 @@ from tensorlib._core.tiles.program cimport MAX_INPUTS, TileLoops, result_dtype a
 from tensorlib._core.tiles.run cimport run_program
 
 from tensorlib._core.base.storage import OutOfMemoryError
+from tensorlib._core.base.warned import warn_of
 from tensorlib._core.interpreters.recording import UnsupportedDtype
 
 cdef enum:
@@ -190,8 +190,7 @@ cdef const TileLoops* program_for(Op op, PyObject** args, int promoted) except N
     cdef int dtype = promoted
     for i in op.boolean_inputs:
         if (<Tensor>args[i]).type == UINT8:
-            PyErr_WarnEx(UserWarning, b"a condition of uint8 is deprecated, as in PyTorch; use "
-                         b".bool()", 1)
+            warn_of("a condition of uint8 is deprecated, as in PyTorch; use .bool()")
         elif (<Tensor>args[i]).type != BOOL:
             raise RuntimeError(
                 f"{op.name}: {op.arguments[i]} must be a bool tensor, got "

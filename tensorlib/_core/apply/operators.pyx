@@ -4,7 +4,6 @@ The function of each is made once, closed over its record: a hot operation runs 
 """
 
 from numbers import Number
-from warnings import warn
 
 from cpython.number cimport PyIndex_Check
 from cpython.object cimport PyObject
@@ -34,6 +33,7 @@ from tensorlib._core.apply.out_argument import store_out, store_outs
 from tensorlib._core.base.dtypes import dtype as dtype_type
 from tensorlib._core.base.entrance import name_errors
 from tensorlib._core.base.error_names import renamed, shown, type_name, with_remedy
+from tensorlib._core.base.warned import warn_of
 from tensorlib._core.graph.op import registry
 
 
@@ -234,7 +234,7 @@ cdef bint is_number(object x) except -1:
 
 cdef int warn_of_place(str name, str option) except -1:
     """Warns that a number stood between the tensors, where older versions of PyTorch took it."""
-    warn(f"{name}: a number between the tensors is deprecated, give it as {option}=")
+    warn_of(f"{name}: a number between the tensors is deprecated, give it as {option}=")
     return 0
 
 

@@ -5,8 +5,6 @@ a function that is differentiated a gradient of zero would be wrong, so what can
 the rest is refused by those who ask here.
 """
 
-from cpython.exc cimport PyErr_WarnEx
-
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.interpreters.foreign cimport is_taken, stands_in
@@ -17,6 +15,7 @@ from tensorlib._core.tensor.tensor cimport Tensor, requires_grad
 import opcode
 import sys
 
+from tensorlib._core.base.warned import warn_of
 from tensorlib._core.graph.op import find
 
 cdef int STORE_SUBSCR = opcode.opmap["STORE_SUBSCR"]
@@ -70,16 +69,16 @@ cdef bint stored_at_index():
 
 
 cdef int warn_of_number() except -1:
-    return PyErr_WarnEx(
-        UserWarning,
-        b"Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior: "
-        b"the number has no gradient. Use x.item() if none is wanted, or stack tensors.", 1)
+    warn_of("Converting a tensor with requires_grad=True to a scalar may lead to unexpected "
+            "behavior: the number has no gradient. Use x.item() if none is wanted, or stack "
+            "tensors.")
+    return 0
 
 
 cdef int warn_of_copy(str name) except -1:
-    message = (f"To copy construct from a tensor, it is recommended to use x.detach().clone(), or "
-               f"x.clone() to keep its gradient, rather than {name}(x), whose result has none")
-    return PyErr_WarnEx(UserWarning, message.encode(), 1)
+    warn_of(f"To copy construct from a tensor, it is recommended to use x.detach().clone(), or "
+            f"x.clone() to keep its gradient, rather than {name}(x), whose result has none")
+    return 0
 
 
 cdef object joined(list leaves, tuple shape, object dtype, object tensor_of):

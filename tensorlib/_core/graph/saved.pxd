@@ -3,6 +3,12 @@ from tensorlib._core.base.storage cimport Storage
 from tensorlib._core.graph.node cimport Node
 from tensorlib._core.tensor.tensor cimport Tensor
 
+cdef class Counted:
+    cdef Tensor tensor
+    cdef int64_t version
+
+cdef object counted(object x)
+cdef object as_counted(Node node, str name, object x, bint checked)
 cdef int keep(Node node, int bit, Tensor x) except -1
 cdef void note_written(Node node, Storage storage) noexcept
 cdef void forget_unpacked(Node node)

@@ -138,3 +138,32 @@ cdef Tensor saved_value(Node node, int bit, bint as_recorded):
         linked.slot = edge.slot
         return linked
     return x
+
+
+# ---- attributes ----------------------------------------------------------------------------------
+
+cdef class Counted:
+    """An attribute that is a tensor of positions or classes, and the version that was used."""
+
+
+cdef object counted(object x):
+    """An attribute as a node keeps it."""
+    cdef Counted kept
+    if type(x) is not Tensor or KIND[(<Tensor>x).type] >= FLOAT_KIND:
+        return x
+    kept = Counted.__new__(Counted)
+    kept.tensor, kept.version = x, (<Tensor>x).storage.version
+    return kept
+
+
+cdef object as_counted(Node node, str name, object x, bint checked):
+    """An attribute that a node kept. Raises: RuntimeError where it was written since, if that is
+    to be checked."""
+    cdef Counted kept
+    if type(x) is not Counted:
+        return x
+    kept = x
+    if checked and kept.tensor.storage.version != kept.version:
+        raise RuntimeError(modified(f"{name} of {node.op.name}", kept.tensor, kept.version,
+                                    recorded_at(node)))
+    return kept.tensor

@@ -5,7 +5,6 @@ anything, and may change the tensor.
 """
 
 cimport numpy as cnp
-from cpython.exc cimport PyErr_WarnEx
 from cpython.long cimport PyLong_CheckExact
 from cpython.number cimport PyIndex_Check, PyNumber_AsSsize_t, PyNumber_Index
 
@@ -17,6 +16,8 @@ from tensorlib._core.base.dtypes cimport INTEGER_KIND, ITEMSIZE, KIND, UINT8
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.interpreters.foreign cimport is_taken
 from tensorlib._core.tensor.tensor cimport Tensor, new_view
+
+from tensorlib._core.base.warned import warn_of
 
 cnp.import_array()
 
@@ -63,9 +64,8 @@ cdef object as_parts(object key):
         if part is None or part is Ellipsis or isinstance(part, (slice, Tensor)) or (
                 isinstance(part, Sequence) and not isinstance(part, (str, bytes))
                 or isinstance(part, cnp.ndarray) and part.ndim):
-            PyErr_WarnEx(
-                UserWarning, b"a list that holds slices, tensors or sequences is read as a tuple "
-                b"of them; write x[tuple(key)], or x[tensor(key)] for positions", 1)
+            warn_of("a list that holds slices, tensors or sequences is read as a tuple of them; "
+                    "write x[tuple(key)], or x[tensor(key)] for positions")
             return tuple(key)
     return key
 

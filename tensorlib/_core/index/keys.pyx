@@ -16,7 +16,6 @@ All of it is outside autograd, and `values` have the tensor's dtype.
 
 cimport cython
 cimport numpy as cnp
-from cpython.exc cimport PyErr_WarnEx
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t
 
@@ -47,6 +46,7 @@ from tensorlib._core.tiles.copies cimport (
 from tensorlib._core.tiles.program cimport TileProgram
 from tensorlib._core.tiles.run cimport run_program
 
+from tensorlib._core.base.warned import warn_of
 from tensorlib._core.index.basic import ONE_ELLIPSIS
 
 cnp.import_array()
@@ -181,9 +181,8 @@ cdef Tensor as_index(object part):
             "index: only integers, slices (`:`), ellipsis (`...`), None and integer or bool "
             f"tensors are valid indices (got {type(part).__name__})")
     if found.type == UINT8:
-        PyErr_WarnEx(
-            UserWarning, b"a uint8 tensor as an index is a mask, as in PyTorch, where that is "
-            b"deprecated; use .bool() for a mask or .long() for positions", 1)
+        warn_of("a uint8 tensor as an index is a mask, as in PyTorch, where that is deprecated; "
+                "use .bool() for a mask or .long() for positions")
         return cast(found, BOOL)
     if KIND[found.type] >= FLOAT_KIND or is_unsigned(found.type):
         raise IndexError(

@@ -11,8 +11,10 @@ from tensorlib._core.base.eras cimport unsteady
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.node cimport Node, OUTPUT, new_node, set_edge, track
 from tensorlib._core.graph.op cimport Op, Rule
-from tensorlib._core.graph.saved cimport keep
-from tensorlib._core.tensor.tensor cimport Tensor, alias, requires_grad, track_tensor
+from tensorlib._core.graph.saved cimport counted, keep
+from tensorlib._core.tensor.tensor cimport (
+    ALONE, Tensor, alias, leave_family, requires_grad, track_tensor,
+)
 
 from tensorlib._core.base.storage import OutOfMemoryError
 
@@ -82,11 +84,24 @@ cdef int link(Op op, PyObject** args, int n, unsigned int mask, object outputs,
         if KIND[out.type] >= FLOAT_KIND:
             out.grad_node = node
             out.slot = i
+            if out.base_ is not None and not lies_in(out, args, n):
+                leave_family(out)            # of what nobody else has, and has no history
+                out.origin = ALONE
             if node.tracked:
                 track_tensor(out)
     if node.tracked:
         track(node)
     return 0
+
+
+cdef bint lies_in(Tensor out, PyObject** args, int n):
+    """Whether a result lies in the memory of an input."""
+    cdef int i
+    for i in range(n):
+        if args[i] != NULL and isinstance(<object>args[i], Tensor) and (
+                (<Tensor>args[i]).storage is out.storage):
+            return True
+    return False
 
 
 # ---- operations in general -----------------------------------------------------------------------
@@ -162,6 +177,6 @@ cdef dict bind_attributes(Op op, tuple args, dict kwargs):
     cdef int i, first = 1 if op.variadic else op.n_args
     for i, name in enumerate(op.attributes):
         if name in op.kept_attributes or mode().forward_mode:
-            bound[name] = args[first + i] if first + i < len(args) else (
-                kwargs.get(name, op.defaults[i]))
+            bound[name] = counted(args[first + i] if first + i < len(args) else
+                                  kwargs.get(name, op.defaults[i]))
     return bound

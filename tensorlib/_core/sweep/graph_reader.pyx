@@ -9,7 +9,7 @@ from tensorlib._core.base.storage cimport next_epoch
 from tensorlib._core.graph.modes cimport Mode, mode
 from tensorlib._core.graph.node cimport OUTPUT, Edge, Node, edge_dims, gradient_node
 from tensorlib._core.graph.op cimport NODE, Op, PASS, Rule, ZERO
-from tensorlib._core.graph.saved cimport saved_facts
+from tensorlib._core.graph.saved cimport as_counted, saved_facts
 from tensorlib._core.sweep.rules cimport facts_of, value_of
 from tensorlib._core.sweep.state cimport nodes_below
 from tensorlib._core.tensor.tensor cimport Tensor
@@ -111,7 +111,10 @@ def operation(Node node):
 
 def attributes(source):
     """What the operation took beside tensors: of a node, those attributes that were kept."""
-    return (<Node>source).attributes or {} if type(source) is Node else source.attributes
+    if type(source) is not Node:
+        return source.attributes
+    return {name: as_counted(<Node>source, name, x, False)
+            for name, x in ((<Node>source).attributes or {}).items()}
 
 
 def kept_input(source, int i):

@@ -29,7 +29,7 @@ from tensorlib._core.graph.op cimport (
     ATTRIBUTE, DTYPE, GRADIENT, INPUTS, NDIM, NODE, Op, PASS, Rule, SAVED, SHAPE, SPREAD, TANGENT,
     TILES, Want, ZERO,
 )
-from tensorlib._core.graph.saved cimport saved_value
+from tensorlib._core.graph.saved cimport as_counted, saved_value
 from tensorlib._core.interpreters.foreign cimport is_taken, shown_tensor, standing
 from tensorlib._core.layout.views cimport new_arranged_as
 from tensorlib._core.reduce.arrange cimport expand_over, reduced_dims, sum_to
@@ -103,6 +103,8 @@ cdef tuple arguments(Rule rule, Op op, object source, object g, bint recorded):
             known = (<Node>source).attributes if type(source) is Node else source.attributes
             value = op.defaults[place] if known is None else known.get(
                 op.attributes[place], op.defaults[place])
+            if type(source) is Node:
+                value = as_counted(<Node>source, op.attributes[place], value, True)
         elif rule.wants[i] == NODE:
             value = source
         elif op.variadic:

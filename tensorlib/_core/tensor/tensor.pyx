@@ -6,7 +6,6 @@ through the table of upcalls (`_core/base/upcalls.pxd`). `attach` puts other met
 
 cimport cython
 from cpython.buffer cimport Py_buffer
-from cpython.exc cimport PyErr_WarnEx
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF
 from libc.stdlib cimport free
@@ -26,6 +25,7 @@ from tensorlib._core.base.upcalls cimport (
 
 from tensorlib._core.base.entrance import name_errors
 from tensorlib._core.base.error_names import type_name, unknown_keyword
+from tensorlib._core.base.warned import warn_of
 
 cdef extern from "Python.h":
     void PyObject_GC_UnTrack(object value)
@@ -354,9 +354,9 @@ cdef class Tensor:
 
 
 cdef int warn_of_none() except -1:
-    return PyErr_WarnEx(
-        UserWarning, b"The .grad attribute of a Tensor that is not a leaf Tensor is being accessed:"
-        b" without .retain_grad(), backward() fills that of leaves only.", 1)
+    warn_of("The .grad attribute of a Tensor that is not a leaf Tensor is being accessed: without "
+            ".retain_grad(), backward() fills that of leaves only.")
+    return 0
 
 
 cdef int set_requires_grad(Tensor x, bint value) except -1:

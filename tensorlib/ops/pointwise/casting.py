@@ -1,7 +1,5 @@
 """Conversions between dtypes and the methods named after them."""
 
-from warnings import warn
-
 import numpy as np
 
 from tensorlib._core.apply.converted import cast_at_once
@@ -11,6 +9,7 @@ from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.formats import (
     RANKS, check_rank, contiguous_format, preserve_format,
 )
+from tensorlib._core.base.warned import warn_of
 from tensorlib._core.layout import reinterpret, views
 from tensorlib._core.tensor.meta import NoData
 from tensorlib._core.tensor.tensor import Tensor
@@ -99,8 +98,8 @@ def to(input: Tensor, dtype, copy=False):
     """
     out = views.to_dtype(input, dtype, copy)
     if input.is_complex() and not out.is_complex() and out.dtype.name != "bool":
-        warn("to: casting complex values to real discards the imaginary part; x.real is a view of "
-             "the other one", ComplexWarning, stacklevel=2)
+        warn_of("to: casting complex values to real discards the imaginary part; x.real is a view "
+                "of the other one", ComplexWarning, 2)
     return out
 
 

@@ -23,7 +23,7 @@ from tensorlib.autograd.modes import no_grad
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.program.ir.call_forms import canonical, drawn, gives_number, plain, user_line
 from tensorlib.program.ir.call_types import (
-    DRAWING, cuts, is_sized_by_values, onto, value_of_write, write_of,
+    DRAWING, copied, cuts, is_indexed, is_sized_by_values, onto, value_of_write, write_of,
 )
 from tensorlib.program.ir.errors import CaptureError
 from tensorlib.program.ir.interpreter import arguments_of, with_wanted
@@ -165,9 +165,12 @@ class Builder(Noter):
         x = args[0]
         if type(x) is not Variable and was_made_since(x, self.epoch):
             made = value_of_write(call)
+            casts = is_of_another_dtype(made, x.dtype)
+            if casts:
+                made = copied(call)
             fresh = self.called(made.type, made.inputs, made.attributes)
             self.known[id(x)] = x, fresh
-            if call.type not in DRAWING:
+            if not casts and call.type not in DRAWING:
                 return x
             call = onto(call, fresh)
         self.block.ops.append(call)
@@ -238,6 +241,16 @@ def inferred(call: OpCall, by_example: bool = True) -> Any:
         return combine(found)
     make = getattr(type(found[0]), "_make", list)
     return make(map(combine, zip(*found)))
+
+
+def is_of_another_dtype(call: OpCall, dtype: Any) -> bool:
+    """Whether what a call, which may be of a write, gives has not this dtype; False where the call
+    fails. What is written at an index expression takes on the dtype that is there."""
+    if is_indexed(call.type):
+        return False
+    with suppress(Exception):
+        return bool(inferred(call)[1] is not dtype)
+    return False
 
 
 def is_several(results: Any) -> bool:

@@ -16,6 +16,7 @@ from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.graph.op import Op
 from tensorlib._core.interpreters.capture import Capture, capture as innermost, unseen
 from tensorlib._core.interpreters.stack import Layer, current_layer, set_stack
+from tensorlib._core.interpreters.subclasses import asks_for_all
 from tensorlib._core.sweep.graph_reader import begin_epoch, was_made_since
 from tensorlib._core.sweep.sweep import sweep
 from tensorlib._core.tensor.tensor import Tensor
@@ -256,6 +257,9 @@ class ReplayRecorder(Recorder):
             self.being_opened.pop()
 
     def check_new(self, tensor: Tensor) -> None:
+        if type(tensor) is not Tensor and asks_for_all(tensor):   # to note it would ask its class
+            raise CaptureError(f"a {type(tensor).__name__}, whose class has a __torch_function__, "
+                               f"can't be captured, {user_line()}")
         if was_made_since(tensor, self.epoch) and (
                 tensor.grad_fn is not None or memory_of(tensor) not in self.by_memory
                 and id(tensor) not in self.constants):

@@ -8,6 +8,7 @@ from types import FrameType
 from typing import Any
 
 from tensorlib._core.graph.node import Node
+from tensorlib._core.graph.saved import Counted
 from tensorlib._core.sweep.graph_reader import saved_ids, was_made_since
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.capture.results import things_in
@@ -67,7 +68,10 @@ def is_graph(holder: Any, allowed: set[int]) -> bool:
     """Whether what holds a tensor is part of a graph, or a frame that is about to go."""
     if isinstance(holder, (Node, Tensor, FrameType)):
         return True
-    if type(holder) not in (tuple, dict):
+    if type(holder) not in (tuple, dict, Counted):
         return False
     around = gc.get_referrers(holder)          # of what a node keeps by name, or in a key
-    return all(is_graph(x, {*allowed, id(around)}) for x in around if id(x) not in allowed)
+    for x in around:                           # a generator would hold what it looks at
+        if id(x) not in allowed and not is_graph(x, {*allowed, id(around)}):
+            return False
+    return True

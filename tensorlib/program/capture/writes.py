@@ -16,9 +16,10 @@ from tensorlib._core.layout.reinterpret import as_real
 from tensorlib._core.sweep.graph_reader import was_made_since
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.late import operations
+from tensorlib.program.building.builder import is_of_another_dtype
 from tensorlib.program.guards.signatures import memory_of, storage_of
 from tensorlib.program.ir.call_types import (
-    DRAWING, WRITERS, form_of, onto, value_of_write, write_of,
+    DRAWING, WRITERS, copied, form_of, onto, value_of_write, write_of,
 )
 from tensorlib.program.ir.errors import CaptureError
 from tensorlib.program.ir.model import OpCall, Variable
@@ -127,8 +128,14 @@ class Writes:
         if not is_grad_enabled() and any(map(self.may_have_gradient, (x, base))):
             raise CaptureError(f"{name}: a write under no_grad into what has a gradient can't be "
                                f"captured, {self.recorder.line()}; write into a clone")
+        call = write_of(name, [before, *given], kwargs, self.recorder.line())
+        casts = is_of_another_dtype(value_of_write(call), x.dtype)
+        if casts and is_grad_enabled() and any(y.requires_grad for y in args
+                                               if isinstance(y, Tensor)):
+            raise CaptureError(f"{name}: a write that has a gradient, of what is computed in "
+                               f"another dtype, can't be captured, {call.line}")
         run(op, name, args, kwargs)
-        self.as_new(write_of(name, [before, *given], kwargs, self.recorder.line()), x)
+        self.as_new(call, x, casts)
         return x
 
     def may_have_gradient(self, x: Tensor) -> bool:
@@ -138,11 +145,14 @@ class Writes:
             return not self.recorder.known[id(x)][1].stop_gradient and has_gradients(x.dtype)
         return x.grad_fn is not None
 
-    def as_new(self, call: OpCall, x: Tensor) -> None:
-        """Notes a write as a new value of the tensor, and of the one it is a view of."""
-        made = value_of_write(call)
+    def as_new(self, call: OpCall, x: Tensor, casts: bool) -> None:
+        """Notes a write as a new value of the tensor, and of the one it is a view of.
+
+        casts: what is written is computed in another dtype, so that it goes onto a copy.
+        """
+        made = copied(call) if casts else value_of_write(call)
         fresh = self.noted(made.type, made.inputs, x, made.attributes)
-        if call.type in DRAWING:
+        if casts or call.type in DRAWING:
             self.recorder.note(onto(call, fresh))
         self.spread(x, fresh)
 

@@ -23,6 +23,7 @@ from tensorlib._core.tensor.tensor cimport Tensor, alias
 from tensorlib.program.run.arena cimport do_meet
 
 from tensorlib._core.graph.node import leave_out
+from tensorlib._core.sweep.python_nodes import is_retained
 from tensorlib._core.sweep.sweep import set_expansion
 from tensorlib.autograd.batch import outside_of_all
 from tensorlib.autograd.gradients import grad
@@ -155,6 +156,8 @@ cdef class Kept:
     cdef int leave(self, Node node, frozenset ran) except -1:
         """Notes calls whose gradients are computed now, and what others need."""
         cdef Py_ssize_t i
+        if node.released and is_retained(node):
+            return 0
         self.ran = self.ran | ran if node.released else ran
         needed = self.replay.needed_after(self.ran, self.sizes())
         if not needed:

@@ -278,8 +278,13 @@ def value_of_write(call: OpCall) -> OpCall:
         src = call.inputs.get("src", call.attributes.get("value", 0.0))
         return OpCall(operations.copy.name, {"input": call.inputs["input"], "src": src}, ())
     if call.type in DRAWING:
-        return OpCall(operations.clone.name, {"input": call.inputs["input"]}, ())
+        return copied(call)
     return OpCall(call.type[:-1], call.inputs, (), call.attributes)
+
+
+def copied(call: OpCall) -> OpCall:
+    """A call, as yet without outputs, of a copy of what a write writes into."""
+    return OpCall(operations.clone.name, {"input": call.inputs["input"]}, ())
 
 
 def onto(call: OpCall, x: Variable) -> OpCall:

@@ -10,6 +10,7 @@ from typing import Any
 
 from tensorlib._core.base.garbage import add_pauses
 from tensorlib._core.base.settings import AttributeSwap, Held
+from tensorlib._core.base.warned import told as told_of_warnings
 from tensorlib.program.guards.guarded import MISSING, Watch, in_cell, in_class
 from tensorlib.program.ir.call_forms import HOME, user_line
 from tensorlib.program.reads import sources
@@ -60,7 +61,8 @@ class Observer(Notes):
     def settings(self) -> Held:
         """What has to hold while it observes: this thread's code tells it what is read, and no
         garbage is collected."""
-        return Held((add_pauses, AttributeSwap(running, "recorder")), (1, self))
+        swaps = AttributeSwap(running, "recorder"), AttributeSwap(told_of_warnings, "by")
+        return Held((add_pauses, *swaps), (1, self, self.warned))
 
     def __enter__(self) -> "Observer":
         self.begin()

@@ -2,12 +2,14 @@
 
 import functools
 import sys
+import warnings
 from functools import partial
 from operator import attrgetter, methodcaller
 from threading import RLock
 from types import BuiltinFunctionType
 from typing import Any
 
+from tensorlib._core.base.warned import warn_at
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.guards.guarded import MISSING, in_class
 from tensorlib.program.reads.calls import called
@@ -83,7 +85,19 @@ def in_frame(f: Any, frame: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
             while frame.f_globals is globals():
                 frame = frame.f_back
         return frame
+    if f is warnings.warn and args and set(kwargs) <= {"category", "stacklevel"}:
+        found = warning_in(*args, **kwargs)
+        if found is not None:                # or else it says itself what it was not given
+            return warn_at(frame, *found)
     return f(*args, **kwargs)
+
+
+def warning_in(message: Any, category: Any = None, stacklevel: Any = 1, *other: Any) -> Any:
+    """What `warnings.warn` is to warn of; None for what it does not take."""
+    is_kind = category is None or isinstance(category, type) and issubclass(category, Warning)
+    if other or not is_kind or type(stacklevel) is not int:
+        return None
+    return message, category, stacklevel
 
 
 def makes_dict(f: Any) -> bool:

@@ -129,11 +129,11 @@ class Rehearsal:
         raise Unplanned(f"{self.call!r}, {self.call.line}: {why}")
 
     def are_results(self, found: tuple[Any, ...]) -> bool:
-        """Whether there is a tensor for each variable that the call writes."""
+        """Whether there is a tensor of its dtype for each variable that the call writes."""
         if len(found) < len(self.call.outputs):
             return False
         for x, value in zip(self.call.outputs, found):
-            if x is not None and not isinstance(value, Tensor):
+            if x is not None and not (isinstance(value, Tensor) and value.dtype is x.dtype):
                 return False
         return True
 
