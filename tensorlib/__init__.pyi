@@ -1978,7 +1978,7 @@ def slice_scatter(
 ) -> Tensor:
     """A copy of `input` with `src` in a slice of a dim."""
 
-def slogdet(A: Tensor, *, out: Tensor | None = None) -> Tensor:
+def slogdet(A: Tensor, *, out: Tensor | None = None) -> Any:
     """The sign of the determinant and the logarithm of its size, a named tuple (sign,
     logabsdet)."""
 

@@ -47,6 +47,8 @@ except ModuleNotFoundError as error:
 assert str(x.dtype) == "torch.float32" and x.type() == "torch.FloatTensor"
 assert repr(x.half()[:1, 0]).endswith("dtype=torch.float16)")
 assert str(x.shape) == "torch.Size([16, 3])"
+assert str(x.layout) == "torch.strided" and str(torch.channels_last) == "torch.channels_last"
+assert str(x.max(0)).startswith("torch.return_types.max(")
 print(torch.__name__, nn.__spec__.name, sys.argv[1:], __name__, beside.NAME)
 """
 
