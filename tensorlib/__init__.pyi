@@ -97,6 +97,7 @@ from tensorlib.shell import quasirandom as quasirandom
 from tensorlib.shell import random as random
 from tensorlib.shell import return_types as return_types
 from tensorlib.shell import serialization as serialization
+from tensorlib.shell import signal as signal
 from tensorlib.shell import sklearn as sklearn
 from tensorlib.shell import special as special
 from tensorlib.shell import storage as storage
