@@ -905,6 +905,17 @@ def eye(
 ) -> Tensor:
     """The identity matrix of n rows and m columns (n unless given)."""
 
+def fake_quantize_per_channel_affine(
+    input: Tensor, scale: Tensor, zero_point: Tensor, axis: _Sizes, quant_min: Any, quant_max: Any
+) -> Tensor:
+    """As `fake_quantize_per_tensor_affine`, with a scale and a zero_point for each place of
+    `axis`."""
+
+def fake_quantize_per_tensor_affine(
+    input: Tensor, scale: Any, zero_point: Any, quant_min: Any, quant_max: Any
+) -> Tensor:
+    """(q - zero_point) * scale for the integer q from quant_min to quant_max that is nearest."""
+
 def feature_alpha_dropout(
     input: Tensor, p: _Number | Tensor = 0.5, training: _bool = False, inplace: _bool = False
 ) -> Tensor:
