@@ -31,6 +31,9 @@ def fake_quantize_per_tensor_affine(input: Tensor, scale: float | Tensor, zero_p
                                     quant_min: int, quant_max: int) -> Tensor:
     """(q - zero_point) * scale for the integer q from quant_min to quant_max that is nearest.
 
+    zero_point: the integer that stands for 0.
+    quant_min, quant_max: the least and the largest integer.
+
     Gradient: that of the input where it lies in the range, 0 beyond.
 
     Raises: RuntimeError for a range that is empty or lacks zero_point, and for other dtypes than
@@ -49,6 +52,9 @@ def fake_quantize_per_tensor_affine(input: Tensor, scale: float | Tensor, zero_p
 def fake_quantize_per_channel_affine(input: Tensor, scale: Tensor, zero_point: Tensor, axis: int,
                                      quant_min: int, quant_max: int) -> Tensor:
     """As `fake_quantize_per_tensor_affine`, with a scale and a zero_point for each place of `axis`.
+
+    zero_point: the integers that stand for 0.
+    quant_min, quant_max: the least and the largest integer.
 
     Raises: as there, RuntimeError for other sizes, IndexError.
 
