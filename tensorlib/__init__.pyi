@@ -97,6 +97,7 @@ from tensorlib.shell import quasirandom as quasirandom
 from tensorlib.shell import random as random
 from tensorlib.shell import return_types as return_types
 from tensorlib.shell import serialization as serialization
+from tensorlib.shell import signal as signal
 from tensorlib.shell import sklearn as sklearn
 from tensorlib.shell import special as special
 from tensorlib.shell import storage as storage
@@ -903,6 +904,17 @@ def eye(
     requires_grad: _bool = False
 ) -> Tensor:
     """The identity matrix of n rows and m columns (n unless given)."""
+
+def fake_quantize_per_channel_affine(
+    input: Tensor, scale: Tensor, zero_point: Tensor, axis: _Sizes, quant_min: Any, quant_max: Any
+) -> Tensor:
+    """As `fake_quantize_per_tensor_affine`, with a scale and a zero_point for each place of
+    `axis`."""
+
+def fake_quantize_per_tensor_affine(
+    input: Tensor, scale: Any, zero_point: Any, quant_min: Any, quant_max: Any
+) -> Tensor:
+    """(q - zero_point) * scale for the integer q from quant_min to quant_max that is nearest."""
 
 def feature_alpha_dropout(
     input: Tensor, p: _Number | Tensor = 0.5, training: _bool = False, inplace: _bool = False
@@ -1978,7 +1990,7 @@ def slice_scatter(
 ) -> Tensor:
     """A copy of `input` with `src` in a slice of a dim."""
 
-def slogdet(A: Tensor, *, out: Tensor | None = None) -> Tensor:
+def slogdet(A: Tensor, *, out: Tensor | None = None) -> Any:
     """The sign of the determinant and the logarithm of its size, a named tuple (sign,
     logabsdet)."""
 

@@ -338,3 +338,19 @@ def test_each_key_is_given_to_an_override():
     wanted = [None, 0, ..., (0, None)]
     assert [tuple(x[key].shape) for key in wanted] == [(1, 2, 3), (3,), (2, 3), (1, 3)]
     assert keys == wanted
+
+
+def test_subclasses_count_as_plain_where_they_are_told_to():
+    class Named(tl.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            with tl._C.DisableTorchFunctionSubclass():
+                return "seen", func(*args, **(kwargs or {}))
+
+    x = tl.ones(2).as_subclass(Named)
+    said, y = x + 1
+    assert said == "seen" and type(y) is tl.Tensor and y.tolist() == [2, 2]
+    assert (x + 1)[0] == "seen"            # and after an error
+    with pytest.raises(RuntimeError), tl._C.DisableTorchFunctionSubclass():
+        x + tl.ones(3)
+    assert (x + 1)[0] == "seen"

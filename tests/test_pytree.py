@@ -1,5 +1,6 @@
 """Containers as leaves and structure, and other small names that scripts import."""
 
+import pickle
 from collections import OrderedDict, defaultdict, deque, namedtuple
 
 import pytest
@@ -83,6 +84,16 @@ def test_results_have_the_named_types():
         assert isinstance(found, getattr(tl.return_types, name)), name
     with pytest.raises(AttributeError, match="return_types"):
         tl.return_types.nothing
+
+
+def test_results_are_written_and_pickled_by_their_names():
+    x = tl.eye(2)
+    for found in (x.max(0), tl.linalg.eigh(x), tl.qr(x), tl.slogdet(x), tl.frexp(x)):
+        again = pickle.loads(pickle.dumps(found))
+        assert type(again) is type(found) is getattr(tl.return_types, type(found).__name__)
+        assert all(a.equal(b) for a, b in zip(again, found))
+    assert repr(x.max(0)) == ("tensorlib.return_types.max(\nvalues=tensor([1., 1.]),\n"
+                              "indices=tensor([0, 1]))")
 
 
 def test_names_at_older_places():

@@ -30,8 +30,8 @@ SUBMODULES = [
     "torch.multiprocessing", "torch.nn.attention", "torch.nn.parameter", "torch.nn.utils",
     "torch.nn.utils.parametrizations", "torch.nn.utils.parametrize", "torch.nn.utils.prune",
     "torch.nn.utils.rnn", "torch.nn.utils.stateless", "torch.optim.swa_utils", "torch.profiler",
-    "torch.random", "torch.testing", "torch.utils.checkpoint", "torch.utils.dlpack",
-    "torch.utils.hooks"]
+    "torch.random", "torch.signal.windows", "torch.testing", "torch.utils.checkpoint",
+    "torch.utils.dlpack", "torch.utils.hooks"]
 ALL_SPACES = SPACES + SUBMODULES
 INTRODUCTION = """\
 # Which names of PyTorch's are missing
@@ -53,7 +53,7 @@ with the reason. Where there is another way to do the same, it is named. The pag
 Whole modules are missing, too:
 
 ```python
->>> modules = ["masked", "nested", "signal"]
+>>> modules = ["masked", "nested"]
 >>> [name for name in modules if hasattr(torch, name)]
 []
 
@@ -61,7 +61,6 @@ Whole modules are missing, too:
 
 `masked` and `nested` are of other kinds of tensors. `export` has programs for the shapes of an
 example, and the graphs of `fx` have their names alone: [programs.md](programs.md) has other means.
-`signal` has windows, as SciPy does; those that `torch` itself has, such as `hann_window`, are here.
 `hub` fetches weights (`load_state_dict_from_url`) and no code.
 """
 

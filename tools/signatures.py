@@ -83,6 +83,7 @@ EXCEPTIONS = {
 RETURNS = {
     "frexp": "tuple[Tensor, Tensor]", "lu": "tuple[Tensor, ...]", "lu_unpack": "tuple[Tensor, ...]",
     "unique": "Any", "unique_consecutive": "Any", "histogram": "Any", "gradient": "Any",
+    "qr": "Any",
     "split_with_sizes": "tuple[Tensor, ...]", "unravel_index": "tuple[Tensor, ...]",
     "block_diag": "Tensor", "broadcast_shapes": "Size",
     "split": "tuple[Tensor, ...]", "chunk": "tuple[Tensor, ...]", "unbind": "tuple[Tensor, ...]",

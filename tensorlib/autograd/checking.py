@@ -337,7 +337,7 @@ def _analytical(output, checked, positions):
 
 def _numerical(fn, inputs, position, eps):
     """The Jacobians of every output with respect to one input, from finite differences."""
-    moved = inputs[position].detach()  # shares memory, so that writes to it move the input itself
+    moved = inputs[position].data      # its memory, without its count of writes: all is put back
     rows = []
     steps = (eps, eps * 1j) if moved.is_complex() else (eps,)
     for index, step in itertools.product(np.ndindex(*moved.shape), steps):

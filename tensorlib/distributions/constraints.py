@@ -29,7 +29,8 @@ class Constraint:
     def __repr__(self):
         given = ", ".join(f"{name}={value}" for name, value in vars(self).items()
                           if name not in ("is_discrete", "event_dim"))
-        return f"{type(self).__name__.lstrip('_')}({given})"
+        words = type(self).__name__.lstrip("_").split("_")
+        return f"{''.join(word[0].upper() + word[1:] for word in words)}({given})"
 
 
 class _Dependent(Constraint):
@@ -87,6 +88,10 @@ class independent(Constraint):
         for _ in range(self.reinterpreted_batch_ndims):
             held = held.all(-1)
         return held
+
+    def __repr__(self):
+        return (f"IndependentConstraint({self.base_constraint!r}, "
+                f"{self.reinterpreted_batch_ndims})")
 
 
 class MixtureSameFamilyConstraint(Constraint):

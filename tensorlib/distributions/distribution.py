@@ -218,7 +218,7 @@ def text_of(x):
     """A parameter as a number, or its shape where it has several."""
     if not isinstance(x, tl.Tensor):
         return x
-    return x.item() if x.numel() == 1 else tuple(x.shape)
+    return x.item() if x.numel() == 1 else x.shape
 
 
 class Centred(Distribution):

@@ -9,7 +9,14 @@ import math
 import tensorlib as tl
 from tensorlib.distributions import constraints
 from tensorlib.distributions.arguments import (
-    broadcast_all, clamp_probs, derived, logits_to_probs, one_of, probs_to_logits, sum_rightmost)
+    broadcast_all,
+    clamp_probs,
+    derived,
+    logits_to_probs,
+    one_of,
+    probs_to_logits,
+    sum_rightmost,
+)
 from tensorlib.distributions.discrete import Categorical, WithChance
 from tensorlib.distributions.distribution import Distribution
 from tensorlib.distributions.gamma_numbers import standard_gamma
@@ -107,7 +114,8 @@ class MixtureSameFamily(Distribution):
             return each.gather(along, place.expand(shape)).squeeze(along)
 
     def __repr__(self):
-        return f"MixtureSameFamily({self.mixture_distribution!r}, {self.component_distribution!r})"
+        return (f"MixtureSameFamily(\n  {self.mixture_distribution!r},\n  "
+                f"{self.component_distribution!r})")
 
 
 class Weibull(Distribution):

@@ -197,7 +197,8 @@ class ComposeTransform(Transform):
         return shape
 
     def __repr__(self):
-        return f"ComposeTransform({', '.join(map(repr, self.parts))})"
+        parts = ",\n    ".join(map(repr, self.parts))
+        return f"ComposeTransform(\n    {parts}\n)"
 
 
 def widened(constraint, sides):

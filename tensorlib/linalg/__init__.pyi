@@ -29,7 +29,7 @@ def cholesky(A: Tensor, *, upper: _bool = False, out: Tensor | None = None) -> T
 
 def cholesky_ex(
     A: Tensor, upper: _bool = False, check_errors: _bool = False, *, out: Tensor | None = None
-) -> Tensor:
+) -> Any:
     """The Cholesky factor of positive definite matrices, as a named tuple (L, info)."""
 
 def cond(A: Tensor, p: _Number | Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
@@ -60,7 +60,7 @@ def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = None) ->
 def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of square matrices."""
 
-def inv_ex(A: Tensor, check_errors: _bool = False, *, out: Tensor | None = None) -> Tensor:
+def inv_ex(A: Tensor, check_errors: _bool = False, *, out: Tensor | None = None) -> Any:
     """The inverse of square matrices, as a named tuple (inverse, info)."""
 
 def ldl_factor(A: Tensor, *, hermitian: _bool = False, out: Tensor | None = None) -> Any:
@@ -131,7 +131,7 @@ def pinv(
 ) -> Tensor:
     """The pseudo-inverse of Moore and Penrose, by singular values."""
 
-def qr(A: Tensor, mode: _str = 'reduced', *, out: Tensor | None = None) -> Tensor:
+def qr(A: Tensor, mode: _str = 'reduced', *, out: Tensor | None = None) -> Any:
     """The QR decomposition A = Q @ R, as a named tuple (Q, R): Q is orthogonal, R upper
     triangular."""
 
@@ -141,7 +141,7 @@ def solve(A: Tensor, B: Tensor, *, left: _bool = True, out: Tensor | None = None
 def solve_ex(
     A: Tensor, B: Tensor, *, left: _bool = True, check_errors: _bool = False, out: Tensor | None =
     None
-) -> Tensor:
+) -> Any:
     """The solution of linear equations as a named tuple (result, info)."""
 
 def solve_triangular(

@@ -1,10 +1,9 @@
 """Determinants, their cofactors and their logarithms."""
 
-from collections import namedtuple
-
 import numpy as np
 
 from tensorlib._core.arrays.arrays import from_numpy
+from tensorlib._core.base.results import result_type
 from tensorlib._core.interpreters.foreign import behind, standing
 from tensorlib._core.products import small_matrices
 from tensorlib._core.tensor.tensor import Tensor
@@ -18,7 +17,7 @@ from tensorlib.ops.calls import packed_gradient
 from tensorlib.ops.declare import alias, composite, op
 from tensorlib.ops.pointwise.comparison import where
 
-SignedLog = namedtuple("slogdet", "sign logabsdet")
+SignedLog = result_type("linalg_slogdet", "sign logabsdet")
 
 
 @op(out=True, public=False, method=False, dtypes=TAKEN, tolerance="product",

@@ -1,9 +1,8 @@
 """LU decompositions, and solving by factors."""
 
-from collections import namedtuple
-
 import numpy as np
 
+from tensorlib._core.base.results import result_type
 from tensorlib._core.create.ranges import eye
 from tensorlib._core.products import elimination, small_matrices, triangles
 from tensorlib._core.tensor.tensor import Tensor
@@ -17,10 +16,10 @@ from tensorlib.ops.calls import packed_gradient
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.shape.joining import cat
 
-LUFactor = namedtuple("linalg_lu_factor", "LU pivots")
-LUFactorEx = namedtuple("linalg_lu_factor_ex", "LU pivots info")
-PLU = namedtuple("linalg_lu", "P L U")
-Triangular = namedtuple("triangular_solve", "solution cloned_coefficient")
+LUFactor = result_type("linalg_lu_factor", "LU pivots")
+LUFactorEx = result_type("linalg_lu_factor_ex", "LU pivots info")
+PLU = result_type("linalg_lu", "P L U")
+Triangular = result_type("triangular_solve", "solution cloned_coefficient")
 
 
 # ---- LU ------------------------------------------------------------------------------------------

@@ -1,10 +1,9 @@
 """Eigenvalues of matrices that are not symmetric, and least squares."""
 
-from collections import namedtuple
-
 import numpy as np
 
 from tensorlib._core.arrays.arrays import from_numpy
+from tensorlib._core.base.results import result_type
 from tensorlib._core.base.shape import broadcast_shapes
 from tensorlib._core.products import small_matrices
 from tensorlib._core.tensor.tensor import Tensor
@@ -27,8 +26,8 @@ from tensorlib.ops.calls import packed_gradient
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.shape.joining import cat
 
-Eigen = namedtuple("linalg_eig", "eigenvalues eigenvectors")
-LeastSquares = namedtuple("linalg_lstsq", "solution residuals rank singular_values")
+Eigen = result_type("linalg_eig", "eigenvalues eigenvectors")
+LeastSquares = result_type("linalg_lstsq", "solution residuals rank singular_values")
 
 
 # ---- eigenvalues ---------------------------------------------------------------------------------

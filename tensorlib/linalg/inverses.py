@@ -1,11 +1,10 @@
 """Inverses, systems of equations, and the Cholesky factor."""
 
-from collections import namedtuple
-
 import numpy as np
 
 from tensorlib._core.arrays.arrays import from_numpy
 from tensorlib._core.base.dtypes import BY_NAME
+from tensorlib._core.base.results import result_type
 from tensorlib._core.base.shape import broadcast_shapes
 from tensorlib._core.create.ranges import eye
 from tensorlib._core.layout.views import zeros
@@ -20,9 +19,9 @@ from tensorlib.linalg.checks import (
 from tensorlib.ops.calls import packed_gradient
 from tensorlib.ops.declare import composite, op
 
-Factor = namedtuple("cholesky_ex", "L info")
-Inverse = namedtuple("inv_ex", "inverse info")
-Solution = namedtuple("solve_ex", "result info")
+Factor = result_type("linalg_cholesky_ex", "L info")
+Inverse = result_type("linalg_inv_ex", "inverse info")
+Solution = result_type("linalg_solve_ex", "result info")
 
 INT32 = BY_NAME["int32"]
 NOT_DEFINITE = ("the factorization could not be completed because the input is not "

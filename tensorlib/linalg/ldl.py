@@ -1,10 +1,9 @@
 """The LDL decomposition of symmetric and Hermitian matrices, and solving by it."""
 
-from collections import namedtuple
-
 import numpy as np
 
 from tensorlib._core.base.error_names import type_name
+from tensorlib._core.base.results import result_type
 from tensorlib._core.base.shape import broadcast_shapes
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg import lapack
@@ -15,8 +14,8 @@ from tensorlib.linalg.checks import (
 from tensorlib.linalg.inverses import tensors
 from tensorlib.ops.declare import composite, op
 
-LDL = namedtuple("linalg_ldl_factor", "LD pivots")
-LDLEx = namedtuple("linalg_ldl_factor_ex", "LD pivots info")
+LDL = result_type("linalg_ldl_factor", "LD pivots")
+LDLEx = result_type("linalg_ldl_factor_ex", "LD pivots info")
 
 
 def eliminated(x, hermitian=False, check_errors=False):

@@ -1,9 +1,8 @@
 """The QR decomposition."""
 
-from collections import namedtuple
-
 import numpy as np
 
+from tensorlib._core.base.results import result_type
 from tensorlib._core.products import householder, small_matrices
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg import lapack
@@ -16,7 +15,7 @@ from tensorlib.ops.calls import packed_gradient
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.shape.joining import cat
 
-Orthogonal = namedtuple("qr", "Q R")
+Orthogonal = result_type("linalg_qr", "Q R")
 
 
 @op(outputs=("Q", "R"), public=False, method=False, dtypes=TAKEN, tolerance="product",

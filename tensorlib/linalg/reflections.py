@@ -1,9 +1,8 @@
 """Products of Householder reflections, of which QR decompositions consist."""
 
-from collections import namedtuple
-
 import numpy as np
 
+from tensorlib._core.base.results import result_type
 from tensorlib._core.products import householder
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg import lapack
@@ -18,7 +17,7 @@ from tensorlib.ops.calls import packed_gradient
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.shape.joining import cat
 
-Reflections = namedtuple("geqrf", "a tau")
+Reflections = result_type("geqrf", "a tau")
 
 
 def reflections(x):

@@ -1,9 +1,8 @@
 """Eigenvalues and singular values, and functions computed from these."""
 
-from collections import namedtuple
-
 import numpy as np
 
+from tensorlib._core.base.results import result_type
 from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.products import small_matrices
 from tensorlib._core.tensor.tensor import Tensor
@@ -19,9 +18,9 @@ from tensorlib.ops.calls import packed_gradient
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.shape.joining import cat
 
-Eigen = namedtuple("linalg_eigh", "eigenvalues eigenvectors")
-Singular = namedtuple("linalg_svd", "U S Vh")
-OldSingular = namedtuple("svd", "U S V")
+Eigen = result_type("linalg_eigh", "eigenvalues eigenvectors")
+Singular = result_type("linalg_svd", "U S Vh")
+OldSingular = result_type("svd", "U S V")
 
 
 def wants_vectors(A):

@@ -129,6 +129,8 @@ FAMILIES = {
         functions="imag polar real",
         methods="conj_physical_ sgn_",
         operations="real_angle"),
+    "tensorlib.ops.pointwise.fake_quantize": Names(
+        functions="fake_quantize_per_channel_affine fake_quantize_per_tensor_affine"),
     "tensorlib.ops.pointwise.rare": Names(
         both="acosh arccosh arcsinh arctanh asinh atanh copysign deg2rad float_power frac frexp "
              "gcd heaviside isneginf isposinf isreal lcm ldexp logaddexp2 logit nan_to_num "

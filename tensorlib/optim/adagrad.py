@@ -1,6 +1,6 @@
 """Adagrad: steps divided by the root of the sum of all squared gradients."""
 
-from tensorlib import Tensor, full_like
+from tensorlib import Tensor, full_like, no_grad
 from tensorlib.optim.formula import FormulaOptimizer
 from tensorlib.optim.optimizer import ParamsT
 
@@ -34,6 +34,20 @@ class Adagrad(FormulaOptimizer):
         for group in self.param_groups:          # there before the first step, as in PyTorch
             for p in group["params"]:
                 self._begun(group, p)
+
+    def sparse_step(self, group, p, g):
+        if group["weight_decay"]:
+            raise RuntimeError("Adagrad: sparse gradients take no weight_decay")
+        state = self._begun(group, p)
+        state["step"] += 1
+        g = g.coalesce()
+        with no_grad():
+            rows, values = g.indices()[0], g.values()
+            squares = state["sum"].index_select(0, rows) + values * values
+            state["sum"][rows] = squares
+            rate = float(self.numbers(group, int(state["step"]), state)["rate"])
+            step = values / (squares.sqrt() + group["eps"]) * rate
+            p[rows] = p.index_select(0, rows) + (step if group["maximize"] else -step)
 
     def states(self, group):
         return ("sum",)

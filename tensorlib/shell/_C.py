@@ -9,7 +9,8 @@ from tensorlib._core.interpreters.levels import running_levels
 from tensorlib.linalg.checks import LinAlgError as _LinAlgError
 from tensorlib.nn.modules.module import target_of
 
-__all__ = ["_LinAlgError", "_TensorMeta", "_are_functorch_transforms_active",
+__all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "_LinAlgError", "_TensorMeta",
+           "_are_functorch_transforms_active",
            "_disabled_torch_function_impl", "_get_tracing_state", "_log_api_usage_once", "_nn"]
 
 _TensorMeta = type(Tensor)
@@ -49,6 +50,19 @@ def _disabled_torch_function_impl(func: Callable[..., Any], types: Any, args: An
         return func(*args, **(kwargs or {}))
     finally:
         set_plain(before)
+
+
+class DisableTorchFunctionSubclass:
+    """A context in which subclasses of Tensor count as plain tensors."""
+
+    def __enter__(self) -> None:
+        self._before = set_plain(True)
+
+    def __exit__(self, *error: Any) -> None:
+        set_plain(self._before)
+
+
+DisableTorchFunction = DisableTorchFunctionSubclass
 
 
 class _nn:

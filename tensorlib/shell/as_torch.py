@@ -23,6 +23,7 @@ from typing import Any
 import tensorlib
 from tensorlib import version
 from tensorlib._core.base import library
+from tensorlib._core.base.error_names import print_as
 from tensorlib._core.base.importing import OtherNames
 
 __all__ = ["TorchFinder", "install", "main"]
@@ -73,6 +74,7 @@ def install() -> None:
         sys.meta_path.insert(0, TorchFinder)
         tensorlib.torch = tensorlib            # PyTorch's package has itself as an attribute
         tensorlib.__name__ = library.name = "torch"
+        print_as(tensorlib.Tensor, "torch.Tensor")      # libraries look for this in `str(type(x))`
         version.__version__ = tensorlib.__version__ = f"{PYTORCH}+tensorlib.{version.__version__}"
         described = multiprocessing.spawn.get_preparation_data
 

@@ -18,7 +18,9 @@ tensor([1., 1.])
 
 from __future__ import annotations
 
+import ast
 import inspect
+import re
 from collections.abc import Callable, Iterable, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -31,8 +33,8 @@ from tensorlib.utils import _pytree
 
 from .compiler import is_compiling, refuse
 
-__all__ = ["CustomOpDef", "custom_op", "opcheck", "register_autograd", "register_fake",
-           "register_kernel", "register_vmap"]
+__all__ = ["CustomOpDef", "Library", "custom_op", "define", "impl", "opcheck", "register_autograd",
+           "register_fake", "register_kernel", "register_vmap"]
 
 Rule = Callable[..., Any]
 
@@ -54,6 +56,7 @@ class CustomOpDef:
         self._backward: Rule | None = None
         self._setup: Rule | None = None
         self._vmap: Rule | None = None
+        self._whole: Rule | None = None            # does it all, its gradient is that of its parts
         self.__name__, self.__doc__ = name.rpartition("::")[2], fn.__doc__
         self._function = function_of(self)
 
@@ -66,6 +69,8 @@ class CustomOpDef:
         bound = self._signature.bind(*args, **kwargs)
         bound.apply_defaults()
         values = tuple(bound.arguments.values())
+        if self._whole is not None:
+            return self._called(self._whole, values)
         if is_compiling():
             refuse(f"{self._name} is an operation of its own, which is not captured")
         if any(x.is_meta for x in tensors_in(values)):
@@ -219,11 +224,96 @@ def custom_op(name: str, fn: Rule | None = None, /, *, mutates_args: str | Itera
     return define if fn is None else define(fn)
 
 
+def define(qualname: str, schema: str, *, lib: Any = None, tags: Any = ()) -> None:
+    """Makes an operation of a name, "namespace::name", and of parameters as PyTorch writes them.
+
+    schema: as "(Tensor x, int n=1, *, Tensor? weight=None) -> Tensor". Tensor(a!) is written to.
+    lib, tags: change nothing. What computes it is given by `impl`. Raises: ValueError.
+
+    >>> from tensorlib import library
+    >>> library.define("doc::twice", "(Tensor x) -> Tensor")
+    >>> library.impl("doc::twice", "cpu", lambda x: x * 2)
+    >>> tensorlib.ops.doc.twice(tensorlib.ones(2))
+    tensor([2., 2.])
+    """
+    written = re.fullmatch(r"\s*\((.*)\)\s*->.*", schema, re.DOTALL)
+    if written is None:
+        raise ValueError(f"define: expected a schema as '(Tensor x) -> Tensor', got {schema!r}")
+    kind, parameters, mutated = inspect.Parameter.POSITIONAL_OR_KEYWORD, [], []
+    for text in re.split(r",(?![^\[(]*[\])])", written[1]):
+        head, _, default = map(str.strip, text.partition("="))
+        if head == "*":
+            kind = inspect.Parameter.KEYWORD_ONLY
+        elif head:
+            name = head.split()[-1]
+            if not name.isidentifier():
+                raise ValueError(f"define: {qualname} has a parameter without a name: {head!r}")
+            mutated += [name] * ("!" in head)
+            parameters.append(inspect.Parameter(
+                name, kind, default=ast.literal_eval(default) if default else inspect._empty))
+    kernel = unavailable(qualname, ())
+    kernel.__signature__ = inspect.Signature(parameters)      # type: ignore[attr-defined]
+    custom_op(qualname, kernel, mutates_args=mutated)
+
+
+def impl(qualname: Any, types: Any = "", func: Any = None, *, lib: Any = None) -> Any:
+    """Has a function compute what `define` made, on devices or for one of PyTorch's dispatch keys.
+
+    "Meta" is for sizes alone, as `register_fake`; a key with "Autograd" for all that is done, whose
+    gradient is that of its parts. In the older form, `impl(lib, name, key)`, the operation is one
+    of a `Library`. Without `func` this is a decorator. Raises: ValueError, TypeError.
+    """
+    if isinstance(qualname, Library):
+        qualname, types, func = qualname.named(types), func or qualname.dispatch_key, None
+    op = found("impl", qualname)
+
+    def register(function: Rule) -> Rule:
+        for key in [types] if isinstance(types, str) else types:
+            if key == "Meta":
+                op._fake = function
+            elif key == "CompositeExplicitAutograd" or key.lower() in ("cpu", "default"):
+                op._kernel = function
+            elif not key or "Autograd" in key:
+                op._whole = function
+        return function
+    return register if func is None else register(func) and None
+
+
+class Library:
+    """A namespace in which operations are defined, and given what computes them, one by one.
+
+    kind: "DEF", "FRAGMENT" or "IMPL". dispatch_key: what `impl` takes where it is given none.
+    Raises: ValueError for another kind.
+    """
+
+    def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:
+        if kind not in ("DEF", "FRAGMENT", "IMPL"):
+            raise ValueError(f"Unsupported kind: {kind}")
+        self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
+
+    def named(self, name: str) -> str:
+        """The whole name of an operation, whose overloads are one."""
+        return f"{self.ns}::{name.rpartition('::')[2].partition('.')[0]}"
+
+    def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
+        """Makes the operation of a schema that begins with its name; gives the name.
+
+        Raises: ValueError.
+        """
+        name, bracket, rest = schema.strip().partition("(")
+        define(self.named(name), bracket + rest)
+        return name.strip()
+
+    def impl(self, op_name: str, fn: Rule, dispatch_key: str = "", **options: Any) -> None:
+        """Has a function compute an operation, as `library.impl` does. Raises: ValueError."""
+        impl(self.named(op_name), dispatch_key or self.dispatch_key, fn)
+
+
 def unavailable(name: str, device_types: Any) -> Rule:
     """The kernel of an operation that has none for the CPU."""
     def refuse(*args: Any, **kwargs: Any) -> None:
-        raise NotImplementedError(f"{name}: computes on {device_types!r} alone; give it a kernel "
-                                  "for 'cpu' by register_kernel")
+        where = f"computes on {device_types!r} alone" if device_types else "has no kernel"
+        raise NotImplementedError(f"{name}: {where}; give it a kernel for 'cpu' by register_kernel")
     return refuse
 
 
@@ -235,7 +325,7 @@ def found(what: str, op: str | CustomOpDef) -> CustomOpDef:
         raise TypeError(f"{what}: op must be the name of an operation or what custom_op made, got "
                         f"{type(op).__name__}")
     if op not in _defined:
-        raise ValueError(f"{what}: no operation {op!r} was made by custom_op")
+        raise ValueError(f"{what}: no operation {op!r} was made by custom_op or define")
     return _defined[op]
 
 

@@ -248,8 +248,10 @@ class SparseTensor(Tensor, dispatches=False):
     def __repr__(self) -> str:
         values = self._values_
         last = ", requires_grad=True" if values.requires_grad and values.is_leaf else ""
-        return (f"tensor(indices={self._indices_},\n       values={values.detach()},\n       "
-                f"size={tuple(self.shape)}, nnz={self._nnz()}, layout=tensorlib.sparse_coo{last})")
+        first, second = "tensor(indices=", "       values="
+        return (f"{first}{self._indices_._text(len(first))},\n"
+                f"{second}{values.detach()._text(len(second))},\n       "
+                f"size={tuple(self.shape)}, nnz={self._nnz()}, layout={sparse_coo}{last})")
 
     def numpy(self, *args: Any, **kwargs: Any):
         """Raises TypeError: `to_dense().numpy()` and `sparse.to_scipy` give arrays."""

@@ -48,7 +48,7 @@ def test_values_and_gradients(key):
 
 @pytest.mark.parametrize("name, options", [
     ("SparseAdam", {"lr": 0.1}), ("SparseAdam", {"lr": 0.1, "maximize": True}),
-    ("SGD", {"lr": 0.1})])
+    ("SGD", {"lr": 0.1}), ("Adagrad", {"lr": 0.1, "lr_decay": 0.2})])
 def test_steps_on_sparse_gradients(name, options):
     found = []
     for t in (tl, torch):

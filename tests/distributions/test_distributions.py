@@ -255,7 +255,16 @@ def test_a_transform_keeps_its_last_value():
 
 def test_texts():
     assert repr(d.Normal(0.0, 1.0)) == "Normal(loc: 0.0, scale: 1.0)"
-    assert repr(d.constraints.interval(0, 1)) == "interval(lower_bound=0, upper_bound=1)"
+    assert repr(d.constraints.interval(0, 1)) == "Interval(lower_bound=0, upper_bound=1)"
+    assert repr(d.constraints.greater_than_eq(2)) == "GreaterThanEq(lower_bound=2)"
+    assert repr(d.constraints.real_vector) == "IndependentConstraint(Real(), 1)"
+    columns = d.Normal(tl.zeros(2), tl.ones(2))
+    assert repr(columns) == "Normal(loc: tensorlib.Size([2]), scale: tensorlib.Size([2]))"
+    mixture = d.MixtureSameFamily(d.Categorical(probs=tl.ones(2)), columns)
+    assert repr(mixture) == ("MixtureSameFamily(\n  Categorical(probs: tensorlib.Size([2])),\n  "
+                             f"{columns!r})")
+    both = d.ComposeTransform([d.ExpTransform(), d.AffineTransform(1.0, 2.0)])
+    assert repr(both) == "ComposeTransform(\n    ExpTransform(),\n    AffineTransform()\n)"
     assert "Real()" in str(pytest.raises(ValueError, d.Normal, float("nan"), 1.0).value)
 
 

@@ -211,6 +211,15 @@ class Net(tl.nn.Module):
         return self.layers(x)
 
 
+def test_products_that_do_not_fit_have_pytorchs_words():
+    with pytest.raises(RuntimeError, match=r"cannot be multiplied \(3x4 and 5x6\)"):
+        tl.ones(3, 4) @ tl.ones(5, 6)
+    with pytest.raises(RuntimeError, match=r"cannot be multiplied \(6x4 and 5x6\)"):
+        tl.ones(2, 3, 4) @ tl.ones(5, 6)
+    with pytest.raises(RuntimeError, match=r"cannot be multiplied \(2x3 and 5x4\)"):
+        tl.nn.Linear(5, 4)(tl.ones(2, 3))
+
+
 def test_an_error_in_a_module_names_its_place_in_the_model():
     with pytest.raises(RuntimeError, match="expects 5 features, got 3") as error:
         Net()(X)

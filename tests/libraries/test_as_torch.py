@@ -9,6 +9,7 @@ import tensorlib as tl
 
 SCRIPT = """
 import importlib.metadata
+import pickle
 import sys
 import torch
 import torch.nn as nn
@@ -47,6 +48,10 @@ except ModuleNotFoundError as error:
 assert str(x.dtype) == "torch.float32" and x.type() == "torch.FloatTensor"
 assert repr(x.half()[:1, 0]).endswith("dtype=torch.float16)")
 assert str(x.shape) == "torch.Size([16, 3])"
+assert str(x.layout) == "torch.strided" and str(torch.channels_last) == "torch.channels_last"
+assert str(x.max(0)).startswith("torch.return_types.max(")
+assert str(type(x)) == "<class 'torch.Tensor'>" and Tensor.__module__ == "torch"
+assert pickle.loads(pickle.dumps([x, Tensor]))[1] is Tensor
 print(torch.__name__, nn.__spec__.name, sys.argv[1:], __name__, beside.NAME)
 """
 

@@ -106,7 +106,7 @@ def test_a_target_that_is_no_class_is_refused(classes, row):
     for wrong in classes, -1, 2 ** 62, -2 ** 63:
         other = targets.copy()
         other[row] = wrong
-        with pytest.raises(IndexError, match=f"row {row} is out of bounds for {classes} classes"):
+        with pytest.raises(IndexError, match=f"Target {wrong} is out of bounds.*of row {row}$"):
             found(x, other, np.ones(35))
         given = tl.tensor(x, requires_grad=True)           # and where it is written afterwards
         places = tl.tensor(targets)
@@ -173,7 +173,7 @@ def test_what_is_no_class_of_a_pixel_is_refused():
     wrong[1, 2, 3] = 3
     for function in cross_entropy, nll_loss:
         for reduction in "none", "sum", "mean":
-            with pytest.raises(IndexError, match="row 33 is out of bounds for 3 classes"):
+            with pytest.raises(IndexError, match="Target 3 is out of .* of row 33"):
                 function(x, wrong, reduction=reduction)
             with pytest.raises(IndexError):
                 function(x, wrong, weight=tl.ones(3), reduction=reduction)

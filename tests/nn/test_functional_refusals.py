@@ -157,7 +157,8 @@ CALLS = [
      lambda: F.cross_entropy(ROWS, CLASSES, label_smoothing=-0.5)),
     (RUN, "cross_entropy: ignore_index is for targets that are classes",
      lambda: F.cross_entropy(ROWS, ROWS, ignore_index=1)),
-    (VALUE, "cross_entropy: expected a target of shape (2,) for an input of shape (2, 3), got (3,)",
+    (VALUE, "cross_entropy: Expected input batch_size (2) to match target batch_size (3): expected "
+     "a target of shape (2,) for an input of shape (2, 3), got (3,)",
      lambda: F.cross_entropy(ROWS, tl.tensor([0, 1, 2]))),
     (RUN, "nll_loss: expected a target of shape (2,) for an input of shape (2, 3), got (2, 1)",
      lambda: F.nll_loss(ROWS, CLASSES[:, None])),

@@ -24,8 +24,12 @@ from tensorlib.nn.parameter import Parameter
      "can't be had"),
     (lambda: nn.ConvTranspose2d(1, 1, 3)(tl.ones(1, 4, 4), output_size=(9,)), ValueError,
      "2 or 3 numbers"),
-    (lambda: nn.BatchNorm2d(3)(tl.ones(2, 3)), ValueError, "expected an input of 4 dims, got 2D"),
+    (lambda: nn.BatchNorm2d(3)(tl.ones(2, 3)), ValueError, r"expected 4D input \(got 2D input\)"),
     (lambda: nn.InstanceNorm1d(3, affine=True)(tl.ones(2, 4, 5)), ValueError, "3 channels, got 4"),
+    (lambda: nn.Conv2d(4, 6, 3)(tl.ones(2, 3, 5, 5)), RuntimeError,
+     r"Given groups=1, weight of size \[6, 4, 3, 3\], expected input\[2, 3, 5, 5\] to have 4 "
+     "channels, but got 3 channels instead"),
+    (lambda: nn.BCELoss()(tl.ones(3), tl.ones(2)), ValueError, "must be the same as input size"),
     (lambda: nn.GroupNorm(2, 3), ValueError, "divisible"),
     (lambda: nn.Dropout(1.5), ValueError, "between 0 and 1"),
     (lambda: nn.Dropout("a"), TypeError, "Dropout: p must be a number, not str"),

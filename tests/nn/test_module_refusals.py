@@ -79,8 +79,8 @@ def no_leaf():
     (lambda: nn.Unflatten(1.5, (2, 3)), TypeError, "^Unflatten: dim must be an int, got float$"),
     # normalisation
     (lambda: nn.BatchNorm3d(3)(tl.ones(2, 3, 4, 5)), ValueError,
-     "^BatchNorm3d: expected an input of 5 dims, got 4D input$"),
-    (lambda: nn.BatchNorm3d(3)(tl.ones(2, 3, 4, 5, 1, 1)), ValueError, "got 6D input$"),
+     r"^BatchNorm3d: expected 5D input \(got 4D input\)$"),
+    (lambda: nn.BatchNorm3d(3)(tl.ones(2, 3, 4, 5, 1, 1)), ValueError, r"got 6D input\)$"),
     (lambda: nn.InstanceNorm2d(3, affine=True)(tl.ones(2, 4, 5, 5)), ValueError,
      "^InstanceNorm2d: expected 3 channels, got 4$"),
     # what subclasses say

@@ -160,8 +160,8 @@ def relu_and_tanh():
       "ignore_index=2, label_smoothing=0.1, options=None",
       "  (linear): Linear(in_features=6, out_features=30, bias=True)", ")"]),
     (nn.ParameterDict(OrderedDict(b=tl.ones(2, 3), a=nn.Buffer(tl.ones(4)), c=3)),
-     ["ParameterDict(", "    (b): Parameter containing: [tensorlib.float32 of size 2x3]",
-      "    (a): Parameter containing: [tensorlib.float32 of size 4]",
+     ["ParameterDict(", "    (b): Parameter containing: [tensorlib.FloatTensor of size 2x3]",
+      "    (a): Parameter containing: [tensorlib.FloatTensor of size 4]",
       "    (c): Object of type: int", ")"]),
 ], ids=lambda value: type(value).__name__)
 def test_modules_inside(module, lines):

@@ -71,7 +71,7 @@ def test_members_are_asked_of_a_getattr_of_the_class():
     assert {"weight", "inner", "shift", "plain"} <= set(dir(module))
     assert not {"weight", "inner", "shift"} & set(vars(module))
     for name, value in (("weight", 3), ("inner", 3), ("shift", 3)):
-        with pytest.raises(TypeError, match=f"cannot assign int as '{name}'"):
+        with pytest.raises(TypeError, match=f"cannot assign 'int' as .* '{name}'"):
             setattr(module, name, value)
     module.shift = tl.ones(2)
     assert module.shift is next(module.buffers())
@@ -243,7 +243,7 @@ def test_a_member_does_not_give_way_to_a_kind_after_its_own(first, then):
     net = nn.Module()
     net.x = member = MEMBERS[first]()
     before = copy.copy(vars(net))
-    with pytest.raises(TypeError, match=f"cannot assign .* as 'x'.* expected a {first} or None"):
+    with pytest.raises(TypeError, match=f"cannot assign .* 'x' .{first} or"):
         net.x = MEMBERS[then]()
     assert net.x is member and vars(net) == before
 
@@ -267,9 +267,9 @@ def test_a_shared_member_is_found_once():
     (lambda m: m.register_parameter("a", tl.ones(1)), TypeError, "must be a Parameter or None"),
     (lambda m: m.register_buffer("a", 3), TypeError, "must be a Tensor or None, got int"),
     (lambda m: m.add_module("a", 3), TypeError, "must be a Module or None, got int"),
-    (lambda m: setattr(m, "scale", tl.ones(4)), TypeError, "expected a Parameter or None"),
-    (lambda m: setattr(m, "first", 3), TypeError, "cannot assign int as 'first'"),
-    (lambda m: setattr(m, "count", 3), TypeError, "expected a Tensor or None"),
+    (lambda m: setattr(m, "scale", tl.ones(4)), TypeError, ".Parameter or None expected"),
+    (lambda m: setattr(m, "first", 3), TypeError, "cannot assign 'int' as child module 'first'"),
+    (lambda m: setattr(m, "count", 3), TypeError, ".Tensor or None expected"),
     (lambda m: m.nothing, AttributeError, "'Net' object has no attribute 'nothing'"),
     (lambda m: delattr(m, "nothing"), AttributeError, "nothing"),
     (lambda m: m.train("yes"), ValueError, "True or False"),

@@ -48,6 +48,9 @@ def test_gradients_that_are_not_finite_are_named():
     with pytest.raises(RuntimeError, match=r"is non-finite \(nan\).*non-finite: 1.bias"):
         nn.utils.clip_grad_norm_(model.named_parameters(), 1.0, error_if_nonfinite=True)
     assert nn.utils.clip_grad_norm_(model.parameters(), 1.0).isnan()
+    w = tl.ones(2, requires_grad=True)
+    (w * tl.tensor([3.0, -4.0])).sum().backward()
+    assert nn.utils.clip_grad_norm_(w, 2.0, norm_type="inf") == 4 and w.grad[1] > -2.01
     assert model[0].weight.grad.isnan().all()                # as in PyTorch
 
 

@@ -35,6 +35,8 @@ EXEMPT = {
     "typename": "gives a text",
     "is_storage": "asks what something is",
     "feature_dropout": "made of `dropout1d` and the like",
+    **dict.fromkeys(("fake_quantize_per_channel_affine", "fake_quantize_per_tensor_affine"),
+                    "made of others; its gradient is not that of the steps which it computes"),
     **dict.fromkeys(("lstm", "gru", "rnn_tanh", "rnn_relu", "lstm_cell"),
                     "takes tuples of tensors beside its input; made of `recurrent`"),
 }

@@ -129,3 +129,55 @@ def test_checks_of_an_operation():
 def test_what_is_no_operation(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_operations_that_are_defined_by_a_schema():
+    lib = library.Library("defined", "DEF")
+    assert lib.define("add_n(Tensor x, int n=1, *, float[] w=[1.0, 2.0]) -> Tensor") == "add_n"
+
+    @library.impl(lib, "add_n", "CPU")
+    def add_n(x, n, *, w):
+        return x + n + sum(w)
+
+    run = tl.ops.defined.add_n
+    assert run(tl.ones(2)).tolist() == [5, 5] and run(tl.ones(1), 3, w=[]).tolist() == [4]
+    with pytest.raises(TypeError):
+        run()
+    lib.define("cube(Tensor a) -> Tensor")
+    lib.impl("cube", lambda a: a ** 3, "CPU")
+    lib.impl("cube", tl.empty_like, "Meta")
+    library.register_autograd(
+        "defined::cube", lambda ctx, g: g * 3 * ctx.saved_tensors[0] ** 2,
+        setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs))
+    x = tl.tensor([2.0], requires_grad=True)
+    tl.ops.defined.cube(x).backward()
+    assert x.grad.tolist() == [12] and tl.ops.defined.cube(tl.ones(3, device="meta")).shape == (3,)
+    more = library.Library("defined", "FRAGMENT", "CompositeImplicitAutograd")
+    more.define("muladd(Tensor a, Tensor b) -> Tensor")
+    more.impl("muladd", lambda a, b: a * b + 1)            # its gradient is that of its parts
+    x.grad = None
+    more.impl("muladd", lambda a: None, "CUDA")
+    tl.ops.defined.muladd(x, tl.tensor([3.0])).backward()
+    assert x.grad.tolist() == [3]
+
+
+def test_schemas_say_what_is_written_to():
+    library.define("defined_too::add_", "(Tensor(a!) x, Tensor y) -> ()")
+
+    @library.impl("defined_too::add_", "cpu")
+    def add_(x, y):
+        x.add_(y)
+
+    x = tl.zeros(2)
+    tl.ops.defined_too.add_(x, tl.ones(2))
+    assert x.tolist() == [1, 1]
+    with pytest.raises(RuntimeError, match="written to"):
+        tl.ops.defined_too.add_(tl.zeros(2, requires_grad=True), tl.ones(2))
+    library.define("defined_too::none", "(Tensor x) -> Tensor")
+    for call, error in ((lambda: tl.ops.defined_too.none(x), NotImplementedError),
+                        (lambda: library.Library("defined", "OTHER"), ValueError),
+                        (lambda: library.define("defined_too::bad", "Tensor x"), ValueError),
+                        (lambda: library.define("defined_too::bad", "(int 3) -> ()"), ValueError),
+                        (lambda: library.impl("defined_too::nothing", "cpu", len), ValueError)):
+        with pytest.raises(error):
+            call()

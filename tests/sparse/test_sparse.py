@@ -134,6 +134,9 @@ def test_copies_and_pickles(a):
         assert isinstance(b, SparseTensor)
         same(b, DENSE)
     assert "nnz=12, layout=tensorlib.sparse_coo" in repr(a)
+    lines = repr(tl.eye(30).to_sparse()).splitlines()      # elements lie below each other
+    assert lines[0].startswith("tensor(indices=tensor([[ 0,") and lines[1].find("14,") == 24
+    assert lines[6].startswith("       values=tensor([1.,") and lines[7].find("1.,") == 22
 
 
 def test_scipys_matrices():
@@ -194,13 +197,30 @@ def test_sparse_adam_leaves_other_rows_alone():
 def test_optimisers_of_dense_gradients_name_sparse_adam():
     layer = table(sparse=True)
     layer(tl.tensor([1])).sum().backward()
-    for kind in (tl.optim.Adam, tl.optim.RMSprop, tl.optim.Adagrad):
+    for kind in (tl.optim.Adam, tl.optim.RMSprop, tl.optim.Rprop):
         with pytest.raises(RuntimeError, match="SparseAdam"):
             kind(layer.parameters()).step()
     dense = table()
     dense(tl.tensor([1])).sum().backward()
     with pytest.raises(RuntimeError, match="dense gradients"):
         tl.optim.SparseAdam(dense.parameters()).step()
+
+
+def test_adagrad_takes_sparse_gradients():
+    layer, dense = table(sparse=True), table()
+    options = {"lr": 0.5, "lr_decay": 0.1, "maximize": True, "initial_accumulator_value": 0.25}
+    made = [tl.optim.Adagrad(each.parameters(), **options) for each in (layer, dense)]
+    for rows in ([0, 0, 2], [2, 1, 1]):
+        for each, optimizer in zip((layer, dense), made):
+            optimizer.zero_grad()
+            each(tl.tensor(rows)).square().sum().backward()
+            optimizer.step()
+    assert np.allclose(layer.weight.tolist(), dense.weight.tolist())
+    states = [optimizer.state_dict()["state"][0] for optimizer in made]
+    assert states[0]["step"] == states[1]["step"] == 2
+    assert np.allclose(states[0]["sum"].tolist(), states[1]["sum"].tolist())
+    with pytest.raises(RuntimeError, match="weight_decay"):
+        tl.optim.Adagrad(layer.parameters(), weight_decay=0.1).step()
 
 
 def test_plain_descent_takes_sparse_gradients():

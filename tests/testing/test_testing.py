@@ -411,3 +411,11 @@ def test_the_older_form_of_assert_close():
             tl.testing.assert_allclose(actual, expected)
     with pytest.raises(AssertionError, match="^far$"):
         tl.testing.assert_allclose(x, x + 1, msg="far")
+
+
+def test_gradcheck_leaves_earlier_graphs_as_they_are():
+    x = tl.tensor([1.0, 2.0], dtype=tl.float64, requires_grad=True)
+    y = x.square()
+    assert gradcheck(tl.square, x) and gradgradcheck(tl.square, x) and x._version == 0
+    y.sum().backward()
+    assert x.grad.tolist() == [2, 4]

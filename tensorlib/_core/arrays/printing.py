@@ -13,7 +13,6 @@ from tensorlib._core.base.dtypes import get_default_dtype
 from tensorlib._core.interpreters.stack import tell
 from tensorlib._core.tensor.tensor import Tensor, attach
 
-
 PROFILES = {
     "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
     "short": {"precision": 2, "threshold": 1000, "edgeitems": 2, "linewidth": 80},
@@ -148,11 +147,14 @@ def elements_text(x, indent):
     return nested(values, cut, indent, lambda value: write(value).rjust(width), width)
 
 
-def text(self):
-    """What `repr` gives: the elements, and what of dtype and graph is not plain."""
+def text(self, left=0):
+    """What `repr` gives: the elements, and what of dtype and graph is not plain.
+
+    left: how many characters stand before it on its first line.
+    """
     tell("leaving", "repr", self)
     name = "tensor" if type(self) is Tensor else type(self).__name__
-    indent = len(name) + 1
+    indent = left + len(name) + 1
     suffixes = []
     default, in_pairs = get_default_dtype().name, get_default_dtype().to_complex().name
     if has_no_elements(self):
@@ -173,7 +175,7 @@ def text(self):
     elif self.requires_grad:
         suffixes.append("requires_grad=True")
     out = f"{name}({body}"
-    column = len(out) - out.rfind("\n") + 1
+    column = len(out) - out.rfind("\n") + 1 + (0 if "\n" in out else left)
     for suffix in suffixes:
         if column + len(suffix) + 2 > options.linewidth:
             out += ",\n" + " " * indent + suffix

@@ -1,5 +1,7 @@
 """Layouts and memory formats: the values of PyTorch's arguments `layout` and `memory_format`."""
 
+from tensorlib._core.base import library
+
 
 class Format:
     """How the elements lie in memory: what `layout` and `memory_format` have in common."""
@@ -10,7 +12,7 @@ class Format:
         self.name = name
 
     def __repr__(self):
-        return f"tensorlib.{self.name}"
+        return f"{library.name}.{self.name}"
 
     def __reduce__(self):
         return self.name         # the module's one object of this name

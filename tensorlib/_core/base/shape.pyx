@@ -328,3 +328,12 @@ def broadcast_shapes(str name, a, b):
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef int ndim_a = parse_shape(name, a, dims_a), ndim_b = parse_shape(name, b, dims_b), d
     return tuple([dims[d] for d in range(broadcast(name, ndim_a, dims_a, ndim_b, dims_b, dims))])
+
+
+def in_pytorchs_words(a, b):
+    """That matrices of these shapes can't be multiplied, by which people look for the error; "" for
+    what are no matrices."""
+    if not a or len(b) != 2:
+        return ""
+    return ("; mat1 and mat2 shapes cannot be multiplied "
+            f"({prod(a[:-1])}x{a[-1]} and {b[0]}x{b[1]})")

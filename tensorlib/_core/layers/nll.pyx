@@ -105,8 +105,10 @@ cdef int refuse(str name, Tensor input, Tensor target) except -1:
                        f"of shape {tuple(target.shape)}")
 
 
-cdef int refuse_class(str name, Py_ssize_t row, Py_ssize_t classes) except -1:
-    raise IndexError(f"{name}: the target of row {row} is out of bounds for {classes} classes")
+cdef int refuse_class(str name, Py_ssize_t row, const int64_t* target,
+                      Py_ssize_t classes) except -1:
+    raise IndexError(f"{name}: Target {target[row]} is out of bounds. There are {classes} classes, "
+                     f"and it is that of row {row}")
 
 
 cdef Tensor run(str name, Tensor grad, Tensor input, Tensor target, int64_t ignored):
@@ -131,7 +133,7 @@ cdef Tensor run(str name, Tensor grad, Tensor input, Tensor target, int64_t igno
     share(run_rows, &work, work.y, places.numel_, 1 + PIECE // max(<Py_ssize_t>1, work.n),
           x.numel_ < RELEASE_GIL)
     if work.wrong >= 0:
-        refuse_class(name, work.wrong, work.n)
+        refuse_class(name, work.wrong, work.target, work.n)
     return cast(out, input.type)
 
 
@@ -356,7 +358,7 @@ def nll_of_logs(Tensor input, Tensor weight, Tensor target, int64_t ignored, str
     else:
         run_once(add_rows, &of, of.y, of.rows < RELEASE_GIL)
     if of.wrong >= 0:
-        refuse_class("nll_loss", of.wrong, of.classes)
+        refuse_class("nll_loss", of.wrong, of.target, of.classes)
     return cast(out, input.type)
 
 
@@ -392,5 +394,5 @@ def nll_of_logs_backward(Tensor grad, Tensor weight, Tensor target, int64_t igno
     if of.wrong < 0:
         share(each_row_back, &of, of.y, of.rows, <Py_ssize_t>PIECE, of.rows < RELEASE_GIL)
     if of.wrong >= 0:
-        refuse_class("nll_loss", of.wrong, of.classes)
+        refuse_class("nll_loss", of.wrong, of.target, of.classes)
     return cast(out, grad.type)

@@ -14,6 +14,8 @@ from tensorlib._core.tiles.copies cimport packed
 from tensorlib._core.tiles.program cimport TileProgram
 from tensorlib._core.tiles.run cimport run_program
 
+from tensorlib._core.base.shape import in_pytorchs_words
+
 cdef TileProgram addition = TileProgram(2, [("add", (0, 1))])
 
 
@@ -50,7 +52,8 @@ def linear(Tensor input, Tensor weight, Tensor bias or None=None):
         raise RuntimeError(
             f"linear: expects {weight.dims[weight.ndim_ - 1]} features, got "
             f"{input.dims[input.ndim_ - 1]}: an input of shape {tuple(input.shape)} does not fit "
-            f"to a weight of shape {tuple(weight.shape)}")
+            f"to a weight of shape {tuple(weight.shape)}"
+            + in_pytorchs_words(input.shape, weight.shape[::-1]))
     if weight.ndim_ == 2:
         weight = transposed(weight)
     if bias is not None and bias.ndim_ == 1 and bias.type == dtype and weight.ndim_ == 2:

@@ -28,6 +28,7 @@ from tensorlib._core.tiles.copies cimport cast, packed_copy
 from tensorlib._core.tiles.loops cimport find_gather
 
 from tensorlib._core.base.dtypes import BY_NAME
+from tensorlib._core.base.shape import in_pytorchs_words
 from tensorlib._core.base.storage import OutOfMemoryError
 from tensorlib._kernels import load
 
@@ -391,8 +392,8 @@ cdef str shapes(Tensor a, Tensor b):
 
 
 cdef object inner_error(str name, Tensor a, Tensor b):
-    return RuntimeError(
-        f"{name}: inner dimensions differ: {tuple(a.shape)} @ {tuple(b.shape)}")
+    return RuntimeError(f"{name}: inner dimensions differ: {tuple(a.shape)} @ {tuple(b.shape)}"
+                        + in_pytorchs_words(a.shape, b.shape))
 
 
 # ---- as operations -------------------------------------------------------------------------------

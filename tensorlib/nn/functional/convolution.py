@@ -307,9 +307,9 @@ def conv_plan(name, n, shape, weight_shape, stride, padding, dilation, groups):
     kernel, spatial = weight_shape[2:], shape[2:]
     padding, after = padded(name, padding, kernel, stride, dilation, n)
     if groups < 1 or shape[1] != weight_shape[1] * groups or weight_shape[0] % groups:
-        raise RuntimeError(f"{name}: given groups={groups} and weight of size {weight_shape}, "
-                           f"expected input of shape {shape} to have {weight_shape[1] * groups} "
-                           "channels")
+        raise RuntimeError(f"{name}: Given groups={groups}, weight of size {list(weight_shape)}, "
+                           f"expected input{list(shape)} to have {weight_shape[1] * groups} "
+                           f"channels, but got {shape[1]} channels instead")
     out = tuple(out_size(s, k, t, p, d) + a for s, k, t, p, d, a in zip(
         spatial, kernel, stride, padding, dilation, after))
     if any(o < 1 for o in out) or any(k < 1 for k in kernel):
@@ -346,8 +346,9 @@ def transposed_plan(name, n, shape, weight_shape, stride, padding, output_paddin
     dilation, groups = sizes_of(name, "dilation", dilation, n, 1), as_int(groups)
     kernel, spatial = weight_shape[2:], shape[2:]
     if groups < 1 or shape[1] != weight_shape[0] or weight_shape[0] % groups:
-        raise RuntimeError(f"{name}: given weight of size {weight_shape}, expected input of shape "
-                           f"{shape} to have {weight_shape[0]} channels")
+        raise RuntimeError(f"{name}: Given transposed=1, weight of size {list(weight_shape)}, "
+                           f"expected input{list(shape)} to have {weight_shape[0]} channels, but "
+                           f"got {shape[1]} channels instead")
     if any(m >= max(s, d) for m, s, d in zip(more, stride, dilation)):
         raise RuntimeError(f"{name}: output_padding must be smaller than either stride or dilation,"
                            f" got {more}")

@@ -51,16 +51,16 @@ def older_reduction(size_average, reduce):
 def warn_of_broadcast(input, target):
     """Warns of an input and a target of different shapes, which is most often a fault."""
     if input.shape != target.shape:
-        warnings.warn(f"Using a target size ({tuple(target.shape)}) that is different to the input "
-                      f"size ({tuple(input.shape)}). This will likely lead to incorrect results "
+        warnings.warn(f"Using a target size ({target.shape}) that is different to the input "
+                      f"size ({input.shape}). This will likely lead to incorrect results "
                       "due to broadcasting. Please ensure they have the same size.", stacklevel=3)
 
 
 def check_same(name, input, target):
     """Raises ValueError for an input and a target of different shapes."""
     if input.shape != target.shape:
-        raise ValueError(f"{name}: target of shape {tuple(target.shape)} must have the shape of "
-                         f"input, {tuple(input.shape)}")
+        raise ValueError(f"{name}: Target size ({target.shape}) must be the same as input size "
+                         f"({input.shape})")
 
 
 def require_floating(name, input):

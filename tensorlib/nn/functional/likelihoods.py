@@ -283,8 +283,11 @@ def with_batch(name, input, target):
     if tuple(target.shape) != tuple(shape):
         one_hot = ("; an integer target is the number of a class: target.argmax(1) of what is 1 "
                    "at its class and 0 elsewhere" if target.shape == input.shape else "")
+        first = [x.shape[0] if x.ndim else 1 for x in (input, target)]
+        words = "" if first[0] == first[1] else (
+            f"Expected input batch_size ({first[0]}) to match target batch_size ({first[1]}): ")
         raise misfit(input, target)(
-            f"{name}: expected a target of shape {tuple(shape)} for an input of shape "
+            f"{name}: {words}expected a target of shape {tuple(shape)} for an input of shape "
             f"{tuple(input.shape)}, got {tuple(target.shape)}{one_hot}")
     if target.dtype.name not in ("int64", "uint8"):
         raise RuntimeError(f"{name}: expects a target of int64, the number of a class "

@@ -90,8 +90,9 @@ class Normalizing(Module):
         if not self._takes:
             raise NotImplementedError
         if input.ndim not in self._takes:
-            raise ValueError(f"{type(self).__name__}: expected an input of "
-                             f"{' or '.join(map(str, self._takes))} dims, got {input.ndim}D input")
+            takes = " or ".join(f"{ndim}D" for ndim in self._takes)
+            raise ValueError(f"{type(self).__name__}: expected {takes} input (got {input.ndim}D "
+                             "input)")
 
     def extra_repr(self) -> str:
         """The options."""

@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, groupby
-from operator import index as as_int, itemgetter
+from operator import attrgetter, index as as_int, itemgetter
 from typing import Any, Self, overload
 
 from tensorlib import Tensor
@@ -397,7 +397,8 @@ class ParameterDict(Module):
 
     def extra_repr(self) -> str:
         """A line for each value."""
-        return "\n".join(f"  ({key}): {described(value)}" for key, value in self.items())
+        return "\n".join(f"  ({key}): {described(value, Tensor.type)}"
+                         for key, value in self.items())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError("ParameterDict: holds values, and is not to be called")
@@ -419,13 +420,13 @@ def learnt(value):
     return value
 
 
-def described(value):
-    """A value in the text of a list or dict."""
+def described(value, kind_of=attrgetter("dtype")):
+    """A value in the text of a list or dict, where PyTorch names a tensor by its type."""
     if not isinstance(value, Tensor):
         return f"Object of type: {type(value).__name__}"
     kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
     size = "x".join(map(str, value.shape))
-    return f"{kind} containing: [{value.dtype} of size {size}]"
+    return f"{kind} containing: [{kind_of(value)} of size {size}]"
 
 
 def pairs(name, entries):

@@ -326,8 +326,9 @@ def replace_member(module, name, value):
 
 def refuse_assignment(kind, name, value):
     """Raises TypeError: there is a member of another kind."""
-    raise TypeError(f"cannot assign {type(value).__name__} as '{name}', which is one of the "
-                    f"{kind[1:]}: expected a {WANTED[kind]} or None")
+    what = {"_parameters": "parameter", "_modules": "child module", "_buffers": "buffer"}[kind]
+    raise TypeError(f"cannot assign '{type(value).__name__}' as {what} '{name}' "
+                    f"({WANTED[kind]} or None expected)")
 
 
 def replace_members(module, kind, members):

@@ -234,8 +234,8 @@ def unfit(key, tensor, value):
     if is_lazy(tensor) or value.shape == tensor.shape or (
             tensor.ndim, value.ndim) == (0, 1) and len(value):
         return None
-    return (f"size mismatch for {key}: the state has shape {tuple(value.shape)}, the module has "
-            f"shape {tuple(tensor.shape)}")
+    return (f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, "
+            f"the shape in current model is {tensor.shape}.")
 
 
 def put(module, name, tensor, value, assign):

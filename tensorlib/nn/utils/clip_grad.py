@@ -24,7 +24,7 @@ def get_total_norm(tensors: Given, norm_type: float = 2.0, error_if_nonfinite: b
         named = with_names(tensors)
         if not named:
             return tensor(0.0)
-        norm_of = linalg.vector_norm
+        norm_of, norm_type = linalg.vector_norm, float(norm_type)      # "inf" is infinity
         norms = [norm_of(each, norm_type) for _, each in named]
         first = norms[0].dtype
         total = norm_of(stack([norm if norm.dtype is first else norm.to(first)

@@ -1,12 +1,12 @@
 """Medians, modes and quantiles."""
 
 import math
-from collections import namedtuple
 
 import numpy as np
 
 from tensorlib._core.arrays.arrays import from_numpy
 from tensorlib._core.arrays.convert import asarray
+from tensorlib._core.base.results import result_type
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.index.gather import take_along
@@ -28,9 +28,9 @@ from tensorlib.ops.reduce.extremes import along_jvp, along_vjp
 from tensorlib.ops.samples import given, refusals
 from tensorlib.ops.value_checks import value_check
 
-Median = namedtuple("median", ("values", "indices"))
-NanMedian = namedtuple("nanmedian", ("values", "indices"))
-Mode = namedtuple("mode", ("values", "indices"))
+Median = result_type("median", "values indices")
+NanMedian = result_type("nanmedian", "values indices")
+Mode = result_type("mode", "values indices")
 
 
 # ---- medians -------------------------------------------------------------------------------------
@@ -198,7 +198,9 @@ def mode(input: Tensor, dim=-1, keepdim=False):
     Raises: IndexError for a dim that is not there or empty.
 
     >>> tensorlib.tensor([3, 1, 2, 1]).mode()
-    mode(values=tensor(1), indices=tensor(3))
+    tensorlib.return_types.mode(
+    values=tensor(1),
+    indices=tensor(3))
     """
     wrap("mode", dim, input.ndim)
     return Mode(*at_places(input, dim, mode_order(input, dim), keepdim))

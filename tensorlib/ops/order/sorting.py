@@ -1,9 +1,8 @@
 """`sort`, `argsort`, `topk` and `kthvalue`."""
 
-from collections import namedtuple
-
 import numpy as np
 
+from tensorlib._core.base.results import result_type
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.index.gather import take_along
 from tensorlib._core.interpreters.foreign import is_looked_at_alone
@@ -16,9 +15,9 @@ from tensorlib.ops.late import declared
 from tensorlib.ops.order.ordering import along_last, order_of_rows, refuse_no_place, top_places
 from tensorlib.ops.samples import given, refusals
 
-Sorted = namedtuple("sort", ("values", "indices"))
-Top = namedtuple("topk", ("values", "indices"))
-Kth = namedtuple("kthvalue", ("values", "indices"))
+Sorted = result_type("sort", "values indices")
+Top = result_type("topk", "values indices")
+Kth = result_type("kthvalue", "values indices")
 
 
 def at_found(input, dim, index):
@@ -74,7 +73,9 @@ def sort(input: Tensor, dim=-1, descending=False, *, stable=False):
     Raises: IndexError for a dim that is not there.
 
     >>> tensorlib.tensor([3., 1., 2.]).sort(descending=True)
-    sort(values=tensor([3., 2., 1.]), indices=tensor([0, 2, 1]))
+    tensorlib.return_types.sort(
+    values=tensor([3., 2., 1.]),
+    indices=tensor([0, 2, 1]))
     """
     indices = argsort(input, wrap("sort", dim, input.ndim), descending)
     return Sorted(at_found(input, dim, indices), indices)
@@ -138,7 +139,9 @@ def topk(input: Tensor, k, dim=-1, largest=True, sorted=True):
     IndexError, TypeError.
 
     >>> tensorlib.tensor([3., 1., 2.]).topk(2)
-    topk(values=tensor([3., 2.]), indices=tensor([0, 2]))
+    tensorlib.return_types.topk(
+    values=tensor([3., 2.]),
+    indices=tensor([0, 2]))
     """
     dim = -1 if dim is None else dim
     indices = top_order(input, k, dim, largest)
@@ -195,7 +198,9 @@ def kthvalue(input: Tensor, k, dim=-1, keepdim=False):
     that is not there or empty, TypeError.
 
     >>> tensorlib.tensor([3., 1., 2.]).kthvalue(2)
-    kthvalue(values=tensor(2.), indices=tensor(2))
+    tensorlib.return_types.kthvalue(
+    values=tensor(2.),
+    indices=tensor(2))
     """
     dim = -1 if dim is None else dim
     return Kth(*at_places(input, dim, kth_order(input, k, dim), keepdim))

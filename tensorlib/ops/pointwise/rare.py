@@ -1,11 +1,11 @@
 """Elementary functions that fewer programs use, element by element."""
 
 import math
-from collections import namedtuple
 
 import numpy as np
 
 from tensorlib._core.base.dtypes import BY_NAME
+from tensorlib._core.base.results import result_type
 from tensorlib._core.create.overwrite import write_result
 from tensorlib._core.interpreters.capture import may_be_differentiated
 from tensorlib._core.tensor.tensor import Tensor
@@ -22,7 +22,7 @@ FLOAT64, COMPLEX128, INT32, BOOL = (
 # The largest number of each floating dtype.
 LARGEST = {"float16": 65504.0, "bfloat16": (2 - 2**-7) * 2.0**127,
            "float32": (2 - 2**-23) * 2.0**127, "float64": (2 - 2**-52) * 2.0**1023}
-Parts = namedtuple("frexp", ("mantissa", "exponent"))
+Parts = result_type("frexp", "mantissa exponent")
 
 
 # ---- inverse hyperbolic functions ----------------------------------------------------------------

@@ -1,10 +1,9 @@
 """Maxima and minima: their values, their positions, or both."""
 
-from collections import namedtuple
-
 import numpy as np
 
 from tensorlib._core.apply.operators import make_reduction
+from tensorlib._core.base.results import result_type
 from tensorlib._core.reduce import reductions
 from tensorlib._core.reduce.reductions import expand_reduced
 from tensorlib._core.tensor.tensor import Tensor
@@ -105,9 +104,9 @@ def argmin(input: Tensor, dim=None, keepdim=False):
     """
 
 
-Largest = namedtuple("max", ("values", "indices"))
-Smallest = namedtuple("min", ("values", "indices"))
-Extremes = namedtuple("aminmax", ("min", "max"))
+Largest = result_type("max", "values indices")
+Smallest = result_type("min", "values indices")
+Extremes = result_type("aminmax", "min max")
 
 
 def with_places(values_of, places_of):
@@ -224,6 +223,8 @@ def aminmax(input, *, dim=None, keepdim=False):
     Raises: RuntimeError for no elements at all, IndexError if a dim is empty or not there.
 
     >>> tensorlib.aminmax(tensorlib.tensor([3., 1., 2.]))
-    aminmax(min=tensor(1.), max=tensor(3.))
+    tensorlib.return_types.aminmax(
+    min=tensor(1.),
+    max=tensor(3.))
     """
     return Extremes(amin(input, dim, keepdim), amax(input, dim, keepdim))

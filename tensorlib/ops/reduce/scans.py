@@ -1,11 +1,10 @@
 """Cumulative products, extremes and logsumexp along a dim; and `nanmean`."""
 
-from collections import namedtuple
-
 import numpy as np
 
 from tensorlib._core.apply.elementwise import UnsupportedDtype
 from tensorlib._core.base.dtypes import has_gradients
+from tensorlib._core.base.results import result_type
 from tensorlib._core.interpreters.foreign import is_looked_at_alone
 from tensorlib._core.reduce import scans
 from tensorlib._core.tensor.tensor import Tensor
@@ -16,8 +15,8 @@ from tensorlib.ops.reduce.reductions import DIMS, backwards, over, whole
 from tensorlib.ops.samples import given, given_pairs, refusals
 from tensorlib.ops.shape.joining import cat
 
-CumulativeMax = namedtuple("cummax", ("values", "indices"))
-CumulativeMin = namedtuple("cummin", ("values", "indices"))
+CumulativeMax = result_type("cummax", "values indices")
+CumulativeMin = result_type("cummin", "values indices")
 
 ALONG = (((5,), 0), ((3, 4), 0), ((2, 3, 4), -2), ((), 0), ((0, 3), 1), ((2, 3), 1))
 NO_SUCH_DIM = refusals((IndexError, (2, 3), 2))
@@ -162,7 +161,9 @@ def cummax(input: Tensor, dim):
     Raises: IndexError for a dim that is not there.
 
     >>> tensorlib.tensor([1, 3, 2]).cummax(0)
-    cummax(values=tensor([1, 3, 3]), indices=tensor([0, 1, 1]))
+    tensorlib.return_types.cummax(
+    values=tensor([1, 3, 3]),
+    indices=tensor([0, 1, 1]))
     """
     return CumulativeMax(*extremes_along(input, dim, True))
 
@@ -173,7 +174,9 @@ def cummin(input: Tensor, dim):
     """The smallest of each element and those before it along `dim`, as `cummax` the largest.
 
     >>> tensorlib.tensor([2, 3, 1]).cummin(0)
-    cummin(values=tensor([2, 2, 1]), indices=tensor([0, 0, 2]))
+    tensorlib.return_types.cummin(
+    values=tensor([2, 2, 1]),
+    indices=tensor([0, 0, 2]))
     """
     return CumulativeMin(*extremes_along(input, dim, False))
 

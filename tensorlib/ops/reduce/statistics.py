@@ -1,6 +1,5 @@
 """Counts of integers, histograms, covariance and correlation."""
 
-from collections import namedtuple
 from math import isfinite
 
 import numpy as np
@@ -8,6 +7,7 @@ import numpy as np
 from tensorlib._core.apply.elementwise import UnsupportedDtype
 from tensorlib._core.base.dtypes import BY_NAME, has_gradients
 from tensorlib._core.base.error_names import type_name
+from tensorlib._core.base.results import result_type
 from tensorlib._core.create.creation import plain_number
 from tensorlib._core.reduce import counts
 from tensorlib._core.reduce.search import parts_of
@@ -20,7 +20,7 @@ from tensorlib.ops.publish import FUNCTIONS
 from tensorlib.ops.samples import calls, given, refusals, refused_calls
 from tensorlib.ops.value_checks import value_check
 
-Histogram = namedtuple("histogram", ("hist", "bin_edges"))
+Histogram = result_type("histogram", "hist bin_edges")
 
 FEW = np.array([1, 5, 1, 2])
 
@@ -142,7 +142,9 @@ def histogram(input: Tensor, bins=100, *, range=None, weight=None, density=False
     UnsupportedDtype for integers and half types, TypeError.
 
     >>> tensorlib.tensor([1., 2., 1.]).histogram(2)
-    histogram(hist=tensor([2., 1.]), bin_edges=tensor([1.0000, 1.5000, 2.0000]))
+    tensorlib.return_types.histogram(
+    hist=tensor([2., 1.]),
+    bin_edges=tensor([1.0000, 1.5000, 2.0000]))
     """
     x = checked_reals("histogram", input)
     if x.itemsize == 2:

@@ -159,8 +159,10 @@ def check_border(size, before, after, mode):
         mode, max(before, after))
     if (before or after) and (
             size == 0 or max(before, after) > most or size + before + after < 0):
-        raise RuntimeError(f"pad: margins of {before} and {after} don't fit a dim of size {size} "
-                           f"in mode {mode!r}")
+        words = "" if mode != "reflect" else (
+            "Padding size should be less than the corresponding input dimension: ")
+        raise RuntimeError(f"pad: {words}margins of {before} and {after} don't fit a dim of size "
+                           f"{size} in mode {mode!r}")
 
 
 declared(__name__)
