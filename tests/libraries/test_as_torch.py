@@ -46,7 +46,7 @@ except ModuleNotFoundError as error:
     print(error)
 assert str(x.dtype) == "torch.float32" and x.type() == "torch.FloatTensor"
 assert repr(x.half()[:1, 0]).endswith("dtype=torch.float16)")
-assert str(x.shape) == "torch.Size([16, 3])"
+assert str(x.shape) == "torch.Size([16, 3])" and str(x.layout) == "torch.strided"
 print(torch.__name__, nn.__spec__.name, sys.argv[1:], __name__, beside.NAME)
 """
 

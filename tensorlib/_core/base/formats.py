@@ -1,5 +1,6 @@
 """How the elements of a tensor lie in memory, as PyTorch's arguments name it."""
 
+from tensorlib._core.base import library
 
 class Format:
     """How the elements lie in memory: what `layout` and `memory_format` have in common."""
@@ -10,7 +11,7 @@ class Format:
         self.name = name
 
     def __repr__(self):
-        return f"tensorlib.{self.name}"
+        return f"{library.name}.{self.name}"
 
     def __reduce__(self):
         return self.name         # the module's one object of this name

@@ -1,3 +1,3 @@
-"""The name of the library before those of its dtypes and sizes: PyTorch's under `as_torch`."""
+"""The library's name before those of dtypes, layouts and sizes: PyTorch's under `as_torch`."""
 
 name = "tensorlib"
