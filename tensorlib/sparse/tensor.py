@@ -12,8 +12,9 @@ class SparseTensor(Tensor, dispatches=False):
     """A tensor of which the elements at `indices` have `values`, and all others are zero.
 
     It is made by `sparse_coo_tensor`, `sparse_csr_tensor`, `sparse_csc_tensor` and
-    `Tensor.to_sparse`. Its values are a Tensor, whose place in the graph is that of the sparse tensor. It has the operations in
-    `functions.py` and `indexing.py`; others raise TypeError, and `to_dense()` is the way to them.
+    `Tensor.to_sparse`. Its values are a Tensor, whose place in the graph is that of the sparse
+    tensor. It has the operations in `functions.py` and `indexing.py`; others raise TypeError, and
+    `to_dense()` is the way to them.
     """
 
     _indices_: Tensor
