@@ -17,6 +17,7 @@ from tensorlib import (
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.importing import deferred
 from tensorlib.ops.arguments import integer
+from tensorlib.sparse.dispatch import does, refuse
 from tensorlib.sparse.tensor import SparseTensor
 
 coo_matrix = deferred("scipy.sparse", "coo_matrix")
@@ -191,6 +192,24 @@ def from_dense(input: Tensor, sparse_dim: int | None = None) -> SparseTensor:
         filled = filled.any(-1)
     indices = filled.nonzero().t().contiguous()
     return SparseTensor.of(indices, input[tuple(indices)], input.shape, True)
+
+
+@does("sparse_mask")
+def masked(input: Tensor, mask: Any) -> SparseTensor:
+    """The elements of a tensor at the positions of a sparse one: `Tensor.sparse_mask`.
+
+    Gradient: to those elements. Raises: TypeError unless mask is sparse and input is dense,
+    RuntimeError if their shapes differ.
+    """
+    if not isinstance(mask, SparseTensor):
+        raise TypeError(f"sparse_mask: mask must be a sparse tensor, got {type_name(mask)}")
+    if isinstance(input, SparseTensor):
+        raise refuse("sparse_mask", input, mask)
+    if input.shape != mask.shape:
+        raise RuntimeError(f"sparse_mask: the shapes must be the same, got {tuple(input.shape)} "
+                           f"and {tuple(mask.shape)} of the mask")
+    return SparseTensor.of(mask._indices(), input[tuple(mask._indices())], mask.shape,
+                           mask.is_coalesced())
 
 
 def from_scipy(matrix: Any) -> SparseTensor:

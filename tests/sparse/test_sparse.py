@@ -119,6 +119,24 @@ def test_softmax_is_over_entries():
     assert np.allclose(logs.values().numpy(), [np.log(0.5), np.log(0.5), 0])
 
 
+def test_elements_at_the_positions_of_a_mask():
+    x = tl.arange(6.0).reshape(2, 3).requires_grad_()
+    for coalesced in (False, True):
+        mask = tl.sparse_coo_tensor([[0, 1], [1, 2]], [7.0, 7.0], (2, 3), is_coalesced=coalesced)
+        found = x.sparse_mask(mask)
+        assert found._values().tolist() == [1.0, 5.0] and found.is_coalesced() is coalesced
+    found._values().sum().backward()
+    assert x.grad.tolist() == [[0, 1, 0], [0, 0, 1]]
+    rows = tl.sparse_coo_tensor([[1]], [[1.0, 1.0]], (2, 2))
+    assert tl.ones(2, 2).sparse_mask(rows).to_dense().tolist() == [[0, 0], [1, 1]]
+    with pytest.raises(TypeError, match="must be a sparse tensor, got Tensor"):
+        x.sparse_mask(x)
+    with pytest.raises(TypeError, match="sparse and sparse"):
+        mask.sparse_mask(mask)
+    with pytest.raises(RuntimeError, match="shapes must be the same"):
+        x.sparse_mask(rows)
+
+
 def test_positions_are_taken_to_be_in_order_if_it_is_said():
     a = tl.sparse_coo_tensor([[0, 1], [0, 2]], [1.0, 2.0], (2, 3))
     with pytest.raises(RuntimeError, match="uncoalesced"):
