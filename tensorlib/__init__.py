@@ -186,14 +186,17 @@ for _name, _parameters in (
         ("switch_case", ("branch_index", "branch_fns", "default"))):
     globals()[_name] = _deferred("tensorlib.program.control", _name, _parameters)
 
-# what libraries around PyTorch call of its own: lists of tensors, conditions, and a draw
+# what libraries around PyTorch call of its own: lists of tensors, conditions and others
 globals().update(_FOREACH)
 globals().update(_CHECKS)
 _standard_gamma = _deferred("tensorlib.distributions.gamma_numbers", "standard_gamma")
+_segment_reduce = _deferred("tensorlib.ops.index.segments", "segment_reduce")
 
 # sparse tensors, which few programs have
-for _name in ("sparse_coo_tensor", "sparse_csr_tensor"):
+for _name in ("sparse_coo_tensor", "sparse_csc_tensor", "sparse_csr_tensor"):
     globals()[_name] = _deferred("tensorlib.sparse", _name)
+for _name in ("convert_indices_from_coo_to_csr", "convert_indices_from_csr_to_coo"):
+    globals()["_" + _name] = _deferred("tensorlib.sparse.making", _name)
 spmm = dsmm = hsmm = _deferred("tensorlib.sparse", "mm")
 
 

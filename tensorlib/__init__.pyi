@@ -137,6 +137,7 @@ from tensorlib.shell.amp.autocast_mode import is_autocast_enabled as is_autocast
 from tensorlib.sparse import dsmm as dsmm
 from tensorlib.sparse import hsmm as hsmm
 from tensorlib.sparse import sparse_coo_tensor as sparse_coo_tensor
+from tensorlib.sparse import sparse_csc_tensor as sparse_csc_tensor
 from tensorlib.sparse import sparse_csr_tensor as sparse_csr_tensor
 from tensorlib.sparse import spmm as spmm
 from tensorlib.utils import data as data

@@ -18,7 +18,8 @@ class Names(NamedTuple):
 FAMILIES = {
     "tensorlib._methods": Names(
         methods="__array_namespace__ _make_subclass cuda is_pinned ndimension new pin_memory "
-                "storage to_dense to_device to_sparse to_sparse_coo to_sparse_csr type xpu"),
+                "sparse_mask storage to_dense to_device to_sparse to_sparse_coo to_sparse_csr "
+                "type xpu"),
     "tensorlib.distributed.operations": Names(
         operations="all_gather all_reduce all_to_all broadcast_from reduce_scatter reduce_to"),
     "tensorlib.linalg": Names(

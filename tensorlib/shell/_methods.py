@@ -77,6 +77,7 @@ def xpu(self, device=None, non_blocking=False, memory_format=None):
 
 
 _from_dense = deferred("tensorlib.sparse", "from_dense")
+_masked = deferred("tensorlib.sparse.making", "masked")
 
 
 def to_sparse(self, sparse_dim=None, *, layout=None):
@@ -95,6 +96,14 @@ def to_sparse_coo(self):
 def to_sparse_csr(self):
     """The matrix without its zeros, as a sparse one, whose entries are in order of rows."""
     return _from_dense(self).to_sparse_csr()
+
+
+def sparse_mask(self, mask):
+    """The elements at the positions of a sparse tensor `mask` of the same shape, as a sparse one.
+
+    Raises: TypeError if mask is not sparse, RuntimeError if its shape is another.
+    """
+    return _masked(self, mask)
 
 
 def to_dense(self, dtype=None):
@@ -139,8 +148,8 @@ def _make_subclass(cls, data, require_grad=False):
     return made
 
 
-for _method in (__array_namespace__, to_device, to_sparse, to_sparse_coo, to_sparse_csr, to_dense,
-                new, ndimension, is_pinned, pin_memory, cuda, xpu, storage):
+for _method in (__array_namespace__, to_device, to_sparse, to_sparse_coo, to_sparse_csr,
+                sparse_mask, to_dense, new, ndimension, is_pinned, pin_memory, cuda, xpu, storage):
     attach_checked(_method.__name__, _method)
 attach_checked("type", type_)
 put_method("_make_subclass", staticmethod(_make_subclass))

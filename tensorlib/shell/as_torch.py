@@ -68,7 +68,7 @@ def install() -> None:
     """From now on this process imports tensorlib under the name of torch.
 
     Libraries ask for `torch.__version__`, and get the version of PyTorch whose names are here; some
-    read names of dtypes, which are PyTorch's then, as in `torch.float32`.
+    read names of dtypes and layouts, which are PyTorch's then, as in `torch.float32`.
     """
     if TorchFinder not in sys.meta_path:
         sys.meta_path.insert(0, TorchFinder)

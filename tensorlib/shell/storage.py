@@ -56,6 +56,9 @@ class TypedStorage:
         """The elements as a list."""
         return self._elements.tolist()
 
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes()      # libraries sum up what models hold
+
     def __len__(self) -> int:
         return self._elements.shape[0]
 

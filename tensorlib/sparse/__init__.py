@@ -21,6 +21,7 @@ from tensorlib.sparse.making import (
     from_dense,
     from_scipy,
     sparse_coo_tensor,
+    sparse_csc_tensor,
     sparse_csr_tensor,
     to_scipy,
 )
@@ -28,7 +29,7 @@ from tensorlib.sparse.tensor import SparseTensor
 
 __all__ = ["DoubleTensor", "FloatTensor", "SparseTensor", "addmm", "from_dense", "from_scipy",
            "log_softmax", "mm", "rows_looked_up", "softmax", "sparse_coo_tensor",
-           "sparse_csr_tensor", "sum", "to_scipy"]
+           "sparse_csc_tensor", "sparse_csr_tensor", "sum", "to_scipy"]
 
 
 def mm(mat1: Tensor, mat2: Tensor, reduce: str = "sum") -> Any:

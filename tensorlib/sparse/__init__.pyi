@@ -11,12 +11,13 @@ from tensorlib.sparse.making import from_scipy as from_scipy
 from tensorlib.sparse.making import make as DoubleTensor
 from tensorlib.sparse.making import make as FloatTensor
 from tensorlib.sparse.making import sparse_coo_tensor as sparse_coo_tensor
+from tensorlib.sparse.making import sparse_csc_tensor as sparse_csc_tensor
 from tensorlib.sparse.making import sparse_csr_tensor as sparse_csr_tensor
 from tensorlib.sparse.making import to_scipy as to_scipy
 from tensorlib.sparse.tensor import SparseTensor as SparseTensor
 
 __all__ = [
     "DoubleTensor", "FloatTensor", "SparseTensor", "addmm", "from_dense", "from_scipy",
-    "log_softmax", "mm", "rows_looked_up", "softmax", "sparse_coo_tensor", "sparse_csr_tensor",
-    "sum", "to_scipy"
+    "log_softmax", "mm", "rows_looked_up", "softmax", "sparse_coo_tensor", "sparse_csc_tensor",
+    "sparse_csr_tensor", "sum", "to_scipy"
 ]

@@ -5,10 +5,19 @@ from typing import Any
 import numpy as np
 
 import tensorlib
-from tensorlib import Tensor, arange, from_numpy, repeat_interleave, stack, zeros
+from tensorlib import (
+    Tensor,
+    arange,
+    from_numpy,
+    repeat_interleave,
+    searchsorted,
+    stack,
+    zeros,
+)
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.importing import deferred
 from tensorlib.ops.arguments import integer
+from tensorlib.sparse.dispatch import does, refuse
 from tensorlib.sparse.tensor import SparseTensor
 
 coo_matrix = deferred("scipy.sparse", "coo_matrix")
@@ -74,6 +83,38 @@ def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None,
     return SparseTensor.of(indices, values, size, bool(is_coalesced))
 
 
+def parts_of_bounds(name: str, bounds: Any, other: Any, what: str) -> tuple[Tensor, Tensor]:
+    """The row of each entry, of which row i has bounds[i] to bounds[i + 1], and its column."""
+    bounds, other = positions(name, bounds), positions(name, other)
+    if bounds.ndim != 1 or other.ndim != 1 or not bounds.numel():
+        raise RuntimeError(f"{name}: expected vectors of bounds and of {what}, got shapes "
+                           f"{tuple(bounds.shape)} and {tuple(other.shape)}")
+    counts = bounds[1:] - bounds[:-1]
+    if int(bounds[0]) != 0 or int(bounds[-1]) != other.numel() or (
+            counts.numel() and int(counts.amin()) < 0):
+        raise RuntimeError(f"{name}: the bounds must ascend from 0 to the {other.numel()} "
+                           f"entries, got {bounds.tolist()[:10]}")
+    return repeat_interleave(arange(counts.numel()), counts), other
+
+
+def size_by_bounds(name: str, size: Any, dim: int, count: int, other: Tensor) -> tuple[int, int]:
+    """The size of a matrix with `count` rows, or columns if `dim` is 1."""
+    if size is None:
+        size = [int(other.amax()) + 1 if other.numel() else 0]
+        size.insert(dim, count)
+    elif len(size) != 2 or int(size[dim]) != count:
+        raise RuntimeError(f"{name}: {count} {('rows', 'columns')[dim]} do not fit to size "
+                           f"{tuple(size)}")
+    return int(size[0]), int(size[1])
+
+
+def in_order(indices: Tensor, values: Tensor, size: tuple[int, int]) -> SparseTensor:
+    """The matrix with its entries in order, so that `values()` gives them without `coalesce()`."""
+    made = sparse_coo_tensor(indices, values, size)
+    flat = made.flat()
+    return made._coalesced_(True) if bool((flat[1:] > flat[:-1]).all()) else made.coalesce()
+
+
 def sparse_csr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: Any = None, *,
                       dtype: Any = None, device: Any = None, pin_memory: bool = False,
                       requires_grad: bool = False,
@@ -83,22 +124,52 @@ def sparse_csr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: An
     Raises: as `sparse_coo_tensor`, RuntimeError for bounds that are not ascending.
     """
     name = "sparse_csr_tensor"
-    crow, columns = positions(name, crow_indices), positions(name, col_indices)
-    if crow.ndim != 1 or columns.ndim != 1 or not crow.numel():
-        raise RuntimeError(f"{name}: expected vectors of bounds and of columns, got shapes "
-                           f"{tuple(crow.shape)} and {tuple(columns.shape)}")
-    counts = crow[1:] - crow[:-1]
-    if int(crow[0]) != 0 or int(crow[-1]) != columns.numel() or (
-            counts.numel() and int(counts.amin()) < 0):
-        raise RuntimeError(f"{name}: crow_indices must ascend from 0 to the {columns.numel()} "
-                           f"entries, got {crow.tolist()[:10]}")
-    rows = repeat_interleave(arange(counts.numel()), counts)
-    if size is None:
-        size = (counts.numel(), int(columns.amax()) + 1 if columns.numel() else 0)
-    elif len(size) != 2 or int(size[0]) != counts.numel():
-        raise RuntimeError(f"{name}: {counts.numel()} rows do not fit to size {tuple(size)}")
-    return sparse_coo_tensor(stack([rows, columns]), values, size, dtype=dtype,
-                             requires_grad=requires_grad)
+    rows, columns = parts_of_bounds(name, crow_indices, col_indices, "columns")
+    size = size_by_bounds(name, size, 0, len(crow_indices) - 1, columns)
+    return in_order(stack([rows, columns]), values_of(values, dtype, requires_grad), size)
+
+
+def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *,
+                      dtype: Any = None, device: Any = None, pin_memory: bool = False,
+                      requires_grad: bool = False,
+                      check_invariants: bool | None = None) -> SparseTensor:
+    """The matrix whose column i has the entries ccol_indices[i] to ccol_indices[i + 1].
+
+    Raises: as `sparse_coo_tensor`, RuntimeError for bounds that are not ascending.
+
+    >>> tensorlib.sparse_csc_tensor([0, 1, 2], [1, 0], [5.0, 6.0]).to_dense()
+    tensor([[0., 6.],
+            [5., 0.]])
+    """
+    name = "sparse_csc_tensor"
+    columns, rows = parts_of_bounds(name, ccol_indices, row_indices, "rows")
+    size = size_by_bounds(name, size, 1, len(ccol_indices) - 1, rows)
+    return in_order(stack([rows, columns]), values_of(values, dtype, requires_grad), size)
+
+
+def convert_indices_from_coo_to_csr(input: Tensor, size: int, *,
+                                    out_int32: bool = False) -> Tensor:
+    """Where the entries of each of `size` rows begin among ascending rows, and the last ones end.
+
+    Raises: RuntimeError for rows that are no vector.
+    """
+    rows = positions("_convert_indices_from_coo_to_csr", input)
+    if rows.ndim != 1:
+        raise RuntimeError("_convert_indices_from_coo_to_csr: expected a vector of rows, got the "
+                           f"shape {tuple(rows.shape)}")
+    return searchsorted(rows.contiguous(), arange(size + 1), out_int32=out_int32)
+
+
+def convert_indices_from_csr_to_coo(crow_indices: Tensor, col_indices: Tensor, *,
+                                    out_int32: bool = False, transpose: bool = False) -> Tensor:
+    """Rows and columns of the entries of a matrix in CSR, or with `transpose` of one in CSC.
+
+    Raises: RuntimeError as `sparse_csr_tensor` does.
+    """
+    found = parts_of_bounds("_convert_indices_from_csr_to_coo", crow_indices, col_indices,
+                            "columns")
+    both = stack(found[::-1] if transpose else found)
+    return both.to(tensorlib.int32) if out_int32 else both
 
 
 def from_dense(input: Tensor, sparse_dim: int | None = None) -> SparseTensor:
@@ -121,6 +192,24 @@ def from_dense(input: Tensor, sparse_dim: int | None = None) -> SparseTensor:
         filled = filled.any(-1)
     indices = filled.nonzero().t().contiguous()
     return SparseTensor.of(indices, input[tuple(indices)], input.shape, True)
+
+
+@does("sparse_mask")
+def masked(input: Tensor, mask: Any) -> SparseTensor:
+    """The elements of a tensor at the positions of a sparse one: `Tensor.sparse_mask`.
+
+    Gradient: to those elements. Raises: TypeError unless mask is sparse and input is dense,
+    RuntimeError if their shapes differ.
+    """
+    if not isinstance(mask, SparseTensor):
+        raise TypeError(f"sparse_mask: mask must be a sparse tensor, got {type_name(mask)}")
+    if isinstance(input, SparseTensor):
+        raise refuse("sparse_mask", input, mask)
+    if input.shape != mask.shape:
+        raise RuntimeError(f"sparse_mask: the shapes must be the same, got {tuple(input.shape)} "
+                           f"and {tuple(mask.shape)} of the mask")
+    return SparseTensor.of(mask._indices(), input[tuple(mask._indices())], mask.shape,
+                           mask.is_coalesced())
 
 
 def from_scipy(matrix: Any) -> SparseTensor:

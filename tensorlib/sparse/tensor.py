@@ -11,14 +11,15 @@ from tensorlib import Tensor, empty, no_grad, sparse_coo
 class SparseTensor(Tensor, dispatches=False):
     """A tensor of which the elements at `indices` have `values`, and all others are zero.
 
-    It is made by `sparse_coo_tensor`, `sparse_csr_tensor` and `Tensor.to_sparse`. Its values are a
-    Tensor, whose place in the graph is that of the sparse tensor. It has the operations in
-    `functions.py` and `indexing.py`; others raise TypeError, and `to_dense()` is the way to them.
+    It is made by `sparse_coo_tensor`, `sparse_csr_tensor`, `sparse_csc_tensor` and
+    `Tensor.to_sparse`. Its values are a Tensor, whose place in the graph is that of the sparse
+    tensor. It has the operations in `functions.py` and `indexing.py`; others raise TypeError, and
+    `to_dense()` is the way to them.
     """
 
     _indices_: Tensor
     _values_: Tensor
-    _coalesced_: bool
+    _is_coalesced_: bool
 
     @classmethod
     def of(cls, indices: Tensor, values: Tensor, shape: Any, coalesced: bool = False):
@@ -26,7 +27,7 @@ class SparseTensor(Tensor, dispatches=False):
         made = Tensor.__new__(cls)
         # what looks past the class finds a tensor without memory, and no wrong numbers
         Tensor.data.__set__(made, empty(tuple(shape), dtype=values.dtype, device="meta"))
-        made._indices_, made._values_, made._coalesced_ = indices, values, coalesced
+        made._indices_, made._values_, made._is_coalesced_ = indices, values, coalesced
         return made
 
     @classmethod
@@ -84,7 +85,12 @@ class SparseTensor(Tensor, dispatches=False):
 
     def is_coalesced(self) -> bool:
         """Whether the positions are known to be in order and to differ."""
-        return self._coalesced_
+        return self._is_coalesced_
+
+    def _coalesced_(self, coalesced: bool):
+        """The tensor itself, whose positions are taken to be in order, or not, from now on."""
+        self._is_coalesced_ = bool(coalesced)
+        return self
 
     def _indices(self) -> Tensor:
         return self._indices_
@@ -101,7 +107,7 @@ class SparseTensor(Tensor, dispatches=False):
         return self._entries("values")._values_
 
     def _entries(self, name):
-        if not self._coalesced_:
+        if not self._is_coalesced_:
             raise RuntimeError(f"{name}: of an uncoalesced tensor, whose positions may be there "
                                "twice; call .coalesce() first")
         return self
@@ -115,7 +121,7 @@ class SparseTensor(Tensor, dispatches=False):
 
     def coalesce(self):
         """The tensor with its positions in order, and values in one position added up."""
-        if self._coalesced_:
+        if self._is_coalesced_:
             return self
         kept, places = self.flat().unique(return_inverse=True)
         values = self._values_
@@ -127,7 +133,7 @@ class SparseTensor(Tensor, dispatches=False):
 
     def with_values(self, values: Tensor):
         """A tensor with the same positions and other values."""
-        return SparseTensor.of(self._indices_, values, self.shape, self._coalesced_)
+        return SparseTensor.of(self._indices_, values, self.shape, self._is_coalesced_)
 
     def crow_indices(self) -> Tensor:
         """Where the entries of each row begin, and the end of the last, in order of rows."""
@@ -226,7 +232,7 @@ class SparseTensor(Tensor, dispatches=False):
     def zero_(self):
         """The tensor itself, without entries from now on."""
         self._indices_, self._values_ = self._indices_[:, :0], self._values_.detach()[:0]
-        self._coalesced_ = True
+        self._is_coalesced_ = True
         return self
 
     def become(self, other: Any):
@@ -240,7 +246,7 @@ class SparseTensor(Tensor, dispatches=False):
                                f"another shape or dtype: {tuple(self.shape)} {self.dtype} and "
                                f"{tuple(other.shape)} {other.dtype}")
         self._indices_, self._values_ = other._indices_, other._values_
-        self._coalesced_ = other._coalesced_
+        self._is_coalesced_ = other._is_coalesced_
         return self
 
     # ---- for Python ------------------------------------------------------------------------------
@@ -251,7 +257,7 @@ class SparseTensor(Tensor, dispatches=False):
         first, second = "tensor(indices=", "       values="
         return (f"{first}{self._indices_._text(len(first))},\n"
                 f"{second}{values.detach()._text(len(second))},\n       "
-                f"size={tuple(self.shape)}, nnz={self._nnz()}, layout={sparse_coo}{last})")
+                f"size={tuple(self.shape)}, nnz={self._nnz()}, layout={self.layout}{last})")
 
     def numpy(self, *args: Any, **kwargs: Any):
         """Raises TypeError: `to_dense().numpy()` and `sparse.to_scipy` give arrays."""
@@ -271,4 +277,4 @@ class SparseTensor(Tensor, dispatches=False):
 
     def __reduce_ex__(self, protocol: Any):
         return SparseTensor.of, (self._indices_, self._values_.detach(), tuple(self.shape),
-                                 self._coalesced_)
+                                 self._is_coalesced_)

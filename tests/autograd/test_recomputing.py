@@ -184,6 +184,22 @@ def test_checkpoint_is_where_pytorch_has_it():
     assert tl.utils.checkpoint.checkpoint_sequential is checkpoint_sequential
 
 
+def test_functions_by_which_libraries_compute_again_themselves():
+    module = tl.utils.checkpoint
+    x, kept = leaf(1.0), tl.ones(1)
+    devices, states = module.get_device_states(x, 3)
+    assert devices == states == [] and module.set_device_states(devices, states) is None
+    with pytest.raises(RuntimeError, match="no devices but the CPU"):
+        module.set_device_states([0], [tl.get_rng_state()])
+    inside, plain, number = module.detach_variable((x * 2, kept, 3))
+    assert inside.is_leaf and inside.requires_grad and not plain.requires_grad and number == 3
+    with pytest.raises(RuntimeError, match="expected a tuple, got list"):
+        module.detach_variable([x])
+    module.check_backward_validity([x, kept, 3])
+    with pytest.warns(UserWarning, match="Gradients will be None"):
+        module.check_backward_validity([kept])
+
+
 def test_a_checkpoint_is_freed_with_its_graph():
     x = leaf(1.0)
     held = tl.ones(1, dtype=tl.float64)

@@ -9,6 +9,7 @@ from process import run_python
 import tensorlib as tl
 from tensorlib.futures import Future, collect_all, wait_all
 from tensorlib.utils import _foreach_utils, _pytree
+from tensorlib.utils.hooks import RemovableHandle
 
 NAMES = """
 torch._C._TensorMeta torch._C._disabled_torch_function_impl torch.PyTorchFileReader
@@ -41,6 +42,7 @@ torch.utils._pytree._namedtuple_flatten
 torch.utils.data._utils.collate.default_collate torch.utils.data._utils.worker.get_worker_info
 torch.utils.data.dataloader._BaseDataLoaderIter torchvision.ops.misc.FrozenBatchNorm2d
 torch._subclasses.fake_tensor.is_fake torch.fx.experimental.proxy_tensor.get_proxy_mode
+torch.utils.checkpoint.get_device_states
 torchvision.io torchvision.transforms.v2.Compose torch.quasirandom.SobolEngine
 """.split()
 
@@ -58,6 +60,25 @@ assert torch.__name__ == "torch"
 for function in (torch.autograd.gradcheck, torch._higher_order_ops.associative_scan):
     assert callable(function)                   # the modules of these names took no place
 """)
+
+
+def test_handles_of_hooks_that_a_program_keeps_itself():
+    hooks, called = {}, {}
+    first, second = (RemovableHandle(hooks, extra_dict=called) for _ in range(2))
+    assert first.id != second.id
+    for handle in (first, second):
+        hooks[handle.id], called[handle.id] = print, True
+    first.remove()
+    first.remove()
+    assert list(hooks) == list(called) == [second.id]
+    with RemovableHandle(hooks, extra_dict=[called]) as third:
+        hooks[third.id] = called[third.id] = len
+    assert list(hooks) == list(called) == [second.id]
+
+
+def test_segments_are_reduced_under_the_name_that_libraries_call():
+    assert tl._segment_reduce(tl.tensor([1.0, 5.0, 2.0]), "amax", offsets=tl.tensor([0, 2, 3])
+                              ).tolist() == [5.0, 2.0]
 
 
 def test_the_table_of_modules_can_be_gone_through():

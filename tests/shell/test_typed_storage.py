@@ -1,5 +1,7 @@
 """`x.storage()`: the memory of a tensor as a row of elements."""
 
+import sys
+
 import tensorlib as tl
 
 
@@ -12,4 +14,5 @@ def test_it_is_the_memory_that_views_share():
     storage[4] = 9.0
     assert x.tolist() == [3.0, 9.0, 5.0]
     assert not tl.empty(0).storage() and storage.element_size() == 4
+    assert sys.getsizeof(tl.ones(1000).storage()) - sys.getsizeof(tl.ones(1).storage()) == 3996
     assert storage.untyped().nbytes() == 24 and "6 elements" in repr(storage)

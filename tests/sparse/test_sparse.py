@@ -47,7 +47,23 @@ def test_forms_of_a_dense_tensor():
     assert rows.indices().tolist() == [[1]] and rows.values().tolist() == [[1.0, 2.0]]
     csr = tl.sparse_csr_tensor(b.crow_indices(), b.col_indices(), b.values(), (5, 7))
     same(csr, DENSE)
+    assert tl.equal(csr.values(), b.values()) and tl.equal(csr.indices(), b.indices())
+    unsorted = tl.tensor([2.0, 3.0, 4.0], requires_grad=True)
+    (tl.sparse_csr_tensor([0, 3], [1, 0, 1], unsorted).values() * tl.tensor([1.0, 5.0])
+     ).sum().backward()                              # positions in order, and each there once
+    assert unsorted.grad.tolist() == [5.0, 1.0, 5.0]
     assert x.to_dense() is x
+    turned = tl.tensor(np.ascontiguousarray(DENSE.T)).to_sparse()
+    same(tl.sparse_csc_tensor(turned.crow_indices(), turned.col_indices(), turned.values()), DENSE)
+    with pytest.raises(RuntimeError, match="7 columns do not fit"):
+        tl.sparse_csc_tensor(turned.crow_indices(), turned.col_indices(), turned.values(), (7, 5))
+    rows = tl._convert_indices_from_coo_to_csr(b.indices()[0], 5, out_int32=True)
+    assert rows.dtype is tl.int32 and tl.equal(rows.long(), b.crow_indices())
+    for transpose, expected in ((False, b.indices()), (True, b.indices().flip(0))):
+        assert tl.equal(expected, tl._convert_indices_from_csr_to_coo(
+            b.crow_indices(), b.col_indices(), transpose=transpose))
+    with pytest.raises(RuntimeError, match="vector of rows"):
+        tl._convert_indices_from_coo_to_csr(tl.ones(2, 2, dtype=tl.int64), 5)
     for wrong in (float("inf"), 1.0, True, "1"):
         with pytest.raises(TypeError, match="to_sparse: sparse_dim must be an int"):
             x.to_sparse(wrong)
@@ -101,6 +117,32 @@ def test_softmax_is_over_entries():
     assert tl.sparse.softmax(a, 1).to_dense().tolist() == [[0.5, 0, 0.5], [0, 1, 0]]
     logs = tl.sparse.log_softmax(a, -1)
     assert np.allclose(logs.values().numpy(), [np.log(0.5), np.log(0.5), 0])
+
+
+def test_elements_at_the_positions_of_a_mask():
+    x = tl.arange(6.0).reshape(2, 3).requires_grad_()
+    for coalesced in (False, True):
+        mask = tl.sparse_coo_tensor([[0, 1], [1, 2]], [7.0, 7.0], (2, 3), is_coalesced=coalesced)
+        found = x.sparse_mask(mask)
+        assert found._values().tolist() == [1.0, 5.0] and found.is_coalesced() is coalesced
+    found._values().sum().backward()
+    assert x.grad.tolist() == [[0, 1, 0], [0, 0, 1]]
+    rows = tl.sparse_coo_tensor([[1]], [[1.0, 1.0]], (2, 2))
+    assert tl.ones(2, 2).sparse_mask(rows).to_dense().tolist() == [[0, 0], [1, 1]]
+    with pytest.raises(TypeError, match="must be a sparse tensor, got Tensor"):
+        x.sparse_mask(x)
+    with pytest.raises(TypeError, match="sparse and sparse"):
+        mask.sparse_mask(mask)
+    with pytest.raises(RuntimeError, match="shapes must be the same"):
+        x.sparse_mask(rows)
+
+
+def test_positions_are_taken_to_be_in_order_if_it_is_said():
+    a = tl.sparse_coo_tensor([[0, 1], [0, 2]], [1.0, 2.0], (2, 3))
+    with pytest.raises(RuntimeError, match="uncoalesced"):
+        a.values()
+    assert a._coalesced_(True) is a and a.values().tolist() == [1.0, 2.0]
+    assert not a._coalesced_(False).is_coalesced()
 
 
 def test_positions_are_checked():

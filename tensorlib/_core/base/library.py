@@ -1,3 +1,3 @@
-"""The name that dtypes and sizes are printed with: `tensorlib`, or PyTorch's under `as_torch`."""
+"""The library's name before those of dtypes, layouts and sizes: PyTorch's under `as_torch`."""
 
 name = "tensorlib"

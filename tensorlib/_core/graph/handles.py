@@ -1,12 +1,13 @@
 """The handles of hooks, the metadata of nodes, and which tensors a user's object holds."""
 
 from functools import partial
-from itertools import islice
+from itertools import count, islice
 from types import FunctionType, MethodType, ModuleType
 
 from tensorlib._core.tensor.tensor import Tensor
 
 LOOKED_INTO = 1000       # objects, at most
+numbers = count()        # of handles that a program made by itself
 PLAIN = frozenset((int, float, bool, str, bytes, type(None)))
 
 
@@ -73,15 +74,21 @@ class Notes(dict):
 
 
 class RemovableHandle:
-    """What registering a hook returns; `remove()` takes the hook off again."""
+    """What registering a hook returns; `remove()` takes the hook off again.
 
-    def __init__(self, hooks, key):
-        self.hooks = hooks
-        self.key = key
+    A program with hooks of its own puts them into `hooks_dict` under the handle's `id`, and into
+    `extra_dict`, one dict or a list of them, what else goes with them.
+    """
+
+    def __init__(self, hooks_dict, key=None, *, extra_dict=None):
+        self.hooks = hooks_dict
+        self.id = self.key = next(numbers) if key is None else key
+        self.others = [extra_dict] if isinstance(extra_dict, dict) else extra_dict or ()
 
     def remove(self):
         """Takes the hook off. Doing so twice is no error."""
-        self.hooks.pop(self.key, None)
+        for hooks in (self.hooks, *self.others):
+            hooks.pop(self.key, None)
 
     def __enter__(self):
         return self

@@ -1,4 +1,4 @@
-"""Numbers rounded to what few bits can hold, for training that is to bear it."""
+"""Fake quantization: numbers rounded to the values of few bits, for quantization-aware training."""
 
 from tensorlib._core.apply.elementwise import UnsupportedDtype
 from tensorlib._core.arrays.convert import tensor
