@@ -185,7 +185,7 @@ def test_which_transforms_are_equal():
     (d.ExpTransform(), "ExpTransform()"),
     (d.ExpTransform().inv, "_InverseTransform(ExpTransform())"),
     (d.ComposeTransform([d.ExpTransform(), d.TanhTransform()]),
-     "ComposeTransform(ExpTransform(), TanhTransform())"),
+     "ComposeTransform(\n    ExpTransform(),\n    TanhTransform()\n)"),
     (d.IndependentTransform(d.TanhTransform(), 2), "IndependentTransform(TanhTransform(), 2)")])
 def test_texts(transform, text):
     assert repr(transform) == text

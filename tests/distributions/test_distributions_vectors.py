@@ -13,6 +13,7 @@ from tensorlib.testing import assert_close
 
 inf = math.inf
 COVARIANCE = np.array([[2.0, 0.5, 0.1], [0.5, 1.0, -0.3], [0.1, -0.3, 1.5]])
+SIZE = "tensorlib.Size([2, 3])"
 OTHER = np.array([[1.0, 0.2, 0.0], [0.2, 3.0, 0.4], [0.0, 0.4, 2.0]])
 
 
@@ -75,7 +76,7 @@ def test_dims_of_an_event():
         assert p.entropy().flatten().tolist() == pytest.approx(
             [entropy * (1, 3, 6)[n]] * (6, 2, 1)[n])
         assert p.support.event_dim == n
-        assert repr(p) == f"Independent(Normal(loc: (2, 3), scale: (2, 3)), {n})"
+        assert repr(p) == f"Independent(Normal(loc: {SIZE}, scale: {SIZE}), {n})"
         q = d.Independent(d.Normal(base.loc + 1.5, 1.5), n)
         assert d.kl_divergence(p, q).flatten().tolist() == pytest.approx(
             [0.5 * (1, 3, 6)[n]] * (6, 2, 1)[n])
@@ -110,8 +111,8 @@ def test_mixtures():
     assert_close(vectors.mean, share * loc[0] + (1 - share) * loc[1])
     assert_close(vectors.variance,
                  1.5**2 + share * (1 - share) * (loc[0] - loc[1])**2)
-    assert repr(p) == ("MixtureSameFamily(Categorical(probs: (3,)), "
-                       "Normal(loc: (2, 3), scale: (2, 3)))")
+    assert repr(p) == ("MixtureSameFamily(\n  Categorical(probs: tensorlib.Size([3])),\n"
+                       f"  Normal(loc: {SIZE}, scale: {SIZE}))")
 
 
 def test_transformed_distributions():
@@ -130,7 +131,8 @@ def test_transformed_distributions():
     assert_close(turned.cdf(turned.icdf(chance)), wide([0.3, 0.3]))
     counts = d.TransformedDistribution(d.Bernoulli(0.5), d.AffineTransform(1.0, 2.0))
     assert not counts.has_rsample and set(counts.sample((50,)).tolist()) == {1.0, 3.0}
-    assert repr(plain) == "TransformedDistribution(Normal(loc: (2,), scale: (2,)), [])"
+    assert repr(plain) == (
+        "TransformedDistribution(Normal(loc: tensorlib.Size([2]), scale: tensorlib.Size([2])), [])")
     p = d.LogNormal(0.5, 2.0)
     assert (p.loc, p.scale) == (0.5, 2) and repr(p) == "LogNormal(loc: 0.5, scale: 2.0)"
 

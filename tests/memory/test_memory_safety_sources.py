@@ -43,6 +43,7 @@ COUNTED = {
     "index/strided.pyx": "neighbouring dims of a tensor",
     "tiles/plan.pyx": "neighbouring dims of the output",
     "tiles/pieces.pyx": "neighbouring dims of the output",
+    "tiles/turned.pyx": "the dims of the output",
     "reduce/arrange.pyx": "some sizes of one tensor",
     "reduce/distances.pyx": "some sizes of one tensor",
     "reduce/reductions.pyx": "some sizes of one tensor",

@@ -308,8 +308,8 @@ def conv_plan(name, n, shape, weight_shape, stride, padding, dilation, groups):
     padding, after = padded(name, padding, kernel, stride, dilation, n)
     if groups < 1 or shape[1] != weight_shape[1] * groups or weight_shape[0] % groups:
         raise RuntimeError(f"{name}: Given groups={groups}, weight of size {list(weight_shape)}, "
-                           f"expected input{list(shape)} to have {weight_shape[1] * groups} "
-                           f"channels, but got {shape[1]} channels instead")
+                           f"expected input{list(shape)} to have {weight_shape[1] * groups} channels"
+                           f", but got {shape[1]} channels instead")
     out = tuple(out_size(s, k, t, p, d) + a for s, k, t, p, d, a in zip(
         spatial, kernel, stride, padding, dilation, after))
     if any(o < 1 for o in out) or any(k < 1 for k in kernel):
@@ -338,8 +338,7 @@ def in_any_dtype(product, x, w):
 @planned
 def transposed_plan(name, n, shape, weight_shape, stride, padding, output_padding, groups,
                     dilation):
-    """The sizes that come out of a transposed convolution, and its options. Raises: RuntimeError.
-    """
+    """The sizes that a transposed convolution gives, and its options. Raises: RuntimeError."""
     stride = sizes_of(name, "stride", stride, n, 1)
     padding = sizes_of(name, "padding", padding, n)
     more = sizes_of(name, "output_padding", output_padding, n)
@@ -373,7 +372,7 @@ def conv_transpose(name, n, input, weight, bias, stride, padding, output_padding
 def conv_reference(x, w, b=None, stride=1, padding=0, dilation=1, groups=1):
     """The reference of convolutions."""
     n = w.ndim - 2
-    options = (*((v,) * n for v in (stride, padding, dilation)), groups)
+    options = ((stride,) * n, (padding,) * n, (dilation,) * n, groups)
     out = tuple(out_size(s, k, stride, padding, dilation) for s, k in zip(x.shape[2:], w.shape[2:]))
     found = by_windows(x, w, out, options)
     return found if b is None else found + b.reshape(-1, *(1,) * n)
@@ -442,7 +441,7 @@ def conv3d(input: Tensor, weight: Tensor, bias=None, stride=1, padding=0, dilati
 def transpose_reference(x, w, b=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
     """The reference of transposed convolutions."""
     n = w.ndim - 2
-    options = (*((v,) * n for v in (stride, padding, dilation)), groups)
+    options = ((stride,) * n, (padding,) * n, (dilation,) * n, groups)
     out = tuple((s - 1) * stride - 2 * padding + dilation * (k - 1) + output_padding + 1
                 for s, k in zip(x.shape[2:], w.shape[2:]))
     found = adjoint(lambda y: by_windows(y, w, x.shape[2:], options),
@@ -460,8 +459,8 @@ def transposed(n):
         complex=True, tolerance="product", reference=transpose_reference, samples=samples,
         rounds_once=False,
         errors=refusals((RuntimeError, (1, 2, *(3,) * n), np.ones((3, 1, *(2,) * n))),
-                        (RuntimeError, (1, 2, *(3,) * n), np.ones((2, 1, *(2,) * n)), None, 1, 0,
-                         1)))
+                        (RuntimeError, (1, 2, *(3,) * n), np.ones((2, 1, *(2,) * n)),
+                         *(None, 1, 0, 1))))
 
 
 @transposed(1)

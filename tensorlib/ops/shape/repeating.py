@@ -122,8 +122,8 @@ def repeated(name, input, counts):
         return views.clone(views.reshape(input, sizes))
     apart = views.reshape(input, [n for size in sizes for n in (1, size)])
     many = views.expand(apart, [n for pair in zip(counts, sizes) for n in pair])
-    return views.reshape(views.contiguous(many),
-                         [count * size for count, size in zip(counts, sizes)])
+    copied = views.clone(many) if 0 in many.shape else views.contiguous(many)
+    return views.reshape(copied, [count * size for count, size in zip(counts, sizes)])
 
 
 def summed_over_repeats(g, shape, counts):
