@@ -2,7 +2,6 @@
 
 from tensorlib._core.base import library
 
-from tensorlib._core.base import library
 
 class Format:
     """How the elements lie in memory: what `layout` and `memory_format` have in common."""

@@ -308,8 +308,8 @@ def conv_plan(name, n, shape, weight_shape, stride, padding, dilation, groups):
     padding, after = padded(name, padding, kernel, stride, dilation, n)
     if groups < 1 or shape[1] != weight_shape[1] * groups or weight_shape[0] % groups:
         raise RuntimeError(f"{name}: Given groups={groups}, weight of size {list(weight_shape)}, "
-                           f"expected input{list(shape)} to have {weight_shape[1] * groups} channels"
-                           f", but got {shape[1]} channels instead")
+                           f"expected input{list(shape)} to have {weight_shape[1] * groups} "
+                           f"channels, but got {shape[1]} channels instead")
     out = tuple(out_size(s, k, t, p, d) + a for s, k, t, p, d, a in zip(
         spatial, kernel, stride, padding, dilation, after))
     if any(o < 1 for o in out) or any(k < 1 for k in kernel):
