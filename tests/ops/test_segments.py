@@ -44,3 +44,11 @@ def test_few_vectors_give_a_matrix_of_low_rank(shape):
     without = tl.svd_lowrank(x, q=3, M=x.mean(-2, keepdim=True))[1]
     tl.testing.assert_close(without, tl.pca_lowrank(x, q=3)[1])
     assert tl.svd_lowrank(x, q=99)[1].shape[-1] == 7
+
+
+def test_what_extremes_begin_with_has_no_share_in_the_gradient():
+    for initial, wanted in ((1.0, [0.5, 0.5, 0, 1]), (0.5, [0.5, 0.5, 1, 1]), (3.0, [0] * 4)):
+        x = tl.tensor([1., 1., 0.5, 2.], requires_grad=True)
+        y = tl.segment_reduce(x, "max", lengths=tl.tensor([2, 1, 1]), initial=initial)
+        y.sum().backward()
+        assert x.grad.tolist() == wanted

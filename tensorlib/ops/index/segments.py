@@ -100,7 +100,7 @@ def segment_reduce(data: Tensor, reduce, *, lengths=None, indices=None, offsets=
     PyTorch.
 
     Shapes: (*B, N, *), (*B, K) -> (*B, K, *), with K + 1 offsets. Gradient: of extremes evenly
-    among equal ones; of products as in `scatter_reduce`.
+    among equal elements, but for `initial`; of products as in `scatter_reduce`.
     Raises: RuntimeError for other reductions, lengths or offsets, IndexError for the axis,
     UnsupportedDtype for integers.
 
@@ -131,7 +131,12 @@ def segment_reduce(data: Tensor, reduce, *, lengths=None, indices=None, offsets=
     first = neutral(np.dtype("float32"), kind) if initial is None else initial
     base = data.new_full((*outer, pieces + 1, *rest), first)
     index = index.reshape(*outer, size, *[1] * len(rest)).expand(data.shape)
-    out = scatter_reduce(base, axis, index, data, kind).narrow(axis, 0, pieces)
+    extreme = kind in ("amax", "amin")       # `initial` has no share in its gradient
+    out = scatter_reduce(base, axis, index, data, kind, include_self=not extreme)
+    out = out.narrow(axis, 0, pieces)
+    if extreme and initial is not None:
+        beyond = out < first if kind == "amax" else out > first
+        out = out.masked_fill(beyond, first)
     if reduce == "mean":
         counted = offsets.diff().reshape(*outer, pieces, *[1] * len(rest)).to(out.dtype)
         out = out / (counted if initial is None else counted.clamp(min=1))
