@@ -102,6 +102,7 @@ from tensorlib._typed import (
     set_default_tensor_type,
 )
 from tensorlib.amp.autocast_mode import autocast, get_autocast_dtype, is_autocast_enabled
+from tensorlib.amp.grad_scaler import GradScaler
 from tensorlib.func import vmap
 from tensorlib.func.compiling import compile
 from tensorlib.io.files import load, save

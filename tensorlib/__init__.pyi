@@ -134,6 +134,7 @@ from tensorlib.shell._typed import set_default_tensor_type as set_default_tensor
 from tensorlib.shell.amp.autocast_mode import autocast as autocast
 from tensorlib.shell.amp.autocast_mode import get_autocast_dtype as get_autocast_dtype
 from tensorlib.shell.amp.autocast_mode import is_autocast_enabled as is_autocast_enabled
+from tensorlib.shell.amp.grad_scaler import GradScaler as GradScaler
 from tensorlib.sparse import dsmm as dsmm
 from tensorlib.sparse import hsmm as hsmm
 from tensorlib.sparse import sparse_coo_tensor as sparse_coo_tensor
