@@ -262,6 +262,14 @@ def impl(qualname: Any, types: Any = "", func: Any = None, *, lib: Any = None) -
     "Meta" is for sizes alone, as `register_fake`; a key with "Autograd" for all that is done, whose
     gradient is that of its parts. In the older form, `impl(lib, name, key)`, the operation is one
     of a `Library`. Without `func` this is a decorator. Raises: ValueError, TypeError.
+
+    >>> from tensorlib import library
+    >>> library.define("doc::half", "(Tensor x) -> Tensor")
+    >>> @library.impl("doc::half", "cpu")
+    ... def half(x):
+    ...     return x / 2
+    >>> tensorlib.ops.doc.half(tensorlib.ones(2))
+    tensor([0.5000, 0.5000])
     """
     if isinstance(qualname, Library):
         qualname, types, func = qualname.named(types), func or qualname.dispatch_key, None
@@ -284,6 +292,14 @@ class Library:
 
     kind: "DEF", "FRAGMENT" or "IMPL". dispatch_key: what `impl` takes where it is given none.
     Raises: ValueError for another kind.
+
+    >>> from tensorlib import library
+    >>> lib = library.Library("doc", "FRAGMENT")
+    >>> lib.define("thrice(Tensor x) -> Tensor")
+    'thrice'
+    >>> lib.impl("thrice", lambda x: x * 3, "CPU")
+    >>> tensorlib.ops.doc.thrice(tensorlib.ones(2))
+    tensor([3., 3.])
     """
 
     def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:

@@ -102,8 +102,8 @@ def test_rows_longer_than_a_band_is_wide(dtype, two_threads):
             np.testing.assert_array_equal(found.numpy(), x.astype("complex64") + values[:1])
 
 
-@each("dtype, shape", [("uint8", (430, 5000)), ("float32", (3, 370, 500)), ("float64", (110, 2500))],
-      ids=str)
+@each("dtype, shape", [("uint8", (430, 5000)), ("float32", (3, 370, 500)),
+                       ("float64", (110, 2500))], ids=str)
 def test_large_copies_are_turned_by_bands(shape, dtype, two_threads):
     """Of 2 MiB and more."""
     values = numbered(shape, dtype)

@@ -141,6 +141,9 @@ s = tl.tensor([[0.0, 2.0], [3.0, 0.0]]).to_sparse()
 s.to_dense()
 # ---- Tensor.to_device
 tl.ones(2, 3).to_device("meta").shape
+# ---- Tensor.sparse_mask
+mask = tl.eye(2).to_sparse()
+tl.tensor([[1.0, 2.0], [3.0, 4.0]]).sparse_mask(mask).values()
 # ---- Tensor.to_sparse Tensor.to_sparse_coo Tensor.to_sparse_csr
 tl.tensor([[0.0, 2.0], [3.0, 0.0]]).NAME()
 # ---- Tensor.tolist
