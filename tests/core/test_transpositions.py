@@ -103,7 +103,7 @@ def test_rows_longer_than_a_band_is_wide(dtype, two_threads):
 
 
 @each("dtype, shape", [("uint8", (430, 5000)), ("float32", (3, 370, 500)),
-                       ("float64", (110, 2500))], ids=str)
+                       ("float64", (110, 2500)), ("uint8", (70_000, 32))], ids=str)
 def test_large_copies_are_turned_by_bands(shape, dtype, two_threads):
     """Of 2 MiB and more."""
     values = numbered(shape, dtype)

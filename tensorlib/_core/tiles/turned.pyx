@@ -56,6 +56,7 @@ cdef bint turns_far_apart(const Plan* plan) noexcept nogil:
     for d in range(plan.ndim):
         nbytes *= plan.dims[d]
     return (nbytes >= FAR_BYTES and plan.dims[inner - 1] >= LEAST_BAND
+            and lies_across(&plan.operands[0], inner)
             and plan.dims[inner] * ITEMSIZE[plan.operands[1].dtype] >= 16 * LINE)
 
 
