@@ -11,8 +11,7 @@ Environment:
     TENSORLIB_SYMBOLS=1    keeps the symbols, for profilers
     TENSORLIB_LEVELS=v3    these levels of kernels: a list (v3,v4); `all`, for a wheel that is to
                            run anywhere; or `native`, the highest level of this processor, for all
-                           instructions that it has. By default those that this processor has,
-                           without v2 where there is a better one
+                           instructions that it has. By default that level alone
     TENSORLIB_QUICK=v3     little optimization, and this level of kernels alone
     TENSORLIB_COVERAGE=1   tells coverage.py of each line that runs, outside of the kernels
     TENSORLIB_ANNOTATE=1   Cython's coloured listings, in build/cython
@@ -45,6 +44,7 @@ from setuptools.modified import newer_group
 
 PACKAGE = Path("tensorlib")
 GENERATED = Path("build") / "cython"
+LISTED = GENERATED / "modules.pxi"
 DEBUG = os.environ.get("TENSORLIB_DEBUG") == "1"
 QUICK = os.environ.get("TENSORLIB_QUICK")
 CHOSEN = os.environ.get("TENSORLIB_LEVELS")
@@ -82,7 +82,8 @@ LONE_LOOPS = ["-O3", "-fno-ipa-cp-clone", "-fno-unswitch-loops", "-fno-peel-loop
 # -O3 takes 380 kB more of a wheel.
 OLDEST = "v2"
 # What vectors of 64 bytes do not make faster, or slower, as pooling, which took 1.1 to 1.4 times as
-# long. Level v4 takes these of v3, which saves 150 kB of a wheel.
+# long. In level v4 these have the flags of v3; where that is built too, as in a wheel, v4 takes
+# them of it, which saves 150 kB.
 UNWIDENED = {"entries", "fused", "grid", "pooling", "pooling_lanes", "ranks", "resample", "scan",
              "small_matrices", "updates", "windows"}
 # Tiny calls spend their time in these; -O3 saves 1 to 3 of 100 instructions, as callgrind counts.
@@ -122,13 +123,13 @@ def definitions():
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
 
 
-def levels_here():
-    """The levels that a build for this machine has: from v3 on those that it runs, or v2."""
+def highest_level():
+    """The level that a build for this machine has: the highest that its processor runs."""
     if "base" in ALL_LEVELS:
         return ALL_LEVELS
     has = set(definitions())
-    return {level: flags for level, flags in ALL_LEVELS.items() if NEEDS[level] and (
-        set(NEEDS[level]) <= has)} or {"v2": ALL_LEVELS["v2"]}
+    level = [level for level in ALL_LEVELS if set(NEEDS[level]) <= has][-1]
+    return {level: ALL_LEVELS[level]}
 
 
 def native_level():
@@ -137,7 +138,7 @@ def native_level():
     Another processor of the level may lack some of that: the kernels look before they are loaded.
     """
     has = {name.strip("_").lower().replace("_", "") for name in definitions()}
-    level = list(levels_here())[-1]
+    (level,) = highest_level()
     flags = Path("/proc/cpuinfo").read_text().partition("\nflags")[2].partition("\n")[0].split()
     return {level: ["-march=native", *ALL_LEVELS[level][1:]]}, sorted(
         flag for flag in flags if flag.replace("_", "") in has)
@@ -156,7 +157,7 @@ elif CHOSEN == "all":
 elif CHOSEN:
     LEVELS = {level: ALL_LEVELS[level] for level in CHOSEN.split(",")}
 else:
-    LEVELS = levels_here()
+    LEVELS = highest_level()
 SUFFIXES = {".pyx", ".pxd", ".pxi", ".h"}     # of what is translated and compiled
 COMPILED = "tensorlib._kernels.compiled"    # the shared object of what is built once
 ONCE = {"compiled", "cpu", "utility"}       # kernel modules that do not depend on the level
@@ -196,12 +197,12 @@ if DEBUG:    # Python's own flags have -fwrapv, under which no signed overflow i
              "-Werror=implicit-function-declaration", "-Werror=incompatible-pointer-types",
              "-Werror=int-conversion", "-Wno-unused-function"]
     LINK_FLAGS = [SANITIZERS]
-    LEVELS = {level: flags for level, flags in LEVELS.items()
-              if os.environ.get("TENSORLIB_ISA", level) == level}
+    # A tenth of what there is to compile of the core, for what the address sanitizer finds as well,
+    # and for sizes of objects, which -O0 does not know.
+    UNNEEDED_CHECKS = ["-fno-sanitize=null,object-size"]
+    if asked := os.environ.get("TENSORLIB_ISA"):
+        LEVELS = {asked: ALL_LEVELS[asked]}
 FROM_BELOW = UNWIDENED if "v4" not in LEVELS or "v3" in LEVELS else set()
-# In a build for this machine the levels below its own are for others that share it, an environment
-# in a cluster, say: vectorised and no more they compile in half the time.
-SPARE = set() if CHOSEN or QUICK or DEBUG else set(list(LEVELS)[:-1])
 
 
 def dotted(source):
@@ -219,10 +220,9 @@ def list_modules():
     names = [dotted(source) for source in [UTILITY, *once]]
     text = "MODULES = {\n" + "".join(f"    {name!r},\n" for name in names) + "}\n"
     text += f"FROM_BELOW = {sorted(FROM_BELOW)}\nNEEDED = {NEEDED}\n"
-    listed = GENERATED / "modules.pxi"
-    if not listed.exists() or listed.read_text() != text:
-        listed.parent.mkdir(parents=True, exist_ok=True)
-        listed.write_text(text)
+    if not LISTED.exists() or LISTED.read_text() != text:
+        LISTED.parent.mkdir(parents=True, exist_ok=True)
+        LISTED.write_text(text)
 
 
 def digest():
@@ -246,7 +246,7 @@ def optimization(source, level):
         return ["-O1"]
     if DEBUG:      # what calls and branches compiles twice as fast unoptimized; loops compile in
         # two thirds of the time that they take with -O1, and are as fast
-        return ["-Og"] if depends_on_level(source) else ["-O0"]
+        return ["-Og"] if depends_on_level(source) else ["-O0", *UNNEEDED_CHECKS]
     if not depends_on_level(source):
         if source.stem == "lapack":      # small matrices took 1.5 times as long with -Os
             return ["-O1"]
@@ -255,10 +255,19 @@ def optimization(source, level):
         return ["-O3"] if source.stem in HOT else WARM_LOOPS
     if not LINUX:     # Clang, which is the compiler elsewhere, has no such parameters
         return ["-O3"]
-    if level == OLDEST or level in SPARE and source.stem not in FROM_BELOW:
+    if level == OLDEST:
         return WARM_LOOPS
     return LEAN_LOOPS if source.stem in LEAN else (
         LONE_LOOPS if source.stem in LONE else ["-O3"])
+
+
+def instructions(source, level):
+    """The flags for what is made of a source that choose its instruction set."""
+    if not depends_on_level(source):
+        return []
+    if level == "v4" and source.stem in UNWIDENED and CHOSEN != "native":
+        return ALL_LEVELS["v3"]
+    return LEVELS[level]
 
 
 def extensions():
@@ -274,7 +283,7 @@ def extensions():
             define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION"),
                            ("CYTHON_USE_MODULE_STATE", "0"),
                            *[("CYTHON_TRACE_NOGIL", "1")] * (COVERAGE and name == COMPILED)],
-            extra_compile_args=FLAGS + LEVELS.get(name.rpartition(".")[2], []),
+            extra_compile_args=FLAGS,
             extra_link_args=["-pthread", *LINK_FLAGS])
 
 
@@ -284,7 +293,7 @@ def settings():
              KERNEL_DIRECTIVES, FLAGS, sorted(HOT), sorted(COLD), sorted(LEAN),
              sorted(UNCONTRACTED), WARM_LOOPS, LEAN_LOOPS, sorted(LONE), LONE_LOOPS, OLDEST,
              LINK_FLAGS, [each for each in LEVELS.items() if each not in ALL_LEVELS.items()],
-             NEEDED, sorted(FROM_BELOW), QUICK,
+             NEEDED, sorted(UNWIDENED), QUICK,
              *map(os.environ.get, ("CC", "CFLAGS", "LDFLAGS"))]
     return "\n".join(map(str, parts))
 
@@ -479,7 +488,8 @@ class BuildTranslated(build_ext):
         gc.freeze()
         do_all(tasks, self.parallel)
         for ext in self.extensions:      # only the linking is left
-            ext.extra_objects = ext.depends = [self.object_of(ext, each) for each in ext.sources]
+            ext.extra_objects = [self.object_of(ext, each) for each in ext.sources]
+            ext.depends = [*ext.extra_objects, str(LISTED)]
             ext.sources = []
         super().build_extensions()
         (GENERATED / "settings.txt").write_text(settings())
@@ -499,9 +509,8 @@ class BuildTranslated(build_ext):
         super().copy_extensions_to_source()
 
     def folder_of(self, ext):
-        """Where the objects of a shared object lie: a wheel takes none of a spare level."""
-        spare = ext.name.rpartition(".")[2] in SPARE
-        return os.path.join(self.build_temp, ext.name + ".spare" * spare)
+        """Where the objects of a shared object lie."""
+        return os.path.join(self.build_temp, ext.name)
 
     def object_of(self, ext, source):
         """The object of a source for one shared object."""
@@ -519,7 +528,8 @@ class BuildTranslated(build_ext):
     def compile(self, ext, source):
         """Compiles the C file of a source for one shared object."""
         level = ext.name.rpartition(".")[2]
-        flags = [*ext.extra_compile_args, *optimization(source, level),
+        flags = [*ext.extra_compile_args, *instructions(source, level),
+                 *optimization(source, level),
                  *["-ffp-contract=off"] * (source.stem in UNCONTRACTED)]
         self.compiler.compile([str(c_file_of(source))], macros=ext.define_macros,
                               output_dir=self.folder_of(ext), debug=self.debug,

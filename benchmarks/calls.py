@@ -58,7 +58,10 @@ def marked():
 
 
 def instructions():
-    """The number of instructions of a call, by what it is."""
+    """The number of instructions of a call, by what it is. Valgrind knows no AVX-512."""
+    from tensorlib._kernels import available_levels
+    if "v3" not in available_levels():
+        sys.exit("benchmarks.calls: set TENSORLIB_LEVELS=v3,v4 and build again")
     with tempfile.TemporaryDirectory() as folder:
         command = ["valgrind", "--tool=callgrind", "--dump-before=getppid",
                    f"--callgrind-out-file={folder}/counts", sys.executable, __file__, "--marked"]

@@ -3,8 +3,8 @@
 A kernel module `name.pyx` knows no Tensor, needs no GIL and allocates nothing. It is compiled into
 the shared object `_kernels/<level>` for each level of `setup.py`; `load(name)` gives the best one
 for this processor, at level v4 that of v3 where wider vectors gain nothing. `TENSORLIB_ISA=v2` (or
-v3, v4, base) asks for another level, for tests. A build may have fewer levels (`TENSORLIB_LEVELS`
-of setup.py).
+v3, v4, base) asks for another level, for tests. A build has that of its machine alone, or those
+that `TENSORLIB_LEVELS` names, all of them in a wheel (setup.py).
 
 What a module offers is the function `table()`: one tuple for each loop,
 
@@ -58,7 +58,7 @@ def available_levels():
     if not usable:
         raise ImportError(
             "tensorlib was built for other processors than this one, which runs "
-            f"{', '.join(supported)}; build it here, or without TENSORLIB_LEVELS"
+            f"{', '.join(supported)}; build it here, or there with TENSORLIB_LEVELS=all"
         )
     if missing := missing_flags(NEEDED):
         raise ImportError(

@@ -14,7 +14,6 @@ from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t
 
 from tensorlib._kernels.extreme_folds cimport LANE_BYTES, TILE, Max, Min, element, fold
 from tensorlib._kernels.half_types cimport brain, brain_value, half, half_value, short_float
-from tensorlib._kernels.half_types cimport brain, brain_value, half, half_value, short_float
 
 ctypedef fused Extreme:
     Max
