@@ -44,7 +44,6 @@ from setuptools.modified import newer_group
 
 PACKAGE = Path("tensorlib")
 GENERATED = Path("build") / "cython"
-LISTED = GENERATED / "modules.pxi"
 DEBUG = os.environ.get("TENSORLIB_DEBUG") == "1"
 QUICK = os.environ.get("TENSORLIB_QUICK")
 CHOSEN = os.environ.get("TENSORLIB_LEVELS")
@@ -214,15 +213,18 @@ def sources():
 
 
 def list_modules():
-    """Writes what `compiled.pyx` knows of the build, where that has changed: the modules it
-    finds, the kernels that level v4 takes of v3, and what they need beyond a level."""
+    """Writes what `compiled.pyx` knows of the build, and tells whether that has changed: the modules
+    it finds, the kernels that level v4 takes of v3, and what they need beyond a level."""
     once = [source for source in sources() if not depends_on_level(source)]
     names = [dotted(source) for source in [UTILITY, *once]]
     text = "MODULES = {\n" + "".join(f"    {name!r},\n" for name in names) + "}\n"
     text += f"FROM_BELOW = {sorted(FROM_BELOW)}\nNEEDED = {NEEDED}\n"
-    if not LISTED.exists() or LISTED.read_text() != text:
-        LISTED.parent.mkdir(parents=True, exist_ok=True)
-        LISTED.write_text(text)
+    listed = GENERATED / "modules.pxi"
+    if listed.exists() and listed.read_text() == text:
+        return False
+    listed.parent.mkdir(parents=True, exist_ok=True)
+    listed.write_text(text)
+    return True
 
 
 def digest():
@@ -471,8 +473,8 @@ class BuildTranslated(build_ext):
         self.force = begins_anew() or self.force
         # each build by pip has new copies of Cython's and NumPy's headers, which are not a change
         built, contents = GENERATED / "contents.txt", digest()
-        list_modules()
-        same = not self.force and built.exists() and built.read_text() == contents
+        relisted = list_modules()
+        same = not (self.force or relisted) and built.exists() and built.read_text() == contents
         changed, self.headers = (set(), {}) if same else outdated(self.force)
         built.unlink(missing_ok=True)      # until the build has ended well
         contexts = {alone: with_cimported(alone) for alone in set(map(stands_alone, changed))}
@@ -488,9 +490,10 @@ class BuildTranslated(build_ext):
         gc.freeze()
         do_all(tasks, self.parallel)
         for ext in self.extensions:      # only the linking is left
-            ext.extra_objects = [self.object_of(ext, each) for each in ext.sources]
-            ext.depends = [*ext.extra_objects, str(LISTED)]
+            ext.extra_objects = ext.depends = [self.object_of(ext, each) for each in ext.sources]
             ext.sources = []
+            if relisted:     # it may have other objects than before, and none that is newer
+                Path(self.get_ext_fullpath(ext.name)).unlink(missing_ok=True)
         super().build_extensions()
         (GENERATED / "settings.txt").write_text(settings())
         built.write_text(contents)
