@@ -18,7 +18,7 @@ INTRODUCTION = """\
 >>> import tensorlib as tl
 >>> x = tl.tensor([1.0, 4.0], requires_grad=True)
 >>> np.sqrt(x)                     # has a counterpart: a Tensor, which is part of the graph
-tensor([1., 2.], grad_fn=<SqrtBackward>)
+tensor([1., 2.], grad_fn=<SqrtBackward0>)
 >>> np.sort(x.detach())            # has none: NumPy's own function, on the memory of the tensor
 array([1., 4.], dtype=float32)
 >>> np.argsort(x)                  # its result has no gradient, so there is none to lose

@@ -33,7 +33,7 @@ class detect_anomaly(Setting):
     ...     warnings.simplefilter("ignore")
     ...     (x - 1).sqrt().sum().backward()
     Traceback (most recent call last):
-    RuntimeError: backward: Function 'SqrtBackward' returned nan values in its 0th output ...
+    RuntimeError: backward: Function 'SqrtBackward0' returned nan values in its 0th output ...
     """
 
     swaps = (_set_anomaly,)

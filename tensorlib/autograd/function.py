@@ -133,7 +133,7 @@ class Function:
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
         cls._op = Op(cls.__name__, cls.__doc__ or "", ("inputs",), variadic=True,
-                     linearity="function")
+                     linearity="function", node_name=f"{cls.__name__}Backward")
         cls._op.add_rule(None, functools.partial(run_backward, cls), names=("node", "g"))
         cls._op.add_tangent(functools.partial(run_jvp, cls), (), linearity="function")
 

@@ -76,7 +76,7 @@ def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any],
     >>> n, y = tensorlib.while_loop(lambda n, y: n < 3, lambda n, y: (n + 1, y * 2 * x),
     ...                             (tensorlib.tensor(0), x))
     >>> y
-    tensor(8., grad_fn=<MulBackward>)
+    tensor(8., grad_fn=<MulBackward0>)
     >>> y.backward(); x.grad
     tensor(32.)
     """

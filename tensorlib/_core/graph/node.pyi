@@ -14,7 +14,7 @@ class Node:
     @property
     def metadata(self) -> dict[Any, Any]: ...
     def name(self) -> _str:
-        """The name of the backward operation, such as `TanhBackward`."""
+        """The name of the backward operation, such as `TanhBackward0`."""
     @property
     def next_functions(self) -> tuple[tuple[Node | None, _int], ...]: ...
     @property

@@ -16,7 +16,7 @@ from tensorlib._core.graph.handles import Notes
 
 
 def name(Node self):
-    """The name of the backward operation, such as `TanhBackward`."""
+    """The name of the backward operation, such as `TanhBackward0`."""
     return self.op.node_name
 
 

@@ -116,12 +116,13 @@ cdef class Op:
                   bint checks_values=True, bint sized_by_values=True, bint may_view=False,
                   bint takes_complex=False, bint packs=False, bint whole=False,
                   bint affine=False, str key="",
-                  draws=None, str family="",
+                  draws=None, str family="", str node_name="",
                   multiplications=None):
         self.name = name
         self.doc = doc
         parts = name.rpartition(".")[2].strip("<>").split("_")
-        self.node_name = "".join(part[:1].upper() + part[1:] for part in parts) + "Backward"
+        self.node_name = node_name or (
+            "".join(part[:1].upper() + part[1:] for part in parts) + "Backward0")
         self.arguments = tuple(arguments)
         self.attributes = tuple(attributes)
         self.defaults = tuple(defaults)
