@@ -30,6 +30,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             yield file
         return
     folder, name = os.path.split(target)
+    if not os.path.exists(folder):       # else the error would name the temporary file
+        raise FileNotFoundError(errno.ENOENT, "Parent directory does not exist", folder)
     temporary = os.path.join(folder, f".{shortened(name)}.{os.urandom(8).hex()}.tmp")
     try:
         with opened(folder, temporary) as (file, named):

@@ -34,7 +34,7 @@ from tensorlib.nn.parameter import Parameter
     (lambda: nn.Dropout(1.5), ValueError, "between 0 and 1"),
     (lambda: nn.Dropout("a"), TypeError, "Dropout: p must be a number, not str"),
     (lambda: nn.utils.rnn.pad_packed_sequence(tl.ones(3)), TypeError, "expects a PackedSequence"),
-    (lambda: nn.Embedding(3, 2, padding_idx=3), ValueError, "within num_embeddings"),
+    (lambda: nn.Embedding(3, 2, padding_idx=3), AssertionError, "within num_embeddings"),
     (lambda: nn.Embedding.from_pretrained(tl.ones(3)), ValueError, "2-dimensional"),
     (lambda: nn.Embedding(3, 2)(tl.tensor([3])), IndexError, "embedding: index out of range"),
     (lambda: nn.Hardtanh(2, 1), ValueError, "max_val must be above"),

@@ -116,5 +116,5 @@ def test_a_file_system_without_files_that_have_no_name(known, tmp_path, monkeypa
     tl.save({"x": tl.ones(2)}, tmp_path / "x")
     assert opened[0].startswith(".x.") and opened[0].endswith(".tmp")
     assert os.listdir(tmp_path) == ["x"] and tl.load(tmp_path / "x")["x"].sum() == 2
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match="Parent directory does not exist: .*none'$"):
         tl.save({}, tmp_path / "none" / "x")

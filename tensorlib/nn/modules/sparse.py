@@ -5,6 +5,7 @@ from typing import Any, Self
 from tensorlib import Tensor, empty, no_grad
 from tensorlib.nn import functional as F
 from tensorlib.nn import init
+from tensorlib.nn.functional.linear import padding_place
 from tensorlib.nn.modules.module import Module
 from tensorlib.nn.parameter import Parameter
 
@@ -22,10 +23,7 @@ class Table(Module):
         super().__init__()
         name = type(self).__name__
         if padding_idx is not None:
-            if not -num_embeddings <= padding_idx < num_embeddings:
-                raise ValueError(f"{name}: padding_idx must be within num_embeddings "
-                                 f"({num_embeddings}), got {padding_idx}")
-            padding_idx %= num_embeddings
+            padding_idx = padding_place(name, padding_idx, num_embeddings)
         if weight is not None and tuple(weight.shape) != (num_embeddings, embedding_dim):
             raise ValueError(f"{name}: the weight has shape {tuple(weight.shape)}, which does not "
                              f"match num_embeddings and embedding_dim, "

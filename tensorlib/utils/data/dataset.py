@@ -130,8 +130,8 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
         if not tensors:
             raise ValueError("TensorDataset: expected at least one tensor")
         if len({len(tensor) for tensor in tensors}) > 1:
-            raise ValueError("TensorDataset: size mismatch between tensors: they have "
-                             f"{', '.join(str(len(tensor)) for tensor in tensors)} rows")
+            raise AssertionError("TensorDataset: size mismatch between tensors: they have "
+                                 f"{', '.join(str(len(tensor)) for tensor in tensors)} rows")
         self.tensors = tensors
 
     def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
