@@ -130,17 +130,27 @@ cdef inline double trigamma_rest(double y, double z) noexcept nogil:
         -0.03333331335581846, 0.023809523770911365, -0.03333333333330476, 0.16666666666666666)
 
 
+cdef inline void add_inverse_square(double x, double i, double* total,
+                                    double* rest) noexcept nogil:
+    """total + rest += 1 / (x + i)**2 where x + i < 8"""
+    cdef double y = x + i, low, term = inverse_square(y, sum_error(x, i, y), &low)
+    cdef double new = total[0] + term
+    low = low + sum_error(total[0], term, new)
+    rest[0] = rest[0] + low if (y < 8.0) & (term < infinity(x)) else rest[0]
+    total[0] = new if y < 8.0 else total[0]
+
+
 cdef inline double trigamma_positive(double x) noexcept nogil:
     """the derivative of `digamma` for x >= 0: the sum of 1 / (x + i)**2, the smallest first"""
-    cdef double y, total = trigamma_end(x, &y), rest = trigamma_rest(y, total), term, low, new
-    cdef int i
-    for i in range(7, -1, -1):
-        y = x + i
-        term = inverse_square(y, sum_error(x, i, y), &low)
-        new = total + term
-        low = low + sum_error(total, term, new)
-        rest = rest + low if (y < 8.0) & (term < infinity(x)) else rest
-        total = new if y < 8.0 else total
+    cdef double y, total = trigamma_end(x, &y), rest = trigamma_rest(y, total)
+    add_inverse_square(x, 7.0, &total, &rest)       # GCC does not unroll a loop as long as this
+    add_inverse_square(x, 6.0, &total, &rest)
+    add_inverse_square(x, 5.0, &total, &rest)
+    add_inverse_square(x, 4.0, &total, &rest)
+    add_inverse_square(x, 3.0, &total, &rest)
+    add_inverse_square(x, 2.0, &total, &rest)
+    add_inverse_square(x, 1.0, &total, &rest)
+    add_inverse_square(x, 0.0, &total, &rest)
     return total + rest
 
 
