@@ -1,4 +1,4 @@
-"""Loops of arithmetic and comparison on two floating-point inputs.
+"""Loops of arithmetic and comparison on two floating-point inputs, and of powers of integers.
 
 Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.py`).
 """
@@ -6,6 +6,7 @@ Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.p
 from libc.stdint cimport (
     int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t,
 )
+from libc.string cimport memcpy
 
 from tensorlib._kernels.numbers cimport number
 from tensorlib._kernels.powers cimport pow_by_hand, pow_run
@@ -170,6 +171,83 @@ cdef void pow_number_run(const floating* a, const floating* b, floating* y,
         exponents[i] = b[0]
     for i in range(0, n, 256):
         pow_run(a + i, <const floating*>exponents, y + i, min(n - i, <Py_ssize_t>256))
+
+
+# ---- powers of integers --------------------------------------------------------------------------
+
+ctypedef fused integer:
+    uint8_t
+    int8_t
+    int16_t
+    int32_t
+    int64_t
+
+
+cdef inline integer wrapping_product(integer a, integer b) noexcept nogil:
+    """a * b modulo the numbers of its width"""
+    if integer is int64_t:
+        return <integer>(<uint64_t>a * <uint64_t>b)
+    else:
+        return <integer>(<uint32_t>a * <uint32_t>b)
+
+
+cdef void int_pow_run(const integer* a, const integer* b, integer* y,
+                      Py_ssize_t n) noexcept nogil:
+    """y := a ** b, which wraps; anything for b < 0
+
+    By squares of a, one for each bit that an exponent of the block has.
+    """
+    cdef integer squares[256]
+    cdef integer powers[256]
+    cdef integer other
+    cdef Py_ssize_t start, i, count
+    cdef int bit
+    cdef uint64_t bits
+    for start in range(0, n, 256):
+        count = min(n - start, <Py_ssize_t>256)
+        bits = 0
+        for i in range(count):
+            squares[i], powers[i] = a[start + i], 1
+            bits |= <uint64_t>b[start + i]
+        for bit in range(64):
+            if bits >> bit == 0:
+                break
+            for i in range(count if bit > 0 else 0):
+                squares[i] = wrapping_product(squares[i], squares[i])
+            for i in range(count):
+                other = wrapping_product(powers[i], squares[i])
+                powers[i] = other if b[start + i] >> bit & 1 else powers[i]
+        for i in range(count):
+            y[start + i] = powers[i]
+
+
+cdef void int_pow_number_run(const integer* a, const integer* b, integer* y,
+                             Py_ssize_t n) noexcept nogil:
+    """y := a ** b[0], which wraps; anything for b[0] < 0"""
+    cdef integer squares[256]
+    cdef integer powers[256]
+    cdef uint64_t exponent = <uint64_t>b[0], below
+    cdef Py_ssize_t start, i, count
+    cdef int bit
+    for start in range(0, n, 256):
+        count = min(n - start, <Py_ssize_t>256)
+        for i in range(count):
+            squares[i] = a[start + i]
+            powers[i] = a[start + i] if exponent & 1 else 1
+        below = exponent & 1                # the bits that are done
+        for bit in range(1, 64):
+            if exponent >> bit == 0:
+                break
+            for i in range(count):
+                squares[i] = wrapping_product(squares[i], squares[i])
+            if exponent >> bit & 1 and below:
+                for i in range(count):
+                    powers[i] = wrapping_product(powers[i], squares[i])
+            elif exponent >> bit & 1:
+                memcpy(powers, squares, sizeof(powers))
+            below |= exponent >> bit & 1
+        for i in range(count):
+            y[start + i] = powers[i]
 
 
 # ---- of signs and magnitudes ---------------------------------------------------------------------
@@ -354,4 +432,11 @@ def table():
         ("int32", <size_t>&heaviside_run[int32_t]), ("int64", <size_t>&heaviside_run[int64_t]),
         ("uint16", <size_t>&heaviside_run[uint16_t]), ("uint32", <size_t>&heaviside_run[uint32_t]),
         ("uint64", <size_t>&heaviside_run[uint64_t]),
-    )]
+    )] + [row for dtype, powers, powers_of_number in (
+        ("uint8", <size_t>&int_pow_run[uint8_t], <size_t>&int_pow_number_run[uint8_t]),
+        ("int8", <size_t>&int_pow_run[int8_t], <size_t>&int_pow_number_run[int8_t]),
+        ("int16", <size_t>&int_pow_run[int16_t], <size_t>&int_pow_number_run[int16_t]),
+        ("int32", <size_t>&int_pow_run[int32_t], <size_t>&int_pow_number_run[int32_t]),
+        ("int64", <size_t>&int_pow_run[int64_t], <size_t>&int_pow_number_run[int64_t]),
+    ) for row in (("pow", (dtype,) * 2, dtype, powers),
+                  ("pow_number", (dtype,) * 2, dtype, powers_of_number))]
