@@ -1,4 +1,4 @@
-"""Powers of integers wrap as NumPy's do, whatever the exponents are and wherever the result goes."""
+"""Powers of integers wrap as NumPy's do, whatever the exponents and wherever the result goes."""
 
 import numpy as np
 import pytest
