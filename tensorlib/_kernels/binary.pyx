@@ -175,79 +175,82 @@ cdef void pow_number_run(const floating* a, const floating* b, floating* y,
 
 # ---- powers of integers --------------------------------------------------------------------------
 
-ctypedef fused integer:
+cdef enum:
+    BLOCK = 256              # elements of which powers are taken together
+
+ctypedef fused whole:        # also of signed ones: products wrap, as only unsigned ones may in C
     uint8_t
-    int8_t
-    int16_t
-    int32_t
-    int64_t
+    uint16_t
+    uint32_t
+    uint64_t
 
 
-cdef inline integer wrapping_product(integer a, integer b) noexcept nogil:
-    """a * b modulo the numbers of its width"""
-    if integer is int64_t:
-        return <integer>(<uint64_t>a * <uint64_t>b)
+cdef inline whole wrapped(whole a, whole b) noexcept nogil:
+    """a * b, which of 16 bits would be a signed product in C"""
+    if whole is uint16_t:
+        return <uint16_t>(<uint32_t>a * b)
     else:
-        return <integer>(<uint32_t>a * <uint32_t>b)
+        return <whole>(a * b)
 
 
-cdef void int_pow_run(const integer* a, const integer* b, integer* y,
-                      Py_ssize_t n) noexcept nogil:
-    """y := a ** b, which wraps; anything for b < 0
-
-    By squares of a, one for each bit that an exponent of the block has.
-    """
-    cdef integer squares[256]
-    cdef integer powers[256]
-    cdef integer other
-    cdef Py_ssize_t start, i, count
-    cdef int bit
-    cdef uint64_t bits
-    for start in range(0, n, 256):
-        count = min(n - start, <Py_ssize_t>256)
+cdef void whole_pow_run(const whole* a, const whole* b, whole* y, Py_ssize_t n) noexcept nogil:
+    """y := a ** b, where b is not negative: by the bits of all exponents of a block, without a
+    branch for each element"""
+    cdef whole squares[BLOCK]
+    cdef whole exponents[BLOCK]
+    cdef whole powers[BLOCK]
+    cdef whole bits
+    cdef Py_ssize_t i, count
+    while n > 0:
+        count = min(n, <Py_ssize_t>BLOCK)
         bits = 0
         for i in range(count):
-            squares[i], powers[i] = a[start + i], 1
-            bits |= <uint64_t>b[start + i]
-        for bit in range(64):
-            if bits >> bit == 0:
-                break
-            for i in range(count if bit > 0 else 0):
-                squares[i] = wrapping_product(squares[i], squares[i])
+            squares[i], exponents[i], powers[i] = a[i], b[i], 1
+            bits |= exponents[i]
+        while bits:
             for i in range(count):
-                other = wrapping_product(powers[i], squares[i])
-                powers[i] = other if b[start + i] >> bit & 1 else powers[i]
+                powers[i] = wrapped(powers[i], squares[i] if exponents[i] & 1 else 1)
+                squares[i] = wrapped(squares[i], squares[i])
+                exponents[i] >>= 1
+            bits >>= 1
         for i in range(count):
-            y[start + i] = powers[i]
+            y[i] = powers[i]
+        a += count
+        b += count
+        y += count
+        n -= count
 
 
-cdef void int_pow_number_run(const integer* a, const integer* b, integer* y,
-                             Py_ssize_t n) noexcept nogil:
-    """y := a ** b[0], which wraps; anything for b[0] < 0"""
-    cdef integer squares[256]
-    cdef integer powers[256]
-    cdef uint64_t exponent = <uint64_t>b[0], below
-    cdef Py_ssize_t start, i, count
-    cdef int bit
-    for start in range(0, n, 256):
-        count = min(n - start, <Py_ssize_t>256)
+cdef void whole_pow_number_run(const whole* a, const whole* b, whole* y,
+                               Py_ssize_t n) noexcept nogil:
+    """y := a ** b[0]"""
+    cdef whole squares[BLOCK]
+    cdef whole powers[BLOCK]
+    cdef whole bits
+    cdef bint begun
+    cdef Py_ssize_t i, count
+    while n > 0:
+        count = min(n, <Py_ssize_t>BLOCK)
+        bits = b[0]
+        begun = bits & 1
         for i in range(count):
-            squares[i] = a[start + i]
-            powers[i] = a[start + i] if exponent & 1 else 1
-        below = exponent & 1                # the bits that are done
-        for bit in range(1, 64):
-            if exponent >> bit == 0:
-                break
+            squares[i], powers[i] = a[i], a[i] if bits & 1 else 1
+        bits >>= 1
+        while bits:
             for i in range(count):
-                squares[i] = wrapping_product(squares[i], squares[i])
-            if exponent >> bit & 1 and below:
+                squares[i] = wrapped(squares[i], squares[i])
+            if bits & 1 and begun:
                 for i in range(count):
-                    powers[i] = wrapping_product(powers[i], squares[i])
-            elif exponent >> bit & 1:
+                    powers[i] = wrapped(powers[i], squares[i])
+            elif bits & 1:
                 memcpy(powers, squares, sizeof(powers))
-            below |= exponent >> bit & 1
+                begun = True
+            bits >>= 1
         for i in range(count):
-            y[start + i] = powers[i]
+            y[i] = powers[i]
+        a += count
+        y += count
+        n -= count
 
 
 # ---- of signs and magnitudes ---------------------------------------------------------------------
@@ -432,11 +435,14 @@ def table():
         ("int32", <size_t>&heaviside_run[int32_t]), ("int64", <size_t>&heaviside_run[int64_t]),
         ("uint16", <size_t>&heaviside_run[uint16_t]), ("uint32", <size_t>&heaviside_run[uint32_t]),
         ("uint64", <size_t>&heaviside_run[uint64_t]),
-    )] + [row for dtype, powers, powers_of_number in (
-        ("uint8", <size_t>&int_pow_run[uint8_t], <size_t>&int_pow_number_run[uint8_t]),
-        ("int8", <size_t>&int_pow_run[int8_t], <size_t>&int_pow_number_run[int8_t]),
-        ("int16", <size_t>&int_pow_run[int16_t], <size_t>&int_pow_number_run[int16_t]),
-        ("int32", <size_t>&int_pow_run[int32_t], <size_t>&int_pow_number_run[int32_t]),
-        ("int64", <size_t>&int_pow_run[int64_t], <size_t>&int_pow_number_run[int64_t]),
-    ) for row in (("pow", (dtype,) * 2, dtype, powers),
-                  ("pow_number", (dtype,) * 2, dtype, powers_of_number))]
+    )] + [(name, (prefix + dtype,) * 2, prefix + dtype, address)
+          for name, dtype, address in (
+              ("pow", "int8", <size_t>&whole_pow_run[uint8_t]),
+              ("pow", "int16", <size_t>&whole_pow_run[uint16_t]),
+              ("pow", "int32", <size_t>&whole_pow_run[uint32_t]),
+              ("pow", "int64", <size_t>&whole_pow_run[uint64_t]),
+              ("pow_number", "int8", <size_t>&whole_pow_number_run[uint8_t]),
+              ("pow_number", "int16", <size_t>&whole_pow_number_run[uint16_t]),
+              ("pow_number", "int32", <size_t>&whole_pow_number_run[uint32_t]),
+              ("pow_number", "int64", <size_t>&whole_pow_number_run[uint64_t]),
+          ) for prefix in ("", "u")]
