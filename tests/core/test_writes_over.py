@@ -161,9 +161,17 @@ def test_a_copy_of_repeated_elements_ends_with_what_it_is_copied_to(dtype):
 def test_values_put_into_tensors_with_gaps_go_where_those_of_a_vector_go():
     index, values = tl.tensor([0, 1, -1, 2, 2, -6, 5]), tl.arange(7.0) + 1
     for x in (tl.zeros(3, 2).t(), tl.zeros(2, 6)[:, ::2], tl.zeros(1, 2, 3).permute(2, 0, 1),
-              tl.zeros(12)[::2], tl.zeros(4, 3)[::2]):
+              tl.zeros(12)[::2], tl.zeros(4, 3)[::2], tl.zeros(6)[::-1],
+              tl.zeros(4, 2, 6).permute(2, 0, 1)[::-2, 1:2]):
         for accumulate in (False, True):
             want = x.put(index, values, accumulate)
+            flat = x.reshape(-1).clone()
+            assert want.tolist() == flat.put(index, values, accumulate).reshape(x.shape).tolist()
             assert x.put_(index, values, accumulate) is x and tl.equal(x, want)
         with pytest.raises(IndexError, match="put"):
             x.put_(tl.tensor([0, x.numel()]), values[:2])
+        with pytest.raises(IndexError, match="put: index 7 is out of bounds for dimension 0"):
+            x.put(tl.tensor([[0, 7]]), values[:2])
+        turned = tl.arange(x.numel()).flip(0).reshape(x.shape)
+        want = x.clone().put_(turned, x.clone())
+        assert tl.equal(x.put_(turned, x), want)            # which is written while it is read

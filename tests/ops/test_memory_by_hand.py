@@ -125,3 +125,17 @@ def test_parameters_stay_leaves_in_shared_memory():
 def test_what_is_refused_of_memory(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("kind", [tuple, list, tl.Size, np.array])
+def test_views_at_any_strides_take_any_sequences_of_ints(kind):
+    x = tl.arange(12)[2:8].reshape(2, 3)
+    size, stride = kind([2, 2]), kind([3, 1])
+    for view in (x.as_strided(size, stride), tl.as_strided(x, size, stride, storage_offset=2)):
+        assert view.tolist() == [[2, 3], [5, 6]] and view._base is x._base
+    assert x.as_strided(size, stride, np.int64(0)).tolist() == [[0, 1], [3, 4]]
+    for offset in (-1, 9):
+        with pytest.raises(RuntimeError, match="as_strided: sizes"):
+            x.as_strided(size, stride, offset)
+    with pytest.raises(TypeError, match="each size must be an int, got True"):
+        x.as_strided((True, 2), (3, 1))

@@ -54,6 +54,24 @@ def test_few_of_a_long_row(dtype, largest):
         assert values.tolist().__repr__() == x.gather(1, wanted).tolist().__repr__()
 
 
+@each("dtype", ["uint8", "uint64", "int64", "bfloat16", "float32", "float64"])
+@each("shape", [(7,), (3, 1), (5, 4), (3, 6, 4), (2, 0, 3), (2, 70)])
+def test_short_rows_along_any_dim_have_the_elements_at_their_places(dtype, shape):
+    x = tl.arange(2 * int(np.prod(shape))).mul(7).remainder(5)
+    x = x.to(getattr(tl, dtype)).reshape(*shape[:-1], 2 * shape[-1])[..., ::2]
+    for dim in range(-1, x.ndim):
+        n = x.shape[dim]
+        for descending in (False, True):
+            places = x.argsort(dim, descending)
+            for k in {min(1, n), n // 2, n}:
+                values, found = x.topk(k, dim, descending)
+                assert found.tolist() == places.narrow(dim, 0, k).tolist()
+                assert tl.equal(values, x.gather(dim, found)) and values.dtype is x.dtype
+                assert values.is_contiguous() and found.is_contiguous()
+            values, found = x.sort(dim, descending)
+            assert tl.equal(found, places) and tl.equal(values, x.gather(dim, places))
+
+
 def with_ties(rows, n, dtype):
     """Rows of a few numbers each, and of NaN."""
     values = np.random.default_rng(n).integers(0, 1 + 2 * n // 3, (rows, n)).astype("f8") - n // 3

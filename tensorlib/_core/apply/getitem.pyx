@@ -11,6 +11,7 @@ from tensorlib._core.base.upcalls cimport GETITEM, INDEX_PUT, registered
 from tensorlib._core.base.watch cimport OVERRIDES, watched
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.op cimport Op
+from tensorlib._core.index.along cimport fits_flat, put_flat
 from tensorlib._core.index.basic cimport as_parts, basic_view
 from tensorlib._core.index.keys cimport Index, of_view, parse, put, take
 from tensorlib._core.interpreters.door cimport interpreted
@@ -149,6 +150,17 @@ def write_over(str name, Tensor x, writes, *args):
     check_writable(name, x, mode().grad)
     writes(x, *args)
     x.storage.version += 1
+    return x
+
+
+def write_flat(x, index, source, accumulate):
+    """`x`, after `put_`, where `is_plain_write` and nothing is to be converted; None elsewhere."""
+    if not isinstance(x, Tensor) or not fits_flat(x, index, source, accumulate) or (
+            not is_plain_write(x, source, index)):
+        return None
+    check_writable("put_", x, mode().grad)
+    put_flat(x, index, source, accumulate)
+    (<Tensor>x).storage.version += 1
     return x
 
 

@@ -1,13 +1,16 @@
 """Writes at positions along a dim, over the elements of the tensor itself or of a copy. Outside of
 autograd."""
 
-from tensorlib._core.base.dtypes cimport BFLOAT16, FLOAT16, FLOAT32, INT64
-from tensorlib._core.base.shape cimport MAX_NDIM
+from libc.stdint cimport int64_t
+
+from tensorlib._core.base.dtypes cimport BFLOAT16, FLOAT16, FLOAT32, INT64, ITEMSIZE
+from tensorlib._core.base.shape cimport MAX_NDIM, reach
+from tensorlib._core.base.work cimport run_alone
 from tensorlib._core.index.gather cimport (
     adding, as_vector, check_index, in_range, laying, line, walk, wrapped,
 )
-from tensorlib._core.tensor.tensor cimport Tensor, new_view, same_shape
-from tensorlib._core.tiles.copies cimport may_meet, packed_copy
+from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view, same_shape
+from tensorlib._core.tiles.copies cimport may_meet, packed, packed_copy
 
 
 cdef Tensor counted(Tensor index, Tensor x, int dim, Py_ssize_t size, str name):
@@ -83,6 +86,95 @@ def write_slices(Tensor x, str name, Tensor values, int dim, Tensor index, bint 
     if not walk(adding(x.type) if adds else laying(x.type), x, dim, places, values, True):
         raise IndexError(f"{name}: the index was written after it was checked")
 
+
+# ---- at positions in all elements ----------------------------------------------------------------
+
+cdef struct Steps:
+    const volatile int64_t* places
+    int64_t* offsets
+    const Py_ssize_t* dims
+    const Py_ssize_t* steps
+    int ndim
+    Py_ssize_t first, numel
+    bint failed
+
+
+cdef void look_up_offsets(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """Where in memory the elements lie that positions count row by row."""
+    cdef Steps* of = <Steps*>context
+    cdef Py_ssize_t i, offset, first = of.first
+    cdef const volatile int64_t* places = of.places
+    cdef int64_t* offsets = of.offsets
+    cdef size_t place, rows, numel = <size_t>of.numel
+    cdef int d, last = of.ndim - 1
+    for i in range(begin, end):
+        place = <size_t>places[i]
+        if place >= numel:
+            of.failed = True
+            return
+        offset = first
+        for d in range(last, 0, -1):
+            rows = place // <size_t>of.dims[d]
+            offset += <Py_ssize_t>(place - rows * <size_t>of.dims[d]) * of.steps[d]
+            place = rows
+        offsets[i] = offset + <Py_ssize_t>place * of.steps[0]
+
+
+cdef Tensor vector_of(Tensor x):
+    """The elements of `x`, row by row, as a vector, which may be a copy."""
+    cdef Py_ssize_t one = 1
+    x = packed(x)
+    return new_view(x, 1, &x.numel_, &one, x.data_pointer)
+
+
+cdef bint fits_flat(Tensor x, index, source, accumulate) except -1:
+    """Whether `put_flat` takes these arguments of `put`; it rounds no sums of half types."""
+    return (isinstance(index, Tensor) and isinstance(source, Tensor)
+            and isinstance(accumulate, bool) and (<Tensor>index).type == INT64
+            and (<Tensor>index).numel_ == (<Tensor>source).numel_
+            and (<Tensor>source).type == x.type
+            and not (accumulate and (x.type == FLOAT16 or x.type == BFLOAT16)))
+
+
+cdef int put_flat(Tensor x, Tensor index, Tensor values, bint adds) except -1:
+    """Writes values over, or adds them to, the elements of `x` at positions that count all of its
+    elements row by row, where `fits_flat`. Raises: IndexError."""
+    cdef Py_ssize_t low = 0, high = 0, size = x.numel_, one = 1
+    cdef Tensor places = counted(vector_of(index), x, 0, size, "put"), line_of_x, offsets
+    cdef Steps steps
+    cdef int d
+    if places.numel_ == 0:
+        return 0
+    values = vector_of(packed_copy(values, values.type) if may_meet(values, x) else values)
+    if not x.packed:
+        for d in range(x.ndim_):
+            reach(&low, &high, x.dims[d], x.steps[d])
+        offsets = new_tensor(INT64, 1, &places.numel_)
+        steps.places, steps.offsets = <int64_t*>places.data_pointer, <int64_t*>offsets.data_pointer
+        steps.dims, steps.steps, steps.ndim = x.dims, x.steps, x.ndim_
+        steps.first, steps.numel, steps.failed = -low, size, False
+        run_alone(look_up_offsets, &steps, x.data_pointer, places.numel_)
+        if steps.failed:
+            raise IndexError("put: the index was written after it was checked")
+        places, size = offsets, high - low + 1
+    line_of_x = new_view(x, 1, &size, &one, x.data_pointer + low * ITEMSIZE[x.type])
+    if not walk(adding(x.type) if adds else laying(x.type), line_of_x, 0, places, values, True):
+        raise IndexError("put: the index was written after it was checked")
+    return 0
+
+
+def put_in_copy(Tensor x, index, source, accumulate):
+    """A copy of `x`, row by row, with the source put, or added, there; None for what is to be
+    converted, refused or rounded. Raises: IndexError."""
+    cdef Tensor out
+    if not fits_flat(x, index, source, accumulate):
+        return None
+    out = packed_copy(x, x.type)
+    put_flat(out, index, source, accumulate)
+    return out
+
+
+# ---- in a copy -----------------------------------------------------------------------------------
 
 def written_along(Tensor input, Tensor values, int dim, Tensor index, bint adds):
     """A copy of `input` with values put, or added, at positions along a dim.

@@ -1,8 +1,11 @@
 """`unfold` and `as_strided`: views whose elements may overlap. Outside autograd."""
 
+from cpython.long cimport PyLong_CheckExact
+
 from tensorlib._core.base.dtypes cimport ITEMSIZE
 from tensorlib._core.base.shape cimport MAX_NDIM, count, parse_shape, reach, settled, wrap_dim
 from tensorlib._core.base.storage cimport holds
+from tensorlib._core.base.watch cimport watched
 from tensorlib._core.layout.views cimport view_of
 from tensorlib._core.tensor.tensor cimport Tensor
 
@@ -63,3 +66,52 @@ def as_strided(Tensor x, sizes, strides, offset):
             f"as_strided: sizes {tuple(sizes)}, strides {tuple(strides)} and offset {offset} are "
             f"negative or out of bounds for a storage of {x.storage.nbytes // itemsize} elements")
     return view_of(x, ndim, dims, steps, x.storage.data + first[0] * itemsize)
+
+
+def strided_view(Tensor x, tuple place):
+    """`as_strided` at an offset that counts from the first element of `x`."""
+    sizes, strides, further, _ = place
+    return as_strided(x, sizes, strides, first_of(x) + further)
+
+
+cdef inline Py_ssize_t first_of(Tensor x) noexcept:
+    """The place of the first element in the storage."""
+    return (x.data_pointer - x.storage.data) // ITEMSIZE[x.type]
+
+
+def place_of(input, size, stride, storage_offset):
+    """What `strided_view` takes for these arguments of `as_strided`.
+
+    None for what some interpreter is to be asked, and for arguments that are no ints of Python's
+    own.
+    """
+    cdef Tensor x
+    cdef tuple sizes, strides
+    if watched or not isinstance(input, Tensor):
+        return None
+    sizes, strides = plain_ints(size), plain_ints(stride)
+    if sizes is None or strides is None:
+        return None
+    x = input
+    if storage_offset is None:
+        storage_offset = 0
+    elif PyLong_CheckExact(storage_offset):
+        storage_offset -= first_of(x)
+    else:
+        return None
+    return sizes, strides, storage_offset, tuple([x.steps[d] for d in range(x.ndim_)])
+
+
+cdef tuple plain_ints(object given):
+    """A tuple or a list of ints as a tuple; None for anything else."""
+    cdef tuple numbers
+    if type(given) is tuple:
+        numbers = given
+    elif type(given) is list:
+        numbers = tuple(<list>given)
+    else:
+        return None
+    for number in numbers:
+        if not PyLong_CheckExact(number):
+            return None
+    return numbers

@@ -26,7 +26,6 @@ from tensorlib import _kernels
 
 cdef enum:
     HALF = 32                # bits of the position beside an element of at most 32 bits
-    RANKED = 64              # elements of a row that are all put in order: see rank_rows.h
     BRIEF = 1024             # keys that are made, or put in order, with the GIL: 2 us and less
     GRAIN = 4096             # keys that a thread puts in order at once
 
@@ -193,10 +192,6 @@ cdef void make_keys(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
 
 
 # ---- places in rows ------------------------------------------------------------------------------
-
-cdef enum Wanted:
-    ALL, FIRST, ONE, MEDIAN, MEDIAN_OF_KNOWN
-
 
 cdef struct Rows:
     const int64_t* keys

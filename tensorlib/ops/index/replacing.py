@@ -2,29 +2,30 @@
 
 import numpy as np
 
-from tensorlib._core.apply.getitem import is_plain_write, write_key, write_masked, write_over
+from tensorlib._core.apply.getitem import (
+    is_plain_write, write_flat, write_key, write_masked, write_over,
+)
 from tensorlib._core.arrays.arrays import from_numpy
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.shape import broadcast_shapes, wrap
 from tensorlib._core.create.overwrite import write_result
 from tensorlib._core.graph.modes import is_grad_enabled
-from tensorlib._core.index.along import write_slices
+from tensorlib._core.index.along import put_in_copy
 from tensorlib._core.index.combining import combine_along, combined_along
-from tensorlib._core.index.keys import SharedIndex, put as put_key
-from tensorlib._core.interpreters.foreign import elements_known
+from tensorlib._core.index.keys import SharedIndex
+from tensorlib._core.interpreters.foreign import elements_known, is_looked_at_alone
 from tensorlib._core.layout import views
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer, refuse_bools, refuse_complex
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.index.indexing import (
-    INT64, check_mask, counted, gather, parsed, vector,
+    check_mask, counted, gather, parsed, vector,
 )
 from tensorlib.ops.index.putting import add_index, put_index
 from tensorlib.ops.index.reductions import UFUNCS, combined_at, combined_slices, neutral
 from tensorlib.ops.index.rows import put_in_rows
 from tensorlib.ops.index.scattering import elements_at, written_at
-from tensorlib.ops.index.selecting import coordinates
 from tensorlib.ops.late import declared
 from tensorlib.ops.pointwise.comparison import where
 from tensorlib.ops.samples import given_pairs
@@ -129,22 +130,14 @@ def put_flat(x, index, source, accumulate=False):
                       accumulate).reshape(x.shape)
 
 
-def write_flat(input, index, source: Tensor, accumulate=False):
+def put_over(input, index, source: Tensor, accumulate=False):
     """`put_`"""
-    half = accumulate and input.itemsize == 2 and input.is_floating_point()     # rounded once
-    if isinstance(index, Tensor) and index.dtype is INT64 and index.numel() == source.numel() and (
-            source.dtype is input.dtype and not half and is_plain_write(input, source, index)):
-        index, values = (x if x.ndim == 1 else x.reshape(-1) for x in (index, source))
-        if input.is_contiguous():
-            flat = input if input.ndim == 1 else input.view(-1)
-            write_over("put_", flat, write_slices, "put", values, 0, index, bool(accumulate))
-            return input
-        key = parsed("put", input, coordinates(index, input.shape))
-        return write_over("put_", input, put_key, key, values, bool(accumulate))
-    return write_result("put_", input, put(input, index, source, accumulate))
+    written = write_flat(input, index, source, accumulate)
+    return written if written is not None else write_result(
+        "put_", input, put(input, index, source, accumulate))
 
 
-@composite(tensors=("input", "source"), inplace=write_flat, reference=put_flat,
+@composite(tensors=("input", "source"), inplace=put_over, reference=put_flat,
            tolerance="reduction",
            samples=tried((("x", 2, 3), np.array([0, -1]), ("x", 2)),
                          (("x", 4), np.array([[1], [1]]), ("x", 2, 1), True)),
@@ -158,6 +151,10 @@ def put(input: Tensor, index, source: Tensor, accumulate=False):
     Shapes: (*), (*), one of as many elements -> (*), that of `input`.
     Raises: RuntimeError for another number of elements or another dtype, IndexError, TypeError.
     """
+    if is_looked_at_alone(input) and is_looked_at_alone(source) and is_looked_at_alone(index):
+        written = put_in_copy(input, index, source, accumulate)
+        if written is not None:
+            return written
     if not isinstance(index, (Tensor, np.ndarray)):
         raise TypeError(f"put: index must be a Tensor, got {type_name(index)}")
     index = index.reshape(-1)

@@ -5,6 +5,7 @@ import numpy as np
 from tensorlib._core.base.results import result_type
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.index.gather import take_along
+from tensorlib._core.index.ranked import ranked_along
 from tensorlib._core.interpreters.foreign import is_looked_at_alone
 from tensorlib._core.reduce.order import kth_places
 from tensorlib._core.tensor.tensor import Tensor
@@ -77,6 +78,10 @@ def sort(input: Tensor, dim=-1, descending=False, *, stable=False):
     values=tensor([3., 2., 1.]),
     indices=tensor([0, 2, 1]))
     """
+    if is_looked_at_alone(input):
+        found = ranked_along(input, dim, None, bool(descending))
+        if found is not None:
+            return Sorted(*found)
     indices = argsort(input, wrap("sort", dim, input.ndim), descending)
     return Sorted(at_found(input, dim, indices), indices)
 
@@ -144,6 +149,10 @@ def topk(input: Tensor, k, dim=-1, largest=True, sorted=True):
     indices=tensor([0, 2]))
     """
     dim = -1 if dim is None else dim
+    if is_looked_at_alone(input):
+        found = ranked_along(input, dim, k, bool(largest))
+        if found is not None:
+            return Top(*found)
     indices = top_order(input, k, dim, largest)
     return Top(at_found(input, dim, indices), indices)
 

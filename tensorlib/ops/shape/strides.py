@@ -34,7 +34,7 @@ def shown(x, size, stride, storage_offset=None):
     return x.reshape(-1)[positions_at(size, stride, storage_offset or 0)]
 
 
-@op(linear=True, view=True, public=False, method=False,
+@op(linear=True, view=True, public=False, method=False, kernel=overlapping.strided_view,
     reference=lambda x, place: shown(x, *place[:3]),
     samples=given(((1,), ((2, 1), (0, 0), 0, (1,))), ((), ((1,), (3,), 0, ()))))
 def strided_view(input: Tensor, place):
@@ -43,8 +43,6 @@ def strided_view(input: Tensor, place):
     place: sizes and strides of the view, its offset from the first element of `input`, and the
     strides of `input`.
     """
-    sizes, strides, offset, _ = place
-    return overlapping.as_strided(input, sizes, strides, input.storage_offset() + offset)
 
 
 @composite(tensors=("input",), reference=shown,
@@ -66,16 +64,16 @@ def as_strided(input: Tensor, size, stride, storage_offset=None):
     tensor([[0, 1, 2],
             [1, 2, 3]])
     """
-    sizes, strides, offset = place_of(size, stride, storage_offset)
-    further = 0 if offset is None else offset - input.storage_offset()
-    return strided_view(input, (sizes, strides, further, tuple(input.stride())))
+    place = overlapping.place_of(input, size, stride, storage_offset)
+    if place is None:
+        sizes, strides, offset = place_of(size, stride, storage_offset)
+        further = 0 if offset is None else offset - input.storage_offset()
+        place = sizes, strides, further, tuple(input.stride())
+    return strided_view(input, place)
 
 
 def place_of(size, stride, storage_offset):
     """Sizes, strides and the offset, or None, as ints. Raises: TypeError."""
-    if type(size) is tuple and type(stride) is tuple and storage_offset is None and (
-            {*map(type, size), *map(type, stride)} == {int}):
-        return size, stride, None
     return (tuple(integer("as_strided", "each size", n) for n in listed(size)),
             tuple(integer("as_strided", "each stride", n) for n in listed(stride)),
             storage_offset if storage_offset is None else integer(
