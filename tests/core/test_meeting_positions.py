@@ -72,3 +72,56 @@ def test_values_that_meet_are_added_one_after_the_other_recorded_or_captured_too
                   captured(x, index, values),
                   add(x.clone().requires_grad_() * 1, index, values).detach()):
         np.testing.assert_array_equal(found.numpy(), wanted.astype(dtype))
+
+
+SLICES = {
+    "index_add": lambda x, dim, index, values: x.index_add(dim, index, values),
+    "index_add_": lambda x, dim, index, values: x.index_add_(dim, index, values),
+    "scatter_add": lambda x, dim, index, values: x.scatter_add(
+        dim, index.reshape([-1 if d == dim else 1 for d in range(x.ndim)]).expand(values.shape),
+        values),
+    "index_put_": lambda x, dim, index, values: x.index_put_(
+        (*[slice(None)] * dim, index), values, accumulate=True) if dim == 0 else (
+            x.transpose(0, dim).index_put_((index,), values.transpose(0, dim), accumulate=True), x),
+}
+
+
+@each("dtype", ["float16", "bfloat16"])
+@each("shape", [(7,), (7, 3), (3, 7), (2, 7, 40), (7, 5000)])
+@each("add", SLICES)
+def test_sums_of_slices_of_half_types_are_rounded_once(add, shape, dtype, threads):
+    rng, dim = np.random.default_rng(3), shape.index(7)
+    half = getattr(tl, dtype)
+    for places in ([2], [-1, 0, -1, 6], rng.integers(-7, 7, 30).tolist(), []):
+        sizes = [len(places) if d == dim else n for d, n in enumerate(shape)]
+        x, values = (tl.tensor(rng.normal(size=n), dtype=half) for n in (shape, sizes))
+        wanted = x.float().numpy().copy()
+        np.add.at(wanted, (slice(None),) * dim + (np.array(places, np.int64),),
+                  values.float().numpy())
+        wanted = tl.from_numpy(wanted).to(half)
+        index = tl.tensor(places, dtype=tl.int64)
+        for lay in (lambda x: x, lambda x: x.mT.contiguous().mT if x.ndim > 1 else x[::-1].flip(0),
+                    lambda x: tl.stack([x, x], -1)[..., 0]):
+            found = SLICES[add](lay(x.clone()), dim, index, lay(values))
+            found = found[1] if type(found) is tuple else found
+            assert tl.equal(found, wanted) and found.dtype is half
+
+
+def test_slices_of_half_types_that_are_added_to_themselves_count_as_they_were():
+    x = tl.arange(1000).reshape(10, 100).remainder(17).to(tl.bfloat16)
+    want = x + x.flip(0)
+    assert tl.equal(x.index_add_(0, tl.arange(10).flip(0), x), want)
+    assert tl.tensor(1.0, dtype=tl.half).index_add(0, tl.tensor([0, 0]), tl.ones(2).half()) == 3
+    with pytest.raises(IndexError, match="index_add: index 10 is out of bounds"):
+        x.index_add_(0, tl.tensor([0, 10]), x[:2])
+    assert tl.equal(x, want)
+
+
+@each("dtype", ["float32", "float64", "bfloat16", "int64", "complex64"])
+def test_slices_times_alpha_are_added(dtype):
+    x = tl.arange(12).reshape(4, 3).to(getattr(tl, dtype))
+    want = x + 0
+    want[1] += 2 * (x[0] + x[1])
+    index = tl.tensor([1, 1])
+    assert tl.equal(x.index_add(0, index, x[:2], alpha=2), want)
+    assert tl.equal(x.clone().index_add_(0, index, x[:2], alpha=2), want)

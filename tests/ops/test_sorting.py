@@ -67,7 +67,6 @@ def test_short_rows_along_any_dim_have_the_elements_at_their_places(dtype, shape
                 values, found = x.topk(k, dim, descending)
                 assert found.tolist() == places.narrow(dim, 0, k).tolist()
                 assert tl.equal(values, x.gather(dim, found)) and values.dtype is x.dtype
-                assert values.is_contiguous() and found.is_contiguous()
             values, found = x.sort(dim, descending)
             assert tl.equal(found, places) and tl.equal(values, x.gather(dim, places))
 

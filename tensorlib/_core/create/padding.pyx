@@ -3,6 +3,7 @@
 Outside autograd. A negative size of padding crops.
 """
 
+from cpython.long cimport PyLong_CheckExact
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 
@@ -23,6 +24,34 @@ cdef Py_ssize_t FARTHEST = <Py_ssize_t>1 << 40     # of a size or of padding: no
 
 
 # ---- with a number -------------------------------------------------------------------------------
+
+def on_diagonal(str name, Tensor x, offset):
+    """Matrices with the last dim of `x` on a diagonal, and zeros; None for what is to be converted,
+    refused, or too large."""
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef Py_ssize_t above, n
+    cdef int d, last = x.ndim_ - 1
+    cdef Tensor out
+    if not PyLong_CheckExact(offset) or not 0 <= last < MAX_NDIM - 1 or (
+            not -FARTHEST <= offset <= FARTHEST):
+        return None
+    above = offset
+    n = x.dims[last] + abs(above)
+    for d in range(last):
+        dims[d] = x.dims[d]
+    dims[last] = dims[last + 1] = n
+    count(name, x.ndim_ + 1, dims)
+    out = new_tensor(x.type, x.ndim_ + 1, dims)
+    zero(out)
+    for d in range(last):
+        steps[d] = out.steps[d]
+    steps[last] = n + 1
+    if x.numel_:
+        copy_into(new_view(out, x.ndim_, x.dims, steps, out.data_pointer + ITEMSIZE[x.type] * (
+            above if above > 0 else -above * n)), x)
+    return out
+
 
 def framed(Tensor input, tuple pad, value):
     """`input` with margins of a number, in pairs for the last dim first; negative ones cut off.

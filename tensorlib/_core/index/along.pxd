@@ -5,3 +5,4 @@ cdef int walk_over(line run, Tensor x, Tensor values, int dim, Tensor index) exc
 cdef Tensor written(line run, Tensor x, Tensor values, int dim, Tensor index)
 cdef bint fits_flat(Tensor x, index, source, accumulate) except -1
 cdef int put_flat(Tensor x, Tensor index, Tensor values, bint adds) except -1
+cpdef int add_half_slices(Tensor x, str name, Tensor values, int dim, Tensor index) except -1

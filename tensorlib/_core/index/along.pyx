@@ -5,12 +5,18 @@ from libc.stdint cimport int64_t
 
 from tensorlib._core.base.dtypes cimport BFLOAT16, FLOAT16, FLOAT32, INT64, ITEMSIZE
 from tensorlib._core.base.shape cimport MAX_NDIM, reach
-from tensorlib._core.base.work cimport run_alone
+from tensorlib._core.base.work cimport run_alone, share
 from tensorlib._core.index.gather cimport (
-    adding, as_vector, check_index, in_range, laying, line, walk, wrapped,
+    GRAIN, adding, as_vector, check_index, in_range, laying, line, picking, walk, wrapped,
 )
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view, same_shape
-from tensorlib._core.tiles.copies cimport may_meet, packed, packed_copy
+from tensorlib._core.tiles.copies cimport copy_into, may_meet, packed, packed_copy
+from tensorlib._core.tiles.loops cimport cast_loop, find_cast
+
+cdef enum:
+    BLOCK = 2048             # elements of a half type in float32 at a time: half of the L1 cache
+    RUN = 8                  # elements that are worth a call of a loop
+    BRIEF = 4096             # elements that are added with the GIL
 
 
 cdef Tensor counted(Tensor index, Tensor x, int dim, Py_ssize_t size, str name):
@@ -65,26 +71,165 @@ def write_slices(Tensor x, str name, Tensor values, int dim, Tensor index, bint 
 
     Raises: IndexError for positions out of range, which names `name`, RuntimeError.
     """
-    cdef Py_ssize_t dims[MAX_NDIM]
-    cdef Py_ssize_t steps[MAX_NDIM]
     cdef Py_ssize_t none[MAX_NDIM]
     cdef Tensor places
     cdef int d
-    if not 0 <= dim < x.ndim_ or index.ndim_ != 1 or values.type != x.type or adds and (
-            x.type == FLOAT16 or x.type == BFLOAT16):
+    if not 0 <= dim < x.ndim_ or index.ndim_ != 1 or values.type != x.type or adds and is_half(x):
         raise RuntimeError("write_slices: no slices that can be written")
     check_index(name, index, 0, index)
-    places = counted(index, x, dim, x.dims[dim], name)
+    places = spread(counted(index, x, dim, x.dims[dim], name), x, dim)
     if may_meet(values, x):
         values = packed_copy(values, values.type)
-    for d in range(x.ndim_):
-        dims[d] = index.dims[0] if d == dim else x.dims[d]
-        steps[d], none[d] = 1 if d == dim else 0, 0
-    places = new_view(places, x.ndim_, dims, steps, places.data_pointer)
     if values.ndim_ == 0:
-        values = new_view(values, x.ndim_, dims, none, values.data_pointer)
+        for d in range(x.ndim_):
+            none[d] = 0
+        values = new_view(values, x.ndim_, places.dims, none, values.data_pointer)
     if not walk(adding(x.type) if adds else laying(x.type), x, dim, places, values, True):
         raise IndexError(f"{name}: the index was written after it was checked")
+
+
+cdef inline bint is_half(Tensor x) noexcept:
+    return x.type == FLOAT16 or x.type == BFLOAT16
+
+
+cdef Tensor spread(Tensor places, Tensor x, int dim):
+    """A vector of positions along a dim as one for each element of the slices of `x` there."""
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef int d
+    for d in range(x.ndim_):
+        dims[d] = places.dims[0] if d == dim else x.dims[d]
+        steps[d] = places.steps[0] if d == dim else 0
+    return new_view(places, x.ndim_, dims, steps, places.data_pointer)
+
+
+# ---- sums of half types --------------------------------------------------------------------------
+
+cdef struct HalfSlices:
+    const volatile int64_t* places
+    const char* values
+    char* x
+    int64_t* found                   # each position once
+    int64_t* numbers                 # which of these each is
+    int64_t* firsts                  # the values that are added there: the first of each position,
+    int64_t* lasts                   # the last,
+    int64_t* nexts                   # and behind each the next, or -1
+    int64_t* table                   # of a power of 2 numbers, -1 where none is
+    size_t mask
+    Py_ssize_t count, n, size, outer, inner
+    cast_loop cast
+    cast_loop back
+    bint failed
+
+
+cdef void number_positions(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """Which positions there are, and which values go to each, in their order"""
+    cdef HalfSlices* of = <HalfSlices*>context
+    cdef int64_t place, number
+    cdef size_t slot
+    cdef Py_ssize_t i
+    for slot in range(of.mask + 1):
+        of.table[slot] = -1
+    for i in range(begin, end):
+        place = of.places[i]
+        if not 0 <= place < of.size:
+            of.failed = True
+            return
+        slot = (<size_t>place * <size_t>0x9E3779B97F4A7C15 >> 20) & of.mask
+        while of.table[slot] >= 0 and of.found[of.table[slot]] != place:
+            slot = (slot + 1) & of.mask
+        number = of.table[slot]
+        if number < 0:
+            number = of.table[slot] = of.count
+            of.found[number], of.firsts[number] = place, i
+            of.count += 1
+        else:
+            of.nexts[of.lasts[number]] = i
+        of.numbers[i], of.lasts[number], of.nexts[i] = number, i, -1
+
+
+cdef void add_runs(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """The sums at the positions [begin, end) that were found, by blocks in the L1 cache"""
+    cdef HalfSlices* of = <HalfSlices*>context
+    cdef float sums[BLOCK]
+    cdef float added[BLOCK]
+    cdef Py_ssize_t number, o, j, t, width, inner = of.inner
+    cdef int64_t i
+    cdef char* run
+    for number in range(begin, end):
+        for o in range(of.outer):
+            run = of.x + 2 * inner * (o * of.size + of.found[number])
+            j = 0
+            while j < inner:
+                width = min(inner - j, <Py_ssize_t>BLOCK)
+                of.cast(run + 2 * j, sums, width)
+                i = of.firsts[number]
+                while i >= 0:
+                    of.cast(of.values + 2 * (inner * (o * of.n + i) + j), added, width)
+                    for t in range(width):
+                        sums[t] += added[t]
+                    i = of.nexts[i]
+                of.back(sums, run + 2 * j, width)
+                j += width
+
+
+cpdef int add_half_slices(Tensor x, str name, Tensor values, int dim, Tensor index) except -1:
+    """Adds slices of a half type to those of `x` itself at the positions of a vector along a dim.
+
+    The sums are rounded once: the slices that take part are in float32 meanwhile, and no others.
+    Raises: IndexError, RuntimeError.
+    """
+    cdef Py_ssize_t n = index.numel_, room = 2, one = 1
+    cdef HalfSlices of
+    cdef Tensor places, memory, found, numbers, part, sums
+    cdef int d
+    if not 0 <= dim < x.ndim_ or index.ndim_ != 1 or values.type != x.type or not is_half(x):
+        raise RuntimeError("add_half_slices: no slices that can be added")
+    check_index(name, index, 0, index)
+    places = packed(counted(index, x, dim, x.dims[dim], name))
+    if values.ndim_ != x.ndim_ or not same_shape(values, spread(places, x, dim)):
+        raise RuntimeError(f"{name}: values and positions differ")
+    if values.numel_ == 0:
+        return 0
+    while room < 2 * n:
+        room *= 2
+    of.mask, room = <size_t>(room - 1), 5 * n + room
+    memory = new_tensor(INT64, 1, &room)
+    of.found = <int64_t*>memory.data_pointer
+    of.numbers, of.firsts, of.lasts = of.found + n, of.found + 2 * n, of.found + 3 * n
+    of.nexts, of.table = of.found + 4 * n, of.found + 5 * n
+    of.places, of.size, of.n = <int64_t*>places.data_pointer, x.dims[dim], n
+    of.count, of.failed, of.outer, of.inner = 0, False, 1, 1
+    for d in range(x.ndim_):
+        if d < dim:
+            of.outer *= x.dims[d]
+        elif d > dim:
+            of.inner *= x.dims[d]
+    run_alone(number_positions, &of, x.data_pointer, n)
+    if of.failed:
+        raise IndexError(f"{name}: the index was written after it was checked")
+    if may_meet(values, x):
+        values = packed_copy(values, values.type)
+    if x.packed and of.inner >= RUN:
+        values = packed(values)
+        of.x, of.values = x.data_pointer, values.data_pointer
+        of.cast, of.back = find_cast(x.type, FLOAT32), find_cast(FLOAT32, x.type)
+        share(add_runs, &of, of.x, of.count, 1 + GRAIN // (of.outer * of.inner),
+              values.numel_ <= BRIEF)
+        return 0
+    values = packed_copy(values, FLOAT32)
+    if 2 * n > of.size:
+        sums = packed_copy(x, FLOAT32)
+        write_slices(sums, name, values, dim, places, True)
+        return copy_into(x, sums)
+    numbers = new_view(memory, 1, &n, &one, <char*>of.numbers)
+    found = spread(new_view(memory, 1, &of.count, &one, memory.data_pointer), x, dim)
+    part = new_tensor(x.type, x.ndim_, found.dims)
+    walk(picking(x.type), x, dim, found, part, False)
+    sums = packed_copy(part, FLOAT32)
+    write_slices(sums, name, values, dim, numbers, True)
+    walk(laying(x.type), x, dim, found, packed_copy(sums, x.type), True)
+    return 0
 
 
 # ---- at positions in all elements ----------------------------------------------------------------
@@ -128,23 +273,27 @@ cdef Tensor vector_of(Tensor x):
 
 
 cdef bint fits_flat(Tensor x, index, source, accumulate) except -1:
-    """Whether `put_flat` takes these arguments of `put`; it rounds no sums of half types."""
+    """Whether `put_flat` takes these arguments of `put`."""
     return (isinstance(index, Tensor) and isinstance(source, Tensor)
             and isinstance(accumulate, bool) and (<Tensor>index).type == INT64
             and (<Tensor>index).numel_ == (<Tensor>source).numel_
-            and (<Tensor>source).type == x.type
-            and not (accumulate and (x.type == FLOAT16 or x.type == BFLOAT16)))
+            and (<Tensor>source).type == x.type)
 
 
 cdef int put_flat(Tensor x, Tensor index, Tensor values, bint adds) except -1:
     """Writes values over, or adds them to, the elements of `x` at positions that count all of its
     elements row by row, where `fits_flat`. Raises: IndexError."""
     cdef Py_ssize_t low = 0, high = 0, size = x.numel_, one = 1
-    cdef Tensor places = counted(vector_of(index), x, 0, size, "put"), line_of_x, offsets
+    cdef Tensor places = counted(vector_of(index), x, 0, size, "put"), line_of_x, offsets, whole
     cdef Steps steps
     cdef int d
     if places.numel_ == 0:
         return 0
+    if adds and is_half(x):                  # what has gaps, in a copy
+        whole = packed(x)
+        add_half_slices(new_view(whole, 1, &size, &one, whole.data_pointer), "put",
+                        vector_of(values), 0, places)
+        return copy_into(x, whole) if whole is not x else 0
     values = vector_of(packed_copy(values, values.type) if may_meet(values, x) else values)
     if not x.packed:
         for d in range(x.ndim_):
@@ -165,7 +314,7 @@ cdef int put_flat(Tensor x, Tensor index, Tensor values, bint adds) except -1:
 
 def put_in_copy(Tensor x, index, source, accumulate):
     """A copy of `x`, row by row, with the source put, or added, there; None for what is to be
-    converted, refused or rounded. Raises: IndexError."""
+    converted or refused. Raises: IndexError."""
     cdef Tensor out
     if not fits_flat(x, index, source, accumulate):
         return None
@@ -176,19 +325,34 @@ def put_in_copy(Tensor x, index, source, accumulate):
 
 # ---- in a copy -----------------------------------------------------------------------------------
 
+cdef bint names_slices(Tensor index, int dim) noexcept:
+    """Whether all that lie at one place along a dim are one position, which was expanded."""
+    cdef int d
+    for d in range(index.ndim_):
+        if d != dim and index.steps[d] != 0 and index.dims[d] != 1:
+            return False
+    return index.ndim_ > 0 and index.numel_ > 0
+
+
 def written_along(Tensor input, Tensor values, int dim, Tensor index, bint adds):
     """A copy of `input` with values put, or added, at positions along a dim.
 
     The positions may be those of an expanded tensor. Raises: IndexError, RuntimeError.
     """
     cdef int given = input.type
-    cdef bint half = adds and (given == FLOAT16 or given == BFLOAT16)
+    cdef bint half = adds and is_half(input)
     cdef int dtype = FLOAT32 if half else given              # halves are rounded once, at the end
     cdef Tensor out
     if values.type != given or not same_shape(values, index):
         check_index("scatter", input, dim, index)
         raise RuntimeError(f"scatter: values of shape {tuple(values.shape)} and {values.dtype} "
                            f"can't go to positions of shape {tuple(index.shape)} in {input.dtype}")
+    if half and names_slices(index, dim):
+        check_index("scatter", input, dim, index)
+        out = packed_copy(input, given)
+        add_half_slices(as_vector(out), "scatter", values, dim, new_view(
+            index, 1, &index.dims[dim], &index.steps[dim], index.data_pointer))
+        return out
     if half:
         input, values = packed_copy(input, FLOAT32), packed_copy(values, FLOAT32)
     out = written(adding(dtype) if adds else laying(dtype), input, values, dim, index)

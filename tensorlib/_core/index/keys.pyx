@@ -30,6 +30,7 @@ from tensorlib._core.base.dtypes cimport (
 from tensorlib._core.base.shape cimport MAX_NDIM, sizes_of
 from tensorlib._core.base.shape cimport broadcast as broadcast_shapes
 from tensorlib._core.base.work cimport share
+from tensorlib._core.index.along cimport add_half_slices
 from tensorlib._core.index.basic cimport (
     ADVANCED, ELLIPSIS, Kind, NEW, SLICE, basic_view, kind_of, require_dims, settled,
 )
@@ -390,6 +391,19 @@ cdef int check_fits(Index index, Tensor view) except -1:
     return 0
 
 
+cdef int dim_of_vector(Index index) noexcept:
+    """The only dim that has positions, which are a vector; -1 for other keys."""
+    cdef int d, found = -1
+    if index.positions is None or index.mask is not None:
+        return -1
+    for d, one in enumerate(<tuple>index.positions):
+        if one is not None:
+            if found >= 0 or (<Tensor>one).ndim_ != 1:
+                return -1
+            found = d
+    return found
+
+
 cpdef Tensor take(Tensor x, Index index):
     """The elements at a parsed key: a view if it is basic, else a new tensor."""
     cdef Tensor view = basic_view(x, index.basic), out
@@ -418,6 +432,10 @@ cpdef int put(Tensor x, Index index, Tensor values, bint accumulate) except -1:
     require_writable(x)
     if accumulate and (x.type == FLOAT16 or x.type == BFLOAT16):
         # sums of halves are rounded once, at the end
+        d = dim_of_vector(index)
+        y = expanded(values, ndim, dims) if d >= 0 else None
+        if y is not None:
+            return add_half_slices(view, "index_put", y, d, <Tensor>index.positions[d])
         wide = packed_copy(x, FLOAT32)
         put(wide, index, packed_copy(values, FLOAT32), True)
         return put(x, parse(x, Ellipsis), packed_copy(wide, x.type), False)

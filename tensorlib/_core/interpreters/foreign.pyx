@@ -88,7 +88,9 @@ def elements_known(*values):
 def is_looked_at_alone(value):
     """Whether a value is a Tensor outside of a graph whose elements are known, and nothing looks at
     operations: what is asked of it needs no preparation."""
-    return not watch.watched and isinstance(value, Tensor) and not (
+    if watch.watched and (watch.watched & ~watch.OVERRIDES or type(value) is not Tensor):
+        return False
+    return isinstance(value, Tensor) and not (
         requires_grad(<Tensor>value) or computes_nothing() or is_meta(<Tensor>value))
 
 

@@ -4,11 +4,14 @@ import numpy as np
 
 from tensorlib._core.apply.getitem import is_plain_write, write_over
 from tensorlib._core.arrays.convert import asarray
+from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.create.overwrite import write_result
 from tensorlib._core.create.ranges import arange
 from tensorlib._core.graph.modes import is_grad_enabled
-from tensorlib._core.index.along import write_along, write_slices, written_along
+from tensorlib._core.index.along import (
+    add_half_slices, write_along, write_slices, written_along,
+)
 from tensorlib._core.index.keys import put
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import composite, op
@@ -20,6 +23,7 @@ from tensorlib.ops.samples import given, given_pairs, refusals
 
 # ---- what the declarations share -----------------------------------------------------------------
 
+FLOAT32, FLOAT64 = BY_NAME["float32"], BY_NAME["float64"]
 ROWS = np.array([[0, 2, 1], [2, 1, 0]])           # of each column another one, in (4, 5)
 MEETING = np.array([[0, 2, 1], [0, 1, 1]])        # of some columns the same one
 FIRST, BOTH, FLOATS = np.array([0]), np.array([0, 1]), np.ones(2)
@@ -159,12 +163,23 @@ def copy_over(input, dim, index: Tensor, source: Tensor):
     return write_result("index_copy_", input, index_copy(input, dim, index, source))
 
 
+def times_alpha(input, source, alpha):
+    """The slices times alpha, and 1, where that is what the sum has of them: of half types it is
+    rounded after the product, and of others the sum checks alpha."""
+    if type(alpha) in (int, float) and alpha != 1 and source.dtype is input.dtype and (
+            input.dtype in (FLOAT32, FLOAT64)):
+        return source * alpha, 1
+    return source, alpha
+
+
 def add_over(input, dim, index: Tensor, source: Tensor, *, alpha=1):
     """`index_add_`"""
-    half = input.itemsize == 2 and input.is_floating_point()            # rounded once
-    if input.ndim and alpha == 1 and not half and is_plain_write(input, source, index):
+    source, alpha = times_alpha(input, source, alpha)
+    if input.ndim and alpha == 1 and is_plain_write(input, source, index):
         dim, index, shape = slices_along("index_add", input, dim, index)
         source = checked_source("index_add", input, shape, source)
+        if input.itemsize == 2 and input.is_floating_point():
+            return write_over("index_add_", input, add_half_slices, "index_add", source, dim, index)
         return slices_over("index_add", input, dim, index, source, True)
     return write_result("index_add_", input, index_add(input, dim, index, source, alpha=alpha))
 
@@ -210,6 +225,7 @@ def index_add(input: Tensor, dim, index: Tensor, source: Tensor, *, alpha=1):
     """
     dim, index, shape = slices_along("index_add", input, dim, index)
     source = checked_source("index_add", input, shape, source)
+    source, alpha = times_alpha(input, source, alpha)
     if alpha != 1:
         key = slices_at("index_add", input, dim, index)
         added = spread_index(source, input.shape or (1,), key).reshape(input.shape)

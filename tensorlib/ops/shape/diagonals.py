@@ -4,6 +4,8 @@ import numpy as np
 
 from tensorlib._core.arrays.arrays import from_numpy
 from tensorlib._core.base.shape import wrap
+from tensorlib._core.create.padding import on_diagonal
+from tensorlib._core.interpreters.foreign import is_looked_at_alone
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer
 from tensorlib.ops.declare import Tensors, composite
@@ -37,6 +39,10 @@ def diag(input: Tensor, diagonal=0):
     diagonal = integer("diag", "diagonal", diagonal)
     if input.ndim == 2:
         return input.diagonal(diagonal).clone()
+    if input.ndim == 1 and is_looked_at_alone(input):
+        made = on_diagonal("diag", input, diagonal)
+        if made is not None:
+            return made
     if input.ndim != 1:
         raise RuntimeError(f"diag: expects a vector or a matrix, got {input.ndim} dims")
     size = input.numel() + abs(diagonal)
@@ -87,6 +93,10 @@ def diag_embed(input: Tensor, offset=0, dim1=-2, dim2=-1):
     tensor([[1, 0],
             [0, 2]])
     """
+    if dim1 == -2 and dim2 == -1 and is_looked_at_alone(input):
+        made = on_diagonal("diag_embed", input, offset)
+        if made is not None:
+            return made
     offset = integer("diag_embed", "offset", offset)
     first, second = (wrap("diag_embed", dim, input.ndim + 1) for dim in (dim1, dim2))
     if input.ndim == 0:

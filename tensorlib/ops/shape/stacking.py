@@ -6,10 +6,9 @@ from operator import index as as_int
 
 import numpy as np
 
-from tensorlib._core.base.shape import broadcast_shapes as shape_of_both
 from tensorlib._core.arrays.arrays import from_numpy
 from tensorlib._core.base.error_names import type_name
-from tensorlib._core.base.shape import Size, wrap
+from tensorlib._core.base.shape import Size, broadcast_shapes as shape_of_both, wrap
 from tensorlib._core.base.storage import check_room
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer, require_dims
@@ -199,6 +198,14 @@ def are_tensors(tensors, ndim):
     return True
 
 
+def shared_dims(tensors):
+    """The number of dims of some tensors in a list or tuple which all have one shape, or None."""
+    if not are_tensors(tensors, 1):
+        return None
+    shapes = [x.shape for x in tensors]
+    return len(shapes[0]) if shapes.count(shapes[0]) == len(shapes) else None
+
+
 @stacked(np.hstack)
 def hstack(tensors: Tensors):
     """Tensors joined along dim 1, vectors along dim 0.
@@ -209,8 +216,8 @@ def hstack(tensors: Tensors):
     >>> tensorlib.hstack([tensorlib.tensor([1, 2]), tensorlib.tensor([3])])
     tensor([1, 2, 3])
     """
-    if are_tensors(tensors, 2):
-        return cat(tensors, 1)
+    if are_tensors(tensors, 1):
+        return cat(tensors, 0 if tensors[0].ndim == 1 else 1)
     tensors = [x.reshape(1) if x.ndim == 0 else x for x in several("hstack", tensors)]
     return cat(tensors, 0 if tensors[0].ndim == 1 else 1)
 
@@ -227,6 +234,8 @@ def vstack(tensors: Tensors):
     """
     if are_tensors(tensors, 2):
         return cat(tensors, 0)
+    if shared_dims(tensors) == 1:
+        return stack(tensors, 0)
     return cat([atleast_2d(x) for x in several("vstack", tensors)], 0)
 
 
@@ -236,6 +245,11 @@ def dstack(tensors: Tensors):
 
     Shapes: (N,), (N,) -> (1, N, 2); (M, N), (M, N) -> (M, N, 2). Raises: RuntimeError as `cat`.
     """
+    if are_tensors(tensors, 3):
+        return cat(tensors, 2)
+    ndim = shared_dims(tensors)
+    if ndim:
+        return stack([x.unsqueeze(0) for x in tensors] if ndim == 1 else tensors, 2)
     return cat([atleast_3d(x) for x in several("dstack", tensors)], 2)
 
 
@@ -251,6 +265,8 @@ def column_stack(tensors: Tensors):
     """
     if are_tensors(tensors, 2):
         return cat(tensors, 1)
+    if shared_dims(tensors) == 1:
+        return stack(tensors, 1)
     return cat([x.reshape(x.numel(), 1) if x.ndim < 2 else x
                 for x in several("column_stack", tensors)], 1)
 
