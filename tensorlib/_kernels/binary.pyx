@@ -172,6 +172,69 @@ cdef void pow_number_run(const floating* a, const floating* b, floating* y,
         pow_run(a + i, <const floating*>exponents, y + i, min(n - i, <Py_ssize_t>256))
 
 
+# ---- powers of integers --------------------------------------------------------------------------
+
+cdef enum:
+    BLOCK = 256              # elements of which powers are taken together
+
+ctypedef fused whole:        # also of signed ones: products wrap, as only unsigned ones may in C
+    uint8_t
+    uint16_t
+    uint32_t
+    uint64_t
+
+
+cdef inline whole wrapped(whole a, whole b) noexcept nogil:
+    """a * b, which of 16 bits would be a signed product in C"""
+    if whole is uint16_t:
+        return <uint16_t>(<uint32_t>a * b)
+    else:
+        return <whole>(a * b)
+
+
+cdef void whole_pow_run(const whole* a, const whole* b, whole* y, Py_ssize_t n) noexcept nogil:
+    """y := a ** b, where b is not negative: by the bits of all exponents of a block, without a
+    branch for each element"""
+    cdef whole squares[BLOCK]
+    cdef whole exponents[BLOCK]
+    cdef whole powers[BLOCK]
+    cdef whole bits
+    cdef Py_ssize_t i, count
+    while n > 0:
+        count = min(n, <Py_ssize_t>BLOCK)
+        bits = 0
+        for i in range(count):
+            squares[i], exponents[i], powers[i] = a[i], b[i], 1
+            bits |= exponents[i]
+        while bits:
+            for i in range(count):
+                powers[i] = wrapped(powers[i], squares[i] if exponents[i] & 1 else 1)
+                squares[i] = wrapped(squares[i], squares[i])
+                exponents[i] >>= 1
+            bits >>= 1
+        for i in range(count):
+            y[i] = powers[i]
+        a += count
+        b += count
+        y += count
+        n -= count
+
+
+cdef void whole_pow_number_run(const whole* a, const whole* b, whole* y,
+                               Py_ssize_t n) noexcept nogil:
+    """y := a ** b[0]"""
+    cdef whole exponents[BLOCK]
+    cdef Py_ssize_t i, count
+    for i in range(min(n, <Py_ssize_t>BLOCK)):
+        exponents[i] = b[0]
+    while n > 0:
+        count = min(n, <Py_ssize_t>BLOCK)
+        whole_pow_run(a, <const whole*>exponents, y, count)
+        a += count
+        y += count
+        n -= count
+
+
 # ---- of signs and magnitudes ---------------------------------------------------------------------
 
 cdef void hypot_run(const floating* a, const floating* b, floating* y,
@@ -354,4 +417,14 @@ def table():
         ("int32", <size_t>&heaviside_run[int32_t]), ("int64", <size_t>&heaviside_run[int64_t]),
         ("uint16", <size_t>&heaviside_run[uint16_t]), ("uint32", <size_t>&heaviside_run[uint32_t]),
         ("uint64", <size_t>&heaviside_run[uint64_t]),
-    )]
+    )] + [(name, (prefix + dtype,) * 2, prefix + dtype, address)
+          for name, dtype, address in (
+              ("pow", "int8", <size_t>&whole_pow_run[uint8_t]),
+              ("pow", "int16", <size_t>&whole_pow_run[uint16_t]),
+              ("pow", "int32", <size_t>&whole_pow_run[uint32_t]),
+              ("pow", "int64", <size_t>&whole_pow_run[uint64_t]),
+              ("pow_number", "int8", <size_t>&whole_pow_number_run[uint8_t]),
+              ("pow_number", "int16", <size_t>&whole_pow_number_run[uint16_t]),
+              ("pow_number", "int32", <size_t>&whole_pow_number_run[uint32_t]),
+              ("pow_number", "int64", <size_t>&whole_pow_number_run[uint64_t]),
+          ) for prefix in ("", "u")]

@@ -198,6 +198,24 @@ def test_a_number_as_second_input(table, name, dtype):
                     table[name, dtype, dtype, dtype](x, y))
 
 
+@each("dtype", [*INTEGERS, "uint16", "uint32", "uint64"])
+def test_powers_of_integers_wrap(table, dtype):
+    bits = 8 * np.dtype(dtype).itemsize
+    a, b = any_bits(dtype, 700, 7), any_bits(dtype, 700, 8)
+    b = np.where(np.arange(700) % 3 == 0, b % 5, np.maximum(b, 0)).astype(dtype)
+    b[:300] %= 7                                 # a block of small exponents alone
+    a[600:], b[650:] = 0, 0
+
+    def wanted(a, b):
+        found = [pow(int(x), int(y), 2**bits) for x, y in zip(a, b)]
+        return np.array(found, f"uint{bits}").view(dtype)
+    np.testing.assert_array_equal(table["pow", dtype, dtype, dtype](a, b), wanted(a, b))
+    for number in (0, 1, 2, 7, np.iinfo(dtype).max):
+        y = np.full_like(a, number)
+        np.testing.assert_array_equal(
+            table["pow_number", dtype, dtype, dtype](a, y), wanted(a, y))
+
+
 @each("dtype", [*FLOATS, *INTEGERS])
 def test_clamp_between_two_numbers(table, dtype):
     x = numbers(dtype) if dtype in FLOATS else any_bits(dtype, 300, 6)
