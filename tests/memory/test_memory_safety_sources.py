@@ -38,6 +38,7 @@ COUNTED = {
     "layout/joining.pyx": "sizes after count()",
     "products/product.pyx": "batch dims of the operands, which broadcast to those of the result",
     "arrays/convert.pyx": "sizes of the tensor that is filled",
+    "index/along.pyx": "some sizes of one tensor",
     "index/slices.pyx": "some sizes of one tensor",
     "create/padding.pyx": "some sizes of one tensor",
     "index/strided.pyx": "neighbouring dims of a tensor",
