@@ -213,8 +213,8 @@ def sources():
 
 
 def list_modules():
-    """Writes what `compiled.pyx` knows of the build, and tells whether that has changed: the modules
-    it finds, the kernels that level v4 takes of v3, and what they need beyond a level."""
+    """Writes what `compiled.pyx` knows of the build, and tells whether that has changed: the
+    modules it finds, the kernels that level v4 takes of v3, and what they need beyond a level."""
     once = [source for source in sources() if not depends_on_level(source)]
     names = [dotted(source) for source in [UTILITY, *once]]
     text = "MODULES = {\n" + "".join(f"    {name!r},\n" for name in names) + "}\n"
