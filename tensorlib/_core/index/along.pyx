@@ -15,7 +15,9 @@ from tensorlib._core.tiles.loops cimport cast_loop, find_cast
 
 cdef enum:
     BLOCK = 2048             # elements of a half type in float32 at a time: half of the L1 cache
-    RUN = 8                  # elements that are worth a call of a loop
+    RUN = 8                  # elements that are worth a call of a loop,
+    LONG_RUN = 128           # and that take no longer than in a whole tensor in float32
+    NUMBERED = 32            # elements of that which take as long as to number a position
     BRIEF = 4096             # elements that are added with the GIL
 
 
@@ -191,13 +193,6 @@ cpdef int add_half_slices(Tensor x, str name, Tensor values, int dim, Tensor ind
         raise RuntimeError(f"{name}: values and positions differ")
     if values.numel_ == 0:
         return 0
-    while room < 2 * n:
-        room *= 2
-    of.mask, room = <size_t>(room - 1), 5 * n + room
-    memory = new_tensor(INT64, 1, &room)
-    of.found = <int64_t*>memory.data_pointer
-    of.numbers, of.firsts, of.lasts = of.found + n, of.found + 2 * n, of.found + 3 * n
-    of.nexts, of.table = of.found + 4 * n, of.found + 5 * n
     of.places, of.size, of.n = <int64_t*>places.data_pointer, x.dims[dim], n
     of.count, of.failed, of.outer, of.inner = 0, False, 1, 1
     for d in range(x.ndim_):
@@ -205,6 +200,17 @@ cpdef int add_half_slices(Tensor x, str name, Tensor values, int dim, Tensor ind
             of.outer *= x.dims[d]
         elif d > dim:
             of.inner *= x.dims[d]
+    if n > min(of.size // 2, x.numel_ // NUMBERED) and not (x.packed and of.inner >= LONG_RUN):
+        sums = packed_copy(x, FLOAT32)
+        write_slices(sums, name, packed_copy(values, FLOAT32), dim, places, True)
+        return copy_into(x, sums)
+    while room < 2 * n:
+        room *= 2
+    of.mask, room = <size_t>(room - 1), 5 * n + room
+    memory = new_tensor(INT64, 1, &room)
+    of.found = <int64_t*>memory.data_pointer
+    of.numbers, of.firsts, of.lasts = of.found + n, of.found + 2 * n, of.found + 3 * n
+    of.nexts, of.table = of.found + 4 * n, of.found + 5 * n
     run_alone(number_positions, &of, x.data_pointer, n)
     if of.failed:
         raise IndexError(f"{name}: the index was written after it was checked")
@@ -218,10 +224,6 @@ cpdef int add_half_slices(Tensor x, str name, Tensor values, int dim, Tensor ind
               values.numel_ <= BRIEF)
         return 0
     values = packed_copy(values, FLOAT32)
-    if 2 * n > of.size:
-        sums = packed_copy(x, FLOAT32)
-        write_slices(sums, name, values, dim, places, True)
-        return copy_into(x, sums)
     numbers = new_view(memory, 1, &n, &one, <char*>of.numbers)
     found = spread(new_view(memory, 1, &of.count, &one, memory.data_pointer), x, dim)
     part = new_tensor(x.type, x.ndim_, found.dims)
