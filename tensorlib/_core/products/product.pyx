@@ -17,7 +17,7 @@ from tensorlib._core.base.work cimport run_alone, run_once
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.interpreters.door cimport interpreted
-from tensorlib._core.interpreters.foreign cimport overridden
+from tensorlib._core.interpreters.foreign cimport overridden, overridden_form
 from tensorlib._core.interpreters.recording cimport record
 from tensorlib._core.products.blas cimport (
     MatmulArgs, matmul_adds, matmul_run, narrow_products, outer_product, set_narrow, set_outer,
@@ -406,6 +406,11 @@ cdef object bind_product(Op op, object a, object b):
         if a is None or b is None:
             return overridden(op.function, given, None)
     if watched:
+        if (<Tensor>a).type != (<Tensor>b).type:      # its casts are operations, as in the graph
+            done = overridden_form(op, op.name, (a, b), None)
+            if done is not NotImplemented:
+                return done
+            a, b = promoted(a, b)
         return interpreted(op, op.name, (a, b), None, plain_product, op)
     return recorded_product(op, a, b)
 
