@@ -6,7 +6,7 @@ that lie regularly in memory become one. Half types are computed in float32.
 
 from cpython.object cimport PyObject
 
-from tensorlib._core.arrays.operands cimport operand
+from tensorlib._core.arrays.operands cimport array_operand
 from tensorlib._core.base.dtypes cimport (
     BFLOAT16, BOOL, FLOAT_KIND, ITEMSIZE, KIND, N_DTYPES, compute_dtype, dtype_id, dtype_object,
     promote,
@@ -437,11 +437,6 @@ cdef tuple promoted(Tensor a, Tensor b):
     cdef int dtype = promote("matmul", a.type, b.type)
     return (a if a.type == dtype else a.to(dtype_object(dtype)),
             b if b.type == dtype else b.to(dtype_object(dtype)))
-
-
-cdef object array_operand(Op op, object x):
-    """An array as a tensor; None for a number, which has no matrix product."""
-    return x if isinstance(x, Tensor) else operand(op, 0, x, None) if hasattr(x, "ndim") else None
 
 
 # ---- gradients -----------------------------------------------------------------------------------
