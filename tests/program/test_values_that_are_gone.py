@@ -143,3 +143,30 @@ def test_what_an_eager_call_keeps_a_copy_of_is_as_it_was(function, other, way):
         wanted = after_an_overwrite(function, other, written, way)
         compiled = tl.compile(function)
         assert [after_an_overwrite(compiled, other, written, way) for _ in range(3)] == [wanted] * 3
+
+
+def classes(x, t):
+    return F.cross_entropy(x * x, t)
+
+
+def places(x, t):
+    return (x * x).gather(1, t[:, None])
+
+
+def own_places(x, t):
+    return (x * x)[:, t]
+
+
+@pytest.mark.parametrize("function", [classes, places, own_places])
+def test_classes_written_before_a_sweep_with_a_graph_are_noticed_as_in_an_eager_graph(function):
+    def written(f):
+        x, t = tl.arange(9.0).reshape(3, 3).requires_grad_(), tl.tensor([0, 1, 1])
+        y = f(x, t).sum()
+        t.add_(1)
+        try:
+            return tl.autograd.grad(y, x, create_graph=True)[0].tolist()
+        except RuntimeError as error:
+            return str(error).partition(", of shape")[0]
+
+    compiled = tl.compile(function, fullgraph=True)
+    assert [written(compiled) for _ in range(3)] == [written(function)] * 3
