@@ -1,8 +1,8 @@
 """`Variable` of the scripts written before tensors could require gradients themselves."""
 
 from typing import Any
-from warnings import warn
 
+from tensorlib._core.base.warned import warn_of
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.tensor.tensor import Tensor
 
@@ -30,5 +30,5 @@ class Variable(metaclass=VariableMeta):
         if not isinstance(data, Tensor):
             raise TypeError(f"Variable: data must be a Tensor, not {type_name(data)}")
         if volatile is not None:
-            warn("Variable: volatile has no effect, use `with no_grad():` instead", stacklevel=2)
+            warn_of("Variable: volatile has no effect, use `with no_grad():` instead", level=2)
         return data.detach().requires_grad_(requires_grad)

@@ -1,9 +1,9 @@
 """Distributions of matrices: of Wishart, and of factors of correlations."""
 
 import math
-import warnings
 
 import tensorlib as tl
+from tensorlib._core.base.warned import warn_of
 from tensorlib.distributions import constraints
 from tensorlib.distributions.arguments import broadcast_all, derived, require
 from tensorlib.distributions.distribution import Distribution, ExponentialFamily
@@ -49,8 +49,8 @@ class Wishart(ExponentialFamily):
         if (df <= n - 1).any():
             raise ValueError(f"Value of df={df} expected to be greater than ndim - 1 = {n - 1}.")
         if (df < n).any():
-            warnings.warn("Low df values detected. Singular samples are highly likely to occur "
-                          "for ndim - 1 < df < ndim.", stacklevel=2)
+            warn_of("Low df values detected. Singular samples are highly likely to occur "
+                    "for ndim - 1 < df < ndim.", level=2)
         self.df = df.expand(shape)
         vars(self)[name] = matrix.expand((*shape, n, n))
         super().__init__(shape, (n, n), validate_args=validate_args)

@@ -6,11 +6,11 @@ tensorlib.Size([3, 5])
 """
 
 import math
-import warnings
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from tensorlib._core.base.warned import warn_of
 from tensorlib import Generator, Tensor, linalg, no_grad, randperm
 
 from tensorlib._core.base.explained import explain
@@ -67,8 +67,8 @@ def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float 
     Numbers drawn evenly go through the inverse of its distribution function.
     """
     if mean < a - 2 * std or mean > b + 2 * std:
-        warnings.warn("trunc_normal_: mean is more than 2 std from [a, b]; the distribution of "
-                      "values may be incorrect", stacklevel=2)
+        warn_of("trunc_normal_: mean is more than 2 std from [a, b]; the distribution of "
+                "values may be incorrect", level=2)
     low, high = (math.erf((bound - mean) / std / math.sqrt(2)) for bound in (a, b))
     with no_grad():
         tensor.uniform_(low, high, generator=generator).erfinv_()
@@ -171,7 +171,7 @@ def kaiming_normal_(tensor: Tensor, a: float = 0, mode: str = "fan_in",
 def is_empty(name: str, tensor: Tensor) -> bool:
     """Whether there is nothing to draw, of which the user is warned."""
     if tensor.numel() == 0:
-        warnings.warn(f"{name}: initializing zero-element tensors is a no-op", stacklevel=3)
+        warn_of(f"{name}: initializing zero-element tensors is a no-op", level=3)
         return True
     return False
 
@@ -257,8 +257,8 @@ def older(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Tensor:
-        warnings.warn(f"nn.init.{name[:-1]} is now deprecated in favor of nn.init.{name}.",
-                      FutureWarning, stacklevel=2)
+        warn_of(f"nn.init.{name[:-1]} is now deprecated in favor of nn.init.{name}.",
+                FutureWarning, level=2)
         return function(*args, **kwargs)
 
     call.__name__ = call.__qualname__ = name[:-1]

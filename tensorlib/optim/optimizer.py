@@ -8,9 +8,9 @@ from itertools import chain, islice
 from numbers import Real
 from types import MappingProxyType
 from typing import Any
-from warnings import warn
 from weakref import WeakValueDictionary
 
+from tensorlib._core.base.warned import warn_of
 from tensorlib import Tensor, enable_grad, float32, float64, get_default_dtype, tensor
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.settings import ItemSwap
@@ -200,8 +200,8 @@ class Optimizer:
                                  f"parameter {name}")
         own = set(params)
         if len(own) != len(params):
-            warn("optimizer contains a parameter group with duplicate parameters; each of them is "
-                 "updated as often as it is there", stacklevel=3)
+            warn_of("optimizer contains a parameter group with duplicate parameters; each of them "
+                    "is updated as often as it is there", level=3)
         if any(not own.isdisjoint(other["params"]) for other in self.param_groups):
             raise ValueError("some parameters appear in more than one parameter group")
         if self.param_groups and ("param_names" in self.param_groups[0]) != (names is not None):

@@ -2,11 +2,11 @@
 
 import os
 import time
-import warnings
 from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any
 
+from tensorlib._core.base.warned import warn_of
 from tensorlib._core.interpreters import profile as observing
 from tensorlib.profiler.events import EventList, figures_of
 from tensorlib.profiler.schedules import ProfilerAction, ProfilerActivity
@@ -34,8 +34,8 @@ class profile:
                  acc_events: bool = False) -> None:
         for activity in activities or ():
             if activity is not ProfilerActivity.CPU:
-                warnings.warn(f"profile: {activity.name} is not available; the CPU alone is "
-                              "observed", stacklevel=2)
+                warn_of(f"profile: {activity.name} is not available; the CPU alone is "
+                        "observed", level=2)
         self.record_shapes, self.with_stack = record_shapes, with_stack
         self.profile_memory, self.on_trace_ready = profile_memory, on_trace_ready
         self.schedule = schedule

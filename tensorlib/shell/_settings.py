@@ -4,8 +4,8 @@ There is one way to compute each result. It is the same in every run and for any
 in full precision, on the CPU.
 """
 
-import warnings
 
+from tensorlib._core.base.warned import warn_of
 from tensorlib._core.base.device import CPU, META, device, require_device
 from tensorlib._core.base.region import default_is_meta, set_default_meta
 
@@ -60,8 +60,8 @@ def set_float32_matmul_precision(precision: str) -> None:
     if precision in PRECISIONS:
         _kept["precision"] = precision
     else:
-        warnings.warn(f"set_float32_matmul_precision: {precision!r} is not one of "
-                      f"{', '.join(PRECISIONS)}; the call has no effect", stacklevel=2)
+        warn_of(f"set_float32_matmul_precision: {precision!r} is not one of "
+                f"{', '.join(PRECISIONS)}; the call has no effect", level=2)
 
 
 def get_float32_matmul_precision() -> str:

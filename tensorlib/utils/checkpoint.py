@@ -3,10 +3,10 @@
 And what reversible layers of libraries call, which compute again by functions of their own.
 """
 
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
+from tensorlib._core.base.warned import warn_of
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.recompute import (
     CheckpointError,
@@ -26,8 +26,8 @@ def check_backward_validity(inputs: Iterable[Any]) -> None:
     >>> checkpoint.check_backward_validity([tensorlib.ones(2, requires_grad=True)])
     """
     if not any(x.requires_grad for x in inputs if isinstance(x, Tensor)):
-        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None",
-                      stacklevel=2)
+        warn_of("None of the inputs have requires_grad=True. Gradients will be None",
+                level=2)
 
 
 def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -6,6 +6,8 @@ import pytest
 
 import tensorlib as tl
 
+F = tl.nn.functional
+
 
 def told(f, *args):
     """Where and of what two calls warn, but for what `compile` says itself."""
@@ -59,8 +61,52 @@ def of_the_caller(x):
     return x * 2
 
 
-@pytest.mark.parametrize("f", [to_real, mask_of_bytes, write_at_bytes, where_bytes, list_as_tuple,
-                               number_between, number_of_a_graph, by_hand, of_the_caller])
+def dim_is_not_given(x):
+    return F.softmax(x) * 2
+
+
+def dim_is_not_given_in_a_part(x):
+    y = x * 2
+    float(y.sum())
+    y = y * y
+    return F.softmax(y) * 2
+
+
+def sizes_differ(x):
+    return F.mse_loss(x, x[None]) * 2
+
+
+def old_words(x):
+    return tl.nn.MSELoss(size_average=True)(x, x + 1)
+
+
+def recurrent(x):
+    return tl.nn.LSTM(1, 1, dropout=0.5)(x.reshape(3, 1, 1))[1][0]
+
+
+def scheduled(x):
+    w = tl.nn.Parameter(tl.ones(2))
+    tl.optim.lr_scheduler.StepLR(tl.optim.SGD([w], lr=0.1), 1).step()
+    return x * 2
+
+
+def of_who_calls_it(x):
+    warnings.warn("of who calls", stacklevel=2)
+    return x * 2
+
+
+def of_who_calls_its_parts(x):
+    y = x * 2
+    float(y.sum())
+    y = y * y
+    warnings.warn("of who calls", stacklevel=2)
+    return y * 2
+
+
+@pytest.mark.parametrize("f", [
+    to_real, mask_of_bytes, write_at_bytes, where_bytes, list_as_tuple, number_between,
+    number_of_a_graph, by_hand, of_the_caller, dim_is_not_given, dim_is_not_given_in_a_part,
+    sizes_differ, old_words, recurrent, scheduled, of_who_calls_it, of_who_calls_its_parts])
 def test_each_call_warns_as_the_eager_call(f):
     x = tl.arange(3).float()
     wanted = told(f, x)

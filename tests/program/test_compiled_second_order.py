@@ -55,8 +55,50 @@ def reduced_before_the_write(x, b):
     return x ** 3 * scale
 
 
+def branch_that_is_not_taken(x, b):
+    y = tl.cond(b.sum() > 100, lambda: x * b, lambda: x * x)
+    b.add_(1)
+    return y * x
+
+
+def branch_that_adds(x, b):
+    y = tl.cond(b.sum() > 0, lambda: (x + b).sin() * x, lambda: x * b)
+    b.mul_(2)
+    return tl.cond(b.sum() > 100, lambda: x * y, lambda: y * y)
+
+
+def branch_in_a_branch(x, b):
+    inner = tl.cond(b.sum() > 0, lambda: tl.cond(b[0] > 3, lambda: (x * b, x), lambda: (x * x, b)),
+                    lambda: (x, b * 2))
+    b.zero_()
+    return inner[0] * inner[1]
+
+
+def scan_that_adds(x, b):
+    y = tl.scan(lambda c, v: ((c + v).sin() * x, c), x, b.expand(3, 2))[0]
+    b.sub_(1)
+    return y * x
+
+
+def scan_whose_carry_is_kept(x, b):
+    y = tl.scan(lambda c, v: (c * x + b, c), x, x.expand(3, 2))[0]
+    b.add_(1)
+    return y
+
+
+def loop_that_adds(x, b):
+    return tl.while_loop(
+        lambda i, v: i < 3, lambda i, v: (i + 1, (v + b) * x), (tl.tensor(0), x))[1]
+
+
+def expanded_and_kept(x, b):
+    return (x + b).sum().expand(2) * x
+
+
 FUNCTIONS = (cubed, exponential, times, plus, read_before_the_write, read_before_and_after,
-             written_by_way_of_a_part, read_by_way_of_a_view, reduced_before_the_write)
+             written_by_way_of_a_part, read_by_way_of_a_view, reduced_before_the_write,
+             branch_that_is_not_taken, branch_that_adds, branch_in_a_branch, scan_that_adds,
+             scan_whose_carry_is_kept, loop_that_adds, expanded_and_kept)
 
 
 def nothing(w, x, b):
@@ -76,6 +118,18 @@ def write_both(w, x, b):
     x.mul_(2)
 
 
+def write_the_constant_by_data(w, x, b):
+    b.data.mul_(3)
+
+
+def write_what_has_a_gradient_by_data(w, x, b):
+    x.data.mul_(3)
+
+
+def write_the_constant_by_numpy(w, x, b):
+    b.numpy()[:] = 7
+
+
 def write_the_leaf(w, x, b):
     with tl.no_grad():
         w.add_(1)
@@ -90,7 +144,8 @@ def ask_for_a_gradient(w, x, b):
 
 
 AFTER = (nothing, write_the_constant, write_what_has_a_gradient, write_both, write_the_leaf,
-         freeze_the_leaf, ask_for_a_gradient)
+         freeze_the_leaf, ask_for_a_gradient, write_the_constant_by_data,
+         write_what_has_a_gradient_by_data, write_the_constant_by_numpy)
 
 
 def two_orders(f, after, is_leaf):

@@ -1,6 +1,7 @@
 """Writes after a call of a compiled function, before its gradient: what an eager graph says."""
 
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import program
@@ -60,3 +61,112 @@ def test_nothing_is_kept_of_a_loop_for_its_shape():
     loop, = (call for call in p.block.ops if call.type == "while_loop")
     assert loop.attributes["kept"] == 1
     assert [x.shape for x in loop.outputs] == [(2,), (None,)]          # the number of steps
+
+
+def put(x, i):
+    y = x * 1
+    y[i] = x * 2
+    return y
+
+
+def put_in_a_branch(x, i):
+    def taken():
+        y = x * 1
+        y[i] = 5.0
+        return y * x
+    return tl.cond(x.sum() > 0, taken, lambda: x * 2)
+
+
+def written_in_the_call(x, i):
+    y = x[i] * x
+    i.zero_()
+    return y
+
+
+# What an eager call keeps a copy of: operands that are cast, and positions.
+COPIED = {
+    "product": lambda x, y: x @ y, "mm": lambda x, y: tl.mm(y, x), "addmm": lambda x, y: tl.addmm(
+        y, x, y), "mul": lambda x, y: x * y, "activation": lambda x, y: (x @ y).tanh(),
+    "cast": lambda x, y: x.to(tl.float64) @ y.to(tl.float64),
+    "half": lambda x, y: x.bfloat16() @ y,
+    "index": lambda x, y: x[y.long()[0]], "two": lambda x, y: x[y.long()[0], y.long()[1]],
+    "gather": lambda x, y: x.gather(1, y.long()),
+}
+AT_POSITIONS = {
+    "index": lambda x, i: x[i], "pair": lambda x, i: x[i, i.flip(0)], "part": lambda x, i: x[:, i],
+    "view": lambda x, i: x[i[:1]], "cast": lambda x, i: x[i.int()], "put": put,
+    "branch": lambda x, i: tl.cond(x.sum() > 0, lambda: x[i], lambda: x * 2),
+    "put in a branch": put_in_a_branch, "written": written_in_the_call,
+    "select": lambda x, i: x.index_select(0, i), "take": lambda x, i: x.take(i),
+    "embedding": lambda x, i: F.embedding(i, x), "add": lambda x, i: x.index_add(0, i, x * x),
+    "loss": lambda x, i: F.cross_entropy(x, i),
+}
+
+
+def after_an_overwrite(function, other, written, way):
+    """The gradients, or that there are none."""
+    x = tl.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    given = [x, other()]
+    y = function(*given)
+    kept = given[written]
+    if way == "data":
+        kept.data.zero_()
+    elif way == "numpy":
+        kept.detach().numpy()[...] = 0
+    else:
+        with tl.no_grad():
+            kept.zero_()
+    try:
+        y.sum().backward()
+    except RuntimeError as error:
+        assert "has been modified" in str(error)
+        return "modified"
+    return [None if z.grad is None else z.grad.tolist() for z in given]
+
+
+OTHERS = {
+    **dict.fromkeys(AT_POSITIONS, lambda: tl.tensor([1, 0])),
+    "float64": lambda: tl.tensor([[1.0, 0], [1, 1]], dtype=tl.float64, requires_grad=True),
+    "int64": lambda: tl.tensor([[1, 0], [1, 1]]), "int32": lambda: tl.tensor(
+        [[1, 0], [1, 1]], dtype=tl.int32),
+}
+KEPT = [(function, OTHERS[dtype]) for dtype in ("float64", "int64", "int32")
+        for function in COPIED.values()] + [
+    (function, OTHERS[name]) for name, function in AT_POSITIONS.items()]
+
+
+@pytest.mark.filterwarnings("ignore:compile:RuntimeWarning")
+@pytest.mark.parametrize("way", ["data", "numpy", "no_grad"])
+@each("function, other", KEPT)
+def test_what_an_eager_call_keeps_a_copy_of_is_as_it_was(function, other, way):
+    for written in (0, 1):
+        wanted = after_an_overwrite(function, other, written, way)
+        compiled = tl.compile(function)
+        assert [after_an_overwrite(compiled, other, written, way) for _ in range(3)] == [wanted] * 3
+
+
+def classes(x, t):
+    return F.cross_entropy(x * x, t)
+
+
+def places(x, t):
+    return (x * x).gather(1, t[:, None])
+
+
+def own_places(x, t):
+    return (x * x)[:, t]
+
+
+@pytest.mark.parametrize("function", [classes, places, own_places])
+def test_classes_written_before_a_sweep_with_a_graph_are_noticed_as_in_an_eager_graph(function):
+    def written(f):
+        x, t = tl.arange(9.0).reshape(3, 3).requires_grad_(), tl.tensor([0, 1, 1])
+        y = f(x, t).sum()
+        t.add_(1)
+        try:
+            return tl.autograd.grad(y, x, create_graph=True)[0].tolist()
+        except RuntimeError as error:
+            return str(error).partition(", of shape")[0]
+
+    compiled = tl.compile(function, fullgraph=True)
+    assert [written(compiled) for _ in range(3)] == [written(function)] * 3

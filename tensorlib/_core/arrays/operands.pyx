@@ -252,3 +252,8 @@ cdef list operands_of(Op op, tuple args):
             return None
         tensors.append(x)
     return tensors
+
+
+cdef object array_operand(Op op, object x):
+    """An array as a tensor; None for a number, which has no matrix product."""
+    return x if isinstance(x, Tensor) else operand(op, 0, x, None) if hasattr(x, "ndim") else None

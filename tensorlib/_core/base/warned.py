@@ -23,11 +23,12 @@ told = Told()
 
 
 def warn_of(message: str, category: type[Warning] = UserWarning, level: int = 1) -> None:
-    """Warns at the line of the Python code that called what calls this, or so many frames up."""
+    """Warns as `warnings.warn` does with this `stacklevel`: at 1 in the line of Python code that
+    calls this, or what calls this from compiled code. Frames of a capture do not count."""
     if told.by is None:
         warnings.warn(message, category, stacklevel=level + 1)
     else:
-        warn_at(own(sys._getframe(level)), message, category)
+        warn_at(own(sys._getframe(1)), message, category, level)
 
 
 def warn_at(frame: Any, message: Any, category: type[Warning] | None = None, level: int = 1,

@@ -2,8 +2,8 @@
 
 import os
 import sys
-import warnings
 
+from tensorlib._core.base.warned import warn_of
 from tensorlib._core.base.importing import deferred
 
 HERE = os.path.dirname(os.path.dirname(__file__)) + os.sep
@@ -41,7 +41,7 @@ def explain(node):
         node = node.metadata["parent_"]
         text += f"\nPrevious calculation was induced by {node.name()}. "
         text += told(node, "induced the previous calculation")
-    warnings.warn(text, stacklevel=2)
+    warn_of(text, level=2)
 
 
 def told(node, role):

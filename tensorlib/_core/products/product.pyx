@@ -6,7 +6,7 @@ that lie regularly in memory become one. Half types are computed in float32.
 
 from cpython.object cimport PyObject
 
-from tensorlib._core.arrays.operands cimport operand
+from tensorlib._core.arrays.operands cimport array_operand
 from tensorlib._core.base.dtypes cimport (
     BFLOAT16, BOOL, FLOAT_KIND, ITEMSIZE, KIND, N_DTYPES, compute_dtype, dtype_id, dtype_object,
     promote,
@@ -17,7 +17,7 @@ from tensorlib._core.base.work cimport run_alone, run_once
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.interpreters.door cimport interpreted
-from tensorlib._core.interpreters.foreign cimport overridden
+from tensorlib._core.interpreters.foreign cimport overridden, overridden_form
 from tensorlib._core.interpreters.recording cimport record
 from tensorlib._core.products.blas cimport (
     MatmulArgs, matmul_adds, matmul_run, narrow_products, outer_product, set_narrow, set_outer,
@@ -406,6 +406,11 @@ cdef object bind_product(Op op, object a, object b):
         if a is None or b is None:
             return overridden(op.function, given, None)
     if watched:
+        if (<Tensor>a).type != (<Tensor>b).type:      # its casts are operations, as in the graph
+            done = overridden_form(op, op.name, (a, b), None)
+            if done is not NotImplemented:
+                return done
+            a, b = promoted(a, b)
         return interpreted(op, op.name, (a, b), None, plain_product, op)
     return recorded_product(op, a, b)
 
@@ -432,11 +437,6 @@ cdef tuple promoted(Tensor a, Tensor b):
     cdef int dtype = promote("matmul", a.type, b.type)
     return (a if a.type == dtype else a.to(dtype_object(dtype)),
             b if b.type == dtype else b.to(dtype_object(dtype)))
-
-
-cdef object array_operand(Op op, object x):
-    """An array as a tensor; None for a number, which has no matrix product."""
-    return x if isinstance(x, Tensor) else operand(op, 0, x, None) if hasattr(x, "ndim") else None
 
 
 # ---- gradients -----------------------------------------------------------------------------------

@@ -1,9 +1,9 @@
 """Activations without parameters: each is one loop, and its gradient a loop or a tile program."""
 
-import warnings
 
 import numpy as np
 
+from tensorlib._core.base.warned import warn_of
 from tensorlib import func
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.shape import wrap
@@ -327,8 +327,8 @@ def usual_dim(name, input):
     """The dim that older programs leave out. It is 0 for images and vectors, else 1."""
     if not isinstance(input, Tensor):
         raise TypeError(f"{name}: input must be a Tensor, not {type_name(input)}")
-    warnings.warn(f"Implicit dimension choice for {name} has been deprecated. Change the call to "
-                  "include dim=X as an argument.", stacklevel=3)
+    warn_of(f"Implicit dimension choice for {name} has been deprecated. Change the call to "
+            "include dim=X as an argument.", level=3)
     return 0 if input.ndim in (0, 1, 3) else 1
 
 

@@ -1,9 +1,9 @@
 """Dropout: elements, or whole channels, that are set to zero at random."""
 
-import warnings
 
 import numpy as np
 
+from tensorlib._core.base.warned import warn_of
 from tensorlib import bernoulli, ones, rand_like, where
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.parametric_activations import leaky_relu
@@ -81,8 +81,8 @@ def of_channels(name, input, p, training, inplace, batched):
 def warn_of_dims(name, input, low, high):
     """Warns of an input with more or fewer dims than these."""
     if not low <= input.ndim <= high:
-        warnings.warn(f"{name}: Received a {input.ndim}-D input, which is deprecated and will "
-                      f"result in an error in a future release.", stacklevel=3)
+        warn_of(f"{name}: Received a {input.ndim}-D input, which is deprecated and will "
+                f"result in an error in a future release.", level=3)
 
 
 @random_function(reference=dropped, errors=BAD_CHANCES,

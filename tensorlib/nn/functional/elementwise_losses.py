@@ -1,10 +1,10 @@
 """Element-wise losses between predictions and targets."""
 
 import math
-import warnings
 
 import numpy as np
 
+from tensorlib._core.base.warned import warn_of
 from tensorlib import full_like, get_default_dtype
 from tensorlib._core.base.dtypes import has_gradients
 from tensorlib._core.base.shape import broadcast_shapes
@@ -43,17 +43,17 @@ def reduced(name, losses, reduction, size_average=None, reduce=None):
 def older_reduction(size_average, reduce):
     """The reduction in the words of old programs."""
     found = "none" if reduce is False else "sum" if size_average is False else "mean"
-    warnings.warn("size_average and reduce args will be deprecated, please use "
-                  f"reduction={found!r} instead.", stacklevel=4)
+    warn_of("size_average and reduce args will be deprecated, please use "
+            f"reduction={found!r} instead.", level=4)
     return found
 
 
 def warn_of_broadcast(input, target):
     """Warns of an input and a target of different shapes, which is most often a fault."""
     if input.shape != target.shape:
-        warnings.warn(f"Using a target size ({target.shape}) that is different to the input "
-                      f"size ({input.shape}). This will likely lead to incorrect results "
-                      "due to broadcasting. Please ensure they have the same size.", stacklevel=3)
+        warn_of(f"Using a target size ({target.shape}) that is different to the input "
+                f"size ({input.shape}). This will likely lead to incorrect results "
+                "due to broadcasting. Please ensure they have the same size.", level=3)
 
 
 def check_same(name, input, target):

@@ -1,12 +1,12 @@
 """`interpolate`, `affine_grid` and `grid_sample`: images of other sizes or at other points."""
 
 import math
-import warnings
 from functools import lru_cache
 from operator import index as as_int
 
 import numpy as np
 
+from tensorlib._core.base.warned import warn_of
 from tensorlib import arange, linspace, stack, tensor, uint8
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.adaptive import adaptive_means
@@ -161,22 +161,22 @@ def interpolate(input: Tensor, size=None, scale_factor=None, mode="nearest", ali
 
 def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
     """`interpolate`, by its old name."""
-    warnings.warn("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` "
-                  "instead.", stacklevel=2)
+    warn_of("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` "
+            "instead.", level=2)
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 def upsample_nearest(input, size=None, scale_factor=None):
     """`interpolate` by the nearest element, under an old name. Warns that it is deprecated."""
-    warnings.warn("`nn.functional.upsample_nearest` is deprecated. Use "
-                  "`nn.functional.interpolate` instead.", stacklevel=2)
+    warn_of("`nn.functional.upsample_nearest` is deprecated. Use "
+            "`nn.functional.interpolate` instead.", level=2)
     return interpolate(input, size, scale_factor, mode="nearest")
 
 
 def upsample_bilinear(input, size=None, scale_factor=None):
     """`interpolate` of images with `align_corners`, under an old name. Warns so."""
-    warnings.warn("`nn.functional.upsample_bilinear` is deprecated. Use "
-                  "`nn.functional.interpolate` instead.", stacklevel=2)
+    warn_of("`nn.functional.upsample_bilinear` is deprecated. Use "
+            "`nn.functional.interpolate` instead.", level=2)
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
 
 

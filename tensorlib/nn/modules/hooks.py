@@ -1,10 +1,10 @@
 """Module hooks: before and after the call of a module, and on its gradients."""
 
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
+from tensorlib._core.base.warned import warn_of
 from tensorlib._core.base.error_names import shown
 from tensorlib._core.base.importing import deferred
 from tensorlib._core.graph.handles import RemovableHandle
@@ -257,5 +257,5 @@ def call_after_error(key, function, module, args, kwargs, output):
     try:
         after_forward(key, function, module, args, kwargs, output)
     except Exception as error:
-        warnings.warn(f"a forward hook with always_call=True raised an exception after one in "
-                      f"{type(module).__name__}: {error}", stacklevel=3)
+        warn_of(f"a forward hook with always_call=True raised an exception after one in "
+                f"{type(module).__name__}: {error}", level=3)

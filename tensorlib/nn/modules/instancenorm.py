@@ -1,8 +1,8 @@
 """Normalisation of each channel of each example."""
 
-import warnings
 from typing import Any
 
+from tensorlib._core.base.warned import warn_of
 from tensorlib import Tensor
 from tensorlib.nn import functional as F
 from tensorlib.nn.modules.batchnorm import LazyNormalizing, Normalizing
@@ -33,7 +33,7 @@ class InstanceNorm(Normalizing):
                     f"{channels}")
             if self.affine:
                 raise ValueError(text)
-            warnings.warn(text + ", which is not used because affine=False", stacklevel=3)
+            warn_of(text + ", which is not used because affine=False", level=3)
         single = input.ndim == dims
         output = F.instance_norm(
             input.unsqueeze(0) if single else input, self.running_mean, self.running_var,

@@ -1,9 +1,9 @@
 """Recurrent layers, and the cells that do one step of them."""
 
-import warnings
 from operator import index as as_int
 from typing import Any
 
+from tensorlib._core.base.warned import warn_of
 from tensorlib import Tensor, empty, zeros
 from tensorlib._core.base.error_names import type_name
 from tensorlib.nn import init
@@ -62,9 +62,9 @@ class RNNBase(Module):
         if proj_size >= hidden_size:
             raise ValueError("proj_size has to be smaller than hidden_size")
         if dropout and num_layers == 1:
-            warnings.warn("dropout option adds dropout after all but last recurrent layer, so "
-                          "non-zero dropout expects num_layers greater than 1, but got "
-                          f"dropout={dropout} and num_layers={num_layers}", stacklevel=3)
+            warn_of("dropout option adds dropout after all but last recurrent layer, so "
+                    "non-zero dropout expects num_layers greater than 1, but got "
+                    f"dropout={dropout} and num_layers={num_layers}", level=3)
         self.mode, self.input_size, self.hidden_size = mode, input_size, hidden_size
         self.num_layers, self.bias, self.batch_first = num_layers, bias, batch_first
         self.dropout, self.bidirectional, self.proj_size = float(dropout), bidirectional, proj_size

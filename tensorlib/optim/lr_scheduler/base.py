@@ -3,8 +3,8 @@
 from contextlib import contextmanager
 from types import FunctionType
 from typing import Any
-from warnings import warn
 
+from tensorlib._core.base.warned import warn_of
 from tensorlib import Tensor
 from tensorlib._core.interpreters.stack import tell
 from tensorlib.optim.optimizer import Optimizer
@@ -130,19 +130,19 @@ class LRScheduler:
             self._check_order()
         self._step_count += 1
         if epoch is not None:
-            warn(EPOCH_GIVEN, UserWarning, stacklevel=2)
+            warn_of(EPOCH_GIVEN, UserWarning, level=2)
         self._update_lr(epoch)
 
     def _check_order(self):
         if "step" in vars(self.optimizer):
-            warn("Seems like `optimizer.step()` has been overridden after learning rate scheduler "
-                 "initialization. Please, make sure to call `optimizer.step()` before "
-                 "`lr_scheduler.step()`.", UserWarning, stacklevel=3)
+            warn_of("Seems like `optimizer.step()` has been overridden after learning rate "
+                    "scheduler initialization. Please, make sure to call `optimizer.step()` before "
+                    "`lr_scheduler.step()`.", UserWarning, level=3)
         elif not self.optimizer._opt_called:
-            warn("Detected call of `lr_scheduler.step()` before `optimizer.step()`. They should be "
-                 "called in the opposite order: `optimizer.step()` before `lr_scheduler.step()`. "
-                 "Otherwise the first value of the learning rate schedule is skipped.",
-                 UserWarning, stacklevel=3)
+            warn_of("Detected call of `lr_scheduler.step()` before `optimizer.step()`. They should "
+                    "be called in the opposite order: `optimizer.step()` before "
+                    "`lr_scheduler.step()`. Otherwise the first value of the learning rate "
+                    "schedule is skipped.", UserWarning, level=3)
 
     def _update_lr(self, epoch=None):
         closed = epoch is not None and hasattr(self, "_get_closed_form_lr")
@@ -167,8 +167,8 @@ class LRScheduler:
     def _warn_outside_step(self):
         """For `get_lr`, which depends on the rates of the epoch before."""
         if not self._get_lr_called_within_step:
-            warn("To get the last learning rate computed by the scheduler, please use "
-                 "`get_last_lr()`.", UserWarning, stacklevel=3)
+            warn_of("To get the last learning rate computed by the scheduler, please use "
+                    "`get_last_lr()`.", UserWarning, level=3)
 
 
 class _LRScheduler(LRScheduler):

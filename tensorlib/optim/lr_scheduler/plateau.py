@@ -2,8 +2,8 @@
 
 from math import inf
 from typing import Any, SupportsFloat
-from warnings import warn
 
+from tensorlib._core.base.warned import warn_of
 from tensorlib._core.interpreters.stack import tell
 from tensorlib.optim.lr_scheduler.base import (
     EPOCH_GIVEN,
@@ -72,7 +72,7 @@ class ReduceLROnPlateau(LRScheduler):
         tell("effect", "scheduler.step", None)
         current = as_number(metrics)
         if epoch is not None:
-            warn(EPOCH_GIVEN, UserWarning, stacklevel=2)
+            warn_of(EPOCH_GIVEN, UserWarning, level=2)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self.is_better(current, self.best):
             self.best = current

@@ -21,6 +21,7 @@ from tensorlib._core.tensor.meta import NoData
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.modes import no_grad
 from tensorlib.ops.declare import FUNCTIONS
+from tensorlib.ops.late import operations
 from tensorlib.program.ir.call_forms import canonical, drawn, gives_number, plain, user_line
 from tensorlib.program.ir.call_types import (
     DRAWING, copied, cuts, is_indexed, is_sized_by_values, onto, value_of_write, write_of,
@@ -71,6 +72,8 @@ class Noter(Capture):
             function, tensors, given = canonical(op, args, kwargs)
             inputs = {key: self.value(x) for key, x in zip(op.arguments, tensors)}
             attributes = plain(op, given, self.value)
+            if op.key and has_graph(tensors):
+                attributes = {key: self.own(x) for key, x in attributes.items()}
         return self.done(op.name, function, args, kwargs, inputs, attributes)
 
     def done(self, type: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any],
@@ -89,6 +92,18 @@ class Noter(Capture):
         if type(x) is slice:
             return slice(self.value(x.start), self.value(x.stop), self.value(x.step))
         return tuple(x) if isinstance(x, tuple) else x
+
+    def own(self, key: Any) -> Any:
+        """An index expression as a graph keeps it: tensors as copies that nobody else can write
+        to."""
+        if type(key) in (tuple, list):
+            return type(key)(map(self.own, key))
+        if type(key) is not Variable or key.fixed:
+            return key
+        stem = operations.own_positions.name
+        copy = self.block.new_variable(stem, key.shape, key.dtype, stop_gradient=True)
+        self.note(OpCall(stem, {"index": key}, (copy,), {}, user_line()))
+        return copy
 
     def value_of_each(self, given: dict[str, Any]) -> dict[str, Any]:
         """The arguments of a call by name, as they are noted."""
@@ -139,8 +154,8 @@ class Builder(Noter):
 
     def checked(self, name: str, values: Any, facts: tuple[Any, ...]) -> None:
         """Adds a check of elements, which each run makes of its own."""
-        self.block.ops.append(OpCall("check", {"values": self.value(values)}, (),
-                                     {"name": name, "facts": facts}, user_line()))
+        self.note(OpCall("check", {"values": self.value(values)}, (),
+                         {"name": name, "facts": facts}, user_line()))
 
     def composed(self, op: Op, function: Any, args: tuple[Any, ...],
                  kwargs: dict[str, Any]) -> Any:
@@ -161,8 +176,10 @@ class Builder(Noter):
               kwargs: dict[str, Any]) -> Any:
         """Adds a write in place. What was made here of numbers becomes a new variable."""
         refuse_out(name, kwargs)
-        call = write_of(name, [*map(self.value, args)], kwargs, user_line())
-        x = args[0]
+        given = [*map(self.value, args)]
+        if name == "setitem" and has_graph(args[:2]):
+            given[2] = self.own(given[2])
+        x, call = args[0], write_of(name, given, kwargs, user_line())
         if type(x) is not Variable and was_made_since(x, self.epoch):
             made = value_of_write(call)
             casts = is_of_another_dtype(made, x.dtype)
@@ -194,10 +211,19 @@ class Builder(Noter):
         make = getattr(results, "_make", tuple)      # `x.max(0).values`
         return make(call.outputs)
 
+    def note(self, call: OpCall) -> None:
+        """Adds a call to the block."""
+        self.block.ops.append(call)
+
     def leaving(self, name: str, x: Any) -> None:
         """Raises: CaptureError where the value of a variable is asked for."""
         if type(x) is Variable:
             no_number(name)
+
+
+def has_graph(given: Any) -> bool:
+    """Whether what an operation makes of tensors among what is given has a graph."""
+    return is_grad_enabled() and any(x.requires_grad for x in given if isinstance(x, Tensor))
 
 
 def refuse_out(name: str, kwargs: dict[str, Any]) -> None:

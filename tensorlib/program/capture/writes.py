@@ -16,7 +16,7 @@ from tensorlib._core.layout.reinterpret import as_real
 from tensorlib._core.sweep.graph_reader import was_made_since
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.late import operations
-from tensorlib.program.building.builder import is_of_another_dtype
+from tensorlib.program.building.builder import has_graph, is_of_another_dtype
 from tensorlib.program.guards.signatures import memory_of, storage_of
 from tensorlib.program.ir.call_types import (
     DRAWING, WRITERS, copied, form_of, onto, value_of_write, write_of,
@@ -114,6 +114,8 @@ class Writes:
             run(op, name, args, kwargs)
             self.recorder.note(write_of(name, [before, *given], kwargs, self.recorder.line()))
             return x
+        if name == "setitem" and has_graph((base, args[1])):
+            given[1] = self.recorder.own(given[1])
         if any(y is not base and self.may_have_gradient(y)
                for y in self.recorder.by_storage.get(storage_of(base), ())):
             raise CaptureError(f"{name}: a write by way of what detach() or data gave can't be "

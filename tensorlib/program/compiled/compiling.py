@@ -41,7 +41,7 @@ from tensorlib.program.reads.parting import Parted
 from tensorlib.program.reads.recorder import Reads
 from tensorlib.program.reads.reports import described, guard_of_gradient, lines_of, why_not
 from tensorlib.program.reads.sources import NoSource
-from tensorlib.program.run.dispatch import UNDONE, Dispatcher, Way, views_in
+from tensorlib.program.run.dispatch import UNDONE, Chooser, Dispatcher, Way, views_in
 from tensorlib.program.run.plan import Unplanned
 
 GIL_IS_ON = getattr(sys, "_is_gil_enabled", lambda: True)
@@ -232,7 +232,7 @@ def is_alone() -> bool:
     return GIL_IS_ON() or len(sys._current_frames()) == 1
 
 
-class InParts:
+class InParts(Chooser):
     """A module, or a method of an object, whose function runs in parts, as long as it is that."""
 
     def __init__(self, whole: Any, f: FunctionType, parted: Parted):
@@ -242,14 +242,14 @@ class InParts:
         """Whether a part is replayed, or was not called yet."""
         return self.parted.may_replay()
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def _choice(self) -> Any:
         whole = self.whole
         if type(whole) is MethodType:
-            return self.parted(whole.__self__, *args, **kwargs)
+            return MethodType(self.parted._choice(), whole.__self__)
         if root_of(whole) is not self.f or vars(whole).get("_hooks") or (
                 owners.modules.hooks_of_all):
-            return whole(*args, **kwargs)
-        return self.parted(whole, *args, **kwargs)
+            return whole
+        return MethodType(self.parted._choice(), whole)
 
 
 def root_of(f: Any) -> Any:

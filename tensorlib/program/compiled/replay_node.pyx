@@ -11,7 +11,7 @@ from tensorlib._core.base.storage cimport UNTRACKED
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.node cimport Edge, Node, gradient_node, recorded_so_far
 from tensorlib._core.graph.op cimport Op
-from tensorlib._core.graph.saved cimport modified, saved_at
+from tensorlib._core.graph.saved cimport Counted, modified, saved_at
 from tensorlib._core.interpreters.levels cimport maps_over_batches
 from tensorlib._core.sweep.python_nodes cimport (
     custom_node, payload_of, saved_tensors, set_history, view_of_input,
@@ -393,4 +393,11 @@ def resave(list made, int64_t since, dict late, set right):
                 node.saved[i].version = late[place]
             elif place not in right and not x.is_scalar:         # a number
                 return False
+        for value in (<dict>node.attributes).values() if type(node.attributes) is dict else ():
+            if type(value) is Counted:           # positions or classes
+                place = <size_t>(<Counted>value).tensor.storage.data
+                if place in late:
+                    (<Counted>value).version = late[place]
+                elif place not in right:
+                    return False
     return True

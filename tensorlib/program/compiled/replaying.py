@@ -8,7 +8,7 @@ from typing import Any
 
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.modes import set_grad_enabled
-from tensorlib.program.compiled.again import Gone, Writes, run_after_writes
+from tensorlib.program.compiled.again import AfterWrites, Gone, Writes, are_as_saved
 from tensorlib.program.compiled.replay_node import Links
 from tensorlib.program.differentiation.backward import Backward, dependents
 from tensorlib.program.differentiation.control_gradients import argument_list, visit_control
@@ -268,16 +268,20 @@ class Differentiable(Replay):
         """The roots as eager calls give them, with their graph, of what the node kept and what was
         `given`; None where a value that the graph needs is no longer there."""
         saved = dict(zip((*self.saved, *self.drawn), values))
-        found = {x: saved[x] for x in (*self.kept, *self.drawn)}
-        found.update(zip(self.again, given))
-        if not self.writes.places and [x._version for x in given] == kept.versions:
-            run_with_graph(self.whole, found)
-            return [found[x] for x in self.roots]
-        try:
-            run_after_writes(self.whole, found, run_with_graph, self.writes,
-                             dict(zip(self.again, kept.versions)), saved)
-        except Gone:
-            return None
+        versions = dict(zip(self.again, kept.versions))
+        for all_changed in (False, True):
+            found = {x: saved[x] for x in (*self.kept, *self.drawn)}
+            found.update(zip(self.again, given))
+            if all_changed or self.writes.places or [x._version for x in given] != kept.versions:
+                try:
+                    AfterWrites(found, run_with_graph, self.writes, versions, all_changed).run_all(
+                        self.whole, saved)
+                except Gone:
+                    return None
+            else:
+                run_with_graph(self.whole, found)
+            if all_changed or are_as_saved(found, saved):
+                break
         return [found[x] for x in self.roots]
 
 

@@ -73,7 +73,8 @@ class Names:
         """Whether a statement looks at its frame, or does what only the function itself can."""
         for x in ast.walk(statement):
             if isinstance(x, LEAVING) or isinstance(x, ast.Name) and x.id in OF_FRAMES or (
-                    isinstance(x, ast.Attribute) and x.attr in OF_FRAME_MODULES):
+                    isinstance(x, ast.Attribute) and x.attr in OF_FRAME_MODULES) or (
+                    isinstance(x, ast.keyword) and x.arg == "stacklevel"):
                 return True
             if isinstance(x, ast.Name) and not isinstance(x.ctx, ast.Load) and (
                     x.id in self.others):

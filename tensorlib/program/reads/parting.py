@@ -18,6 +18,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.reads import sources
 from tensorlib.program.reads.known import is_of_library
 from tensorlib.program.reads.names import Names, Unfit, assigned, exposed, names_in, stores_of
+from tensorlib.program.run.dispatch import Chooser
 
 DETACHED, LEFT = "detached ", "left "         # no names that a user can write
 
@@ -37,7 +38,7 @@ def detached(x: Any) -> Any:
 LOOKS = 8, 64            # calls of a function at which it is asked whether its parts are replayed
 
 
-class Parted:
+class Parted(Chooser):
     """A function in parts. parts: what is captured of it, with its first and its last line.
 
     definition: where it is defined, as of `sources.definition_of`, which is not asked then.
@@ -72,7 +73,7 @@ class Parted:
                               closure(plain, cells))
         self.g.__kwdefaults__ = f.__kwdefaults__
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def _choice(self) -> Any:
         f = self.f
         if self.calls <= LOOKS[-1]:
             self.calls += 1
@@ -80,8 +81,8 @@ class Parted:
                 self.calls in LOOKS and not self.may_replay())
         if self.as_it_stands or f.__code__ is not self.code or (
                 f.__defaults__ is not self.defaults or f.__kwdefaults__ is not self.named):
-            return f(*args, **kwargs)        # it has other code, or no part is replayed
-        return self.g(*args, **kwargs)
+            return f                         # it has other code, or no part is replayed
+        return self.g
 
     def may_replay(self) -> bool:
         """Whether a part is replayed, or was not called yet."""

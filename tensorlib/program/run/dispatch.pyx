@@ -206,3 +206,11 @@ cdef class Dispatcher:
 
     def _captured(self, *args, **kwargs):
         return self._capture(args, kwargs)
+
+
+cdef class Chooser:
+    """Calls what `_choice()` of its class gives, with no frame of Python in between, which a
+    warning would count."""
+
+    def __call__(self, *args, **kwargs):
+        return self._choice()(*args, **kwargs)

@@ -1,11 +1,11 @@
 """`autocast`: products in a half type, what adds up in float32, by the record of each operation."""
 
-import warnings
 from _thread import _local as local   # of `threading`, which an import is not worth
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from tensorlib._core.base.warned import warn_of
 from tensorlib._core.apply.halves import rounding
 from tensorlib._core.base.device import device
 from tensorlib._core.base.dtypes import BY_NAME
@@ -63,11 +63,10 @@ class autocast(Interpreter):
         if dtype is None:
             dtype = BY_NAME["bfloat16" if self.device == "cpu" else "float16"]
         if enabled and self.device != "cpu":
-            warnings.warn(f"autocast: {self.device!r} is not available. Disabling.", stacklevel=2)
+            warn_of(f"autocast: {self.device!r} is not available. Disabling.", level=2)
             enabled = False
         elif enabled and dtype not in HALVES:
-            warnings.warn(f"autocast: takes bfloat16 and float16, got {dtype}. Disabling.",
-                          stacklevel=2)
+            warn_of(f"autocast: takes bfloat16 and float16, got {dtype}. Disabling.", level=2)
             enabled = False
         self.fast_dtype = dtype
         self._enabled = enabled

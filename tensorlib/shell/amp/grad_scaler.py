@@ -1,9 +1,9 @@
 """`GradScaler`: losses scaled up, so that small gradients of half precision do not underflow."""
 
-import warnings
 from collections.abc import Iterable
 from typing import Any
 
+from tensorlib._core.base.warned import warn_of
 from tensorlib._core.base.device import device as device_type
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.error_names import type_name
@@ -33,8 +33,8 @@ class GradScaler:
         self._device = device_type(device).type
         self._enabled = bool(enabled)
         if self._enabled and self._device != "cpu":
-            warnings.warn(f"GradScaler is enabled, but {self._device!r} is not available. "
-                          "Disabling.", stacklevel=2)
+            warn_of(f"GradScaler is enabled, but {self._device!r} is not available. "
+                    "Disabling.", level=2)
             self._enabled = False
         if self._enabled and not (growth_factor > 1.0 and 0.0 < backoff_factor < 1.0):
             raise ValueError("GradScaler: growth_factor must be above 1 and backoff_factor between "

@@ -1,8 +1,9 @@
 """Settings of CUDA, which is not supported: they can be set, and change nothing."""
 
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+
+from tensorlib._core.base.warned import warn_of
 
 from .absent import is_available
 
@@ -58,8 +59,7 @@ enable_cudnn_sdp, cudnn_sdp_enabled = _switch()
 def sdp_kernel(enable_flash: bool = True, enable_math: bool = True,
                enable_mem_efficient: bool = True, enable_cudnn: bool = True) -> Iterator[None]:
     """A context that changes nothing: there is one kind of attention. It is deprecated."""
-    warnings.warn("`tensorlib.backends.cuda.sdp_kernel()` is deprecated", FutureWarning,
-                  stacklevel=3)
+    warn_of("`tensorlib.backends.cuda.sdp_kernel()` is deprecated", FutureWarning, level=3)
     yield
 
 

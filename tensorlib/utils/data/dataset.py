@@ -13,11 +13,11 @@ from __future__ import annotations
 import bisect
 import itertools
 import math
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar, cast
 
 import tensorlib as tl
+from tensorlib._core.base.warned import warn_of
 from tensorlib import Generator, Tensor
 from tensorlib._core.base.error_names import type_name
 
@@ -265,8 +265,8 @@ class ConcatDataset(Dataset[T_co]):
     @property
     def cummulative_sizes(self) -> list[int]:
         """`cumulative_sizes`, as PyTorch once spelt it."""
-        warnings.warn("cummulative_sizes attribute is renamed to cumulative_sizes",
-                      DeprecationWarning, stacklevel=2)
+        warn_of("cummulative_sizes attribute is renamed to cumulative_sizes",
+                DeprecationWarning, level=2)
         return self.cumulative_sizes
 
 
@@ -368,6 +368,6 @@ def fractions_of(size: int, fractions: Sequence[float]) -> list[int]:
         counts[i % len(counts)] += 1
     for i, count in enumerate(counts):
         if count == 0:
-            warnings.warn(f"Length of split at index {i} is 0. This might result in an empty "
-                          "dataset.", stacklevel=3)
+            warn_of(f"Length of split at index {i} is 0. This might result in an empty "
+                    "dataset.", level=3)
     return counts

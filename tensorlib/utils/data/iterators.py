@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 import threading
-import warnings
 from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
 import tensorlib as tl
+from tensorlib._core.base.warned import warn_of
 from tensorlib import Generator
 from tensorlib.utils.data.fetching import fetcher_of
 from tensorlib.utils.data.pool import Pool, error_of
@@ -112,10 +112,10 @@ class Epoch(Iterator[Any]):
                 raise
             self.position.delivered += 1
         if self.limit is not None and self.position.delivered > self.limit:
-            warnings.warn(
-                f"Length of IterableDataset {self.name} was reported to be {self.limit} batches, "
-                "but more have come. With workers, each gives all examples of its own copy, unless "
-                "__iter__ asks get_worker_info() for its part.", stacklevel=2)
+            warn_of(
+          f"Length of IterableDataset {self.name} was reported to be {self.limit} batches, "
+          "but more have come. With workers, each gives all examples of its own copy, unless "
+          "__iter__ asks get_worker_info() for its part.", level=2)
             self.limit = None
         return batch
 

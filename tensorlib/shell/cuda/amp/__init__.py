@@ -1,7 +1,8 @@
 """The older names of `tensorlib.amp`, for CUDA: with no GPU they do nothing, and say so."""
 
-import warnings
 from typing import Any
+
+from tensorlib._core.base.warned import warn_of
 
 from ... import amp
 from ...amp import autocast_mode as autocast_mode
@@ -12,8 +13,8 @@ __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
 
 
 def _warn_of_age(name: str) -> None:
-    warnings.warn(f"`tensorlib.cuda.amp.{name}(args...)` is deprecated. Please use "
-                  f"`tensorlib.amp.{name}('cuda', args...)` instead.", FutureWarning, stacklevel=3)
+    warn_of(f"`tensorlib.cuda.amp.{name}(args...)` is deprecated. Please use "
+            f"`tensorlib.amp.{name}('cuda', args...)` instead.", FutureWarning, level=3)
 
 
 class autocast(amp.autocast):
