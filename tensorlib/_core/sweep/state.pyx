@@ -251,7 +251,7 @@ cdef void drop_grads(Node node) noexcept:
 class _Moved:
     """Stands where an operation stands in other nodes."""
 
-    node_name = "CompiledBackward"
+    node_name = "CompiledBackward0"
     name = "compiled"
 
 
