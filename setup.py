@@ -196,9 +196,6 @@ if DEBUG:    # Python's own flags have -fwrapv, under which no signed overflow i
              "-Werror=implicit-function-declaration", "-Werror=incompatible-pointer-types",
              "-Werror=int-conversion", "-Wno-unused-function"]
     LINK_FLAGS = [SANITIZERS]
-    # A tenth of what there is to compile of the core, for what the address sanitizer finds as well,
-    # and for sizes of objects, which -O0 does not know.
-    UNNEEDED_CHECKS = ["-fno-sanitize=null,object-size"]
     if asked := os.environ.get("TENSORLIB_ISA"):
         LEVELS = {asked: ALL_LEVELS[asked]}
 FROM_BELOW = UNWIDENED if "v4" not in LEVELS or "v3" in LEVELS else set()
@@ -248,7 +245,7 @@ def optimization(source, level):
         return ["-O1"]
     if DEBUG:      # what calls and branches compiles twice as fast unoptimized; loops compile in
         # two thirds of the time that they take with -O1, and are as fast
-        return ["-Og"] if depends_on_level(source) else ["-O0", *UNNEEDED_CHECKS]
+        return ["-Og"] if depends_on_level(source) else ["-O0"]
     if not depends_on_level(source):
         if source.stem == "lapack":      # small matrices took 1.5 times as long with -Os
             return ["-O1"]

@@ -45,8 +45,8 @@ def _choose_level():
         return usable[0]
     if asked not in usable:
         raise ImportError(
-            f"TENSORLIB_ISA={asked!r} is not a level that this processor runs; "
-            f"it runs {', '.join(usable)}"
+            f"TENSORLIB_ISA={asked!r} is not a level that was built and that this processor runs, "
+            f"which are {', '.join(usable)}; a build has those that TENSORLIB_LEVELS names"
         )
     return asked
 

@@ -89,6 +89,20 @@ def test_a_processor_that_lacks_what_the_build_needs_is_refused(monkeypatch):
         _kernels.available_levels()
 
 
+def test_what_was_not_built_is_said_to_be_missing(monkeypatch):
+    said = run_python("""
+import os
+os.environ["TENSORLIB_ISA"] = "v9"
+try:
+    import tensorlib
+except ImportError as error:
+    print(error)""")
+    assert said.startswith("TENSORLIB_ISA='v9' is not a level that was built"), said
+    monkeypatch.setattr(_kernels, "path_of", lambda level: "none")
+    with pytest.raises(ImportError, match="other processors.* or there with TENSORLIB_LEVELS=all"):
+        _kernels.available_levels()
+
+
 TASKS = """
 import os, runpy, sys
 from pathlib import Path
