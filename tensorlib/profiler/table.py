@@ -50,10 +50,10 @@ def laid_out(rows: Sequence[Figures], total: Figures, limit: int, with_memory: b
         columns += [("CPU Mem", [bytes_text(row.cpu_memory_usage) for row in shown]),
                     ("Self CPU Mem", [bytes_text(row.self_cpu_memory_usage) for row in shown])]
     columns.append(("# of Calls", [str(row.count) for row in shown]))
-    if any(row.input_shapes for row in shown):
+    if any(row.input_shapes for row in rows):        # of all: the same columns for any limit
         columns.append(("Input Shapes", [
             shortened(str([list(shape) for shape in row.input_shapes]), shapes) for row in shown]))
-    if any(row.stack for row in shown):
+    if any(row.stack for row in rows):
         columns.append(("Source Location", [
             shortened(row.stack[0] if row.stack else "", sources, True) for row in shown]))
     sizes = [max(map(len, [title, *texts])) for title, texts in columns]

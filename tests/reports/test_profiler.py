@@ -332,6 +332,7 @@ def test_the_table(tmp_path):
     assert len({len(line.rstrip()) for line in lines[1:4:2]}) == 1
     for title in ("Name", "Self CPU %", "CPU total", "# of Calls", "Self CPU Mem", "Input Shapes"):
         assert title in lines[2]
+    assert "Input Shapes" in prof.key_averages(group_by_input_shape=True).table(row_limit=0)
     assert "Mem" not in profile(profile_memory=False).key_averages().table()
     with pytest.raises(ValueError, match="sorted by 'speed'"):
         prof.key_averages().table(sort_by="speed")
