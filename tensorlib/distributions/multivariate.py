@@ -223,3 +223,6 @@ def factor_of_inverse(precision):
     upper = turned.flip((-2, -1)).mT
     eye = tl.eye(precision.shape[-1], dtype=precision.dtype)
     return solve_triangular(upper, eye, upper=False)
+
+
+_precision_to_scale_tril = factor_of_inverse        # its name in PyTorch

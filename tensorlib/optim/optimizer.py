@@ -256,6 +256,9 @@ class Optimizer:
         """
         raise NotImplementedError(f"{type(self).__name__} has no step()")
 
+    def _patch_step_function(self):
+        """Does nothing, where PyTorch puts hooks around `step`: the class has done it."""
+
     @staticmethod
     def _loss_of(closure):
         if closure is None:

@@ -29,6 +29,11 @@ def _get_tracing_state() -> None:
     """None: nothing is traced as TorchScript."""
 
 
+def _is_tracing() -> bool:
+    """False: nothing is traced as TorchScript."""
+    return False
+
+
 def _jit_set_profiling_executor(profiling_flag: bool) -> bool:
     """False: no script is run."""
     return False

@@ -180,10 +180,35 @@ def permute(input: SparseTensor, *dims: Any) -> SparseTensor:
                            [input.shape[d] for d in order])
 
 
-@does(operations.transpose)
+@does(operations.movedim)
+def movedim(input: SparseTensor, source: Any, destination: Any) -> SparseTensor:
+    """The tensor with the dims at `source` at `destination`, as `permute`."""
+    pairs = [[wrap("movedim", d, input.ndim) for d in ([x] if isinstance(x, int) else x)]
+             for x in (source, destination)]
+    if builtins.any(len(set(x)) != len(pairs[0]) for x in pairs):
+        raise RuntimeError(f"movedim: {source} and {destination} are not as many different dims")
+    order = [d for d in range(input.ndim) if d not in pairs[0]]
+    for place, dim in sorted(zip(pairs[1], pairs[0])):
+        order.insert(place, dim)
+    return permute(input, *order)
+
+
+@does(operations.transpose, operations.swapaxes)
 def transpose(input: SparseTensor, dim0: int, dim1: int) -> SparseTensor:
     """The tensor with two dims exchanged, as `permute`."""
     order = list(range(input.ndim))
     dim0, dim1 = (wrap("transpose", d, input.ndim) for d in (dim0, dim1))
     order[dim0], order[dim1] = dim1, dim0
     return permute(input, *order)
+
+
+@does(operations.adjoint)
+def adjoint(input: SparseTensor) -> SparseTensor:
+    """The matrix, or each matrix of a batch, transposed and conjugate."""
+    return conj(transpose(input, -2, -1))
+
+
+@does(operations.conj, operations.conj_physical, operations.resolve_conj, operations.resolve_neg)
+def conj(input: SparseTensor) -> SparseTensor:
+    """The conjugates of the elements."""
+    return input.with_values(input._values_.conj())

@@ -43,6 +43,9 @@ torch.utils.data._utils.collate.default_collate torch.utils.data._utils.worker.g
 torch.utils.data.dataloader._BaseDataLoaderIter torchvision.ops.misc.FrozenBatchNorm2d
 torch._subclasses.fake_tensor.is_fake torch.fx.experimental.proxy_tensor.get_proxy_mode
 torch.utils.checkpoint.get_device_states
+torch._subclasses.fake_tensor.unset_fake_temporarily torch._C._is_tracing
+torch.cuda._initialized torch.cuda.random.get_rng_state
+torch.distributions.multivariate_normal._precision_to_scale_tril
 torchvision.io torchvision.transforms.v2.Compose torch.quasirandom.SobolEngine
 """.split()
 
@@ -59,6 +62,22 @@ import torch
 assert torch.__name__ == "torch"
 for function in (torch.autograd.gradcheck, torch._higher_order_ops.associative_scan):
     assert callable(function)                   # the modules of these names took no place
+""")
+
+
+def test_subclasses_take_part_under_the_name_of_torch():
+    run_python("""
+from tensorlib import as_torch
+as_torch.install()
+import torch
+seen = []
+class Named(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        seen.append(func.__name__)
+        return super().__torch_function__(func, types, args, kwargs or {})
+assert type(torch.ones(2).as_subclass(Named) + 1) is Named and seen == ["add"]
+assert torch.overrides.has_torch_function((torch.ones(2).as_subclass(Named),))
 """)
 
 

@@ -185,7 +185,12 @@ cdef bint any_overrides(tuple values) except -1:
 
 
 cdef bint is_of_pytorch(object value) except -1:
-    """Whether a value is a Tensor of PyTorch's, which need not be imported to tell."""
+    """Whether a value is a Tensor of PyTorch's, which need not be imported to tell.
+
+    Ours says that it is `torch.Tensor` where the library stands under PyTorch's name.
+    """
+    if isinstance(value, Tensor):
+        return False
     for kind in type(value).__mro__:
         if kind.__module__ == "torch" and kind.__name__ == "Tensor":
             return True

@@ -9,9 +9,10 @@ from typing import Any
 
 from tensorlib._core.base.device import NoSuchDevice, device as device_type
 from tensorlib._core.base.storage import OutOfMemoryError as OutOfMemoryError
-from tensorlib._core.base.importing import on_first_use
+from tensorlib._core.base.importing import on_first_use, parts_of
 
 __getattr__, __dir__ = on_first_use(__name__, {"amp": "amp"})
+parts_of(__name__, "random")
 
 
 # ---- what there is -------------------------------------------------------------------------------
@@ -21,9 +22,12 @@ def is_available() -> bool:
     return False
 
 
+_initialized = False
+
+
 def is_initialized() -> bool:
     """False: there is nothing to initialize."""
-    return False
+    return _initialized
 
 
 def device_count() -> int:
