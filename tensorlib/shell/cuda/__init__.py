@@ -207,4 +207,4 @@ ShortTensor = _needs_gpu("ShortTensor")
 
 __all__ = ["amp", *sorted(  # noqa: PLE0604
     name for name in globals() if name[0] != "_" and name not in (
-        "Any", "Callable", "NoSuchDevice", "device_type", "on_first_use"))]
+        "Any", "Callable", "NoSuchDevice", "device_type", "on_first_use", "parts_of"))]
