@@ -25,13 +25,11 @@ WIDE __m512 wide_exp_near(__m512 r) {
     return _mm512_add_ps(series, _mm512_set1_ps(1.0f));
 }
 
-/* y with e**x = y 2**n: n = x / ln(2) rounded, r = x - n ln(2). Limits on x, beyond which the
-   result is 0 or infinity, leave NaN as it is. */
+/* y with e**x = y 2**n: n = x / ln(2) rounded, r = x - n ln(2). For x <= 90 or NaN; below
+   WIDE_LEAST there is no meaning in y. */
 WIDE __m512 wide_exp_parts(__m512 x, __m512* power) {
     const __m512 magic = _mm512_set1_ps(12582912.0f);      /* 1.5 * 2**23: sums are integers */
     __m512 n, r;
-    x = _mm512_max_ps(_mm512_set1_ps(-105.0f), x);
-    x = _mm512_min_ps(_mm512_set1_ps(90.0f), x);
     n = _mm512_sub_ps(_mm512_fmadd_ps(x, _mm512_set1_ps(1.44269504f), magic), magic);
     r = _mm512_fnmadd_ps(n, _mm512_set1_ps(0.693359375f), x);
     r = _mm512_fnmadd_ps(n, _mm512_set1_ps(-2.12194440e-4f), r);
@@ -41,7 +39,7 @@ WIDE __m512 wide_exp_parts(__m512 x, __m512* power) {
 
 WIDE __m512 wide_exp(__m512 x) {
     const __mmask16 counts = _mm512_cmp_ps_mask(x, _mm512_set1_ps(WIDE_LEAST), _CMP_NLT_UQ);
-    __m512 n, y = wide_exp_parts(x, &n);
+    __m512 n, y = wide_exp_parts(_mm512_min_ps(_mm512_set1_ps(90.0f), x), &n);
     return _mm512_maskz_scalef_ps(counts, y, n);
 }
 
@@ -246,21 +244,28 @@ WIDE __m512 wide_erf(__m512 x) {
 }
 
 /* As in `sigmoid` of vecmath_exp.pxd, with the quotient by Newton's method from `vrcp14ps`. Of
-   subnormal numbers, which take twenty times as long, there are none but results. */
+   subnormal numbers, which take twenty times as long, there are none but results: an exponential
+   below 2**-64, which few vectors have, gets the rest of its power last. */
 WIDE __m512 wide_sigmoid(__m512 x) {
     const __m512 one = _mm512_set1_ps(1.0f), two = _mm512_set1_ps(2.0f);
+    const __m512 least = _mm512_set1_ps(-64.0f);
     const __mmask16 below = _mm512_cmp_ps_mask(x, _mm512_setzero_ps(), _CMP_LT_OQ);
-    const __mmask16 counts = _mm512_cmp_ps_mask(x, _mm512_set1_ps(WIDE_LEAST), _CMP_NLT_UQ);
-    __m512 n, e = wide_exp_parts(_mm512_or_ps(x, _mm512_set1_ps(-0.0f)), &n);
-    const __m512 top = _mm512_mask_mov_ps(one, below, e);
-    e = _mm512_scalef_ps(e, _mm512_max_ps(n, _mm512_set1_ps(-64.0f)));
-    const __m512 whole = _mm512_add_ps(one, e);
+    const __m512 far = _mm512_or_ps(x, _mm512_set1_ps(-0.0f));
+    __m512 n, e = wide_exp_parts(_mm512_max_ps(_mm512_set1_ps(-105.0f), far), &n);
+    const __mmask16 deep = _mm512_mask_cmp_ps_mask(below, n, least, _CMP_LT_OQ);
+    e = _mm512_scalef_ps(e, _mm512_max_ps(n, least));
+    const __m512 top = _mm512_mask_mov_ps(one, below, e), whole = _mm512_add_ps(one, e);
     __m512 inverse = _mm512_rcp14_ps(whole), part, y;
     inverse = _mm512_mul_ps(inverse, _mm512_fnmadd_ps(whole, inverse, two));
     part = _mm512_mul_ps(e, inverse);
     part = _mm512_fmadd_ps(_mm512_fnmadd_ps(part, whole, e), inverse, part);
-    y = _mm512_maskz_fnmadd_ps(counts, top, part, top);
-    return _mm512_mask_scalef_ps(y, below & counts, y, n);
+    y = _mm512_fnmadd_ps(top, part, top);
+    if (__builtin_expect(deep != 0, 0)) {
+        const __mmask16 lost = _mm512_cmp_ps_mask(x, _mm512_set1_ps(WIDE_LEAST), _CMP_LT_OQ);
+        y = _mm512_mask_scalef_ps(y, deep & ~lost, y, _mm512_sub_ps(n, least));
+        y = _mm512_maskz_mov_ps(~lost, y);
+    }
+    return y;
 }
 
 /* a 2**b */
