@@ -13,6 +13,9 @@ cdef extern from *:
     const Py_ssize_t MAX_NUMEL       # the bytes of so many elements can be counted
     const Py_ssize_t LARGEST "PY_SSIZE_T_MAX"
 
+cdef extern from "Python.h":
+    Py_ssize_t clipped "PyNumber_AsSsize_t" (object value, void* error) except? -1   # NULL: to fit
+
 cdef extern from * nogil:
     bint __builtin_mul_overflow(Py_ssize_t a, Py_ssize_t b, Py_ssize_t* product)
     bint __builtin_add_overflow(Py_ssize_t a, Py_ssize_t b, Py_ssize_t* total)

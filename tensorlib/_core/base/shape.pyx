@@ -16,7 +16,6 @@ cdef extern from "Python.h":
     bint PyList_Check(object value)
     tuple PyTuple_GetSlice(object sequence, Py_ssize_t begin, Py_ssize_t end)
     tuple PyList_AsTuple(object sequence)
-    Py_ssize_t clipped "PyNumber_AsSsize_t" (object value, void* error)      # where that is NULL
 
 from tensorlib._core.base import library
 from tensorlib._core.base.storage import OutOfMemoryError

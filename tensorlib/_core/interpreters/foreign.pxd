@@ -22,6 +22,7 @@ cdef inline bint may_override(object value):
     return watched & watch.OVERRIDES or not isinstance(value, Tensor)
 
 
+cdef bint is_read_alone(object value) noexcept
 cdef object stand_in(Op op, tuple args, dict kwargs)
 cdef object done_for_stand_in(object function, tuple args, dict kwargs)
 cdef Tensor to_write(str name, str argument, object value)

@@ -85,13 +85,17 @@ def elements_known(*values):
     return True
 
 
+cdef bint is_read_alone(object value) noexcept:
+    """Whether a value is a Tensor whose elements are known, and nothing looks at operations."""
+    if watch.watched and (watch.watched & ~watch.OVERRIDES or type(value) is not Tensor):
+        return False
+    return isinstance(value, Tensor) and not (computes_nothing() or is_meta(<Tensor>value))
+
+
 def is_looked_at_alone(value):
     """Whether a value is a Tensor outside of a graph whose elements are known, and nothing looks at
     operations: what is asked of it needs no preparation."""
-    if watch.watched and (watch.watched & ~watch.OVERRIDES or type(value) is not Tensor):
-        return False
-    return isinstance(value, Tensor) and not (
-        requires_grad(<Tensor>value) or computes_nothing() or is_meta(<Tensor>value))
+    return is_read_alone(value) and not requires_grad(<Tensor>value)
 
 
 cpdef object behind(object value):

@@ -6,7 +6,7 @@ from tensorlib._core.base.dtypes cimport (
     FLOAT32, FLOAT_KIND, INT64, KIND, compute_dtype, dtype_object,
 )
 from tensorlib._core.base.pool cimport range_fn
-from tensorlib._core.base.shape cimport MAX_NDIM, MAX_NUMEL, count, settled, times
+from tensorlib._core.base.shape cimport MAX_NDIM, MAX_NUMEL, clipped, count, settled, times
 from tensorlib._core.base.work cimport share
 from tensorlib._core.reduce.schedule cimport RELEASE_GIL
 from tensorlib._core.tensor.lanes cimport lanes_of, lay_lanes
@@ -53,6 +53,13 @@ cdef void* find_window_loop(Loop loop, int dtype) noexcept nogil:
     return table[<int>loop][dtype != FLOAT32]
 
 
+cdef inline Py_ssize_t size_at(str name, object sizes, int d, Py_ssize_t least) except -1:
+    cdef Py_ssize_t size = clipped(sizes[d], NULL)
+    if not least <= size <= FARTHEST:
+        raise RuntimeError(f"{name}: a size of {sizes[d]} is out of range")
+    return size
+
+
 cdef int fill_window(Window* w, str name, Tensor x, object spatial, object kernel, object stride,
                      object padding, object dilation, object out) except -1:
     """Takes sizes of a plane and of windows, of one to three dims; dims before these have size 1.
@@ -60,7 +67,7 @@ cdef int fill_window(Window* w, str name, Tensor x, object spatial, object kerne
     They are Python's own ints, as `settled` gives them, so that each is the same when it is read
     again. Raises: RuntimeError for sizes that no window may have.
     """
-    cdef int d, n = len(spatial), first = 3 - n
+    cdef int d, at, n = len(spatial), first = 3 - n
     if not (1 <= n <= 3 and n == len(kernel) == len(stride) == len(padding) == len(dilation)
             == len(out)):
         raise RuntimeError(f"{name}: expects as many sizes as there are dims, up to 3")
@@ -69,16 +76,14 @@ cdef int fill_window(Window* w, str name, Tensor x, object spatial, object kerne
         w.size[d] = w.out[d] = w.kernel[d] = w.stride[d] = w.dilation[d] = w.end[d] = 1
         w.pad[d] = 0
     for d in range(n):
-        for value, least in ((spatial[d], 0), (kernel[d], 1), (stride[d], 1), (padding[d], 0),
-                             (dilation[d], 1), (out[d], 0)):
-            if not least <= value <= FARTHEST:
-                raise RuntimeError(f"{name}: a size of {value} is out of range")
-        w.size[first + d], w.kernel[first + d], w.stride[first + d] = (
-            spatial[d], kernel[d], stride[d])
-        w.pad[first + d], w.dilation[first + d], w.out[first + d] = padding[d], dilation[d], out[d]
-        if times(out[d], stride[d]) >= FARTHEST or times(kernel[d], dilation[d]) >= FARTHEST:
+        at = first + d
+        w.size[at], w.out[at] = size_at(name, spatial, d, 0), size_at(name, out, d, 0)
+        w.kernel[at], w.stride[at] = size_at(name, kernel, d, 1), size_at(name, stride, d, 1)
+        w.pad[at], w.dilation[at] = size_at(name, padding, d, 0), size_at(name, dilation, d, 1)
+        if times(w.out[at], w.stride[at]) >= FARTHEST or (
+                times(w.kernel[at], w.dilation[at]) >= FARTHEST):
             raise RuntimeError(f"{name}: windows lie out of range")
-        w.end[first + d] = w.size[first + d] + w.pad[first + d]
+        w.end[at] = w.size[at] + w.pad[at]
     w.apart = times(times(w.size[0], w.size[1]), w.size[2])
     return 0
 

@@ -3,9 +3,11 @@
 All of it is outside autograd.
 """
 
+from cpython.number cimport PyIndex_Check
+
 from tensorlib._core.base.dtypes cimport ITEMSIZE, dtype_id
 from tensorlib._core.base.shape cimport (
-    MAX_NDIM, count, items, parse_shape, row_major, settled, sizes_of, wrap_dim,
+    MAX_NDIM, clipped, count, items, parse_shape, row_major, settled, sizes_of, wrap_dim,
 )
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.reduce.arrange cimport sum_to
@@ -221,32 +223,41 @@ def permute(Tensor x, dims):
     return permuted(x, order)
 
 
-def squeeze(Tensor x, drop):
-    """`x` without those of the dims `drop` (wrapped) that have size 1, as a view."""
+def squeeze(Tensor x, dim=None):
+    """`x` without those of its dims, or of `dim`, that have size 1, as a view."""
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Py_ssize_t steps[MAX_NDIM]
+    cdef bint named[MAX_NDIM]
     cdef int d, ndim = 0
+    dim = settled(dim)
+    for d in range(MAX_NDIM):                # without dims there is still dim 0
+        named[d] = dim is None
+    if dim is not None:
+        for one in dim if isinstance(dim, tuple) else (dim,):
+            named[wrap_dim("squeeze", one, x.ndim_)] = True
     for d in range(x.ndim_):
-        if x.dims[d] != 1 or d not in drop:
+        if x.dims[d] != 1 or not named[d]:
             dims[ndim], steps[ndim] = x.dims[d], x.steps[d]
             ndim += 1
     return view_of(x, ndim, dims, steps, x.data_pointer)
 
 
-def unsqueeze(Tensor x, int dim):
-    """`x` with a dim of size 1 inserted before `dim` (wrapped), as a view."""
+def unsqueeze(Tensor x, dim):
+    """`x` with a dim of size 1 inserted before `dim`, as a view."""
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Py_ssize_t steps[MAX_NDIM]
-    cdef int d
+    cdef int d, at
+    dim = settled(dim)
+    at = wrap_dim("unsqueeze", dim, x.ndim_ + 1)
     if x.ndim_ == MAX_NDIM:
         raise RuntimeError(f"unsqueeze: at most {MAX_NDIM} dims are supported")
     for d in range(x.ndim_ + 1):
-        if d == dim:
+        if d == at:
             dims[d] = 1
             steps[d] = x.dims[d] * x.steps[d] if d < x.ndim_ else 1
         else:
-            dims[d] = x.dims[d - (d > dim)]
-            steps[d] = x.steps[d - (d > dim)]
+            dims[d] = x.dims[d - (d > at)]
+            steps[d] = x.steps[d - (d > at)]
     return view_of(x, x.ndim_ + 1, dims, steps, x.data_pointer)
 
 
@@ -301,58 +312,55 @@ def moved_order(int ndim, source, destination):
 
 # ---- parts ---------------------------------------------------------------------------------------
 
-cdef inline int require_dim(str name, Tensor x, int dim) except -1:
-    """Raises IndexError unless a dim that was wrapped before is still there."""
-    if not 0 <= dim < x.ndim_:
-        raise IndexError(f"{name}: dim {dim} is out of range for {x.ndim_} dims")
-    return 0
-
-
-def narrow(Tensor x, int dim, Py_ssize_t start, Py_ssize_t length):
-    """Elements [start, start + length) along `dim`, as a view. The range is known to be valid."""
+def narrow(Tensor x, dim, start, length):
+    """Elements [start, start + length) along `dim`, as a view."""
     cdef Py_ssize_t dims[MAX_NDIM]
-    cdef int d
-    require_dim("narrow", x, dim)
+    cdef Py_ssize_t begin, count, size
+    cdef int d, along
+    dim, start, length = settled(dim), settled(start), settled(length)
+    if not (PyIndex_Check(start) and PyIndex_Check(length)):
+        raise TypeError(f"narrow: start and length must be ints, got {start!r} and {length!r}")
+    begin, count = clipped(start, NULL), clipped(length, NULL)
+    along = wrap_dim("narrow", dim, x.ndim_)
+    if x.ndim_ == 0:
+        raise RuntimeError("narrow: expects at least a 1-dimensional tensor")
+    size = x.dims[along]
+    if not -size <= begin <= size:
+        raise IndexError(f"narrow: start {begin} is out of range for a dim of {size} elements")
+    begin += size if begin < 0 else 0
+    if count < 0 or count > size - begin:
+        raise RuntimeError(f"narrow: start ({begin}) + length ({count}) exceeds dimension size "
+                           f"({size})")
     for d in range(x.ndim_):
         dims[d] = x.dims[d]
-    dims[dim] = length
+    dims[along] = count
     return view_of(x, x.ndim_, dims, x.steps,
-                   x.data_pointer + start * x.steps[dim] * ITEMSIZE[x.type])
+                   x.data_pointer + begin * x.steps[along] * ITEMSIZE[x.type])
 
 
-def select(Tensor x, int dim, Py_ssize_t index):
-    """Element `index` along `dim`, which goes away, as a view. The index is known to be valid."""
+def diagonal(Tensor x, offset=0, dim1=0, dim2=1):
+    """The diagonal of two dims, which become one last dim, as a view."""
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Py_ssize_t steps[MAX_NDIM]
-    cdef int d, ndim = 0
-    require_dim("select", x, dim)
-    for d in range(x.ndim_):
-        if d != dim:
-            dims[ndim], steps[ndim] = x.dims[d], x.steps[d]
-            ndim += 1
-    return view_of(x, ndim, dims, steps,
-                   x.data_pointer + index * x.steps[dim] * ITEMSIZE[x.type])
-
-
-def diagonal(Tensor x, Py_ssize_t offset, int dim1, int dim2):
-    """The diagonal of two dims (wrapped, distinct), which become one last dim, as a view."""
-    cdef Py_ssize_t dims[MAX_NDIM]
-    cdef Py_ssize_t steps[MAX_NDIM]
-    cdef Py_ssize_t length
+    cdef Py_ssize_t length, further
     cdef char* data = x.data_pointer
-    cdef int d, ndim = 0
-    require_dim("diagonal", x, dim1)
-    require_dim("diagonal", x, dim2)
-    length = (min(x.dims[dim1], x.dims[dim2] - offset) if offset >= 0
-              else min(x.dims[dim1] + offset, x.dims[dim2]))
+    cdef int first, second, d, ndim = 0
+    offset, dim1, dim2 = settled(offset), settled(dim1), settled(dim2)
+    further = clipped(offset, NULL)
+    first = wrap_dim("diagonal", dim1, x.ndim_)
+    second = wrap_dim("diagonal", dim2, x.ndim_)
+    if first == second:
+        raise RuntimeError(f"diagonal: dimensions cannot be identical {dim1}, {dim2}")
+    length = (min(x.dims[first], x.dims[second] - further) if further >= 0
+              else min(x.dims[first] + further, x.dims[second]))
     if length > 0:
         data += ITEMSIZE[x.type] * (
-            offset * x.steps[dim2] if offset >= 0 else -offset * x.steps[dim1])
+            further * x.steps[second] if further >= 0 else -further * x.steps[first])
     for d in range(x.ndim_):
-        if d != dim1 and d != dim2:
+        if d != first and d != second:
             dims[ndim], steps[ndim] = x.dims[d], x.steps[d]
             ndim += 1
-    dims[ndim], steps[ndim] = max(length, <Py_ssize_t>0), x.steps[dim1] + x.steps[dim2]
+    dims[ndim], steps[ndim] = max(length, <Py_ssize_t>0), x.steps[first] + x.steps[second]
     return view_of(x, ndim + 1, dims, steps, data)
 
 

@@ -1,12 +1,16 @@
-"""Boolean masks: contiguous bool tensors, `nonzero`, and filling through a mask."""
+"""Boolean masks: contiguous bool tensors, `nonzero`, filling through a mask, and `equal`."""
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcpy
+from libc.string cimport memcmp, memcpy
 
-from tensorlib._core.base.dtypes cimport BOOL, COMPLEX_KIND, FLOAT_KIND, INT64, ITEMSIZE, KIND
+from tensorlib._core.base.dtypes cimport (
+    BOOL, COMPLEX_KIND, FLOAT32, FLOAT64, FLOAT_KIND, INT64, ITEMSIZE, KIND,
+)
 from tensorlib._core.base.eras cimport work_begins, work_ends
+from tensorlib._core.base.items cimport floating
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.base.work cimport run_alone, run_once
+from tensorlib._core.interpreters.foreign cimport is_read_alone
 from tensorlib._core.tensor.meta cimport elements
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, new_view
 from tensorlib._core.tiles.copies cimport cast, packed
@@ -178,3 +182,60 @@ cdef void count_all(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
         count += count_true(mask, n)
         done += n
     job.count[0] = count
+
+
+# ---- equal ---------------------------------------------------------------------------------------
+
+cdef struct Pair:
+    const char* a
+    const char* b
+    Py_ssize_t n
+    int dtype
+    bint equal
+
+
+cdef bint are_equal(const floating* a, const floating* b, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i, k
+    cdef int differ = 0
+    for i in range(0, n, 4096):               # BLOCK; Cython wants the sign of a step
+        for k in range(i, min(n, i + BLOCK)):
+            differ |= a[k] != b[k]
+        if differ:
+            return False
+    return True
+
+
+cdef void compare(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Pair* job = <Pair*>context
+    if job.dtype == FLOAT32:
+        job.equal = are_equal(<const float*>job.a, <const float*>job.b, job.n)
+    elif job.dtype == FLOAT64:
+        job.equal = are_equal(<const double*>job.a, <const double*>job.b, job.n)
+    else:
+        job.equal = memcmp(job.a, job.b, job.n * ITEMSIZE[job.dtype]) == 0
+
+
+def all_equal(a, b):
+    """Whether two tensors have one shape and the same elements, up to the first that differ.
+
+    None where operations must find it: on what stands in for tensors or is watched, of different
+    or half dtypes, and of elements with gaps.
+    """
+    if not (is_read_alone(a) and is_read_alone(b)):
+        return None
+    cdef Tensor x = <Tensor>a, y = <Tensor>b
+    cdef Pair job
+    cdef int d
+    if x.type != y.type or not (x.packed and y.packed) or (
+            KIND[x.type] == COMPLEX_KIND
+            or KIND[x.type] == FLOAT_KIND and ITEMSIZE[x.type] < sizeof(float)):
+        return None
+    if x.ndim_ != y.ndim_:
+        return False
+    for d in range(x.ndim_):
+        if x.dims[d] != y.dims[d]:
+            return False
+    job.a, job.b, job.n, job.dtype = x.data_pointer, y.data_pointer, x.numel_, x.type
+    job.equal = True
+    run_once(compare, &job, job.a, job.n <= BLOCK)
+    return job.equal

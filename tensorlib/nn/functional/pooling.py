@@ -195,22 +195,28 @@ put_places.batching = for_all_examples
 
 def planes_of(name, input, n):
     """The sizes of the planes. Raises: RuntimeError."""
-    if input.ndim not in (n + 1, n + 2):
-        raise RuntimeError(f"{name}: expected {n + 1}D or {n + 2}D input, got shape "
-                           f"{tuple(input.shape)}")
-    return tuple(input.shape)[-n:]
+    return planes_in(name, input.shape, n)
+
+
+def planes_in(name, shape, n):
+    """The same, of a tensor of this shape."""
+    shape = tuple(shape)
+    if not n < len(shape) < n + 3:
+        raise RuntimeError(f"{name}: expected {n + 1}D or {n + 2}D input, got shape {shape}")
+    return shape[-n:]
+
+
+def are_ints(kernel, stride, padding, other=0):
+    """Whether sizes are plain ints, by which a cache finds what follows from them."""
+    return type(kernel) is type(padding) is type(other) is int and (
+        stride is None or type(stride) is int)
 
 
 def pool_sizes(name, spatial, kernel, stride, padding, dilation, ceil_mode):
-    """How many windows there are along each dim. Raises: RuntimeError."""
-    if type(kernel) is type(padding) is type(dilation) is int and (
-            stride is None or type(stride) is int):
-        return plain_sizes(name, spatial, kernel, stride, padding, dilation, bool(ceil_mode))
-    return sizes_of_pool(name, spatial, kernel, stride, padding, dilation, ceil_mode)
+    """Sizes of windows and how many there are along each dim: the arguments of `max_pool`.
 
-
-def sizes_of_pool(name, spatial, kernel, stride, padding, dilation, ceil_mode):
-    """The same, of what may also be sequences and what is refused."""
+    Raises: RuntimeError.
+    """
     n = len(spatial)
     kernel = sizes_of(name, "kernel_size", kernel, n, 1)
     no_stride = stride is None or hasattr(stride, "__len__") and len(stride) == 0
@@ -230,7 +236,26 @@ def sizes_of_pool(name, spatial, kernel, stride, padding, dilation, ceil_mode):
     return kernel, stride, padding, dilation, planes
 
 
-plain_sizes = lru_cache(256)(sizes_of_pool)      # they take twice as long as a small pool
+def maxima_sizes(name, n, shape, *sizes):
+    """`pool_sizes`, of planes in a tensor of this shape. Raises: RuntimeError."""
+    return pool_sizes(name, planes_in(name, shape, n), *sizes)
+
+
+def means_sizes(name, n, shape, kernel, stride, padding, ceil_mode, counts, divisor):
+    """The arguments of `avg_pool`, and whether its result is negated. Raises: RuntimeError."""
+    spatial = planes_in(name, shape, n)
+    kernel, stride, padding, _, planes = pool_sizes(name, spatial, kernel, stride, padding, 1,
+                                                    ceil_mode)
+    divisor = None if divisor is None else as_int(divisor)
+    if divisor is not None and not 0 < abs(divisor) < 2 ** 60:
+        raise RuntimeError(f"{name}: divisor must not be 0, got {divisor}")
+    divisor = divisor or 0
+    return (spatial, kernel, stride, padding, planes, bool(counts), abs(divisor), False), (
+        divisor < 0)
+
+
+# they take twice as long as a small pool
+plain_maxima_sizes, plain_means_sizes = map(lru_cache(256), (maxima_sizes, means_sizes))
 
 
 def rounded_up(size, kernel, stride, padding, dilation):
@@ -239,13 +264,20 @@ def rounded_up(size, kernel, stride, padding, dilation):
     return count - 1 if (count - 1) * stride >= size + padding else count
 
 
-def max_pooled(name, n, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices):
-    """The maxima of windows over n dims."""
-    spatial = planes_of(name, input, n)
+def refuse_types(name, input):
+    """Raises: RuntimeError for bools and complex numbers."""
     refuse_bools(name, input, RuntimeError)
     refuse_complex(name, input)
-    sizes = pool_sizes(name, spatial, kernel_size, stride, padding, dilation, ceil_mode)
-    if input.is_floating_point():
+
+
+def max_pooled(name, n, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices):
+    """The maxima of windows over n dims."""
+    plain = input.is_floating_point()
+    if not plain:
+        refuse_types(name, input)
+    find = plain_maxima_sizes if are_ints(kernel_size, stride, padding, dilation) else maxima_sizes
+    sizes = find(name, n, input.shape, kernel_size, stride, padding, dilation, bool(ceil_mode))
+    if plain:
         if not (return_indices or input.requires_grad and is_grad_enabled()):
             return max_values(input, *sizes)
         pooled = max_pool(input, *sizes)
@@ -257,24 +289,21 @@ def max_pooled(name, n, input, kernel_size, stride, padding, dilation, ceil_mode
 
 def mean_pooled(name, n, input, kernel_size, stride, padding, ceil_mode, counts, divisor=None):
     """The means of windows over n dims."""
-    spatial = planes_of(name, input, n)
-    refuse_bools(name, input, RuntimeError)
-    refuse_complex(name, input)
-    kernel, stride, padding, _, planes = pool_sizes(name, spatial, kernel_size, stride, padding, 1,
-                                                    ceil_mode)
-    if divisor is not None and not 0 < abs(as_int(divisor)) < 2 ** 60:
-        raise RuntimeError(f"{name}: divisor must not be 0, got {divisor}")
-    divisor = 0 if divisor is None else as_int(divisor)
+    plain = input.is_floating_point()
+    if not plain:
+        refuse_types(name, input)
+    find = plain_means_sizes if are_ints(kernel_size, stride, padding, divisor or 0) else (
+        means_sizes)
+    sizes, negated = find(name, n, input.shape, kernel_size, stride, padding, bool(ceil_mode),
+                          bool(counts), divisor)
 
-    def means(x):
-        found = avg_pool(x, spatial, kernel, stride, padding, planes, bool(counts), abs(divisor),
-                         False)
-        return found if divisor >= 0 else -found
-    if input.is_floating_point():
-        return means(input)
-    # a quotient is 1 / count from the next integer, and a rounded one nearer than half of that
-    nearest = 0.5 / (abs(divisor) or math.prod(kernel))
-    return in_doubles(lambda x: (found := means(x)) + found.sign() * nearest, input)
+    if plain:
+        return -avg_pool(input, *sizes) if negated else avg_pool(input, *sizes)
+
+    def means(x):                # nearest: a quotient is 1 / count from the next integer
+        found = -avg_pool(x, *sizes) if negated else avg_pool(x, *sizes)
+        return found + found.sign() * (0.5 / (sizes[-2] or math.prod(sizes[1])))
+    return in_doubles(means, input)
 
 
 def pooled_reference(function):

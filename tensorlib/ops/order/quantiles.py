@@ -104,7 +104,7 @@ def median_along(name, input, dim, keepdim, skip_nan):
     values = take_along(input, dim, indices)
     if keepdim or input.ndim == 0:
         return values, indices
-    return views.squeeze(values, [dim]), views.squeeze(indices, [dim])
+    return views.squeeze(values, dim), views.squeeze(indices, dim)
 
 
 @op(outputs=("values", "indices"), convert=two_forms("median", False), out=True,

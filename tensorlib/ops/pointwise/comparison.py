@@ -6,6 +6,7 @@ import numpy as np
 
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.error_names import type_name
+from tensorlib._core.reduce.masks import all_equal
 from tensorlib._core.tensor.tensor import Tensor, attach
 from tensorlib.ops.declare import alias, composite, elementwise, publish
 from tensorlib.ops.pointwise.arithmetic import EDGES
@@ -364,6 +365,9 @@ def unequal_shapes(rng):
            reads_values=True, complex=True)
 def equal(input, other: Tensor) -> bool:
     """Whether both have one shape and the same elements, as a bool; NaN equals nothing."""
+    found = all_equal(input, other)
+    if found is not None:
+        return found
     return input.shape == other.shape and bool((input == other).all())
 
 

@@ -174,7 +174,7 @@ def _reversed(self):
 attach("T", property(_reversed, doc=_reversed.__doc__))
 
 
-@op(linear=True, view=True,
+@op(linear=True, view=True, kernel=views.squeeze,
     reference=lambda x, dim: np.squeeze(x, tuple(
         d for d in (range(x.ndim) if dim is None else [dim]) if x.shape[d] == 1)),
     samples=given(((1, 3, 1), None), ((1, 3, 1), 0), ((1, 3), 1)))
@@ -186,9 +186,6 @@ def squeeze(input: Tensor, dim=None):
     >>> tensorlib.zeros(1, 2, 1).squeeze().shape
     tensorlib.Size([2])
     """
-    dims = range(input.ndim) if dim is None else [
-        wrap("squeeze", d, input.ndim) for d in (dim if isinstance(dim, (tuple, list)) else (dim,))]
-    return views.squeeze(input, dims)
 
 
 @squeeze.vjp("input")
@@ -196,14 +193,13 @@ def squeeze_vjp(g, input_shape):
     return g.reshape(input_shape)
 
 
-@op(linear=True, view=True, reference=np.expand_dims,
+@op(linear=True, view=True, kernel=views.unsqueeze, reference=np.expand_dims,
     samples=given(((2, 3), 0), ((2, 3), -1), ((), 0)))
 def unsqueeze(input: Tensor, dim):
     """`input` with a dim of size 1 put in at `dim`, as a view.
 
     Shapes: (N, M) at 1 -> (N, 1, M). Raises: IndexError for a dim out of range.
     """
-    return views.unsqueeze(input, wrap("unsqueeze", dim, input.ndim + 1))
 
 
 @unsqueeze.vjp("input")
@@ -250,7 +246,7 @@ for _function in (transpose_, t_, squeeze_, unsqueeze_):
 
 # ---- diagonals -----------------------------------------------------------------------------------
 
-@op(linear=True, view=True, reference=np.diagonal,
+@op(linear=True, view=True, kernel=views.diagonal, reference=np.diagonal,
     samples=given(((3, 4), 0, 0, 1), ((3, 4), 1, 0, 1), ((2, 3, 3), -1, 1, 2)))
 def diagonal(input: Tensor, offset=0, dim1=0, dim2=1):
     """The diagonal of two dims as one new last dim, as a view.
@@ -261,10 +257,6 @@ def diagonal(input: Tensor, offset=0, dim1=0, dim2=1):
     >>> tensorlib.tensor([[1, 2], [3, 4]]).diagonal()
     tensor([1, 4])
     """
-    first, second = wrap("diagonal", dim1, input.ndim), wrap("diagonal", dim2, input.ndim)
-    if first == second:
-        raise RuntimeError(f"diagonal: dimensions cannot be identical {dim1}, {dim2}")
-    return views.diagonal(input, offset, first, second)
 
 
 @diagonal.vjp("input")
@@ -296,17 +288,16 @@ def made_contiguous(input, *, memory_format=contiguous_format):
     return (input,)
 
 
-@op(linear=True, reference=np.copy, samples=given(((2, 3),), ((),)), convert=copied, complex=True)
+@op(linear=True, kernel=views.clone, reference=np.copy, samples=given(((2, 3),), ((),)),
+    convert=copied, complex=True)
 def clone(input: Tensor):
     """A copy, in the graph: without gaps, its dims in the same order in memory."""
-    return views.clone(input)
 
 
-@op(linear=True, reference=np.copy, samples=given(((2, 3),), ((),)), view="maybe",
-    convert=made_contiguous)
+@op(linear=True, kernel=views.contiguous, reference=np.copy, samples=given(((2, 3),), ((),)),
+    view="maybe", convert=made_contiguous)
 def contiguous(input: Tensor):
     """`input` itself if its elements lie in row-major order without gaps, else a copy that does."""
-    return views.contiguous(input)
 
 
 @clone.vjp("input")
