@@ -141,3 +141,23 @@ def test_running_sums_of_integers_wrap_around_in_rows_of_any_length():
         whole = np.random.default_rng(n).integers(-2 ** 63, 2 ** 63 - 1, (3, n))
         assert (tl.from_numpy(whole).cumsum(1).numpy() == whole.cumsum(1)).all()
         assert (tl.from_numpy(whole).T.cumsum(0).numpy() == whole.T.cumsum(0)).all()
+
+
+@each("dtype", ["float32", "float64"])
+@each("special", ["none", "far", "below", "above", "nan", "nothing"])
+@each("shape", [(3, 1300, 1), (2, 700, 3), (1, 40, 300)])
+def test_logarithms_of_running_sums_in_blocks(shape, special, dtype):
+    x = np.random.default_rng(0).normal(size=shape).astype(dtype)
+    changed = x[:, 5:9]
+    changed[...] = {"far": 700.0, "above": np.inf, "nan": np.nan}.get(special, changed)
+    if special == "far":
+        x[:, :3], x[:, -2:] = -500, 1000
+    if special == "below":
+        x[:, :6], x[:, 600:602] = -np.inf, -np.inf
+    if special == "nothing":
+        x[:, :, -1] = -np.inf
+    found = tl.tensor(x).logcumsumexp(1).numpy()
+    with np.errstate(invalid="ignore"):
+        wanted = np.logaddexp.accumulate(x.astype(np.float64), 1)
+    tolerance = 1e-6 if dtype == "float32" else 1e-13
+    assert np.allclose(found, wanted, rtol=tolerance, atol=tolerance, equal_nan=True)

@@ -5,7 +5,7 @@ what is running stays in the first-level cache. Threads share the blocks. float3
 float64.
 """
 
-from libc.math cimport INFINITY, exp, log1p
+from libc.math cimport INFINITY
 from libc.stdint cimport int16_t, int32_t, int64_t, int8_t, uint8_t, uint64_t
 
 from tensorlib._core.base.dtypes cimport (
@@ -16,13 +16,13 @@ from tensorlib._core.base.items cimport complex128_t, complex64_t, floating, ord
 from tensorlib._core.base.pool cimport range_fn
 from tensorlib._core.base.shape cimport settled, wrap_dim
 from tensorlib._core.base.work cimport share
+from tensorlib._core.reduce.log_sums cimport WIDTH, log_sums
 from tensorlib._core.reduce.unsigned cimport restored, signed_order
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, same_shape
 from tensorlib._core.tiles.copies cimport cast, packed
 from tensorlib._kernels.complex_math cimport log_of_two, pair
 
 cdef enum:
-    WIDTH = 256
     ROWS = 4                     # that are gone along together
     GRAIN = 1 << 13              # elements that a thread takes at least
 
@@ -96,27 +96,6 @@ cdef void products(const factor* x, factor* y, Py_ssize_t n, Py_ssize_t step,
             else:
                 reals[j] *= x[j]
                 y[j] = <factor>reals[j]
-        x += step
-        y += step
-
-
-cdef void log_sums(const floating* x, floating* y, Py_ssize_t n, Py_ssize_t step,
-                   Py_ssize_t width) noexcept nogil:
-    """y[i] := log(exp(x[0]) + ... + exp(x[i]))"""
-    cdef double totals[WIDTH]
-    cdef double low, high
-    cdef Py_ssize_t i, j
-    for j in range(width):
-        totals[j] = -INFINITY
-    for i in range(n):
-        for j in range(width):
-            low, high = x[j], totals[j]
-            if low > high or low != low:
-                low, high = high, low
-            # equal infinities have no difference
-            totals[j] = high + log1p(exp(low - high)) if low != high else (
-                high + 0.6931471805599453)
-            y[j] = <floating>totals[j]
         x += step
         y += step
 
