@@ -1275,7 +1275,7 @@ def lcm(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None 
 def lcm_(input: Tensor, other: Tensor | _Number) -> Tensor:
     """In-place form of `lcm`."""
 
-def ldexp(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
+def ldexp(input: Tensor, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """input * 2**other, with broadcasting."""
 
 def ldexp_(input: Tensor, other: Tensor | _Number) -> Tensor:

@@ -233,15 +233,18 @@ def table():
         <size_t>&addcmul_scaled_run[int64_t], <size_t>&addcmul_scaled_run[uint16_t],
         <size_t>&addcmul_scaled_run[uint32_t], <size_t>&addcmul_scaled_run[uint64_t],
         <size_t>&addcmul_scaled_run[float], <size_t>&addcmul_scaled_run[double])
-    extremes = (
-        ("maximum", <size_t>&maximum_run[uint8_t], <size_t>&maximum_run[int32_t],
-         <size_t>&maximum_run[int64_t]),
-        ("minimum", <size_t>&minimum_run[uint8_t], <size_t>&minimum_run[int32_t],
-         <size_t>&minimum_run[int64_t]),
-        ("maximum_number", <size_t>&maximum_number_run[uint8_t],
-         <size_t>&maximum_number_run[int32_t], <size_t>&maximum_number_run[int64_t]),
-        ("minimum_number", <size_t>&minimum_number_run[uint8_t],
-         <size_t>&minimum_number_run[int32_t], <size_t>&minimum_number_run[int64_t]))
+    greater = <size_t>&maximum_run[uint8_t], <size_t>&maximum_run[int32_t], (
+        <size_t>&maximum_run[int64_t])
+    less = <size_t>&minimum_run[uint8_t], <size_t>&minimum_run[int32_t], (
+        <size_t>&minimum_run[int64_t])
+    greater_number = <size_t>&maximum_number_run[uint8_t], <size_t>&maximum_number_run[int32_t], (
+        <size_t>&maximum_number_run[int64_t])
+    less_number = <size_t>&minimum_number_run[uint8_t], <size_t>&minimum_number_run[int32_t], (
+        <size_t>&minimum_number_run[int64_t])
+    extremes = tuple([(name + kind, *addresses) for names, kind, addresses in (
+        (("maximum", "fmax"), "", greater), (("maximum", "fmax"), "_number", greater_number),
+        (("minimum", "fmin"), "", less), (("minimum", "fmin"), "_number", less_number))
+        for name in names])                      # of integers, of which none is NaN
     mixed_wholes = (<size_t>&mixed_run[Clamp, uint8_t], <size_t>&mixed_run[Clamp, int32_t],
                     <size_t>&mixed_run[Clamp, int64_t])
     mixed = (

@@ -139,7 +139,7 @@ FAMILIES = {
         methods="acosh_ arccosh_ arcsinh_ arctanh_ asinh_ atanh_ copysign_ deg2rad_ float_power_ "
                 "frac_ gcd_ heaviside_ lcm_ ldexp_ logaddexp2_ logit_ nan_to_num_ nextafter_ "
                 "rad2deg_ sinc_ xlogy_",
-        operations="exponent finite mantissa next_number"),
+        operations="exponent finite mantissa next_number times_power"),
     "tensorlib.ops.pointwise.special": Names(
         both="digamma erfinv i0 igamma igammac lgamma mvlgamma polygamma",
         methods="digamma_ erfinv_ i0_ igamma_ igammac_ lgamma_ mvlgamma_ polygamma_",

@@ -234,7 +234,7 @@ cdef int fill_from_kernels(object rows) except -1:
             name = name.removesuffix("_number")
             find_loop(loop_id(name), source).with_number = <void*>address
             find_loop(loop_id(name), source).commutes = name in (
-                "add", "mul", "maximum", "minimum")
+                "add", "mul", "maximum", "minimum", "fmax", "fmin")
         else:
             set_loop(name, source, <void*>address, NULL, len(inputs), target, False)
     return 0

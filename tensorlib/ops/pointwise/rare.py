@@ -12,7 +12,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import refuse_complex
 from tensorlib.ops.declare import alias, composite, elementwise, publish
 from tensorlib.ops.late import declared
-from tensorlib.ops.pointwise.arithmetic import EDGES, pow
+from tensorlib.ops.pointwise.arithmetic import EDGES, mul, pow
 from tensorlib.ops.pointwise.comparison import clamp, lt, where
 from tensorlib.ops.samples import given, integers, pairs, reals, three_reals
 
@@ -193,22 +193,42 @@ def frexp(input):
 
 # ---- powers of two and others --------------------------------------------------------------------
 
-@elementwise(reference=lambda x, y: x * np.exp2(y * 1.0), samples=pairs(), edges=EDGES,
-             to_float=True, complex=True)
-def ldexp(input, other):
+@elementwise(kernel="ldexp", public=False, method=False, inplace=False, to_float=True,
+             reference=lambda x, y: x * np.exp2(y * 1.0), samples=pairs(), edges=EDGES,
+             complex=True)
+def times_power(input, other):
     """input * 2**other, with broadcasting."""
 
 
-@ldexp.deriv("input")
-def ldexp_deriv_input(other):
+@times_power.deriv("input")
+def times_power_deriv_input(other):
     """d/dx (x 2**n) = 2**n"""
     return other.exp2()
 
 
-@ldexp.deriv("other")
-def ldexp_deriv_other(out):
+@times_power.deriv("other")
+def times_power_deriv_other(out):
     """log(2) out."""
     return out * 0.6931471805599453
+
+
+@composite(out=True, inplace=True, reference=lambda x, y: x * np.exp2(y * 1.0), samples=pairs(),
+           tensors=("input", "other"), tolerance="product", rounds_once=False, complex=True)
+def ldexp(input, other):
+    """input * 2**other, with broadcasting.
+
+    >>> tensorlib.ldexp(tensorlib.tensor([1., -3.]), tensorlib.tensor(4))
+    tensor([ 16., -48.])
+    """
+    if isinstance(input, Tensor) and isinstance(other, Tensor) and input.dtype is other.dtype and (
+            input.dtype.name in ("float32", "float64") and is_spread(other.shape, input.shape)):
+        return mul(input, other.exp2())          # powers are taken before they are broadcast
+    return times_power(input, other)
+
+
+def is_spread(sizes, others):
+    """Whether a tensor of these sizes is broadcast beside one of others."""
+    return len(sizes) < len(others) or any(n == 1 < m for n, m in zip(sizes[::-1], others[::-1]))
 
 
 @composite(out=True, samples=pairs(low=0.3, other_low=-2.0), reference=np.float_power,
