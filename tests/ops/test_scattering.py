@@ -139,3 +139,43 @@ def test_bad_arguments(call, error, message):
     with pytest.raises(error, match=message):
         call(x)
     assert not x.any()
+
+
+HALVES = [tl.float16, tl.bfloat16]
+
+
+@pytest.mark.parametrize("dtype", [*HALVES, tl.float32, tl.float64, tl.int64, tl.complex64])
+@pytest.mark.parametrize("count", [3, 40])
+def test_slices_times_alpha_are_added_in_place_as_in_a_copy(dtype, count):
+    tl.manual_seed(0)
+    x, source = tl.randn(30, 4).mul(9).to(dtype), tl.randn(count, 4).mul(9).to(dtype)
+    index = tl.randint(-30, 30, (count,))
+    for alpha in (-3, 0):
+        y = x.clone()
+        assert y.index_add_(0, index, source, alpha=alpha) is y
+        assert tl.equal(y, x.index_add(0, index, source, alpha=alpha))
+    with pytest.raises(IndexError, match="index_add"):
+        y.index_add_(0, index.fill_(30), source, alpha=3)
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+def test_few_elements_of_halves_are_added_in_place_as_in_a_copy(dtype):
+    tl.manual_seed(0)
+    for shape, sizes, dim in (((40, 30), (3, 30), 0), ((30, 40), (7, 5), 1), ((600,), (9,), 0),
+                              ((9, 8, 10), (9, 2, 1), 1)):
+        x, src = tl.randn(shape).to(dtype), tl.randn(sizes).to(dtype)
+        index = tl.randint(-x.shape[dim], x.shape[dim], sizes)
+        y = x.clone()
+        assert y.scatter_add_(dim, index, src) is y
+        assert tl.equal(y, x.scatter_add(dim, index, src))
+        with pytest.raises(IndexError, match="scatter_add"):
+            y.scatter_add_(dim, index.fill_(x.shape[dim]), src)
+
+
+@pytest.mark.parametrize("dtype", [tl.float32, *HALVES])
+def test_an_index_of_one_column_adds_to_that_column(dtype):
+    x, src = tl.zeros(5, 3).to(dtype), tl.ones(4, 3).to(dtype)
+    index = tl.tensor([[0], [2], [2], [4]])
+    wanted = [[1.0, 0, 0], [0] * 3, [2, 0, 0], [0] * 3, [1, 0, 0]]
+    assert x.scatter_add(0, index, src).tolist() == wanted
+    assert x.scatter_add_(0, index, src).tolist() == wanted

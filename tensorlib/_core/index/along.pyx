@@ -327,11 +327,11 @@ def put_in_copy(Tensor x, index, source, accumulate):
 
 # ---- in a copy -----------------------------------------------------------------------------------
 
-cdef bint names_slices(Tensor index, int dim) noexcept:
-    """Whether all that lie at one place along a dim are one position, which was expanded."""
+cdef bint names_slices(Tensor x, Tensor index, int dim) noexcept:
+    """Whether all that lie at one place along a dim of `x` are one position, which was expanded."""
     cdef int d
     for d in range(index.ndim_):
-        if d != dim and index.steps[d] != 0 and index.dims[d] != 1:
+        if d != dim and (index.dims[d] != x.dims[d] or index.steps[d] != 0 and index.dims[d] != 1):
             return False
     return index.ndim_ > 0 and index.numel_ > 0
 
@@ -349,8 +349,8 @@ def written_along(Tensor input, Tensor values, int dim, Tensor index, bint adds)
         check_index("scatter", input, dim, index)
         raise RuntimeError(f"scatter: values of shape {tuple(values.shape)} and {values.dtype} "
                            f"can't go to positions of shape {tuple(index.shape)} in {input.dtype}")
-    if half and names_slices(index, dim):
-        check_index("scatter", input, dim, index)
+    check_index("scatter", input, dim, index)
+    if half and names_slices(input, index, dim):
         out = packed_copy(input, given)
         add_half_slices(as_vector(out), "scatter", values, dim, new_view(
             index, 1, &index.dims[dim], &index.steps[dim], index.data_pointer))

@@ -1,5 +1,7 @@
 """`scatter`, `index_copy`, `index_add` and `index_fill`: writes at positions along a dim."""
 
+import math
+
 import numpy as np
 
 from tensorlib._core.apply.getitem import is_plain_write, write_over
@@ -28,6 +30,7 @@ ROWS = np.array([[0, 2, 1], [2, 1, 0]])           # of each column another one, 
 MEETING = np.array([[0, 2, 1], [0, 1, 1]])        # of some columns the same one
 FIRST, BOTH, FLOATS = np.array([0]), np.array([0, 1]), np.ones(2)
 FEW = 4096        # elements that are written one by one sooner than a key is parsed
+FEWER = 16        # of how many one is added to sooner than all are cast
 
 
 def with_sources(*cases):
@@ -166,22 +169,42 @@ def copy_over(input, dim, index: Tensor, source: Tensor):
 def times_alpha(input, source, alpha):
     """The slices times alpha, and 1, where that is what the sum has of them: of half types it is
     rounded after the product, and of others the sum checks alpha."""
-    if type(alpha) in (int, float) and alpha != 1 and source.dtype is input.dtype and (
-            input.dtype in (FLOAT32, FLOAT64)):
+    kind = input.dtype
+    if alpha != 1 and source.dtype is kind and (
+            type(alpha) in (int, float) and (kind in (FLOAT32, FLOAT64) or kind.is_complex)
+            or type(alpha) is int and not kind.is_floating_point and kind.name != "bool"):
         return source * alpha, 1
     return source, alpha
 
 
 def add_over(input, dim, index: Tensor, source: Tensor, *, alpha=1):
     """`index_add_`"""
-    source, alpha = times_alpha(input, source, alpha)
-    if input.ndim and alpha == 1 and is_plain_write(input, source, index):
-        dim, index, shape = slices_along("index_add", input, dim, index)
-        source = checked_source("index_add", input, shape, source)
-        if input.itemsize == 2 and input.is_floating_point():
-            return write_over("index_add_", input, add_half_slices, "index_add", source, dim, index)
-        return slices_over("index_add", input, dim, index, source, True)
-    return write_result("index_add_", input, index_add(input, dim, index, source, alpha=alpha))
+    source, factor = times_alpha(input, source, alpha)
+    if not input.ndim or not is_plain_write(input, source, index) or (
+            factor != 1 and index.numel() >= input.shape[dim]):
+        return write_result("index_add_", input, index_add(input, dim, index, source, alpha=factor))
+    dim, index, shape = slices_along("index_add", input, dim, index)
+    source = checked_source("index_add", input, shape, source)
+    if factor != 1:                              # of a copy of the slices that take part
+        places, numbers = counted_from_front(index, input.shape[dim]).unique(return_inverse=True)
+        part = input_slices(input, dim, places).index_add(dim, numbers, source, alpha=factor)
+        return slices_over("index_add", input, dim, places, part, False)
+    if input.itemsize == 2 and input.is_floating_point():
+        return write_over("index_add_", input, add_half_slices, "index_add", source, dim, index)
+    return slices_over("index_add", input, dim, index, source, True)
+
+
+def input_slices(input, dim, places):
+    """The slices that `index_add` is to add to. Raises: IndexError."""
+    try:
+        return input.index_select(dim, places)
+    except IndexError as error:
+        raise IndexError(f"index_add: {str(error).removeprefix('index_select: ')}") from None
+
+
+def counted_from_front(index, size):
+    """Positions in a dim of `size` elements without those below 0."""
+    return index.where(index >= 0, index + size)
 
 
 def fill_over(input, dim, index: Tensor, value):
@@ -349,8 +372,31 @@ def scatter_over(input, dim, index: Tensor, src=None, *, value=None, reduce=None
 def scatter_add_over(input, dim, index: Tensor, src: Tensor):
     """`scatter_add_`"""
     done = write_at("scatter_add", input, dim, index, src, True)
+    if done is None:
+        done = add_few("scatter_add", input, dim, index, src)
     return write_result("scatter_add_", input, scatter_add(input, dim, index, src)) if (
         done is None) else done
+
+
+def add_few(name, input, dim, index, src):
+    """`input`, after few elements of a half type were added to it; None where others are, or where
+    positions are to be refused."""
+    if input.itemsize != 2 or not input.is_floating_point() or index.dtype.name != "int64" or (
+            FEWER * index.numel() > input.numel()) or not is_plain_write(input, src, index):
+        return None
+    dim, src = wrap(name, dim, input.ndim), elements_at(name, input, dim, index, src)
+    sizes = list(input.shape)
+    places = counted_from_front(index, sizes[dim])
+    if index.ndim != input.ndim or any(
+            n > m for d, (n, m) in enumerate(zip(index.shape, sizes)) if d != dim) or (
+            bool((places < 0).logical_or(places >= sizes[dim]).any())):
+        return None
+    flat = places * math.prod(sizes[dim + 1:])
+    for d, n in enumerate(index.shape):
+        if d != dim:
+            flat = flat + (arange(n) * math.prod(sizes[d + 1:])).reshape(
+                [1] * d + [n] + [1] * (index.ndim - d - 1))
+    return input.put_(flat, src, accumulate=True)
 
 
 @composite(tensors=("input", "index", "src"), inplace=scatter_over, reference=put_elements,
