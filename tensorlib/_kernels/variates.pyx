@@ -101,16 +101,6 @@ cdef inline double gamma_parts(double a, Stream* stream, double* boost) noexcept
     return d
 
 
-cdef inline double gamma_number(double a, Stream* stream) noexcept nogil:
-    cdef double boost, g = gamma_parts(a, stream, &boost)
-    return g * exp(boost)
-
-
-cdef inline double log_gamma_number(double a, Stream* stream) noexcept nogil:
-    cdef double boost, g = gamma_parts(a, stream, &boost)
-    return log(g) + boost
-
-
 cdef inline double poisson_number(double rate, double none, Stream* stream) noexcept nogil:
     """none: e**-rate, the chance of 0"""
     cdef double u, v, b, a, invalpha, vr, us, k, chance, logarithm
@@ -197,30 +187,75 @@ cdef inline Stream stream_of(uint64_t seed, uint64_t offset, Py_ssize_t i) noexc
     return stream
 
 
-cdef void gamma_run(uint64_t seed, uint64_t offset, const double* a, double* y, Py_ssize_t begin,
-                    Py_ssize_t end) noexcept nogil:
+cdef inline void pairs(uint64_t seed, uint64_t offset, Py_ssize_t begin, Py_ssize_t count,
+                       uint32_t block, double* first, double* second) noexcept nogil:
+    """A block of the streams of up to 64 elements in a row: drawn side by side in vectors."""
+    cdef Py_ssize_t i
+    for i in range(count):
+        first[i] = pair(seed, offset, <uint64_t>(begin + i), block, second + i)
+
+
+cdef void gamma_block(uint64_t seed, uint64_t offset, const double* a, Py_ssize_t begin,
+                      Py_ssize_t count, double* g, double* boost) noexcept nogil:
+    """`gamma_parts` of up to 64 elements, of which most need no second attempt: the first one of
+    all in vectors, in 64 lanes however many count, so that no tail is computed otherwise."""
+    cdef double[64] first, second, third, fourth, shape, end
+    cdef bint done[64]
+    cdef double d, x, v, u, size
     cdef Stream stream
     cdef Py_ssize_t i
-    for i in range(begin, end):
-        stream = stream_of(seed, offset, i)
-        y[i] = gamma_number(a[i], &stream)
+    for i in range(64):
+        shape[i] = a[min(i, count - 1)]
+    pairs(seed, offset, begin, 64, 0, first, second)
+    pairs(seed, offset, begin, 64, 1, third, fourth)
+    for i in range(64):
+        u = log(first[i]) / shape[i]
+        boost[i] = u if shape[i] < 1.0 else 0.0
+    for i in range(64):
+        x = second[i] if shape[i] < 1.0 else first[i]
+        end[i] = sqrt(-2.0 * log(x))
+    for i in range(64):
+        u = third[i] if shape[i] < 1.0 else second[i]
+        end[i] *= cos(6.283185307179586 * u)
+    for i in range(64):
+        u = fourth[i] if shape[i] < 1.0 else third[i]
+        size = shape[i] + 1.0 if shape[i] < 1.0 else shape[i]
+        d = size - 0.3333333333333333
+        x = end[i]
+        v = 1.0 + 1.0 / (3.0 * sqrt(d)) * x
+        g[i] = d * (v * v * v)
+        done[i] = (v > 0) & (u < 1.0 - 0.0331 * (x * x) * (x * x)) & (shape[i] > 0) & (
+            shape[i] < infinity(d))
+    for i in range(count):
+        if not done[i]:
+            stream = stream_of(seed, offset, begin + i)
+            g[i] = gamma_parts(a[i], &stream, boost + i)
+
+
+cdef void gamma_run(uint64_t seed, uint64_t offset, const double* a, double* y, Py_ssize_t begin,
+                    Py_ssize_t end) noexcept nogil:
+    cdef double[64] g, boost
+    cdef Py_ssize_t i, start, count
+    for start in range(begin, end, 64):
+        count = min(end - start, <Py_ssize_t>64)
+        gamma_block(seed, offset, a + start, start, count, g, boost)
+        for i in range(64):
+            g[i] *= exp(boost[i])
+        for i in range(count):
+            y[start + i] = g[i]
 
 
 cdef void log_gamma_run(uint64_t seed, uint64_t offset, const double* a, double* y,
                         Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    cdef Stream stream
-    cdef Py_ssize_t i
-    for i in range(begin, end):
-        stream = stream_of(seed, offset, i)
-        y[i] = log_gamma_number(a[i], &stream)
-
-
-cdef inline void first_pairs(uint64_t seed, uint64_t offset, Py_ssize_t begin, Py_ssize_t count,
-                             double* first, double* second) noexcept nogil:
-    """What the streams of up to 64 elements in a row begin with: drawn side by side in vectors."""
-    cdef Py_ssize_t i
-    for i in range(count):
-        first[i] = pair(seed, offset, <uint64_t>(begin + i), 0, second + i)
+    cdef double[64] g, boost
+    cdef Py_ssize_t i, start, count
+    for start in range(begin, end, 64):
+        count = min(end - start, <Py_ssize_t>64)
+        gamma_block(seed, offset, a + start, start, count, g, boost)
+        for i in range(64):
+            g[i] = log(g[i]) + boost[i]
+        for i in range(count):
+            y[start + i] = g[i]
 
 
 cdef inline Stream begun(uint64_t seed, uint64_t offset, Py_ssize_t i, double first,
@@ -240,7 +275,7 @@ cdef void poisson_run(uint64_t seed, uint64_t offset, const double* a, double* y
     cdef Py_ssize_t i, start, count
     for start in range(begin, end, 64):
         count = min(end - start, <Py_ssize_t>64)
-        first_pairs(seed, offset, start, count, first, second)
+        pairs(seed, offset, start, count, 0, first, second)
         for i in range(count):
             none[i] = exp(-a[start + i])
         for i in range(count):
@@ -258,7 +293,7 @@ cdef void binomial_run(uint64_t seed, uint64_t offset, const double* a, const do
     cdef Py_ssize_t i, start, count
     for start in range(begin, end, 64):
         count = min(end - start, <Py_ssize_t>64)
-        first_pairs(seed, offset, start, count, first, second)
+        pairs(seed, offset, start, count, 0, first, second)
         for i in range(count):
             p = b[start + i]
             p = 1.0 - p if p > 0.5 else p
