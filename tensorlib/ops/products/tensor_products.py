@@ -71,9 +71,6 @@ def addbmm(input, batch1: Tensor, batch2: Tensor, *, beta=1, alpha=1):
     return _addbmm(input, batch1, batch2, beta, alpha)
 
 
-SHORT_ROW = 32      # of `kron`'s second matrix: each is a call of its own where it stays a row
-
-
 @composite(reference=np.kron, out=True,
            samples=products(((2, 3), (4, 5)), ((3,), (2,)), ((2,), (3, 2)), ((), (3,)),
                             ((0, 2), (2, 2))), complex=True)
@@ -89,10 +86,6 @@ def kron(input, other: Tensor):
     ndim = max(len(rows), len(columns))
     rows, columns = (1,) * (ndim - len(rows)) + rows, (1,) * (ndim - len(columns)) + columns
     sizes = [m * n for m, n in zip(rows, columns)]
-    if ndim and columns[-1] < SHORT_ROW:       # all products in any order, then in theirs
-        order = [d for k in range(ndim) for d in (k, ndim + k)]
-        products = input.reshape(-1, 1) * other.reshape(1, -1)
-        return products.reshape(rows + columns).permute(order).reshape(sizes)
     spread = [size for n in rows for size in (n, 1)]
     within = [size for n in columns for size in (1, n)]
     return (input.reshape(spread) * other.reshape(within)).reshape(sizes)

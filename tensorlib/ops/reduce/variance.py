@@ -263,10 +263,14 @@ def norm_of_order(x, p, dim, keepdim):
     if p == 0 and not may_be_differentiated(x):
         return (x != 0).sum(dim, keepdim).to(x.dtype)
     x = x.abs()
-    if p in (inf, -inf):
+    if p == 1:
+        result = x.sum(dim, keepdim)
+    elif p in (inf, -inf):
         result = (amax if p > 0 else amin)(x, dim, keepdim)
     elif p == 0:
         result = with_no_slope((x != 0).to(x.dtype), x).sum(dim, keepdim)
+    elif not may_be_differentiated(x):
+        result = (x ** p).sum(dim, keepdim) ** (1 / p)
     else:
         powers = x ** p
         if 0 < p < 1:                        # whose slope is infinite at 0
