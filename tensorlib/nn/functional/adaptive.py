@@ -338,14 +338,14 @@ def pixel_shuffle(input: Tensor, upscale_factor):
     Shapes: (*, C r**2, H, W) -> (*, C, H r, W r). Raises: RuntimeError for sizes that do not fit.
     Source: Shi et al., "Real-Time Single Image and Video Super-Resolution", CVPR 2016.
     """
-    r = factor_of("pixel_shuffle", upscale_factor)
-    if input.ndim < 3 or input.shape[-3] % r ** 2:
+    r, shape = factor_of("pixel_shuffle", upscale_factor), tuple(input.shape)
+    if len(shape) < 3 or shape[-3] % r ** 2:
         raise RuntimeError(f"pixel_shuffle: expects at least 3 dims and channels divisible by "
-                           f"{r ** 2}, got shape {tuple(input.shape)}")
-    *lead, c, h, w = input.shape
+                           f"{r ** 2}, got shape {shape}")
+    *lead, c, h, w = shape
     n = len(lead) + 1
-    x = input.reshape((*lead, c // r ** 2, r, r, h, w)).permute(
-        (*range(n), n + 2, n, n + 3, n + 1))
+    x = input.reshape(*lead, c // r ** 2, r, r, h, w).permute(
+        *range(n), n + 2, n, n + 3, n + 1)
     return copied(x, (*lead, c // r ** 2, h * r, w * r))
 
 

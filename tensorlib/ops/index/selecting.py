@@ -59,11 +59,13 @@ def take(input, index: Tensor):
     if index.is_floating_point() or not index.dtype.is_signed:
         raise RuntimeError(f"take: index must be int64, or of a smaller signed integer dtype, got "
                            f"{index.dtype}")
+    line = index.ndim == 1
     try:
-        found = index_select(input.reshape(-1), 0, index.reshape(-1))
+        found = index_select(input if input.ndim == 1 else input.reshape(-1), 0,
+                             index if line else index.reshape(-1))
     except IndexError as error:
         raise IndexError(f"take: {str(error).removeprefix('index_select: ')}") from None
-    return found.reshape(index.shape)
+    return found if line else found.reshape(index.shape)
 
 
 @composite(reference=np.argwhere, samples=given(((2, 3),), ((4,),)), differentiable=False,
