@@ -73,20 +73,51 @@ cdef Tensor run_elementwise(Op op, PyObject** args):
         x = <Tensor>args[i]
         if x.type != dtype and simple and is_single(loop, x, i, is_scalar):
             single = i
-        elif not (simple and x.type == dtype and x.packed
-                  and (x.ndim_ == 0 or x is like or same_shape(x, like))):
+        elif not (simple and x.type == dtype and lies_as(x, like)):
             simple = False
             break
         pointers[i] = x.data_pointer
         is_scalar[i] = is_repeated(x, like.numel_)
     if simple:
-        out = new_tensor(loop.result, like.ndim_, like.dims)
+        out = new_tensor(loop.result, like.ndim_, like.dims) if like.packed else (
+            new_arranged_as(like, loop.result))
+        simple = like.packed or lies_as(out, like)
+    if simple:
         run_runs(loop, pointers, is_scalar, single, out)
     else:
         out = apply_mixed(op, args)
     if mode().grad:
         record(op, args, n, out, None)
     return out
+
+
+cdef inline bint lies_as(Tensor x, Tensor like) noexcept:
+    """Whether an operand is a number, or a run of elements whose dims are in the order of `like`'s.
+    """
+    cdef int d
+    if x.packed and like.packed or x.ndim_ == 0:
+        return x is like or x.ndim_ == 0 or same_shape(x, like)
+    if not (is_dense(like) and same_shape(x, like)):
+        return False
+    for d in range(x.ndim_):
+        if x.steps[d] != like.steps[d] and x.dims[d] != 1:
+            return False
+    return True
+
+
+cdef bint is_dense(Tensor x) noexcept:
+    """Whether the elements are one run of memory, in any order of dims."""
+    cdef Py_ssize_t expected = 1, before
+    cdef int d
+    while expected < x.numel_:
+        before = expected
+        for d in range(x.ndim_):
+            if x.steps[d] == expected and x.dims[d] > 1:
+                expected *= x.dims[d]
+                break
+        if expected == before:
+            return False
+    return True
 
 
 cdef inline bint is_whole(Op op, const Loop* loop, int dtype) noexcept:
@@ -369,13 +400,13 @@ cdef bint run_in_runs(Op op, PyObject** args, Tensor out) except -1:
     cdef bint is_scalar[MAX_ARITY]
     cdef Tensor x
     cdef int i, single = -1
-    if not (out.packed and loop.result == out.type and is_whole(op, loop, out.type)):
+    if not (loop.result == out.type and lies_as(out, out) and is_whole(op, loop, out.type)):
         return False
     for i in range(op.n_args):
         x = <Tensor>args[i]
         if x.type != out.type and is_single(loop, x, i, is_scalar):
             single = i
-        elif not (x.type == out.type and x.packed and (x.ndim_ == 0 or same_shape(x, out))):
+        elif not (x.type == out.type and lies_as(x, out)):
             return False
         if may_overlap(x, out):
             return False
