@@ -208,7 +208,7 @@ def hardsigmoid(input):
 @hardsigmoid.deriv
 def hardsigmoid_deriv(g, input):
     """1 / 6 between -3 and 3; 0 at both."""
-    return (g * (1 / 6)).where((input > -3).logical_and(input < 3), 0)
+    return (g * (1 / 6)).where(input.abs() < 3, 0)
 
 
 def over_size(x):

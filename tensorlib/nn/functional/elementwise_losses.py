@@ -196,15 +196,13 @@ def smooth_l1(input, target, beta):
 @smooth_l1.deriv("input")
 def smooth_l1_deriv_input(input, target, beta):
     """The loss is d^2 / (2 beta) within beta, and |d| - beta / 2 beyond; its slopes meet."""
-    d = input - target
-    return d.sign().where(d.abs() >= beta, d / beta)
+    return ((input - target) / beta).clamp(-1, 1)
 
 
 @smooth_l1.deriv("target")
 def smooth_l1_deriv_target(input, target, beta):
     """(target - input) / beta, cut off at -1 and 1."""
-    d = target - input
-    return d.sign().where(d.abs() >= beta, d / beta)
+    return ((target - input) / beta).clamp(-1, 1)
 
 
 @smooth_l1.deriv("beta")
