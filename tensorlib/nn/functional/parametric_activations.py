@@ -114,8 +114,7 @@ def hardshrink(input, lambd):
 @hardshrink.deriv("input")
 def hardshrink_deriv_input(g, input, lambd):
     """1 outside of [-lambd, lambd], and for NaN."""
-    far = (input > lambd).logical_or(input < -lambd)
-    return g.where(far.logical_or(input != input), 0)
+    return g.where((input.abs() <= lambd).logical_not(), 0)
 
 
 def shrunk(x, lambd):
@@ -135,8 +134,7 @@ def softshrink(input, lambd):
 @softshrink.deriv("input")
 def softshrink_deriv_input(g, input, lambd):
     """1 outside of [-lambd, lambd], and for NaN."""
-    far = (input > lambd).logical_or(input < -lambd)
-    return g.where(far.logical_or(input != input), 0)
+    return g.where((input.abs() <= lambd).logical_not(), 0)
 
 
 @softshrink.deriv("lambd")
@@ -201,7 +199,7 @@ def threshold(input, threshold, value):
 @threshold.deriv("input")
 def threshold_deriv_input(g, input, threshold):
     """1 above the threshold, and for NaN."""
-    return g.where((input > threshold).logical_or(input != input), 0)
+    return g.where((input <= threshold).logical_not(), 0)
 
 
 @threshold.deriv("value")
