@@ -29,7 +29,9 @@ def ranked_along(Tensor input, dim, k, bint descending):
     RANKED, bools, and arguments that are to be converted or refused.
     """
     cdef Tensor x, places, values
+    cdef Py_ssize_t dims[MAX_NDIM]
     cdef Py_ssize_t along, n, count
+    cdef int d
     if not PyLong_CheckExact(dim) or KIND[input.type] == COMPLEX_KIND or input.type == BOOL or (
             not -input.ndim_ <= dim < input.ndim_):
         return None
@@ -38,10 +40,14 @@ def ranked_along(Tensor input, dim, k, bint descending):
     n = input.dims[along]
     if k is None:
         count = n
-    elif PyLong_CheckExact(k) and 0 < k <= n:
+    elif PyLong_CheckExact(k) and 0 <= k <= n:
         count = k
     else:
         return None
+    if k is not None and count == 0:
+        for d in range(input.ndim_):
+            dims[d] = 0 if d == along else input.dims[d]
+        return new_tensor(input.type, input.ndim_, dims), new_tensor(INT64, input.ndim_, dims)
     if not 0 < count <= RANKED:
         return None
     x = with_last(input, <int>along)         # of its own: nobody gives it other memory

@@ -1,4 +1,4 @@
-"""Concatenation: `cat` and `stack`, outside autograd."""
+"""Concatenation, `cat` and `stack`, and cutting into views, outside autograd."""
 
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
@@ -7,6 +7,7 @@ from tensorlib._core.base.blocks cimport copy_blocks
 from tensorlib._core.base.dtypes cimport ITEMSIZE, promote
 from tensorlib._core.base.shape cimport MAX_NDIM, add_sizes, settled, times, wrap_dim
 from tensorlib._core.base.work cimport share
+from tensorlib._core.layout.views cimport view_of
 from tensorlib._core.tensor.lanes cimport lanes_of, lay_lanes
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view, same_shape
 from tensorlib._core.tiles.copies cimport copy_into
@@ -222,3 +223,25 @@ cdef int fill(Tensor target, Tensor x, int along) except -1:
             steps[d] = 0 if d == along else x.steps[d - (d > along)]
         x = new_view(x, target.ndim_, target.dims, steps, x.data_pointer)
     return copy_into(target, x)
+
+
+# ---- cut -----------------------------------------------------------------------------------------
+
+def views_along(Tensor x, int dim, list sizes):
+    """Views of so many elements along a dim, one after the other: a list. None stands for one that
+    has not the dim. The sizes are known to be valid."""
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef Py_ssize_t size
+    cdef char* data = x.data_pointer
+    cdef list parts = []
+    cdef int d, ndim
+    for given in sizes:
+        size, ndim = 1 if given is None else given, 0
+        for d in range(x.ndim_):
+            if d != dim or given is not None:
+                dims[ndim], steps[ndim] = size if d == dim else x.dims[d], x.steps[d]
+                ndim += 1
+        parts.append(view_of(x, ndim, dims, steps, data))
+        data += size * x.steps[dim] * ITEMSIZE[x.type]
+    return parts

@@ -6,6 +6,7 @@ import numpy as np
 
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.base.storage import check_room
+from tensorlib._core.interpreters.foreign import is_looked_at_alone
 from tensorlib._core.layout import joining, views
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer
@@ -156,6 +157,8 @@ def split(tensor: Tensor, split_size_or_sections=None, dim=0, *, split_size=None
 
 def cut(x, dim, sizes):
     """Views of `x` of these sizes along a dim, one after the other."""
+    if is_looked_at_alone(x):
+        return views.among_others(tuple(joining.views_along(x, dim, sizes)))
     parts, start, before = [], 0, (slice(None),) * dim
     for size in sizes:
         part = slice(start, start + size)
@@ -235,6 +238,9 @@ def unbind(input: Tensor, dim=0):
     if input.ndim == 0:
         raise IndexError("unbind: expects at least a 1-dimensional tensor")
     check_room("unbind", input.size(dim), Tensor.__basicsize__)
+    if is_looked_at_alone(input):
+        return within_memory("unbind", lambda: views.among_others(
+            tuple(joining.views_along(input, dim, [None] * input.size(dim)))))
     before = (slice(None),) * dim
     return within_memory("unbind", lambda: views.among_others(
         tuple([input[(*before, i)] if dim else input[i] for i in range(input.size(dim))])))
