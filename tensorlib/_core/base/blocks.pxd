@@ -5,17 +5,18 @@ from libc.string cimport memcpy
 
 cdef enum:
     PAGE = 4096
+    BY_BYTES = 1536          # some way below what the C library copies by `rep movsb`
 
 
 cdef inline void copy_run(const char* x, char* y, Py_ssize_t nbytes) noexcept nogil:
     """y := x. Without a call where they are short: the last 32 bytes may be copied twice.
 
-    Nor where y lies just behind x modulo a page: the C library copies some KB by `rep movsb`, which
-    AMD's Zen 3 and 4 then do byte by byte (4 kB took 1.2 us instead of 0.1), and less than that by
-    loads that wait for the stores before them (four times as long).
+    Nor of some KB where y lies just behind x modulo a page: the C library copies these by `rep
+    movsb`, which AMD's Zen 3 and 4 then do byte by byte (4 kB took 1.2 us instead of 0.1).
     """
     cdef Py_ssize_t k
-    if nbytes < 32 or nbytes > 512 and not 0 < (<size_t>y - <size_t>x) % PAGE < 32:
+    if nbytes < 32 or nbytes > 512 and not (
+            nbytes > BY_BYTES and 0 < (<size_t>y - <size_t>x) % PAGE < 32):
         memcpy(y, x, nbytes)
         return
     for k in range(0, nbytes - 32, 32):

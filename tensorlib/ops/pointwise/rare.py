@@ -109,7 +109,8 @@ def copysign_deriv_input(input, out):
 def sign_bit(input: Tensor):
     """The `convert` of `signbit`: integers have no -0."""
     refuse_complex("signbit", input)
-    return (input,) if input.is_floating_point() else [lt, input, 0]
+    zero = False if input.dtype.name == "bool" else 0      # neither is cast
+    return (input,) if input.is_floating_point() else [lt, input, zero]
 
 
 @elementwise(reference=lambda x: np.signbit(x) if x.dtype.kind == "f" else x < 0,
