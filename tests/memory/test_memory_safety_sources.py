@@ -37,6 +37,7 @@ COUNTED = {
     "layout/views.pyx": "groups of the dims of a tensor; sizes after count()",
     "layout/joining.pyx": "sizes after count()",
     "products/product.pyx": "batch dims of the operands, which broadcast to those of the result",
+    "apply/elementwise.pyx": "some sizes of one tensor",
     "arrays/convert.pyx": "sizes of the tensor that is filled",
     "index/along.pyx": "some sizes of one tensor",
     "index/slices.pyx": "some sizes of one tensor",

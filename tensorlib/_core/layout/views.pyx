@@ -346,7 +346,7 @@ def diagonal(Tensor x, offset=0, dim1=0, dim2=1):
     cdef char* data = x.data_pointer
     cdef int first, second, d, ndim = 0
     offset, dim1, dim2 = settled(offset), settled(dim1), settled(dim2)
-    further = clipped(offset, NULL)
+    further = offset
     first = wrap_dim("diagonal", dim1, x.ndim_)
     second = wrap_dim("diagonal", dim2, x.ndim_)
     if first == second:

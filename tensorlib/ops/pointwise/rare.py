@@ -213,8 +213,9 @@ def times_power_deriv_other(out):
     return out * 0.6931471805599453
 
 
-@composite(out=True, inplace=True, reference=lambda x, y: x * np.exp2(y * 1.0), samples=pairs(),
-           tensors=("input", "other"), tolerance="product", rounds_once=False, complex=True)
+@composite(out=True, inplace="of a copy", reference=lambda x, y: x * np.exp2(y * 1.0),
+           samples=pairs(), tensors=("input", "other"), tolerance="product", rounds_once=False,
+           complex=True)
 def ldexp(input, other):
     """input * 2**other, with broadcasting.
 
