@@ -1,5 +1,5 @@
-"""Element-wise operations on tensors whose elements are one run of memory, in any order of dims, and
-comparisons of whole tensors: what the loops see is the memory as it lies."""
+"""Element-wise operations on tensors whose elements are one run of memory, in any order of dims,
+and comparisons of whole tensors: what the loops see is the memory as it lies."""
 
 import itertools
 
