@@ -18,7 +18,7 @@ from tensorlib.ops.samples import given, given_sequences, refusals
 
 @op(linear=True, view=True, kernel=views.narrow, reference=lambda x, dim, start, length: np.take(
     x, range(start, start + length), dim),
-    samples=given(((4, 3), 0, 1, 2), ((4, 3), 1, 0, 0)),
+    samples=given(((4, 3), 0, 1, 2), ((4, 3), 1, 0, 0), ((5, 3), 0, 1, 2)),
     errors=refusals((RuntimeError, (4, 3), 0, 3, 2), (RuntimeError, (4, 3), 0, 0, -1),
                     (RuntimeError, (), 0, 0, 0), (IndexError, (4, 3), 2, 0, 1),
                     (IndexError, (4, 3), 0, 5, 0), (IndexError, (4, 3), 0, -5, 1),
@@ -40,9 +40,17 @@ def narrow_vjp(g, input_shape, dim, start, length):
     """The gradient between zeros."""
     size, start, length = input_shape[dim], as_int(start), as_int(length)
     start = start + size if start < 0 else start
+    if 2 * length < size:
+        return put_between(g.new_zeros(input_shape), g, dim, start, length)
     before, after = list(input_shape), list(input_shape)
     before[dim], after[dim] = start, size - start - length
     return cat((g.new_zeros(before), g, g.new_zeros(after)), dim)
+
+
+def put_between(base, values, dim, start, length):
+    """`base` with `values` along a part of a dim: in place on a view of a fresh tensor."""
+    base.narrow(dim, start, length).copy_(values)
+    return base
 
 
 # ---- joined --------------------------------------------------------------------------------------
