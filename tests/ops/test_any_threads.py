@@ -24,29 +24,38 @@ def enlarged(op, sample, rng):
     if not any(x.ndim and x.size for x in data):
         return None
     times = factor_of([x for x in sample.arrays if x.ndim])
-    while times > 1 and result_size(op, made_longer(op, sample, rng, times)) > LARGEST:
+    while times > 1 and result_size(op, sample, times) > LARGEST:
         times //= 2
-    return made_longer(op, sample, rng, times)
+
+    def longer(i, array):
+        shape = longer_shape(array, times)
+        if not of_float32(op, i, array):
+            return np.resize(array, shape)
+        return np.resize(array.astype(np.float32), shape) * rng.uniform(0.9, 1, shape).astype("f")
+    return sample.map(longer)
 
 
-def result_size(op, sample):
-    """How many elements the results have together; 0 where that follows from values."""
+def of_float32(op, place, array):
+    """Whether an array is of the numbers that become those of a float32 sample."""
+    return is_data(op, place, array) and array.dtype.kind == "f"
+
+
+def longer_shape(array, times):
+    """The shape with `times` as many elements along each dim that has more than one."""
+    return tuple(n * times if n > 1 else n for n in array.shape)
+
+
+def result_size(op, sample, times):
+    """How many elements the results for the longer sample have together, from the shapes alone; 0
+    where that follows from values."""
+    def empty(i, x):
+        dtype = tl.float32 if of_float32(op, i, x) else tl.tensor(x[:0]).dtype
+        return tl.empty(longer_shape(x, times), dtype=dtype, device="meta")
     try:
-        given = sample.map(lambda i, x: tl.empty(x.shape, dtype=tl.tensor(x[:0]).dtype,
-                                                 device="meta") if x.ndim else tl.tensor(x))
+        given = sample.map(lambda i, x: empty(i, x) if x.ndim else tl.tensor(x))
         return sum(x.numel() for x in outputs(call(op, given)))
     except (RuntimeError, ValueError, IndexError, TypeError, AssertionError):
         return 0
-
-
-def made_longer(op, sample, rng, times):
-    """The sample with `times` as many elements along each dim that has more than one."""
-    def longer(i, array):
-        shape = tuple(n * times if n > 1 else n for n in array.shape)
-        if not is_data(op, i, array) or array.dtype.kind != "f":
-            return np.resize(array, shape)
-        return (np.resize(array, shape) * rng.uniform(0.9, 1, shape)).astype(np.float32)
-    return sample.map(longer)
 
 
 def bits_with(threads, op, sample):
