@@ -147,7 +147,7 @@ class Operations:
             return records[name]
         late = late_operations()
         if name not in late:
-            near = nearest(name, [*records, *late])
+            near = nearest(name, {*records, *late})
             raise AttributeError(f"ops: no operation named {name!r}" + (
                 f"; did you mean {' or '.join(near)}?" if near else ""))
         return Late(name)

@@ -1,9 +1,10 @@
 """Families that are declared when they are first used: each in a process that has not used it."""
 
-from process import run_each, run_python
+import pytest
+from process import run_each, run_forked
 
 from tensorlib.ops import registry
-from tensorlib.ops.late import FAMILIES
+from tensorlib.ops.late import FAMILIES, operations
 
 PUBLISHED = """
 import importlib, sys, tensorlib as tl
@@ -31,7 +32,7 @@ def test_a_family_publishes_the_names_in_the_table():
 
 
 def test_a_family_is_imported_when_a_name_of_it_is_used():
-    said = run_python("""
+    said = run_forked("""
 import sys, tensorlib as tl
 def loaded():
     return [name[14:] for name in tl.ops.late.FAMILIES if name in sys.modules]
@@ -47,7 +48,7 @@ print(x.deg2rad_().tolist(), loaded())
 
 
 def test_a_stand_in_looks_like_its_function():
-    said = run_python("""
+    said = run_forked("""
 import copy, inspect, pickle, tensorlib as tl
 kept = [tl.flip, tl.diff, tl.roll, tl.kron, tl.trace]
 print(kept[0].__name__, kept[0].__module__, pickle.loads(pickle.dumps(kept[0])) is kept[0])
@@ -61,7 +62,7 @@ print(tl.Tensor.hsplit.__name__, hasattr(kept[0], "nothing"))
 
 
 def test_the_registry_knows_all_operations():
-    said = run_python("""
+    said = run_forked("""
 import tensorlib as tl
 print("kron" in tl.ops.registry, tl.ops.registry["trace"].name, len(tl.ops.registry))
 """)
@@ -69,8 +70,16 @@ print("kron" in tl.ops.registry, tl.ops.registry["trace"].name, len(tl.ops.regis
     assert said.split() == ["True", "trace", str(len(ours))]
 
 
+def test_a_name_that_is_near_is_offered_once_where_it_is_declared_by_now():
+    assert registry["all_gather"].name == "all_gather"
+    with pytest.raises(AttributeError, match="no operation named 'gahter'") as error:
+        operations.gahter
+    offered = str(error.value).partition("did you mean ")[2].strip("?").split(" or ")
+    assert "all_gather" in offered and len(offered) == len(set(offered))
+
+
 def test_names_of_families_that_are_not_declared_are_protected():
-    said = run_python("""
+    said = run_forked("""
 import tensorlib as tl
 from tensorlib import ops
 def kron(x):
@@ -87,7 +96,7 @@ print(tl.kron(tl.ones(2), tl.ones(2)).shape)
 
 
 def test_families_are_declared_beside_operations_from_outside():
-    assert run_python("""
+    assert run_forked("""
 import tensorlib as tl
 @tl.ops.primitive
 def kron_of_ones(x):
@@ -97,7 +106,7 @@ print(tl.kron(tl.ones(1), tl.ones(2)).tolist(), tl.ops.registry["kron_of_ones"].
 
 
 def test_numpys_functions_find_operations_that_are_not_declared():
-    assert run_python("""
+    assert run_forked("""
 import numpy as np, tensorlib as tl
 x = tl.tensor([180.0], requires_grad=True)
 print(type(np.deg2rad(x).grad_fn).__name__, type(np.positive(x)).__name__)
@@ -105,7 +114,7 @@ print(type(np.deg2rad(x).grad_fn).__name__, type(np.positive(x)).__name__)
 
 
 def test_transforms_use_families_that_are_not_declared():
-    assert run_python("""
+    assert run_forked("""
 import tensorlib as tl
 print(tl.vmap(lambda x: tl.flip(x, [0]).diff())(tl.tensor([[1.0, 2.0, 4.0]])).tolist(),
       tl.func.grad(lambda x: tl.roll(x, 1)[0])(tl.ones(2)).tolist())
@@ -113,7 +122,7 @@ print(tl.vmap(lambda x: tl.flip(x, [0]).diff())(tl.tensor([[1.0, 2.0, 4.0]])).to
 
 
 def test_a_family_that_fails_is_declared_anew_by_the_next_use():
-    said = run_python("""
+    said = run_forked("""
 import sys, tensorlib as tl
 from tensorlib.ops import samples
 from tensorlib.ops.late import StandIn
@@ -137,7 +146,7 @@ print(tl.ones(2).flip(0).shape, tl.roll(tl.ones(3), 1).shape, isinstance(tl.flip
 
 
 def test_threads_may_ask_for_one_family_at_once():
-    assert run_python("""
+    assert run_forked("""
 import threading, tensorlib as tl
 x, found = tl.ones(2, 2), []
 def use():
