@@ -358,9 +358,10 @@ def main(arguments):
         print(f"{table.relative_to(PACKAGE.parent)} is stale: run python -m tools.stubs")
         return 1
     if "--check" in arguments:
-        for path in stale():
+        found = stale()
+        for path in found:
             print(f"{path.relative_to(PACKAGE.parent)} is stale: run python -m tools.stubs")
-        return bool(stale())
+        return bool(found)
     for path, text in stubs().items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
