@@ -1,5 +1,6 @@
 """Python processes of their own, for what may hang, crash or depend on a fresh interpreter."""
 
+import atexit
 import json
 import os
 import select
@@ -60,12 +61,13 @@ for source in sys.argv[1:]:
 """
 
 
-def run_each(before, sources):
+def run_each(before, sources, imported=True):
     """What each source prints in a process of its own, which is forked where `before` has run.
 
-    The time of a process that is started is nearly all that of its imports.
+    That is in a process in which tensorlib has been imported, or in a new one.
     """
-    said = run_python(before + FORKED, *sources, seconds=SECONDS * len(sources))
+    run = run_forked if imported else run_python
+    said = run(before + FORKED, *sources, seconds=SECONDS * len(sources))
     return said.split("\0")[:-1]
 
 
@@ -94,7 +96,9 @@ exec(source, {"__name__": "__main__"})
 @cache
 def imported():
     """A process that has imported tensorlib and done nothing else, for others to be forked from."""
-    return started(IMPORTED, stdin=subprocess.PIPE, bufsize=0)
+    process = started(IMPORTED, stdin=subprocess.PIPE, bufsize=0)
+    atexit.register(process.communicate)            # which it ends at
+    return process
 
 
 def run_forked(source, *arguments, seconds=SECONDS):

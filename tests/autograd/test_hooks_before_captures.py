@@ -1,7 +1,7 @@
 """Hooks and gradients of one of several results, in a process that captured nothing: what replays
 need is not there yet."""
 
-from process import run_python
+from process import run_forked
 
 CODE = """
 import sys
@@ -26,4 +26,4 @@ assert not any(name.startswith("tensorlib.program.compiled") for name in sys.mod
 
 
 def test_hooks_of_one_of_several_results():
-    run_python(CODE)
+    run_forked(CODE)

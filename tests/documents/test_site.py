@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import tensorlib as tl
-from process import run_python
+from process import run_forked
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
@@ -94,7 +94,7 @@ for name in [*written][::15] + rest[::15]:
 
 
 def test_every_page_of_the_reference_has_an_example_that_runs():
-    run_python(EXAMPLES)
+    run_forked(EXAMPLES)
 
 
 def test_figures_are_found_by_the_names_of_operations():

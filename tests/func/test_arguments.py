@@ -4,7 +4,7 @@ from collections import namedtuple
 
 import pytest
 from cases import each
-from process import run_python
+from process import run_forked
 
 import tensorlib as tl
 from tensorlib import func
@@ -247,7 +247,7 @@ def test_the_input_of_a_transform_is_not_marked(x):
 
 def test_an_operation_without_a_forward_rule_is_named():
     """Registered in a process of its own."""
-    run_python("""
+    run_forked("""
 import tensorlib as tl
 from tensorlib import Tensor, func
 from tensorlib.ops.declare import op

@@ -9,7 +9,7 @@ import pytest
 from cases import each
 
 import tensorlib as tl
-from process import run_python
+from process import run_forked
 from tensorlib import ops
 from tensorlib.func import grad, jvp, vmap
 from tensorlib.io.table import COUNTERPARTS
@@ -310,7 +310,7 @@ def test_an_error_that_numpy_goes_on_after_is_raised():
 
 def test_an_operation_from_outside_does_not_stand_in_for_numpys():
     """Declared before the table of counterparts is made, which happens when it is first needed."""
-    assert run_python("""
+    assert run_forked("""
 import numpy as np, tensorlib as tl
 from tensorlib import ops
 def gap(input):

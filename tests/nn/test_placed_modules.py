@@ -4,7 +4,7 @@ import copy
 import pickle
 
 import pytest
-from process import run_python
+from process import run_forked
 
 import tensorlib as tl
 from tensorlib import nn
@@ -90,7 +90,7 @@ def test_copies_of_a_compiled_module_are_not_compiled():
 
 
 def test_forked_processes_write_into_shared_parameters():
-    run_python("""if True:
+    run_forked("""if True:
         import os
         import tensorlib as tl
         model = tl.nn.BatchNorm1d(3).double()

@@ -6,7 +6,7 @@ import inspect
 import numpy as np
 import pytest
 from catalogue import fresh, named, operations
-from process import run_python
+from process import run_each
 
 import tensorlib as tl
 from tensorlib import func, ops
@@ -24,20 +24,18 @@ def real(*shape, seed=0):
     return tl.tensor(values, dtype=tl.float64, requires_grad=True)
 
 
-@pytest.mark.parametrize("function", [
-    ops.call, ops.build_grad_op, ops.compose, ops.primitive, check_op, tl.autograd.Function,
-], ids=lambda function: function.__name__)
-def test_examples(function):
-    """In a process of its own, as they register operations."""
-    run_python("""
+def test_examples():
+    """Each in a process of its own, as they register operations."""
+    run_each("""
 import doctest, sys, numpy as np, tensorlib
 from tensorlib.testing import check_op
-test = doctest.DocTestParser().get_doctest(
-    sys.argv[1], {"tensorlib": tensorlib, "np": np, "check_op": check_op}, "example", None, 0)
-failed, attempted = doctest.DocTestRunner().run(test, out=sys.stderr.write)
-assert attempted
-sys.exit(failed and "failed")
-""", inspect.cleandoc(function.__doc__))
+def run(text):
+    test = doctest.DocTestParser().get_doctest(
+        text, {"tensorlib": tensorlib, "np": np, "check_op": check_op}, "example", None, 0)
+    failed, attempted = doctest.DocTestRunner().run(test, out=sys.stderr.write)
+    assert attempted and not failed
+""", [f"run({inspect.cleandoc(function.__doc__)!r})" for function in (
+        ops.call, ops.build_grad_op, ops.compose, ops.primitive, check_op, tl.autograd.Function)])
 
 
 # ---- the registry --------------------------------------------------------------------------------

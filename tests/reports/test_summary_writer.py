@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tensorlib as tl
-from process import run_python
+from process import run_forked
 from tensorlib import nn
 from tensorlib.utils.tensorboard import CSVWriter, SummaryWriter
 from tensorlib.utils.tensorboard.protos import protos
@@ -92,7 +92,7 @@ def test_without_tensorboard_the_error_names_the_extra(monkeypatch, tmp_path):
 
 
 def test_importing_the_module_imports_nothing_of_tensorboard():
-    run_python("import tensorlib.utils.tensorboard, sys\nassert 'tensorboard' not in sys.modules")
+    run_forked("import tensorlib.utils.tensorboard, sys\nassert 'tensorboard' not in sys.modules")
 
 
 # ---- event files ---------------------------------------------------------------------------------

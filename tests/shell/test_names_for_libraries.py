@@ -4,7 +4,7 @@ import threading
 from collections import namedtuple
 
 import pytest
-from process import run_python
+from process import run_forked
 
 import tensorlib as tl
 from tensorlib.futures import Future, collect_all, wait_all
@@ -51,7 +51,7 @@ torchvision.io torchvision.transforms.v2.Compose torch.quasirandom.SobolEngine
 
 
 def test_they_can_be_imported_under_the_name_of_torch():
-    run_python(f"""
+    run_forked(f"""
 from importlib import import_module
 from tensorlib import as_torch
 as_torch.install()
@@ -66,7 +66,7 @@ for function in (torch.autograd.gradcheck, torch._higher_order_ops.associative_s
 
 
 def test_subclasses_take_part_under_the_name_of_torch():
-    run_python("""
+    run_forked("""
 from tensorlib import as_torch
 as_torch.install()
 import torch
@@ -101,7 +101,7 @@ def test_segments_are_reduced_under_the_name_that_libraries_call():
 
 
 def test_the_table_of_modules_can_be_gone_through():
-    run_python("import sys, tensorlib\nfor m in sys.modules.values(): getattr(m, '__file__', 0)")
+    run_forked("import sys\nfor m in sys.modules.values(): getattr(m, '__file__', 0)")
 
 
 def test_a_future_gives_what_is_set_from_another_thread():

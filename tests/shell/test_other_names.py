@@ -4,7 +4,7 @@ import importlib
 import sys
 
 import pytest
-from process import run_python
+from process import run_forked
 
 import tensorlib as tl
 
@@ -46,7 +46,7 @@ def test_what_is_no_module_is_not_found(path):
 
 
 def test_under_the_name_of_torch():
-    run_python("""
+    run_forked("""
 from tensorlib import as_torch
 as_torch.install()
 from torch.distributions.categorical import Categorical

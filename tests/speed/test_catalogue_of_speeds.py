@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import tensorlib as tl
-from process import run_python
+from process import run_forked
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
@@ -25,7 +25,7 @@ for name, code in [*rows(), *broadcast_rows()]:
 
 
 def test_every_operation_has_rows_that_follow_from_its_samples_or_are_given():
-    public, *lines = run_python(
+    public, *lines = run_forked(
         IN_A_PROCESS_WITHOUT_OTHER_TESTS_OPERATIONS, str(ROOT)).splitlines()
     rows = [line.split(" ", 1) for line in lines]
     assert set(public.split(",")) <= {name for name, _ in rows}
