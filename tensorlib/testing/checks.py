@@ -58,7 +58,7 @@ def compare(op, sample, dtype, signed_zeros=False):
             signs = np.signbit(values(result))[zeros] == np.signbit(reference)[zeros]
             require(signs.all(), op, "a zero has the wrong sign")
     for x, old in zip(sample.arrays, before):
-        np.testing.assert_array_equal(values(x), old, "an input was changed")
+        require(values(x).tobytes() == old.tobytes(), op, "an input was changed")
 
 
 def compare_drawn(op, sample, dtype, results, bounds):
