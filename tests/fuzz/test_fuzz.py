@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from cases import each
 
 from . import kinds
 from .supervisor import environment, fuzz
@@ -32,16 +33,18 @@ def test_faults_are_found():
 
 
 def test_the_command_runs_workers_within_a_time():
-    command = [sys.executable, "-m", "tests.fuzz", "--kind", "odd", "--seed", "3", "--workers", "2"]
-    done = subprocess.run([*command, "--calls", "41"], cwd=ROOT, env=environment("odd", ROOT),
-                          capture_output=True, text=True, check=False)
+    def run(*options):
+        command = [sys.executable, "-m", "tests.fuzz", "--kind", "odd", "--seed", "3", *options]
+        return subprocess.run(command, cwd=ROOT, env=environment("odd", ROOT), capture_output=True,
+                              text=True, check=False)
+
+    done = run("--workers", "2", "--calls", "41")
     assert (done.returncode, done.stdout) == (0, "odd: 41 calls, 0 findings\n"), done
-    done = subprocess.run([*command, "--calls", "1000000", "--total", "1"], cwd=ROOT,
-                          env=environment("odd", ROOT), capture_output=True, text=True, check=False)
+    done = run("--calls", "1000000", "--total", "1")
     assert done.stdout.startswith("odd: ") and "1,000,000" not in done.stdout
 
 
-@pytest.mark.parametrize("kind", kinds.KINDS)
+@each("kind", kinds.KINDS)
 def test_a_call_follows_from_its_number(kind):
     calls = [kinds.made(kind, 3, n) for n in range(50)]
     assert calls == [kinds.made(kind, 3, n) for n in range(50)]
