@@ -4,8 +4,7 @@ The processes may end with a status of their own: in a build with sanitizers, at
 memory that is nobody's.
 """
 
-import pytest
-from process import run_forked
+from process import run_each
 
 ARGUMENTS = """
 import itertools, sys, warnings
@@ -32,12 +31,13 @@ def replaced(value, path, make):
     found = [replaced(v, path[1:], make) if i == path[0] else v for i, v in enumerate(value)]
     return type(value)(found) if type(value) in (tuple, list) else tuple(found)
 
-def arguments(part, parts):
-    "Each operation with the arguments of its samples, some of them."
-    warnings.simplefilter("ignore")
-    declare_all()
-    for number, op in enumerate(list(tl.ops.registry.values())):
-        if number % parts == part and op.testing.get("samples"):
+warnings.simplefilter("ignore")
+declare_all()
+
+def arguments():
+    "Each operation with the arguments of its samples."
+    for op in list(tl.ops.registry.values()):
+        if op.testing.get("samples"):
             for sample in samples(op):
                 try:
                     yield op, prepared(op, sample.tensors())
@@ -70,13 +70,13 @@ for name in ("eq ne lt le gt ge add radd sub rsub mul rmul floordiv rfloordiv mo
     setattr(Changing, f"__{name}__", operator(f"__{name}__"))
 
 calls = outcomes = 0
-for op, given in arguments(PART, PARTS):
+for op, given in arguments():
     for path in places(given, int):
         for times, more in itertools.product((1, 2, 3, 5, 8, 13), (-1, 1, 700)):
             args, kwargs = replaced(given, path, lambda n: Changing(n, n + more, times))
             calls += 1
             outcomes += returns(op.function, args, kwargs)
-print(calls > 1000, outcomes > 100)
+print(calls > 3000, outcomes > 300)
 """
 
 NO_TENSORS = """
@@ -84,7 +84,7 @@ odd = [7, 2**62, -1.5, None, "abc", b"", (), [1], {}, object(), tl.float32, tl.z
        tl.ones(2).storage_offset, slice(3), tl.ones(0, 3, dtype=tl.int8), tl.ones(()),
        tl.ones(2, 3, 4, dtype=tl.bool)[:, ::-1]]
 calls = 0
-for op, given in arguments(PART, PARTS):
+for op, given in arguments():
     for path in places(given, tl.Tensor):
         for value in odd:
             args, kwargs = replaced(given, path, lambda x: value)
@@ -92,17 +92,12 @@ for op, given in arguments(PART, PARTS):
             returns(op.function, args, kwargs)
             if op.forward is not None:
                 returns(op.forward, (*args, *kwargs.values()), {})
-print(calls > 1000)
+print(calls > 3000)
 """
 
 
-@pytest.mark.parametrize("part", range(3))
-def test_what_is_checked_is_what_is_used(part):
-    """An int may be another each time it is asked. It is refused, or one of its values is taken."""
-    assert run_forked(f"PART, PARTS = {part}, 3\n{ARGUMENTS}{CHANGING}") == "True True\n"
-
-
-@pytest.mark.parametrize("part", range(3))
-def test_what_is_no_tensor_is_looked_at_as_none(part):
-    """Also by the forward functions alone, which take what was checked before."""
-    assert run_forked(f"PART, PARTS = {part}, 3\n{ARGUMENTS}{NO_TENSORS}") == "True\n"
+def test_what_is_checked_is_what_is_used():
+    """An int may be another each time it is asked, and is refused then, or one of its values is
+    taken. What is no tensor is looked at as none, also by the forward functions alone, which take
+    what was checked before."""
+    assert run_each(ARGUMENTS, [CHANGING, NO_TENSORS]) == ["True True\n", "True\n"]
