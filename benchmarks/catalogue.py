@@ -65,8 +65,9 @@ def left_out(op, size, dtype):
 
 def names():
     """The name of every row."""
+    expressions = rows()
     for setting in settings():
-        yield from (name_of(op, code, *setting) for op, code in rows()
+        yield from (name_of(op, code, *setting) for op, code in expressions
                     if not left_out(op, *setting[:2]))
     for setting in broadcast_settings():
         yield from (name_of(op, code, *setting) for op, code in broadcast_rows())
