@@ -137,7 +137,7 @@ def place_of(name, modules):
     sources = [inspect.getsource(module) for module in modules]
     declared = rf"^@.*\n(?:.*\n){{0,8}}?def {name}\(", rf"(?<!\[)\"{name}\""
     return next((i for text in declared for i, source in enumerate(sources)
-                 if re.search(text, source, re.MULTILINE)), None)
+                 if name in source and re.search(text, source, re.MULTILINE)), None)
 
 
 def functions(module, names, first):
