@@ -57,7 +57,7 @@ def test_systems_are_solved_as_near_as_by_lapack(n, columns, dtype):
             x = found[0].numpy()
             assert (x == found[1].numpy()).all()
             exact = a.astype(wider)
-            size = np.abs(exact) @ np.abs(x)
+            size = np.abs(a.astype(np.float64)) @ np.abs(x)
             assert (np.abs(exact @ x - b) <= bound * np.finfo(dtype).eps * size).all()
 
 
