@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from _pytest.pathlib import import_path
-from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
 
 from tensorlib.ops.late import declare_all
@@ -64,23 +63,6 @@ def pytest_collection(session):
         for path in sorted(Path(__file__).parent.rglob("test_*.py"), reverse=True):
             with suppress(Exception, pytest.skip.Exception):      # of which the collection tells
                 import_path(path, root=session.config.rootpath, consider_namespace_packages=False)
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_protocol(item, nextitem):
-    """A worker sends one report of a test that passed, with the time of set-up and teardown in it,
-    where the usual are three, between a message that it starts and one that it ends."""
-    asked = item.config.option
-    if not hasattr(item.config, "workerinput") or asked.verbose > 0 or asked.durations is not None \
-            or getattr(asked, "xmlpath", None):
-        return None
-    reports = runtestprotocol(item, nextitem=nextitem, log=False)
-    for report in reports:
-        if report.when == "call":
-            report.duration = sum(each.duration for each in reports)
-        if report.when == "call" or not report.passed:
-            item.ihook.pytest_runtest_logreport(report=report)
-    return True
 
 
 @pytest.hookimpl(wrapper=True)
