@@ -84,7 +84,7 @@ def most_frequent(row):
 
 
 @each("dtype", ("uint8", "int32", "int64", "float16", "float32", "float64"))
-@each("n", (1, 2, 5, 70))
+@each("n", (1, 2, 4, 5, 8, 9, 70))
 def test_modes(dtype, n):
     rng = np.random.default_rng(n)
     array = rng.integers(0, max(n // 2, 2), (40, n)).astype(np.float64)

@@ -25,16 +25,19 @@ ctypedef Py_ssize_t (*take_fn)(const char* x, const char* marks, char* y,
                                Py_ssize_t rows) noexcept nogil
 ctypedef Py_ssize_t (*places_fn)(const char* marks, int64_t* places,
                                  Py_ssize_t rows) noexcept nogil
+ctypedef void (*frequent_fn)(const int64_t* keys, int64_t* places, Py_ssize_t rows, Py_ssize_t n,
+                             int bits, int floating, int64_t unknown) noexcept nogil
 ctypedef void (*sums_fn)(const char* marks, int64_t* sums, Py_ssize_t rows) noexcept nogil
 
 cdef differ_fn[N_DTYPES] differ
 cdef take_fn[9] take_of          # by the size of an element
 cdef places_fn places_of
 cdef sums_fn sums_of
+cdef frequent_fn frequent_of_rows
 
 
 cdef int fill_loops() except -1:
-    global places_of, sums_of
+    global places_of, sums_of, frequent_of_rows
     cdef size_t at
     cdef int dtype
     cdef dict loops = {(name, *inputs): address
@@ -51,6 +54,8 @@ cdef int fill_loops() except -1:
     places_of = <places_fn>at
     at = loops["sums", "bool"]
     sums_of = <sums_fn>at
+    at = {name: address for name, *_, address in _kernels.load("ranks").table()}["most frequent"]
+    frequent_of_rows = <frequent_fn>at
     return 0
 
 
@@ -201,6 +206,7 @@ cdef bint are_places(Tensor order, Py_ssize_t n) noexcept:
 cdef enum:
     GRAIN = 4096             # keys that a thread looks at at least, and those that are looked at
     BRIEF = 1024             # with the GIL
+    FREQUENT = 8             # elements of rows that need not be sorted
 
 
 cdef struct Ranked:
@@ -208,7 +214,7 @@ cdef struct Ranked:
     const int64_t* order
     int64_t* y
     int bits
-    bint floating
+    bint floating, counted
     Py_ssize_t n
 
 
@@ -224,6 +230,10 @@ cdef void find_longest(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept
     cdef const int64_t* order = NULL
     cdef int64_t unknown = INT32_MAX if of.bits else INT64_MAX, key, next_key
     cdef Py_ssize_t row, first, last, most, place
+    if of.counted:
+        frequent_of_rows(of.keys + begin * of.n, of.y + begin, end - begin, of.n, of.bits,
+                         of.floating, unknown)
+        return
     for row in range(begin, end):
         keys = of.keys + row * of.n
         if of.order != NULL:
@@ -253,11 +263,22 @@ def last_of_longest(Tensor keys, int bits, Tensor order or None, bint floating):
     order: the permutations that sort the rows, or None for keys that have been sorted. Of runs of
     one length the first is taken. Shapes: (*, N), (*, N) -> (*, 1), for N > 0.
     """
+    return places_of_rows(keys, bits, order, floating, False)
+
+
+def most_frequent_places(Tensor keys, int bits, bint floating):
+    """The same of rows of at most 8 keys, in any order."""
+    return places_of_rows(keys, bits, None, floating, True)
+
+
+cdef Tensor places_of_rows(Tensor keys, int bits, Tensor order, bint floating, bint counted):
+    """The last position of what is most frequent in each row. Raises: RuntimeError."""
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Tensor ranked = packed(keys), places, out
     cdef Ranked job
     cdef int d
     if ranked.type != INT64 or not ranked.ndim_ or not ranked.dims[ranked.ndim_ - 1] or (
+            counted and ranked.dims[ranked.ndim_ - 1] > FREQUENT or
             order is not None and not are_places(order, ranked.numel_)):
         raise RuntimeError("mode: expects elements along the dim, and a place for each of them")
     for d in range(ranked.ndim_):
@@ -269,6 +290,6 @@ def last_of_longest(Tensor keys, int bits, Tensor order or None, bint floating):
     if order is not None:
         places = packed(order)
         job.order = <const int64_t*>places.data_pointer
-    job.bits, job.floating = bits, floating
+    job.bits, job.floating, job.counted = bits, floating, counted
     share(find_longest, &job, job.y, out.numel_, 1 + GRAIN // job.n, ranked.numel_ <= BRIEF)
     return out
