@@ -14,7 +14,10 @@ from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.index.along import (
     add_half_slices, write_along, write_slices, written_along,
 )
+from tensorlib._core.index.gather import take_along
 from tensorlib._core.index.keys import put
+from tensorlib._core.interpreters.foreign import is_looked_at_alone
+from tensorlib._core.layout.views import empty
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.index.indexing import (
@@ -355,6 +358,10 @@ def scattered_vjp_src(g, input_shape, dim, index, adds):
     if adds:
         return picked
     order = arange(index.numel()).reshape(index.shape)
+    if is_looked_at_alone(index):    # all that is read was written: nothing else needs a value
+        last = empty(input_shape, order.dtype)
+        write_along(last, order, dim, index, False)
+        return picked.where(take_along(last, dim, index) == order, 0.0)
     last = scattered(order.new_zeros(input_shape), order, dim, index, False)
     return picked.where(gather(last, dim, index) == order, 0.0)
 
