@@ -22,6 +22,8 @@ from tensorlib._core.tensor.tensor cimport (
 )
 from tensorlib._core.tiles.copies cimport cast, packed
 
+from tensorlib._core.layout import views
+
 
 cdef object getitem(Tensor x, object key):
     try:
@@ -181,17 +183,34 @@ def write_key(str name, Tensor x, tuple key, Tensor values, bint adds):
 def write_masked(str name, Tensor x, Tensor mask, Tensor source):
     """`x`, after elements of a source of its dtype went, in order, where a mask of its shape holds;
     None where that is not plain. Raises: RuntimeError, which names the operation."""
-    cdef Index index
-    cdef Tensor values
-    cdef Py_ssize_t one = 1
-    if source.type != x.type or mask.type != BOOL or not x.ndim_ or not same_shape(x, mask) or (
-            not is_plain_write(x, source, mask)):
+    if not fits_masked(x, mask, source) or not is_plain_write(x, source, mask):
         return None
     check_writable(name, x, mode().grad)
-    index, values = parse(x, (mask,)), packed(source)
-    if values.numel_ < index.n_true:
-        raise RuntimeError(f"{name.removesuffix('_')}: source has {values.numel_} elements, fewer "
-                           f"than the {index.n_true} that the mask has places for")
-    put(x, index, new_view(values, 1, &index.n_true, &one, values.data_pointer), False)
+    put_masked(name.removesuffix("_"), x, mask, source)
     x.storage.version += 1
     return x
+
+
+def masked_in_copy(str name, Tensor x, Tensor mask, Tensor source):
+    """A copy of `x` of which the same holds."""
+    cdef Tensor out
+    if not fits_masked(x, mask, source):
+        return None
+    out = <Tensor>views.clone(x)
+    put_masked(name, out, mask, source)
+    return out
+
+
+cdef bint fits_masked(Tensor x, Tensor mask, Tensor source) noexcept:
+    return source.type == x.type and mask.type == BOOL and x.ndim_ and same_shape(x, mask)
+
+
+cdef int put_masked(str name, Tensor x, Tensor mask, Tensor source) except -1:
+    cdef Index index = parse(x, (mask,))
+    cdef Tensor values = packed(source)
+    cdef Py_ssize_t one = 1
+    if values.numel_ < index.n_true:
+        raise RuntimeError(f"{name}: source has {values.numel_} elements, fewer "
+                           f"than the {index.n_true} that the mask has places for")
+    put(x, index, new_view(values, 1, &index.n_true, &one, values.data_pointer), False)
+    return 0

@@ -305,6 +305,8 @@ def elements_at(name, input, dim, index, src):
     if len(sizes) != len(most) or any(n > m for n, m in zip(sizes, most)):
         raise RuntimeError(f"{name}: size of index {list(index.shape)} exceeds that of src "
                            f"{list(src.shape)}")
+    if src.ndim == index.ndim > 0:
+        return src[tuple(slice(n) for n in sizes)]
     return src.reshape(most)[tuple(slice(n) for n in sizes)].reshape(index.shape)
 
 
@@ -314,7 +316,7 @@ def written_at(name, input, dim, index, src, adds):
     if is_grad_enabled() and (input.requires_grad or src.requires_grad):
         index = own_positions(index)
     try:
-        return scattered(input, src.expand(index.shape), dim, index, adds)
+        return scattered(input, src if src.ndim else src.expand(index.shape), dim, index, adds)
     except (IndexError, RuntimeError) as error:
         error.args = (str(error).replace("scatter:", f"{name}:", 1),)
         raise
