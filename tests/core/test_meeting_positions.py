@@ -125,3 +125,22 @@ def test_slices_times_alpha_are_added(dtype):
     index = tl.tensor([1, 1])
     assert tl.equal(x.index_add(0, index, x[:2], alpha=2), want)
     assert tl.equal(x.clone().index_add_(0, index, x[:2], alpha=2), want)
+
+
+@each("shape, dim", [((40,), 0), ((40, 3), 0), ((3, 40), 1)])
+def test_of_values_put_at_one_place_the_last_has_the_gradient(shape, dim):
+    rng = np.random.default_rng(3)
+    index = rng.integers(-40, 40, shape)
+    x, g = (tl.from_numpy(rng.standard_normal(shape)) for _ in range(2))
+    src = x.clone().requires_grad_()
+    for places in (tl.from_numpy(index), tl.from_numpy(index.T.copy()).t()):
+        found, = tl.autograd.grad(x.scatter(dim, places, src), src, g)
+        order = np.arange(index.size).reshape(shape)
+        last = np.zeros(shape, int)
+        rows, at = np.moveaxis(last, dim, -1), np.moveaxis(index, dim, -1)
+        np.put_along_axis(rows, at, np.moveaxis(order, dim, -1), -1)
+        wins = np.take_along_axis(last, index, dim) == order
+        np.testing.assert_array_equal(found.numpy(), np.where(
+            wins, np.take_along_axis(g.numpy(), index, dim), 0))
+    whole = tl.compile(lambda src: x.scatter(dim, places, src))(src)
+    assert (tl.autograd.grad(whole, src, g)[0] == found).all()

@@ -41,6 +41,19 @@ def test_runs_of_elements_and_of_slices(dtype):
             assert lengths.tolist() == wanted[2]
 
 
+@each("dtype", DTYPES)
+def test_runs_of_words_of_marks_and_what_is_left_of_them(dtype):
+    for n in (1, 7, 8, 63, 64, 65, 200):
+        for step in (1, 3, 64):
+            values = np.arange(n) // step % 2
+            found, numbers, lengths = runs_of_slices(
+                tl.tensor(values).to(getattr(tl, dtype)), True, True)
+            begins = np.arange(0, n, step)
+            assert (np.real(found.to(tl.complex64).numpy()) == values[begins]).all()
+            assert numbers.tolist() == (np.arange(n) // step).tolist()
+            assert lengths.tolist() == np.diff(begins, append=n).tolist()
+
+
 def test_runs_of_what_is_not_contiguous_and_of_odd_bools():
     x = tl.tensor(VALUES).reshape(5, 2)
     assert runs_of_slices(x.t()[0], True, False)[1].tolist() == runs(x[:, :1].tolist())[1]
@@ -71,7 +84,7 @@ def most_frequent(row):
 
 
 @each("dtype", ("uint8", "int32", "int64", "float16", "float32", "float64"))
-@each("n", (1, 2, 5, 70))
+@each("n", (1, 2, 4, 5, 8, 9, 70))
 def test_modes(dtype, n):
     rng = np.random.default_rng(n)
     array = rng.integers(0, max(n // 2, 2), (40, n)).astype(np.float64)

@@ -161,3 +161,13 @@ def test_logarithms_of_running_sums_in_blocks(shape, special, dtype):
         wanted = np.logaddexp.accumulate(x.astype(np.float64), 1)
     tolerance = 1e-6 if dtype == "float32" else 1e-13
     assert np.allclose(found, wanted, rtol=tolerance, atol=tolerance, equal_nan=True)
+
+
+@each("rows", [1, 4, 7, 9])
+def test_products_of_integers_wrap_in_each_row(rows):
+    x = np.random.default_rng(rows).integers(-9, 10, (rows, 40))
+    x[x == 0] = 3
+    wanted = np.cumprod(x, 1)
+    for dim, given in ((1, tl.from_numpy(x)), (0, tl.from_numpy(x.T.copy()))):
+        found = given.cumprod(dim)
+        assert ((found if dim else found.t()).numpy() == wanted).all()

@@ -137,3 +137,13 @@ def test_runs_that_lie_a_little_further_in_their_page(shift):
         x = tl.from_numpy(values[:, :columns])
         wanted = np.roll(values[:, :columns], shift, 1)
         np.testing.assert_array_equal(x.roll(shift, 1).numpy(), wanted)
+
+
+def test_one_element_for_each_row_fills_it():
+    for dtype in (tl.bool, tl.int16, tl.float32, tl.int64, tl.complex128):
+        for n in (1, 5, 63, 64, 65, 300):
+            x = (tl.arange(11) % 3).to(dtype)
+            rows = x.unsqueeze(1).expand(11, n).contiguous()
+            assert rows.is_contiguous() and rows.tolist() == [[v] * n for v in x.tolist()]
+            turned = x.expand(4, n, 11).permute(0, 2, 1).contiguous()
+            assert turned.tolist() == [rows.tolist()] * 4

@@ -34,7 +34,7 @@ ctypedef void (*rank_fn)(const int64_t* keys, int64_t* places, Py_ssize_t rows,
 ctypedef void (*least_fn)(const int64_t* keys, int64_t* places, Py_ssize_t rows, Py_ssize_t n,
                           Py_ssize_t k) noexcept nogil
 ctypedef Py_ssize_t (*place_fn)(const int64_t* keys, Py_ssize_t n, Py_ssize_t k) noexcept nogil
-LOOPS = [address for *_, address in _kernels.load("ranks").table()]
+LOOPS = [address for *_, address in _kernels.load("ranks").table()[:3]]
 cdef rank_fn rank_rows = <rank_fn><void*><size_t>LOOPS[0]
 cdef least_fn least_of_rows = <least_fn><void*><size_t>LOOPS[1]
 cdef place_fn place_of_least = <place_fn><void*><size_t>LOOPS[2]

@@ -8,14 +8,58 @@ from libc.stdint cimport INT32_MAX, INT64_MAX, int64_t, uint8_t, uint16_t, uint3
 
 from tensorlib._core.base.blocks cimport copy_run
 from tensorlib._core.base.dtypes cimport (
-    BFLOAT16, BOOL, COMPLEX128, COMPLEX64, FLOAT16, FLOAT32, FLOAT64, INT64, ITEMSIZE,
+    BFLOAT16, BOOL, COMPLEX128, COMPLEX64, COMPLEX_KIND, FLOAT16, FLOAT32, FLOAT64, INT64,
+    ITEMSIZE, KIND, N_DTYPES,
 )
-from tensorlib._core.base.items cimport complex128_t, complex64_t, item, number
+from tensorlib._core.base.items cimport complex128_t, complex64_t, number
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.base.work cimport run_once, share
 from tensorlib._core.reduce.masks cimport nonzero_mask, number_true
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view
 from tensorlib._core.tiles.copies cimport cast, packed
+
+from tensorlib import _kernels
+
+ctypedef void (*differ_fn)(const char* x, char* marks, Py_ssize_t rows) noexcept nogil
+ctypedef Py_ssize_t (*take_fn)(const char* x, const char* marks, char* y,
+                               Py_ssize_t rows) noexcept nogil
+ctypedef Py_ssize_t (*places_fn)(const char* marks, int64_t* places,
+                                 Py_ssize_t rows) noexcept nogil
+ctypedef void (*frequent_fn)(const int64_t* keys, int64_t* places, Py_ssize_t rows, Py_ssize_t n,
+                             int bits, int floating, int64_t unknown) noexcept nogil
+ctypedef void (*sums_fn)(const char* marks, int64_t* sums, Py_ssize_t rows) noexcept nogil
+
+cdef differ_fn[N_DTYPES] differ
+cdef take_fn[9] take_of          # by the size of an element
+cdef places_fn places_of
+cdef sums_fn sums_of
+cdef frequent_fn frequent_of_rows
+
+
+cdef int fill_loops() except -1:
+    global places_of, sums_of, frequent_of_rows
+    cdef size_t at
+    cdef int dtype
+    cdef dict loops = {(name, *inputs): address
+                       for name, inputs, _, address in _kernels.load("runs").table()}
+    for dtype in range(N_DTYPES):
+        if KIND[dtype] != COMPLEX_KIND and ITEMSIZE[dtype] <= 8:
+            at = loops["differ", "float32" if dtype == FLOAT32 else "float64"
+                       if dtype == FLOAT64 else f"uint{8 * ITEMSIZE[dtype]}"]
+            differ[dtype] = <differ_fn>at
+    for size in (1, 2, 4, 8):
+        at = loops["take", f"uint{8 * size}"]
+        take_of[<int>size] = <take_fn>at
+    at = loops["places", "bool"]
+    places_of = <places_fn>at
+    at = loops["sums", "bool"]
+    sums_of = <sums_fn>at
+    at = {name: address for name, *_, address in _kernels.load("ranks").table()}["most frequent"]
+    frequent_of_rows = <frequent_fn>at
+    return 0
+
+
+fill_loops()
 
 # ---- their places --------------------------------------------------------------------------------
 
@@ -27,7 +71,7 @@ cdef struct Runs:
     int64_t* lengths
     const int64_t* order
     int dtype
-    Py_ssize_t rows, n, nbytes, count
+    Py_ssize_t rows, n, nbytes
 
 
 cdef void compare(const number* x, char* y, Py_ssize_t rows, Py_ssize_t n) noexcept nogil:
@@ -35,9 +79,7 @@ cdef void compare(const number* x, char* y, Py_ssize_t rows, Py_ssize_t n) noexc
     cdef Py_ssize_t row, i
     cdef bint differs
     y[0] = 1
-    for row in range(1, rows if n == 1 else 1):
-        y[row] = x[row] != x[row - 1]
-    for row in range(1, 1 if n == 1 else rows):
+    for row in range(1, rows):
         differs = False
         x += n
         for i in range(n):
@@ -45,89 +87,31 @@ cdef void compare(const number* x, char* y, Py_ssize_t rows, Py_ssize_t n) noexc
         y[row] = differs
 
 
-cdef inline void take_with(const number* x, number* y, int64_t* places, int64_t* inverse,
-                           Py_ssize_t n, bint counted, bint numbered) noexcept nogil:
-    cdef Py_ssize_t i, k = 0
-    y[0] = x[0]
-    if counted:
-        places[0] = 0
-    if numbered:
-        inverse[0] = 0
-    for i in range(1, n):
-        k += 1                               # no branch: what begins no run is written over
-        y[k] = x[i]
-        if counted:
-            places[k] = i
-        k -= x[i] == x[i - 1]
-        if numbered:
-            inverse[i] = k
-
-
-cdef void take_elements(const number* x, number* y, int64_t* places, int64_t* inverse,
-                        Py_ssize_t n) noexcept nogil:
-    """y := the elements with which runs begin; places := where these are, inverse := the run that
-    each element is in, unless they are NULL"""
-    if places == NULL and inverse == NULL:
-        take_with(x, y, places, inverse, n, False, False)
-    elif inverse == NULL:
-        take_with(x, y, places, inverse, n, True, False)
-    elif places == NULL:
-        take_with(x, y, places, inverse, n, False, True)
-    else:
-        take_with(x, y, places, inverse, n, True, True)
-
-
-cdef Py_ssize_t count_elements(const number* x, Py_ssize_t n) noexcept nogil:
-    """How many elements runs begin with"""
-    cdef Py_ssize_t i, count = 1
-    for i in range(1, n):
-        count += x[i] != x[i - 1]
-    return count
-
-
-cdef void look_at(const number* x, Runs* of) noexcept nogil:
-    """Marks where runs begin; or of single elements counts them, or takes them"""
-    if of.begins != NULL:
-        compare(x, of.begins, of.rows, of.n)
-    elif of.values == NULL:
-        of.count = count_elements(x, of.rows)
-    else:
-        take_elements(x, <number*>of.values, of.lengths, of.inverse, of.rows)
-        if of.lengths != NULL:
-            measure(of.lengths, of.count, of.rows)
-
-
-cdef void look_at_all(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+cdef void compare_all(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Runs* of = <Runs*>context
-    if of.dtype == FLOAT32:
-        look_at(<const float*>of.x, of)
+    if of.n == 1 and differ[of.dtype] != NULL:
+        differ[of.dtype](of.x, of.begins, of.rows)
+    elif of.dtype == FLOAT32:
+        compare(<const float*>of.x, of.begins, of.rows, of.n)
     elif of.dtype == FLOAT64:
-        look_at(<const double*>of.x, of)
+        compare(<const double*>of.x, of.begins, of.rows, of.n)
     elif of.dtype == COMPLEX64:
-        look_at(<const complex64_t*>of.x, of)
+        compare(<const complex64_t*>of.x, of.begins, of.rows, of.n)
     elif of.dtype == COMPLEX128:
-        look_at(<const complex128_t*>of.x, of)
+        compare(<const complex128_t*>of.x, of.begins, of.rows, of.n)
     elif ITEMSIZE[of.dtype] == 1:
-        look_at(<const uint8_t*>of.x, of)
+        compare(<const uint8_t*>of.x, of.begins, of.rows, of.n)
     elif ITEMSIZE[of.dtype] == 2:
-        look_at(<const uint16_t*>of.x, of)
+        compare(<const uint16_t*>of.x, of.begins, of.rows, of.n)
     elif ITEMSIZE[of.dtype] == 4:
-        look_at(<const uint32_t*>of.x, of)
+        compare(<const uint32_t*>of.x, of.begins, of.rows, of.n)
     else:
-        look_at(<const uint64_t*>of.x, of)
-
-
-cdef void take(const item* x, item* y, const char* begins, Py_ssize_t rows) noexcept nogil:
-    """y := the elements with which runs begin, and perhaps one more"""
-    cdef Py_ssize_t i, k = 0
-    for i in range(rows):
-        y[k] = x[i]                          # no branch: what begins no run is written over
-        k += begins[i]
+        compare(<const uint64_t*>of.x, of.begins, of.rows, of.n)
 
 
 cdef void take_rows(const char* x, char* y, const char* begins, Py_ssize_t rows,
                     Py_ssize_t nbytes) noexcept nogil:
-    """The same of rows"""
+    """y := the rows with which runs begin"""
     cdef Py_ssize_t i
     for i in range(rows):
         if begins[i]:
@@ -142,41 +126,23 @@ cdef void number_runs(const Runs* of) noexcept nogil:
     cdef int64_t* inverse = of.inverse
     cdef int64_t* lengths = of.lengths
     cdef Py_ssize_t i, k = 0
-    for i in range(of.rows if inverse != NULL and order == NULL else 0):
-        k += begins[i]
-        inverse[i] = k - 1
+    if inverse != NULL and order == NULL:
+        sums_of(begins, inverse, of.rows)
     for i in range(of.rows if inverse != NULL and order != NULL else 0):
         k += begins[i]
         inverse[order[i]] = k - 1
     if lengths == NULL:
         return
-    k = 0
-    for i in range(of.rows):                 # where they begin, as in `take`
-        lengths[k] = i
-        k += begins[i]
-    measure(lengths, k, of.rows)
-
-
-cdef void measure(int64_t* places, Py_ssize_t count, Py_ssize_t rows) noexcept nogil:
-    """What places of runs become: the lengths of these"""
-    cdef Py_ssize_t i
-    places[count] = rows
-    for i in range(count):
-        places[i] = places[i + 1] - places[i]
+    k = places_of(begins, lengths, of.rows)
+    lengths[k] = of.rows
+    for i in range(k):
+        lengths[i] = lengths[i + 1] - lengths[i]
 
 
 cdef void find_runs(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Runs* of = <Runs*>context
-    if of.nbytes == 1:
-        take(<const uint8_t*>of.x, <uint8_t*>of.values, of.begins, of.rows)
-    elif of.nbytes == 2:
-        take(<const uint16_t*>of.x, <uint16_t*>of.values, of.begins, of.rows)
-    elif of.nbytes == 4:
-        take(<const uint32_t*>of.x, <uint32_t*>of.values, of.begins, of.rows)
-    elif of.nbytes == 8:
-        take(<const uint64_t*>of.x, <uint64_t*>of.values, of.begins, of.rows)
-    elif of.dtype == COMPLEX128 and of.n == 1:
-        take(<const complex128_t*>of.x, <complex128_t*>of.values, of.begins, of.rows)
+    if of.nbytes <= 8 and take_of[of.nbytes] != NULL:
+        take_of[of.nbytes](of.x, of.begins, of.values, of.rows)
     else:
         take_rows(of.x, of.values, of.begins, of.rows, of.nbytes)
     number_runs(of)
@@ -194,7 +160,6 @@ def runs_of_slices(Tensor input, bint inverse, bint lengths, Tensor order=None):
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Py_ssize_t count = 0, room, one = 1
     cdef int d
-    cdef bint single
     cdef Runs job
     if not x.ndim_ or order is not None and not are_places(order, x.dims[0]):
         raise RuntimeError("unique: expects slices, and a place for each of them")
@@ -203,14 +168,11 @@ def runs_of_slices(Tensor input, bint inverse, bint lengths, Tensor order=None):
     job.dtype, job.rows = wide.type, x.dims[0]
     job.n = x.numel_ // max(job.rows, <Py_ssize_t>1)
     job.nbytes = job.n * ITEMSIZE[x.type]
-    job.x, job.begins, job.values = wide.data_pointer, NULL, NULL
-    single = job.n == 1 and x is wide and (not inverse or order is None)
-    if not single:
-        begins = new_tensor(BOOL, 1, &job.rows)
-        job.begins = begins.data_pointer
+    begins = new_tensor(BOOL, 1, &job.rows)
+    job.x, job.begins = wide.data_pointer, begins.data_pointer
     if job.rows:
-        run_once(look_at_all, &job, job.x, False)
-        count = job.count if single else number_true(begins)
+        run_once(compare_all, &job, job.x, False)
+        count = number_true(begins)
     for d in range(x.ndim_):
         dims[d] = x.dims[d]
     dims[0] = count + 1
@@ -230,9 +192,7 @@ def runs_of_slices(Tensor input, bint inverse, bint lengths, Tensor order=None):
         length = new_tensor(INT64, 1, &room)
         job.lengths = <int64_t*>length.data_pointer
         length = new_view(length, 1, &count, &one, length.data_pointer)
-    job.count = count
-    if job.rows or not single:
-        run_once(look_at_all if single else find_runs, &job, job.values, False)
+    run_once(find_runs, &job, job.values, False)
     return new_view(values, x.ndim_, dims, values.steps, values.data_pointer), run, length
 
 
@@ -246,6 +206,7 @@ cdef bint are_places(Tensor order, Py_ssize_t n) noexcept:
 cdef enum:
     GRAIN = 4096             # keys that a thread looks at at least, and those that are looked at
     BRIEF = 1024             # with the GIL
+    FREQUENT = 8             # elements of rows that need not be sorted
 
 
 cdef struct Ranked:
@@ -253,7 +214,7 @@ cdef struct Ranked:
     const int64_t* order
     int64_t* y
     int bits
-    bint floating
+    bint floating, counted
     Py_ssize_t n
 
 
@@ -269,6 +230,10 @@ cdef void find_longest(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept
     cdef const int64_t* order = NULL
     cdef int64_t unknown = INT32_MAX if of.bits else INT64_MAX, key, next_key
     cdef Py_ssize_t row, first, last, most, place
+    if of.counted:
+        frequent_of_rows(of.keys + begin * of.n, of.y + begin, end - begin, of.n, of.bits,
+                         of.floating, unknown)
+        return
     for row in range(begin, end):
         keys = of.keys + row * of.n
         if of.order != NULL:
@@ -298,11 +263,22 @@ def last_of_longest(Tensor keys, int bits, Tensor order or None, bint floating):
     order: the permutations that sort the rows, or None for keys that have been sorted. Of runs of
     one length the first is taken. Shapes: (*, N), (*, N) -> (*, 1), for N > 0.
     """
+    return places_of_rows(keys, bits, order, floating, False)
+
+
+def most_frequent_places(Tensor keys, int bits, bint floating):
+    """The same of rows of at most 8 keys, in any order."""
+    return places_of_rows(keys, bits, None, floating, True)
+
+
+cdef Tensor places_of_rows(Tensor keys, int bits, Tensor order, bint floating, bint counted):
+    """The last position of what is most frequent in each row. Raises: RuntimeError."""
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Tensor ranked = packed(keys), places, out
     cdef Ranked job
     cdef int d
     if ranked.type != INT64 or not ranked.ndim_ or not ranked.dims[ranked.ndim_ - 1] or (
+            counted and ranked.dims[ranked.ndim_ - 1] > FREQUENT or
             order is not None and not are_places(order, ranked.numel_)):
         raise RuntimeError("mode: expects elements along the dim, and a place for each of them")
     for d in range(ranked.ndim_):
@@ -314,6 +290,6 @@ def last_of_longest(Tensor keys, int bits, Tensor order or None, bint floating):
     if order is not None:
         places = packed(order)
         job.order = <const int64_t*>places.data_pointer
-    job.bits, job.floating = bits, floating
+    job.bits, job.floating, job.counted = bits, floating, counted
     share(find_longest, &job, job.y, out.numel_, 1 + GRAIN // job.n, ranked.numel_ <= BRIEF)
     return out

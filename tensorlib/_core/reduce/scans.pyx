@@ -55,17 +55,25 @@ cdef Sizes sizes_along(Tensor x, int dim) noexcept:
 
 # ---- loops over some columns ---------------------------------------------------------------------
 
-cdef void products_of_rows(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
+cdef void products_of_rows(const factor* x, factor* y, Py_ssize_t n) noexcept nogil:
     """y := the running products of ROWS rows, which do not wait for each other"""
     cdef double a = 1, b = 1, c = 1, d = 1
+    cdef uint64_t e = 1, f = 1, g = 1, h = 1
     cdef Py_ssize_t i
     for i in range(n):
-        a *= x[i]
-        b *= x[n + i]
-        c *= x[2 * n + i]
-        d *= x[3 * n + i]
-        y[i], y[n + i] = <floating>a, <floating>b
-        y[2 * n + i], y[3 * n + i] = <floating>c, <floating>d
+        if factor is uint64_t:
+            e *= x[i]
+            f *= x[n + i]
+            g *= x[2 * n + i]
+            h *= x[3 * n + i]
+            y[i], y[n + i], y[2 * n + i], y[3 * n + i] = e, f, g, h
+        else:
+            a *= x[i]
+            b *= x[n + i]
+            c *= x[2 * n + i]
+            d *= x[3 * n + i]
+            y[i], y[n + i] = <factor>a, <factor>b
+            y[2 * n + i], y[3 * n + i] = <factor>c, <factor>d
 
 
 cdef void products(const factor* x, factor* y, Py_ssize_t n, Py_ssize_t step,
@@ -221,10 +229,9 @@ cdef inline Py_ssize_t place_of_block(const Sizes* size, Py_ssize_t block,
 cdef void all_products(const factor* x, factor* y, const Sizes* size, Py_ssize_t begin,
                        Py_ssize_t end) noexcept nogil:
     cdef Py_ssize_t block, width = 0, at
-    if factor is not uint64_t:
-        while size.inner == 1 and begin + ROWS <= end:
-            products_of_rows(x + begin * size.n, y + begin * size.n, size.n)
-            begin += ROWS
+    while size.inner == 1 and begin + ROWS <= end:
+        products_of_rows(x + begin * size.n, y + begin * size.n, size.n)
+        begin += ROWS
     for block in range(begin, end):
         at = place_of_block(size, block, &width)
         products(x + at, y + at, size.n, size.inner, width)

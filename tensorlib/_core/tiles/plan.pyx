@@ -183,7 +183,8 @@ cdef bint as_transpositions(Plan* plan) noexcept:
     cdef int inner = plan.ndim - 1, d = 0
     if plan.program.n_steps or x.dtype != y.dtype or inner == 0:
         return False
-    if y.steps[inner] != size or x.steps[inner] == size:
+    if y.steps[inner] != size or x.steps[inner] == size or (
+            x.steps[inner] == 0 and plan.dims[inner] >= SHORT_ROW):      # filled by one element
         return False
     while d < inner and x.steps[d] != size:
         d += 1

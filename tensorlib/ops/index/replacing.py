@@ -3,7 +3,7 @@
 import numpy as np
 
 from tensorlib._core.apply.getitem import (
-    is_plain_write, write_flat, write_key, write_masked, write_over,
+    is_plain_write, masked_in_copy, write_flat, write_key, write_masked, write_over,
 )
 from tensorlib._core.arrays.arrays import from_numpy
 from tensorlib._core.base.dtypes import BY_NAME
@@ -213,6 +213,10 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor):
     >>> x.masked_scatter(mask, tensorlib.tensor([5., 6.]))
     tensor([5., 0., 6.])
     """
+    if is_looked_at_alone(input) and is_looked_at_alone(mask) and is_looked_at_alone(source):
+        written = masked_in_copy("masked_scatter", input, mask, source)
+        if written is not None:
+            return written
     check_mask("masked_scatter", mask)
     if source.dtype is not input.dtype:
         raise RuntimeError("masked_scatter: expected self and source to have same dtypes but got "

@@ -14,7 +14,10 @@ from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.index.along import (
     add_half_slices, write_along, write_slices, written_along,
 )
+from tensorlib._core.index.gather import take_along
 from tensorlib._core.index.keys import put
+from tensorlib._core.interpreters.foreign import is_looked_at_alone
+from tensorlib._core.layout.views import empty
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.index.indexing import (
@@ -302,6 +305,8 @@ def elements_at(name, input, dim, index, src):
     if len(sizes) != len(most) or any(n > m for n, m in zip(sizes, most)):
         raise RuntimeError(f"{name}: size of index {list(index.shape)} exceeds that of src "
                            f"{list(src.shape)}")
+    if src.ndim == index.ndim > 0:
+        return src[tuple(slice(n) for n in sizes)]
     return src.reshape(most)[tuple(slice(n) for n in sizes)].reshape(index.shape)
 
 
@@ -311,7 +316,7 @@ def written_at(name, input, dim, index, src, adds):
     if is_grad_enabled() and (input.requires_grad or src.requires_grad):
         index = own_positions(index)
     try:
-        return scattered(input, src.expand(index.shape), dim, index, adds)
+        return scattered(input, src if src.ndim else src.expand(index.shape), dim, index, adds)
     except (IndexError, RuntimeError) as error:
         error.args = (str(error).replace("scatter:", f"{name}:", 1),)
         raise
@@ -355,6 +360,10 @@ def scattered_vjp_src(g, input_shape, dim, index, adds):
     if adds:
         return picked
     order = arange(index.numel()).reshape(index.shape)
+    if is_looked_at_alone(index):    # all that is read was written: nothing else needs a value
+        last = empty(input_shape, order.dtype)
+        write_along(last, order, dim, index, False)
+        return picked.where(take_along(last, dim, index) == order, 0.0)
     last = scattered(order.new_zeros(input_shape), order, dim, index, False)
     return picked.where(gather(last, dim, index) == order, 0.0)
 

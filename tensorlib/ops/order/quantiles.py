@@ -15,7 +15,7 @@ from tensorlib._core.interpreters.foreign import elements_known, is_tensor
 from tensorlib._core.layout import views
 from tensorlib._core.reduce.digits import keys_in_order
 from tensorlib._core.reduce.order import median_places, order_keys
-from tensorlib._core.reduce.runs import last_of_longest
+from tensorlib._core.reduce.runs import last_of_longest, most_frequent_places
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import refuse_bools
 from tensorlib.ops.declare import composite, op
@@ -158,15 +158,17 @@ def most_frequent(x, dim=-1, keepdim=False):
     return picked if keepdim else [y.squeeze(dim) for y in picked]
 
 
-BRIEF_ROW = 8                # elements of a row up to which NumPy's sort takes longer than `sort`
+BRIEF_ROW = 8                # elements of a row that are counted in less time than they are sorted
 MODES = (((5,),), ((3, 4), 0), ((2, 3, 4), 1, True), ((), 0), ((0, 3), 1))
 
 
 def mode_places(x):
     """The last positions of the most frequent elements of each row, in one column."""
     keys, bits = order_keys(x, False)
+    if 0 < x.shape[-1] <= BRIEF_ROW:
+        return most_frequent_places(keys, bits, x.is_floating_point())
     order = None
-    if not bits or 0 < x.shape[-1] <= BRIEF_ROW:
+    if not bits:
         order = order_of_rows(x)
         order = order if isinstance(order, Tensor) else from_numpy(order)
     elif keys.shape[-1] >= LONG_ROW:

@@ -1,0 +1,102 @@
+"""Runs of equal neighbours, and what is marked by bytes that are 0 or 1.
+
+    differ     void run(const T* x, char* marks, Py_ssize_t rows)
+    take       Py_ssize_t run(const char* x, const char* marks, char* y, Py_ssize_t rows)
+    places     Py_ssize_t run(const char* marks, int64_t* places, Py_ssize_t rows)
+    sums       void run(const char* marks, int64_t* sums, Py_ssize_t rows)
+
+The second and third give how many marks there are, and may write one item more. The first is by
+dtype, as NaN differs from itself, and `take` by size.
+"""
+
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+cdef extern from "marked_items.h" nogil:
+    size_t take_marked(const char* x, const char* marks, char* y, size_t rows, size_t size,
+                       size_t* count)
+    size_t place_marked(const char* marks, int64_t* places, size_t rows, size_t* count)
+
+ctypedef fused compared:
+    uint8_t
+    uint16_t
+    uint32_t
+    uint64_t
+    float
+    double
+
+ctypedef fused item:
+    uint8_t
+    uint16_t
+    uint32_t
+    uint64_t
+
+
+cdef void differ(const compared* x, char* marks, Py_ssize_t rows) noexcept nogil:
+    """marks := whether an element differs from the one before, as the first one does"""
+    cdef Py_ssize_t i
+    if rows:
+        marks[0] = 1
+    for i in range(1, rows):
+        marks[i] = x[i] != x[i - 1]
+
+
+cdef Py_ssize_t take(const item* x, const char* marks, item* y, Py_ssize_t rows) noexcept nogil:
+    """y := the marked elements"""
+    cdef size_t count = 0
+    cdef Py_ssize_t k, i = <Py_ssize_t>take_marked(<const char*>x, marks, <char*>y, rows,
+                                                   sizeof(item), &count)
+    k = count
+    for i in range(i, rows):
+        y[k] = x[i]                  # no branch: what is not marked is written over
+        k += marks[i]
+    return k
+
+
+cdef Py_ssize_t places_of(const char* marks, int64_t* places, Py_ssize_t rows) noexcept nogil:
+    """places := those of the marks"""
+    cdef size_t count = 0
+    cdef Py_ssize_t k, i = <Py_ssize_t>place_marked(marks, places, rows, &count)
+    k = count
+    for i in range(i, rows):
+        places[k] = i
+        k += marks[i]
+    return k
+
+
+cdef void sums_of(const char* marks, int64_t* sums, Py_ssize_t rows) noexcept nogil:
+    """sums := how many marks there are up to each row and with it, less one"""
+    cdef uint64_t word
+    cdef Py_ssize_t i, k = -1, words = rows // 8 * 8
+    for i in range(0, words, 8):     # the sums of eight bytes are one product
+        memcpy(&word, marks + i, 8)
+        word *= <uint64_t>0x0101010101010101
+        sums[i] = k + <int64_t>(word & 255)
+        sums[i + 1] = k + <int64_t>(word >> 8 & 255)
+        sums[i + 2] = k + <int64_t>(word >> 16 & 255)
+        sums[i + 3] = k + <int64_t>(word >> 24 & 255)
+        sums[i + 4] = k + <int64_t>(word >> 32 & 255)
+        sums[i + 5] = k + <int64_t>(word >> 40 & 255)
+        sums[i + 6] = k + <int64_t>(word >> 48 & 255)
+        sums[i + 7] = k + <int64_t>(word >> 56)
+        k += <Py_ssize_t>(word >> 56)
+    for i in range(words, rows):
+        k += marks[i]
+        sums[i] = k
+
+
+def table():
+    """(name, input dtypes, output dtype, address) of every loop"""
+    differs = {
+        "uint8": <size_t>&differ[uint8_t], "uint16": <size_t>&differ[uint16_t],
+        "uint32": <size_t>&differ[uint32_t], "uint64": <size_t>&differ[uint64_t],
+        "float32": <size_t>&differ[float], "float64": <size_t>&differ[double],
+    }
+    takes = {
+        "uint8": <size_t>&take[uint8_t], "uint16": <size_t>&take[uint16_t],
+        "uint32": <size_t>&take[uint32_t], "uint64": <size_t>&take[uint64_t],
+    }
+    return ([("differ", (dtype,), "bool", address) for dtype, address in differs.items()]
+            + [("take", (dtype,), dtype, address) for dtype, address in takes.items()]
+            + [("places", ("bool",), "int64", <size_t>&places_of),
+               ("sums", ("bool",), "int64", <size_t>&sums_of)])
