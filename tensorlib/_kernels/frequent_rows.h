@@ -1,8 +1,8 @@
 /* The most frequent element of short rows of int64, in the compiler's vector types.
 
    How often each element is there takes n * n comparisons and no branch, of which a vector does
-   many at once: rows of 4 take 10 ns, where to sort them and to look for the longest run took 40. Rows of 16 that
-   have positions in their keys are sorted in less. */
+   many at once: rows of 4 take 10 ns, where to sort them and to look for the longest run took 40.
+   Rows of 16 that have positions in their keys are sorted in less. */
 #pragma once
 
 #include "rank_rows.h"

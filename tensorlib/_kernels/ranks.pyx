@@ -9,8 +9,9 @@ The loops of `table()` take rows of int64 that lie behind each other, and have t
     void frequent_of_rows(const int64_t* keys, int64_t* places, Py_ssize_t rows, Py_ssize_t n,
                           int bits, int floating, int64_t unknown)
 
-The first takes rows of at most 64 elements (rank_rows.h), the last of at most 8 (frequent_rows.h); for the others see least_keys.h.
-`tensorlib._core.reduce.order` and `tensorlib._core.reduce.runs` call them.
+The first takes rows of at most 64 elements (rank_rows.h), the last of at most 8
+(frequent_rows.h); for the others see least_keys.h. `tensorlib._core.reduce.order` and
+`tensorlib._core.reduce.runs` call them.
 """
 
 from libc.stdint cimport int64_t
