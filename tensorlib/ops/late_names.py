@@ -161,7 +161,7 @@ FAMILIES = {
     "tensorlib.ops.reduce.scans": Names(
         both="cummax cummin cumprod logcumsumexp nanmean",
         methods="cumprod_",
-        operations="extreme_order recurrence running_product"),
+        operations="recurrence running_extremes running_product"),
     "tensorlib.ops.reduce.statistics": Names(both="bincount corrcoef cov histc histogram"),
     "tensorlib.ops.shape.diagonals": Names(
         both="diag diag_embed diagflat trace",

@@ -6,7 +6,7 @@ from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.ops.late import operations
 
 batched(operations.argsort, operations.top_order, operations.kth_order, operations.mode_order,
-        operations.extreme_order, operations.running_product, operations.logcumsumexp)(along)
+        operations.running_extremes, operations.running_product, operations.logcumsumexp)(along)
 
 
 @batched(operations.middle)

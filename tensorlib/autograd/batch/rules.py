@@ -138,7 +138,9 @@ def along(op, level, tensors, attributes):
     x, = tensors
     dim = check_dims(op.name, attributes["dim"], x.ndim)
     out = op.function(aligned(x, max(x.ndim, 1)), **{**attributes, "dim": dim})
-    return out if x.ndim else out.squeeze(1)
+    if x.ndim:
+        return out
+    return tuple(y.squeeze(1) for y in out) if isinstance(out, tuple) else out.squeeze(1)
 
 
 # ---- matrix products -----------------------------------------------------------------------------

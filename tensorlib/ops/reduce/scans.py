@@ -5,11 +5,12 @@ import numpy as np
 from tensorlib._core.apply.elementwise import UnsupportedDtype
 from tensorlib._core.base.dtypes import has_gradients
 from tensorlib._core.base.results import result_type
-from tensorlib._core.interpreters.foreign import is_looked_at_alone
+from tensorlib._core.base.shape import wrap
+from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.reduce import scans
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import composite, op
-from tensorlib.ops.index.indexing import gather
+from tensorlib.ops.index.indexing import spread_along
 from tensorlib.ops.late import declared
 from tensorlib.ops.reduce.reductions import DIMS, backwards, over, whole
 from tensorlib.ops.samples import given, given_pairs, refusals
@@ -134,20 +135,30 @@ def extremes_so_far(x, dim, largest=True):
     return [np.moveaxis(y, 0, dim).reshape(x.shape) for y in (values, places)]
 
 
-@op(differentiable=False, public=False, method=False,
-    reference=lambda x, dim, largest: extremes_so_far(x, dim, largest)[1],
+@op(outputs=("values", "indices"), public=False, method=False, reference=extremes_so_far,
     samples=given(*[(*case, i % 2 == 0) for i, case in enumerate(ALONG)]))
-def extreme_order(input: Tensor, dim, largest):
-    """The last places of the extremes so far along `dim`: see `cummax`."""
-    return scans.extremes_so_far(input, dim, largest)[1]
+def running_extremes(input: Tensor, dim, largest):
+    """The extremes so far along `dim`, and their last places: see `cummax`."""
+    return scans.extremes_so_far(input, dim, largest)
+
+
+@running_extremes.vjp("input")
+def running_extremes_vjp(g, indices, input_shape, dim):
+    """The gradients of all places of an extreme meet where it was found; places have none."""
+    return spread_along(g[0], input_shape, wrap("cummax", dim, len(input_shape)), indices)
+
+
+@running_extremes.jvp
+def running_extremes_jvp(d_input, indices, dim):
+    """The tangents of the elements that were found."""
+    return d_input.gather(dim, indices), None
 
 
 def extremes_along(input, dim, largest):
-    """The extremes so far and their places, in one pass where nothing is recorded."""
-    if is_looked_at_alone(input) and not input.is_complex():
-        return scans.extremes_so_far(input, dim, largest)
-    indices = extreme_order(input, dim, largest)
-    return gather(input, dim, indices), indices
+    """The extremes so far and their places; of what is recorded a copy of these, as the gradient
+    must not read what others may write to."""
+    values, indices = running_extremes(input, dim, largest)
+    return values, indices.clone() if input.requires_grad and is_grad_enabled() else indices
 
 
 @composite(outputs=("values", "indices"), tensors=("input",), out=True, errors=NO_SUCH_DIM,
