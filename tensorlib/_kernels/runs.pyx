@@ -2,20 +2,22 @@
 
     differ     void run(const T* x, char* marks, Py_ssize_t rows)
     take       Py_ssize_t run(const char* x, const char* marks, char* y, Py_ssize_t rows)
-    places     Py_ssize_t run(const char* marks, int64_t* places, Py_ssize_t rows)
-    sums       void run(const char* marks, int64_t* sums, Py_ssize_t rows)
+    places     Py_ssize_t run(const char* marks, int64_t* places, Py_ssize_t rows,
+                              Py_ssize_t first)
+    sums       void run(const char* marks, int64_t* sums, Py_ssize_t rows, Py_ssize_t sum)
 
 The second and third give how many marks there are, and may write one item more. The first is by
 dtype, as NaN differs from itself, and `take` by size.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.string cimport memcpy
 
 cdef extern from "marked_items.h" nogil:
     size_t take_marked(const char* x, const char* marks, char* y, size_t rows, size_t size,
                        size_t* count)
-    size_t place_marked(const char* marks, int64_t* places, size_t rows, size_t* count)
+    size_t place_marked(const char* marks, int64_t* places, size_t rows, int64_t first,
+                        size_t* count)
+    size_t sum_marked(const char* marks, int64_t* sums, size_t rows, int64_t* sum)
 
 ctypedef fused compared:
     uint8_t
@@ -53,34 +55,24 @@ cdef Py_ssize_t take(const item* x, const char* marks, item* y, Py_ssize_t rows)
     return k
 
 
-cdef Py_ssize_t places_of(const char* marks, int64_t* places, Py_ssize_t rows) noexcept nogil:
-    """places := those of the marks"""
+cdef Py_ssize_t places_of(const char* marks, int64_t* places, Py_ssize_t rows,
+                          Py_ssize_t first) noexcept nogil:
+    """places := those of the marks, counted from `first`"""
     cdef size_t count = 0
-    cdef Py_ssize_t k, i = <Py_ssize_t>place_marked(marks, places, rows, &count)
+    cdef Py_ssize_t k, i = <Py_ssize_t>place_marked(marks, places, rows, first, &count)
     k = count
     for i in range(i, rows):
-        places[k] = i
+        places[k] = first + i
         k += marks[i]
     return k
 
 
-cdef void sums_of(const char* marks, int64_t* sums, Py_ssize_t rows) noexcept nogil:
-    """sums := how many marks there are up to each row and with it, less one"""
-    cdef uint64_t word
-    cdef Py_ssize_t i, k = -1, words = rows // 8 * 8
-    for i in range(0, words, 8):     # the sums of eight bytes are one product
-        memcpy(&word, marks + i, 8)
-        word *= <uint64_t>0x0101010101010101
-        sums[i] = k + <int64_t>(word & 255)
-        sums[i + 1] = k + <int64_t>(word >> 8 & 255)
-        sums[i + 2] = k + <int64_t>(word >> 16 & 255)
-        sums[i + 3] = k + <int64_t>(word >> 24 & 255)
-        sums[i + 4] = k + <int64_t>(word >> 32 & 255)
-        sums[i + 5] = k + <int64_t>(word >> 40 & 255)
-        sums[i + 6] = k + <int64_t>(word >> 48 & 255)
-        sums[i + 7] = k + <int64_t>(word >> 56)
-        k += <Py_ssize_t>(word >> 56)
-    for i in range(words, rows):
+cdef void sums_of(const char* marks, int64_t* sums, Py_ssize_t rows,
+                  Py_ssize_t sum) noexcept nogil:
+    """sums := `sum` and how many marks there are up to each row and with it"""
+    cdef int64_t k = sum
+    cdef Py_ssize_t i
+    for i in range(<Py_ssize_t>sum_marked(marks, sums, rows, &k), rows):
         k += marks[i]
         sums[i] = k
 

@@ -14,7 +14,7 @@ from tensorlib._core.base.dtypes cimport (
 from tensorlib._core.base.items cimport complex128_t, complex64_t, number
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.base.work cimport run_once, share
-from tensorlib._core.reduce.masks cimport nonzero_mask, number_true
+from tensorlib._core.reduce.masks cimport count_true, nonzero_mask, number_true
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view
 from tensorlib._core.tiles.copies cimport cast, packed
 
@@ -23,11 +23,15 @@ from tensorlib import _kernels
 ctypedef void (*differ_fn)(const char* x, char* marks, Py_ssize_t rows) noexcept nogil
 ctypedef Py_ssize_t (*take_fn)(const char* x, const char* marks, char* y,
                                Py_ssize_t rows) noexcept nogil
-ctypedef Py_ssize_t (*places_fn)(const char* marks, int64_t* places,
-                                 Py_ssize_t rows) noexcept nogil
+ctypedef Py_ssize_t (*places_fn)(const char* marks, int64_t* places, Py_ssize_t rows,
+                                 Py_ssize_t first) noexcept nogil
 ctypedef void (*frequent_fn)(const int64_t* keys, int64_t* places, Py_ssize_t rows, Py_ssize_t n,
                              int bits, int floating, int64_t unknown) noexcept nogil
-ctypedef void (*sums_fn)(const char* marks, int64_t* sums, Py_ssize_t rows) noexcept nogil
+ctypedef void (*sums_fn)(const char* marks, int64_t* sums, Py_ssize_t rows,
+                         Py_ssize_t sum) noexcept nogil
+
+cdef enum:
+    BLOCK = 2048             # rows whose runs are found at once
 
 cdef differ_fn[N_DTYPES] differ
 cdef take_fn[9] take_of          # by the size of an element
@@ -119,33 +123,33 @@ cdef void take_rows(const char* x, char* y, const char* begins, Py_ssize_t rows,
             y += nbytes
 
 
-cdef void number_runs(const Runs* of) noexcept nogil:
-    """inverse := the run that each row is in; lengths := those of the runs; where they are"""
-    cdef const char* begins = of.begins
-    cdef const int64_t* order = of.order
-    cdef int64_t* inverse = of.inverse
-    cdef int64_t* lengths = of.lengths
-    cdef Py_ssize_t i, k = 0
-    if inverse != NULL and order == NULL:
-        sums_of(begins, inverse, of.rows)
-    for i in range(of.rows if inverse != NULL and order != NULL else 0):
-        k += begins[i]
-        inverse[order[i]] = k - 1
-    if lengths == NULL:
-        return
-    k = places_of(begins, lengths, of.rows)
-    lengths[k] = of.rows
-    for i in range(k):
-        lengths[i] = lengths[i + 1] - lengths[i]
-
-
 cdef void find_runs(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    """values := the rows with which runs begin; inverse := the run that each row is in; lengths :=
+    those of the runs: by blocks, whose marks and places stay in the L1 cache"""
     cdef Runs* of = <Runs*>context
-    if of.nbytes <= 8 and take_of[of.nbytes] != NULL:
-        take_of[of.nbytes](of.x, of.begins, of.values, of.rows)
-    else:
+    cdef int64_t* lengths = of.lengths
+    cdef take_fn take = take_of[of.nbytes] if of.nbytes <= 8 else NULL
+    cdef const char* begins
+    cdef Py_ssize_t first, n, i, number, k = 0      # k runs begin before a block, `number` up to it
+    if take == NULL:
         take_rows(of.x, of.values, of.begins, of.rows, of.nbytes)
-    number_runs(of)
+    for first in range(0, of.rows, 2048):    # BLOCK; Cython wants the sign of a step
+        begins, n, number = of.begins + first, min(<Py_ssize_t>BLOCK, of.rows - first), k
+        if take != NULL:
+            take(of.x + first * of.nbytes, begins, of.values + k * of.nbytes, n)
+        if of.inverse != NULL and of.order == NULL:
+            sums_of(begins, of.inverse + first, n, k - 1)
+        for i in range(n if of.order != NULL and of.inverse != NULL else 0):
+            number += begins[i]
+            of.inverse[of.order[first + i]] = number - 1
+        number = k + count_true(begins, n)
+        if lengths != NULL:
+            places_of(begins, lengths + k, n, first)
+            for i in range(max(k, <Py_ssize_t>1), number):
+                lengths[i - 1] = lengths[i] - lengths[i - 1]
+        k = number
+    if lengths != NULL and k:
+        lengths[k - 1] = of.rows - lengths[k - 1]
 
 
 def runs_of_slices(Tensor input, bint inverse, bint lengths, Tensor order=None):
