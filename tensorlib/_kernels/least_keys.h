@@ -142,6 +142,7 @@ static void least_of_rows(const int64_t* keys, int64_t* places, Py_ssize_t rows,
 /* The place of the k-th least of n keys, 0 < k <= n; equal keys stay in their order */
 static Py_ssize_t place_of_least(const int64_t* x, Py_ssize_t n, Py_ssize_t k) {
     int64_t order[RANKED];
+    if (n <= NUMBERED) return place_of_rank(x, n, k - 1);
     if (n <= RANKED) {
         rank_rows(x, order, 1, n);
         return order[k - 1];

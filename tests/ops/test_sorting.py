@@ -177,3 +177,18 @@ def test_no_dim_is_the_last_one():
             assert tl.equal(found.indices, wanted.indices)
     for call in (x.topk, x.kthvalue):
         assert tl.equal(call(2, dim=None).indices, call(2, dim=2).indices)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int64", "float16", "float32", "float64"])
+@pytest.mark.parametrize("n", [1, 2, 4, 7, 8, 9])
+def test_the_kth_of_short_rows_is_that_of_the_sorted_row(dtype, n):
+    array = np.random.default_rng(n).integers(0, 4, (60, n)).astype(np.float64)
+    if dtype == "int64":
+        array[::2] *= 2.0**60                        # no room for positions beside them
+    elif dtype[0] == "f":
+        array[array == 3] = np.nan
+        array[array == 0] *= -1
+    x = tl.tensor(array).to(getattr(tl, dtype))
+    order = np.argsort(x.double().numpy(), 1, kind="stable")
+    for k in range(1, n + 1):
+        assert (x.kthvalue(k, 1).indices.numpy() == order[:, k - 1]).all()
