@@ -32,8 +32,10 @@ cdef inline floating root(floating x) noexcept nogil:
 cdef inline double euclidean(const floating* x, const floating* row, Py_ssize_t m) noexcept nogil:
     """The distance from a row of a panel, scaled: squares would overflow or underflow"""
     cdef double top = 0, total = 0, away
-    cdef Py_ssize_t k
-    for k in range(m):
+    cdef Py_ssize_t k = 0
+    while k < m and x[k] == row[k * LANES]:    # of a row from itself there is nothing to wait for
+        k += 1
+    for k in range(k, m):
         away = magnitude(<double>x[k] - row[k * LANES])
         top = away if (away > top) | (away != away) else top
     if not 0 < top < top * 2:        # 0, infinity or NaN
@@ -53,6 +55,7 @@ cdef inline void norms(const floating* x, const floating* panel, floating* y, Py
     cdef floating most = 3e38 if floating is float else 1e308
     cdef floating zero = <floating>(m < 0)     # no constant, of which GCC makes a slow `rep stos`
     cdef Py_ssize_t i, k, l, first
+    cdef int odd[LANES]
     cdef int coarse
     for i in range(rows):
         for l in range(LANES):
@@ -78,12 +81,12 @@ cdef inline void norms(const floating* x, const floating* panel, floating* y, Py
         if norm == EUCLIDEAN:
             coarse = 0
             for l in range(LANES):
-                coarse |= (part[l] < least * m) | (part[l] > most) | (part[l] != part[l])
-                total[l] = part[l]
+                odd[l] = 1 - ((part[l] > least * m) & (part[l] < most))
+                coarse |= odd[l]
                 part[l] = root(part[l])
             if coarse:
                 for l in range(count):
-                    if not least * m < total[l] < most:
+                    if odd[l]:
                         part[l] = <floating>euclidean(x + i * m, panel + l, m)
         for l in range(count):
             y[i * step + l] = part[l]
