@@ -33,7 +33,7 @@ cdef inline double euclidean(const floating* x, const floating* row, Py_ssize_t 
     """The distance from a row of a panel, scaled: squares would overflow or underflow"""
     cdef double top = 0, total = 0, away
     cdef Py_ssize_t k = 0
-    while k < m and x[k] == row[k * LANES]:    # of a row from itself there is nothing to wait for
+    while k < m and x[k] - row[k * LANES] == 0:     # a row from itself, if it is finite
         k += 1
     for k in range(k, m):
         away = magnitude(<double>x[k] - row[k * LANES])

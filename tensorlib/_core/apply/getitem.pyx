@@ -195,7 +195,7 @@ def masked_in_copy(str name, Tensor x, Tensor mask, Tensor source):
     cdef Tensor out, rows
     if not fits_masked(x, mask, source):
         return None
-    rows = packed_copy(x, x.type)        # row by row, as the mask counts: in a third of the time
+    rows = packed_copy(x, x.type)         # row by row, as the mask counts: in a third of the time
     put_masked(name, rows, mask, source)
     out = rows if x.packed else new_arranged_as(x, x.type)
     if out.packed:
