@@ -117,6 +117,7 @@ bernoulli lib.bernoulli(x) < 2
 searchsorted lib.searchsorted(a.sort()[0], x)
 bucketize lib.bucketize(x, a.sort()[0])
 histogram lib.histogram(x, a.sort()[0])
+matrix_exp lib.matrix_exp(x / n)
 triangular_solve lib.triangular_solve(y, x.triu() + n * lib.eye(n))
 cholesky_solve lib.cholesky_solve(y, x.tril() + n * lib.eye(n))
 normal lib.normal(0.0, 1.0, (n, n)) < 99
