@@ -1,7 +1,8 @@
 """Products of several matrices, powers and exponentials, and products along one dim."""
 
 import math
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import add
 
 import numpy as np
 
@@ -81,11 +82,18 @@ def matrix_power(input, n: int):
 
 # ---- exponential ---------------------------------------------------------------------------------
 
-# Coefficients of the diagonal approximant of order 13, and the norm up to which it is exact in
-# float64.
-PADE = (64764752532480000, 32382376266240000, 7771770303897600, 1187353796428800, 129060195264000,
-        10559470521600, 670442572800, 33522128640, 1323241920, 40840800, 960960, 16380, 182, 1)
-LARGEST = 5.371920351148152
+# Norms up to which diagonal approximants of these orders are exact, and so are their derivatives:
+# in float64 (Al-Mohy & Higham, "Computing the Frechet derivative of the matrix exponential", SIAM
+# J. Matrix Anal. Appl. 30, 2009), and in float32 (four fifths of the norms in Higham, "The scaling
+# and squaring method for the matrix exponential revisited", SIAM J. Matrix Anal. Appl. 26, 2005).
+DOUBLE = ((3, 0.0108), (5, 0.2), (7, 0.783), (9, 1.78), (13, 4.74))
+SINGLE = ((3, 0.34), (5, 1.5), (7, 3.13))
+
+
+def coefficients(order):
+    """Those of the numerator of a diagonal approximant to exp, for whole numbers, lowest first."""
+    return [float(math.factorial(2 * order - k) // (math.factorial(order - k) * math.factorial(k)))
+            for k in range(order + 1)]
 
 
 def exponential(name, A):
@@ -95,21 +103,34 @@ def exponential(name, A):
         return A.clone()
     sums = np.abs(values_behind(A)).sum(-2)
     largest = float(sums[np.isfinite(sums)].max(initial=0))
-    squarings = max(0, math.ceil(math.log2(largest / LARGEST))) if largest > LARGEST else 0
-    A = A * 2.0 ** -squarings
-    one = eye(A.shape[-1], dtype=A.dtype)
-    a2 = A @ A
-    a4 = a2 @ a2
-    a6 = a4 @ a2
-    b = [float(x) for x in PADE]
-    odd = A @ (a6 @ (b[13] * a6 + b[11] * a4 + b[9] * a2)
-               + b[7] * a6 + b[5] * a4 + b[3] * a2 + b[1] * one)
-    even = (a6 @ (b[12] * a6 + b[10] * a4 + b[8] * a2)
-            + b[6] * a6 + b[4] * a4 + b[2] * a2 + b[0] * one)
-    out = linalg_solve(even - odd, even + odd)
+    orders = SINGLE if A.dtype.name in ("float32", "complex64") else DOUBLE
+    for order, norm in orders:
+        if largest <= norm:
+            return approximant(A, order)
+    squarings = math.ceil(math.log2(largest / norm))
+    out = approximant(A * 2.0 ** -squarings, order)
     for _ in range(squarings):
         out = out @ out
     return out
+
+
+def approximant(A, order):
+    """The diagonal approximant of this order to exp of matrices."""
+    b = coefficients(order)
+    powers = [eye(A.shape[-1], dtype=A.dtype), A @ A]          # the even ones
+    while len(powers) <= (order // 2 if order < 13 else 3):
+        powers.append(powers[-1] @ powers[1])
+
+    def combined(first):
+        """Every second term, from the first, without A itself."""
+        found = reduce(add, [b[first + 2 * k] * x for k, x in enumerate(powers)])
+        if order < 13:
+            return found
+        return powers[3] @ (b[first + 12] * powers[3] + b[first + 10] * powers[2]
+                            + b[first + 8] * powers[1]) + found
+
+    odd, even = A @ combined(1), combined(0)
+    return linalg_solve(even - odd, even + odd)
 
 
 def series(x):
