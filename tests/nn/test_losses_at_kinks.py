@@ -29,6 +29,14 @@ def test_a_margin_that_is_just_kept_has_the_slope_of_one_that_is_not():
     assert found == [[[-1, 1]], [[1, 0]], [[0, -1]]]
 
 
+@each("loss", [F.smooth_l1_loss, F.huber_loss])
+def test_a_slope_that_is_cut_off_has_none_from_where_it_is(loss):
+    x = tl.tensor([-2.0, -1.0, -0.5, 0.5, 1.0, 2.0], dtype=tl.float64, requires_grad=True)
+    slope, = tl.autograd.grad(loss(x, tl.zeros_like(x), reduction="sum"), x, create_graph=True)
+    assert slope.tolist() == [-1, -1, -0.5, 0.5, 1, 1]
+    assert tl.autograd.grad(slope.sum(), x)[0].tolist() == [0, 0, 1, 1, 0, 0]
+
+
 @each("loss, wanted", [
     (lambda x: F.smooth_l1_loss(x, tl.zeros_like(x), reduction="none"), [NAN, 0.5, 1.0, 1.0]),
     (lambda x: F.huber_loss(x, tl.zeros_like(x), reduction="none", delta=2.0),

@@ -349,7 +349,8 @@ def written_along(Tensor input, Tensor values, int dim, Tensor index, bint adds)
         check_index("scatter", input, dim, index)
         raise RuntimeError(f"scatter: values of shape {tuple(values.shape)} and {values.dtype} "
                            f"can't go to positions of shape {tuple(index.shape)} in {input.dtype}")
-    check_index("scatter", input, dim, index)
+    if half:                                 # else it is checked where it is written
+        check_index("scatter", input, dim, index)
     if half and names_slices(input, index, dim):
         out = packed_copy(input, given)
         add_half_slices(as_vector(out), "scatter", values, dim, new_view(

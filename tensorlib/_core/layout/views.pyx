@@ -3,8 +3,6 @@
 All of it is outside autograd.
 """
 
-from cpython.number cimport PyIndex_Check
-
 from tensorlib._core.base.dtypes cimport ITEMSIZE, dtype_id
 from tensorlib._core.base.shape cimport (
     MAX_NDIM, clipped, count, items, parse_shape, row_major, settled, sizes_of, wrap_dim,
@@ -317,19 +315,20 @@ def narrow(Tensor x, dim, start, length):
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Py_ssize_t begin, count, size
     cdef int d, along
-    dim, start, length = settled(dim), settled(start), settled(length)
-    if not (PyIndex_Check(start) and PyIndex_Check(length)):
+    dim = settled(dim)
+    try:
+        begin, count = clipped(start, NULL), clipped(length, NULL)
+    except TypeError:
         raise TypeError(f"narrow: start and length must be ints, got {start!r} and {length!r}")
-    begin, count = clipped(start, NULL), clipped(length, NULL)
     along = wrap_dim("narrow", dim, x.ndim_)
     if x.ndim_ == 0:
         raise RuntimeError("narrow: expects at least a 1-dimensional tensor")
     size = x.dims[along]
     if not -size <= begin <= size:
-        raise IndexError(f"narrow: start {begin} is out of range for a dim of {size} elements")
+        raise IndexError(f"narrow: start {start} is out of range for a dim of {size} elements")
     begin += size if begin < 0 else 0
     if count < 0 or count > size - begin:
-        raise RuntimeError(f"narrow: start ({begin}) + length ({count}) exceeds dimension size "
+        raise RuntimeError(f"narrow: start ({start}) + length ({length}) exceeds dimension size "
                            f"({size})")
     for d in range(x.ndim_):
         dims[d] = x.dims[d]

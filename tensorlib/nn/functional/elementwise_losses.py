@@ -196,13 +196,15 @@ def smooth_l1(input, target, beta):
 @smooth_l1.deriv("input")
 def smooth_l1_deriv_input(input, target, beta):
     """The loss is d^2 / (2 beta) within beta, and |d| - beta / 2 beyond; its slopes meet."""
-    return ((input - target) / beta).clamp(-1, 1)
+    d = input - target
+    return d.sign().where(d.abs() >= beta, d / beta)
 
 
 @smooth_l1.deriv("target")
 def smooth_l1_deriv_target(input, target, beta):
     """(target - input) / beta, cut off at -1 and 1."""
-    return ((target - input) / beta).clamp(-1, 1)
+    d = target - input
+    return d.sign().where(d.abs() >= beta, d / beta)
 
 
 @smooth_l1.deriv("beta")
@@ -246,14 +248,14 @@ def huber(input, target, delta):
 def huber_deriv_input(input, target, delta):
     """The loss is d^2 / 2 within delta, and delta (|d| - delta / 2) beyond; its slopes meet."""
     d = input - target
-    return (d.sign() * delta).where(d.abs() > delta, d)
+    return (d.sign() * delta).where(d.abs() >= delta, d)
 
 
 @huber.deriv("target")
 def huber_deriv_target(input, target, delta):
     """target - input, cut off at -delta and delta."""
     d = target - input
-    return (d.sign() * delta).where(d.abs() > delta, d)
+    return (d.sign() * delta).where(d.abs() >= delta, d)
 
 
 @huber.deriv("delta")
