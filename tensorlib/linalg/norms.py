@@ -44,6 +44,7 @@ def vector_reference(x, ord=2, dim=None, keepdim=False):
 
 
 @composite(public=False, method=False, out=True, reference=vector_reference, **FLOATS,
+           rounds_once=False,
            samples=given(((5,),), ((3, 4), 1, 0), ((2, 3, 2), 3.5, (0, 2), True), ((2, 3), inf),
                          ((2, 3), -inf, 1), ((4,), 0)),
            errors=refused_matrices((RuntimeError, np.ones(2, np.int64)),

@@ -43,6 +43,7 @@ COUNTED = {
     "index/slices.pyx": "some sizes of one tensor",
     "create/padding.pyx": "some sizes of one tensor",
     "index/strided.pyx": "neighbouring dims of a tensor",
+    "tiles/copies.pyx": "the sizes of a tensor",
     "tiles/plan.pyx": "neighbouring dims of the output",
     "tiles/pieces.pyx": "neighbouring dims of the output",
     "tiles/turned.pyx": "the dims of the output",

@@ -19,10 +19,9 @@ from tensorlib._core.graph.op cimport NEGATIVES, NOTHING, Op, ZEROS
 from tensorlib._core.interpreters.door cimport interpreted
 from tensorlib._core.interpreters.foreign cimport overridden
 from tensorlib._core.interpreters.recording cimport record
-from tensorlib._core.layout.views cimport new_arranged_as
 from tensorlib._core.tensor.meta cimport is_meta
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, same_shape
-from tensorlib._core.tiles.copies cimport cast, may_overlap, packed_copy
+from tensorlib._core.tiles.copies cimport cast, may_overlap, new_arranged_as, packed_copy
 from tensorlib._core.tiles.flat cimport run_loop, run_with_single
 from tensorlib._core.tiles.loops cimport MAX_ARITY, Loop, find_cast, find_loop
 from tensorlib._core.tiles.program cimport MAX_INPUTS, TileLoops, result_dtype as program_dtype

@@ -17,11 +17,10 @@ from tensorlib._core.index.keys cimport Index, of_view, parse, put, take
 from tensorlib._core.interpreters.door cimport interpreted
 from tensorlib._core.interpreters.foreign cimport stand_in, to_write
 from tensorlib._core.interpreters.recording cimport record
-from tensorlib._core.layout.views cimport new_arranged_as
 from tensorlib._core.tensor.tensor cimport (
     Tensor, UNRECORDED, alias, new_view, requires_grad, same_shape, set_base,
 )
-from tensorlib._core.tiles.copies cimport cast, copy_into, packed, packed_copy
+from tensorlib._core.tiles.copies cimport cast, copy_into, new_arranged_as, packed, packed_copy
 
 
 cdef object getitem(Tensor x, object key):

@@ -23,10 +23,11 @@ from tensorlib._core.interpreters.foreign cimport (
 from tensorlib._core.interpreters.on_meta cimport new_on, twin_on
 from tensorlib._core.interpreters.profile cimport begin_making, end_making, observing
 from tensorlib._core.interpreters.stack cimport leaving, made, offered
-from tensorlib._core.layout.views cimport in_format, new_arranged_as
+from tensorlib._core.layout.views cimport in_format
 from tensorlib._core.tensor.numbers cimport as_real, element, exact_number, write_row
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, requires_grad
 from tensorlib._core.tensor.tensor cimport new_tensor as raw_tensor
+from tensorlib._core.tiles.copies cimport new_arranged_as
 from tensorlib._core.tiles.loops cimport find_cast, find_gather
 
 from tensorlib._core.apply.out_argument import store_out

@@ -17,12 +17,11 @@ from tensorlib._core.base.pool cimport range_fn
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport LARGEST, MAX_NDIM, times
 from tensorlib._core.base.work cimport share
-from tensorlib._core.layout.views cimport new_arranged_as
 from tensorlib._core.products.panel_products cimport (
     add_panels, multiply_panels, pack_panels, panels_size,
 )
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor
-from tensorlib._core.tiles.copies cimport packed, packed_copy, zero
+from tensorlib._core.tiles.copies cimport new_arranged_as, packed, packed_copy, zero
 
 from math import prod
 

@@ -8,10 +8,10 @@ of them.
 
 from tensorlib._core.base.dtypes cimport ITEMSIZE
 from tensorlib._core.base.shape cimport MAX_NDIM, items, parse_shape
-from tensorlib._core.layout.views cimport new_arranged_as, view_of
+from tensorlib._core.layout.views cimport view_of
 from tensorlib._core.reduce.arrange cimport sum_to
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view, same_shape
-from tensorlib._core.tiles.copies cimport copy_into, packed, zero
+from tensorlib._core.tiles.copies cimport arranged_copy, copy_into, packed, zero
 
 from tensorlib._core.base.storage import OutOfMemoryError
 
@@ -133,8 +133,7 @@ def scatter_view(Tensor x, Tensor value, place):
     cdef Tensor out
     sizes, strides, offset, base_strides, base_offset = place
     if is_laid_out(x, base_strides):
-        out = new_arranged_as(x, x.type)
-        copy_into(out, x)
+        out = arranged_copy(x, x.type)
         if is_laid_out(out, base_strides):
             part = part_of(out, sizes, strides, offset - base_offset)
             check_part(part, value)

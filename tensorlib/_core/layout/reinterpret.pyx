@@ -7,11 +7,10 @@ from tensorlib._core.base.dtypes cimport (
 )
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast, times
 from tensorlib._core.graph.modes cimport mode
-from tensorlib._core.layout.views cimport new_arranged_as
 from tensorlib._core.tensor.tensor cimport (
     Tensor, UNRECORDED, new_tensor, over_storage, same_shape, set_base,
 )
-from tensorlib._core.tiles.copies cimport copy_into
+from tensorlib._core.tiles.copies cimport copy_into, new_arranged_as
 
 
 def view_dtype(Tensor x, dtype):

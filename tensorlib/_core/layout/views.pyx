@@ -13,7 +13,9 @@ from tensorlib._core.tensor.tensor cimport (
     ALONE, AMONG_OTHERS, Tensor, UNRECORDED, new_like, new_tensor, new_view, over_storage,
     set_base,
 )
-from tensorlib._core.tiles.copies cimport cast, copy_into, packed, packed_copy, zero
+from tensorlib._core.tiles.copies cimport (
+    arranged_copy, cast, copy_into, new_arranged_as, packed, packed_copy, zero,
+)
 
 from tensorlib._core.base.formats import check_rank
 
@@ -384,9 +386,7 @@ def contiguous(Tensor x):
 
 def clone(Tensor x):
     """A copy without gaps, its dims in the same order in memory."""
-    cdef Tensor out = new_arranged_as(x, x.type)
-    copy_into(out, x)
-    return out
+    return arranged_copy(x, x.type)
 
 
 def flip(Tensor x, dims):
@@ -420,12 +420,7 @@ def to_dtype(Tensor x, dtype, bint copy=False):
     """`x` as another dtype, its dims in the same order in memory: itself if it has it already,
     unless `copy`."""
     cdef int id = dtype_id(dtype)
-    cdef Tensor out
-    if x.type == id and not copy:
-        return x
-    out = new_arranged_as(x, id)
-    copy_into(out, x)
-    return out
+    return x if x.type == id and not copy else arranged_copy(x, id)
 
 
 def assign(Tensor target, Tensor source):
@@ -447,31 +442,6 @@ def zeros(shape, dtype, *, str name="zeros"):
     cdef Tensor result = empty(shape, dtype, name=name)
     zero(result)
     return result
-
-
-cdef Tensor new_arranged_as(Tensor x, int dtype):
-    """A new tensor of the sizes of `x`, its dims in the same order in memory, without gaps."""
-    cdef Py_ssize_t steps[MAX_NDIM]
-    cdef bint placed[MAX_NDIM]
-    cdef Py_ssize_t expected = 1
-    cdef int d, chosen, _
-    cdef Tensor y
-    if x.packed:
-        return new_like(x, dtype)
-    for d in range(x.ndim_):
-        placed[d] = False
-    for _ in range(x.ndim_):             # place the dims from the innermost outwards
-        chosen = -1
-        for d in range(x.ndim_ - 1, -1, -1):
-            if not placed[d] and (chosen < 0 or x.steps[d] < x.steps[chosen]):
-                chosen = d
-        placed[chosen] = True
-        if x.steps[chosen] <= 0:
-            return new_like(x, dtype)
-        steps[chosen] = expected
-        expected *= x.dims[chosen]
-    y = new_like(x, dtype)
-    return over_storage(y.storage, y.data_pointer, dtype, x.ndim_, x.dims, steps)
 
 
 cdef Tensor in_format(str name, Tensor x, object memory_format):

@@ -6,11 +6,11 @@ cdef int fold_to(int kind, Tensor x, const char* center, const Py_ssize_t* sizes
 cdef int divide(Tensor x, double by) except -1
 cdef int take_roots(Tensor x) except -1
 cdef Tensor sum_to(str name, Tensor g, int ndim, const Py_ssize_t* dims)
-cdef Tensor arrange(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* sizes)
+cdef Tensor arrange(int kind, Tensor x, int n_reduced, const int* reduced, Py_ssize_t* sizes)
 cdef Tensor new_reduced(Tensor x, int n_reduced, const int* reduced, bint keepdim, int dtype)
 cdef Tensor rows_of(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* sizes)
 cdef int check_status(int status, Tensor x) except -1
 cdef int reduced_dims(object dim, int ndim, int* reduced) except -1
 cdef Tensor expand_over(Tensor g, int ndim, const Py_ssize_t* dims, int n_reduced,
                         const int* reduced, bint keepdim)
-cdef Tensor reducible(Tensor x, int computed)
+cdef Tensor reducible(int kind, Tensor x, int computed)

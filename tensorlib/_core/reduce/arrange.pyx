@@ -27,8 +27,7 @@ cdef enum:
 cdef Tensor fold(int kind, Tensor x, int n_reduced, const int* reduced, bint keepdim, int result):
     """`x` reduced over the dims `reduced` (ascending), as a new tensor of dtype `result`.
 
-    `x` has the dtype that is computed in, or a half type: sum and prod of integers want int64, any
-    and all bool.
+    `x` has a dtype that `reduced_in` leads to the one that is computed in; any and all want bool.
     """
     cdef Py_ssize_t sizes[5]
     cdef int last[MAX_NDIM]
@@ -42,9 +41,9 @@ cdef Tensor fold(int kind, Tensor x, int n_reduced, const int* reduced, bint kee
                              new_reduced(x, n_reduced, reduced, keepdim, result))
         n_last = last_even(x, row, last) if apart == 1 else 0
     if n_last:                               # in two steps
-        x, kind = fold(kind, x, n_last, last, True, reduced_in(x.type)), added_up(kind)
+        x, kind = fold(kind, x, n_last, last, True, reduced_in(kind, x.type)), added_up(kind)
     out = new_reduced(x, n_reduced, reduced, keepdim, result)     # a copy may let others change x
-    source = arrange(x, n_reduced, reduced, sizes)
+    source = arrange(kind, x, n_reduced, reduced, sizes)
     if out.numel_:
         fold_to(kind, source, NULL, sizes, out)
     return out
@@ -52,7 +51,7 @@ cdef Tensor fold(int kind, Tensor x, int n_reduced, const int* reduced, bint kee
 
 cdef bint is_exact(int kind, int dtype) noexcept:
     """Whether the result is the same in any order."""
-    return kind in (MAX, MIN, ANY, ALL) or dtype == INT64
+    return kind in (MAX, MIN, ANY, ALL) or KIND[dtype] < FLOAT_KIND
 
 
 cdef bint lies_in_rows(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* row,
@@ -159,9 +158,9 @@ cdef void ascending(int* dims, int n) noexcept:
         dims[place] = d
 
 
-cdef Tensor reducible(Tensor x, int computed):
+cdef Tensor reducible(int kind, Tensor x, int computed):
     """`x` in the dtype that is computed in, or as it is where `fold` casts it."""
-    return x if reduced_in(x.type) == computed else cast(x, computed)
+    return x if reduced_in(kind, x.type) == computed else cast(x, computed)
 
 
 cdef int fold_to(int kind, Tensor x, const char* center, const Py_ssize_t* sizes,
@@ -256,7 +255,7 @@ cdef Tensor new_reduced(Tensor x, int n_reduced, const int* reduced, bint keepdi
     return new_tensor(dtype, ndim, dims)
 
 
-cdef Tensor arrange(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* sizes):
+cdef Tensor arrange(int kind, Tensor x, int n_reduced, const int* reduced, Py_ssize_t* sizes):
     """A tensor with the elements of `x` in memory as (outer, n, inner), and these sizes.
 
     `x` itself where the dims are taken in the order of their strides, the reduced ones are
@@ -274,7 +273,7 @@ cdef Tensor arrange(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* siz
     for k in range(n_reduced):
         is_reduced[reduced[k]] = True
     by_stride(x, order)
-    if split(x, order, is_reduced, sizes) and evenly_spaced(x, order, is_reduced, sizes):
+    if split(x, order, is_reduced, sizes) and evenly_spaced(kind, x, order, is_reduced, sizes):
         return x
     dense = without_gaps(x, order)
     if split(dense, order, is_reduced, sizes):
@@ -286,7 +285,7 @@ cdef Tensor arrange(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* siz
 
 cdef Tensor rows_of(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* sizes):
     """A tensor with the elements of `x` in memory as (rows, n), and these sizes."""
-    cdef Tensor source = arrange(x, n_reduced, reduced, sizes)
+    cdef Tensor source = arrange(SUM, x, n_reduced, reduced, sizes)
     if sizes[2] == 1 and (sizes[0] == 1 or sizes[3] == sizes[1]):
         return source
     return reduced_last(x, n_reduced, reduced, sizes)
@@ -366,7 +365,7 @@ cdef bint split(Tensor x, const int* order, const bint* is_reduced, Py_ssize_t* 
     return True
 
 
-cdef bint evenly_spaced(Tensor x, const int* order, const bint* is_reduced,
+cdef bint evenly_spaced(int kind, Tensor x, const int* order, const bint* is_reduced,
                         Py_ssize_t* sizes) noexcept:
     """Whether the elements of `x` lie in steps that the kernels take; writes the two steps.
 
@@ -400,8 +399,8 @@ cdef bint evenly_spaced(Tensor x, const int* order, const bint* is_reduced,
         return False
     if sizes[4] != sizes[2] and sizes[2] * ITEMSIZE[x.type] < GAPPED_BYTES:
         return False
-    return reduced_in(x.type) == x.type or (sizes[4] == sizes[2]
-                                            and sizes[3] == sizes[1] * sizes[2])
+    return reduced_in(kind, x.type) == x.type or (sizes[4] == sizes[2]
+                                                  and sizes[3] == sizes[1] * sizes[2])
 
 
 cdef Tensor sum_to(str name, Tensor g, int ndim, const Py_ssize_t* dims):
@@ -423,7 +422,7 @@ cdef Tensor sum_to(str name, Tensor g, int ndim, const Py_ssize_t* dims):
             f"reduce to the input's {sizes_of(ndim, dims)}")
     if n == 0:
         return new_view(g, ndim, dims, g.steps, g.data_pointer)
-    summed = cast(fold(SUM, reducible(g, computed), n, reduced, False, computed), g.type)
+    summed = cast(fold(SUM, reducible(SUM, g, computed), n, reduced, False, computed), g.type)
     return contiguous_as(summed, ndim, dims)
 
 

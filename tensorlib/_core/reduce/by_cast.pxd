@@ -4,8 +4,15 @@ from tensorlib._core.tiles.loops cimport cast_loop
 
 cdef enum:
     BLOCK = 4096             # elements in float32 at a time: half of the L1 cache
+    BLOCK_BYTES = 4 * BLOCK  # in any dtype
 
-cdef void fold_by_cast(void* loop, cast_loop cast, const uint16_t* x, float* y, Py_ssize_t outer,
+cdef struct Cast:
+    void* loop               # of the dtype that is reduced in
+    void* combine            # the loop that reduces the results of parts
+    cast_loop cast
+    Py_ssize_t from_size, size   # bytes of an element, before and after
+
+cdef void fold_by_cast(const Cast* by, const char* x, const char* c, char* y, Py_ssize_t outer,
                        Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin,
                        Py_ssize_t end) noexcept nogil
 

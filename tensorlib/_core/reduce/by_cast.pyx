@@ -1,9 +1,12 @@
-"""Reductions of half types by the loops of float32, on blocks that are cast in the L1 cache.
+"""Reductions in a wider dtype, on blocks that are cast in the L1 cache: half types in float32, sums
+of small integers in int64.
 
 As a whole in float32, 262,144 elements are 1 MB to write and to read again, and take twice as long.
+What other threads had cast would come from their caches besides: 65,536 bools, cast by two threads
+and summed by one, took three times as long as by one.
 """
 
-ctypedef void (*fold_fn)(void* tag, const float* x, const float* c, float* y, Py_ssize_t outer,
+ctypedef void (*fold_fn)(void* tag, const char* x, const char* c, char* y, Py_ssize_t outer,
                          Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin, Py_ssize_t end,
                          Py_ssize_t slice_step, Py_ssize_t step) noexcept nogil
 ctypedef void (*row_fn)(const float* x, float* y, Py_ssize_t rows, Py_ssize_t n) noexcept nogil
@@ -15,19 +18,21 @@ cdef enum:
     WIDE = 1024              # columns of blocks beside each other
 
 
-cdef void fold_by_cast(void* loop, cast_loop cast, const uint16_t* x, float* y, Py_ssize_t outer,
+cdef void fold_by_cast(const Cast* by, const char* x, const char* c, char* y, Py_ssize_t outer,
                        Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin,
                        Py_ssize_t end) noexcept nogil:
-    """y[o, j] := x[o, 0, j] + x[o, 1, j] + ..., begin <= j < end, or what `loop` does"""
+    """y[o, j] := x[o, 0, j] + x[o, 1, j] + ..., begin <= j < end, or what the loop does; c is NULL
+    or as y"""
     cdef float buffer[BLOCK]
-    cdef Py_ssize_t o, j, width, count
-    if n * inner <= BLOCK and end - begin == inner:
+    cdef Py_ssize_t block = BLOCK_BYTES // by.size, o, j, width, count
+    if n * inner <= block and end - begin == inner:
         while outer > 0:
-            count = min(outer, BLOCK // (n * inner))
-            cast(<const char*>x, <char*>buffer, count * n * inner)
-            (<fold_fn>loop)(NULL, buffer, NULL, y, count, n, inner, 0, inner, n * inner, inner)
-            x += count * n * inner
-            y += count * inner
+            count = min(outer, block // (n * inner))
+            by.cast(x, <char*>buffer, count * n * inner)
+            fold_block(by, <char*>buffer, c, y, count, n, inner)
+            x += count * n * inner * by.from_size
+            c = further(c, count * inner * by.size)
+            y += count * inner * by.size
             outer -= count
         return
     for o in range(outer):
@@ -36,35 +41,49 @@ cdef void fold_by_cast(void* loop, cast_loop cast, const uint16_t* x, float* y, 
             width = min(end - j, <Py_ssize_t>WIDE)
             if width > COLUMNS:
                 width = width // COLUMNS * COLUMNS
-            fold_columns(loop, cast, x + j, y + j, n, inner, width, buffer)
+            fold_columns(by, x + j * by.from_size, further(c, j * by.size), y + j * by.size, n,
+                         inner, width, <char*>buffer)
             j += width
-        x += n * inner
-        y += inner
+        x += n * inner * by.from_size
+        c = further(c, inner * by.size)
+        y += inner * by.size
 
 
-cdef void fold_columns(void* loop, cast_loop cast, const uint16_t* x, float* y, Py_ssize_t n,
-                       Py_ssize_t stride, Py_ssize_t width, float* buffer) noexcept nogil:
+cdef void fold_columns(const Cast* by, const char* x, const char* c, char* y, Py_ssize_t n,
+                       Py_ssize_t stride, Py_ssize_t width, char* buffer) noexcept nogil:
     """`width` columns of rows that are `stride` elements apart: by blocks, and pairs of these
 
     They are a number of blocks wide, or less than one. All blocks of some rows come before those of
     the next: in columns of one block, memory was read in twice the time.
     """
-    cdef Py_ssize_t block = min(width, <Py_ssize_t>COLUMNS), rows = BLOCK // block, half, i, j = 0
-    cdef float parts[2 * WIDE]
+    cdef Py_ssize_t block = min(width, <Py_ssize_t>COLUMNS), half, i, j = 0
+    cdef Py_ssize_t rows = BLOCK_BYTES // by.size // block
+    cdef double parts[2 * WIDE]
     if n <= rows:
         while j < width:
             if block == stride:
-                cast(<const char*>x, <char*>buffer, n * block)
+                by.cast(x, buffer, n * block)
             else:
                 for i in range(n):
-                    cast(<const char*>(x + i * stride + j), <char*>(buffer + i * block), block)
-            (<fold_fn>loop)(NULL, buffer, NULL, y + j, 1, n, block, 0, block, n * block, block)
+                    by.cast(x + (i * stride + j) * by.from_size, buffer + i * block * by.size,
+                            block)
+            fold_block(by, buffer, further(c, j * by.size), y + j * by.size, 1, n, block)
             j += block
         return
     half = (n // 2 + rows - 1) // rows * rows
-    fold_columns(loop, cast, x, parts, half, stride, width, buffer)
-    fold_columns(loop, cast, x + half * stride, parts + width, n - half, stride, width, buffer)
-    (<fold_fn>loop)(NULL, parts, NULL, y, 1, 2, width, 0, width, 2 * width, width)
+    fold_columns(by, x, c, <char*>parts, half, stride, width, buffer)
+    fold_columns(by, x + half * stride * by.from_size, c, <char*>parts + width * by.size, n - half,
+                 stride, width, buffer)
+    (<fold_fn>by.combine)(NULL, <char*>parts, NULL, y, 1, 2, width, 0, width, 2 * width, width)
+
+
+cdef inline void fold_block(const Cast* by, const char* x, const char* c, char* y,
+                            Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner) noexcept nogil:
+    (<fold_fn>by.loop)(NULL, x, c, y, outer, n, inner, 0, inner, n * inner, inner)
+
+
+cdef inline const char* further(const char* c, Py_ssize_t nbytes) noexcept nogil:
+    return c + nbytes if c != NULL else NULL
 
 
 cdef void rows_by_cast(void* loop, cast_loop cast, cast_loop back, const uint16_t* g,

@@ -27,7 +27,7 @@ from tensorlib._core.reduce.unsigned cimport signed_order, restored
 from tensorlib._core.tensor.tensor cimport (
     Tensor, alias, new_like, new_tensor, requires_grad, same_shape,
 )
-from tensorlib._core.tiles.copies cimport cast, packed, zero
+from tensorlib._core.tiles.copies cimport arranged_copy, cast, packed, zero
 
 from tensorlib._core.interpreters.recording import UnsupportedDtype
 
@@ -82,8 +82,7 @@ cdef Tensor accumulated(str name, int kind, Tensor x, int n, const int* dims, bi
     computed = compute_dtype(result) if KIND[result] >= FLOAT_KIND else INT64
     if dtype is not None:
         x = cast(x, result)
-    x = cast(x, computed) if kind == KNOWN else reducible(x, computed)
-    return cast(fold(kind, x, n, dims, keepdim, computed), result)
+    return cast(fold(kind, reducible(kind, x, computed), n, dims, keepdim, computed), result)
 
 
 def sum(Tensor input, dim=None, bint keepdim=False, dtype=None):
@@ -106,7 +105,7 @@ def count_nonzero(Tensor input, dim=None):
         out = new_tensor(INT64, 0, NULL)
         count_in(input, <int64_t*>out.data_pointer)
         return out
-    return sum(cast(input, BOOL), dim)
+    return sum(input if input.type == BOOL else arranged_copy(input, BOOL), dim)
 
 
 def prod(Tensor input, dim=None, bint keepdim=False, dtype=None):
@@ -144,7 +143,7 @@ def mean(Tensor input, dim=None, bint keepdim=False, dtype=None):
     cdef int n = chosen_dims("mean", dim, input, dims)
     cdef int result = inexact_result("mean", input, dtype)
     cdef int computed = compute_dtype(result)
-    cdef Tensor x = reducible(input, computed), out = fold(SUM, x, n, dims, keepdim, computed)
+    cdef Tensor x = reducible(SUM, input, computed), out = fold(SUM, x, n, dims, keepdim, computed)
     divide(out, elements(x, n, dims))
     return cast(out, result)
 
@@ -184,9 +183,9 @@ cdef Tensor variance(str name, Tensor input, object dim, double correction, bint
     cdef Py_ssize_t sizes[5]
     cdef int n = chosen_dims(name, dim, input, dims)
     cdef int dtype = compute_dtype(floating_result(name, input, None))
-    cdef Tensor x = cast(input, dtype)
+    cdef Tensor x = reducible(SQUARES, input, dtype)
     cdef Tensor out = new_reduced(x, n, dims, keepdim, dtype), center = new_like(out, dtype)
-    cdef Tensor source = arrange(x, n, dims, sizes)
+    cdef Tensor source = arrange(SQUARES, x, n, dims, sizes)
     cdef double freedom = sizes[1] - correction
     if out.numel_:
         source = held(source, input)
@@ -216,9 +215,9 @@ def euclidean_norm(Tensor input, dim, bint keepdim):
     cdef Py_ssize_t sizes[5]
     cdef int n = chosen_dims("norm", dim, input, dims)
     cdef int dtype = compute_dtype(floating_result("norm", input, None))
-    cdef Tensor x = cast(input, dtype)
+    cdef Tensor x = reducible(SQUARES, input, dtype)
     cdef Tensor out = new_reduced(x, n, dims, keepdim, dtype), center = new_like(out, dtype)
-    cdef Tensor source = held(arrange(x, n, dims, sizes), input)
+    cdef Tensor source = held(arrange(SQUARES, x, n, dims, sizes), input)
     zero(center)
     fold_to(SQUARES, source, center.data_pointer, sizes, out)
     finish_squares(source, center, sizes, 1, True, False, out)
@@ -232,7 +231,7 @@ cdef Tensor extreme(str name, int kind, Tensor input, object dim, bint keepdim):
     cdef int n = chosen_dims(name, dim, input, dims)
     cdef Tensor x = signed_order(input)
     refuse_empty(name, x, dim, n, dims, RuntimeError)
-    return cast(restored(fold(kind, x, n, dims, keepdim, reduced_in(x.type)), input.type),
+    return cast(restored(fold(kind, x, n, dims, keepdim, reduced_in(kind, x.type)), input.type),
                 input.type)
 
 
@@ -264,7 +263,7 @@ cdef tuple extreme_at(str name, int kind, Tensor input, object dim, bint keepdim
         sizes[0], sizes[1], sizes[2] = 1, x.numel_, 1
         sizes[3], sizes[4] = x.numel_, 1
     else:
-        x = arrange(x, n, dims, sizes)
+        x = arrange(ARGMAX, x, n, dims, sizes)
     if values.numel_:
         data, to, at = x.data_pointer, values.data_pointer, <int64_t*>places.data_pointer
         if x.numel_ < RELEASE_GIL:

@@ -35,7 +35,7 @@ cdef enum:
     RELEASE_GIL = 16384      # elements from which on the callers release the GIL
     GAPPED_BYTES = 256       # LANE_BYTES of the kernels
 
-# The results of half types are of float32.
+# The results of half types are of float32, sums and products of integers of int64.
 cdef int reduce_run(int kind, int dtype, const char* x, const char* center, char* y,
                     const Py_ssize_t* sizes) noexcept nogil
 
@@ -44,7 +44,7 @@ cdef bint has_gapped(int kind, int dtype) noexcept nogil
 cdef int gapped_run(int kind, int dtype, const char* x, char* y, Py_ssize_t n, Py_ssize_t row,
                     Py_ssize_t down, Py_ssize_t apart) noexcept nogil
 
-cdef int reduced_in(int dtype) noexcept nogil
+cdef int reduced_in(int kind, int dtype) noexcept nogil
 
 cdef int added_up(int kind) noexcept nogil
 

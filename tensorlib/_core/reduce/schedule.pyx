@@ -11,11 +11,12 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from tensorlib._core.base.dtypes cimport (
-    COMPLEX_KIND, FLOAT32, FLOAT_KIND, ITEMSIZE, KIND, N_DTYPES, compute_dtype, dtype_id, real_of,
+    COMPLEX_KIND, FLOAT32, FLOAT_KIND, INT64, ITEMSIZE, KIND, N_DTYPES, compute_dtype, dtype_id,
+    real_of,
 )
 from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.work cimport run_alone
-from tensorlib._core.reduce.by_cast cimport fold_by_cast, rows_by_cast
+from tensorlib._core.reduce.by_cast cimport Cast, fold_by_cast, rows_by_cast
 from tensorlib._core.tiles.loops cimport cast_loop, find_cast
 
 from tensorlib import _kernels
@@ -65,7 +66,7 @@ ctypedef struct Work:
     const char* c
     char* y
     int64_t* at
-    cast_loop cast           # of half types to float32, in which they are reduced; or NULL
+    cast_loop cast           # to the dtype in which these elements are reduced; or NULL
     void* of_halves          # the loop that needs no cast for long rows and many columns; or NULL
     Py_ssize_t itemsize, result_size     # bytes of an element, and of one of y
     Py_ssize_t outer, n, inner, slice_step, step
@@ -91,7 +92,7 @@ cdef int reduce_run(int kind, int dtype, const char* x, const char* center, char
         reals[3], reals[4] = 2 * sizes[3], 2 * sizes[4]
         return reduce_run(kind, real_of(dtype), x, NULL, y, reals)
     if sizes[1] == 0:
-        return run_of_nothing(kind, reduced_in(dtype), y, sizes[0] * sizes[2])
+        return run_of_nothing(kind, reduced_in(kind, dtype), y, sizes[0] * sizes[2])
     work.row = 0
     return run(&work, kind, dtype, x, center, y, NULL, sizes)
 
@@ -112,9 +113,11 @@ cdef int gapped_run(int kind, int dtype, const char* x, char* y, Py_ssize_t n, P
     return run(&work, kind, dtype, x, NULL, y, NULL, sizes)
 
 
-cdef int reduced_in(int dtype) noexcept nogil:
+cdef int reduced_in(int kind, int dtype) noexcept nogil:
     """The dtype of the results of `reduce_run`."""
-    return compute_dtype(dtype) if KIND[dtype] == FLOAT_KIND else dtype
+    if KIND[dtype] == FLOAT_KIND:
+        return compute_dtype(dtype)
+    return INT64 if (kind == SUM or kind == PROD) and KIND[dtype] < FLOAT_KIND else dtype
 
 
 cdef int index_run(int kind, int dtype, const char* x, char* y, int64_t* at,
@@ -128,15 +131,18 @@ cdef int index_run(int kind, int dtype, const char* x, char* y, int64_t* at,
 cdef int run(Work* work, int kind, int dtype, const char* x, const char* c, char* y, int64_t* at,
              const Py_ssize_t* sizes) noexcept nogil:
     cdef Py_ssize_t outer = sizes[0], piece = PIECE if at == NULL else INDEX_PIECE
-    cdef int computed = reduced_in(dtype)
+    cdef int computed = reduced_in(kind, dtype)
     work.loop = gapped_loops[kind][computed] if work.row else loops[kind][computed]
     work.cast = work.of_halves = NULL
     if computed != dtype:
-        if at != NULL or c != NULL:
+        if at != NULL:
             return NO_LOOP
-        work.cast, work.of_halves = find_cast(dtype, computed), loops[kind][dtype]
+        work.cast = find_cast(dtype, computed)
+        if KIND[dtype] == FLOAT_KIND:
+            work.of_halves = loops[kind][dtype]
     if work.loop == NULL:
         return NO_LOOP
+    work.combine = loops[added_up(kind)][computed]
     work.indices = at != NULL
     work.x = x
     work.c = c
@@ -150,7 +156,7 @@ cdef int run(Work* work, int kind, int dtype, const char* x, const char* c, char
     if outer * work.n * work.inner < 2 * piece:
         run_alone(run_outer, work, y, outer)
     else:
-        work.piece, work.combine = piece, loops[added_up(kind)][computed]
+        work.piece = piece
         run_alone(run_cut, work, y, 1)
     return work.status
 
@@ -202,20 +208,24 @@ cdef inline void call(Work* work, void* loop, const char* x, const char* c, char
                       Py_ssize_t end) noexcept nogil:
     """Run the loop on `outer` slices from slice `first` on."""
     cdef Py_ssize_t results = first * work.inner
+    cdef Cast by
     x += first * work.slice_step * work.itemsize
     y += results * work.result_size
+    if c != NULL:
+        c += results * work.result_size
     if work.of_halves != NULL and (n if work.inner == 1 else end - begin) >= LONG:
         loop = work.of_halves
     elif work.cast != NULL:
-        fold_by_cast(loop, work.cast, <const uint16_t*>x, <float*>y, outer, n, work.inner, begin,
-                     end)
+        by.loop, by.combine, by.cast = loop, work.combine, work.cast
+        by.from_size, by.size = work.itemsize, work.result_size
+        fold_by_cast(&by, x, c, y, outer, n, work.inner, begin, end)
         return
     if work.indices:
         (<index_fn>loop)(NULL, x, y, at + results, outer, n, work.inner, begin, end,
                          work.slice_step, work.step)
     else:
-        (<fold_fn>loop)(NULL, x, c + results * work.itemsize if c != NULL else NULL, y, outer, n,
-                        work.inner, begin, end, work.slice_step, work.step)
+        (<fold_fn>loop)(NULL, x, c, y, outer, n, work.inner, begin, end, work.slice_step,
+                        work.step)
 
 
 cdef int run_long(Work* work) noexcept nogil:
@@ -263,7 +273,7 @@ cdef void run_piece(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
             continue
         x = work.x + (o * work.slice_step + first * work.step) * work.itemsize
         if work.c != NULL:
-            c = work.c + o * work.inner * work.itemsize
+            c = work.c + o * work.inner * work.result_size
         call(work, work.loop, x, c, work.y + i * work.inner * work.result_size,
              work.at + i * work.inner if work.indices else NULL, 0, 1,
              min(work.size, work.n - first), 0, work.inner)
@@ -323,9 +333,10 @@ cdef int rows_run(int kind, int dtype, const char* g, const char* x, char* y, Py
     the gradient of one of the first two, `x` being the result. Rows of half types have at most
     BLOCK elements, and no logsumexp."""
     cdef Rows work
+    cdef int computed = reduced_in(SUM, dtype)
     work.cast = NULL
-    work.loop = row_loops[kind][reduced_in(dtype)]
-    if reduced_in(dtype) != dtype:
+    work.loop = row_loops[kind][computed]
+    if computed != dtype:
         work.cast, work.back = find_cast(dtype, FLOAT32), find_cast(FLOAT32, dtype)
     if work.loop == NULL:
         return NO_LOOP

@@ -12,7 +12,8 @@ from tensorlib._core.base.dtypes cimport FLOAT32
 from tensorlib._core.base.items cimport floating
 from tensorlib._core.base.work cimport run_once
 from tensorlib._core.reduce.arrange cimport divide, take_roots
-from tensorlib._core.tensor.tensor cimport Tensor
+from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
+from tensorlib._core.tiles.loops cimport find_cast
 
 cdef enum:
     LANES = 8
@@ -156,8 +157,8 @@ cdef int finish_squares(Tensor x, Tensor center, const Py_ssize_t* sizes, double
                         bint centered, Tensor out) except -1:
     """out := sums of squared distances from `center` over `over`, or their roots, of such sums.
 
-    x: the elements, which lie as the `sizes` say (schedule.pxd). centered: the center is their
-    mean, else 0.
+    x: the elements, which lie as the `sizes` say (schedule.pxd), those of half types without gaps.
+    centered: the center is their mean, else 0.
     """
     cdef Squares of
     if over != 1:
@@ -165,12 +166,22 @@ cdef int finish_squares(Tensor x, Tensor center, const Py_ssize_t* sizes, double
     of.x, of.center, of.y = x.data_pointer, center.data_pointer, out.data_pointer
     of.outer, of.n, of.inner = sizes[0], sizes[1], sizes[2]
     of.slice_step, of.step = sizes[3], sizes[4]
-    of.over, of.root, of.dtype, of.coarse = over, root, x.type, False
+    of.over, of.root, of.dtype, of.coarse = over, root, out.type, False
     of.centered = centered
     if over > 0 and of.n:
         run_once(look, &of, of.y, True)
     if of.coarse:
+        if x.type != out.type:
+            x = widened(x, out.type)
+            of.x = x.data_pointer
         run_once(mend_all, &of, of.y, x.numel_ < 16384)
     elif root:
         take_roots(out)
     return 0
+
+
+cdef Tensor widened(Tensor x, int dtype):
+    """The elements of `x`, which has no gaps, as another dtype in the order of memory."""
+    cdef Tensor result = new_tensor(dtype, 1, &x.numel_)
+    find_cast(x.type, dtype)(x.data_pointer, result.data_pointer, x.numel_)
+    return result

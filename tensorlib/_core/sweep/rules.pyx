@@ -31,13 +31,12 @@ from tensorlib._core.graph.op cimport (
 )
 from tensorlib._core.graph.saved cimport as_counted, saved_value
 from tensorlib._core.interpreters.foreign cimport is_taken, shown_tensor, standing
-from tensorlib._core.layout.views cimport new_arranged_as
 from tensorlib._core.reduce.arrange cimport expand_over, reduced_dims, sum_to
 from tensorlib._core.tensor.tensor cimport (
     Tensor, alias, new_like, new_scalar, new_tensor, over_storage, requires_grad, same_shape,
     track_tensor,
 )
-from tensorlib._core.tiles.copies cimport cast, zero
+from tensorlib._core.tiles.copies cimport cast, new_arranged_as, zero
 from tensorlib._core.tiles.flat cimport run_loop
 from tensorlib._core.tiles.program cimport MAX_INPUTS, TileLoops
 from tensorlib._core.tiles.run cimport run_program

@@ -4,8 +4,9 @@ from cpython.object cimport PyObject
 from libc.string cimport memset
 
 from tensorlib._core.base.dtypes cimport ITEMSIZE
+from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.base.work cimport run_alone
-from tensorlib._core.tensor.tensor cimport Tensor, new_like, same_shape
+from tensorlib._core.tensor.tensor cimport Tensor, new_like, over_storage, same_shape
 from tensorlib._core.tiles.program cimport TileProgram
 from tensorlib._core.tiles.run cimport run_program
 
@@ -34,6 +35,38 @@ cdef Tensor packed(Tensor x):
 cdef Tensor cast(Tensor x, int dtype):
     """`x` itself if it has this dtype, else a contiguous copy."""
     return x if x.type == dtype else packed_copy(x, dtype)
+
+
+cdef Tensor new_arranged_as(Tensor x, int dtype):
+    """A new tensor of the sizes of `x`, its dims in the same order in memory, without gaps."""
+    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef bint placed[MAX_NDIM]
+    cdef Py_ssize_t expected = 1
+    cdef int d, chosen, _
+    cdef Tensor y
+    if x.packed:
+        return new_like(x, dtype)
+    for d in range(x.ndim_):
+        placed[d] = False
+    for _ in range(x.ndim_):             # place the dims from the innermost outwards
+        chosen = -1
+        for d in range(x.ndim_ - 1, -1, -1):
+            if not placed[d] and (chosen < 0 or x.steps[d] < x.steps[chosen]):
+                chosen = d
+        placed[chosen] = True
+        if x.steps[chosen] <= 0:
+            return new_like(x, dtype)
+        steps[chosen] = expected
+        expected *= x.dims[chosen]
+    y = new_like(x, dtype)
+    return over_storage(y.storage, y.data_pointer, dtype, x.ndim_, x.dims, steps)
+
+
+cdef Tensor arranged_copy(Tensor x, int dtype):
+    """A new tensor with the elements of `x` as `dtype`, its dims in the same order in memory."""
+    cdef Tensor result = new_arranged_as(x, dtype)
+    copy_into(result, x)
+    return result
 
 
 cdef int zero(Tensor x) except -1:

@@ -24,12 +24,13 @@ from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.base.storage cimport allocate_whole
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.op cimport GRADIENT, NOTHING, Op, PASS, Rule, TILES as FORMULA, ZERO
-from tensorlib._core.layout.views cimport new_arranged_as
 from tensorlib._core.products.product cimport is_plain_product, is_rows_product
 from tensorlib._core.reduce.arrange cimport arrange as laid_out_for_fold, reduced_dims
+from tensorlib._core.reduce.schedule cimport SUM as OF_SUMS
 from tensorlib._core.sweep.rules cimport arguments, some_complex
 from tensorlib._core.tensor.meta cimport is_meta
 from tensorlib._core.tensor.tensor cimport Tensor, alias, new_like, new_tensor, set_gradient
+from tensorlib._core.tiles.copies cimport new_arranged_as
 from tensorlib._core.tiles.program cimport MAX_INPUTS, TileProgram
 from tensorlib.program.guards.signatures cimport laid_out_as, like_on_meta
 from tensorlib.program.run.arena cimport arrange, has_room, numbered, place_of, reaches, reuse
@@ -78,8 +79,7 @@ cdef class Machine:
         if root is None:
             root = Root.__new__(Root)
             root.source, root.meta, root.members, root.offsets = CALLED, x.storage, [], []
-            root.data = x.storage.data
-            root.first, root.last = len(self.steps), len(self.steps)
+            root.data, root.first, root.last = x.storage.data, len(self.steps), len(self.steps)
             self.root_of[<size_t><PyObject*>x.storage] = root
             self.roots.append(root)
         root.add(x)
@@ -240,7 +240,7 @@ cdef class Machine:
         cdef Step step
         cdef int n = reduced_dims(dim, x.ndim_, reduced)
         if x.type != like.type or x.type != FLOAT32 and x.type != FLOAT64 or not like.packed or (
-                x.numel_ == 0 or laid_out_for_fold(x, n, reduced, sizes) is not x):
+                x.numel_ == 0 or laid_out_for_fold(OF_SUMS, x, n, reduced, sizes) is not x):
             return None
         out = new_like(like, like.type)
         step = self.step(SUM, [x], out)
