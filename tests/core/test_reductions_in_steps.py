@@ -60,6 +60,73 @@ def test_softmax_of_half_types_is_computed_in_float32(dtype, shape):
         np.testing.assert_allclose(leaf.grad.float().numpy(), wanted.numpy(), rtol=2e-2, atol=2e-3)
 
 
+TOLERANCES = {tl.float32: (2e-5, 3e-5), tl.float64: (1e-12, 1e-14), tl.float16: (2e-3, 2e-3),
+              tl.bfloat16: (1e-2, 2e-2)}
+
+
+@pytest.mark.parametrize("dtype", TOLERANCES)
+@pytest.mark.parametrize("shape", [(1, 3), (5, 1), (300, 129), (2, 7, 3), (3, 40, 5, 13),
+                                   (1, 8200, 7), (2, 700, 97), (40, 1030)])
+def test_softmax_down_columns_is_that_of_rows(dtype, shape):
+    rtol, atol = TOLERANCES[dtype]
+    x = (5 * tl.randn(*shape, generator=tl.Generator().manual_seed(3))).to(dtype)
+    g = tl.randn(*shape, generator=tl.Generator().manual_seed(4)).to(dtype)
+    x[..., 0] = -tl.inf
+    x[(0, 0) + (slice(None),) * (len(shape) - 2)] = 1
+    before = tl.get_num_threads()
+    for op in ("softmax", "log_softmax"):
+        found = []
+        for threads in (1, 2):
+            tl.set_num_threads(threads)
+            columns = x.clone().requires_grad_()
+            out = getattr(columns, op)(-2)
+            out.backward(g)
+            found.append((out.detach(), columns.grad))
+        tl.set_num_threads(before)
+        rows = x.transpose(-1, -2).contiguous().requires_grad_()
+        wanted = getattr(rows, op)(-1)
+        wanted.backward(g.transpose(-1, -2))
+        for i, value in enumerate((wanted.detach(), rows.grad)):
+            np.testing.assert_array_equal(found[0][i].float().numpy(), found[1][i].float().numpy())
+            np.testing.assert_allclose(
+                found[0][i].double().numpy(), value.transpose(-1, -2).double().numpy(), rtol, atol)
+
+
+@pytest.mark.parametrize("dtype", [tl.bool, tl.uint8, tl.int8, tl.int16, tl.int32, tl.uint16,
+                                   tl.uint32])
+@pytest.mark.parametrize("shape, dim", [
+    ((5,), 0), ((7, 9), 0), ((7, 9), 1), ((300, 129), 0), ((3, 5000), 1), ((3, 40, 1100), 1),
+    ((33, 9100), 0), ((300_001,), 0), ((2, 0, 3), 1), ((6, 5, 4), (0, 2))])
+def test_sums_of_small_integers_are_exact(dtype, shape, dim):
+    x = 300 * tl.rand(*shape, generator=tl.Generator().manual_seed(2)) - 100
+    x = x.to(tl.int64).to(dtype)
+    for y in (x, x.flip(0), x.transpose(0, -1).contiguous().transpose(0, -1), x[::2]):
+        assert y.sum(dim).dtype is tl.int64
+        np.testing.assert_array_equal(y.sum(dim).numpy(), y.numpy().sum(dim, np.int64))
+        np.testing.assert_array_equal(y.count_nonzero(dim).numpy(),
+                                      (y.numpy() != 0).sum(dim, np.int64))
+        if isinstance(dim, int):
+            np.testing.assert_array_equal(y.prod(dim).numpy(), y.numpy().prod(dim, np.int64))
+
+
+@pytest.mark.parametrize("dtype", [tl.float16, tl.bfloat16])
+@pytest.mark.parametrize("shape, dim", [((5,), 0), ((7, 9), 0), ((300, 129), 0), ((3, 5000), 1),
+                                        ((33, 9100), 0), ((6, 5, 4), (0, 2)), ((70_000,), 0)])
+@pytest.mark.parametrize("scale", [1, 1e-25, 1e30])
+def test_variances_and_norms_of_half_types_are_computed_in_float32(dtype, shape, dim, scale):
+    if dtype is tl.float16 and scale != 1:
+        scale = 1e-3 if scale < 1 else 1e3
+    x = (tl.randn(*shape, generator=tl.Generator().manual_seed(2)) * scale + scale).to(dtype)
+    eps = 2.0 ** (-8 if dtype is tl.bfloat16 else -10)
+    for y in (x, x.flip(0), x.transpose(0, -1).contiguous().transpose(0, -1)):
+        for op in ("std", "norm"):
+            found = getattr(y, op)(dim=dim)
+            wanted = getattr(y.double(), op)(dim=dim)
+            assert found.dtype is dtype
+            np.testing.assert_allclose(found.double().numpy(), wanted.to(dtype).double().numpy(),
+                                       rtol=eps)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n", [8, 16, 31, 32, 33, 64, 100, 130, 1000])
 def test_extremes_of_rows_are_nan_wherever_one_is(dtype, n):

@@ -49,6 +49,7 @@ COUNTED = {
     "tiles/turned.pyx": "the dims of the output",
     "reduce/arrange.pyx": "some sizes of one tensor",
     "reduce/distances.pyx": "some sizes of one tensor",
+    "reduce/exponentials.pyx": "some sizes of one tensor",
     "reduce/reductions.pyx": "some sizes of one tensor",
     "layout/rolling.pyx": "some sizes of one tensor",
     "layers/glu.pyx": "some sizes of one tensor",

@@ -14,6 +14,7 @@ from tensorlib._core.base.shape cimport MAX_NDIM, settled, wrap_dim
 from tensorlib._core.base.upcalls cimport REAL_PART, TO, registered
 from tensorlib._core.reduce.arrange cimport fold, new_reduced, rows_of
 from tensorlib._core.reduce.by_cast cimport BLOCK
+from tensorlib._core.reduce.column_softmax cimport columns_run, fits_columns
 from tensorlib._core.reduce.reductions cimport chosen_dims, floating_result
 from tensorlib._core.reduce.schedule cimport (
     LOGSUMEXP, LOG_SOFTMAX, LOG_SOFTMAX_BACKWARD, MAX, RELEASE_GIL, SOFTMAX, SOFTMAX_BACKWARD, SUM,
@@ -91,15 +92,23 @@ cdef Tensor by_rows(str name, int kind, int back_kind, Tensor input, Tensor grad
             f"{name}_backward: expects a floating result and a gradient of its shape, got "
             f"{dtype_object(result)} of {tuple(input.shape)} and {tuple(grad.shape)}")
     cdef Tensor x, y
-    cdef Py_ssize_t n
+    cdef Py_ssize_t n, outer
+    cdef int d
     dim = settled(dim)
     along = wrap_dim(name, dim, input.ndim_)
+    n = input.dims[along] if input.ndim_ else 1
     if along < input.ndim_ - 1:
+        outer = 1
+        for d in range(along):
+            outer *= input.dims[d]
+        if input.type == result and (grad is None or grad.type == result) and (
+                input.numel_ and fits_columns(input.numel_ // outer)):
+            return by_tiles(kind if grad is None else back_kind, alias(packed(input)),
+                            None if grad is None else alias(packed(grad)), outer, n, dtype)
         x = cast(input, dtype)
         x = alias(x if near_columns(x, along) else packed(x))
         return cast(by_columns(kind, x, None if grad is None else alias(cast(grad, dtype)), along),
                     result)
-    n = input.dims[along] if input.ndim_ else 1
     if 0 < n <= BLOCK and input.type == result and (grad is None or grad.type == result):
         dtype = result                       # half types are cast on the way
     x = packed(cast(input, dtype))
@@ -111,9 +120,26 @@ cdef Tensor by_rows(str name, int kind, int back_kind, Tensor input, Tensor grad
     return cast(y, result)
 
 
-# Along other dims than the last the steps run one after the other, each over the whole: copies with
-# the dims exchanged, to have rows, took more than twice as long for 1000 x 1000 float32, and
-# programs of two steps half as long again for 256 x 256.
+cdef Tensor by_tiles(int kind, Tensor x, Tensor g, Py_ssize_t outer, Py_ssize_t n, int computed):
+    """What `by_rows` gives, of contiguous tensors (outer, n, ...)."""
+    cdef Tensor y = new_like(x, x.type)
+    cdef const char* from_ = x.data_pointer
+    cdef const char* grad = NULL if g is None else g.data_pointer
+    cdef char* to = y.data_pointer
+    cdef Py_ssize_t inner = x.numel_ // outer // n
+    cdef int era, failed, dtype = x.type
+    era = work_begins()
+    with nogil:
+        failed = columns_run(kind, dtype, computed, from_, grad, to, outer, n, inner)
+    work_ends(era)
+    if failed:
+        raise MemoryError("softmax: no memory for columns")
+    return y
+
+
+# Along other dims than the last the steps of large slices run one after the other, each over the
+# whole: copies with the dims exchanged, to have rows, took more than twice as long for 1000 x 1000
+# float32, and programs of two steps half as long again for 256 x 256.
 cdef TileProgram difference = TileProgram(2, [("sub", (0, 1))])
 cdef TileProgram product = TileProgram(2, [("mul", (0, 1))])
 cdef TileProgram quotient = TileProgram(2, [("div", (0, 1))])

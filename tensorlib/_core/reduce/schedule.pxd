@@ -35,9 +35,15 @@ cdef enum:
     RELEASE_GIL = 16384      # elements from which on the callers release the GIL
     GAPPED_BYTES = 256       # LANE_BYTES of the kernels
 
+ctypedef void (*fold_fn)(void* tag, const char* x, const char* c, char* y, Py_ssize_t outer,
+                         Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin, Py_ssize_t end,
+                         Py_ssize_t slice_step, Py_ssize_t step) noexcept nogil
+
 # The results of half types are of float32, sums and products of integers of int64.
 cdef int reduce_run(int kind, int dtype, const char* x, const char* center, char* y,
                     const Py_ssize_t* sizes) noexcept nogil
+
+cdef fold_fn fold_loop(int kind, int dtype) noexcept nogil
 
 cdef bint has_gapped(int kind, int dtype) noexcept nogil
 

@@ -22,9 +22,6 @@ from tensorlib._core.tiles.loops cimport cast_loop, find_cast
 from tensorlib import _kernels
 from tensorlib._core.base.dtypes import BY_NAME
 
-ctypedef void (*fold_fn)(void* tag, const char* x, const char* c, char* y, Py_ssize_t outer,
-                         Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin, Py_ssize_t end,
-                         Py_ssize_t slice_step, Py_ssize_t step) noexcept nogil
 ctypedef void (*gapped_fn)(void* tag, const char* x, char* y, Py_ssize_t at, Py_ssize_t n,
                            Py_ssize_t row, Py_ssize_t down, Py_ssize_t apart) noexcept nogil
 ctypedef void (*index_fn)(void* tag, const char* x, char* y, int64_t* at, Py_ssize_t outer,
@@ -95,6 +92,11 @@ cdef int reduce_run(int kind, int dtype, const char* x, const char* center, char
         return run_of_nothing(kind, reduced_in(kind, dtype), y, sizes[0] * sizes[2])
     work.row = 0
     return run(&work, kind, dtype, x, center, y, NULL, sizes)
+
+
+cdef fold_fn fold_loop(int kind, int dtype) noexcept nogil:
+    """The loop of a kind for float32 or float64."""
+    return <fold_fn>loops[kind][dtype]
 
 
 cdef bint has_gapped(int kind, int dtype) noexcept nogil:

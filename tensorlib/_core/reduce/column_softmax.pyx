@@ -1,0 +1,179 @@
+"""Softmax and its kin down columns of (outer, n, inner), by tiles of them that stay in the cache.
+
+A tile goes through all steps before the next one. Steps over whole tensors, one after the other,
+read what another thread's cache holds: with two threads they took longer than with one.
+"""
+
+from libc.string cimport memcpy
+
+from tensorlib._core.base.dtypes cimport ITEMSIZE
+from tensorlib._core.base.pool cimport parallel_for
+from tensorlib._core.base.scratch cimport give_scratch, take_scratch
+from tensorlib._core.reduce.schedule cimport (
+    LOG_SOFTMAX, LOG_SOFTMAX_BACKWARD, MAX, SOFTMAX, SOFTMAX_BACKWARD, SUM, fold_loop,
+)
+from tensorlib._core.tiles.loops cimport cast_loop, find_cast, find_loop, loop1, loop2, loop_id
+
+cdef enum:
+    TILE_BYTES = 65536       # of a tile, in the dtype that is computed in
+    LEAST = 64               # columns of one, unless there are fewer: GAPPED_BYTES of float32
+    MOST = 1024              # unless the rest of a slice is with them
+    LARGEST = 65536          # elements of a slice: rows of larger ones push each other out of the
+                             # L2 cache, and steps over the whole took half as long
+    SHORT = 256              # elements of a run that makes up for its call
+    PIECE = 8192             # elements worth a worker's while
+
+cdef int SUB = loop_id("sub"), MUL = loop_id("mul"), DIV = loop_id("div")
+cdef int EXP = loop_id("exp"), LOG = loop_id("log")
+
+cdef struct Columns:
+    int kind
+    int dtype                # in which the steps compute: float32 or float64
+    const char* x
+    const char* g            # the gradient, x being the result; or NULL
+    char* y
+    cast_loop cast           # of a half type to float32, or NULL
+    cast_loop back
+    Py_ssize_t item, from_item           # bytes of an element, computed and in memory
+    Py_ssize_t n, inner, width, tiles    # columns of a tile, and tiles of a slice
+    Py_ssize_t last          # columns of the last tile
+    bint no_memory
+
+# n rows of `width` elements, `step` bytes apart; those of a row that is repeated are 0 apart.
+cdef struct Rows:
+    char* data
+    Py_ssize_t step
+
+
+cdef bint fits_columns(Py_ssize_t elements) noexcept nogil:
+    """Whether slices of so many elements are for `columns_run`."""
+    return 0 < elements <= LARGEST
+
+
+cdef int columns_run(int kind, int dtype, int computed, const char* x, const char* g, char* y,
+                     Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner) noexcept nogil:
+    """y := softmax or log_softmax of x down n; or, for the kinds of gradients, that of `g`, x being
+    the result. All are contiguous (outer, n, inner) of `dtype`. -1 where there is no memory."""
+    cdef Columns of
+    of.kind, of.dtype, of.x, of.g, of.y = kind, computed, x, g, y
+    of.cast = of.back = NULL
+    if dtype != computed:
+        of.cast, of.back = find_cast(dtype, computed), find_cast(computed, dtype)
+    of.item, of.from_item = ITEMSIZE[computed], ITEMSIZE[dtype]
+    of.n, of.inner, of.no_memory = n, inner, False
+    of.width = min(max(TILE_BYTES // (n * of.item), <Py_ssize_t>LEAST), <Py_ssize_t>MOST)
+    of.tiles = max(inner // of.width, <Py_ssize_t>1)
+    of.width = inner // of.tiles
+    of.last = of.width + inner % of.tiles
+    parallel_for(run_tiles, &of, outer * of.tiles, 1 + PIECE // (n * of.width))
+    return -1 if of.no_memory else 0
+
+
+cdef void run_tiles(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Columns* of = <Columns*>context
+    cdef Py_ssize_t piece, first, offset, width
+    cdef size_t tile = of.n * of.last * of.item
+    cdef char* scratch = take_scratch(3 * tile)
+    if scratch == NULL:
+        of.no_memory = True
+        return
+    for piece in range(begin, end):
+        first = piece % of.tiles * of.width
+        width = of.last if piece % of.tiles == of.tiles - 1 else of.width
+        offset = (piece // of.tiles * of.n * of.inner + first) * of.from_item
+        if of.cast == NULL:
+            run_tile(of, offset, width, scratch)
+        else:
+            run_cast(of, offset, width, scratch, tile)
+    give_scratch(scratch, 3 * tile)
+
+
+cdef void run_tile(Columns* of, Py_ssize_t offset, Py_ssize_t width, char* scratch) noexcept nogil:
+    """A tile of float32 or float64, where it lies."""
+    cdef Rows x, g, aside, y
+    x.step = g.step = y.step = of.inner * of.item
+    x.data, y.data = <char*>of.x + offset, of.y + offset
+    g.data = <char*>of.g + offset if of.g != NULL else NULL
+    aside = y
+    if of.kind == LOG_SOFTMAX:           # which keeps the exponentials beside
+        aside.data, aside.step = scratch, width * of.item
+    compute(of, x, g, aside, y, y, width)
+
+
+cdef void run_cast(Columns* of, Py_ssize_t offset, Py_ssize_t width, char* scratch,
+                   Py_ssize_t tile) noexcept nogil:
+    """A tile of a half type, in float32 beside others."""
+    cdef Py_ssize_t step = of.inner * of.from_item, i
+    cdef Rows x, g, aside
+    x.data, g.data, aside.data = scratch, scratch + tile, scratch + 2 * tile
+    x.step = g.step = aside.step = width * of.item
+    for i in range(of.n):
+        of.cast(of.x + offset + i * step, x.data + i * x.step, width)
+        if of.g != NULL:
+            of.cast(of.g + offset + i * step, g.data + i * g.step, width)
+    compute(of, x, g, aside, x, x, width)
+    for i in range(of.n):
+        of.back(x.data + i * x.step, of.y + offset + i * step, width)
+
+
+cdef void compute(Columns* of, Rows x, Rows g, Rows aside, Rows exps, Rows y,
+                  Py_ssize_t width) noexcept nogil:
+    """y := what the kind says; it may be x or `aside`, and `exps` may be x"""
+    cdef double buffer[3 * MOST]         # a row of float32 or float64, repeated
+    cdef Rows of_columns
+    of_columns.data, of_columns.step = <char*>buffer, 0
+    if of.kind == SOFTMAX_BACKWARD:      # (g - sum of g x) x
+        apply(of, MUL, g, x, aside, width)
+        reduce(of, SUM, aside, of_columns.data, width)
+        apply(of, SUB, g, of_columns, aside, width)
+        apply(of, MUL, aside, x, y, width)
+    elif of.kind == LOG_SOFTMAX_BACKWARD:                # g - exp(x) sum of g
+        reduce(of, SUM, g, of_columns.data, width)
+        map_rows(of, EXP, x, aside, width)
+        apply(of, MUL, aside, of_columns, aside, width)
+        apply(of, SUB, g, aside, y, width)
+    else:
+        reduce(of, MAX, x, of_columns.data, width)
+        apply(of, SUB, x, of_columns, aside, width)
+        if of.kind == SOFTMAX:
+            map_rows(of, EXP, aside, aside, width)
+            reduce(of, SUM, aside, of_columns.data, width)
+            apply(of, DIV, aside, of_columns, y, width)
+            return
+        map_rows(of, EXP, aside, exps, width)
+        reduce(of, SUM, exps, of_columns.data, width)
+        (<loop1>find_loop(LOG, of.dtype).run)(buffer, buffer, width)
+        apply(of, SUB, aside, of_columns, y, width)
+
+
+cdef void reduce(Columns* of, int kind, Rows x, char* y, Py_ssize_t width) noexcept nogil:
+    """y := the sums or greatest elements of the columns"""
+    fold_loop(kind, of.dtype)(NULL, x.data, NULL, y, 1, of.n, width, 0, width, of.n * x.step,
+                              x.step // of.item)
+
+
+cdef void map_rows(Columns* of, int loop, Rows x, Rows y, Py_ssize_t width) noexcept nogil:
+    """y := the loop of each element of x"""
+    cdef loop1 run = <loop1>find_loop(loop, of.dtype).run
+    cdef Py_ssize_t i, n = of.n
+    if x.step == width * of.item == y.step:
+        width, n = width * n, 1
+    for i in range(n):
+        run(x.data + i * x.step, y.data + i * y.step, width)
+
+
+cdef void apply(Columns* of, int loop, Rows a, Rows b, Rows y, Py_ssize_t width) noexcept nogil:
+    """y := the loop of each pair of elements; b may be one row, in memory for some more"""
+    cdef loop2 run = <loop2>find_loop(loop, of.dtype).run
+    cdef Py_ssize_t row = width * of.item, together = 1, i, n = of.n
+    if a.step == row == y.step and (b.step == 0 or b.step == row):
+        together = n
+        if b.step == 0:
+            together = min(n, 1 + SHORT // width)
+            for i in range(1, together):
+                memcpy(b.data + i * row, b.data, row)
+    i = 0
+    while i < n:
+        run(a.data + i * a.step, b.data + i * b.step, y.data + i * y.step,
+            min(together, n - i) * width)
+        i += together
