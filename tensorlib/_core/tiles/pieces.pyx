@@ -11,7 +11,8 @@ from tensorlib._core.tiles.plan cimport Operand, Plan, place
 
 cdef enum:
     MANY = 16                # places of a dim that are gone through together, at least
-    LONG = 8                 # elements with gaps that are gone through by themselves
+    LONG = 24                # elements with gaps, or back to front, beyond which a row pays for a
+    LONG_BYTES = 64          # call of its own, and what they take
     WIDE = 256               # bytes of a row of one element that are worth a call
     AREA = 2048              # elements of the slabs that are
 
@@ -51,9 +52,9 @@ cdef int slab_dim(const Plan* plan, const Operand* operand, Py_ssize_t* slab) no
     through together: for each place in a slab, one loop along this dim.
     """
     cdef int d = plan.ndim - 2
-    cdef Py_ssize_t along = operand.steps[plan.ndim - 1]
+    cdef Py_ssize_t along = operand.steps[plan.ndim - 1], size = ITEMSIZE[operand.dtype]
     slab[0] = plan.dims[plan.ndim - 1]
-    if slab[0] >= LONG and along and along != ITEMSIZE[operand.dtype]:
+    if along and along != size and (slab[0] > LONG or slab[0] * size > LONG_BYTES):
         return -1
     while d > 0 and plan.dims[d] < MANY and slab[0] * plan.dims[d] * MANY <= AREA:
         slab[0] *= plan.dims[d]
