@@ -62,9 +62,9 @@ NUMPY = Path(find_spec("numpy").origin).parent / "_core" / "include"
 # that take 1.6 times as long to compile. Of the other kernels lgamma took twice as long without
 # them, sums of columns 1.4 times, gradients of softmax 1.1 times and norms of layers 1.04; the rest
 # were not measured.
-COLD = {"arena", "compiled", "cpu", "dlpack", "error_names", "generator", "gradients",
-        "graph_reader", "hooks", "nested", "node_properties", "op", "pickling", "pool",
-        "python_nodes", "signatures"}
+COLD = {"arena", "compiled", "cpu", "dlpack", "dtypes", "error_names", "generator", "gradients",
+        "graph_reader", "hooks", "nested", "node_properties", "op", "pickling", "plans", "pool",
+        "python_nodes", "rebasing", "signatures"}
 WARM_LOOPS = ["-O2", "-ftree-vectorize"] + ["-fvect-cost-model=dynamic"] * LINUX
 LEAN = {"bessel", "binary", "bounds", "cast", "division", "exponential", "normal", "panels",
         "trigonometric", "unary"}

@@ -2,6 +2,30 @@
 
 from libc.string cimport memcpy
 
+# Of one block each, the loops ran at half of their speed wherever the compiler happened to lay them
+# over the end of a cache line.
+cdef extern from * nogil:
+    """
+    #include <string.h>
+    #define DEFINE_COPY(SIZE)                                                                  \\
+        static inline void copy_blocks_of_##SIZE(const char* x, Py_ssize_t x_step, char* y,    \\
+                                                 Py_ssize_t y_step, Py_ssize_t n) {            \\
+            _Pragma("GCC unroll 4") for (Py_ssize_t i = 0; i < n; i++)                         \\
+                memcpy(y + i * y_step, x + i * x_step, SIZE);                                  \\
+        }
+    DEFINE_COPY(1)
+    DEFINE_COPY(2)
+    DEFINE_COPY(4)
+    DEFINE_COPY(8)
+    DEFINE_COPY(16)
+    DEFINE_COPY(32)
+    """
+    void copy_blocks_of_1(const char*, Py_ssize_t, char*, Py_ssize_t, Py_ssize_t)
+    void copy_blocks_of_2(const char*, Py_ssize_t, char*, Py_ssize_t, Py_ssize_t)
+    void copy_blocks_of_4(const char*, Py_ssize_t, char*, Py_ssize_t, Py_ssize_t)
+    void copy_blocks_of_8(const char*, Py_ssize_t, char*, Py_ssize_t, Py_ssize_t)
+    void copy_blocks_of_16(const char*, Py_ssize_t, char*, Py_ssize_t, Py_ssize_t)
+    void copy_blocks_of_32(const char*, Py_ssize_t, char*, Py_ssize_t, Py_ssize_t)
 
 cdef enum:
     PAGE = 4096
@@ -28,24 +52,18 @@ cdef inline void copy_blocks(const char* x, Py_ssize_t x_step, char* y, Py_ssize
                              Py_ssize_t n, Py_ssize_t nbytes) noexcept nogil:
     """n blocks from x, x + x_step, ... to y, y + y_step, ..."""
     cdef Py_ssize_t i
-    if nbytes == 1:                          # a memcpy of a constant size is one move
-        for i in range(n):
-            memcpy(y + i * y_step, x + i * x_step, 1)
+    if nbytes == 1:
+        copy_blocks_of_1(x, x_step, y, y_step, n)
     elif nbytes == 2:
-        for i in range(n):
-            memcpy(y + i * y_step, x + i * x_step, 2)
+        copy_blocks_of_2(x, x_step, y, y_step, n)
     elif nbytes == 4:
-        for i in range(n):
-            memcpy(y + i * y_step, x + i * x_step, 4)
+        copy_blocks_of_4(x, x_step, y, y_step, n)
     elif nbytes == 8:
-        for i in range(n):
-            memcpy(y + i * y_step, x + i * x_step, 8)
+        copy_blocks_of_8(x, x_step, y, y_step, n)
     elif nbytes == 16:
-        for i in range(n):
-            memcpy(y + i * y_step, x + i * x_step, 16)
+        copy_blocks_of_16(x, x_step, y, y_step, n)
     elif nbytes == 32:
-        for i in range(n):
-            memcpy(y + i * y_step, x + i * x_step, 32)
+        copy_blocks_of_32(x, x_step, y, y_step, n)
     else:
         for i in range(n):
             copy_run(x + i * x_step, y + i * y_step, nbytes)
