@@ -391,7 +391,7 @@ def index_reduce(input: Tensor, dim, index: Tensor, source: Tensor, reduce, *, i
     refuse_bools("index_reduce", input, RuntimeError)
     refuse_complex("index_reduce", input, source)
     place = wrap("index_reduce", dim, input.ndim)
-    index = vector("index_reduce", index)
+    index = vector("index_reduce", index).to(BY_NAME["int64"])   # before it is expanded
     shape = (*input.shape[:place], index.numel(), *input.shape[place + 1:]) if input.ndim else (
         index.numel(),)
     source = source if source.ndim else source.reshape(1)
