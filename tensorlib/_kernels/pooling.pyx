@@ -5,50 +5,110 @@ Planes and windows are as in `windows.pyx`; see there.
     void run(const T* x, T* y, const Window* w, Py_ssize_t planes)
 """
 
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int64_t
 
 from tensorlib._kernels.vecmath cimport floating, infinity
 from tensorlib._kernels.windows cimport Window, area, cut, first_inside, inside
 
+cdef extern from "pool_maxima.h" nogil:
+    void pool_row_float(const float* x, const Py_ssize_t* taps, Py_ssize_t n_taps, Py_ssize_t step,
+                        Py_ssize_t n, float* y, int64_t* at)
+    void pool_row_double(const double* x, const Py_ssize_t* taps, Py_ssize_t n_taps,
+                         Py_ssize_t step, Py_ssize_t n, double* y, int64_t* at)
+
 cdef enum:
     RUN = 256        # windows beside each other that are looked at together
     NARROW = 5       # fewer are looked at one by one
+    LEAST = 4        # the same for maxima
+    TOGETHER = 4096  # elements of planes that are looked at together
+    TAPS = 1024      # elements of a window up to which windows are looked at together
     MOST = 32        # elements of a row of a window up to which windows are looked at together
     ROW = 2048       # elements of a row of a plane, with its padding, that are looked at together
 
 cdef Py_ssize_t FARTHEST = 0x7FFFFFFF            # place that int32 has
 
-ctypedef fused integer:
-    int32_t
-    int64_t
-
-
 # ---- maxima --------------------------------------------------------------------------------------
 
 cdef void max_pool(const floating* x, floating* y, int64_t* at, const Window* w,
                    Py_ssize_t planes) noexcept nogil:
-    """y, at := the greatest element of each window and its place in the plane, the first of equals;
-    NaN is the greatest, the last of several. Each window has an element in the plane."""
-    cdef int32_t narrow[RUN]             # as wide as the elements, for vectors
-    cdef int64_t wide[RUN]
-    cdef Py_ssize_t p, i, j, k, row = w.out[2]
+    """y, at := the greatest element of each window and, unless `at` is NULL, its place in the
+    plane, the first of equals; NaN is the greatest, the last of several. Each window has an element
+    in the plane."""
+    cdef Py_ssize_t taps[TAPS]
+    cdef int64_t* places
+    cdef Py_ssize_t size = area(w.size), out = area(w.out), begin = 0, end = w.out[2]
+    cdef Py_ssize_t together = min(1 + TOGETHER // size, planes), low, high, i, j, k, p, row, count
     if w.adaptive:
         max_of_parts(x, y, at, w, planes)
         return
-    if row < NARROW or w.kernel[2] > MOST or area(w.size) > FARTHEST:
-        for p in range(planes):
-            for i in range(w.out[0]):
-                for j in range(w.out[1]):
-                    max_of_each(x, y, at, w, i, j)
-                    y += row
-                    at += row
-            x += area(w.size)
-        return
-    for k in range(0, row, 256):         # RUN
+    for k in range(w.kernel[2]):         # the windows that lie in the plane from side to side
+        inside(w.size[2], w.out[2], w.stride[2], k * w.dilation[2] - w.pad[2], &low, &high)
+        begin, end = max(begin, low), min(end, high)
+    if end <= begin or area(w.kernel) > TAPS or size > FARTHEST:
+        begin = end = 0
+    while planes > 0:
+        together = min(together, planes)
+        for i in range(w.out[0]):
+            for j in range(w.out[1]):
+                row = (i * w.out[1] + j) * w.out[2]
+                count = taps_of(w, i, j, begin, taps) if begin < end else 0
+                for p in range(together):
+                    k = p * out + row
+                    places = at + k if at != NULL else NULL
+                    max_of_each(x + p * size, y + k, places, w, i, j, 0, begin)
+                    max_of_run(x + p * size, taps, count, w.stride[2], end - begin, y + k + begin,
+                               places + begin if at != NULL else NULL)
+                    max_of_each(x + p * size, y + k, places, w, i, j, end, w.out[2])
+        x += together * size
+        y += together * out
+        if at != NULL:
+            at += together * out
+        planes -= together
+
+
+cdef inline Py_ssize_t taps_of(const Window* w, Py_ssize_t i, Py_ssize_t j, Py_ssize_t first,
+                               Py_ssize_t* taps) noexcept nogil:
+    """Writes the places in the plane of the elements of a window of a row, and returns how many
+    there are"""
+    cdef Py_ssize_t a, b, c, z, row, base, count = 0
+    for a in range(w.kernel[0]):
+        z = i * w.stride[0] + a * w.dilation[0] - w.pad[0]
+        if not 0 <= z < w.size[0]:
+            continue
+        for b in range(w.kernel[1]):
+            row = j * w.stride[1] + b * w.dilation[1] - w.pad[1]
+            if not 0 <= row < w.size[1]:
+                continue
+            base = (z * w.size[1] + row) * w.size[2] + first * w.stride[2] - w.pad[2]
+            for c in range(w.kernel[2]):
+                taps[count] = base + c * w.dilation[2]
+                count += 1
+    return count
+
+
+cdef inline void max_of_run(const floating* x, const Py_ssize_t* taps, Py_ssize_t count,
+                            Py_ssize_t step, Py_ssize_t n, floating* y,
+                            int64_t* at) noexcept nogil:
+    """n windows of a row, `step` apart; taps: the places of the elements of the first one"""
+    cdef Py_ssize_t k, tap, place, one, better
+    cdef floating value
+    if n >= LEAST:
         if floating is float:
-            max_runs(x, y + k, at + k, w, planes, k, min(<Py_ssize_t>RUN, row - k), narrow)
+            pool_row_float(x, taps, count, step, n, y, at)
         else:
-            max_runs(x, y + k, at + k, w, planes, k, min(<Py_ssize_t>RUN, row - k), wide)
+            pool_row_double(x, taps, count, step, n, y, at)
+        return
+    for k in range(n):
+        place = taps[0] + k * step
+        for tap in range(1, count):
+            one = taps[tap] + k * step
+            value = x[one]
+            # GCC makes a branch of a choice, which is never foreseen
+            better = -<Py_ssize_t>((value > x[place]) | (value != value))
+            place = (one & better) | (place & ~better)
+        y[k] = x[place]
+        if at != NULL:
+            at[k] = place
 
 
 cdef inline void max_of_parts(const floating* x, floating* y, int64_t* at, const Window* w,
@@ -81,11 +141,12 @@ cdef inline void max_of_parts(const floating* x, floating* y, int64_t* at, const
 
 
 cdef inline void max_of_each(const floating* x, floating* y, int64_t* at, const Window* w,
-                             Py_ssize_t i, Py_ssize_t j) noexcept nogil:
-    """A row of few windows, one after the other: it is not worth the bounds of runs"""
+                             Py_ssize_t i, Py_ssize_t j, Py_ssize_t begin,
+                             Py_ssize_t end) noexcept nogil:
+    """The windows [begin, end) of a row, one after the other"""
     cdef floating best, value
     cdef Py_ssize_t a, b, c, k, z, row, column, base, place, better
-    for k in range(w.out[2]):
+    for k in range(begin, end):
         best, place = 0, -1
         for a in range(w.kernel[0]):
             z = i * w.stride[0] + a * w.dilation[0] - w.pad[0]
@@ -104,53 +165,9 @@ cdef inline void max_of_each(const floating* x, floating* y, int64_t* at, const 
                         better = -<int64_t>((place < 0) | (value > best) | (value != value))
                         place = ((base + column) & better) | (place & ~better)
                         best = x[place]
-        y[k], at[k] = best, place
-
-
-cdef inline void max_runs(const floating* x, floating* y, int64_t* at, const Window* w,
-                          Py_ssize_t planes, Py_ssize_t first, Py_ssize_t n,
-                          integer* places) noexcept nogil:
-    """The windows [first, first + n) of each row of them"""
-    cdef floating best[RUN]
-    cdef integer columns[RUN]
-    cdef Py_ssize_t begin[MOST]
-    cdef Py_ssize_t end[MOST]
-    cdef Py_ssize_t p, i, j, a, b, c, k, z, row, base
-    cdef floating least = 0
-    for k in range(n):
-        columns[k] = <integer>first_inside(w, 2, first + k)
-    for c in range(w.kernel[2]):
-        bounds(w, c, first, n, &begin[c], &end[c])
-    for p in range(planes):
-        for i in range(w.out[0]):
-            for j in range(w.out[1]):
-                base = (first_inside(w, 0, i) * w.size[1] + first_inside(w, 1, j)) * w.size[2]
-                for k in range(n):
-                    best[k] = -infinity(least)
-                    places[k] = columns[k] + <integer>base
-                for a in range(w.kernel[0]):
-                    z = i * w.stride[0] + a * w.dilation[0] - w.pad[0]
-                    if not 0 <= z < w.size[0]:
-                        continue
-                    for b in range(w.kernel[1]):
-                        row = j * w.stride[1] + b * w.dilation[1] - w.pad[1]
-                        if not 0 <= row < w.size[1]:
-                            continue
-                        for c in range(w.kernel[2]):
-                            base = ((z * w.size[1] + row) * w.size[2] + first * w.stride[2]
-                                    + c * w.dilation[2] - w.pad[2])
-                            if w.stride[2] == 1:         # constant steps are vectorised
-                                greater(x, best, places, base, begin[c], end[c], 1)
-                            elif w.stride[2] == 2:
-                                greater(x, best, places, base, begin[c], end[c], 2)
-                            else:
-                                greater(x, best, places, base, begin[c], end[c], w.stride[2])
-                for k in range(n):
-                    y[k] = best[k]
-                    at[k] = places[k]
-                y += w.out[2]
-                at += w.out[2]
-        x += area(w.size)
+        y[k] = best
+        if at != NULL:
+            at[k] = place
 
 
 cdef inline void bounds(const Window* w, Py_ssize_t c, Py_ssize_t first, Py_ssize_t n,
@@ -160,27 +177,13 @@ cdef inline void bounds(const Window* w, Py_ssize_t c, Py_ssize_t first, Py_ssiz
     begin[0], end[0] = max(begin[0], first) - first, min(end[0], first + n) - first
 
 
-cdef inline void greater(const floating* x, floating* best, integer* places, Py_ssize_t base,
-                         Py_ssize_t begin, Py_ssize_t end, Py_ssize_t stride) noexcept nogil:
-    """best, places := the element at `base`, and at steps from it, where it is greater, or NaN"""
-    cdef const floating* source = x + base
-    cdef floating value
-    cdef bint better
-    cdef Py_ssize_t k
-    for k in range(begin, end):
-        value = source[k * stride]
-        better = (value > best[k]) | (value != value)
-        best[k] = value if better else best[k]
-        places[k] = <integer>(base + k * stride) if better else places[k]
-
-
 # ---- maxima without their places -----------------------------------------------------------------
 
 cdef void max_rows(const floating* x, floating* y, const Window* w,
                    Py_ssize_t planes) noexcept nogil:
     """y := the values of `max_pool`, of windows whose rows are at most half of ROW wide
 
-    The greatest elements of the rows that a row of windows has are found first, with no bounds,
+    Of windows that overlap the greatest elements of the rows that a row of windows has are found first, with no bounds,
     then those of each window among them.
     """
     cdef floating best[ROW]
@@ -189,6 +192,9 @@ cdef void max_rows(const floating* x, floating* y, const Window* w,
     cdef Py_ssize_t most = (<Py_ssize_t>ROW - wide) // w.stride[2] + 1
     cdef const floating* source
     cdef const floating* before
+    if are_apart(w):
+        max_pool(x, y, NULL, w, planes)
+        return
     while begin < w.out[2]:
         count, left = min(most, w.out[2] - begin), begin * w.stride[2] - w.pad[2]
         last = (count - 1) * w.stride[2] + wide
@@ -225,6 +231,15 @@ cdef void max_rows(const floating* x, floating* y, const Window* w,
                     y += w.out[2]
         y -= planes * area(w.out)
         begin += most
+
+
+cdef inline bint are_apart(const Window* w) noexcept nogil:
+    """Whether no element is in two windows"""
+    cdef int d
+    for d in range(3):
+        if w.kernel[d] > 1 and (w.dilation[d] > 1 or w.kernel[d] > w.stride[d]):
+            return False
+    return True
 
 
 cdef inline floating larger(floating a, floating b) noexcept nogil:
