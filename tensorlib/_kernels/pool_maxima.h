@@ -3,9 +3,9 @@
 
    Plain loops over the windows of a row, one for each element of a window, spend most of their time
    before the first and after the last whole vector: a row of a plane often has 7 or 14 windows.
-   Here some windows go through all of their elements in registers, and the last ones of a row, where
-   they are fewer, together with some that were there before. 2 x 2 windows of 28 x 28 planes take a
-   quarter of the time. */
+   Here some windows go through all of their elements in registers, and the last ones of a row,
+   where they are fewer, together with some that were there before. 2 x 2 windows of 28 x 28 planes
+   take a quarter of the time. */
 #pragma once
 
 #include <stdint.h>
@@ -16,8 +16,9 @@
 #define EVERY_SECOND(MASK, a, b, ...) __builtin_shuffle(a, b, (MASK){__VA_ARGS__})
 #endif
 
-/* N windows; I: integers as wide as T; places of a plane fit in them. The rest are the lanes of
-   every second element of two vectors, of which the second begins N - 1 elements after the first. */
+/* N windows; I: integers as wide as T, which hold the places of a plane. The rest are the lanes of
+   every second element of two vectors, the second of which begins N - 1 elements after the first.
+*/
 #define POOL_MAXIMA(T, I, N, ...)                                                                 \
     typedef T pool_##T##N __attribute__((vector_size(N * sizeof(T)), aligned(sizeof(T)),          \
                                          may_alias));                                             \

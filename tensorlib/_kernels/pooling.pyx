@@ -183,8 +183,8 @@ cdef void max_rows(const floating* x, floating* y, const Window* w,
                    Py_ssize_t planes) noexcept nogil:
     """y := the values of `max_pool`, of windows whose rows are at most half of ROW wide
 
-    Of windows that overlap the greatest elements of the rows that a row of windows has are found first, with no bounds,
-    then those of each window among them.
+    Of windows that overlap, the greatest elements of the rows that a row of windows has are found
+    first, with no bounds, then those of each window among them.
     """
     cdef floating best[ROW]
     cdef Py_ssize_t p, i, j, z, row, begin = 0, count, left, low, high, top, far, below, last
