@@ -12,7 +12,8 @@ from benchmarks.case import Case, Timed, prepared
 
 SIZES = (1_024, 65_536, 1_048_576)
 USUAL = 65_536
-DTYPES = ("float32", "float64", "float16", "bfloat16", "int64", "uint8", "bool")
+DTYPES = ("float32", "float64", "float16", "bfloat16", "int64", "int32", "uint8", "bool",
+          "complex64")
 LAYOUTS = ("plain", "transposed", "sliced", "strided")
 DIRECTIONS = ("forward", "backward")
 HALF = ("float16", "bfloat16")
@@ -70,13 +71,14 @@ def case_named(name):
 # ---- what an expression runs on ------------------------------------------------------------------
 
 def values(dtype, shape, seed):
-    """An array of numbers from 0.1 to 0.9, or from 1 to 9, or of bools."""
+    """An array of numbers from 0.1 to 0.9, or pairs of these, or from 1 to 9, or of bools."""
     rng = np.random.default_rng(seed)
     if dtype == "bool":
         return rng.random(shape) < 0.5
-    if dtype in ("int64", "uint8"):
+    if dtype in ("int64", "int32", "uint8"):
         return rng.integers(1, 10, shape)
-    return rng.random(shape, dtype=np.float32) * np.float32(0.8) + np.float32(0.1)
+    real = rng.random(shape, dtype=np.float32) * np.float32(0.8) + np.float32(0.1)
+    return (real + 1j * real[..., ::-1]).astype(dtype) if dtype == "complex64" else real
 
 
 def matrix(lib, n, dtype, layout, seed):

@@ -25,7 +25,7 @@ def summary(result) -> dict:
     array = np.asarray(result.detach().resolve_conj().numpy())
     flat = array.reshape(-1)
     if flat.dtype.kind == "c":
-        flat = flat.view(flat.real.dtype)
+        flat = np.ascontiguousarray(flat).view(flat.real.dtype)
     return {
         "shape": list(array.shape),
         "dtype": str(array.dtype),

@@ -223,7 +223,8 @@ def ldexp(input, other):
     tensor([ 16., -48.])
     """
     if isinstance(input, Tensor) and isinstance(other, Tensor) and input.dtype is other.dtype and (
-            input.dtype.name in ("float32", "float64") and is_spread(other.shape, input.shape)):
+            input.dtype.itemsize > 2 and (input.is_floating_point() or input.is_complex())
+            and is_spread(other.shape, input.shape)):
         return mul(input, other.exp2())          # powers are taken before they are broadcast
     return times_power(input, other)
 
