@@ -10,11 +10,15 @@ from libc.stdint cimport int64_t
 from tensorlib._kernels.vecmath cimport floating, infinity
 from tensorlib._kernels.windows cimport Window, area, cut, first_inside, inside
 
-cdef extern from "pool_maxima.h" nogil:
+cdef extern from "pool_rows.h" nogil:
     void pool_row_float(const float* x, const Py_ssize_t* taps, Py_ssize_t n_taps, Py_ssize_t step,
                         Py_ssize_t n, float* y, int64_t* at)
     void pool_row_double(const double* x, const Py_ssize_t* taps, Py_ssize_t n_taps,
                          Py_ssize_t step, Py_ssize_t n, double* y, int64_t* at)
+    void pool_mean_row_float(const float* x, const Py_ssize_t* taps, Py_ssize_t n_taps,
+                             Py_ssize_t step, Py_ssize_t n, float divisor, float* y)
+    void pool_mean_row_double(const double* x, const Py_ssize_t* taps, Py_ssize_t n_taps,
+                              Py_ssize_t step, Py_ssize_t n, double divisor, double* y)
 
 cdef enum:
     RUN = 256        # windows beside each other that are looked at together
@@ -334,8 +338,45 @@ cdef inline void means(const floating* x, floating* y, const Window* w, Py_ssize
     if w.adaptive or w.out[2] < NARROW or w.kernel[2] > MOST:
         means_of_each(x, y, w, planes, back)
         return
+    if not back and fits_side_by_side(w):
+        means_of_rows(x, y, w, planes)
+        return
     for k in range(0, w.out[2], 256):    # RUN
         mean_runs(x, y + k, w, planes, k, min(<Py_ssize_t>RUN, w.out[2] - k), back)
+
+
+cdef inline bint fits_side_by_side(const Window* w) noexcept nogil:
+    """Whether all windows of a row lie in the plane from side to side"""
+    return w.pad[2] == 0 and (w.out[2] - 1) * w.stride[2] + w.kernel[2] <= w.size[2] and (
+        area(w.kernel) <= TAPS)
+
+
+cdef inline void means_of_rows(const floating* x, floating* y, const Window* w,
+                               Py_ssize_t planes) noexcept nogil:
+    """The means of such windows, each in the order of `means_of_each`"""
+    cdef Py_ssize_t taps[TAPS]
+    cdef Py_ssize_t size = area(w.size), out = area(w.out), n = w.out[2]
+    cdef Py_ssize_t together = min(1 + TOGETHER // size, planes), p, i, j, row, count, covered
+    cdef Py_ssize_t low, high
+    cdef floating divisor
+    while planes > 0:
+        together = min(together, planes)
+        for i in range(w.out[0]):
+            for j in range(w.out[1]):
+                covered = cut(w, 0, i, &low, &high) * cut(w, 1, j, &low, &high) * w.kernel[2]
+                divisor = <floating>(w.divisor if w.divisor else covered)
+                row = (i * w.out[1] + j) * n
+                count = taps_of(w, i, j, 0, taps)
+                for p in range(together):
+                    if floating is float:
+                        pool_mean_row_float(x + p * size, taps, count, w.stride[2], n, divisor,
+                                            y + p * out + row)
+                    else:
+                        pool_mean_row_double(x + p * size, taps, count, w.stride[2], n, divisor,
+                                             y + p * out + row)
+        x += together * size
+        y += together * out
+        planes -= together
 
 
 cdef inline void mean_runs(const floating* x, floating* y, const Window* w, Py_ssize_t planes,

@@ -1,5 +1,5 @@
-/* The greatest elements of windows beside each other, and their places, in the compiler's vector
-   types.
+/* The greatest elements of windows beside each other and their places, and the means of such
+   windows, in the compiler's vector types.
 
    Plain loops over the windows of a row, one for each element of a window, spend most of their time
    before the first and after the last whole vector: a row of a plane often has 7 or 14 windows.
@@ -19,7 +19,7 @@
 /* N windows; I: integers as wide as T, which hold the places of a plane. The rest are the lanes of
    every second element of two vectors, the second of which begins N - 1 elements after the first.
 */
-#define POOL_MAXIMA(T, I, N, ...)                                                                 \
+#define POOL_WINDOWS(T, I, N, ...)                                                                 \
     typedef T pool_##T##N __attribute__((vector_size(N * sizeof(T)), aligned(sizeof(T)),          \
                                          may_alias));                                             \
     typedef I pool_places_##T##N __attribute__((vector_size(N * sizeof(I)), may_alias));          \
@@ -50,6 +50,14 @@
         }                                                                                         \
         *(pool_##T##N*)(y + first) = best;                                                        \
         for (int k = 0; k < (at ? N : 0); k++) at[first + k] = places[k];                         \
+    }                                                                                             \
+                                                                                                  \
+    static inline void pool_means_##T##N(const T* x, const Py_ssize_t* taps, Py_ssize_t n_taps,   \
+                                         Py_ssize_t step, Py_ssize_t first, T divisor, T* y) {    \
+        pool_##T##N total = {0};                                                                  \
+        for (Py_ssize_t tap = 0; tap < n_taps; tap++)                                             \
+            total += pool_read_##T##N(x + taps[tap] + first * step, step);                        \
+        *(pool_##T##N*)(y + first) = total / divisor;                                             \
     }
 
 /* WIDE and FEW: lanes of the vectors that rows of many and of few windows are looked at with */
@@ -72,17 +80,28 @@
                              Py_ssize_t step, Py_ssize_t n, T* y, int64_t* at) {                  \
         if (at) pool_windows_##T(x, taps, n_taps, step, n, y, at);                                \
         else pool_windows_##T(x, taps, n_taps, step, n, y, NULL);                                 \
+    }                                                                                             \
+                                                                                                  \
+    /* y := the sums of such windows, each in the order of the taps, over a number */             \
+    static void pool_mean_row_##T(const T* x, const Py_ssize_t* taps, Py_ssize_t n_taps,          \
+                                  Py_ssize_t step, Py_ssize_t n, T divisor, T* y) {               \
+        Py_ssize_t k = 0;                                                                         \
+        for (; k + WIDE <= n; k += WIDE)                                                          \
+            pool_means_##T##WIDE(x, taps, n_taps, step, k, divisor, y);                           \
+        if (n < WIDE) pool_means_##T##FEW(x, taps, n_taps, step, 0, divisor, y);                  \
+        if (n < WIDE) pool_means_##T##FEW(x, taps, n_taps, step, n - FEW, divisor, y);            \
+        else if (k < n) pool_means_##T##WIDE(x, taps, n_taps, step, n - WIDE, divisor, y);        \
     }
 
 /* Of vectors that the processor does not have GCC 12 makes scalar code. */
-POOL_MAXIMA(float, int32_t, 4, 0, 2, 5, 7)
+POOL_WINDOWS(float, int32_t, 4, 0, 2, 5, 7)
 #if defined(__AVX2__)
-POOL_MAXIMA(float, int32_t, 8, 0, 2, 4, 6, 9, 11, 13, 15)
-POOL_MAXIMA(double, int64_t, 4, 0, 2, 5, 7)
+POOL_WINDOWS(float, int32_t, 8, 0, 2, 4, 6, 9, 11, 13, 15)
+POOL_WINDOWS(double, int64_t, 4, 0, 2, 5, 7)
 POOL_ROW(float, 8, 4)
 POOL_ROW(double, 4, 4)
 #else
-POOL_MAXIMA(double, int64_t, 2, 0, 3)
+POOL_WINDOWS(double, int64_t, 2, 0, 3)
 POOL_ROW(float, 4, 4)
 POOL_ROW(double, 2, 2)
 #endif
