@@ -1,11 +1,13 @@
-"""Loops that move items whatever their dtype, by size: gather, scatter, transpose, where.
+"""Loops that move items whatever their dtype, by size: gather, reverse, scatter, transpose, where.
 
     gather     void run(const char* x, Py_ssize_t stride, T* y, Py_ssize_t n)
+    reverse    void run(const T* x, Py_ssize_t down, T* y, Py_ssize_t n, Py_ssize_t rows)
     scatter    void run(const T* x, char* y, Py_ssize_t stride, Py_ssize_t n)
     transpose  void run(const T* x, Py_ssize_t x_stride, T* y, Py_ssize_t y_stride,
                         Py_ssize_t rows, Py_ssize_t columns)
 
-The stride is in bytes and may be 0 or negative; the other side is contiguous. `where` is an
+The stride is in bytes and may be 0 or negative; the other side is contiguous. Rows that are
+reversed begin `down` bytes apart. `where` is an
 element-wise loop of three inputs (`tensorlib/_kernels/__init__.py`).
 """
 
@@ -18,6 +20,16 @@ cdef extern from "spaced.h" nogil:
     void take_spaced_uint16_t(const uint16_t* x, uint16_t* y, size_t n)
     void take_spaced_uint32_t(const uint32_t* x, uint32_t* y, size_t n)
     void take_spaced_uint64_t(const uint64_t* x, uint64_t* y, size_t n)
+
+cdef extern from "reversed.h" nogil:
+    void reverse_rows_uint8_t(const uint8_t* x, Py_ssize_t down, uint8_t* y, Py_ssize_t n,
+                              Py_ssize_t rows)
+    void reverse_rows_uint16_t(const uint16_t* x, Py_ssize_t down, uint16_t* y, Py_ssize_t n,
+                               Py_ssize_t rows)
+    void reverse_rows_uint32_t(const uint32_t* x, Py_ssize_t down, uint32_t* y, Py_ssize_t n,
+                               Py_ssize_t rows)
+    void reverse_rows_uint64_t(const uint64_t* x, Py_ssize_t down, uint64_t* y, Py_ssize_t n,
+                               Py_ssize_t rows)
 
 cdef struct pair:  # complex128
     double real
@@ -41,9 +53,18 @@ cdef void gather_run(const char* x, Py_ssize_t stride, item* y, Py_ssize_t n) no
         value = (<const item*>x)[0]
         for i in range(n):
             y[i] = value
-    elif stride == -<Py_ssize_t>sizeof(item):  # constant strides are vectorised
-        for i in range(n):
-            y[i] = (<const item*>x)[-i]
+    elif stride == -<Py_ssize_t>sizeof(item):
+        if item is uint8_t:
+            reverse_rows_uint8_t(<const item*>x, 0, y, n, 1)
+        elif item is uint16_t:
+            reverse_rows_uint16_t(<const item*>x, 0, y, n, 1)
+        elif item is uint32_t:
+            reverse_rows_uint32_t(<const item*>x, 0, y, n, 1)
+        elif item is uint64_t:
+            reverse_rows_uint64_t(<const item*>x, 0, y, n, 1)
+        else:
+            for i in range(n):
+                y[i] = (<const item*>x)[-i]
     elif stride == 2 * sizeof(item):
         if item is uint8_t:
             take_spaced_uint8_t(<const item*>x, y, n)
@@ -194,6 +215,10 @@ def table():
         4: <size_t>&gather_run[uint32_t], 8: <size_t>&gather_run[uint64_t],
         16: <size_t>&gather_run[pair],
     }
+    reverses = {
+        1: <size_t>&reverse_rows_uint8_t, 2: <size_t>&reverse_rows_uint16_t,
+        4: <size_t>&reverse_rows_uint32_t, 8: <size_t>&reverse_rows_uint64_t,
+    }
     scatters = {
         1: <size_t>&scatter_run[uint8_t], 2: <size_t>&scatter_run[uint16_t],
         4: <size_t>&scatter_run[uint32_t], 8: <size_t>&scatter_run[uint64_t],
@@ -214,4 +239,5 @@ def table():
         ("scatter", (dtype,), dtype, scatters[size]),
         ("transpose", (dtype,), dtype, transposes[size]),
         ("where", ("bool", dtype, dtype), dtype, wheres[size]),
-    )]
+    )] + [("reverse", (dtype,), dtype, reverses[size]) for dtype, size in sizes.items()
+          if size in reverses]

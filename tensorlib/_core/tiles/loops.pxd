@@ -44,11 +44,14 @@ cdef void call_loop(const Loop* loop, char** inputs, char* output, Py_ssize_t n)
 
 ctypedef void (*cast_loop)(const void* x, void* y, Py_ssize_t n) noexcept nogil
 ctypedef void (*gather_loop)(const char* x, Py_ssize_t step, void* y, Py_ssize_t n) noexcept nogil
+ctypedef void (*reverse_loop)(const void* x, Py_ssize_t down, void* y, Py_ssize_t n,
+                              Py_ssize_t rows) noexcept nogil
 ctypedef void (*scatter_loop)(const void* x, char* y, Py_ssize_t step, Py_ssize_t n) noexcept nogil
 ctypedef void (*transpose_loop)(const void* x, Py_ssize_t x_stride, void* y, Py_ssize_t y_stride,
                                 Py_ssize_t rows, Py_ssize_t columns) noexcept nogil
 
 cdef cast_loop find_cast(int source, int target) noexcept nogil
 cdef gather_loop find_gather(int dtype) noexcept nogil
+cdef reverse_loop find_reverse(int dtype) noexcept nogil     # NULL where there is none
 cdef scatter_loop find_scatter(int dtype) noexcept nogil
 cdef transpose_loop find_transpose(int dtype) noexcept nogil

@@ -20,6 +20,7 @@ from tensorlib._core.base.dtypes import BY_NAME
 cdef Loop TABLE[MAX_LOOPS][N_DTYPES]
 cdef cast_loop CASTS[N_DTYPES][N_DTYPES]
 cdef gather_loop GATHERS[N_DTYPES]
+cdef reverse_loop REVERSES[N_DTYPES]
 cdef scatter_loop SCATTERS[N_DTYPES]
 cdef transpose_loop TRANSPOSES[N_DTYPES]
 cdef dict IDS = {}
@@ -71,6 +72,10 @@ cdef cast_loop find_cast(int source, int target) noexcept nogil:
 
 cdef gather_loop find_gather(int dtype) noexcept nogil:
     return GATHERS[dtype]
+
+
+cdef reverse_loop find_reverse(int dtype) noexcept nogil:
+    return REVERSES[dtype]
 
 
 cdef scatter_loop find_scatter(int dtype) noexcept nogil:
@@ -224,6 +229,8 @@ cdef int fill_from_kernels(object rows) except -1:
             CASTS[source][target] = <cast_loop>address
         elif name == "gather":
             GATHERS[target] = <gather_loop>address
+        elif name == "reverse":
+            REVERSES[target] = <reverse_loop>address
         elif name == "transpose":
             TRANSPOSES[target] = <transpose_loop>address
         elif name == "scatter":

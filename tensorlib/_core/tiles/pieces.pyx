@@ -6,13 +6,14 @@ from libc.string cimport memcpy
 from tensorlib._core.base.blocks cimport copy_blocks, copy_run
 from tensorlib._core.base.dtypes cimport ITEMSIZE
 from tensorlib._core.base.shape cimport MAX_NDIM
-from tensorlib._core.tiles.loops cimport find_gather, find_scatter
+from tensorlib._core.tiles.loops cimport find_gather, find_reverse, find_scatter, reverse_loop
 from tensorlib._core.tiles.plan cimport Operand, Plan, place
 
 cdef enum:
     MANY = 16                # places of a dim that are gone through together, at least
-    LONG = 24                # elements with gaps, or back to front, beyond which a row pays for a
-    LONG_BYTES = 64          # call of its own, and what they take
+    LONG = 24                # elements with gaps beyond which a row pays for a call of its own
+    LONG_BYTES = 64          # and what they take
+    REVERSED = 16            # bytes of rows that are reversed by one call
     WIDE = 256               # bytes of a row of one element that are worth a call
     AREA = 2048              # elements of the slabs that are
 
@@ -22,11 +23,20 @@ cdef void move_rows(const Plan* plan, const Operand* operand, const Py_ssize_t* 
     """Gathers `count` elements from `index` on into `pieces`, or scatters them back."""
     cdef int inner = plan.ndim - 1, d
     cdef Py_ssize_t size = ITEMSIZE[operand.dtype], length, slab
+    cdef Py_ssize_t row = plan.dims[inner]
+    cdef reverse_loop reverse = NULL
     cdef int outer = slab_dim(plan, operand, &slab)
+    if operand.steps[inner] == -size and row * size >= REVERSED and inner and not back:
+        reverse = find_reverse(operand.dtype)
     for d in range(plan.ndim):
         at[d] = index[d]
     while count:
-        if outer >= 0 and count >= slab and begins_slab(plan, at, outer):
+        if reverse != NULL and at[inner] == 0 and count >= row:
+            length = min(plan.dims[inner - 1] - at[inner - 1], count // row)
+            reverse(place(operand, plan.ndim, at), operand.steps[inner - 1], pieces, row, length)
+            carry(plan, at, inner - 1, length)
+            length *= row
+        elif outer >= 0 and count >= slab and begins_slab(plan, at, outer):
             length = min(plan.dims[outer] - at[outer], min(count, AREA) // slab)
             move_slabs(plan, operand, at, outer, slab, length, pieces, back)
             carry(plan, at, outer, length)
