@@ -10,7 +10,9 @@ from tensorlib._core.index.gather cimport (
     GRAIN, adding, as_vector, check_index, in_range, laying, line, picking, walk, wrapped,
 )
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view, same_shape
-from tensorlib._core.tiles.copies cimport copy_into, may_meet, packed, packed_copy
+from tensorlib._core.tiles.copies cimport (
+    arranged_copy, copy_into, may_meet, packed, packed_copy,
+)
 from tensorlib._core.tiles.loops cimport cast_loop, find_cast
 
 cdef enum:
@@ -315,12 +317,12 @@ cdef int put_flat(Tensor x, Tensor index, Tensor values, bint adds) except -1:
 
 
 def put_in_copy(Tensor x, index, source, accumulate):
-    """A copy of `x`, row by row, with the source put, or added, there; None for what is to be
-    converted or refused. Raises: IndexError."""
+    """A copy of `x`, laid out as it is, with the source put, or added, there; None for what is to
+    be converted or refused. Raises: IndexError."""
     cdef Tensor out
     if not fits_flat(x, index, source, accumulate):
         return None
-    out = packed_copy(x, x.type)
+    out = arranged_copy(x, x.type)
     put_flat(out, index, source, accumulate)
     return out
 
