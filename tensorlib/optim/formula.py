@@ -115,6 +115,10 @@ class FormulaOptimizer(Optimizer):
             self._prepared[place] = (prepare(update, group, self.state)
                                      if self._vain.get(place, 0) < MOST_VAIN else None)
             return
+        for p in group["params"]:            # a state that was loaded may lack numbers alone
+            state = self.state.get(p) if p.grad is not None else None
+            if isinstance(state, dict) and any(state.get(name) is None for name in self.scalars):
+                self._begun(group, p)
         noted: list[Any] = []
         run_update(update, group, self.state, self._begun, noting(self.numbers, noted))
         for state, found in noted:

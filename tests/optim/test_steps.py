@@ -247,6 +247,20 @@ def test_rates_that_are_no_numbers(lr):
     assert p.tolist() == before
 
 
+@pytest.mark.parametrize("kind", [optim.NAdam, optim.ASGD])
+def test_numbers_that_a_state_lacks_begin_again(kind):
+    p, other = (tl.ones(2, requires_grad=True) for _ in range(2))
+    p.grad = other.grad = tl.ones(2)
+    optimizer, fresh = kind([p]), kind([other])
+    optimizer.step()
+    fresh.step()
+    for name in kind.scalars:
+        del optimizer.state[p][name]
+    optimizer.step()
+    assert {*optimizer.state[p]} == {*fresh.state[other]}
+    assert p.isfinite().all()
+
+
 PARTS = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=3),
     st.sampled_from(["float16", "bfloat16", "float32", "float64", "int64", "bool"]).flatmap(
