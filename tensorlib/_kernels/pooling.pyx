@@ -41,7 +41,7 @@ cdef void max_pool(const floating* x, floating* y, int64_t* at, const Window* w,
     cdef Py_ssize_t taps[TAPS]
     cdef int64_t* places
     cdef Py_ssize_t size = area(w.size), out = area(w.out), begin = 0, end = w.out[2]
-    cdef Py_ssize_t together = min(1 + TOGETHER // size, planes), low, high, i, j, k, p, row, count
+    cdef Py_ssize_t together = 1 + TOGETHER // max(size, 1), low, high, i, j, k, p, row, count
     if w.adaptive:
         max_of_parts(x, y, at, w, planes)
         return
@@ -356,7 +356,7 @@ cdef inline void means_of_rows(const floating* x, floating* y, const Window* w,
     """The means of such windows, each in the order of `means_of_each`"""
     cdef Py_ssize_t taps[TAPS]
     cdef Py_ssize_t size = area(w.size), out = area(w.out), n = w.out[2]
-    cdef Py_ssize_t together = min(1 + TOGETHER // size, planes), p, i, j, row, count, covered
+    cdef Py_ssize_t together = 1 + TOGETHER // max(size, 1), p, i, j, row, count, covered
     cdef Py_ssize_t low, high
     cdef floating divisor
     while planes > 0:

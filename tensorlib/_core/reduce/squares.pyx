@@ -12,8 +12,8 @@ from tensorlib._core.base.dtypes cimport FLOAT32
 from tensorlib._core.base.items cimport floating
 from tensorlib._core.base.work cimport run_once
 from tensorlib._core.reduce.arrange cimport divide, take_roots
-from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
-from tensorlib._core.tiles.loops cimport find_cast
+from tensorlib._core.tensor.tensor cimport Tensor, new_view
+from tensorlib._core.tiles.copies cimport packed_copy
 
 cdef enum:
     LANES = 8
@@ -182,6 +182,5 @@ cdef int finish_squares(Tensor x, Tensor center, const Py_ssize_t* sizes, double
 
 cdef Tensor widened(Tensor x, int dtype):
     """The elements of `x`, which has no gaps, as another dtype in the order of memory."""
-    cdef Tensor result = new_tensor(dtype, 1, &x.numel_)
-    find_cast(x.type, dtype)(x.data_pointer, result.data_pointer, x.numel_)
-    return result
+    cdef Py_ssize_t one = 1
+    return packed_copy(new_view(x, 1, &x.numel_, &one, x.data_pointer), dtype)

@@ -1,4 +1,4 @@
-"""Pools of rows with more windows than are looked at together, with NaN and infinities."""
+"""Pools of rows with few windows, and with more than are looked at together; NaN, infinities."""
 
 import numpy as np
 from cases import each
@@ -94,3 +94,35 @@ def test_adaptive_maxima_are_the_same_without_their_places(n, count, dtype):
         assert found.dtype is wanted.dtype
         np.testing.assert_array_equal(found.numpy(), wanted.numpy())
     assert recorded.requires_grad
+
+
+@each("dtype", ["float32", "float64"])
+@each("wide", [2, 3, 5, 7, 8, 9, 14, 15, 16, 17, 28, 33])
+def test_planes_of_rows_of_any_length(wide, dtype):
+    rng = np.random.default_rng(wide)
+    x = rng.integers(-3, 4, (3, 2, 6, wide)).astype(dtype)       # with equal elements
+    x[rng.random(x.shape) < 0.1] = np.nan
+    for kernel, stride, padding in ((2, 2, 0), (2, 1, 0), (2, 3, 1), (1, 2, 0)):
+        values, places = F.max_pool2d(tl.from_numpy(x), kernel, stride, padding,
+                                      return_indices=True)
+        alone = F.max_pool2d(tl.from_numpy(x), kernel, stride, padding)
+        means = F.avg_pool2d(tl.from_numpy(x), kernel, stride, padding)
+        for i, j in np.ndindex(*values.shape[2:]):
+            low, left = i * stride - padding, j * stride - padding
+            rows = range(max(low, 0), min(low + kernel, 6))
+            columns = range(max(left, 0), min(left + kernel, wide))
+            part = np.stack([x[..., r, c] for r in rows for c in columns], -1)
+            bad = np.isnan(part)
+            best = np.where(bad.any(-1), part.shape[-1] - 1 - bad[..., ::-1].argmax(-1),
+                            part.argmax(-1))
+            place = np.array([r * wide + c for r in rows for c in columns])[best]
+            assert np.array_equal(places.numpy()[..., i, j], place)
+            expected = np.take_along_axis(part, best[..., None], -1)[..., 0]
+            assert np.array_equal(values.numpy()[..., i, j], expected, equal_nan=True)
+            assert np.array_equal(alone.numpy()[..., i, j], expected, equal_nan=True)
+            np.testing.assert_allclose(means.numpy()[..., i, j], part.sum(-1) / kernel**2, 1e-6)
+
+
+def test_means_of_padding_alone_are_zero():
+    assert F.avg_pool2d(tl.ones(1, 3, 0, 4), 2, 1, (1, 0)).tolist() == [[[[0.0] * 3]] * 3]
+    assert F.avg_pool2d(tl.ones(2, 0, 4, 4), 2).shape == (2, 0, 2, 2)
