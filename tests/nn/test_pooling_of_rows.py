@@ -1,6 +1,7 @@
 """Pools of rows with few windows, and with more than are looked at together; NaN, infinities."""
 
 import numpy as np
+import pytest
 from cases import each
 
 import tensorlib as tl
@@ -123,6 +124,11 @@ def test_planes_of_rows_of_any_length(wide, dtype):
             np.testing.assert_allclose(means.numpy()[..., i, j], part.sum(-1) / kernel**2, 1e-6)
 
 
-def test_means_of_padding_alone_are_zero():
-    assert F.avg_pool2d(tl.ones(1, 3, 0, 4), 2, 1, (1, 0)).tolist() == [[[[0.0] * 3]] * 3]
-    assert F.avg_pool2d(tl.ones(2, 0, 4, 4), 2).shape == (2, 0, 2, 2)
+@each("pool", [F.avg_pool2d, F.max_pool2d])
+def test_planes_without_elements_are_refused(pool):
+    for shape in ((1, 3, 0, 4), (1, 3, 4, 0), (2, 3, 0, 0)):
+        for padding in ((1, 0), (0, 1), 1):
+            with pytest.raises(RuntimeError):
+                pool(tl.ones(shape), 2, 1, padding)
+    assert pool(tl.ones(2, 0, 4, 4), 2).shape == (2, 0, 2, 2)
+    assert pool(tl.ones(0, 3, 4, 4), 2).shape == (0, 3, 2, 2)

@@ -350,6 +350,8 @@ def avg_pool(Tensor input, tuple spatial, tuple kernel, tuple stride, tuple padd
     for d in range(3):
         if w.out[d] and (w.out[d] - 1) * w.stride[d] - w.pad[d] >= w.size[d] + w.pad[d]:
             raise RuntimeError("avg_pool: a window lies outside of the plane")
+    if area(w.size) == 0 and area(w.out):
+        raise RuntimeError(f"avg_pool: expected planes with elements, got planes of {spatial}")
     w.counts_padding, w.divisor = counts_padding, divisor
     return means(x, &w, n, spatial if back else planes, input.type, back)
 
