@@ -19,7 +19,7 @@
 /* N windows; I: integers as wide as T, which hold the places of a plane. The rest are the lanes of
    every second element of two vectors, the second of which begins N - 1 elements after the first.
 */
-#define POOL_WINDOWS(T, I, N, ...)                                                                 \
+#define POOL_WINDOWS(T, I, N, ...)                                                                \
     typedef T pool_##T##N __attribute__((vector_size(N * sizeof(T)), aligned(sizeof(T)),          \
                                          may_alias));                                             \
     typedef I pool_places_##T##N __attribute__((vector_size(N * sizeof(I)), may_alias));          \

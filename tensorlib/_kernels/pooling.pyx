@@ -74,20 +74,26 @@ cdef inline Py_ssize_t taps_of(const Window* w, Py_ssize_t i, Py_ssize_t j, Py_s
                                Py_ssize_t* taps) noexcept nogil:
     """Writes the places in the plane of the elements of a window of a row, and returns how many
     there are"""
-    cdef Py_ssize_t a, b, c, z, row, base, count = 0
+    cdef Py_ssize_t a, b, c, base, count = 0
     for a in range(w.kernel[0]):
-        z = i * w.stride[0] + a * w.dilation[0] - w.pad[0]
-        if not 0 <= z < w.size[0]:
-            continue
         for b in range(w.kernel[1]):
-            row = j * w.stride[1] + b * w.dilation[1] - w.pad[1]
-            if not 0 <= row < w.size[1]:
+            base = row_of(w, i, j, a, b)
+            if base < 0:
                 continue
-            base = (z * w.size[1] + row) * w.size[2] + first * w.stride[2] - w.pad[2]
             for c in range(w.kernel[2]):
-                taps[count] = base + c * w.dilation[2]
+                taps[count] = base + first * w.stride[2] + c * w.dilation[2] - w.pad[2]
                 count += 1
     return count
+
+
+cdef inline Py_ssize_t row_of(const Window* w, Py_ssize_t i, Py_ssize_t j, Py_ssize_t a,
+                              Py_ssize_t b) noexcept nogil:
+    """Where the row of the plane begins that has the row (a, b) of a window; -1 if it has none"""
+    cdef Py_ssize_t z = i * w.stride[0] + a * w.dilation[0] - w.pad[0]
+    cdef Py_ssize_t row = j * w.stride[1] + b * w.dilation[1] - w.pad[1]
+    if not (0 <= z < w.size[0] and 0 <= row < w.size[1]):
+        return -1
+    return (z * w.size[1] + row) * w.size[2]
 
 
 cdef inline void max_of_run(const floating* x, const Py_ssize_t* taps, Py_ssize_t count,
@@ -149,18 +155,14 @@ cdef inline void max_of_each(const floating* x, floating* y, int64_t* at, const 
                              Py_ssize_t end) noexcept nogil:
     """The windows [begin, end) of a row, one after the other"""
     cdef floating best, value
-    cdef Py_ssize_t a, b, c, k, z, row, column, base, place, better
+    cdef Py_ssize_t a, b, c, k, column, base, place, better
     for k in range(begin, end):
         best, place = 0, -1
         for a in range(w.kernel[0]):
-            z = i * w.stride[0] + a * w.dilation[0] - w.pad[0]
-            if not 0 <= z < w.size[0]:
-                continue
             for b in range(w.kernel[1]):
-                row = j * w.stride[1] + b * w.dilation[1] - w.pad[1]
-                if not 0 <= row < w.size[1]:
+                base = row_of(w, i, j, a, b)
+                if base < 0:
                     continue
-                base = (z * w.size[1] + row) * w.size[2]
                 for c in range(w.kernel[2]):
                     column = k * w.stride[2] + c * w.dilation[2] - w.pad[2]
                     if 0 <= column < w.size[2]:

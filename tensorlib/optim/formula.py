@@ -115,10 +115,6 @@ class FormulaOptimizer(Optimizer):
             self._prepared[place] = (prepare(update, group, self.state)
                                      if self._vain.get(place, 0) < MOST_VAIN else None)
             return
-        for p in group["params"]:            # a state that was loaded may lack numbers alone
-            state = self.state.get(p) if p.grad is not None else None
-            if isinstance(state, dict) and any(state.get(name) is None for name in self.scalars):
-                self._begun(group, p)
         noted: list[Any] = []
         run_update(update, group, self.state, self._begun, noting(self.numbers, noted))
         for state, found in noted:
@@ -177,7 +173,7 @@ class FormulaOptimizer(Optimizer):
         return update
 
     def _made_update(self, group, chosen):
-        states, how = self.states(group), {"counts": self.counts, "each": bool(self.scalars)}
+        states, how = self.states(group), {"counts": self.counts, "each": self.scalars}
         loop = self.fused.get(chosen)
         if loop:
             return fused_update(type(self).__name__, loop, states, self.fused_numbers, **how)

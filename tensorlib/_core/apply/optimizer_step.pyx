@@ -43,10 +43,10 @@ def run_update(Update update, dict group, states, begin, numbers):
 
     states: the dict of states of each parameter; where one is missing, `begin(group, p)` makes it.
     numbers: gives the dict of numbers for a group, a count of steps and a parameter's states. It is
-    called once for each count or, if the update says `each`, for each parameter. The count is that
-    of the state `step`, with this one; without such a state it is 1 for a parameter whose states
-    were made just now, else 2. Raises: TypeError, RuntimeError; then nothing was written but new
-    states.
+    called once for each count or, if the update has some `each`, for each parameter. The count is
+    that of the state `step`, with this one; without such a state it is 1 for a parameter whose
+    states were made just now, else 2. Raises: TypeError, RuntimeError; then nothing was written but
+    new states.
     """
     cdef list tensors = []           # of each parameter: its operands, and the count or None
     cdef Py_ssize_t most, n
@@ -125,14 +125,14 @@ cdef int fill_numbers(Update update, double* table, given) except -1:
 
 
 cdef bint is_complete(Update update, state) except -1:
-    """Whether a parameter has all states that the update takes."""
+    """Whether a parameter has all states that the update takes, and the numbers beside them."""
     if not update.counts and not update.states:
         return True
     if not isinstance(state, dict):
         return False
     if update.counts and (<dict>state).get("step") is None:
         return False
-    for name in update.states:
+    for name in update.states + update.each:
         if (<dict>state).get(name) is None:
             return False
     return True

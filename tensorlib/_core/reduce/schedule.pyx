@@ -335,7 +335,7 @@ cdef int rows_run(int kind, int dtype, const char* g, const char* x, char* y, Py
     the gradient of one of the first two, `x` being the result. Rows of half types have at most
     BLOCK elements, and no logsumexp."""
     cdef Rows work
-    cdef int computed = reduced_in(SUM, dtype)
+    cdef int computed = compute_dtype(dtype)
     work.cast = NULL
     work.loop = row_loops[kind][computed]
     if computed != dtype:

@@ -51,7 +51,7 @@ cdef class Update:
     cdef readonly tuple steps
     cdef readonly tuple results
     cdef readonly bint counts          # whether there is a state `step`, a tensor of one number
-    cdef readonly bint each            # whether numbers depend on more of the state
+    cdef readonly tuple each           # numbers in the state on which those of a step depend
     cdef readonly str fused
     cdef bint ready[2]
     cdef Compiled compiled[2]          # float32 and float64

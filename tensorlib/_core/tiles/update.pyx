@@ -41,8 +41,8 @@ cdef class Update:
     """
 
     def __cinit__(self, str name, states, numbers, steps, results, bint counts=False,
-                  bint each=False, fused=None):
-        self.name, self.counts, self.each, self.fused = name, counts, each, fused
+                  each=(), fused=None):
+        self.name, self.counts, self.each, self.fused = name, counts, tuple(each), fused
         self.states, self.numbers = tuple(states), tuple(numbers)
         self.steps, self.results = tuple(steps), tuple(results)
         if (len(self.states) + 2 > MAX_OPERANDS or len(self.numbers) > MAX_NUMBERS
