@@ -52,6 +52,45 @@ def test_nodes_are_named_for_their_operation(operation, name):
     assert name in repr(node)
 
 
+def test_each_operation_has_a_class_of_nodes():
+    x = leaf(1.0, 2.0)
+    node = x.exp().tanh().sum().grad_fn
+    seen = []
+    while node is not None:
+        seen.append(node)
+        node = node.next_functions[0][0] if node.next_functions else None
+    assert [type(each).__name__ for each in seen] == [
+        "SumBackward0", "TanhBackward0", "ExpBackward0", "AccumulateGrad"]
+    assert all(isinstance(each, tl.autograd.graph.Node) for each in seen)
+    assert type(x.sin().sum().grad_fn) is type(seen[0])
+    assert type(tl.autograd.graph.get_gradient_edge(x).node) is type(seen[-1])
+    with pytest.raises(TypeError, match="cannot create"):
+        type(seen[0])()
+
+
+def test_a_deep_graph_dies_whose_nodes_were_all_seen():
+    x = leaf(1.0)
+    y = x
+    for _ in range(50_000):
+        y = y * 1.0
+    node, count = y.grad_fn, 0
+    while node.next_functions:
+        node, count = node.next_functions[0][0], count + 1
+    assert count == 50_000 and node.variable is x
+    y.backward()
+    assert_close(x.grad, [1.0])
+    dead = weakref.ref(watched_with_a_class())
+    del y, node
+    gc.collect()
+    assert dead() is None
+
+
+def watched_with_a_class():
+    y = Watched([1.0]).requires_grad_() * 2
+    y.grad_fn.metadata["node"] = y.grad_fn, y
+    return y
+
+
 def test_next_functions_lead_to_the_inputs():
     x, w = leaf(1.0), leaf(2.0)
     hidden = x.exp()

@@ -47,7 +47,7 @@ def tensors_and_nodes(held, node_type):
         seen[id(thing)] = thing
         if isinstance(thing, (Tensor, node_type)):
             found.append(thing)
-        if type(thing) is not Tensor and type(thing) is not node_type:
+        if type(thing) is not Tensor and not isinstance(thing, node_type):
             stack.extend(parts_of(thing))
     return found
 

@@ -58,6 +58,7 @@ cdef int set_edge(Node node, int i, Tensor x) except -1
 cdef void track(Node node) noexcept
 cdef int renew_edges(Node node, int n) except -1
 cdef void release_saved(Node node) noexcept
+cpdef Node classed(Node node)
 cdef Node accumulator_of(Tensor leaf)
 cpdef Node gradient_node(Tensor x)
 cpdef int64_t recorded_so_far() noexcept

@@ -29,6 +29,7 @@ cdef extern from "Python.h":
     void PyObject_GC_UnTrack(object value)
     bint PyObject_GC_IsTracked(object value)
     Py_ssize_t Py_REFCNT(PyObject* value)
+    void set_type "Py_SET_TYPE"(object value, object type)
     ctypedef struct TypeSlots "PyTypeObject":
         traverseproc tp_traverse
         inquiry tp_clear
@@ -60,13 +61,12 @@ def leave_out(int64_t count):
     return fetch_add(&next_sequence, count)
 
 
-@cython.final
 @cython.binding(False)            # methods check their `self`
 @cython.embedsignature(True)
 @cython.embedsignature.format("clinic")
 @cython.freelist(65536)
 cdef class Node:
-    """One recorded operation: what `grad_fn` of its outputs shows."""
+    """One recorded operation: what `grad_fn` of its outputs shows, in a class named after it."""
 
     def __dealloc__(self):
         cdef int i
@@ -234,11 +234,37 @@ cdef void dealloc(PyObject* self) noexcept:
     freeing.depth -= 1
 
 
-type_slots.tp_traverse = traverse
-type_slots.tp_clear = clear
-type_slots.tp_dealloc = dealloc
-close_type(Node)
+cdef void set_slots(object cls) noexcept:
+    cdef TypeSlots* slots = <TypeSlots*><PyObject*>cls
+    slots.tp_traverse, slots.tp_clear, slots.tp_dealloc = traverse, clear, dealloc
+    close_type(cls)
+
+
+set_slots(Node)
 quiet_type(Node)
+
+
+# ---- classes of nodes ----------------------------------------------------------------------------
+# `type(y.grad_fn).__name__` is the name of the backward operation, as in PyTorch. Recording makes
+# plain nodes, and a node gets its class when Python code first sees it.
+
+cdef dict classes = {}             # by their names, for good: nodes hold no reference to them
+
+
+cpdef Node classed(Node node):
+    """The node, in the class of its operation."""
+    cdef str name
+    if node is None or type(node) is not Node:
+        return node
+    name = node.op.node_name
+    cls = classes.get(name)
+    if cls is None:
+        cls = type(name, (Node,), {"__slots__": (), "__module__": "builtins",
+                                   "__doc__": f"The node of an operation: {name}."})
+        set_slots(cls)
+        cls = classes.setdefault(name, cls)
+    set_type(node, cls)
+    return node
 
 
 # ---- building the graph --------------------------------------------------------------------------

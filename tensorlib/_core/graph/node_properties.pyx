@@ -1,4 +1,5 @@
-"""The public attributes of a node, added to its type; the type itself has what sweeps need."""
+"""The public attributes of a node, added to its type; the type itself has what sweeps need. And
+`grad_fn`, where a tensor shows its node."""
 
 from libc.stdint cimport int64_t
 
@@ -9,10 +10,11 @@ from tensorlib._core.base.dtypes cimport dtype_object
 from tensorlib._core.base.shape cimport make_size
 from tensorlib._core.base.upcalls cimport effect
 from tensorlib._core.graph.attached cimport AFTER, BEFORE, hook_node, track_all
-from tensorlib._core.graph.node cimport Node, OUTPUT, edge_dims, track
-from tensorlib._core.tensor.tensor cimport Tensor, alias
+from tensorlib._core.graph.node cimport Node, OUTPUT, classed, edge_dims, track
+from tensorlib._core.tensor.tensor cimport Tensor, alias, track_tensor
 
 from tensorlib._core.graph.handles import Notes
+from tensorlib._core.tensor.tensor import attach
 
 
 def name(Node self):
@@ -38,7 +40,7 @@ def next_functions(Node self):
     """For each input: the node that its gradient goes to (or None) and which of its outputs."""
     cdef int i
     return tuple([
-        (<object>self.edges[i].target if self.edges[i].target != NULL else None,
+        (classed(<Node>self.edges[i].target) if self.edges[i].target != NULL else None,
          self.edges[i].slot)
         for i in range(self.n_edges)])
 
@@ -102,6 +104,12 @@ def register_prehook(Node self, hook):
     return hook_node(self, BEFORE, 0, hook)
 
 
+def grad_fn(Tensor self):
+    """The node of the operation that made this tensor, or None for a leaf."""
+    track_tensor(self)               # who has the node may give it a hook that has the tensor
+    return classed(self.grad_node)
+
+
 cdef list saved_names(Node node):
     """What the saved values are in the operation: `input`, `out`; else their numbers."""
     cdef int bit
@@ -122,3 +130,4 @@ for method in (name, register_hook, register_prehook):
 for getter in (operation, input_layouts, next_functions, variable, metadata, saved_values,
                saved_bytes):
     attach_to(Node, getter.__name__, property(getter, doc=getter.__doc__))
+attach(grad_fn.__name__, property(grad_fn, doc=grad_fn.__doc__))

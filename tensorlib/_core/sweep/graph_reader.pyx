@@ -7,7 +7,7 @@ from libc.stdint cimport int64_t
 
 from tensorlib._core.base.storage cimport next_epoch
 from tensorlib._core.graph.modes cimport Mode, mode
-from tensorlib._core.graph.node cimport OUTPUT, Edge, Node, edge_dims, gradient_node
+from tensorlib._core.graph.node cimport OUTPUT, Edge, Node, classed, edge_dims, gradient_node
 from tensorlib._core.graph.op cimport NODE, Op, PASS, Rule, ZERO
 from tensorlib._core.graph.saved cimport as_counted, saved_facts
 from tensorlib._core.sweep.rules cimport facts_of, value_of
@@ -48,7 +48,7 @@ def was_made_since(Tensor x, int64_t epoch):
 
 def gradient_place(Tensor x):
     """The node that takes the gradient of `x`, and which of its outputs `x` is."""
-    return gradient_node(x), x.slot
+    return classed(gradient_node(x)), x.slot
 
 
 # ---- walks ---------------------------------------------------------------------------------------
@@ -111,7 +111,7 @@ def operation(Node node):
 
 def attributes(source):
     """What the operation took beside tensors: of a node, those attributes that were kept."""
-    if type(source) is not Node:
+    if not isinstance(source, Node):
         return source.attributes
     return {name: as_counted(<Node>source, name, x, False)
             for name, x in ((<Node>source).attributes or {}).items()}
@@ -129,7 +129,7 @@ def input_facts(source, int i):
 
 def output_facts(source, int k):
     """Shape and dtype of output `k`, which hold also where it was overwritten."""
-    if type(source) is Node:
+    if isinstance(source, Node):
         return saved_facts(<Node>source, OUTPUT + k)
     return source.output(k).shape, source.output(k).dtype
 

@@ -57,7 +57,7 @@ class WrongGradient(RuntimeError, TypeError):
 
 cdef object value_of(object source, int place, bint recorded):
     """An input (by its number) or output (OUTPUT) as it was; `recorded`: linked to the graph."""
-    if type(source) is Node:
+    if isinstance(source, Node):
         return saved_value(<Node>source, place, recorded)
     return source.input(place) if place < OUTPUT else source.output(place - OUTPUT)
 
@@ -65,7 +65,7 @@ cdef object value_of(object source, int place, bint recorded):
 cdef object fact_of(object source, int i, Want want):
     """The dtype, number of dims or else the shape of input `i`."""
     cdef Edge* edge
-    if type(source) is not Node:
+    if not isinstance(source, Node):
         shape, dtype = source.facts[i]
         return dtype if want == DTYPE else len(shape) if want == NDIM else shape
     edge = &(<Node>source).edges[i]
@@ -80,7 +80,7 @@ cdef tuple facts_of(object source, int i):
 
 
 cdef int count_inputs(object source) except -1:
-    return (<Node>source).n_edges if type(source) is Node else len(source.facts)
+    return (<Node>source).n_edges if isinstance(source, Node) else len(source.facts)
 
 
 cdef tuple arguments(Rule rule, Op op, object source, object g, bint recorded):
@@ -99,10 +99,10 @@ cdef tuple arguments(Rule rule, Op op, object source, object g, bint recorded):
         elif rule.wants[i] == INPUTS:
             value = tuple([value_of(source, k, recorded) for k in range(count_inputs(source))])
         elif rule.wants[i] == ATTRIBUTE:
-            known = (<Node>source).attributes if type(source) is Node else source.attributes
+            known = (<Node>source).attributes if isinstance(source, Node) else source.attributes
             value = op.defaults[place] if known is None else known.get(
                 op.attributes[place], op.defaults[place])
-            if type(source) is Node:
+            if isinstance(source, Node):
                 value = as_counted(<Node>source, op.attributes[place], value, True)
         elif rule.wants[i] == NODE:
             value = source
@@ -120,7 +120,7 @@ cdef bint has_half_inputs(object source) except -1:
     float32, and `fit` rounds once; those of linear and affine operations move elements, or add as
     these do."""
     cdef int i
-    if type(source) is Node:
+    if isinstance(source, Node):
         for i in range((<Node>source).n_edges):
             if is_half((<Node>source).edges[i].dtype):
                 return True
@@ -159,9 +159,9 @@ cpdef object run_rule(object source, Op op, int i, object g, bint recorded):
     if not recorded:
         if rule.kind == TILES and isinstance(g, Tensor):
             return run_tiles(source, rule, <Tensor>g)
-        if rule.kind == TILES and type(source) is Node:
+        if rule.kind == TILES and isinstance(source, Node):
             return standing(g, run_tiles(source, rule, shown_tensor("backward", g, True)))
-        if rule.kind == SPREAD and isinstance(g, Tensor) and type(source) is Node:
+        if rule.kind == SPREAD and isinstance(g, Tensor) and isinstance(source, Node):
             return spread_back(<Node>source, i, <Tensor>g)
     if not op.takes_complex:
         return by_formula(source, op, i, g, recorded)
@@ -287,7 +287,7 @@ cdef Tensor zeros_for(object source, int i):
     """Zeros of the shape and dtype of input `i`."""
     cdef Edge* edge
     cdef Tensor x
-    if type(source) is not Node:
+    if not isinstance(source, Node):
         return zeros(*facts_of(source, i))
     edge = &(<Node>source).edges[i]
     x = new_tensor(edge.dtype, edge.ndim, edge_dims(edge))
@@ -346,7 +346,7 @@ cdef object fit(object source, Op op, int i, object grad, bint recorded):
     cdef Edge* edge
     cdef Tensor g
     cdef bint same
-    if isinstance(grad, Tensor) and type(source) is Node:
+    if isinstance(grad, Tensor) and isinstance(source, Node):
         g = <Tensor>grad
         edge = &(<Node>source).edges[i]
         same = is_alike(op, i, edge, g)
@@ -405,7 +405,7 @@ cdef object with_zero_slope(object source, Op op, int i, object value):
     """
     cdef Rule rule = <Rule>op.rules[i]
     cdef int k, place
-    if type(source) is not Node or not isinstance(value, Tensor) or not mode().grad or (
+    if not isinstance(source, Node) or not isinstance(value, Tensor) or not mode().grad or (
             (<Node>source).edges[i].target == NULL):
         return value
     for k in range(rule.n_wants):

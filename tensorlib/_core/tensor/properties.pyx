@@ -301,12 +301,6 @@ def is_inference(Tensor self):
     return untracked(self.storage)
 
 
-def grad_fn(Tensor self):
-    """The node of the operation that made this tensor, or None for a leaf."""
-    track_tensor(self)               # who has the node may give it a hook that has the tensor
-    return self.grad_node
-
-
 def output_nr(Tensor self):
     """Which output of its `grad_fn` this is."""
     return self.slot
@@ -457,8 +451,8 @@ for method in (nelement, element_size, is_contiguous, data_ptr, storage_offset, 
                untyped_storage, is_complex, requires_grad_, is_inference, detach, detach_,
                __take_attribute__):
     attach(method.__name__, method)
-for getter in (itemsize, nbytes, device, layout, is_cpu, is_cuda, is_meta, grad_fn, output_nr,
-               retains_grad, _version, _base, _cdata, __dict__):
+for getter in (itemsize, nbytes, device, layout, is_cpu, is_cuda, is_meta, output_nr, retains_grad,
+               _version, _base, _cdata, __dict__):
     attach(getter.__name__, property(getter, doc=getter.__doc__))
 for other in ("is_ipu", "is_mkldnn", "is_mps", "is_mtia", "is_nested", "is_quantized",
               "is_sparse", "is_sparse_csr", "is_vulkan", "is_xla", "is_xpu"):
