@@ -14,7 +14,9 @@ from tensorlib._core.apply.out_argument cimport apply_out
 from tensorlib._core.arrays.operands cimport (
     all_tensors, as_tensors, convert_arguments, operand, operands_of, refused, tuple_of,
 )
-from tensorlib._core.base.dtypes cimport COMPLEX_KIND, FLOAT_KIND, KIND
+from tensorlib._core.base.dtypes cimport (
+    COMPLEX_KIND, FLOAT_KIND, INTEGER_KIND, KIND,
+)
 from tensorlib._core.base.shape cimport MAX_NDIM, items
 from tensorlib._core.base.upcalls cimport MATMUL, OpSlot, upcalls
 from tensorlib._core.base.watch cimport watched
@@ -201,7 +203,8 @@ cdef object call_optioned(Op op, object public, object convert, bint in_place, o
                 return given
         if (option == "alpha" and out is None and not watched and value != 1
                 and type(value) in (float, int) and isinstance(a, Tensor) and isinstance(b, Tensor)
-                and KIND[(<Tensor>a).type] == FLOAT_KIND):
+                and (<Tensor>a).type == (<Tensor>b).type
+                and KIND[(<Tensor>a).type] >= (INTEGER_KIND if type(value) is int else FLOAT_KIND)):
             return add_times(form_name(op, in_place), convert.by_factor, in_place, a, b, value)
         if not in_place and isinstance(a, Number):        # `div(7, 2, rounding_mode="floor")`
             a = operand(op, 0, a, <Tensor>b if isinstance(b, Tensor) else None)
@@ -224,7 +227,7 @@ cdef object add_times(str name, tuple by_factor, bint in_place, object a, object
     try:
         return bind_inplace(op, args) if in_place else bind_elementwise(op, args)
     except Exception as error:
-        raise renamed(error, form_name(op, in_place), name)
+        raise renamed(renamed(error, form_name(op, in_place), name), op.name, name)
 
 
 cdef bint is_number(object x) except -1:
@@ -249,7 +252,7 @@ cdef object run_instead(str name, list given, bint in_place, object out):
     try:
         return function(*given[1:]) if out is None else function(*given[1:], out=out)
     except Exception as error:
-        raise renamed(error, function.__name__, name)
+        raise renamed(renamed(error, function.__name__, name), given[0].__name__, name)
 
 
 cdef object write_in_place(Op op, tuple given, object out):

@@ -21,7 +21,7 @@ import numpy as np
 from tensorlib._core.arrays.arrays cimport from_ndarray
 from tensorlib._core.base.dtypes cimport (
     BOOL, COMPLEX128, COMPLEX_KIND, FLOAT64, FLOAT_KIND, INT64, ITEMSIZE, KIND, UINT64,
-    complex_of, default_float, dtype_object,
+    complex_of, default_float, dtype_object, promote,
 )
 from tensorlib._core.base.locks cimport (
     FREE_THREADED, Lock, drop, get_pointer, hold, set_pointer,
@@ -236,7 +236,7 @@ cdef list as_tensors(Op op, tuple args):
 
 
 cdef list operands_of(Op op, tuple args):
-    """The arguments of an element-wise operation as tensors; numbers take a partner's dtype.
+    """The arguments of an element-wise operation as tensors; numbers take the dtype of the tensors.
 
     None where an argument can't be one.
     """
@@ -244,14 +244,24 @@ cdef list operands_of(Op op, tuple args):
     cdef list tensors = []
     for i, value in enumerate(args):
         if isinstance(value, Tensor) and i not in op.boolean_inputs:
-            partner = <Tensor>value
-            break
+            partner = stronger(op, partner, <Tensor>value)
     for i, value in enumerate(args):
         x = operand(op, i, value, None if i in op.boolean_inputs else partner)
         if x is None:
             return None
         tensors.append(x)
     return tensors
+
+
+cdef Tensor stronger(Op op, Tensor a, Tensor b):
+    """The one of two tensors whose dtype promotion takes, or the first; None is the weakest."""
+    if a is None:
+        return b
+    if a.type == b.type:
+        return a
+    if KIND[a.type] == KIND[b.type] and (a.ndim_ == 0) != (b.ndim_ == 0):
+        return a if a.ndim_ else b
+    return b if promote(op.name, a.type, b.type) == b.type else a
 
 
 cdef object array_operand(Op op, object x):

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib.ops.declare import alias, elementwise
 from tensorlib.ops.samples import pairs, three_reals
 
@@ -22,14 +23,20 @@ def scaled_down(input, other, *, alpha=1):
 
 
 def sum_with(name, input, other, alpha, factor):
-    """The operands, `other` times alpha, or input + factor * other in one pass for floats."""
-    if alpha == 1:
+    """The operands for alpha 1, else input + factor * other in one pass."""
+    if alpha == 1 or name == "sub" and is_bool(other):       # which `sub` does not take
         return input, other
     if not isinstance(alpha, int):
         check_factors(name, (input, other), alpha=alpha)
-    if type(alpha) in (int, float) and getattr(input, "is_floating_point", bool)():
+    if is_bool(input) and is_bool(other):
+        return input, mul(other, bool(alpha))
+    if type(alpha) in (int, float) and hasattr(input, "dtype"):
         return [add_product, input, other, factor]
     return input, mul(other, alpha)
+
+
+def is_bool(x):
+    return getattr(x, "dtype", None) is BY_NAME["bool"]
 
 
 def check_factors(name, terms, **factors):
