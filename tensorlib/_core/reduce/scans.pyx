@@ -175,6 +175,19 @@ cdef inline bint beaten(ordered extreme, ordered x, bint largest) noexcept nogil
     return ((x >= extreme) if largest else (x <= extreme)) | (x != x)
 
 
+cdef inline void integer_extremes(const ordered* x, ordered* values, int64_t* y, Py_ssize_t n,
+                                  bint largest) noexcept nogil:
+    """`extremes` of one row without branches: integers are often equal, by chance"""
+    cdef int64_t most = <int64_t>x[0], place = 0, each
+    cdef Py_ssize_t i
+    for i in range(n):
+        each = <int64_t>x[i]
+        place = max(place, i & -<int64_t>(each >= most if largest else each <= most))
+        most = max(most, each) if largest else min(most, each)
+        values[i] = <ordered>most
+        y[i] = place
+
+
 cdef inline void extremes(const ordered* x, ordered* values, int64_t* y, Py_ssize_t n,
                           Py_ssize_t step, Py_ssize_t width, bint largest) noexcept nogil:
     """values[i] := the extreme of x[0] ... x[i], and y[i] := its last place; a NaN is one"""
@@ -184,6 +197,9 @@ cdef inline void extremes(const ordered* x, ordered* values, int64_t* y, Py_ssiz
     cdef bint better
     cdef ordered extreme = x[0], value
     cdef int64_t place = 0
+    if step == 1 and (ordered is not float and ordered is not double):
+        integer_extremes(x, values, y, n, largest)
+        return
     if step == 1:
         for i in range(n):
             if x[i] >= extreme if largest else x[i] <= extreme:    # seldom, so that it is foreseen
