@@ -106,7 +106,7 @@ def test_a_leaf_over_the_memory_of_what_is_written_is_given_its_gradient():
 def test_a_view_of_another_result_is_not_written_behind_its_back():
     o = Around()
     compiled = tl.compile(lambda x: (o.w * x, (o.w - x).view(3)), fullgraph=True)
-    shared = tl.compile(lambda x: (lambda y: (y, y.view(3)))(o.w * x), fullgraph=True)
+    meeting = tl.compile(lambda x: (lambda y: (y[:2], y[1:]))(o.w * x), fullgraph=True)
     apart = tl.compile(lambda x: (lambda y: (y[:1], y[1:]))(o.w * x), fullgraph=True)
     for _ in range(3):
         for f in (compiled, apart):
@@ -115,9 +115,43 @@ def test_a_view_of_another_result_is_not_written_behind_its_back():
             (grad,) = tl.autograd.grad(first.sum(), o.w)
             assert grad.tolist() == [1.0] + [float(f is compiled)] * 2
     for _ in range(2):
-        first, second = shared(tl.ones(3))
+        first, second = meeting(tl.ones(3))
     with pytest.raises(RuntimeError, match="a view is being modified inplace"):
         second.mul_(2)
+
+
+VIEWS = {
+    "view": lambda y: (y.view(3, 1),),
+    "part": lambda y: (y[1:], y[::2]),
+    "view of a view": lambda y: (y.view(3, 1), y.view(3, 1).squeeze()),
+    "view of a result": lambda y: (lambda z: (z, z.view(3, 1)))(y * 2),
+    "expanded": lambda y: (y.sum(), y.unsqueeze(0).expand(2, 3)[:, :1]),
+    "unbound": lambda y: y.unbind(),
+    "itself": lambda y: (y, y.detach()),
+}
+
+
+def written_after(f, what):
+    """Values, gradients and errors where a result, or the argument, is written after a call."""
+    o, found = Around(), []
+    for k in range(3):
+        y = o.w * (k + 1)
+        outs = f(y)
+        try:
+            (y if what == "argument" else outs[what]).mul_(3)
+        except RuntimeError as error:
+            found.append(str(error))
+        loss = sum((out * out).sum() for out in (*outs, y) if out.requires_grad)
+        found += [loss.item(), tl.autograd.grad(loss, o.w)[0].tolist(),
+                  [out._base is y for out in outs]]
+    return found
+
+
+@each("name", VIEWS)
+@pytest.mark.parametrize("what", [0, -1, "argument"])
+def test_views_are_written_as_those_of_the_eager_call(name, what):
+    f = VIEWS[name]
+    assert written_after(tl.compile(f, fullgraph=True), what) == written_after(f, what)
 
 
 def test_gradients_go_through_the_graphs_of_arguments():

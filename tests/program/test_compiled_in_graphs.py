@@ -89,19 +89,14 @@ def test_what_a_gradient_needs_the_shape_of_may_be_written():
 
 
 @pytest.mark.parametrize("view", [lambda x: x[1:], lambda x: x.t(), lambda x: (x * 2, x[0])[1]])
-def test_a_view_of_an_argument_cannot_be_written_in_a_graph(view):
-    """Of a leaf as in an eager call; of others, too, since the node would not know of it."""
+def test_a_view_of_a_leaf_cannot_be_written_in_a_graph(view):
     f = tl.compile(view)
-    for k in range(3):
+    for _ in range(3):
         leaf = tl.ones(3, 3, requires_grad=True)
         f(leaf)
         with pytest.raises(RuntimeError, match="a view of a leaf Variable"):
             f(leaf).mul_(5)
         x = leaf * 1
-        f(x)
-        if k:
-            with pytest.raises(RuntimeError, match="a view is being modified inplace"):
-                f(x).mul_(5)
         grad, = tl.autograd.grad(f(x).sum(), x)
         wanted, = tl.autograd.grad(view(x).sum(), x)
         assert same(grad, wanted) and x.tolist() == [[1.0] * 3] * 3

@@ -9,7 +9,9 @@ from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.modes cimport TRACED, mode
 from tensorlib._core.interpreters.levels cimport maps_over_batches
 from tensorlib._core.interpreters.stack cimport current_layer
-from tensorlib._core.tensor.tensor cimport Origin, Tensor, over_storage, set_base
+from tensorlib._core.tensor.tensor cimport (
+    IN_FUNCTION, Origin, Tensor, leave_family, over_storage, set_base,
+)
 from tensorlib.program.guards.signatures cimport Conditions, Overlaps, Signature, like_on_meta
 from tensorlib.program.run.executor cimport Machine
 
@@ -116,7 +118,8 @@ cdef class BaseOf:
 
 
 def views_in(list slots, list found, tuple given):
-    """For each result without a graph that is a view, what it is a view of."""
+    """For each result that is a view, what it is a view of; not for those with a graph that are
+    views of temporaries, whose history nobody can see."""
     cdef list views = []
     cdef dict numbers = {}
     cdef Tensor x, y
@@ -125,7 +128,7 @@ def views_in(list slots, list found, tuple given):
         if place < 0 or not isinstance(value, Tensor):
             continue
         x = value
-        if x.base_ is None or x.grad_node is not None or any([x is y for y in given]):
+        if x.base_ is None or any([x is y for y in given]):
             continue
         base = BaseOf.__new__(BaseOf)
         base.place, base.origin, base.given, base.result = place, x.origin, -1, -1
@@ -138,7 +141,8 @@ def views_in(list slots, list found, tuple given):
                 base.result = other
         if base.given < 0 and base.result < 0:
             y = x.base_
-            if y.grad_node is not None or y.storage is not x.storage or not y.packed or (
+            if x.grad_node is not None or y.grad_node is not None or (
+                    y.storage is not x.storage or not y.packed) or (
                     y.data_pointer != y.storage.data):
                 continue
             base.number = numbers.setdefault(id(y), len(numbers))
@@ -154,9 +158,10 @@ cdef int note_views(list views, list found, tuple given) except -1:
     cdef dict made = {}
     for base in views:
         x = found[base.place]
-        if x.base_ is None:
+        if x.base_ is None or x.origin == IN_FUNCTION:      # which a node says of its own results
             other = base.found(x, given, found, made)
             if other is not None and other is not x:
+                leave_family(x)
                 set_base(x, other)
                 x.origin = <Origin>base.origin
     return 0
