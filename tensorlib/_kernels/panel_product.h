@@ -211,13 +211,13 @@ enum { PANEL_ROWS = 6, PANEL_MOST = PANEL_BYTES == 64 ? 8 : 6, PANEL_DEEP = 128 
             const T* a, const Py_ssize_t* places, const Py_ssize_t* taps, const T* p, T* y,      \
             Py_ssize_t y_row, Py_ssize_t k, Py_ssize_t count, NAME(base) base, const int rows,   \
             const int vectors) {                                                                 \
-        NAME(vector) left[PANEL_ROWS] = {{0}}, right[PANEL_ROWS] = {{0}};                        \
-        const T* at[PANEL_ROWS];                                                                 \
-        _Pragma("GCC unroll 6") for (int i = 0; i < rows; i++) at[i] = a + places[i];            \
+        NAME(vector) left[PANEL_MOST] = {{0}}, right[PANEL_MOST] = {{0}};                        \
+        const T* at[PANEL_MOST];                                                                 \
+        _Pragma("GCC unroll 8") for (int i = 0; i < rows; i++) at[i] = a + places[i];            \
         for (Py_ssize_t l = 0; l < k; l++) {                                                     \
             NAME(vector) b0 = *(const NAME(vector)*)(p + l * NAME(WIDTH)), b1 = {0};             \
             if (vectors == 2) b1 = *(const NAME(vector)*)(p + l * NAME(WIDTH) + NAME(LANES));    \
-            _Pragma("GCC unroll 6") for (int i = 0; i < rows; i++) {                             \
+            _Pragma("GCC unroll 8") for (int i = 0; i < rows; i++) {                             \
                 T x = at[i][taps[l]];                                                            \
                 left[i] += x * b0;                                                               \
                 if (vectors == 2) right[i] += x * b1;                                            \
@@ -231,9 +231,9 @@ enum { PANEL_ROWS = 6, PANEL_MOST = PANEL_BYTES == 64 ? 8 : 6, PANEL_DEEP = 128 
             const T* a, Py_ssize_t a_row, Py_ssize_t a_col, const T* p, T* y, Py_ssize_t y_row,  \
             Py_ssize_t m, Py_ssize_t k, Py_ssize_t count, NAME(base) base, const int vectors) {  \
         /* one row alone or two take as long as three */                                         \
-        while (PANEL_MOST > PANEL_ROWS && vectors == 2                                           \
+        while (PANEL_MOST > PANEL_ROWS                                                           \
                && (m == PANEL_MOST || m >= PANEL_MOST + 3)) {                                    \
-            NAME(tile)(a, a_row, a_col, p, y, y_row, k, count, base, PANEL_MOST, 2);             \
+            NAME(tile)(a, a_row, a_col, p, y, y_row, k, count, base, PANEL_MOST, vectors);       \
             m -= PANEL_MOST;                                                                     \
             a += PANEL_MOST * a_row;                                                             \
             y += PANEL_MOST * y_row;                                                             \
@@ -271,6 +271,13 @@ enum { PANEL_ROWS = 6, PANEL_MOST = PANEL_BYTES == 64 ? 8 : 6, PANEL_DEEP = 128 
             const T* a, const Py_ssize_t* at, const Py_ssize_t* taps, const T* p, T* y,          \
             Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k, Py_ssize_t count, NAME(base) base,     \
             const int vectors) {                                                                 \
+        while (PANEL_MOST > PANEL_ROWS && vectors == 1 && m >= PANEL_MOST) {                     \
+            NAME(window_tile)(a, at, taps, p, y, y_row, k, count, base, PANEL_MOST, 1);          \
+            m -= PANEL_MOST;                                                                     \
+            at += PANEL_MOST;                                                                    \
+            y += PANEL_MOST * y_row;                                                             \
+            base.at += PANEL_MOST * base.row;                                                    \
+        }                                                                                        \
         for (; m >= PANEL_ROWS; m -= PANEL_ROWS, at += PANEL_ROWS, y += PANEL_ROWS * y_row) {    \
             NAME(window_tile)(a, at, taps, p, y, y_row, k, count, base, 6, vectors);             \
             base.at += PANEL_ROWS * base.row;                                                    \
