@@ -196,11 +196,11 @@ cdef void leaky_relu_run(const floating* x, const floating* slope, floating* y,
 
 cdef void leaky_relu_backward_run(const floating* g, const floating* x, const floating* slope,
                                   floating* y, Py_ssize_t n) noexcept nogil:
-    """y := g * slope where x <= 0, else g"""
+    """y := g where x > 0, else g * slope"""
     cdef Py_ssize_t i
     cdef floating one = 1
     for i in range(n):
-        y[i] = strong_product(g[i], slope[i] if x[i] <= 0 else one)
+        y[i] = strong_product(g[i], one if x[i] > 0 else slope[i])
 
 
 cdef inline bint copies_positive(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
@@ -289,13 +289,13 @@ cdef void hardtanh_number_run(const floating* x, const floating* least, const fl
 
 cdef void hardswish_backward_run(const floating* g, const floating* x, floating* y,
                                  Py_ssize_t n) noexcept nogil:
-    """y := 0 for x up to -3, g from 3 on, between g * (x / 3 + 1 / 2)"""
+    """y := 0 for x up to -3, g from 3 on and for NaN, between g * (x / 3 + 1 / 2)"""
     cdef Py_ssize_t i
     cdef floating third = 0.3333333333333333, half = 0.5, zero = 0, three = 3, slope
     for i in range(n):
         slope = g[i] * (x[i] * third + half)
         slope = slope if x[i] > -three else zero
-        y[i] = g[i] if x[i] >= three else slope
+        y[i] = slope if x[i] < three else g[i]
 
 
 def table():

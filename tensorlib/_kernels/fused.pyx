@@ -27,12 +27,12 @@ cdef void sigmoid_backward_run(const floating* g, const floating* out, floating*
 
 cdef void relu_backward_run(const floating* g, const floating* out, floating* y,
                             Py_ssize_t n) noexcept nogil:
-    """y := g where out > 0, else 0"""
+    """y := g where out is not 0, else 0; a NaN is not"""
     cdef Py_ssize_t i
     cdef floating zero = 0, slope
     for i in range(n):
         slope = g[i]
-        y[i] = slope if out[i] > 0 else zero
+        y[i] = slope if out[i] != 0 else zero
 
 
 def table():

@@ -367,11 +367,10 @@ cdef void relu_run(const short_float* x, short_float* y, Py_ssize_t n) noexcept 
 
 cdef void relu_backward_run(const short_float* g, const short_float* out, short_float* y,
                             Py_ssize_t n) noexcept nogil:
-    """y := g where out > 0, else 0"""
+    """y := g where out is not 0, else 0; a NaN is not"""
     cdef Py_ssize_t i
-    cdef uint16_t most = 0x7C00 if short_float is half else 0x7F80
     for i in range(n):
-        y[i].bits = g[i].bits if <uint16_t>(out[i].bits - 1) < most else 0
+        y[i].bits = g[i].bits if out[i].bits & 0x7FFF else 0
 
 
 cdef inline uint16_t between(uint16_t x, uint16_t least, uint16_t most, int16_t low, int16_t high,

@@ -195,7 +195,7 @@ cdef void rnn_relu_back(const floating* g, const floating* acts, const floating*
     cdef Py_ssize_t i
     for i in range(rows * n):
         slope = dh[i] + g[i]
-        dz[i] = slope if out[i] > 0 else zero
+        dz[i] = slope if out[i] != 0 else zero
         dh[i] = 0
 
 

@@ -43,6 +43,10 @@ class Symbol:
         """As `Tensor.where`: this value where the condition holds, else the other."""
         return self.apply("where", condition, self, other)
 
+    def masked_fill(self, mask, value):
+        """As `Tensor.masked_fill`: the number where the mask holds, else this value."""
+        return self.apply("where", mask, value, self)
+
     def __add__(self, other):
         return self.apply("add", self, other)
 

@@ -75,3 +75,29 @@ def test_mantissas_and_running_sums_of_what_is_not_finite():
         slope, = tl.autograd.grad(part, x)
         assert slope.item() == 0.5 ** x.frexp().exponent.item()
         assert tl.autograd.grad(x.logcumsumexp(0), x)[0].item() == 1
+
+
+# ---- a NaN is not lost on the way back -----------------------------------------------------------
+
+F = tl.nn.functional
+
+
+@pytest.mark.parametrize("dtype", [tl.float32, tl.float64, tl.float16, tl.bfloat16], ids=str)
+@pytest.mark.parametrize("f, slope", [
+    (F.relu, 1.0), (F.relu6, 1.0), (F.hardtanh, 1.0), (F.hardswish, 1.0),
+    (lambda x: F.leaky_relu(x, 0.25), 0.25), (lambda x: F.prelu(x, x.new_tensor([0.25])), 0.25),
+    (lambda x: F.relu(x * 1, inplace=True), 1.0)])
+def test_rectifiers_pass_on_the_gradient_of_a_nan(f, slope, dtype):
+    x = tl.tensor([nan, -0.5, 0.5, nan, -9.0], dtype=dtype, requires_grad=True)
+    (grad,) = tl.autograd.grad(f(x).sum(), x)
+    assert grad[[0, 3]].tolist() == [slope] * 2
+    (composed,) = tl.autograd.grad(f(x).sum(), x, create_graph=True)
+    assert composed.equal(grad)
+    _, tangent = tl.func.jvp(f, (x.detach(),), (tl.ones_like(x),))
+    assert tangent.equal(grad)
+
+
+def test_a_loss_that_is_nan_has_gradients_that_are():
+    x = tl.tensor([-1.0, 2.0], requires_grad=True)
+    F.relu(x.sqrt()).sum().backward()
+    assert x.grad.isnan().tolist() == [True, False]

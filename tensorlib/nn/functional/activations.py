@@ -184,16 +184,16 @@ def logsigmoid_deriv(input):
 def hardswish(input):
     """x * relu6(x + 3) / 6 for each element.
 
-    Gradient: 0 up to -3, 1 from 3 on.
+    Gradient: 0 up to -3, 1 from 3 on and for NaN.
     Source: Howard et al., "Searching for MobileNetV3", arXiv:1905.02244 (2019).
     """
 
 
 @hardswish.deriv(fused="hardswish_backward")
 def hardswish_deriv(g, input):
-    """(2 x + 3) / 6 between -3 and 3; 0 at -3 and 1 at 3."""
-    slope = g * (input * (1 / 3) + 0.5)
-    return g.where(input >= 3, slope.where(input > -3, 0))
+    """(2 x + 3) / 6 between -3 and 3; 0 at -3, 1 at 3 and for NaN."""
+    slope = (g * (input * (1 / 3) + 0.5)).where(input > -3, 0)
+    return slope.where(input < 3, g)
 
 
 @activation(reference=lambda x: np.clip(x + 3, 0, 6) / 6, samples=reals(-2.9, 2.9),

@@ -22,19 +22,19 @@ def slope_given(input: Tensor, negative_slope=0.01, inplace=False):
 def leaky_relu(input, negative_slope):
     """Each element above 0, `negative_slope` times the others.
 
-    Gradient: `negative_slope` at 0.
+    Gradient: `negative_slope` at 0 and for NaN.
     """
 
 
 @leaky_relu.deriv("input", fused="leaky_relu_backward")
 def leaky_relu_deriv_input(input, negative_slope):
-    return negative_slope.where(input <= 0, 1)
+    return negative_slope.where((input > 0).logical_not(), 1)
 
 
 @leaky_relu.deriv("negative_slope")
 def leaky_relu_deriv_slope(input):
     """d/ds (s min(x, 0)) = min(x, 0)"""
-    return input.where(input <= 0, 0)
+    return input.where((input > 0).logical_not(), 0)
 
 
 def alpha_given(name):
@@ -224,15 +224,15 @@ def bounds_given(input: Tensor, min_val=-1.0, max_val=1.0, inplace=False):
 def hardtanh(input, min_val, max_val):
     """Each element between two bounds.
 
-    Gradient: 1 between the bounds, 0 on them and beyond.
+    Gradient: 1 between the bounds and for NaN, 0 on the bounds and beyond.
     Raises: ValueError where the first bound is above the second.
     """
 
 
 @hardtanh.deriv("input")
 def hardtanh_deriv_input(g, input, min_val, max_val):
-    """1 between the bounds."""
-    return g.where((input > min_val).logical_and(input < max_val), 0)
+    """1 between the bounds, and for NaN."""
+    return g.masked_fill((input <= min_val).logical_or(input >= max_val), 0)
 
 
 @hardtanh.deriv("min_val")

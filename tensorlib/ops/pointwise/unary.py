@@ -348,7 +348,7 @@ def sigmoid_deriv(out):
 def relu(input):
     """The larger of each element and 0.
 
-    Gradient: 1 above 0 and 0 elsewhere, at 0 too.
+    Gradient: 1 above 0 and for NaN, 0 elsewhere, at 0 too.
 
     Source: Nair and Hinton, "Rectified Linear Units Improve Restricted Boltzmann Machines", ICML
     2010.
@@ -356,9 +356,9 @@ def relu(input):
 
 
 @relu.deriv(fused="relu_backward")
-def relu_deriv(out):
-    """1 above 0, and 0 at 0."""
-    return out.sign()
+def relu_deriv(g, out):
+    """1 but where `out` is 0."""
+    return g.where(out != 0, 0)
 
 
 @elementwise(reference=np.vectorize(math.erf, otypes=[float]), samples=reals(-3, 3),
