@@ -21,7 +21,7 @@ from tests.ops.catalogue import for_each
 LIBRARY = tuple(registry)          # without what tests declare
 # What has a result of no fixed shape, or takes how often from its tensors.
 NO_FIXED_SHAPE = {"argwhere", "nonzero", "masked_select", "repeat_interleave", "unique",
-                  "unique_consecutive", "bincount", "histc", "histogram"}
+                  "unique_consecutive", "bincount", "histogram"}
 TESTED = sorted(name for name, op in registry.items()
                 if op.testing.get("samples") and op.arguments and not op.random
                 and op.returns is tl.Tensor and name not in NO_FIXED_SHAPE)
@@ -402,3 +402,33 @@ def test_an_example_does_not_outlive_its_vmap():
     assert type(kept[0]) is Batched
     with pytest.raises(RuntimeError, match="has ended"):
         kept[0] + 1
+
+
+# ---- examples without dims, and results of one shape that need not be ----------------------------
+
+@each("name", ["max", "min", "median", "nanmedian", "mode"])
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_extremes_of_examples_without_dims(name, keepdim):
+    found = vmap(lambda x: getattr(x, name)(0, keepdim=keepdim))(tl.tensor([1.0, 2.0]))
+    assert found.values.tolist() == [1.0, 2.0] and found.indices.tolist() == [0, 0]
+
+
+@each("dim", [0, -1, (0,), None])
+def test_nothing_is_squeezed_out_of_examples_without_dims(dim):
+    def squeezed(x):
+        return x.squeeze() if dim is None else x.squeeze(dim)
+    assert vmap(squeezed)(tl.tensor([1.0, 2.0])).tolist() == [1.0, 2.0]
+
+
+def test_counts_of_each_example_where_they_are_as_many():
+    x = tl.tensor([[1.0, 2.0], [3.0, 3.0]])
+    assert vmap(lambda row: row.histc(3, 0, 4))(x).tolist() == [[1.0, 1.0, 0.0], [0.0, 0.0, 2.0]]
+    found = vmap(lambda row: tl.histogram(row, 2, range=(0.0, 4.0)))(x)
+    assert found.hist.tolist() == [[1.0, 1.0], [0.0, 2.0]]
+    assert found.bin_edges.tolist() == [[0.0, 2.0, 4.0]] * 2
+    counts = vmap(lambda row: tl.bincount(row, minlength=5))
+    assert counts(x.long()).tolist() == [[0, 1, 1, 0, 0], [0, 0, 0, 2, 0]]
+    nested = vmap(vmap(lambda row: row.histc(2, 0, 4)))(x[None])
+    assert nested.tolist() == [[[1.0, 1.0], [0.0, 2.0]]]
+    with pytest.raises(RuntimeError, match="bincount: vmap: the shape .* would differ"):
+        vmap(tl.bincount)(x.long())

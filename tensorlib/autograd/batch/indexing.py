@@ -21,19 +21,33 @@ from tensorlib.autograd.batch.values import (
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.ops.late import operations
 
-arange, tensor, where = FUNCTIONS["arange"], FUNCTIONS["tensor"], FUNCTIONS["where"]
+arange, stack, tensor, where = (FUNCTIONS[name] for name in ("arange", "stack", "tensor", "where"))
 BOOL = FUNCTIONS["ones"](()).bool().dtype
 WHOLE = slice(None)
 NO_FIXED_SHAPE = ("vmap: masks that differ between examples, and masks together with positions "
                   "that do, have results of no fixed shape; use where")
 
 
-@batched_call(operations.nonzero, operations.unique, operations.unique_consecutive,
-              operations.bincount, operations.histc, operations.histogram)
+@batched_call(operations.nonzero, operations.unique, operations.unique_consecutive)
 def refused(op, level, *args, **options):
     """Refused: what it gives would have another shape for each example."""
     raise RuntimeError(f"{op.name}: vmap: the shape of the result would differ between the "
                        "examples of a batch; use where and masks")
+
+
+@batched_call(operations.bincount, operations.histc, operations.histogram)
+def one_by_one(op, level, *args, **options):
+    """On each example in turn. Refused where the results are not of one shape."""
+    def of(i):
+        def example(x):
+            return x.value[i] if is_at(x, level) else x
+        return op.function(*map(example, args), **{k: example(x) for k, x in options.items()})
+    results = [of(i) for i in range(level.size)]
+    parts = list(zip(*results)) if results and isinstance(results[0], tuple) else [results]
+    if not all(len({x.shape for x in part}) == 1 for part in parts):
+        refused(op, level)
+    found = [stack(part) for part in parts]
+    return found[0] if isinstance(results[0], Tensor) else type(results[0])(*found)
 
 
 @batched(operations.getitem, anywhere=True)

@@ -121,7 +121,11 @@ def reduced(op, level, tensors, attributes, whole):
         if "keepdim" in attributes:
             attributes["keepdim"] = False
         out = op.function(x.value.reshape((level.size, x.numel())), **attributes)
-        return out.reshape((level.size,) + (1,) * x.ndim) if keepdim else out
+        shape = (level.size,) + (1,) * x.ndim
+        if not keepdim:
+            return out
+        return type(out)(*[y.reshape(shape) for y in out]) if isinstance(out, tuple) else (
+            out.reshape(shape))
     return op.function(x.value, **{**attributes, "dim": check_dims(op.name, dim, x.ndim)})
 
 
@@ -261,7 +265,8 @@ def squeezed(op, level, tensors, attributes):
     """Each example without its dims of size 1."""
     x, dim = tensors[0], attributes["dim"]
     dims = range(x.ndim) if dim is None else dim if isinstance(dim, (tuple, list)) else (dim,)
-    return op.function(x.value, check_dims(op.name, tuple(dims), x.ndim))
+    dims = check_dims(op.name, tuple(dims), x.ndim)
+    return op.function(x.value, dims if x.ndim else ())
 
 
 @batched(operations.unsqueeze)
