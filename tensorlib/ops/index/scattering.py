@@ -28,7 +28,7 @@ from tensorlib.ops.samples import given, given_pairs, refusals
 
 # ---- what the declarations share -----------------------------------------------------------------
 
-FLOAT32, FLOAT64 = BY_NAME["float32"], BY_NAME["float64"]
+FLOAT32, FLOAT64, INT32 = BY_NAME["float32"], BY_NAME["float64"], BY_NAME["int32"]
 ROWS = np.array([[0, 2, 1], [2, 1, 0]])           # of each column another one, in (4, 5)
 MEETING = np.array([[0, 2, 1], [0, 1, 1]])        # of some columns the same one
 FIRST, BOTH, FLOATS = np.array([0]), np.array([0, 1]), np.ones(2)
@@ -359,7 +359,8 @@ def scattered_vjp_src(g, input_shape, dim, index, adds):
     picked = gather(g, dim, index)
     if adds:
         return picked
-    order = arange(index.numel()).reshape(index.shape)
+    order = arange(index.numel(), dtype=INT32 if index.numel() < 2**31 else None)
+    order = order.reshape(index.shape)
     if is_looked_at_alone(index):    # all that is read was written: nothing else needs a value
         last = empty(input_shape, order.dtype)
         write_along(last, order, dim, index, False)
