@@ -271,8 +271,9 @@ enum { PANEL_ROWS = 6, PANEL_MOST = PANEL_BYTES == 64 ? 8 : 6, PANEL_DEEP = 128 
             const T* a, const Py_ssize_t* at, const Py_ssize_t* taps, const T* p, T* y,          \
             Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k, Py_ssize_t count, NAME(base) base,     \
             const int vectors) {                                                                 \
-        while (PANEL_MOST > PANEL_ROWS && vectors == 1 && m >= PANEL_MOST) {                     \
-            NAME(window_tile)(a, at, taps, p, y, y_row, k, count, base, PANEL_MOST, 1);          \
+        while (PANEL_MOST > PANEL_ROWS                                                           \
+               && (m == PANEL_MOST || m >= PANEL_MOST + 3)) {                                    \
+            NAME(window_tile)(a, at, taps, p, y, y_row, k, count, base, PANEL_MOST, vectors);    \
             m -= PANEL_MOST;                                                                     \
             at += PANEL_MOST;                                                                    \
             y += PANEL_MOST * y_row;                                                             \
