@@ -108,6 +108,33 @@ def test_what_no_operation_made_is_no_constant():
         program.trace(function, tl.ones(2))
 
 
+AROUND = tl.ones(3)
+UNSEEN = {
+    "a_part_of_an_argument": lambda x: x[0],
+    "an_argument_transposed": lambda x: x.mT,
+    "an_argument_detached": lambda x: x.detach(),
+    "a_part_of_what_is_around": lambda x: AROUND[1:].sum(),
+    "a_product": lambda x: x * 2,
+}
+
+
+@each("name", UNSEEN)
+@each("used", [lambda y, x: y * 2, lambda y, x: y, lambda y, x: x * y.sum().item()])
+def test_what_was_not_seen_is_no_constant_of_what_is_compiled(name, used):
+    def function(x):
+        with unseen():
+            hidden = UNSEEN[name](x)
+        return used(hidden, x)
+
+    compiled = tl.compile(function)
+    for value in (1.0, 2.0, 3.0):
+        x = tl.full((3, 3), value)
+        assert tl.equal(compiled(x), function(x))
+    if name != "a_part_of_what_is_around":
+        with pytest.raises(program.CaptureError, match="can't be captured|lies where an argument"):
+            program.trace(function, tl.ones(3, 3))
+
+
 def test_a_mask_of_no_dims_is_that_of_each_run():
     made = program.trace(lambda x: (x[x > 0], tl.ones(2, 3)[x > 0, :, 1:]), tl.tensor(1.0))
     for number, count in ((2.0, 1), (-2.0, 0)):

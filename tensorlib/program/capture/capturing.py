@@ -256,6 +256,9 @@ class ReplayRecorder(Recorder):
             self.opening, self.since = before, since
             self.being_opened.pop()
 
+    def check_outside(self, tensor: Tensor) -> None:
+        """Nothing: when all has run it is known what was read (`refuse_unseen`)."""
+
     def check_new(self, tensor: Tensor) -> None:
         if type(tensor) is not Tensor and asks_for_all(tensor):   # to note it would ask its class
             raise CaptureError(f"a {type(tensor).__name__}, whose class has a __torch_function__, "

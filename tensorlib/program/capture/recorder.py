@@ -65,6 +65,7 @@ class Recorder(Noter):
         self.by_memory: dict[tuple[Any, ...], Tensor] = {}
         self.by_storage: dict[int, list[Tensor]] = {}    # what is no view, by where memory begins
         self.outside: set[int] = set()                   # memory that was there before
+        self.given: set[int] = set()                     # and of that, the memory of inputs
         self.keys: dict[int, tuple[Any, Any]] = {}       # index expressions as they were written
         self.uncounted: dict[int, Tensor] = {}           # what `data` gave of what is known
         self.stale: set[int] = set()                     # what was written by way of another tensor
@@ -104,6 +105,7 @@ class Recorder(Noter):
         """Makes variable `x` an input of the program, which a tensor stands for."""
         self.program.inputs.append(self.know(tensor, x))
         self.outside.add(storage_of(tensor))
+        self.given.add(storage_of(tensor))
 
     def knows(self, tensor: Tensor) -> bool:
         """Whether a tensor, or one of the same memory, has a variable."""
@@ -151,6 +153,8 @@ class Recorder(Noter):
             name = "a kernel" if tensor.grad_fn is None else tensor.grad_fn.name()
             raise CaptureError(f"{name}: what gave a tensor of shape "
                                f"{tuple(tensor.shape)} can't be captured, {user_line()}")
+        if not inside:
+            self.check_outside(tensor)
         x: Variable = self.program.block.new_persistable(
             self.names.get(id(tensor), ""), tensor, "constant" if inside else "captured")
         x.fixed = inside and x.stop_gradient
@@ -158,6 +162,14 @@ class Recorder(Noter):
             with unseen():
                 x.value = tensor.clone()
         return x
+
+    def check_outside(self, tensor: Tensor) -> None:
+        """Raises: CaptureError for a tensor over the memory of an input: nobody knows whether it
+        was there before, or the function made it in a way that is not noted."""
+        if storage_of(tensor) in self.given:
+            raise CaptureError(f"a tensor of shape {tuple(tensor.shape)} over the memory of an "
+                               "argument, which no operation gave, can't be captured, "
+                               f"{user_line()}")
 
     def effect(self, name: str, x: Any) -> None:
         """Is told of what is done to a tensor and is no operation. Raises: CaptureError where it is
@@ -258,8 +270,7 @@ class Recorder(Noter):
     def leaving(self, name: str, tensor: Tensor) -> None:
         """Raises: CaptureError where a number is taken of a tensor that may have another one in the
         next run: the program computes it, or it was there before the function."""
-        lasts = not was_made_since(tensor, self.epoch)
-        if lasts or self.knows(tensor):
+        if id(tensor) not in self.constants or self.knows(tensor):
             raise CaptureError(
                 f"{name}: the value of a tensor can't be captured as a number, {user_line()}; "
                 + ("use tensorlib.cond, while_loop or where for what depends on it"

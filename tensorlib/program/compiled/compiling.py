@@ -278,6 +278,20 @@ def guards_of(recorder: ReplayRecorder, tensors: tuple[Tensor, ...]) -> Guards:
     return Guards(recorder.reads.guards(tensors), hooks)
 
 
+def refuse_unseen(recorder: ReplayRecorder, tensors: tuple[Tensor, ...],
+                  read: list[Tensor]) -> None:
+    """Raises: Unplanned for a tensor taken from outside that no code was seen to read, nor lies
+    behind what was given or read: a kernel may have made it over memory that another call has not.
+    """
+    seen = {id(x) for y in (*tensors, *read) for x in (y, y._base)}
+    for x in recorder.program.persistables():
+        if id(x.value) not in seen and not was_made_since(x.value, recorder.epoch):
+            at = next((f", {call.line}" for call in recorder.block.ops
+                       if any(x is y for y in call.reads())), "")
+            raise Unplanned(f"a tensor of shape {tuple(x.shape)} that no code was seen to read or "
+                            f"to make can't be captured{at}")
+
+
 def contained(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int, Any]:
     """The arguments, and what is in them, that a signature compares by what is in it."""
     waiting: list[Any] = [args, kwargs]
@@ -312,6 +326,7 @@ def way_for(kind: Signature, recorder: ReplayRecorder, tensors: tuple[Tensor, ..
     slots = make_constants_anew(recorder.block, [
         recorder.variable_of(x) if isinstance(x, Tensor) else x for x in found])
     recorder.tell_apart()                        # what is read, and what is only returned
+    refuse_unseen(recorder, tensors, read)
     before = {id(x) for x in read}
     if any(type(x) is Variable and id(tensor) in before and not x.persistable
            for x, tensor in zip(slots, found)):
