@@ -11,6 +11,10 @@ from tensorlib.program.reads import settings
 SCALE = 2.0
 
 
+class Metres(float):
+    """A number of a class of the user's."""
+
+
 def trained(check):
     """Everything that training a small model leaves behind."""
     tl.manual_seed(0)
@@ -33,6 +37,60 @@ def trained(check):
 @pytest.mark.parametrize("check", [True, 2])
 def test_a_checked_step_trains_as_one_that_is_not(check):
     assert trained(check) == trained(False)
+
+
+@pytest.mark.filterwarnings("ignore:.*runs in parts:RuntimeWarning")
+@pytest.mark.parametrize("clips", [False, True])
+@pytest.mark.parametrize("kind", [tl.optim.SGD, tl.optim.Adam])
+def test_a_checked_step_of_an_optimizer_alone_is_done_once(kind, clips):
+    def stepped(check):
+        w = tl.zeros(2, requires_grad=True)
+        optimizer = kind([w], lr=1.0)
+
+        def step():
+            if clips:
+                nn.utils.clip_grad_norm_([w], 0.5)
+            optimizer.step()
+
+        compiled, found = tl.compile(step, check=check), []
+        for _ in range(4):
+            w.grad = tl.ones(2)
+            compiled()
+            found.append((w.tolist(), w.grad.tolist()))
+        return found
+
+    assert stepped(True) == stepped(False)
+
+
+def test_a_checked_step_in_parts_is_done_once():
+    def trained(check):
+        w = tl.zeros(2, requires_grad=True)
+        optimizer = tl.optim.Adam([w], lr=1.0)
+
+        def step(x):
+            optimizer.zero_grad()
+            loss = (w - x).square().sum()
+            loss.backward()
+            found = loss.item()
+            optimizer.step()
+            return found
+
+        compiled = tl.compile(step, check=check)
+        return [(compiled(tl.ones(2)), w.tolist()) for _ in range(5)]
+
+    with pytest.warns(RuntimeWarning, match="runs in parts"):
+        assert trained(True) == trained(False)
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: (x * 2, x.shape[0] / 4), lambda x: (x * 2, float("nan")),
+    lambda x: (x * 2, 1j * x.shape[0]), lambda x: (x * 2, 10 ** x.shape[0] * 1000),
+    lambda x: (x * 2, type(x).__name__), lambda x: (x * 2, [x.shape[0] * 0.5, {"a": 1.5}]),
+    lambda x: (x * 2, Metres(1.5)), lambda x: (x * 2, lambda: 1)])
+def test_results_that_each_call_makes_anew_are_compared_by_value(function):
+    compiled = tl.compile(function, fullgraph=True, check=True)
+    wanted, found = repr(function(tl.ones(3))), [compiled(tl.ones(3)) for _ in range(3)]
+    assert [repr(x).partition(" at ")[0] for x in found] == [wanted.partition(" at ")[0]] * 3
 
 
 @pytest.mark.parametrize("check, first", [(True, 1), (3, 3)])

@@ -13,15 +13,19 @@ from tensorlib.program.ir.model import OpCall, inner_calls
 
 
 class State:
-    """The elements of tensors, the `.grad` of leaves, optimisers and generators, as they are."""
+    """The elements of tensors, the `.grad` of leaves, optimisers with their parameters, and
+    generators, as they are."""
 
     def __init__(self, tensors: Iterable[Tensor], leaves: Iterable[Tensor],
                  optimizers: Iterable[Any], generators: Iterable[Generator]):
+        optimizers = list(optimizers)
+        params = params_of(optimizers)
         self.optimizers = [vars(x)["state"] for x in optimizers]
-        self.grads = [(x, gradient_of(x)) for x in leaves]
+        self.grads = [(x, gradient_of(x))
+                      for x in {id(x): x for x in (*leaves, *params)}.values()]
         inside = [x for state in self.optimizers for each in state.values()
                   for x in flatten(dict(each))[0] if isinstance(x, Tensor)]
-        each = {id(x): x for x in (*tensors, *inside)}
+        each = {id(x): x for x in (*tensors, *params, *inside)}
         self.copies = [(x, elements(x)) for x in each.values()]
         self.states = [{p: dict(each) for p, each in state.items()} for state in self.optimizers]
         self.generators = [(g, g.get_state()) for g in generators]
@@ -66,10 +70,14 @@ class Undo:
     def __call__(self, tensors: tuple[Tensor, ...]) -> State:
         """The state before a call that is given these tensors."""
         given = tensors + self.values
-        params = [x for optimizer in self.optimizers for group in optimizer.param_groups
-                  for x in group["params"]]
-        return State([*[given[i] for i in self.written], *params], [*self.leaves, *params],
-                     self.optimizers, self.generators)
+        return State([given[i] for i in self.written], self.leaves, self.optimizers,
+                     self.generators)
+
+
+def params_of(optimizers: Iterable[Any]) -> list[Tensor]:
+    """The parameters that optimisers have."""
+    return [x for optimizer in optimizers for group in vars(optimizer)["param_groups"]
+            for x in group["params"]]
 
 
 def generators_of(calls: Iterable[OpCall]) -> list[Generator]:
