@@ -11,6 +11,7 @@ from datetime import timedelta
 from types import TracebackType
 from typing import Any
 
+from tensorlib._core.base.registry import Registry
 from tensorlib.distributed import mpi as door
 from tensorlib.distributed.errors import DistError, NoGroupError
 from tensorlib.distributed.work import Work, seconds_of
@@ -109,7 +110,7 @@ class GroupMember:
     NON_GROUP_MEMBER = -100
 
 
-groups: dict[str, ProcessGroup] = {}
+groups: dict[str, ProcessGroup] = Registry()
 state: dict[str, Any] = {"hook": None, "forked": False}
 
 

@@ -9,6 +9,7 @@ distributions", Information Sciences 249, 2013, for most formulas.
 import math
 
 import tensorlib as tl
+from tensorlib._core.base.registry import Registry
 from tensorlib.distributions.arguments import softplus, sum_rightmost
 from tensorlib.distributions.discrete import (
     Bernoulli, Binomial, Categorical, Geometric, OneHotCategorical, Poisson)
@@ -22,7 +23,7 @@ from tensorlib.distributions.transformed import TransformedDistribution
 from tensorlib.distributions.unit_interval import ContinuousBernoulli
 
 inf = math.inf
-RULES = {}
+RULES = Registry()
 
 
 def register_kl(type_p, type_q):

@@ -1,9 +1,11 @@
 """The settings of `torch.__future__`, which are stored and change nothing."""
 
+from tensorlib._core.base.registry import Registry
+
 __all__ = ["get_overwrite_module_params_on_conversion", "get_swap_module_params_on_conversion",
            "set_overwrite_module_params_on_conversion", "set_swap_module_params_on_conversion"]
 
-_kept = {"overwrite": False, "swap": False}
+_kept = Registry(overwrite=False, swap=False)
 
 
 def set_overwrite_module_params_on_conversion(value: bool) -> None:

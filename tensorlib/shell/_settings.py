@@ -8,8 +8,9 @@ in full precision, on the CPU.
 from tensorlib._core.base.warned import warn_of
 from tensorlib._core.base.device import CPU, META, device, require_device
 from tensorlib._core.base.region import default_is_meta, set_default_meta
+from tensorlib._core.base.registry import Registry
 
-_kept = {"deterministic": 0, "precision": "highest", "always_warn": False, "interop": 1}
+_kept = Registry(deterministic=0, precision="highest", always_warn=False, interop=1)
 PRECISIONS = ("highest", "high", "medium")
 MODES = ("default", "warn", "error")
 

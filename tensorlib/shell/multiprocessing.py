@@ -12,12 +12,14 @@ from multiprocessing import __all__ as _names
 from multiprocessing import connection, get_context
 from typing import Any
 
+from tensorlib._core.base.registry import Registry
+
 __all__ = [*_names, "ProcessContext", "ProcessException", "ProcessExitedException",
            "ProcessRaisedException", "get_all_sharing_strategies", "get_sharing_strategy",
            "set_sharing_strategy", "spawn", "start_processes"]
 
 STRATEGIES = {"file_descriptor", "file_system"}
-_kept = ["file_descriptor"]
+_kept = Registry(strategy="file_descriptor")
 
 
 def get_all_sharing_strategies() -> set[str]:
@@ -27,7 +29,7 @@ def get_all_sharing_strategies() -> set[str]:
 
 def get_sharing_strategy() -> str:
     """What `set_sharing_strategy` was told, at first "file_descriptor"."""
-    return _kept[0]
+    return str(_kept["strategy"])
 
 
 def set_sharing_strategy(new_strategy: str) -> None:
@@ -38,7 +40,7 @@ def set_sharing_strategy(new_strategy: str) -> None:
     if new_strategy not in STRATEGIES:
         raise ValueError(f"set_sharing_strategy: expected one of {', '.join(sorted(STRATEGIES))}, "
                          f"got {new_strategy!r}")
-    _kept[0] = new_strategy
+    _kept["strategy"] = new_strategy
 
 
 # ---- processes that do one thing -----------------------------------------------------------------

@@ -11,6 +11,7 @@ of `register_pytree_node`; all else, also None, is a leaf.
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from typing import Any, NamedTuple
 
+from tensorlib._core.base.registry import Registry
 from tensorlib.ops.foreign import members
 
 __all__ = [
@@ -31,7 +32,7 @@ def of_dict(x):
     return list(x.values()), list(x)
 
 
-NODES = {
+NODES = Registry({
     tuple: Node(lambda x: (list(x), None), lambda children, _: tuple(children)),
     list: Node(lambda x: (list(x), None), lambda children, _: list(children)),
     dict: Node(of_dict, lambda children, keys: dict(zip(keys, children))),
@@ -40,7 +41,7 @@ NODES = {
                       lambda children, of: defaultdict(of[0], zip(of[1], children))),
     deque: Node(lambda x: (list(x), x.maxlen), lambda children, most: deque(children, most)),
     namedtuple: Node(lambda x: (list(x), type(x)), lambda children, kind: kind(*children)),
-}
+})
 
 
 def register_pytree_node(cls, flatten_fn, unflatten_fn, **names):

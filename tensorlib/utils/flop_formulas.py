@@ -5,10 +5,12 @@ The records of the library's own products say how many multiplications they are 
 
 from collections.abc import Callable
 
+from tensorlib._core.base.registry import Registry
+
 Shape = tuple[int, ...]
 Formula = Callable[[list[Shape], Shape], int]
 
-flop_registry: dict[str, Formula] = {}      # by the name of the operation
+flop_registry: dict[str, Formula] = Registry()      # by the name of the operation
 
 
 def register_flop_formula(*names: str) -> Callable[[Formula], Formula]:

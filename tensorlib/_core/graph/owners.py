@@ -23,6 +23,7 @@ class Owners:
         self.hooks: tuple[Callable[..., Any], ...] = ()   # each gives what makes a hook one of all
         self.hooks_of_all: Any = None                          # what was added
         self.alive: Callable[[], list[Any]] = list     # gives all there are, if that is known
+        self.keep: Callable[[], bool] = bool    # whether they keep what they compute for a while
 
     def hooked(self, *functions: Callable[..., Any]) -> Held:
         """A context under which functions are hooks of all of them: before and after a call."""

@@ -16,6 +16,7 @@ from typing import Any
 
 from tensorlib import Tensor, no_grad
 from tensorlib._core.base.error_names import type_name
+from tensorlib._core.graph import owners
 from tensorlib.nn.modules.container import ModuleDict, ModuleList
 from tensorlib.nn.modules.module import Module
 from tensorlib.nn.parameter import Parameter
@@ -30,7 +31,8 @@ caching = 0
 
 @contextmanager
 def cached() -> Iterator[None]:
-    """Within it each parametrized tensor is computed once, when it is first asked for."""
+    """Within it each parametrized tensor is computed once, when it is first asked for. Compiled
+    functions that ask for one run eagerly."""
     global caching
     caching += 1
     try:
@@ -39,6 +41,9 @@ def cached() -> Iterator[None]:
         caching -= 1
         if not caching:
             cache.clear()
+
+
+owners.modules.keep = lambda: caching > 0
 
 
 class ParametrizationList(ModuleList):

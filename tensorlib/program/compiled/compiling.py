@@ -82,7 +82,7 @@ class Compiled(Dispatcher):
 
     def _capture(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What the function returns, after there is an entry for calls of this kind."""
-        if not is_alone():
+        if not is_alone() or owners.modules.keep():
             return self._f(*args, **kwargs)
         if self._entries or self._changes:
             self._tell(args, kwargs)

@@ -132,8 +132,6 @@ def class_called(reads: Reads, cls: type, args: tuple[Any, ...], kwargs: dict[st
             reads.passed((*args, *kwargs.values()))
         return
     if is_foreign(cls):
-        if in_class(cls, "_validate_args") is not MISSING:      # of distributions
-            reads.in_class(cls, "_validate_args")
         trusted = is_of_library(type(cls)) or type(cls).__module__ == "enum"
         if not trusted:
             unknown(reads, name_of(cls))

@@ -9,12 +9,13 @@ from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from tensorlib._core.base.garbage import add_pauses
+from tensorlib._core.base.registry import Registry
 from tensorlib._core.base.settings import AttributeSwap, Held
 from tensorlib._core.base.warned import told as told_of_warnings
 from tensorlib.program.guards.guarded import MISSING, Watch, in_cell, in_class
 from tensorlib.program.ir.call_forms import HOME, user_line
 from tensorlib.program.reads import sources
-from tensorlib.program.reads.known import STANDARD, is_foreign, is_trusted
+from tensorlib.program.reads.known import ATOMS, STANDARD, is_foreign, is_trusted
 from tensorlib.program.reads.notes import Notes
 from tensorlib.program.run.dispatch import Dispatcher
 
@@ -99,7 +100,8 @@ class Observer(Notes):
 
     def replaceable(self, code: CodeType, frame: Any) -> None:
         """Notes of a function of the library's that begins what a user may put in the place of it,
-        and of the functions, classes and methods that it names."""
+        and of the functions, classes and methods that it names; and the settings that it names: of
+        its module and its class."""
         around, line = frame.f_globals, f"in {code.co_qualname}"
         home, _, name = code.co_qualname.rpartition(".")
         kinds = [around.get(home)]
@@ -112,16 +114,22 @@ class Observer(Notes):
             for holder in holders:
                 found = holder.get(name, MISSING)
                 is_module = type(found) is ModuleType and holder is around
-                if callable(found) or is_module:
+                self.registry(found, line)
+                if callable(found) or is_module or id(type(found)) in ATOMS:
                     self.notes.setdefault((id(holder), "key", name),
                                           (holder, "key", name, found, line))
                 if is_module:
                     holders = [*holders, vars(found)]
             for kind in kinds:
                 found = in_class(kind, name)
-                if callable(found) or type(found) in WRAPPED:
+                if callable(found) or type(found) in WRAPPED or id(type(found)) in ATOMS:
                     self.notes.setdefault((id(kind), "class", name),
                                           (kind, "class", name, found, line))
+
+    def registry(self, x: Any, line: str) -> None:
+        """Notes all that is in a registry."""
+        if type(x) is Registry:
+            self.notes.setdefault((id(x), "dict", None), (x, "dict", None, list(x.items()), line))
 
     def warned(self) -> None:
         """Is told of each warning."""

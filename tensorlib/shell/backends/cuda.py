@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from tensorlib._core.base.registry import Registry
 from tensorlib._core.base.warned import warn_of
 
 from .absent import is_available
@@ -34,25 +35,27 @@ def preferred_linalg_library(backend: str | None = None) -> str:
 
 # ---- kinds of attention --------------------------------------------------------------------------
 
-def _switch() -> tuple[Callable[[bool], None], Callable[[], bool]]:
+_kept = Registry()
+
+
+def _switch(kind: str) -> tuple[Callable[[bool], None], Callable[[], bool]]:
     """What sets one of these settings, and what says how it is set."""
     def enable(enabled: bool) -> None:
         """Keeps the setting: there is one kind of attention, which never makes the whole matrix."""
-        nonlocal setting
-        setting = bool(enabled)
+        _kept[kind] = bool(enabled)
 
     def is_enabled() -> bool:
         """What was set, at first True."""
-        return setting
+        return bool(_kept[kind])
 
-    setting = True
+    _kept[kind] = True
     return enable, is_enabled
 
 
-enable_flash_sdp, flash_sdp_enabled = _switch()
-enable_mem_efficient_sdp, mem_efficient_sdp_enabled = _switch()
-enable_math_sdp, math_sdp_enabled = _switch()
-enable_cudnn_sdp, cudnn_sdp_enabled = _switch()
+enable_flash_sdp, flash_sdp_enabled = _switch("flash")
+enable_mem_efficient_sdp, mem_efficient_sdp_enabled = _switch("mem_efficient")
+enable_math_sdp, math_sdp_enabled = _switch("math")
+enable_cudnn_sdp, cudnn_sdp_enabled = _switch("cudnn")
 
 
 @contextmanager

@@ -11,13 +11,14 @@ import numpy as np
 
 import tensorlib as tl
 from tensorlib import Tensor
+from tensorlib._core.base.registry import Registry
 
 __all__ = ["collate", "default_collate", "default_collate_fn_map", "default_convert"]
 
 np_str_obj_array_pattern = re.compile("[SaUO]")      # kinds of arrays that no tensor is made of
 
 # a type, or several, and how a batch of its instances is made
-default_collate_fn_map: dict[type | tuple[type, ...], Callable[..., Any]] = {}
+default_collate_fn_map: dict[type | tuple[type, ...], Callable[..., Any]] = Registry()
 
 
 def collate(
