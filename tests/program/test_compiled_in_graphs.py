@@ -191,3 +191,82 @@ def test_positions_that_a_graph_keeps_are_kept_by_nobody_else(f):
     for _ in range(2):
         assert tl.autograd.grad(compiled(x).sum(), x)[0].equal(
             tl.autograd.grad(f(x).sum(), x)[0])
+
+
+def swept(w, v):
+    def f(x):
+        w.grad = None
+        loss = (x * w).sum()
+        loss.backward()
+        return loss
+    return f
+
+
+def swept_and_retained(w, v):
+    def f(x):
+        w.grad = None
+        loss = (x * w).sum()
+        loss.backward(retain_graph=True)
+        return loss
+    return f
+
+
+def swept_beside(w, v):
+    def f(x):
+        w.grad = None
+        loss = (x * w).exp().sum()
+        loss.backward()
+        return (x * v).sin().sum(), loss, x.sum()
+    return f
+
+
+def swept_through_a_part(w, v):
+    def f(x):
+        y = (x * w).exp()
+        g, = tl.autograd.grad(y.sum(), w)
+        return g * 2, y + v
+    return f
+
+
+def not_swept(w, v):
+    return lambda x: (x * w).sin().sum()
+
+
+def everything(results, w, v):
+    sum(x.sum() for x in results if x.requires_grad).backward()
+
+
+def the_last(results, w, v):
+    results[-1].sum().backward()
+
+
+def of_one_leaf(results, w, v):
+    return [tl.autograd.grad(x.sum(), v, allow_unused=True) for x in results if x.requires_grad]
+
+
+def with_a_graph(results, w, v):
+    return [tl.autograd.grad(x.sum(), w, create_graph=True, allow_unused=True) for x in results
+            if x.requires_grad]
+
+
+@pytest.mark.parametrize("use", [everything, the_last, of_one_leaf, with_a_graph])
+@pytest.mark.parametrize("make", [
+    swept, swept_and_retained, swept_beside, swept_through_a_part, not_swept])
+def test_a_graph_that_the_function_swept_is_not_swept_again(make, use):
+    """What a sweep inside of the function released is not there for one outside; the error names
+    the same operation."""
+    logs = []
+    for wrap in (lambda f: f, tl.compile):
+        w, v = tl.arange(3.0).requires_grad_(), tl.ones(3, requires_grad=True)
+        f, log = wrap(make(w, v)), []
+        for _ in range(3):
+            results = f(tl.tensor([0.5, 1.0, 2.0]))
+            results = results if isinstance(results, tuple) else (results,)
+            for _ in range(2 if use is the_last else 1):
+                try:
+                    log.append(repr(use(results, w, v)).partition("grad_fn")[0])
+                except RuntimeError as error:
+                    log.append(str(error).partition("\n")[0])
+            log.append([None if x.grad is None else x.grad.tolist() for x in (w, v)])
+        logs.append(log)
+    assert logs[1] == logs[0]

@@ -12,6 +12,7 @@ cdef object as_counted(Node node, str name, object x, bint checked)
 cdef int keep(Node node, int bit, Tensor x) except -1
 cdef void note_written(Node node, Storage storage) noexcept
 cdef void forget_unpacked(Node node)
+cdef str released(name)
 cdef int check_not_released(Node node) except -1
 cdef Tensor saved_at(Node node, int i, int bit)
 cdef str modified(str which, Tensor x, int64_t version, str where=*)

@@ -49,12 +49,16 @@ cdef void note_written(Node node, Storage storage) noexcept:
             node.saved[i].version = storage.version
 
 
+cdef str released(name):
+    """Why there is no gradient any more of a node, by its name."""
+    return (f"backward: the values that {name} saved were released by the first backward through "
+            "it. To go through the graph a second time, call the first backward with "
+            "retain_graph=True")
+
+
 cdef int check_not_released(Node node) except -1:
     if node.released:
-        raise RuntimeError(
-            f"backward: the values that {node.name()} saved were released by the first backward "
-            "through it. To go through the graph a second time, call the first backward with "
-            "retain_graph=True")
+        raise RuntimeError(released(node.name()))
     return 0
 
 

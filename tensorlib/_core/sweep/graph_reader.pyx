@@ -96,6 +96,39 @@ def saved_ids(list roots, int64_t since):
     return found
 
 
+def savers_above(Tensor root, int64_t since):
+    """For each place that the graph of a tensor leads to, a node from before `since` or a leaf,
+    what lies on the ways there: the newest node that saved values, and the newest whose values
+    were let go of, each by its number and its name, or None."""
+    cdef dict found = {}
+    cdef Node node
+    cdef int i
+    for node in sorted(nodes_below([gradient_node(root)], [], since, False)[0], key=age,
+                       reverse=True):
+        saver, gone = found.pop(node, NONE_ABOVE)
+        own = (node.sequence, node.name())
+        if node.n_saved or node.released:
+            saver = saver or own
+        if node.released:
+            gone = gone or own
+        for i in range(node.n_edges):
+            if node.edges[i].target != NULL:
+                target = <Node>node.edges[i].target
+                inside = (<Node>target).sequence >= since and not (<Node>target).is_leaf
+                place = target if inside else (target, node.edges[i].slot)
+                others = found.get(place, NONE_ABOVE)
+                found[place] = newest(saver, others[0]), newest(gone, others[1])
+    return found
+
+
+cdef tuple NONE_ABOVE = (None, None)
+
+
+def newest(first, second):
+    """Of two nodes, by their numbers and names, the newer one; None is no node."""
+    return max(first, second) if first and second else first or second
+
+
 def age(Node node):
     """When a node was recorded, as a number that grows with time."""
     return node.sequence

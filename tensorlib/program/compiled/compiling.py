@@ -13,7 +13,7 @@ from typing import Any
 from tensorlib._core.base.garbage import without_collections
 from tensorlib._core.graph import owners
 from tensorlib._core.interpreters.subclasses import asks_for_all
-from tensorlib._core.sweep.graph_reader import are_as_saved, was_made_since
+from tensorlib._core.sweep.graph_reader import are_as_saved, savers_above, was_made_since
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.tree import flatten
 from tensorlib.program.capture.aliases import check_results, make_constants_anew
@@ -347,7 +347,9 @@ def way_for(kind: Signature, recorder: ReplayRecorder, tensors: tuple[Tensor, ..
     if not holds:
         return None
     wanted = list(dict.fromkeys(x for x in slots if type(x) is Variable))
-    made = Differentiable if linked else Replay
+    made = partial(Differentiable, savers={
+        x: savers_above(tensor, recorder.epoch) for x, tensor in zip(slots, found)
+        if type(x) is Variable and tensor.requires_grad}) if linked else Replay
     lasts = recorder.program.persistables()
     lie = map(storage_of, (*tensors, *(x.value for x in lasts)))
     calls, asked = checks_first(list(recorder.block.ops),

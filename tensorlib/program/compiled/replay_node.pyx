@@ -11,7 +11,7 @@ from tensorlib._core.base.storage cimport UNTRACKED
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.node cimport Edge, Node, gradient_node, recorded_so_far
 from tensorlib._core.graph.op cimport Op
-from tensorlib._core.graph.saved cimport Counted, modified, saved_at
+from tensorlib._core.graph.saved cimport Counted, modified, released, saved_at
 from tensorlib._core.interpreters.levels cimport maps_over_batches
 from tensorlib._core.sweep.python_nodes cimport (
     custom_node, payload_of, saved_tensors, set_history, view_of_input,
@@ -23,7 +23,8 @@ from tensorlib._core.tensor.tensor cimport Tensor, alias
 from tensorlib.program.run.arena cimport do_meet
 
 from tensorlib._core.graph.node import leave_out
-from tensorlib._core.sweep.python_nodes import is_retained
+from tensorlib._core.sweep.graph_reader import newest
+from tensorlib._core.sweep.python_nodes import is_retained, wanted_inputs
 from tensorlib._core.sweep.sweep import set_expansion
 from tensorlib.autograd.batch import outside_of_all
 from tensorlib.autograd.gradients import grad
@@ -194,12 +195,23 @@ def gradients(Node node, g):
     cdef list grads = list(g) if isinstance(g, tuple) else [g]
     cdef list values, tensors
     cdef dict before = {}
-    try:
-        tensors = list(saved_tensors(node))
-    except RuntimeError as error:                # what was written over may be needed by nobody
-        if node.packs or node.released and (kept.left is None or mode().grad):
-            raise kept.replay.named(error, kept.sizes()) from None
-        tensors, gone = None, error
+    if kept.replay.gone is not None:
+        name = newest_above(kept.replay.gone, node, grads)
+        if name is not None:                     # an eager sweep raises as well
+            raise RuntimeError(released(name))
+    if node.released:
+        gone = RuntimeError(released(newest_above(kept.replay.savers, node, grads)
+                                     or node.name()))
+        if kept.left is None or mode().grad:
+            raise gone
+        tensors = None
+    else:
+        try:
+            tensors = list(saved_tensors(node))
+        except RuntimeError as error:            # what was written over may be needed by nobody
+            if node.packs:
+                raise kept.replay.named(error, kept.sizes()) from None
+            tensors, gone = None, error
     for i in kept.several:
         g = taken(&node.edges[<Py_ssize_t>i])
         if g is not None:
@@ -219,6 +231,20 @@ def gradients(Node node, g):
         return kept.replay.gradients(grads, values, kept, before)
     with outside_of_all():            # what a node keeps and is given are whole batches
         return kept.replay.gradients(grads, values, kept, before)
+
+
+cdef object newest_above(list table, Node node, list grads):
+    """The name of the newest node on the ways from results whose gradients arrived to sources whose
+    gradients are wanted; None where there is none. table: the node of each way, by the places of
+    results and sources."""
+    cdef object found = None
+    cdef tuple wanted = wanted_inputs(node)
+    for g, by_source in zip(grads, table):
+        if g is not None:
+            for is_wanted, each in zip(wanted, by_source):
+                if is_wanted:
+                    found = newest(found, each)
+    return None if found is None else found[1]
 
 
 cdef list needed_tensors(Node node, Kept kept, list grads, dict before):
@@ -310,6 +336,9 @@ def expand_result(Tensor x):
     cdef Kept kept = payload_of(node)
     if not kept.replay.is_passed[x.slot]:
         return
+    if kept.replay.gone is not None:
+        raise RuntimeError("compile: a gradient that passes a result can't be asked for after the "
+                           "compiled function ran backward; give the function retain_graph=True")
     expand(node)
     if node.op is compiled:
         raise RuntimeError(f"compile: {why_not_again({})}")
@@ -354,7 +383,8 @@ cdef int expand(Node node) except -1:
     cdef int64_t since
     cdef Node inner
     cdef list made, nodes
-    if node.released or active_sweep(node.visit.sweep) != NULL:
+    if node.released or kept.replay.gone is not None or (
+            active_sweep(node.visit.sweep) != NULL):
         return 0                                 # its rule does without
     since = recorded_so_far()
     made = run_again(node, kept)

@@ -2,10 +2,11 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from threading import Lock
 from typing import Any
 
+from tensorlib._core.sweep.graph_reader import gradient_place
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.modes import set_grad_enabled
 from tensorlib.program.compiled.again import AfterWrites, Gone, Writes, are_as_saved
@@ -24,6 +25,9 @@ from tensorlib.program.run.plan import Unplanned
 from tensorlib.program.run.running_control import run_control
 from tensorlib.program.run.schedule import Lines
 from tensorlib.program.run.segments import machine_for
+
+# By a node and the number of its output: two nodes above it, each by its number and its name.
+Savers = Mapping[tuple[Any, int], tuple[Any, Any]]
 
 MAKING = Lock()           # held while a backward part is put together in a block
 
@@ -69,11 +73,15 @@ def run_calls(calls: list[OpCall], values: dict[Variable, Any],
 
 
 class Differentiable(Replay):
-    """Calls whose results have gradients: one node in the graph of the caller."""
+    """Calls whose results have gradients: one node in the graph of the caller.
+
+    savers: for each result, and each place in the graph of the eager call that it leads to, which
+    node saved values on the way there and which let go of them, as `savers_above` has it.
+    """
 
     def __init__(self, block: Block, calls: list[OpCall], given: list[Variable],
                  layouts: list[Tensor], lasting: list[Variable], wanted: list[Variable],
-                 flags: dict[str, bool]):
+                 flags: dict[str, bool], savers: Mapping[Variable, Savers] | None = None):
         self.flags = flags
         calls = apart(calls)              # their blocks will give what the backward part needs
         sources = [x for x, like in zip((*given, *lasting),
@@ -96,6 +104,12 @@ class Differentiable(Replay):
         backward, totals = self.backward_part(calls, self.starts, {})
         self.sources = [x for x, g in zip(sources, totals) if g is not None]
         self.grads = [g for g in totals if g is not None]
+        places = {x: gradient_place(like) for x, like in zip(
+            (*given, *lasting), (*layouts, *(x.value for x in lasting))) if x in set(self.sources)}
+        table = [[(savers or {}).get(root, {}).get(places[x], (None, None)) for x in self.sources]
+                 for root in self.roots]
+        self.savers, gone = [[[each[i] for each in row] for row in table] for i in (0, 1)]
+        self.gone = gone if any(map(any, gone)) else None     # let go of by a sweep of the call
         self.copies: dict[Variable, Variable] = {}
         if flags["recompute"]:
             calls, backward, self.copies = recomputed_parts(
