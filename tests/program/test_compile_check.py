@@ -154,8 +154,9 @@ def test_each_public_setting_is_known_to_captures():
 
 
 def test_what_is_guarded_is_the_users(capsys):
-    """Nothing of what records while the function is captured."""
+    """Nothing of what records while the function is captured, but for operators of tensors."""
     compiled = tl.compile(lambda x: x * 2)
     compiled.explain(tl.ones(2))
     guarded = capsys.readouterr().out.splitlines()[2:]
-    assert len(guarded) == 1 and "<lambda>, test_compile_check.py:" in guarded[0]
+    assert len(guarded) == 2 and "<lambda>, test_compile_check.py:" in guarded[0]
+    assert "special methods of the class Tensor, test_compile_check.py:" in guarded[1]

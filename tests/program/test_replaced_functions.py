@@ -29,6 +29,10 @@ def density():
     return lambda x: tl.distributions.Normal(x, 1.0).log_prob(x * 2), tl.ones(3)
 
 
+def on_a_square(f):
+    return lambda: (f, tl.arange(4.0).reshape(2, 2))
+
+
 # The place, the name, what is put there, and what uses it.
 REPLACED = {
     "an activation": (F, "relu", lambda x, inplace=False: x * 7, of_modules(nn.ReLU())),
@@ -43,6 +47,15 @@ REPLACED = {
     "a distribution's method": (
         tl.distributions.Normal, "log_prob", lambda self, x: x * 7, density),
     "a class": (tl.distributions, "Normal", tl.distributions.Laplace, density),
+    "a sum": (tl.Tensor, "__add__", lambda x, y: x * 7, on_a_square(lambda x: x + x)),
+    "a product": (tl.Tensor, "__matmul__", lambda x, y: x * 7, on_a_square(lambda x: x @ x)),
+    "an element": (tl.Tensor, "__getitem__", lambda x, key: x * 7, on_a_square(lambda x: x[0])),
+    "a sign": (tl.Tensor, "__neg__", lambda x: x * 7, on_a_square(lambda x: -x)),
+    "a comparison": (tl.Tensor, "__gt__", lambda x, y: x * 7, on_a_square(lambda x: x > 1)),
+    "an operator with a number before it": (
+        tl.Tensor, "__rsub__", lambda x, y: x * 7, on_a_square(lambda x: 1 - x)),
+    "an operator in the library's code": (
+        tl.Tensor, "__add__", lambda x, y: x * 7, of_modules(nn.TransformerEncoderLayer(4, 1, 4))),
     "a norm": (F, "layer_norm", lambda x, *rest: x * 7, of_modules(nn.LayerNorm(4))),
 }
 

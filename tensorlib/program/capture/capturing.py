@@ -67,6 +67,7 @@ class ReplayRecorder(Recorder):
         self.groups: dict[int, Any] = {}               # of an optimiser, its `rates_of`
         self.layers: Layer | None = None               # the stack that an optimiser's step hides
         self.reads: Any = None                         # who is told what the function reads
+        self.operators: Any = None                     # the guard of operators
         self.thread = get_ident()
         self.arguments: tuple[Tensor, ...] = ()
 
@@ -454,6 +455,7 @@ def capture(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     with (owners.optimizers.hooked(recorder.before_step, recorder.after_step),
           owners.modules.hooked(recorder.before_module),
           recorder, reads.settings(), reads, reads.watch):
+        recorder.operators = reads.operators()
         return call(f, *args, **kwargs)
 
 

@@ -275,7 +275,7 @@ def guards_of(recorder: ReplayRecorder, tensors: tuple[Tensor, ...]) -> Guards:
              if vars(x).get("_hooks") is not None]
     if recorder.modules:
         hooks.append(vars(owners.modules.hooks_of_all))
-    return Guards(recorder.reads.guards(tensors), hooks)
+    return Guards([*recorder.reads.guards(tensors), recorder.operators], hooks)
 
 
 def refuse_unseen(recorder: ReplayRecorder, tensors: tuple[Tensor, ...],

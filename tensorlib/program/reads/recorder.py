@@ -20,11 +20,18 @@ import numpy as np
 from tensorlib._core.graph import owners
 from tensorlib._core.tensor.properties import Attribute
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.program.guards.guarded import MISSING, in_class, is_generic, is_written_in_python
+from tensorlib.program.guards.guarded import (
+    MISSING,
+    Guard,
+    TypeGuard,
+    in_class,
+    is_generic,
+    is_written_in_python,
+)
 from tensorlib.program.guards.values import is_alike
 from tensorlib.program.ir.call_forms import user_line
 from tensorlib.program.ir.model import Variable
-from tensorlib.program.reads.functions import Observer, is_library_function
+from tensorlib.program.reads.functions import SPECIAL, Observer, is_library_function
 from tensorlib.program.reads.known import (
     ATOMS,
     COMPILED,
@@ -57,6 +64,14 @@ SAFE_KEYS = (int, float, bool, str, bytes, type(None), type, FunctionType)
 
 class Reads(Observer):
     """Notes what this thread reads, under `with`."""
+
+    def operators(self) -> Guard:
+        """A guard of the operators of tensors, which all code may use, be it the library's."""
+        found = {name: in_class(Tensor, name) for name in SPECIAL}
+        for x in found.values():
+            if type(x) is FunctionType:
+                self.observe(x)
+        return TypeGuard(Tensor, found, user_line())
 
     # ---- what has parts
 
