@@ -2120,7 +2120,7 @@ def tensor(
 
 def tensor_split(
     input: Tensor, indices_or_sections: Any = None, dim: _Sizes = 0, *, indices: Tensor | None =
-    None, sections: Any = None
+    None, sections: Any = None, tensor_indices_or_sections: Any = None
 ) -> Tensor:
     """Views of `input` cut along a dim: in so many parts, the first ones larger by one, or
     there."""

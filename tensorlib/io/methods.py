@@ -9,7 +9,7 @@ dot = deferred("tensorlib.io.functions", "dot")
 as_arrays = deferred("tensorlib.io.arrays", "as_arrays")
 
 
-def dot_method(self, other, *, out=None):
+def dot_method(self, tensor, *, out=None):
     """Inner product of two vectors; with more dims the product that NumPy's `x.dot(y)` is.
 
     Raises: RuntimeError for inner dims or dtypes that differ.
@@ -17,9 +17,9 @@ def dot_method(self, other, *, out=None):
     >>> tensorlib.ones(2, 3).dot(tensorlib.ones(3))
     tensor([3., 3.])
     """
-    if out is not None or not isinstance(other, Tensor) or self.ndim == other.ndim == 1:
-        return vector_dot(self, other, out=out)
-    return dot(self, other)
+    if out is not None or not isinstance(tensor, Tensor) or self.ndim == tensor.ndim == 1:
+        return vector_dot(self, tensor, out=out)
+    return dot(self, tensor)
 
 
 def to_numpy(self):

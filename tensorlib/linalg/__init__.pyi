@@ -172,7 +172,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: _Sizes = -1, out: Tensor | None = None)
     """The sums over a dim of the products of two tensors, the first one conjugate."""
 
 def vector_norm(
-    x: Tensor, ord: _int = 2, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType |
-    None = None, out: Tensor | None = None
+    input: Tensor, ord: _int = 2, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype:
+    _DType | None = None, out: Tensor | None = None
 ) -> Tensor:
     """The norm of vectors: of all elements, or over `dim` (an int or several)."""

@@ -49,7 +49,7 @@ def vector_reference(x, ord=2, dim=None, keepdim=False):
                          ((2, 3), -inf, 1), ((4,), 0)),
            errors=refused_matrices((RuntimeError, np.ones(2, np.int64)),
                                    (IndexError, (2, 2), 2, 2)))
-def linalg_vector_norm(x: Tensor, ord=2, dim=None, keepdim=False, *, dtype=None):
+def linalg_vector_norm(input: Tensor, ord=2, dim=None, keepdim=False, *, dtype=None):
     """The norm of vectors: of all elements, or over `dim` (an int or several).
 
     ord is a number, inf or -inf; 0 counts what is not zero.
@@ -62,7 +62,7 @@ def linalg_vector_norm(x: Tensor, ord=2, dim=None, keepdim=False, *, dtype=None)
     >>> tensorlib.linalg.vector_norm(tensorlib.tensor([3., 4.]))
     tensor(5.)
     """
-    return vector_norm(x, ord, dim, keepdim, dtype)
+    return vector_norm(input, ord, dim, keepdim, dtype)
 
 
 def vector_norm(x, ord, dim, keepdim, dtype):

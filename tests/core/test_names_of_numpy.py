@@ -1,6 +1,8 @@
-"""NumPy's names of arguments (axis, keepdims, x, a, x1, x2), where PyTorch's parser takes them."""
+"""NumPy's names of arguments (axis, keepdims, x, a, x1, x2), where PyTorch's parser takes them, and
+the names that its functions have where its documentation calls them otherwise (input for A)."""
 
 import inspect
+import operator
 
 import pytest
 
@@ -45,6 +47,43 @@ def test_axis_is_dim(key):
 def test_other_names_stand_for_input_and_other():
     assert tl.equal(tl.sin(x=X), X.sin()) and tl.equal(tl.sin(a=X), X.sin())
     assert tl.equal(tl.add(x1=X, x2=1), X + 1) and tl.equal(tl.sum(a=X, axis=-1), X.sum(-1))
+
+
+M, V = tl.tensor([[2.0, 1.0], [1.0, 3.0]]), tl.tensor([1.0, 2.0])
+
+MATRICES = {
+    "det": {}, "linalg.norm": {}, "linalg.matrix_norm": {}, "linalg.vector_norm": {},
+    "linalg.cholesky": {}, "linalg.cholesky_ex": {}, "linalg.eigh": {}, "linalg.eig": {},
+    "linalg.eigvals": {}, "linalg.eigvalsh": {}, "linalg.pinv": {}, "linalg.matrix_power": {"n": 2},
+    "linalg.matrix_exp": {}, "linalg.matrix_rank": {}, "linalg.cond": {},
+    "linalg.solve_triangular": {"B": M, "upper": True}, "linalg.lstsq": {"b": M},
+    "linalg.tensorinv": {"ind": 1}, "linalg.tensorsolve": {"other": V}, "linalg.ldl_factor": {},
+    "linalg.ldl_factor_ex": {}, "linalg.householder_product": {"tau": V}}
+
+
+@pytest.mark.parametrize("own", ["input", "x", "a"])
+@pytest.mark.parametrize("name", MATRICES)
+def test_matrices_are_input_as_they_are_A(name, own):
+    function, others = operator.attrgetter(name)(tl), MATRICES[name]
+    wanted = function(M, *others.values()) if name != "linalg.solve_triangular" else (
+        function(M, **others))
+    found = function(**{own: M}, **others)
+    assert all(tl.equal(x, y) for x, y in zip(parts(found), parts(wanted), strict=True))
+
+
+def test_norms_take_all_of_numpys_names():
+    assert tl.linalg.norm(x=M, axis=1, keepdims=True).shape == (2, 1)
+    assert tl.linalg.norm(A=M).equal(tl.linalg.norm(M))
+
+
+def test_names_that_differ_from_those_of_the_documentation():
+    classes = tl.tensor([1, 0])
+    assert tl.nn.functional.one_hot(input=classes).equal(tl.nn.functional.one_hot(tensor=classes))
+    assert V.dot(tensor=V) == V.dot(other=V) == tl.dot(V, tensor=V) == 5
+    assert [len(x) for x in tl.tensor_split(V, tensor_indices_or_sections=tl.tensor([0]))] == [0, 2]
+    for given in ({"A": M, "input": M}, {"A": M, "x": M}):
+        with pytest.raises(TypeError):
+            tl.linalg.cond(**given)
 
 
 def test_a_parameter_of_the_function_itself_stays_what_it_is():

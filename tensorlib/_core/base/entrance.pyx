@@ -1,8 +1,8 @@
-"""How compiled public functions are entered: with NumPy's names of arguments under the function's
+"""How compiled public functions are entered: with other names of arguments under the function's
 own, and with errors as `error_names` shows them.
 
 A function is entered through `call_named`, which does nothing more unless a keyword is one of
-NumPy's names, or the call has failed.
+these names, or the call has failed.
 """
 
 from cpython.exc cimport (
@@ -38,21 +38,24 @@ cdef extern from "Python.h":
 ctypedef PyObject* (*with_keywords)(PyObject* self, PyObject* args, PyObject* kwargs) noexcept
 
 
-# ---- NumPy's names of arguments ------------------------------------------------------------------
+# ---- other names of arguments --------------------------------------------------------------------
 
-# As in PyTorch, whose parser takes these names wherever there is the parameter they stand for.
-cdef dict OF_NUMPY = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input",
-                      "x1": "input", "x2": "other"}
+# NumPy's, which PyTorch's parser takes wherever there is the parameter they stand for, and those
+# that its functions have where its documentation, and so this library, calls them otherwise.
+cdef dict STANDS_FOR = {
+    "axis": ("dim",), "keepdims": ("keepdim",), "x": ("input", "A", "tensor"),
+    "a": ("input", "A", "tensor"), "x1": ("input", "A", "tensor"), "x2": ("other",),
+    "input": ("A", "tensor"), "b": ("B",), "other": ("B", "tensor")}
 
 
 cdef inline PyObject* own_names(PyObject* function, PyObject* names) noexcept:
-    """The names of keywords with the function's own in the place of NumPy's: the tuple itself where
+    """The names of keywords with the function's own in the place of others: the tuple itself where
     there are none of these, else a new one; NULL for NULL, and with an error set."""
     cdef Py_ssize_t i
     if names != NULL:
         for i in range(PyTuple_GET_SIZE(names)):
-            if len(<str>PyTuple_GET_ITEM(names, i)) in (1, 2, 4, 8) and (     # most are not
-                    <object>PyTuple_GET_ITEM(names, i) in OF_NUMPY):
+            if len(<str>PyTuple_GET_ITEM(names, i)) in (1, 2, 4, 5, 8) and (     # most are not
+                    <object>PyTuple_GET_ITEM(names, i) in STANDS_FOR):
                 return translated(function, names)
     return names
 
@@ -74,11 +77,18 @@ cdef tuple tuple_in_own_names(function, tuple names):
     found = known.get(names)
     if found is None:
         taken = parameters(function)
-        found = tuple([OF_NUMPY[x] if x in OF_NUMPY and x not in taken and OF_NUMPY[x] in taken
-                       and OF_NUMPY[x] not in names else x for x in names])
+        found = tuple([x if x in taken else own_name(x, taken, names) for x in names])
         if len(known) < 64:          # callers may think of any others
             known[names] = found
     return found
+
+
+cdef object own_name(name, taken, tuple names):
+    """The parameter that a name stands for, unless it was given itself; else the name."""
+    for own in STANDS_FOR.get(name, ()):
+        if own in taken:
+            return name if own in names else own
+    return name
 
 
 # ---- functions -----------------------------------------------------------------------------------

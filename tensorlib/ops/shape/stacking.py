@@ -383,7 +383,8 @@ def split_by(function):
            errors=refusals((RuntimeError, (4,), 0), (RuntimeError, (), 1),
                            (IndexError, (4,), 2, 1), (TypeError, (4,), 2.5)), view="maybe",
                            complex=True)
-def tensor_split(input: Tensor, indices_or_sections=None, dim=0, *, indices=None, sections=None):
+def tensor_split(input: Tensor, indices_or_sections=None, dim=0, *, indices=None, sections=None,
+                 tensor_indices_or_sections=None):
     """Views of `input` cut along a dim: in so many parts, the first ones larger by one, or there.
 
     Shapes: (*, N, *) -> (*, n, *) for each part.
@@ -394,14 +395,13 @@ def tensor_split(input: Tensor, indices_or_sections=None, dim=0, *, indices=None
     >>> tensorlib.arange(5).tensor_split((1, 3))
     (tensor([0]), tensor([1, 2]), tensor([3, 4]))
     """
-    return parts("tensor_split", input, where(indices_or_sections, indices, sections), dim)
+    return parts("tensor_split", input, where(
+        indices_or_sections, indices, sections, tensor_indices_or_sections), dim)
 
 
-def where(indices_or_sections, indices, sections):
-    """Where to cut, which PyTorch calls by three names."""
-    if indices is None and sections is None:
-        return indices_or_sections
-    found = [x for x in (indices_or_sections, indices, sections) if x is not None]
+def where(indices_or_sections, *others):
+    """Where to cut, which PyTorch calls by several names."""
+    found = [x for x in (indices_or_sections, *others) if x is not None]
     return found[0] if len(found) == 1 else None
 
 
