@@ -1,6 +1,8 @@
 """`Function`: an operation with a forward and a backward written in Python, as in PyTorch."""
 
 import functools
+from inspect import signature
+from types import FunctionType
 
 from tensorlib._core.base.dtypes import has_gradients
 from tensorlib._core.base.error_names import type_name
@@ -24,6 +26,7 @@ from tensorlib.autograd import function_vmap
 from tensorlib.autograd.modes import is_grad_enabled, no_grad
 from tensorlib.autograd.batch import Batched, outside_of_all
 from tensorlib.ops.declare import FUNCTIONS
+from tensorlib.ops.publish import defaults as defaults_of
 
 NO_JVP = ("You must implement the jvp function for custom autograd.Function to use it with "
           "forward mode AD.")
@@ -105,7 +108,7 @@ class Function:
     `forward(ctx, *args)` runs outside the graph; `backward(ctx, *grads)` gets a gradient for each
     output and returns one, or None, for each of `args`. Made of operations on `ctx.saved_tensors`
     it can itself be differentiated. With `setup_context(ctx, inputs, output)` the forward takes no
-    `ctx`. `jvp(ctx, *tangents)` returns the tangents of the outputs. Within `func.vmap` it runs
+    `ctx`, and its defaults are among the inputs. `jvp(ctx, *tangents)` returns the tangents of the outputs. Within `func.vmap` it runs
     example by example, unless it has `generate_vmap_rule = True`, which runs all three on the whole
     batch, or a `vmap(info, in_dims, *args)` of its own, which returns the outputs and their dims.
 
@@ -191,8 +194,10 @@ class Function:
         return cls.vmap is not Function.vmap
 
     @classmethod
-    def apply(cls, *args):
-        """Runs the forward and records it."""
+    def apply(cls, *args, **kwargs):
+        """Runs the forward and records it. Keywords are arguments in the places of these names."""
+        if kwargs or cls._sets_up():
+            args = in_order(cls, args, kwargs)
         if Batched in map(type, args):
             return function_vmap.apply_to_batch(cls, args, OfBatch)
         done = offered_as("function", cls, args)
@@ -204,6 +209,43 @@ class Function:
         several = isinstance(output, (tuple, list))
         outputs = recorded(cls, ctx, args, list(output) if several else [output])
         return type(output)(outputs) if several else outputs[0]
+
+
+def in_order(cls, args, kwargs):
+    """The arguments by position: those by keyword and, beside `setup_context`, the defaults too.
+
+    Raises: TypeError for a keyword that has no place among them.
+    """
+    sets_up = cls._sets_up()
+    names, defaults = positional(cls.forward, 0 if sets_up else 1)       # after ctx
+    if not kwargs and len(args) >= len(names):
+        return args
+    for name in kwargs:
+        if name not in names[len(args):]:
+            what = "multiple values for" if name in names else "an unexpected keyword"
+            raise TypeError(f"{cls.__name__}.forward() got {what} argument {name!r}")
+    found = list(args)
+    for name in names[len(args):]:
+        if name in kwargs:
+            found.append(kwargs.pop(name))
+        elif sets_up and name in defaults:
+            found.append(defaults[name])
+        elif kwargs:
+            raise TypeError(f"{cls.__name__}.forward() missing required argument {name!r}")
+        else:
+            break                                                        # as the forward will say
+    return tuple(found)
+
+
+def positional(function, skipped):
+    """The names of the parameters that have a place after those skipped, and the defaults."""
+    if type(function) is FunctionType and not hasattr(function, "__wrapped__"):
+        code = function.__code__
+        return code.co_varnames[skipped:code.co_argcount], defaults_of(function)
+    placed = [p for p in signature(function).parameters.values()
+              if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return ([p.name for p in placed[skipped:]],
+            {p.name: p.default for p in placed if p.default is not p.empty})
 
 
 def recorded(cls, ctx, args, outputs):
