@@ -47,6 +47,48 @@ def test_a_factor_has_the_dtype_of_the_result():
     assert tl.add(few, narrow, alpha=2.5).tolist() == [3.5] * 2
 
 
+def test_a_factor_has_a_dtype_that_no_term_has():
+    few, signed = tl.tensor([5], dtype=tl.uint8), tl.tensor([2], dtype=tl.int8)
+    found = tl.addcmul(few, signed, few, value=-1)
+    assert found.item() == -5 and found.dtype is tl.int16
+    assert tl.compile(lambda *xs: tl.addcmul(*xs, value=-1))(few, signed, few).item() == -5
+    complexes, wide = tl.ones(1, dtype=tl.complex64), tl.ones(1, dtype=tl.float64)
+    assert tl.addcmul(complexes, wide, wide, value=0.1).item() == 1.1
+
+
+@pytest.mark.parametrize("input, dividend, other, value, wanted", [
+    ([5], [2.0], [4.0], 0.5, [5.25]), ([5], [2], [4.0], 0.5, [5.25]), ([5], [2.0], [4], 1, [5.5]),
+    ([True], [2.0], [4.0], 2, [2.0]), (5, 2.0, 4.0, 0.5, 5.25), ([5], [2j], [4], 1, [5 + 0.5j]),
+    ([5.0], [2], [4.0], 0.5, [5.25])])
+def test_quotients_are_added_to_any_dtype(input, dividend, other, value, wanted):
+    given = [tl.tensor(x) for x in (input, dividend, other)]
+    assert tl.addcdiv(*given, value=value).tolist() == wanted
+    assert tl.compile(lambda *xs: tl.addcdiv(*xs, value=value))(*given).tolist() == wanted
+    if not given[0].is_floating_point():
+        with pytest.raises(RuntimeError, match="addcdiv_: result type .* can't be cast"):
+            given[0].addcdiv_(*given[1:], value=value)
+
+
+@pytest.mark.parametrize("input, factor, other, value, wanted", [
+    ([5], [2.0], [3.0], 0.5, [8.0]), ([True], [2.0], [3.0], 0.5, [4.0]), ([True], [2], [3], 2, [13]),
+    ([True], [2], [True], 1, [3])])
+def test_products_are_added_to_any_dtype(input, factor, other, value, wanted):
+    given = [tl.tensor(x) for x in (input, factor, other)]
+    assert tl.addcmul(*given, value=value).tolist() == wanted
+    assert tl.compile(lambda *xs: tl.addcmul(*xs, value=value))(*given).tolist() == wanted
+
+
+@pytest.mark.parametrize("input", [[5], [5.0]])
+def test_integers_are_not_divided(input):
+    x, whole = tl.tensor(input), tl.tensor([2])
+    for call in (tl.addcdiv, tl.Tensor.addcdiv_):
+        for other in (whole, tl.tensor(2), tl.tensor([True])):
+            with pytest.raises(RuntimeError, match="expects floating-point tensors to divide"):
+                call(x, whole, other)
+    with pytest.raises(RuntimeError, match="addcmul: not implemented for bools"):
+        tl.addcmul(*[tl.tensor([True])] * 3)
+
+
 def test_a_factor_of_bools():
     a, b = tl.tensor([True, False, False]), tl.tensor([False, True, False])
     assert tl.add(a, b, alpha=3).tolist() == [True, True, False]

@@ -32,7 +32,7 @@ from tensorlib._core.graph.op cimport NEGATIVES, Op
 from tensorlib._core.interpreters.foreign cimport stand_in, to_write
 from tensorlib._core.tensor.meta cimport new_in_mode
 from tensorlib._core.tensor.numbers cimport as_real, element, exact_number
-from tensorlib._core.tensor.tensor cimport Tensor
+from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.loops cimport find_cast, find_gather
 
 from tensorlib._core.base.error_names import type_name, with_remedy
@@ -254,14 +254,20 @@ cdef list operands_of(Op op, tuple args):
 
 
 cdef Tensor stronger(Op op, Tensor a, Tensor b):
-    """The one of two tensors whose dtype promotion takes, or the first; None is the weakest."""
+    """The one of two tensors whose dtype promotion takes, or one without elements that has it, where
+    neither has; None is the weakest."""
+    cdef Py_ssize_t nothing = 0
+    cdef int both
     if a is None:
         return b
     if a.type == b.type:
         return a
     if KIND[a.type] == KIND[b.type] and (a.ndim_ == 0) != (b.ndim_ == 0):
         return a if a.ndim_ else b
-    return b if promote(op.name, a.type, b.type) == b.type else a
+    both = promote(op.name, a.type, b.type)
+    if both == a.type or both == b.type:
+        return a if both == a.type else b
+    return new_tensor(both, 1 if a.ndim_ or b.ndim_ else 0, &nothing)
 
 
 cdef object array_operand(Op op, object x):

@@ -97,9 +97,18 @@ def add_scaled_quotient_deriv_value(dividend, other):
 
 
 def check_terms(name, input, tensor1, tensor2, value):
-    """Raises RuntimeError for what is not floating and can't be summed as `addcmul` does."""
-    refuse_bools(name, input, RuntimeError)
+    """Raises RuntimeError for what `addcmul` can't sum: bools, and integers times a float."""
+    if input.dtype == tensor1.dtype == tensor2.dtype:
+        refuse_bools(name, input, RuntimeError)
     check_factors(name, (input, tensor1, tensor2), value=value)
+
+
+def refuse_integers(name, dividend, other):
+    """Raises RuntimeError for a quotient of integers, which PyTorch once cut."""
+    if not (dividend.dtype.is_floating_point or other.dtype.is_floating_point
+            or dividend.is_complex() or other.is_complex()):
+        raise RuntimeError(f"{name}: expects floating-point tensors to divide, got "
+                           f"{dividend.dtype} and {other.dtype}")
 
 
 def instead(name, plain, scaled, input, tensor1, tensor2, value):
@@ -110,7 +119,8 @@ def instead(name, plain, scaled, input, tensor1, tensor2, value):
             return plain(input, tensor1, tensor2)
         return scaled(input, tensor1, tensor2, value)
     except Exception as error:
-        raise renamed(error, (plain if value == 1 else scaled).__name__, name)
+        done = (plain if value == 1 else scaled).__name__
+        raise renamed(renamed(error, done, name), done.removesuffix("_"), name)
 
 
 def write_sum(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
@@ -123,7 +133,7 @@ def write_sum(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
 
 def write_sum_of_quotient(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
     """`addcdiv_`"""
-    no_integers("addcdiv_", input)
+    refuse_integers("addcdiv_", tensor1, tensor2)
     return instead("addcdiv_", add_quotient.inplace, add_scaled_quotient.inplace, input, tensor1,
                    tensor2, value)
 
@@ -152,9 +162,9 @@ def addcmul(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
 def addcdiv(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
     """input + value * tensor1 / tensor2, with broadcasting.
 
-    Raises: RuntimeError for integers and for shapes that do not broadcast.
+    Raises: RuntimeError for two integers to divide and for shapes that do not broadcast.
     """
-    no_integers("addcdiv", input)
+    refuse_integers("addcdiv", tensor1, tensor2)
     return instead("addcdiv", add_quotient, add_scaled_quotient, input, tensor1, tensor2, value)
 
 
