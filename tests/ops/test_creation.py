@@ -128,6 +128,9 @@ def test_half_values_round_once():
     (lambda: linspace(0, 1, 3, dtype=bool), RuntimeError),
     (lambda: logspace(0, 1, 3, dtype=bool), RuntimeError),
     (lambda: linspace("a", 1, 3), TypeError),
+    (lambda: linspace(0, 300, 3, dtype=BY_NAME["uint8"]), RuntimeError),
+    (lambda: logspace(0, float("inf"), 3, dtype=int), RuntimeError),
+    (lambda: arange(0, 3, 0.5, dtype=int), ValueError),
     (lambda: set_default_dtype(BY_NAME["int32"]), TypeError),
     (lambda: set_default_dtype(3), TypeError),
 ])
@@ -238,6 +241,19 @@ def test_linspace_ends_exactly_and_is_symmetric():
     assert x[500] == np.float32(-3.259629e-09)        # PyTorch's, as the step is rounded
     assert linspace(0, 10, 5, dtype=int).tolist() == [0, 2, 5, 7, 10]
     assert logspace(0, 3, 4, base=2, dtype=int).tolist() == [1, 2, 4, 8]
+
+
+@pytest.mark.parametrize("made, wanted", [
+    (lambda kind: linspace(0.9, 5.5, 4, dtype=kind), [0, 1, 3, 5]),
+    (lambda kind: linspace(4.3, -3, 8, dtype=kind), [4, 3, 2, 1, 0, -1, -2, -3]),
+    (lambda kind: linspace(0.9, 5.5, 4, out=empty(0, dtype=kind)), [0, 1, 3, 5]),
+    (lambda kind: linspace(0.9, 5.5, 1, dtype=kind), [0]),
+    (lambda kind: logspace(0.5, 2.5, 3, dtype=kind), [1, 10, 100]),
+    (lambda kind: logspace(-3.2, 3, 4, base=2, dtype=kind), [0, 0, 2, 8]),
+    (lambda kind: logspace(1.5, 5.5, 1, dtype=kind), [31])])
+def test_bounds_of_integers_are_cut_first(made, wanted):
+    for name in ("int8", "int32", "int64"):
+        assert made(BY_NAME[name]).tolist() == wanted
 
 
 # ---- matrices ------------------------------------------------------------------------------------

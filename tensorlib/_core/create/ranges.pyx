@@ -20,6 +20,7 @@ from tensorlib._core.tensor.tensor cimport Tensor
 from tensorlib._core.tiles.copies cimport cast, packed_copy
 
 from tensorlib._core.layout.views import empty
+from tensorlib._core.tensor.numbers import OutOfRangeError
 
 cdef enum:
     RAMP_GRAIN = 1 << 15         # elements written by a thread at once
@@ -80,7 +81,8 @@ def arange(start=None, end=None, step=1, *, out=None, dtype=None, layout=None, d
     `arange(end)` counts from 0. The dtype is int64 if all are integers, else the default one.
     Shapes: (ceil((end - start) / step),).
     Raises: RuntimeError for a step of 0 or away from `end` and for infinite ranges, TypeError for
-    what is no number, OutOfRangeError for numbers that the dtype can't hold.
+    what is no number, OutOfRangeError for numbers that the dtype can't hold and for a step that
+    int64 cuts to 0.
 
     >>> tensorlib.arange(1, 2, 0.25)
     tensor([1.0000, 1.2500, 1.5000, 1.7500])
@@ -128,6 +130,8 @@ cdef Tensor integer_range(object start, object end, object step, int id, object 
     cdef Py_ssize_t n
     cdef Tensor x
     if id == INT64 or id == UINT64:
+        if step and not int(step):
+            raise OutOfRangeError(f"arange: step must not be 0 as an integer, got {step}")
         start, end, step = int(start), int(end), int(step)
         check_direction(start, end, step)
         n = checked_count(-((start - end) // step))
@@ -136,16 +140,16 @@ cdef Tensor integer_range(object start, object end, object step, int id, object 
         n = checked_count(ceil((<double>end - <double>start) / <double>step))
     start, step = int(start), int(step)
     if n:
-        check_fits(start, id)
-        check_fits(start + (n - 1) * step, id)
+        check_fits("arange", start, id)
+        check_fits("arange", start + (n - 1) * step, id)
     ramp.first = <uint64_t>(start % 2**64) if n else 0        # uint64 wraps in between
     ramp.stride = <uint64_t>(step % 2**64) if n > 1 else 0
     return cast(run_ramp("arange", &ramp, n, INT64, device), id)
 
 
-cdef int check_fits(object value, int id) except -1:
+cdef int check_fits(str name, object value, int id) except -1:
     cdef Bits bits
-    return number_bits("arange", value, id, &bits)
+    return number_bits(name, value, id, &bits)
 
 
 cdef Tensor real_range(double start, double end, double step, int id, object device):
@@ -171,39 +175,47 @@ cdef Py_ssize_t plain_size(str name, str argument, object value) except -1:
     return size
 
 
-cdef Tensor spaced(str name, object start, object end, object steps, int id, object device):
+cdef Tensor spaced(str name, object start, object end, object steps, int id, int computed,
+                   object device):
+    """The numbers of a result of one dtype, in that in which they are computed."""
     cdef Ramp ramp
     cdef Py_ssize_t n = plain_size(name, "steps", steps)
     ramp.step = 0
     if id == BOOL:
         raise RuntimeError(f"{name}: not implemented for tensorlib.bool")
-    ramp.start = plain_number(name, "start", start)
-    ramp.stop = plain_number(name, "end", end)
+    start, end = plain_number(name, "start", start), plain_number(name, "end", end)
+    if KIND[id] == INTEGER_KIND and n > 1:      # the bounds are cut first, as in PyTorch
+        check_fits(name, start, id)
+        check_fits(name, end, id)
+        start, end = int(start), int(end)
+    ramp.start, ramp.stop = start, end
     ramp.half, ramp.last = n // 2, n - 1
-    if id == FLOAT32:                # the step is a float32 too, as in PyTorch, bit for bit
+    if computed == FLOAT32:                # the step is a float32 too, as in PyTorch, bit for bit
         ramp.start, ramp.stop = <float>ramp.start, <float>ramp.stop
         ramp.step = <float>(<float>(ramp.stop - ramp.start) / <float>(n - 1)) if n > 1 else 0
     elif n > 1:
         ramp.step = (ramp.stop - ramp.start) / (n - 1)
     if n == 1:
         ramp.half = 1
-    return run_ramp(name, &ramp, n, id if id == FLOAT32 else FLOAT64, device)
+    return run_ramp(name, &ramp, n, computed, device)
 
 
 def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None,
              pin_memory=False, requires_grad=False):
     """`steps` numbers from `start` to `end`, both included, at equal distances.
 
-    Of the default dtype. Shapes: (steps,).
-    Raises: RuntimeError for a negative number of steps, TypeError for what is no number.
+    Of the default dtype. Of integers the bounds are cut first, and then each number.
+    Shapes: (steps,).
+    Raises: RuntimeError for a negative number of steps, TypeError for what is no number,
+    OutOfRangeError for bounds that a dtype of integers can't hold.
 
     >>> tensorlib.linspace(0, 1, 5)
     tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
     """
     cdef int id = chosen_dtype("linspace", dtype, out, default_float())
     check_options("linspace", layout, device, pin_memory)
-    return finish("linspace", cast(spaced("linspace", start, end, steps, id, device), id), out,
-                  requires_grad)
+    x = spaced("linspace", start, end, steps, id, FLOAT32 if id == FLOAT32 else FLOAT64, device)
+    return finish("linspace", cast(x, id), out, requires_grad)
 
 
 def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None,
@@ -211,7 +223,8 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
     """`steps` powers of `base`, whose exponents are those of `linspace(start, end, steps)`.
 
     Of the default dtype. Shapes: (steps,).
-    Raises: RuntimeError for a negative number of steps, TypeError for what is no number.
+    Raises: RuntimeError for a negative number of steps, TypeError for what is no number,
+    OutOfRangeError as `linspace`.
 
     >>> tensorlib.logspace(0, 3, 4, base=2)
     tensor([1., 2., 4., 8.])
@@ -220,7 +233,7 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
     cdef Powers powers
     cdef Tensor x
     check_options("logspace", layout, device, pin_memory)
-    x = spaced("logspace", start, end, steps, FLOAT64 if id != BOOL else BOOL, device)
+    x = spaced("logspace", start, end, steps, id, FLOAT64, device)
     powers.y, powers.radix = <double*>x.data_pointer, plain_number("logspace", "base", base)
     run_alone(raise_to_powers, &powers, powers.y, x.numel_)
     return finish("logspace", cast(x, id), out, requires_grad)
