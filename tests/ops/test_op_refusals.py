@@ -151,6 +151,8 @@ CALLS = [
      lambda: tl.linalg.ldl_solve(tl.eye(2), INTS[1:], tl.ones(3, 2))),
     (RUN, "lu: expected at most 2 pivots, got 3",
      lambda: tl.lu_unpack(tl.ones(2, 3), tl.tensor([1, 2, 2], dtype=tl.int32))),
+    (RUN, "logit_: result type tensorlib.float32 can't be cast to the desired output type "
+     "tensorlib.int64", lambda: INTS.clone().logit_(0.2)),
     (RUN, "with mode='complete' the decomposition is differentiable only where there are not more "
      "rows than columns, got 3 and 2",
      lambda: tl.linalg.qr(tl.ones(3, 2, requires_grad=True), "complete").R.sum().backward()),

@@ -8,6 +8,7 @@ from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.results import result_type
 from tensorlib._core.create.overwrite import write_result
 from tensorlib._core.interpreters.capture import may_be_differentiated
+from tensorlib._core.create.overwrite import write_result
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import refuse_complex
 from tensorlib.ops.declare import alias, composite, elementwise, publish
@@ -328,7 +329,8 @@ def logit_within(input, eps, out=None):
     return logit.canonical(clamp(input, eps, 1 - eps), out=out)
 
 
-logit_within.inplace = lambda input, eps: input.copy_(logit_within(input, eps))
+logit_within.inplace = lambda input, eps: write_result(
+    "logit_", input, logit_within(input, eps))
 
 
 @elementwise(reference=lambda x: np.log(x / (1 - x)), samples=reals(0.1, 0.9),
