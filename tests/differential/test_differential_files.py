@@ -171,3 +171,49 @@ def test_schedules_go_on_in_either_library(scheduler, tmp_path):
     for sender, receiver in ((tl, torch), (torch, tl)):
         found = gone_on(sender, receiver, "SGD", scheduler, tmp_path)
         np.testing.assert_allclose(found, whole, rtol=1e-6, err_msg=f"from {sender.__name__}")
+
+
+# ---- what is not a plain tensor ------------------------------------------------------------------
+
+def test_views_whose_conjugation_or_sign_waits(tmp_path):
+    z = torch.tensor([1 + 2j, 3 - 1j])
+    views = {"conj": z.conj(), "mH": z[None].mH, "neg": (2 * z).conj().imag,
+             "p": torch.nn.Parameter(z.conj())}
+    found = sent(views, torch, tl, tmp_path)
+    assert {key: x.tolist() for key, x in found.items()} == {
+        key: x.tolist() for key, x in views.items()}
+    torch.save(z.conj(), tmp_path / "old.pt", _use_new_zipfile_serialization=False)
+    with pytest.raises(tl.serialization.LoadError, match="before zip files"):
+        tl.load(tmp_path / "old.pt")
+
+
+@pytest.mark.parametrize("sender, receiver", [(tl, torch), (torch, tl), (tl, tl)])
+@pytest.mark.parametrize("coalesced", [False, True])
+@pytest.mark.filterwarnings("ignore")
+def test_sparse_tensors(sender, receiver, coalesced, tmp_path):
+    x = sender.sparse_coo_tensor(sender.tensor([[1, 0], [0, 2]]), sender.tensor([1.0, 2.0]), (2, 3))
+    x = x.coalesce() if coalesced else x
+    found = sent({"x": x, "layout": x.layout}, sender, receiver, tmp_path)
+    assert found["layout"] is receiver.sparse_coo and found["x"].layout is receiver.sparse_coo
+    assert found["x"].is_coalesced() is coalesced
+    assert found["x"].to_dense().tolist() == [[0, 0, 2], [1, 0, 0]]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("convert", ["to_sparse_csr", "to_sparse_csc"])
+def test_sparse_tensors_of_rows_and_columns(convert, tmp_path):
+    x = torch.tensor([[0.0, 2.0, 0.0], [1.0, 0.0, 3.0]])
+    assert sent(getattr(x, convert)(), torch, tl, tmp_path).to_dense().tolist() == x.tolist()
+
+
+def test_files_load_onto_meta(tmp_path):
+    content = {"x": torch.ones(2, 3).t(), "p": torch.nn.Parameter(torch.ones(2)), "n": 3,
+               "none": torch.ones(0, 2)}
+    for place in ("meta", tl.device("meta")):
+        found = sent(content, torch, tl, tmp_path, map_location=place)
+        assert found.pop("n") == 3 and type(found["p"]) is tl.nn.Parameter
+        for key, x in found.items():
+            assert x.is_meta and x.stride() == content[key].stride()
+            assert x.shape == content[key].shape and x.requires_grad is content[key].requires_grad
+    with pytest.raises(RuntimeError, match="not in a dict"):
+        sent(content, torch, tl, tmp_path, map_location={"cpu": "meta"})

@@ -326,3 +326,10 @@ def test_objects_that_are_not_there_any_more_are_named():
     file.seek(0)
     with pytest.raises(LoadError, match="can't be made into objects: AttributeError: .*Gone"):
         tl.load(file, weights_only=False)
+
+
+def test_errors_of_files_are_those_that_readers_of_pickles_catch():
+    for data, kinds in ((b"", (EOFError,)), (b"x", ()), (b"\x80\x02c__builtin__\ngetattr\n.", ())):
+        for kind in (*kinds, pickle.UnpicklingError, RuntimeError, ValueError, LoadError):
+            with pytest.raises(kind, match="load: "):
+                tl.load(io.BytesIO(data))

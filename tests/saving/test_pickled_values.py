@@ -145,6 +145,66 @@ def test_the_gradient_that_a_tensor_takes():
         assert type(made) is nn.Parameter and made.requires_grad is wanted
 
 
+@each("metadata, wanted", [
+    (text("conj") + b"\x88", [1 - 2j]), (text("neg") + b"\x88", [-1 - 2j]),
+    (text("neg") + b"\x88" + text("conj") + b"\x88", [-1 + 2j]), (b"", [1 + 2j])])
+def test_a_view_whose_conjugation_or_sign_waits_has_its_values(metadata, wanted):
+    of = b"ctorch._utils\n_rebuild_tensor_v2\n(" + storage("ComplexFloatStorage", 1)
+    for grad, required in ((b"\x88", True), (b"\x89", False)):
+        found = load(of + b"K\x00K\x01\x85K\x01\x85" + grad + b"N}(" + metadata + b"utR.", PAIR)
+        assert found.tolist() == wanted and found.is_leaf and found.requires_grad is required
+
+
+@each("metadata", [b"}" + text("zerotensor") + b"\x88s", b"}" + text("conj") + b"\x89s", b"K\x01"])
+def test_metadata_that_is_not_known_is_refused(metadata):
+    with pytest.raises(LoadError, match="metadata that load"):
+        load(tensor(storage("FloatStorage", 2), end=b"N" + metadata) + b".", PAIR)
+
+
+def sparse(layout, values, *ints, more=b""):
+    """A sparse tensor of a layout, with parts of integers, each with its shape, and of values."""
+    parts = b"".join(tensor(storage("LongStorage", int(np.prod(shape)), str(i)), *shaped(shape))
+                     for i, shape in enumerate(ints))
+    parts += tensor(storage("FloatStorage", values, str(len(ints))), *shaped((values,)))
+    return (b"ctorch._utils\n_rebuild_sparse_tensor\n(ctorch.serialization\n_get_layout\n"
+            + text(layout) + b"\x85R(" + parts + b"ctorch\nSize\nK\x02K\x03\x86\x85R" + more
+            + b"ttR.")
+
+
+def shaped(shape):
+    """A size and the strides of rows, as a pickle has them."""
+    strides = [int(np.prod(shape[i + 1:])) for i in range(len(shape))]
+    return tuple(pickle.dumps(tuple(map(int, part)), 2)[2:-1] for part in (shape, strides))
+
+
+def longs(*values):
+    return np.array(values, "<i8").tobytes()
+
+
+def test_sparse_tensors_of_each_layout():
+    for coalesced in (b"\x88", b"\x89", b""):
+        found = load(sparse("torch.sparse_coo", 2, (2, 2), more=coalesced), longs(0, 1, 2, 0), PAIR)
+        assert found.layout is tl.sparse_coo and found.to_dense().tolist() == [
+            [0, 0, 1], [2, 0, 0]]
+        assert found.is_coalesced() is (coalesced == b"\x88")
+    for layout, bounds, others in (("csr", (0, 1, 2), (2, 0)), ("csc", (0, 0, 1, 2), (1, 0))):
+        found = load(sparse(f"torch.sparse_{layout}", 2, (len(bounds),), (2,)), longs(*bounds),
+                     longs(*others), PAIR)
+        assert found.to_dense().tolist() == (
+            [[0, 0, 1], [2, 0, 0]] if layout == "csr" else [[0, 0, 2], [0, 1, 0]])
+
+
+@each("program, parts, words", [
+    (sparse("torch.sparse_coo", 2, (2, 2)), longs(0, 1, 2, 3), "does not fit to positions"),
+    (sparse("torch.sparse_coo", 2, (2, 2)), longs(0, -1, 2, 0), "negative index"),
+    (sparse("torch.sparse_coo", 2, (2, 2), more=b"\x88"), longs(0, 0, 1, 1), "out of order"),
+    (sparse("torch.sparse_bsr", 2, (2, 2)), longs(0, 1, 2, 0), "of layout"),
+    (sparse("torch.float32", 2, (2, 2)), longs(0, 1, 2, 0), "the layout 'torch.float32'")])
+def test_sparse_tensors_whose_parts_do_not_fit(program, parts, words):
+    with pytest.raises(LoadError, match=words):
+        load(program, parts, PAIR)
+
+
 def test_a_tensor_with_attributes_is_that_tensor():
     found = load(b"ctorch._tensor\n_rebuild_from_type_v2\n(ctorch._utils\n_rebuild_tensor_v2\n"
                  b"ctorch\nTensor\n(" + storage("FloatStorage", 2)

@@ -1,7 +1,13 @@
-"""The error of files that can't be loaded."""
+"""The errors of files that can't be loaded."""
 
-__all__ = ["LoadError"]
+from pickle import UnpicklingError
+
+__all__ = ["EmptyFile", "LoadError"]
 
 
-class LoadError(RuntimeError, ValueError):
+class LoadError(RuntimeError, ValueError, UnpicklingError):
     """A file is damaged, is none of those that `load` reads, or names what `load` doesn't build."""
+
+
+class EmptyFile(LoadError, EOFError):
+    """A file has no bytes."""

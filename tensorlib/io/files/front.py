@@ -53,10 +53,12 @@ def load(
     `torch.save`, that is given by its path lie in the file's mapped memory: what is not used is not
     read, and writing to a tensor changes the tensor alone. That is for files that nobody writes to
     in place or cuts off: the system ends a process that touches memory whose file is gone. All
-    tensors are on the CPU, wherever they were; `map_location` may say so.
+    tensors are on the CPU, wherever they were; `map_location` may say so, or `"meta"`, for tensors
+    without memory.
 
-    Raises: serialization.LoadError, a RuntimeError and ValueError, for what is no such file or is
-    damaged; OSError where it can't be read; RuntimeError for another device.
+    Raises: serialization.LoadError, a RuntimeError, ValueError and pickle.UnpicklingError, for what
+    is no such file or is damaged, also an EOFError for an empty file; OSError where it can't be
+    read; RuntimeError for another device.
 
     >>> import io
     >>> file = io.BytesIO()

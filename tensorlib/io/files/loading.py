@@ -13,8 +13,8 @@ import numpy as np
 
 import tensorlib as tl
 from tensorlib.io.files.container import parsed, read_header
-from tensorlib.io.files.errors import LoadError
-from tensorlib.io.files.source import Cursor, Source, checked_array, readable
+from tensorlib.io.files.errors import EmptyFile, LoadError
+from tensorlib.io.files.source import Cursor, Source, checked_array, on_meta, placed, readable
 from tensorlib.io.files.structure import Decoder
 from tensorlib.io.files.torch_files import load_legacy, load_zip
 from tensorlib.io.files.unpickling import as_data, as_objects
@@ -34,31 +34,41 @@ def load(f: str | os.PathLike[str] | IO[bytes], *, map_location: Any, weights_on
     is_path = isinstance(f, (str, os.PathLike))
     if not is_path and not hasattr(f, "read"):
         raise TypeError(f"load: expected a path or a file open for reading, got {type(f).__name__}")
-    check_location(map_location)
+    meta = is_meta(map_location)
     if mmap and not is_path:
         raise RuntimeError("load: mmap=True needs a path, got an open file")
     name = f"{os.fspath(f)!r}: " if isinstance(f, (str, os.PathLike)) else ""
     trusted = weights_only is not None and not weights_only
     with readable(f) as source:
+        token = on_meta.set(meta)
         try:
             source.shared = bool(mmap) and source.file is not None
             found = reader_of(source, as_objects if trusted else as_data)(source)
             source.check_size()
             return found
         except LoadError as error:
-            raise LoadError(f"load: {name}{str(error)[:1000]}") from error.__cause__
+            raise type(error)(f"load: {name}{str(error)[:1000]}") from error.__cause__
         except Exception as error:
             raise LoadError(f"load: {name}the file is damaged: {type(error).__name__}: {error}"[
                 :1000]) from error
+        finally:
+            on_meta.reset(token)
 
 
-def check_location(map_location: Any) -> None:
-    """Raises RuntimeError for a device that is not there; a function or a dict may say anything."""
+def is_meta(map_location: Any) -> bool:
+    """Whether tensors have no memory. A function may say anything.
+
+    Raises: RuntimeError for a device that is not there, and for `meta` in a dict.
+    """
     if isinstance(map_location, (str, tl.device)):
-        tl.device(map_location)
-    elif not (map_location is None or callable(map_location) or isinstance(map_location, dict)):
+        return tl.device(map_location).type == "meta"
+    if isinstance(map_location, dict):
+        if any(str(place).partition(":")[0] == "meta" for place in map_location.values()):
+            raise RuntimeError("load: map_location takes 'meta' for all tensors, not in a dict")
+    elif map_location is not None and not callable(map_location):
         raise TypeError("load: map_location must be a device, its name, a function or a dict, not "
                         f"{type(map_location).__name__}")
+    return False
 
 
 def reader_of(source: Source, pickles: Any) -> Callable[[Source], Any]:
@@ -75,8 +85,10 @@ def reader_of(source: Source, pickles: Any) -> Callable[[Source], Any]:
         raise LoadError("a zip file that neither torch.save nor NumPy wrote")
     if begin.startswith(PICKLE):
         return partial(load_legacy, reader=pickles)
+    if not begin:
+        raise EmptyFile("an empty file")
     if len(begin) < 9 or begin[8:] != b"{":
-        raise LoadError("no file of safetensors, torch.save or NumPy" if begin else "an empty file")
+        raise LoadError("no file of safetensors, torch.save or NumPy")
     return load_container
 
 
@@ -155,7 +167,7 @@ def tensor_of(array: Any) -> Any:
     """A tensor, or the array itself where no dtype of tensorlib's holds its elements."""
     native = array.astype(array.dtype.newbyteorder("="), copy=False)
     try:
-        return tl.from_numpy(native)
+        return placed(tl.from_numpy(native))
     except TypeError:
         return native
 

@@ -71,6 +71,11 @@ class Pickler(pickle._Pickler):  # type: ignore[name-defined,misc]
             return Name("torch", "Size"), (tuple(value),)
         if kind is tl.device:
             return Name("torch", "device"), ("cpu",)
+        if kind is tl.layout:
+            return Name("torch.serialization", "_get_layout"), (f"torch.{value.name}",)
+        if isinstance(value, Tensor) and value.layout is tl.sparse_coo:
+            parts = value._indices(), value._values().detach(), value.size(), value.is_coalesced()
+            return Name("torch._utils", "_rebuild_sparse_tensor"), (value.layout, parts)
         if kind is Tensor or not isinstance(value, Tensor) or (
                 kind.__reduce_ex__ is not DEFAULT_REDUCE):
             return NotImplemented

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import IO, Any
 
 import numpy as np
@@ -14,8 +15,10 @@ from tensorlib import Tensor
 from tensorlib.io.files.errors import LoadError
 from tensorlib.io.files.mapping import Mapping
 
-__all__ = ["Cursor", "Source", "bytes_of", "checked_array", "checked_bools", "flat", "readable",
-           "shaped"]
+__all__ = ["Cursor", "Source", "bytes_of", "checked_array", "checked_bools", "flat", "on_meta",
+           "placed", "readable", "shaped"]
+
+on_meta = ContextVar("on_meta", default=False)      # whether tensors are loaded without memory
 
 
 class Source:
@@ -147,14 +150,19 @@ def checked_array(array: Any) -> Any:
 def flat(memory: Any, dtype: Any, count: int) -> Tensor:
     """A vector over writable memory, or over a copy of it where the elements are not aligned."""
     if not count:
-        return tl.empty(0, dtype=dtype)
+        return placed(tl.empty(0, dtype=dtype))
     view = memoryview(memory)[:count * dtype.itemsize]
     if dtype is tl.bool:
         checked_bools(view)
     try:
-        return tl.frombuffer(view, dtype=dtype)
+        return placed(tl.frombuffer(view, dtype=dtype))
     except ValueError:                    # the elements are not aligned
-        return tl.frombuffer(bytearray(view), dtype=dtype)
+        return placed(tl.frombuffer(bytearray(view), dtype=dtype))
+
+
+def placed(x: Tensor) -> Tensor:
+    """The tensor where `map_location` asks for it."""
+    return x.to("meta") if on_meta.get() else x
 
 
 def shaped(vector: Tensor, shape: Sequence[int]) -> Tensor:

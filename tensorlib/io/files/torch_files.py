@@ -20,7 +20,14 @@ from tensorlib.io.files import options
 from tensorlib.io.files.errors import LoadError
 from tensorlib.io.files.pickles import Interpreter
 from tensorlib.io.files.source import Cursor, Source, checked_bools
-from tensorlib.io.files.torch_names import UNTYPED, Memory, Storage, StorageType, find
+from tensorlib.io.files.torch_names import (
+    UNTYPED,
+    Memory,
+    Storage,
+    StorageType,
+    elements_follow,
+    find,
+)
 
 __all__ = ["load_legacy", "load_zip"]
 
@@ -155,7 +162,11 @@ def load_legacy(source: Source, reader: Reader) -> Any:
         raise LoadError("a pickle that torch.save did not write")
     if not machine.get("little_endian", True):
         raise LoadError("a file of a big-endian machine, in the format before zip files")
-    content = reader(storage)(file)
+    token = elements_follow.set(True)
+    try:
+        content = reader(storage)(file)
+    finally:
+        elements_follow.reset(token)
     for key in Interpreter(find, nothing).run(file):
         memory, kind = made[key]
         count, nbytes = int.from_bytes(file.read(8), "little"), memory.data.nbytes

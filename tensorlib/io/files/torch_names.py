@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, OrderedDict, defaultdict
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,9 @@ from tensorlib import Tensor, nn
 from tensorlib.io.files import options
 from tensorlib.io.files.errors import LoadError
 from tensorlib.io.files.pickles import Global, Stateful
-from tensorlib.io.files.source import checked_array, flat
+from tensorlib.io.files.source import checked_array, flat, on_meta, placed
 
-__all__ = ["UNTYPED", "Memory", "Storage", "StorageType", "find"]
+__all__ = ["UNTYPED", "Memory", "Storage", "StorageType", "elements_follow", "find"]
 
 
 class Memory:
@@ -46,6 +47,17 @@ class Storage:
 
 # ---- tensors -----------------------------------------------------------------------------------
 
+WAITING = {"conj": True, "neg": True}     # what a view of PyTorch's may still have to do
+elements_follow = ContextVar("elements_follow", default=False)      # the pickle that is read
+
+
+def check_elements(what: str) -> None:
+    """Raises LoadError where elements are needed while the pickle that they follow is read."""
+    if elements_follow.get():
+        raise LoadError(f"{what} in the format before zip files, where its elements come too late; "
+                        "save it as torch.save does by default")
+
+
 def dtype_named(name: str | None) -> tl.dtype:
     found = getattr(tl, name or "", None)
     if not isinstance(found, tl.dtype):
@@ -56,7 +68,7 @@ def dtype_named(name: str | None) -> tl.dtype:
 def tensor(storage: Any, offset: Any, size: Any, stride: Any, requires_grad: Any = False,
            hooks: Any = None, metadata: Any = None) -> Tensor:
     return typed_tensor(storage, offset, size, stride, requires_grad, hooks,
-                        dtype_named(storage.kind.dtype))
+                        dtype_named(storage.kind.dtype), metadata)
 
 
 def typed_tensor(storage: Any, offset: Any, size: Any, stride: Any, requires_grad: Any,
@@ -64,11 +76,43 @@ def typed_tensor(storage: Any, offset: Any, size: Any, stride: Any, requires_gra
     """A tensor over a storage; `as_strided` checks that it lies inside."""
     if not isinstance(storage, Storage) or not isinstance(dtype, tl.dtype):
         raise LoadError("a tensor has no storage, or no dtype")
+    waiting = {} if metadata is None else metadata
+    if type(waiting) is not dict or not WAITING.items() >= waiting.items():
+        raise LoadError(f"a tensor with metadata that load() does not know: {waiting!r}"[:200])
     vector = storage.memory.vector(dtype)
     if 0 in size:
-        return tl.empty(tuple(size), dtype=dtype).requires_grad_(bool(requires_grad))
+        return placed(tl.empty(tuple(size), dtype=dtype)).requires_grad_(bool(requires_grad))
     x = vector.as_strided(tuple(size), tuple(stride), offset).detach()
+    if waiting:
+        check_elements("a tensor whose conjugation or sign waits")
+        x = x.conj() if "conj" in waiting else x
+        x = x.neg() if "neg" in waiting else x
     return x.requires_grad_() if requires_grad else x
+
+
+def sparse(layout: Any, data: Any) -> Any:
+    """A sparse tensor of its parts, which are checked."""
+    known = {tl.sparse_coo: tl.sparse_coo_tensor, tl.sparse_csr: tl.sparse_csr_tensor,
+             tl.sparse_csc: tl.sparse_csc_tensor}
+    if layout not in known or type(data) is not tuple or len(data) not in (3, 4):
+        raise LoadError(f"a sparse tensor of layout {layout}"[:200])
+    check_elements("a sparse tensor")
+    if on_meta.get():
+        raise LoadError("a sparse tensor can't be loaded without its elements, on meta")
+    if layout is not tl.sparse_coo or len(data) == 3:
+        return known[layout](*data)
+    made = tl.sparse_coo_tensor(*data[:3])
+    places = made.flat()
+    if data[3] and not bool((places[1:] > places[:-1]).all()):
+        raise LoadError("a sparse tensor that is called coalesced has positions out of order")
+    return made._coalesced_(bool(data[3]))
+
+
+def layout_named(name: Any) -> Any:
+    found = getattr(tl, str(name).removeprefix("torch."), None)
+    if not isinstance(found, tl.layout):
+        raise LoadError(f"the layout {name!r}"[:200])
+    return found
 
 
 def parameter(data: Any, requires_grad: Any = True, hooks: Any = None, state: Any = None) -> Any:
@@ -202,10 +246,11 @@ CALLS: dict[tuple[str, str], Any] = {
     ("torch._utils", "_rebuild_tensor_v3"): typed_tensor,
     ("torch._utils", "_rebuild_parameter"): parameter,
     ("torch._utils", "_rebuild_parameter_with_state"): parameter,
+    ("torch._utils", "_rebuild_sparse_tensor"): sparse,
     ("torch._tensor", "_rebuild_from_type_v2"): of_type,
     ("torch", "Size"): collection(tl.Size),
     ("torch", "device"): device,
-    ("torch.serialization", "_get_layout"): lambda name: tl.strided,
+    ("torch.serialization", "_get_layout"): layout_named,
     ("collections", "OrderedDict"): collection(OrderedDict),
     ("collections", "Counter"): collection(Counter),
     ("collections", "defaultdict"): default_dict,
