@@ -121,6 +121,55 @@ def test_margins_of_convolutions(n, mode):
 
 # ---- transformers --------------------------------------------------------------------------------
 
+@pytest.mark.parametrize("mode", ["zeros", "circular"])
+@pytest.mark.parametrize("n", X)
+def test_convolutions_by_a_weight_of_their_subclass(n, mode):
+    plain = getattr(nn, f"Conv{n}d")
+
+    class Standardised(plain):
+        def forward(self, input):
+            return self._conv_forward(input, self.weight - self.weight.mean(), self.bias)
+
+    class Cast(plain):
+        def _conv_forward(self, input, weight, bias):
+            return super()._conv_forward(input, weight - weight.mean(), bias)
+
+    layer = plain(4, 4, 3, padding=1, padding_mode=mode, dtype=tl.float64)
+    centred = {"weight": layer.weight - layer.weight.mean(), "bias": layer.bias}
+    wanted = tl.func.functional_call(layer, centred, X[n])
+    for kind in Standardised, Cast:
+        other = kind(4, 4, 3, padding=1, padding_mode=mode, dtype=tl.float64)
+        other.load_state_dict(layer.state_dict())
+        assert tl.equal(other(X[n]), wanted)
+    layer._conv_forward = Cast._conv_forward.__get__(other)      # of this one object
+    assert tl.equal(layer(X[n]), wanted)
+
+
+def test_margins_of_convolutions_as_pad_takes_them():
+    layer = nn.Conv2d(1, 2, (3, 5), padding="same", padding_mode="reflect", dilation=(1, 2))
+    assert layer._reversed_padding_repeated_twice == [4, 4, 1, 1]
+    layer._reversed_padding_repeated_twice = [1, 1, 1, 1]
+    assert layer(tl.ones(1, 1, 9, 9)).shape == (1, 2, 9, 3)
+    layer = nn.ConvTranspose2d(1, 1, 3, stride=2)
+    assert layer.transposed and tuple(layer._output_padding(
+        tl.ones(1, 1, 4, 4), [10, 9], [2, 2], [0, 0], [3, 3], 2)) == (1, 0)
+    assert "padding_mode" in layer.__constants__ and nn.Linear.__constants__[0] == "in_features"
+
+
+def test_a_convolution_of_its_own_takes_eleven_options():
+    class Sums(nn.modules.conv._ConvNd):
+        def __init__(self):
+            super().__init__(4, 6, (3, 3), (1, 1), (1, 1), (1, 1), False, (0, 0), 1, True, "zeros",
+                             dtype=tl.float64)
+
+        def forward(self, input):
+            return F.conv2d(input, self.weight, self.bias, self.stride, self.padding)
+
+    layer = Sums()
+    assert layer.ndim == 2 and layer.weight.shape == (6, 4, 3, 3) and not layer.transposed
+    assert layer(X[2]).shape == (2, 6, 9, 8)
+
+
 def test_a_decoder_normalises_before_or_after():
     x, memory = tl.randn(5, 2, 4), tl.randn(3, 2, 4)
     for first in (True, False):

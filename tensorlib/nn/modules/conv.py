@@ -19,13 +19,17 @@ MODES = ("zeros", "reflect", "replicate", "circular")
 class Convolution(PerDim, Weighted):
     """What convolutions of all kinds have in common: their options, weights and text."""
 
-    transposed = False
+    __constants__ = ["stride", "padding", "dilation", "groups", "padding_mode", "output_padding",
+                     "in_channels", "out_channels", "kernel_size"]
 
     def __init__(self, in_channels: int, out_channels: int, kernel_size: Sizes, stride: Sizes,
-                 padding: Sizes | str, dilation: Sizes, output_padding: Sizes, groups: int,
-                 bias: bool, padding_mode: str, device: Any, dtype: Any) -> None:
+                 padding: Sizes | str, dilation: Sizes, transposed: bool, output_padding: Sizes,
+                 groups: int, bias: bool, padding_mode: str, device: Any = None,
+                 dtype: Any = None) -> None:
         super().__init__()
         name = type(self).__name__
+        if not hasattr(self, "ndim"):              # a class from outside, of any number of dims
+            self.ndim = len(tuple(kernel_size))  # type: ignore[arg-type]
         if groups <= 0:
             raise ValueError(f"{name}: groups must be a positive integer, got {groups}")
         for what, channels in (("in_channels", in_channels), ("out_channels", out_channels)):
@@ -43,7 +47,7 @@ class Convolution(PerDim, Weighted):
         self.padding = padding if isinstance(padding, str) else self.each("padding", padding)
         self.dilation = self.each("dilation", dilation)
         self.output_padding = self.each("output_padding", output_padding)
-        self.groups, self.padding_mode = groups, padding_mode
+        self.transposed, self.groups, self.padding_mode = transposed, groups, padding_mode
         if padding == "same" and any(step != 1 for step in self.stride):
             raise ValueError(f"{name}: padding='same' is not supported for strided convolutions, "
                              f"got stride {self.stride}")
@@ -79,13 +83,11 @@ _ConvNd = Convolution                # what scripts for PyTorch call it
 class Conv(Convolution):
     """A convolution in any number of dims."""
 
-    _function = "conv{}d"
-
     def __init__(self, in_channels: int, out_channels: int, kernel_size: Sizes, stride: Sizes = 1,
                  padding: Sizes | str = 0, dilation: Sizes = 1, groups: int = 1, bias: bool = True,
                  padding_mode: str = "zeros", device: Any = None, dtype: Any = None) -> None:
-        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, 0,
-                         groups, bias, padding_mode, device, dtype)
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, False,
+                         0, groups, bias, padding_mode, device, dtype)
 
     def margins(self) -> list[int]:
         """What to add before and after each dim, the last dim first, as `pad` takes it."""
@@ -100,13 +102,27 @@ class Conv(Convolution):
                 found += [own, own]
         return found
 
+    @property
+    def _reversed_padding_repeated_twice(self) -> Any:
+        """What `pad` takes for a padding mode other than zeros, which others may choose."""
+        found = vars(self).get("_chosen_margins")
+        return self.margins() if found is None else found
+
+    @_reversed_padding_repeated_twice.setter
+    def _reversed_padding_repeated_twice(self, margins: Any) -> None:
+        self._chosen_margins = margins
+
+    def padded(self, input: Tensor) -> Tensor:
+        """An input with its margins."""
+        return F.pad(input, self._reversed_padding_repeated_twice, mode=self.padding_mode)
+
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """The sums over windows with another weight and bias: each number of dims has its own."""
+        raise NotImplementedError
+
     def forward(self, input: Tensor) -> Tensor:
         """The sums over windows."""
-        padding: Any = self.padding
-        if self.padding_mode != "zeros":
-            input, padding = F.pad(input, self.margins(), mode=self.padding_mode), 0
-        return getattr(F, self._function)(input, self.weight, self.bias, self.stride, padding,
-                                         self.dilation, self.groups)
+        return self._conv_forward(input, self.weight, self.bias)
 
 
 class Conv1d(Conv, ndim=1):
@@ -114,6 +130,12 @@ class Conv1d(Conv, ndim=1):
 
     Shapes: (B, in_channels, L) or (in_channels, L); weight (out_channels, in_channels / groups, K).
     """
+
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        padding: Any = self.padding
+        if self.padding_mode != "zeros":
+            input, padding = self.padded(input), 0
+        return F.conv1d(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
 
 class Conv2d(Conv, ndim=2):
@@ -127,6 +149,12 @@ class Conv2d(Conv, ndim=2):
     tensorlib.Size([2, 8, 28, 28])
     """
 
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        padding: Any = self.padding
+        if self.padding_mode != "zeros":
+            input, padding = self.padded(input), 0
+        return F.conv2d(input, weight, bias, self.stride, padding, self.dilation, self.groups)
+
 
 class Conv3d(Conv, ndim=3):
     """A convolution over volumes: see `nn.functional.conv3d`.
@@ -135,6 +163,12 @@ class Conv3d(Conv, ndim=3):
     weight (out_channels, in_channels / groups, KD, KH, KW).
     """
 
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        padding: Any = self.padding
+        if self.padding_mode != "zeros":
+            input, padding = self.padded(input), 0
+        return F.conv3d(input, weight, bias, self.stride, padding, self.dilation, self.groups)
+
 
 # ---- transposed --------------------------------------------------------------------------------
 
@@ -142,7 +176,6 @@ class ConvTranspose(Convolution):
     """The transpose of a convolution, in any number of dims."""
 
     _function = "conv_transpose{}d"
-    transposed = True
 
     def __init__(self, in_channels: int, out_channels: int, kernel_size: Sizes, stride: Sizes = 1,
                  padding: Sizes = 0, output_padding: Sizes = 0, groups: int = 1, bias: bool = True,
@@ -151,34 +184,39 @@ class ConvTranspose(Convolution):
         if padding_mode != "zeros":
             raise ValueError(f"{type(self).__name__}: only padding_mode 'zeros' is supported, got "
                              f"{padding_mode!r}")
-        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation,
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, True,
                          output_padding, groups, bias, padding_mode, device, dtype)
 
-    def added(self, input: Tensor, output_size: Any) -> tuple[int, ...]:
+    def _output_padding(self, input: Tensor, output_size: Any, stride: Any, padding: Any,
+                        kernel_size: Any, num_spatial_dims: int,
+                        dilation: Any = None) -> tuple[int, ...]:
         """What to add to the output, so that it has a certain size. Raises: ValueError."""
         if output_size is None:
             return self.output_padding
-        sizes = tuple(output_size)[-self.ndim:]
-        if len(output_size) not in (self.ndim, input.ndim):
-            raise ValueError(f"{type(self).__name__}: output_size must have {self.ndim} or "
+        ndim = num_spatial_dims
+        sizes = tuple(output_size)[-ndim:]
+        if len(output_size) not in (ndim, input.ndim):
+            raise ValueError(f"{type(self).__name__}: output_size must have {ndim} or "
                              f"{input.ndim} numbers, got {len(output_size)}")
         added = []
         for wanted, size, step, pad, window, apart in zip(
-                sizes, input.shape[-self.ndim:], self.stride, self.padding, self.kernel_size,
-                self.dilation):
+                sizes, input.shape[-ndim:], stride, padding, kernel_size, dilation or (1,) * ndim):
             least = (size - 1) * step - 2 * int(pad) + apart * (window - 1) + 1
             if not least <= wanted < least + step:
                 raise ValueError(f"{type(self).__name__}: output_size {sizes} can't be had from an "
-                                 f"input of {tuple(input.shape[-self.ndim:])}: one dim can be "
+                                 f"input of {tuple(input.shape[-ndim:])}: one dim can be "
                                  f"{least} to {least + step - 1}")
             added.append(wanted - least)
         return tuple(added)
 
     def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
         """The outputs, of `output_size` where several sizes are possible."""
+        added = self.output_padding if output_size is None else self._output_padding(
+            input, output_size, self.stride, self.padding, self.kernel_size, self.ndim,
+            self.dilation)
         return getattr(F, self._function)(
-            input, self.weight, self.bias, self.stride, self.padding,
-            self.added(input, output_size), self.groups, self.dilation)
+            input, self.weight, self.bias, self.stride, self.padding, added, self.groups,
+            self.dilation)
 
 
 _ConvTransposeNd = ConvTranspose

@@ -33,6 +33,8 @@ class Linear(Weighted):
     tensorlib.Size([5, 2])
     """
 
+    __constants__ = ["in_features", "out_features"]
+
     def __init__(self, in_features: int, out_features: int, bias: bool = True, device: Any = None,
                  dtype: Any = None) -> None:
         super().__init__()
