@@ -119,6 +119,7 @@ globals().update(
     int=_dtypes.BY_NAME["int32"], long=_dtypes.BY_NAME["int64"],
     cfloat=_dtypes.BY_NAME["complex64"], cdouble=_dtypes.BY_NAME["complex128"])
 
+legacy_contiguous_format = contiguous_format
 newaxis = None          # as in NumPy: `x[:, newaxis]` has a dim of size 1 more
 
 # the functions, each declared in its block under tensorlib/ops

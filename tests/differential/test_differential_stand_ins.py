@@ -47,6 +47,7 @@ multiprocessing.get_all_sharing_strategies() multiprocessing.get_sharing_strateg
 autograd.Variable(ones(2)).requires_grad autograd.Variable(ones(2),requires_grad=True).is_leaf
 isinstance(ones(2),autograd.Variable) isinstance(3,autograd.Variable)
 isinstance(strided,layout) isinstance(contiguous_format,memory_format)
+legacy_contiguous_format==contiguous_format
 isinstance(ones(2).layout,layout) distributions.utils.tril_matrix_to_vec(ones(3,3))
 distributions.utils.tril_matrix_to_vec(arange(9).reshape(3,3),-1)
 distributions.utils.vec_to_tril_matrix(arange(6.0)+1)
