@@ -192,6 +192,21 @@ def test_a_decoder_normalises_before_or_after():
         assert_close(layer(x, memory), wanted, rtol=1e-4, atol=1e-5)
 
 
+def test_blocks_of_layers_take_masks_by_name():
+    encoder, decoder = (kind(4, 2, dropout=0.0) for kind in (
+        nn.TransformerEncoderLayer, nn.TransformerDecoderLayer))
+    x, mask = tl.randn(3, 2, 4), tl.ones(3, 3, dtype=tl.bool).triu(1)
+    padding = tl.tensor([[False, False, True], [False, False, False]])
+    masks = {"attn_mask": mask, "key_padding_mask": padding}
+    for layer in encoder, decoder:
+        assert tl.equal(layer._sa_block(x=x, **masks), layer._sa_block(x, mask, padding, True))
+        assert layer._ff_block(x=x).shape == x.shape
+    assert tl.equal(decoder._mha_block(x=x, mem=x, **masks),
+                    decoder._mha_block(x, x, mask, padding, False))
+    assert len(nn.modules.transformer._get_clones(encoder, 2)) == 2
+    assert nn.modules.transformer._get_activation_fn("gelu") is F.gelu
+
+
 def test_a_decoder_that_normalises_first_hides_what_masks_say():
     layer = nn.TransformerDecoderLayer(4, 2, 8, norm_first=True).eval()
     x, memory = tl.randn(5, 2, 4), tl.randn(3, 2, 4)

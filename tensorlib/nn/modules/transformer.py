@@ -52,17 +52,20 @@ def layers_of(layer: Module, count: int) -> ModuleList:
     return ModuleList([copy.deepcopy(layer) for _ in range(count)])
 
 
+_get_clones, _get_activation_fn = layers_of, activation_of      # as scripts for PyTorch call them
+
+
 class Layer(Module):
     """What the layers of encoders and decoders have in common."""
 
     self_attn: MultiheadAttention
     activation: Callable[[Tensor], Tensor]
 
-    def _sa_block(self, x: Tensor, mask: Tensor | None, padding: Tensor | None,
-                  is_causal: bool) -> Tensor:
+    def _sa_block(self, x: Tensor, attn_mask: Tensor | None, key_padding_mask: Tensor | None,
+                  is_causal: bool = False) -> Tensor:
         """Attention of the sequence to itself."""
-        out, _ = self.self_attn(x, x, x, key_padding_mask=padding, need_weights=False,
-                                attn_mask=mask, is_causal=is_causal)
+        out, _ = self.self_attn(x, x, x, key_padding_mask=key_padding_mask, need_weights=False,
+                                attn_mask=attn_mask, is_causal=is_causal)
         dropped: Tensor = self.dropout1(out)
         return dropped
 
@@ -165,10 +168,11 @@ class TransformerDecoderLayer(Layer):
         out: Tensor = self.norm3(tgt + self._ff_block(tgt))
         return out
 
-    def _mha_block(self, x: Tensor, memory: Tensor, mask: Tensor | None, padding: Tensor | None,
-                   is_causal: bool) -> Tensor:
-        out, _ = self.multihead_attn(x, memory, memory, key_padding_mask=padding,
-                                     need_weights=False, attn_mask=mask, is_causal=is_causal)
+    def _mha_block(self, x: Tensor, mem: Tensor, attn_mask: Tensor | None,
+                   key_padding_mask: Tensor | None, is_causal: bool = False) -> Tensor:
+        """Attention to the memory."""
+        out, _ = self.multihead_attn(x, mem, mem, key_padding_mask=key_padding_mask,
+                                     need_weights=False, attn_mask=attn_mask, is_causal=is_causal)
         dropped: Tensor = self.dropout2(out)
         return dropped
 
