@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from collections import OrderedDict
 
 import pytest
 
@@ -58,6 +59,29 @@ def test_it_is_registered_where_it_is_assigned_and_trained():
         assert tl.equal(*weights)
         compiled.eval()
         assert not next(compiled.children()).training
+
+
+def test_states_with_pytorchs_mark_of_a_compiled_module():
+    def marked(state, prefix):
+        found = {key.replace(prefix, f"{prefix}_orig_mod.", 1) if key.startswith(prefix) else key: x
+                 for key, x in state.items()}
+        found = OrderedDict(found)
+        found._metadata = {"": {}, f"{prefix}_orig_mod": {"version": 1}}
+        return found
+
+    plain, module = made(lambda m: m), Scaled()
+    compiled = tl.compile(module)
+    assert compiled._orig_mod is module and not hasattr(module, "_orig_mod")
+    for state in marked(plain.state_dict(), ""), plain.state_dict():
+        assert not any(compiled.load_state_dict(state))
+        assert tl.equal(module.inner.weight, plain.inner.weight)
+    holder = nn.Sequential(nn.Linear(3, 3), compiled)
+    assert not any(holder.load_state_dict(marked(
+        nn.Sequential(nn.Linear(3, 3), plain).state_dict(), "1.")))
+    with pytest.raises(RuntimeError, match='(?s)for Scaled.*Unexpected.*"_orig_mod.inner'):
+        module.load_state_dict(marked(plain.state_dict(), ""))
+    with pytest.raises(RuntimeError, match='(?s)for Scaled.*Missing.*"inner.weight'):
+        compiled.load_state_dict({})
 
 
 def test_what_is_set_on_it_is_set_on_the_module():

@@ -13,6 +13,7 @@ from tensorlib.nn.modules.members import Members
 from tensorlib.nn.parameter import Parameter, is_lazy
 
 EXTRA = "_extra_state"
+COMPILED = "_orig_mod."              # what PyTorch puts before the names of a compiled module
 
 
 class IncompatibleKeys(NamedTuple):
@@ -117,10 +118,14 @@ class Stated(Members):
                                 f"{type(key).__name__}")
         metadata = getattr(state_dict, "_metadata", None) or {}
         state: Any = OrderedDict(state_dict)
-        state._metadata = metadata
         found, report = IncompatibleKeys([], []), Report()
         modules = [(f"{name}." if name else "", module)
                    for name, module in self.named_modules(remove_duplicate=False)]
+        if any(COMPILED in key for key in state):
+            for prefix, module in [("", self), *modules]:
+                if hasattr(module, "_orig_mod") and "_orig_mod" not in module._modules:
+                    state, metadata = shortened(state, prefix), shortened(metadata, prefix)
+        state._metadata = metadata
         for prefix, module in modules:
             local = dict(metadata.get(prefix[:-1], {}))
             if assign:
@@ -225,6 +230,15 @@ def own_state(module):
             yield name, buffer
 
 
+def shortened(names, prefix):
+    """A dict without PyTorch's mark of a compiled module, which stands after a prefix."""
+    mark, out = prefix + COMPILED, OrderedDict()
+    for key, value in names.items():
+        path = f"{key}."
+        out[(prefix + path[len(mark):])[:-1] if path.startswith(mark) else key] = value
+    return out
+
+
 def unfit(key, tensor, value):
     """Why a value of a state can't go into a tensor of the module, or None."""
     if not isinstance(value, Tensor):
@@ -267,7 +281,7 @@ def refuse(module, found, report, strict):
     if strict and found.missing_keys:
         texts.insert(0, f"Missing key(s) in state_dict: {names(found.missing_keys)}.")
     if texts:
-        raise RuntimeError(f"Error(s) in loading state_dict for {type(module).__name__}:\n\t"
+        raise RuntimeError(f"Error(s) in loading state_dict for {module.__class__.__name__}:\n\t"
                            + "\n\t".join(texts))
 
 

@@ -36,6 +36,15 @@ class CompiledModule(Compiled):
     def __dict__(self) -> dict[str, Any]:       # type: ignore[override]
         return vars(self._f)
 
+    @property
+    def _orig_mod(self) -> Any:
+        """The module, as PyTorch calls it."""
+        return self._f
+
+    def load_state_dict(self, *args: Any, **kwargs: Any) -> Any:
+        """As the module does; names may begin with `_orig_mod.`, as PyTorch has them."""
+        return type(self._f).load_state_dict(self, *args, **kwargs)
+
     def __copy__(self) -> Compiled:
         return type(self)(copy(self._f), self._fullgraph, self._options, self._check)
 
