@@ -3,9 +3,9 @@
    A panel has two vectors of columns of b, row after row, filled with zeros behind the last column.
    ROWS rows of a at a time meet a panel, with all sums in registers: 12 vectors of the 16 that
    x86-64 has before AVX-512, or 16 of its 32 there, with which a Sapphire Rapids takes 3 to 6 %
-   less time, and 10 to 20 % where a panel has one vector. Where two products of registers of 64 bytes are done in a cycle, as on a Zen 5, this
-   runs at 96 % of that, 130 multiplications of float32 in a nanosecond; what is not packed, `a`,
-   is read row by row.
+   less time, and 10 to 20 % where a panel has one vector. Where two products of registers of 64
+   bytes are done in a cycle, as on a Zen 5, this runs at 96 % of that, 130 multiplications of
+   float32 in a nanosecond; what is not packed, `a`, is read row by row.
 
    Each element is one chain of sums over k, so that its bits do not depend on those beside it. */
 #pragma once

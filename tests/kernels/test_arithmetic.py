@@ -26,7 +26,7 @@ BINARY = {
     "div_trunc": lambda a, b: np.trunc(a / b),
     "zmul": lambda a, b: np.where(a == 0, 0, a * b),
     "sigmoid_backward": lambda g, y: np.where(g == 0, 0, g * (y * (1 - y))),
-    "relu_backward": lambda g, y: np.where(y > 0, g, 0),
+    "relu_backward": lambda g, y: np.where(y != 0, g, 0),
 }
 UNSIGNED_ZEROS = {"maximum", "minimum"}  # NumPy leaves their sign open
 COMPARISONS = {"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal,

@@ -21,7 +21,8 @@ from tensorlib.autograd.batch.values import (
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.ops.late import operations
 
-arange, stack, tensor, where = (FUNCTIONS[name] for name in ("arange", "stack", "tensor", "where"))
+arange, stack = FUNCTIONS["arange"], FUNCTIONS["stack"]
+tensor, where = FUNCTIONS["tensor"], FUNCTIONS["where"]
 BOOL = FUNCTIONS["ones"](()).bool().dtype
 WHOLE = slice(None)
 NO_FIXED_SHAPE = ("vmap: masks that differ between examples, and masks together with positions "
