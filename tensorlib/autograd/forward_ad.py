@@ -15,6 +15,7 @@ from tensorlib._core.base.explained import explain
 from tensorlib._core.base.settings import AttributeSwap, Setting
 from tensorlib._core.graph.node import recorded_so_far
 from tensorlib._core.graph.op import Op
+from tensorlib._core.interpreters.capture import NOTHING, capture
 from tensorlib._core.sweep.python_nodes import linked_alias
 from tensorlib._core.sweep import graph_reader
 from tensorlib._core.tensor.tensor import Tensor
@@ -51,6 +52,7 @@ class DualLevel:
 
     def unpack(self, tensor):
         """The primal and the tangent of a tensor."""
+        (capture() or NOTHING).walked(self.nodes, self.since)
         if not tensor.requires_grad or not self.nodes:
             return UnpackedDualTensor(tensor, None)
         linked = self.linked or graph_reader.leads_outside(

@@ -7,7 +7,7 @@ import itertools
 
 from tensorlib._core.base.settings import Setting
 from tensorlib._core.graph.node import recorded_so_far
-from tensorlib._core.interpreters.capture import Capture, capture
+from tensorlib._core.interpreters.capture import NOTHING, capture
 from tensorlib._core.layout.views import zeros_like
 from tensorlib._core.sweep import graph_reader
 from tensorlib.autograd.forward import Path
@@ -15,9 +15,6 @@ from tensorlib.autograd.gradients import grad
 from tensorlib.autograd.modes import is_grad_enabled
 from tensorlib.autograd.pullback import Pullback, each, path_takes_batches
 from tensorlib.autograd.batch import Batched
-
-
-NOTHING = Capture()          # enters and leaves a transform as where nothing is captured
 
 
 class Recording(Setting):
@@ -82,6 +79,7 @@ class Recording(Setting):
     def pullback(self):
         """The graph between inputs and outputs, for gradients of which there are many."""
         if self.backwards is None:
+            self.capture.walked(self.nodes, self.since)
             self.backwards = Pullback(self.inputs, self.outputs, self.since)
         return self.backwards
 
@@ -94,6 +92,7 @@ class Recording(Setting):
 
     def path(self):
         """The graph between inputs and outputs, for `push`."""
+        self.capture.walked(self.nodes, self.since)
         return Path([graph_reader.gradient_place(x) for x in self.inputs], self.outputs, self.since)
 
     def push(self, path, tangents):

@@ -18,7 +18,7 @@ def agrees(function, *calls, fullgraph=True, traced=True):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         compiled = tl.compile(function, fullgraph=fullgraph)
-        made = [compiled] + [program.trace(function, *calls[0])] * traced
+        made = [compiled, program.trace(function, *calls[0])] if traced else [compiled]
         for args in calls:
             expected = function(*args)
             for found in (f(*args) for f in made):
@@ -62,3 +62,58 @@ def test_gradients_of_products_for_a_batch_are_of_the_matrices_of_each_call(tran
     agrees(BATCHES[transform](PRODUCTS[name]),
            *[(tl.eye(2) + value, tl.ones(2, 2) * value) for value in VALUES],
            traced=transform != "jacobian")
+
+
+# ---- control flow --------------------------------------------------------------------------------
+
+def dual_tangent(function):
+    def tangent(x):
+        with tl.autograd.forward_ad.dual_level():
+            dual = tl.autograd.forward_ad.make_dual(x, tl.ones(2))
+            found = tl.autograd.forward_ad.unpack_dual(function(dual)).tangent
+            return tl.zeros(2) if found is None else found
+    return tangent
+
+
+def pulled_back_in_rows(function):
+    def rows(x):
+        out, pull = func.vjp(function, x)
+        return func.vmap(pull)(tl.stack([tl.ones(2), out]))[0]
+    return rows
+
+
+FLOWS = {
+    "cond": lambda x: tl.cond(x.sum() > 0, lambda: x * 2, lambda: x * 3),
+    "constant_in_a_branch": lambda x: tl.cond(x.sum() > 0, lambda: tl.ones(2), lambda: x * 3),
+    "while_loop": lambda x: tl.while_loop(
+        lambda n, y: n < 5, lambda n, y: (n + 1, y * 2), ((x.sum() > 0).long() * 3, x))[1],
+    "switch_case": lambda x: tl.switch_case(
+        (x.sum() > 0).long(), [lambda: x * 5, lambda: x * 7]),
+}
+TANGENTS = {
+    "jvp": lambda f: lambda x: func.jvp(f, (x,), (tl.ones(2),))[1],
+    "linearize": lambda f: lambda x: func.linearize(f, x)[1](tl.ones(2)),
+    "jacfwd": func.jacfwd,
+    "jacrev": func.jacrev,
+    "functional_jvp": lambda f: lambda x: tl.autograd.functional.jvp(f, x, tl.ones(2))[1],
+    "functional_jacobian": lambda f: lambda x: tl.autograd.functional.jacobian(f, x),
+    "dual_numbers": dual_tangent,
+    "vmap_of_a_pullback": pulled_back_in_rows,
+}
+
+
+@pytest.mark.parametrize("name", FLOWS)
+@pytest.mark.parametrize("transform", TANGENTS)
+def test_derivatives_along_control_flow_are_those_of_the_branch_of_each_call(transform, name):
+    function = TANGENTS[transform](FLOWS[name])
+    for values in ((1.0, -1.0, 2.0), (-1.0, 1.0, -2.0)):
+        (why,) = agrees(function, *[(tl.full((2,), value),) for value in values], fullgraph=False,
+                        traced=False)
+        assert "a derivative of control flow" in why
+    with pytest.raises(program.CaptureError, match="a derivative of control flow"):
+        program.trace(function, tl.ones(2))
+
+
+def test_control_flow_beside_a_derivative_is_captured():
+    agrees(lambda x: func.jvp(lambda y: y * FLOWS["cond"](x), (x,), (tl.ones(2),))[1],
+           *[(tl.full((2,), value),) for value in VALUES])

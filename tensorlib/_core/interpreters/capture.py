@@ -20,9 +20,16 @@ class Capture(Interpreter):
         """What a transform gives for a result of its function, outside of the graph."""
         return x.detach()
 
+    def walked(self, starts, since):
+        """Is told that the graph of what runs is walked along, from nodes `starts`, none from
+        before number `since`."""
+
     def resumed(self):
         """A context under which this capture is on the stack, while it does a call."""
         return Held((set_stack,), (stack_with(self),))
+
+
+NOTHING = Capture()          # enters and leaves a transform as where nothing is captured
 
 
 def capture():

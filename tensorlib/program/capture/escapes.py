@@ -25,7 +25,7 @@ def escaped(recorder: Any, result: list[Any], leaves: list[Any]) -> Variable | N
     held = [(weakref.ref(tensor), x) for tensor, x in recorder.known.values()
             if x.value is None and was_made_since(tensor, recorder.epoch)]
     for known in (recorder.known, recorder.by_memory, recorder.by_storage, recorder.constants,
-                  recorder.keys, recorder.uncounted):
+                  recorder.keys, recorder.uncounted, recorder.branched):
         known.clear()
     tensors, variables = [], []
     for ref, x in held:

@@ -15,7 +15,9 @@ from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.graph.op import Op
 from tensorlib._core.interpreters.capture import capture, unseen
 from tensorlib._core.interpreters.stack import Interpreter
-from tensorlib._core.sweep.graph_reader import begin_epoch, was_made_since
+from tensorlib._core.sweep.graph_reader import (
+    begin_epoch, gradient_place, nodes_between, was_made_since,
+)
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.tree import flatten
 from tensorlib.ops.late import operations
@@ -69,6 +71,7 @@ class Recorder(Noter):
         self.keys: dict[int, tuple[Any, Any]] = {}       # index expressions as they were written
         self.uncounted: dict[int, Tensor] = {}           # what `data` gave of what is known
         self.stale: set[int] = set()                     # what was written by way of another tensor
+        self.branched: list[Tensor] = []     # with gradients, that control flow was given
         self.unsure = False                  # whether a branch not taken would have given gradients
         self.writes = Writes(self)
         self.constants: dict[int, Tensor] = {}         # what was made of numbers, by its id
@@ -225,10 +228,20 @@ class Recorder(Noter):
 
     def known_as_branch(self, result: Any, found: Any) -> Any:
         """The same of what control flow gave, of which some may have gradients in another run."""
+        read = {*self.block.ops[-1].reads()}
+        met = [tensor for tensor, x in self.known.values() if x in read]
+        self.branched += [x for x in (*met, *self.uncounted.values()) if x.requires_grad]
         self.unsure = self.unsure or is_grad_enabled() and any(
             x.recorded and not tensor.requires_grad and has_gradients(x.dtype)
             for tensor, x in zip(flatten(result)[0], flatten(found)[0]))
         return self.known_as(result, found)
+
+    def walked(self, starts: list[Any], since: int) -> None:
+        """Refuses a walk along what control flow did: in another run it does something else."""
+        places = [gradient_place(x)[0] for x in self.branched]
+        if any(place in starts for place in places) or nodes_between(starts, places, since):
+            self.refuse("a derivative of control flow that is taken forward, or for a batch, can't "
+                        f"be captured, {user_line()}")
 
     def function(self, cls: Any, args: tuple[Any, ...]) -> Any:
         """Has an autograd.Function run, and notes it as a call."""
