@@ -473,13 +473,13 @@ cdef inline int dims_of(object g) except -1:
 
 cdef object rows_of(object given):
     """given.flatten(0, -2); outside the graph where nothing is recorded, and nobody looks."""
-    cdef Py_ssize_t[2] dims
-    cdef Py_ssize_t[2] steps
+    cdef Py_ssize_t[2] dims, steps
     cdef Tensor x
     if not isinstance(given, Tensor):
         return given.flatten(0, -2)
     x = <Tensor>given
-    if not x.packed or x.numel_ == 0 or is_noted(x):
+    if not x.packed or x.numel_ == 0 or watched & watch.INTERPRETERS or (
+            mode().grad and requires_grad(x)):
         return x.flatten(0, -2)
     dims[1] = steps[0] = x.dims[x.ndim_ - 1]
     dims[0], steps[1] = x.numel_ // dims[1], 1
@@ -491,15 +491,10 @@ cdef Tensor transposed(Tensor x):
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Py_ssize_t steps[MAX_NDIM]
     cdef int d, last = x.ndim_ - 1
-    if is_noted(x):
+    if watched & watch.INTERPRETERS or mode().grad and requires_grad(x):
         return x.mT
     for d in range(last - 1):
         dims[d], steps[d] = x.dims[d], x.steps[d]
     dims[last - 1], steps[last - 1] = x.dims[last], x.steps[last]
     dims[last], steps[last] = x.dims[last - 1], x.steps[last - 1]
     return new_view(x, x.ndim_, dims, steps, x.data_pointer)
-
-
-cdef inline bint is_noted(Tensor x) noexcept:
-    """Whether a view of a tensor belongs to a graph, or to what an interpreter notes."""
-    return watched & watch.INTERPRETERS or mode().grad and requires_grad(x)
