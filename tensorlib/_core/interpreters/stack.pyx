@@ -187,11 +187,17 @@ cpdef object performed(object op, str name, tuple args, dict kwargs):
 
 
 cdef tuple numbers_as_such(object op, tuple args):
-    """The arguments of a call, with a number where an element-wise one has made a tensor of it."""
+    """The arguments of a call, with a number where an element-wise one has made a tensor of it, if
+    there are others."""
+    cdef tuple given
     if op is None or not op.elementwise:
         return args
-    return tuple([element(<Tensor>x) if isinstance(x, Tensor) and (<Tensor>x).is_scalar else x
-                  for x in args])
+    given = tuple([element(<Tensor>x) if isinstance(x, Tensor) and (<Tensor>x).is_scalar else x
+                   for x in args])
+    for x in given:
+        if not isinstance(x, (bool, int, float, complex)):
+            return given
+    return args
 
 
 cdef object offered(object op, str name, tuple args, dict kwargs):
