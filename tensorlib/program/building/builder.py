@@ -15,6 +15,7 @@ from tensorlib._core.base.settings import AttributeSwap, Held
 from tensorlib._core.create.generator import Generator
 from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.graph.op import Op
+from tensorlib._core.index.keys import Index
 from tensorlib._core.interpreters.capture import Capture, unseen
 from tensorlib._core.sweep.graph_reader import begin_epoch, was_made_since
 from tensorlib._core.tensor.meta import NoData
@@ -52,10 +53,12 @@ def builder() -> "Builder | None":
 class Noter(Capture):
     """A capture that notes calls: how the arguments of a call become those of its note.
 
-    keys: index expressions that were parsed, by id, with what they were parsed from.
+    keys: index expressions that were parsed, by id, with what they were parsed from. picks: whether
+    a graph keeps one that has a number which was computed.
     """
 
     keys: dict[int, tuple[Any, Any]] = {}
+    picks = False
 
     def call(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What an operation gives, after its call was noted."""
@@ -89,6 +92,9 @@ class Noter(Capture):
             return type(x)(map(self.value, x))
         if id(x) in self.keys:
             return self.value(self.keys[id(x)][1])
+        if type(x) is Index and (x.tensors or self.picks):
+            raise CaptureError("an index expression can't be captured that a derivative, or a rule "
+                               f"for batches, made of positions, {user_line()}")
         if type(x) is slice:
             return slice(self.value(x.start), self.value(x.stop), self.value(x.step))
         return tuple(x) if isinstance(x, tuple) else x
@@ -100,6 +106,7 @@ class Noter(Capture):
             return type(key)(map(self.own, key))
         if type(key) is not Variable or key.fixed:
             return key
+        self.picks = self.picks or not key.shape
         stem = operations.own_positions.name
         copy = self.block.new_variable(stem, key.shape, key.dtype, stop_gradient=True)
         self.note(OpCall(stem, {"index": key}, (copy,), {}, user_line()))

@@ -39,8 +39,8 @@ def canonical(op: Op, args: tuple[Any, ...],
     count = len(op.arguments)
     given = {**dict(zip(op.attributes, args[count:])), **kwargs} if op.attributes else kwargs
     if op.key and op.may_view:                   # `x[key]`, of a key as it is written or parsed
-        function = op.function if isinstance(args[1], Index) else getitem
-        return function, args[:1], given
+        parsed = len(args) == 1 or isinstance(args[1], Index)       # or by name, as rules give it
+        return op.function if parsed else getitem, args[:1], given
     return getattr(op.function, "canonical", op.function), args[:count], given
 
 
