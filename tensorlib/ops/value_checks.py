@@ -22,8 +22,8 @@ def value_check(function):
         if is_looked_at_alone(values):
             function(values, *facts)
             return
-        tell("checked", name, values, facts)
         held = behind(values) if getattr(values, "has_elements", True) else None
+        tell("checked", name, values if held is None else held, facts)
         if elements_known(held):
             with unseen():
                 function(held.detach(), *facts)

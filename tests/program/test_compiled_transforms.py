@@ -1,5 +1,5 @@
-"""Compiled functions that differentiate or map over batches: each call gives what an eager one does.
-"""
+"""Compiled functions that differentiate or map over batches: each call gives what an eager one
+does."""
 
 import warnings
 
@@ -117,3 +117,120 @@ def test_derivatives_along_control_flow_are_those_of_the_branch_of_each_call(tra
 def test_control_flow_beside_a_derivative_is_captured():
     agrees(lambda x: func.jvp(lambda y: y * FLOWS["cond"](x), (x,), (tl.ones(2),))[1],
            *[(tl.full((2,), value),) for value in VALUES])
+
+
+# ---- examples of a batch -------------------------------------------------------------------------
+
+ROWS = tl.arange(12.0).reshape(4, 3)
+F = tl.nn.functional
+OF_EXAMPLES = {                       # of a position and three numbers, different for each example
+    "getitem": lambda i, x: ROWS[i] + x,
+    "getitem_of_a_part": lambda i, x: ROWS[i, 1:].sum() + x,
+    "index_select": lambda i, x: ROWS.index_select(0, i[None]) + x,
+    "take": lambda i, x: ROWS.take(i) + x,
+    "gather": lambda i, x: ROWS.gather(0, i.expand(1, 3)) + x,
+    "index_put": lambda i, x: ROWS.index_put((i,), x),
+    "embedding": lambda i, x: F.embedding(i, ROWS) + x,
+    "embedding_of_rows": lambda i, x: F.embedding(tl.tensor([0, 0]), x[None]),
+    "grid_sample": lambda i, x: F.grid_sample(
+        ROWS[None, None], x[:2].expand(1, 2, 2, 2) / 4, align_corners=False),
+    "cross_entropy": lambda i, x: F.cross_entropy(x, i % 3),
+    "nll_loss": lambda i, x: F.nll_loss(ROWS[:1] * x, i[None] % 3),
+    "binary_cross_entropy": lambda i, x: F.binary_cross_entropy(x.sigmoid(), tl.ones(3)),
+    "log_prob": lambda i, x: tl.distributions.Normal(x, 1.0).log_prob(tl.ones(3)),
+    "searchsorted": lambda i, x: tl.searchsorted(ROWS[0], x),
+    "bucketize": lambda i, x: tl.bucketize(x, ROWS[0]),
+    "cat": lambda i, x: tl.cat([ROWS[0], x]),
+    "where": lambda i, x: tl.where(x > 0, ROWS[0], 0.0),
+    "gradient": lambda i, x: func.grad(lambda y: (y * ROWS[i]).sin().sum())(x),
+    "tangent": lambda i, x: func.jvp(lambda y: y[i % 3] * y, (x,), (x,))[1],
+    "jacobian": lambda i, x: func.jacrev(lambda y: y[i % 3] * y)(x),
+}
+
+
+@pytest.mark.parametrize("name", OF_EXAMPLES)
+def test_operations_on_what_is_shared_by_a_batch_take_examples(name):
+    calls = [(tl.tensor(i), tl.tensor([[0.1, 0.5, -0.3], [1.0, -2.0, 0.7]]) * value)
+             for i, value in zip(([1, 2], [0, 3], [3, 3]), VALUES)]
+    function = func.vmap(OF_EXAMPLES[name])
+    agrees(lambda i, x: function(i, x), *calls, fullgraph=False, traced=name != "tangent")
+
+
+DRAWS = {
+    "dropout": lambda x: F.dropout(x, 0.5),
+    "dropout_of_what_is_shared": lambda x: x * F.dropout(ROWS[0], 0.5),
+    "rand": lambda x: x * tl.rand(3),
+    "rand_like": tl.rand_like,
+    "bernoulli": lambda x: tl.bernoulli(x.sigmoid()),
+    "multinomial": lambda x: tl.multinomial(x.abs(), 2),
+    "normal": lambda x: tl.normal(x, 1.0),
+    "normal_": lambda x: x.clone().normal_(),
+    "rsample": lambda x: tl.distributions.Normal(x, 1.0).rsample(),
+}
+
+
+@pytest.mark.filterwarnings("ignore:compile:RuntimeWarning")
+@pytest.mark.parametrize("randomness", ["different", "same", "error"])
+@pytest.mark.parametrize("name", DRAWS)
+def test_examples_of_a_batch_draw_as_in_an_eager_call(name, randomness):
+    def result(f, x):
+        tl.manual_seed(0)
+        try:
+            return f(x).tolist()
+        except RuntimeError as error:
+            return str(error)
+
+    function = func.vmap(DRAWS[name], randomness=randomness)
+    compiled = tl.compile(lambda x: function(x))
+    for value in VALUES:
+        x = tl.tensor([[0.1, 0.5, -0.3], [1.0, -2.0, 0.7]]) * value
+        assert result(compiled, x) == result(function, x)
+
+
+# ---- tangents ------------------------------------------------------------------------------------
+
+MOVED = {                             # functions of a matrix and positions
+    "row": lambda x, i: x[0] * 2,
+    "slice": lambda x, i: x[1:, ::2],
+    "new_dim": lambda x, i: x[:, None],
+    "mask": lambda x, i: x[i > 0],
+    "positions": lambda x, i: x[i] * x,
+    "computed_positions": lambda x, i: x[(i + 1) % 3],
+    "number_of_a_tensor": lambda x, i: x[i[0]],
+    "positions_twice": lambda x, i: x[i][:, i],
+    "unbind": lambda x, i: x.unbind()[1] * x.unbind()[0],
+    "split": lambda x, i: x.split(2)[0],
+    "iteration": lambda x, i: sum(row * row for row in x),
+    "index_add": lambda x, i: x.index_add(0, i, x),
+    "index_select": lambda x, i: x.index_select(0, i),
+    "put": lambda x, i: x.put(i, x[0]),
+    "masked_select": lambda x, i: x.masked_select(i > 0),
+    "embedding": lambda x, i: F.embedding(i, x),
+    "trapz": lambda x, i: tl.trapz(x),
+    "vander": lambda x, i: tl.vander(x[0]),
+    "local_response_norm": lambda x, i: F.local_response_norm(x[None], 2),
+    "scan": lambda x, i: tl.scan(lambda c, y: (c + y, c * y), x[0], x)[1],
+    "number_to_a_power": lambda x, i: 2**x,
+    "power": lambda x, i: tl.pow(2.5, x),
+}
+FORWARD = {
+    "jvp": lambda f: lambda x, i: func.jvp(lambda y: f(y, i), (x,), (x * 2,))[1],
+    "linearize": lambda f: lambda x, i: func.linearize(lambda y: f(y, i), x)[1](x * 2),
+    "jacfwd": lambda f: lambda x, i: func.jacfwd(lambda y: f(y, i))(x),
+}
+
+
+@pytest.mark.parametrize("name", MOVED)
+@pytest.mark.parametrize("transform", FORWARD)
+def test_tangents_of_what_is_picked_are_those_of_each_call(transform, name):
+    function = FORWARD[transform](MOVED[name])
+    x = tl.tensor([[0.1, 0.5, -0.3], [1.0, 2.0, 0.7], [0.3, 0.4, 0.9]])
+    calls = [(x * value, tl.tensor(i))
+             for i, value in zip(([0, 1, 2], [2, 1, 0], [1, 0, 2]), VALUES)]
+    agrees(function, *calls, fullgraph=False, traced=False)
+    try:
+        traced = program.trace(function, *calls[0])
+    except program.CaptureError:
+        return
+    for args in calls:
+        assert tl.equal(traced(*args), function(*args))

@@ -20,6 +20,7 @@ from tensorlib._core.interpreters.capture import Capture, unseen
 from tensorlib._core.sweep.graph_reader import begin_epoch, was_made_since
 from tensorlib._core.tensor.meta import NoData
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.autograd.batch import Batched, innermost
 from tensorlib.autograd.modes import no_grad
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.ops.late import operations
@@ -61,7 +62,10 @@ class Noter(Capture):
     picks = False
 
     def call(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What an operation gives, after its call was noted."""
+        """What an operation gives, after its call was noted. NotImplemented for one of examples of
+        a batch: what their rules do with the whole of it is noted."""
+        if has_examples(args, kwargs):
+            return NotImplemented
         refuse_out(op.name, kwargs)
         if op.draws is not None:
             tensors, given = drawn(op, args, kwargs)
@@ -87,6 +91,9 @@ class Noter(Capture):
     def value(self, x: Any) -> Any:
         """An argument as it is noted: tensors as variables, also in tuples, lists and slices."""
         if isinstance(x, Tensor):
+            if type(x) is Batched:
+                raise CaptureError("an example of a batch where no tensor goes can't be captured, "
+                                   f"{user_line()}")
             return x if type(x) is Variable else self.variable_of(x)
         if type(x) in (tuple, list):             # a list of positions is none of dims
             return type(x)(map(self.value, x))
@@ -226,6 +233,11 @@ class Builder(Noter):
         """Raises: CaptureError where the value of a variable is asked for."""
         if type(x) is Variable:
             no_number(name)
+
+
+def has_examples(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether examples of a batch are among the arguments of a call."""
+    return innermost((*args, *kwargs.values())) is not None
 
 
 def has_graph(given: Any) -> bool:

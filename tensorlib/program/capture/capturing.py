@@ -20,7 +20,7 @@ from tensorlib._core.interpreters.subclasses import asks_for_all
 from tensorlib._core.sweep.graph_reader import begin_epoch, was_made_since
 from tensorlib._core.sweep.sweep import sweep
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.program.building.builder import Builder
+from tensorlib.program.building.builder import Builder, has_examples
 from tensorlib.program.capture.recorder import Recorder
 from tensorlib.program.differentiation.backward import Backward, dependents
 from tensorlib.program.differentiation.control_gradients import visit_control
@@ -174,6 +174,8 @@ class ReplayRecorder(Recorder):
     def call(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if op is self.opening:
             self.opening = None
+            return NotImplemented
+        if has_examples(args, kwargs):
             return NotImplemented
         if op.linearity == "composite" and not self.why and op not in self.being_opened and (
                 op.returns is Tensor and op.draws is None and not kwargs.get("out")

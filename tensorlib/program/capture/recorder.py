@@ -19,10 +19,13 @@ from tensorlib._core.sweep.graph_reader import (
     begin_epoch, gradient_place, nodes_between, was_made_since,
 )
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.autograd.batch import Batched
 from tensorlib.autograd.tree import flatten
 from tensorlib.ops.late import operations
 from tensorlib.program.building.blocks import composed_call
-from tensorlib.program.building.builder import Builder, Noter, inferred, is_several, refuse_out
+from tensorlib.program.building.builder import (
+    Builder, Noter, has_examples, inferred, is_several, refuse_out,
+)
 from tensorlib.program.capture.writes import Writes
 from tensorlib.program.differentiation.sweeps import noted_sweep
 from tensorlib.program.guards.signatures import memory_of, storage_of
@@ -201,6 +204,8 @@ class Recorder(Noter):
     def write(self, op: Op | None, name: str, args: tuple[Any, ...],
               kwargs: dict[str, Any]) -> Any:
         """Has the library do a write in place, and notes it."""
+        if has_examples(args, kwargs):
+            return NotImplemented
         refuse_out(name, kwargs)
         return self.writes.write(op, name, args, kwargs)
 
@@ -214,6 +219,8 @@ class Recorder(Noter):
     def composed(self, op: Op, function: Any, args: tuple[Any, ...],
                  kwargs: dict[str, Any]) -> Any:
         """Has a composed operation done, and notes it as a call with a block."""
+        if has_examples(args, kwargs):
+            return NotImplemented
         with unseen():
             found = composed_call(Builder(self.block, self), op, args, kwargs)
         result = function(*args, **kwargs)
@@ -267,6 +274,8 @@ class Recorder(Noter):
     def entered(self, x: Tensor) -> Tensor:
         """A leaf for a transform, which a program can differentiate through: a run may be of what
         has a gradient, though the example has none."""
+        if type(x) is Batched:
+            return Batched(self.entered(x.value), x.level)    # type: ignore[return-value]
         with unseen():
             leaf: Tensor = x.detach().requires_grad_()
         self.noted(operations.view.name, {"input": self.variable_of(x)}, leaf,
@@ -275,6 +284,8 @@ class Recorder(Noter):
 
     def left(self, x: Tensor) -> Tensor:
         """A result of a transform's function, which stands for the same value of the program."""
+        if type(x) is Batched:
+            return Batched(self.left(x.value), x.level)       # type: ignore[return-value]
         with unseen():
             found: Tensor = x.detach()
         self.know(found, self.variable_of(x))
