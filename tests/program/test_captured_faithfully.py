@@ -143,6 +143,44 @@ def test_a_mask_of_no_dims_is_that_of_each_run():
         assert parts.shape == (count, 2, 2)
 
 
+OF_ANY_SIZE = {
+    "a mask": lambda x: x[x > 0],
+    "a count": lambda x: tl.bincount(x.abs().long()),
+    "places": lambda x: tl.nonzero(x)[:, 0],
+}
+VIEWS = {
+    "a slice": lambda v: v[1:],
+    "windows": lambda v: v.unfold(0, 2, 2),
+    "another shape": lambda v: v.view(-1, 1),
+}
+
+
+@each("size", OF_ANY_SIZE)
+@each("view", VIEWS)
+@each("writes_base", [True, False])
+def test_a_view_of_what_has_another_size_in_each_run_is_not_written(size, view, writes_base):
+    def f(x):
+        base = OF_ANY_SIZE[size](x)
+        part = VIEWS[view](base)
+        (base if writes_base else part).mul_(2)
+        return part if writes_base else base
+
+    with pytest.raises(program.CaptureError, match="a size that depends on elements can't be"):
+        program.trace(f, tl.tensor([1.0, 2.0, -3.0, -4.0]))
+
+
+def test_what_has_another_size_in_each_run_is_written_as_a_whole():
+    def f(x):
+        kept = x[x > 0]
+        first = kept[1:] * 1
+        kept[1:] = 7
+        return first, kept.mul_(2)
+
+    x = tl.tensor([1.0, 2.0, 3.0, 4.0])
+    made = program.trace(f, tl.tensor([1.0, 2.0, -3.0, -4.0]))
+    assert [y.tolist() for y in made(x)] == [y.tolist() for y in f(x)]
+
+
 def test_a_view_that_is_first_read_again_under_no_grad_has_its_gradient():
     def f(x):
         base = x * 1

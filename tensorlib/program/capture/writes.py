@@ -55,6 +55,7 @@ class Writes:
 
         It has a gradient where it had one when it was taken, be it read under no_grad now.
         """
+        self.require_sizes(whole)
         self.based[id(tensor)] = whole
         shown = tensor
         if tensor.dtype is not base.dtype:
@@ -62,6 +63,14 @@ class Writes:
             _, shown = self.in_parts(x, tensor)
         return self.made(operations.strided_part.name, {"input": whole}, shown, {
             "place": place_in(base, shown)}, x.stop_gradient, tensor)
+
+    def require_sizes(self, whole: Variable) -> None:
+        """Raises: CaptureError for a value whose sizes, and with them the place of a view in it,
+        may be others in another run."""
+        if None in whole.shape:
+            raise CaptureError("a view of what has a size that depends on elements can't be "
+                               "captured where one of the two is written, "
+                               f"{self.recorder.line()}; write into a clone")
 
     # ---- complex numbers and their parts
 
@@ -168,6 +177,7 @@ class Writes:
     def put_in(self, value: Variable, x: Tensor, base: Tensor) -> Variable:
         """The new variable of a base whose view `x` became a value."""
         whole = self.recorder.known[id(base)][1]
+        self.require_sizes(whole)
         shown = base
         if x.dtype is not base.dtype:
             whole, shown = self.in_parts(whole, base)
