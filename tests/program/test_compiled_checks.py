@@ -231,3 +231,19 @@ def test_a_program_checks_the_elements_of_each_run_also_when_it_was_read_again()
         assert p(tl.ones(2)).item() == 0
         with pytest.raises(RuntimeError, match="between 0 and 1"):
             p(tl.full((2,), 2.0))
+
+
+FIRST, MASK = tl.tensor([0]), tl.tensor([True, False])
+
+
+@pytest.mark.parametrize("write", [
+    lambda x: x.masked_fill_(MASK, 2.0), lambda x: x.index_fill_(0, FIRST, 2.0),
+    lambda x: x.index_copy_(0, FIRST, tl.ones(1)), lambda x: x.index_add_(0, FIRST, tl.ones(1)),
+    lambda x: x.scatter_(0, FIRST, tl.ones(1)), lambda x: x.cumsum_(0), lambda x: x.mul_(2)])
+def test_a_write_into_what_is_expanded_says_its_name(write):
+    said = []
+    for f in (write, *[tl.compile(write)] * 3):
+        with pytest.raises(RuntimeError, match="more than one element") as error:
+            f(tl.ones(1).expand(2))
+        said.append(str(error.value))
+    assert len(set(said)) == 1

@@ -17,7 +17,7 @@ from tensorlib._core.tensor.tensor cimport (
 )
 from tensorlib._core.tiles.copies cimport copy_into, may_overlap, packed_copy
 
-from tensorlib._core.base.error_names import shown
+from tensorlib._core.base.error_names import renamed, shown
 
 cdef list histories_of(Tensor x, Tensor source):
     """What becomes of the histories where the elements of `x` become those of `source`, or (None)
@@ -127,8 +127,12 @@ def write_result(str name, Tensor x, given):
     if KIND[result.type] > KIND[x.type]:
         raise RuntimeError(f"{name}: result type {result.dtype} can't be cast to the desired "
                            f"output type {x.dtype}")
-    if watched and offered(None, "copy_", (x, result), None) is not NotImplemented:
-        return x
+    if watched:
+        try:
+            if offered(None, "copy_", (x, result), None) is not NotImplemented:
+                return x
+        except RuntimeError as error:
+            raise renamed(error, "copy_", name)
     write(name, x, result)
     return x
 
