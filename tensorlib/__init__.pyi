@@ -1452,8 +1452,6 @@ def max(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor: .
 def max(
     input: Tensor, dim: _int, keepdim: _bool = False, *, out: tuple[Tensor, Tensor] | None = None
 ) -> _Extremes: ...
-@overload
-def max(input: Tensor, *, axis: _int, keepdims: _bool = False) -> _Extremes: ...
 
 def max_pool1d(
     input: Tensor, kernel_size: _Sizes, stride: _Sizes | None | None = None, padding: _Sizes | _str
@@ -1502,8 +1500,6 @@ def min(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor: .
 def min(
     input: Tensor, dim: _int, keepdim: _bool = False, *, out: tuple[Tensor, Tensor] | None = None
 ) -> _Extremes: ...
-@overload
-def min(input: Tensor, *, axis: _int, keepdims: _bool = False) -> _Extremes: ...
 
 def minimum(
     input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None

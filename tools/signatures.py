@@ -120,7 +120,6 @@ _EXTREME = [
     ("input: Tensor, other: Tensor, *, out: Tensor | None = None", "Tensor"),
     ("input: Tensor, dim: _int, keepdim: _bool = False, *,"
      " out: tuple[Tensor, Tensor] | None = None", "_Extremes"),
-    ("input: Tensor, *, axis: _int, keepdims: _bool = False", "_Extremes"),
 ]
 OVERLOADS = {
     "max": _EXTREME, "min": _EXTREME,

@@ -113,3 +113,24 @@ def test_a_histogram_has_100_bins_by_default():
 def test_the_nuclear_norm_is_a_norm():
     x = np.random.default_rng(0).uniform(-1, 1, (3, 4))
     np.testing.assert_allclose(tl.norm(tl.tensor(x), "nuc").item(), np.linalg.norm(x, "nuc"))
+
+
+@pytest.mark.parametrize("name, two", [("max", tl.maximum), ("min", tl.minimum)])
+def test_a_tensor_is_a_dim_by_keyword_or_before_keepdim(name, two):
+    reduce, x, dim = getattr(tl, name), INTS.reshape(2, 3), tl.tensor(1)
+    for call, keepdim in (
+            (lambda: reduce(x, dim=dim), False), (lambda: reduce(x, axis=dim), False),
+            (lambda: reduce(x, dim, True), True), (lambda: reduce(x, dim, keepdim=False), False),
+            (lambda: getattr(x, name)(dim=dim, keepdim=True), True)):
+        found, wanted = call(), reduce(x, 1, keepdim)
+        assert found.values.equal(wanted.values) and found.indices.equal(wanted.indices)
+    assert reduce(x, dim).equal(two(x, dim)) and reduce(x, other=dim).equal(two(x, dim))
+
+
+@pytest.mark.parametrize("call", [
+    lambda: tl.max(INTS, 0, False, 1), lambda: tl.max(INTS, 0, dim=0), lambda: tl.max(INTS, dim=INTS),
+    lambda: tl.max(INTS, 0, other=INTS), lambda: tl.max(INTS, dim=0, other=INTS),
+    lambda: tl.max(INTS, 0, True, keepdim=True)])
+def test_forms_of_max_are_not_mixed(call):
+    with pytest.raises(TypeError):
+        call()

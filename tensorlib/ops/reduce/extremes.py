@@ -1,5 +1,7 @@
 """Maxima and minima: their values, their positions, or both."""
 
+from inspect import signature
+
 import numpy as np
 
 from tensorlib._core.apply.operators import make_reduction
@@ -116,20 +118,31 @@ def with_places(values_of, places_of):
 
 
 def three_forms(name, whole, of_two):
-    """The `convert` of `max` or `min`: of all elements, along a dim, or of two tensors."""
-    def convert(input: Tensor, dim=None, keepdim=False, *, other=None, axis=None, keepdims=None):
-        dim = dim if axis is None else axis
-        keepdim = keepdim if keepdims is None else keepdims
-        if isinstance(dim, Tensor):
-            dim, other = None, dim
-        if other is not None:
-            return [of_two, input, other]
+    """The `convert` of `max` or `min`: of all elements, along a dim, or of two tensors.
+
+    A tensor in the second place is the other one, unless `keepdim` follows; by keyword it is a dim.
+    """
+    def shown(input: Tensor, dim=None, keepdim=False, *, other=None):
+        """What callers see."""
+
+    def convert(input: Tensor, *placed, dim=None, keepdim=None, other=None):
+        if placed:
+            if len(placed) > (2 if keepdim is None else 1) or dim is not None or other is not None:
+                raise TypeError(f"{name}: takes a tensor and either a dim and keepdim or another "
+                                "tensor")
+            dim = placed[0]
+            if len(placed) == 2:
+                keepdim = placed[1]
+            elif keepdim is None and isinstance(dim, Tensor):
+                return [of_two, input, dim]
+        if dim is not None and other is None:
+            return input, dim, keepdim or False
         if dim is not None:
-            return input, dim, keepdim
+            raise TypeError(f"{name}: takes either a dim or another tensor")
         if keepdim:
             raise TypeError(f"{name}: keepdim needs a dim")
-        return [whole, input]
-    convert.alone = whole
+        return [whole, input] if other is None else [of_two, input, other]
+    convert.alone, convert.__signature__ = whole, signature(shown)
     return convert
 
 
