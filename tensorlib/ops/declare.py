@@ -293,7 +293,7 @@ def _add_rules_to(made, record):
 
 def composite(*, reference=None, samples=None, differentiable=True, method=True, public=True,
               outputs=("out",), tensors=None, out=False, inplace=False, random=False, between=None,
-              view=False, rounds_once=None, **declared):
+              factors=None, view=False, rounds_once=None, **declared):
     """Declares a function made of operations; its gradient is theirs.
 
     `@NAME.formula` adds what does a call that is given values which stand for tensors, such as
@@ -305,7 +305,8 @@ def composite(*, reference=None, samples=None, differentiable=True, method=True,
     `out=`, and a method `NAME_`, "of a copy" where its gradient needs what is overwritten, or a
     function that writes the result over its first tensor. random: it draws numbers. view: "maybe",
     the result may look at the input's storage. between: the keyword of a number that older scripts
-    write after the first tensor. rounds_once: half types are computed in float32, and rounded at
+    write after the first tensor. factors: those of one that they write before it, or after it, and
+    of one that follows. rounds_once: half types are computed in float32, and rounded at
     the end: by default where there is a `tolerance`, of what computes; it need not be said of one
     whose only operation does that by itself. What returns no Tensor says what by the annotation of
     the function.
@@ -340,7 +341,7 @@ def composite(*, reference=None, samples=None, differentiable=True, method=True,
         if widens is None:
             widens = "tolerance" in testing and "dtypes" not in testing and not view
         made = checked(name, function, out, record if is_seen_whole(record) else None, between,
-                       widens)
+                       widens, factors)
         publish(name, made, function.__doc__, False, public and is_ours(function))
         if method:
             publish(name, made, function.__doc__, True, public=False)
@@ -371,16 +372,17 @@ def is_seen_whole(record):
         not record.random or record.whole)
 
 
-def checked(name, function, out, op=None, between=None, widens=False):
+def checked(name, function, out, op=None, between=None, widens=False, factors=None):
     """A function in Python behind the check that its tensors are Tensors, and with its `out=`.
 
-    op: its record, where a capture sees it as a whole. between: see `composite`. widens: it
-    computes half types in float32.
+    op: its record, where a capture sees it as a whole. between, factors: see `composite`. widens:
+    it computes half types in float32.
     """
     places = tensor_places(function) if type(function) is FunctionType else {}
     if not places and not out and not widens:
         return function
-    made = wraps(function)(make_checked(name, places, function, out, op, between, widens))
+    made = wraps(function)(make_checked(name, places, function, out, op, between, widens,
+                                         factors))
     if out:
         made.__signature__ = with_out(function)
     return made

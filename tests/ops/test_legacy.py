@@ -74,6 +74,35 @@ def numbers_between(library):
         yield from pair(name, "value", 3)
 
 
+def factors_first(library):
+    """Calls with factors around the first tensor, and the same with the factors by name."""
+    x, v = library.tensor([[1.0, 2.0], [3.0, 4.0]]), library.tensor([1.0, 2.0])
+    b = library.stack([x, x + 1])
+    for name, given in {"addmm": (x, x, x), "addmv": (v, x, v), "baddbmm": (b, b, b),
+                        "addbmm": (x, b, b), "addr": (x, v, v)}.items():
+        first, *rest = given
+        call, method = getattr(library, name), getattr(first.clone(), name)
+        in_place = getattr(first.clone(), name + "_")
+        for beta, alpha in ((2, (3,)), (0.5, ())):
+            new = call(first, *rest, **dict(zip(("beta", "alpha"), (beta, *alpha))))
+            yield lambda: call(beta, first, *alpha, *rest), lambda: new
+            yield lambda: method(beta, *alpha, *rest), lambda: new
+            if alpha:
+                yield lambda: in_place(beta, *alpha, *rest), lambda: new
+
+
+def test_factors_before_and_after_the_first_tensor():
+    for old, new in factors_first(tl):
+        with pytest.warns(UserWarning, match="is deprecated, give it as beta="):
+            result = old()
+        assert result.tolist() == new().tolist()
+    y = tl.ones(2, 2)
+    for call in (lambda: tl.addmm(2, y, 3, y, y, beta=2), lambda: tl.addmm(2, 3, y, y, y),
+                 lambda: tl.addmm(y, y, 2, y), lambda: tl.addmm(2, y, y)):
+        with pytest.raises(TypeError):
+            call()
+
+
 def test_a_number_between_the_tensors():
     for old, new in numbers_between(tl):
         with pytest.warns(UserWarning, match="a number between the tensors is deprecated, give it"):

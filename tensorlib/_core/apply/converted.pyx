@@ -4,6 +4,8 @@ arguments than the operation.
 As in operators.pyx each is made here once, closed over what it calls.
 """
 
+from numbers import Number
+
 from cpython.object cimport PyObject_Call
 
 from tensorlib._core.apply.halves cimport widened
@@ -25,12 +27,13 @@ from tensorlib._core.base.error_names import shown, with_remedy
 
 
 def make_checked(str name, dict places, function, bint takes_out=False, op=None,
-                 str between=None, bint widens=False):
+                 str between=None, bint widens=False, tuple factors=None):
     """A plain function behind a check that the arguments at these places (by name) are Tensors.
 
     op: the record of one that a capture is offered as a whole. between: the keyword of a number
     that may stand after the first tensor, as older versions of PyTorch took it. widens: half types
-    are computed in float32.
+    are computed in float32. factors: the keywords of a number that may stand before or after the
+    first tensor in the same way, and of one after both.
     """
     def checked(*args, **kwargs):
         if between is not None and len(args) == len(places) + 1 and between not in kwargs and (
@@ -43,6 +46,11 @@ def make_checked(str name, dict places, function, bint takes_out=False, op=None,
             if done is not NotImplemented:
                 return done
         if not are_tensors(places, args, kwargs):
+            if factors is not None and has_numbers_first(places, factors, args, kwargs):
+                for keyword, x in zip(factors, [x for x in args if isinstance(x, Number)]):
+                    warn_of_place(name, keyword)
+                    kwargs[keyword] = x
+                return public(*[x for x in args if not isinstance(x, Number)], **kwargs)
             done = instead_of_tensors(public, name, places, args, kwargs)
             if done is not NotImplemented:
                 return done
@@ -97,6 +105,14 @@ cdef inline object run_function(str name, object function, bint takes_out, bint 
         return result
     return store_results(name, (result,) if isinstance(result, Tensor) else tuple(result),
                          result, out)
+
+
+cdef bint has_numbers_first(dict places, tuple factors, tuple args, dict kwargs) except -1:
+    """Whether numbers stand around the first of the tensors, as older versions took factors."""
+    cdef list numbers = [i for i, x in enumerate(args) if isinstance(x, Number)]
+    if len(args) - len(numbers) != len(places) or any(x in kwargs for x in factors):
+        return False
+    return numbers in ([0], [1], [0, 2], [1, 2])
 
 
 cdef bint are_tensors(dict places, tuple args, dict kwargs) except -1:

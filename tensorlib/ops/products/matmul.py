@@ -246,12 +246,15 @@ _addmm, _addmv = rounded_once(added_product("addmm", mm)), added_product("addmv"
 _baddbmm = added_product("baddbmm", bmm)
 
 
+FACTORS = ("beta", "alpha")
+
+
 def scaled_sum(x, a, b, beta=1, alpha=1):
     """The reference of `addmm`, `addmv` and `baddbmm`."""
     return beta * x + alpha * (a @ b)
 
 
-@composite(reference=scaled_sum, out=True, inplace=True, tolerance="product",
+@composite(factors=FACTORS, reference=scaled_sum, out=True, inplace=True, tolerance="product",
            takes="integer floating",
            samples=with_matrix(((4,), (2, 3), (3, 4)), ((2, 1), (2, 3), (3, 4)),
                               ((2, 4), (2, 3), (3, 4))), complex=True, rounds_once=False)
@@ -274,7 +277,7 @@ def addmm(input, mat1: Tensor, mat2: Tensor, *, beta=1, alpha=1):
     return _addmm(input, mat1, mat2, beta, alpha)
 
 
-@composite(reference=scaled_sum, out=True, inplace=True, tolerance="product",
+@composite(factors=FACTORS, reference=scaled_sum, out=True, inplace=True, tolerance="product",
            takes="integer floating",
            samples=with_matrix(((2,), (2, 3), (3,)), ((1,), (2, 3), (3,))), complex=True)
 def addmv(input, mat: Tensor, vec: Tensor, *, beta=1, alpha=1):
@@ -288,7 +291,7 @@ def addmv(input, mat: Tensor, vec: Tensor, *, beta=1, alpha=1):
     return _addmv(input, mat, vec, beta, alpha)
 
 
-@composite(reference=scaled_sum, out=True, inplace=True, tolerance="product",
+@composite(factors=FACTORS, reference=scaled_sum, out=True, inplace=True, tolerance="product",
            takes="integer floating",
            samples=with_matrix(((3, 1), (2, 3, 2), (2, 2, 2)), ((2, 3, 2), (2, 3, 2), (2, 2, 2))),
            complex=True)

@@ -12,7 +12,9 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer, refuse_bools
 from tensorlib.ops.declare import composite
 from tensorlib.ops.late import declared
-from tensorlib.ops.products.matmul import added_product, bmm, matmul, outer, with_matrix
+from tensorlib.ops.products.matmul import (
+    FACTORS, added_product, bmm, matmul, outer, with_matrix,
+)
 from tensorlib.ops.samples import given, given_pairs, products, refusals
 from tensorlib.ops.shape.joining import cat
 
@@ -35,7 +37,7 @@ def outer_added(x, a, b, beta=1, alpha=1):
     return found.astype(bool) if x.dtype == a.dtype == b.dtype == bool else found
 
 
-@composite(reference=outer_added,
+@composite(factors=FACTORS, reference=outer_added,
            out=True, inplace=True, tolerance="product",
            samples=with_matrix(((2, 3), (2,), (3,)), ((3,), (2,), (3,)), ((2, 0), (2,), (0,))),
            complex=True)
@@ -55,7 +57,7 @@ def addr(input, vec1: Tensor, vec2: Tensor, *, beta=1, alpha=1):
     return _addr(input, vec1, vec2, beta, alpha)
 
 
-@composite(reference=lambda x, a, b, beta=1, alpha=1: (
+@composite(factors=FACTORS, reference=lambda x, a, b, beta=1, alpha=1: (
                beta * x + alpha * (a @ b).sum(0, dtype=a.dtype)),
            out=True, inplace=True, tolerance="product", takes="integer floating",
            samples=with_matrix(((3, 2), (4, 3, 2), (4, 2, 2)), ((1,), (2, 3, 2), (2, 2, 1))),
