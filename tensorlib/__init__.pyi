@@ -1143,11 +1143,14 @@ def imag(input: Tensor) -> Tensor:
     """The imaginary part, as a view."""
 
 def index_add(
-    input: Tensor, dim: _Sizes, index: Tensor, source: Tensor, *, alpha: _Number = 1
+    input: Tensor, dim: _Sizes, index: Tensor, source: Tensor, *, alpha: _Number = 1, out: Tensor |
+    None = None
 ) -> Tensor:
     """A copy of `input` with alpha * `source` added at the positions of `index`, a vector."""
 
-def index_copy(input: Tensor, dim: _Sizes, index: Tensor, source: Tensor) -> Tensor:
+def index_copy(
+    input: Tensor, dim: _Sizes, index: Tensor, source: Tensor, *, out: Tensor | None = None
+) -> Tensor:
     """A copy of `input` with the slices of `source` at the positions of `index`, a vector."""
 
 def index_fill(input: Tensor, dim: _Sizes, index: Tensor, value: _Number | Tensor) -> Tensor:
@@ -1162,7 +1165,7 @@ def index_put_(input: Tensor, indices: Tensor, values: Tensor, accumulate: _bool
 
 def index_reduce(
     input: Tensor, dim: _Sizes, index: Tensor, source: Tensor, reduce: Any, *, include_self: _bool =
-    True
+    True, out: Tensor | None = None
 ) -> Tensor:
     """A copy of `input` with slices of `source` combined with those at `index`, a vector."""
 
@@ -1902,16 +1905,18 @@ def scalar_tensor(
 
 def scatter(
     input: Tensor, dim: _Sizes, index: Tensor, src: Tensor | _Number | None = None, *, value:
-    _Number | Tensor | None = None, reduce: Any = None
+    _Number | Tensor | None = None, reduce: Any = None, out: Tensor | None = None
 ) -> Tensor:
     """A copy of `input` with out[index[i][j]][j] = src[i][j] for dim 0, and so on."""
 
-def scatter_add(input: Tensor, dim: _Sizes, index: Tensor, src: Tensor) -> Tensor:
+def scatter_add(
+    input: Tensor, dim: _Sizes, index: Tensor, src: Tensor, *, out: Tensor | None = None
+) -> Tensor:
     """A copy of `input` with src[i][j] added to out[index[i][j]][j] for dim 0, and so on."""
 
 def scatter_reduce(
     input: Tensor, dim: _Sizes, index: Tensor, src: Tensor, reduce: Any, *, include_self: _bool =
-    True
+    True, out: Tensor | None = None
 ) -> Tensor:
     """A copy of `input` with src[i][j] combined with out[index[i][j]][j] for dim 0, and so on."""
 
@@ -1984,7 +1989,7 @@ def sinh_(input: Tensor) -> Tensor:
 
 def slice_scatter(
     input: Tensor, src: Tensor, dim: _Sizes = 0, start: _Number | Tensor | None = None, end: _Number
-    | Tensor | None = None, step: _Number | Tensor = 1
+    | Tensor | None = None, step: _Number | Tensor = 1, *, out: Tensor | None = None
 ) -> Tensor:
     """A copy of `input` with `src` in a slice of a dim."""
 

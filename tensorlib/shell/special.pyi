@@ -66,5 +66,5 @@ def xlog1py(
 ) -> Tensor:
     """input * log1p(other), with broadcasting; 0 where `input` is 0 unless `other` is NaN."""
 
-def zeta(input: Tensor, other: Tensor) -> Tensor:
+def zeta(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Hurwitz's zeta function: the sum of (other + i)**-input over i >= 0, with broadcasting."""

@@ -81,6 +81,8 @@ cdef object in_single(object function, tuple args, dict kwargs):
     if "out" in kwargs:
         given["out"] = out
     result = function(*in_float32(args), **given)
+    if result is out:
+        return out
     if dtype is None and out is None and rounding.keeps is not None and rounding.keeps(function):
         return result
     return in_half(result, half)

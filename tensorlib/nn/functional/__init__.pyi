@@ -101,13 +101,15 @@ def affine_grid(theta: Tensor, size: _Sizes, align_corners: _bool = False) -> Te
 
 def avg_pool2d(
     input: Tensor, kernel_size: _Sizes, stride: _Sizes | None | None = None, padding: _Sizes | _str
-    = 0, ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: Any = None
+    = 0, ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: Any = None, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """The means of windows of images, or their sums over `divisor_override`."""
 
 def avg_pool3d(
     input: Tensor, kernel_size: _Sizes, stride: _Sizes | None | None = None, padding: _Sizes | _str
-    = 0, ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: Any = None
+    = 0, ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: Any = None, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """The means of windows of volumes, or their sums over `divisor_override`."""
 
@@ -258,7 +260,7 @@ def leaky_relu(
 def leaky_relu_(input: Tensor, negative_slope: _float = 0.01, inplace: _bool = False) -> Tensor:
     """In-place form of `leaky_relu`."""
 
-def linear(input: Tensor, weight: Tensor, bias: Any = None) -> Tensor:
+def linear(input: Tensor, weight: Tensor, bias: Any = None, *, out: Tensor | None = None) -> Tensor:
     """input @ weight.mT + bias: what a fully connected layer computes."""
 
 def local_response_norm(

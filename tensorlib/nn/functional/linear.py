@@ -118,9 +118,9 @@ stands_for(linear_formula)(linear_without_bias)
 stands_for(linear_formula)(linear_with_bias)
 
 
-@composite(tensors=("input", "weight", "bias"), public=False, method=False, takes="floating",
-           tolerance="product", reference=lambda x, w, b: x @ w.T + b, samples=with_bias,
-           errors=BAD_SIZES, rounds_once=False, complex=True)
+@composite(tensors=("input", "weight", "bias"), out=True, public=False, method=False,
+           takes="floating", tolerance="product", reference=lambda x, w, b: x @ w.T + b,
+           samples=with_bias, errors=BAD_SIZES, rounds_once=False, complex=True)
 def linear(input: Tensor, weight: Tensor, bias=None):
     """input @ weight.mT + bias: what a fully connected layer computes.
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tensorlib import arange, func, where
+from tensorlib import arange, div, func, where
 from tensorlib._core.base.shape import broadcast_shapes
 from tensorlib._core.layers import margins, nll
 from tensorlib._core.tensor.tensor import Tensor
@@ -96,8 +96,7 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, o
     no_integers("normalize", input)
     check_optional("normalize", out=out)
     norms = input.norm(p, dim, keepdim=True).clamp(min=eps)
-    result = input / norms.expand(input.shape)
-    return result if out is None else out.copy_(result)
+    return div(input, norms.expand(input.shape), out=out)
 
 
 # ---- losses --------------------------------------------------------------------------------------

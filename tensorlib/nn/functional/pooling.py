@@ -318,11 +318,11 @@ def pooled_reference(function):
     return reference
 
 
-def pool(n, function, public=False):
+def pool(n, function, public=False, out=False):
     """Declares a pool over n dims."""
     shape = (1, 1, *(4, 2, 1)[:n]) if n < 3 else (1, 1, 2, 2, 2)
     return composite(
-        tensors=("input",), public=public, method=False, takes="integer floating",
+        tensors=("input",), public=public, method=False, out=out, takes="integer floating",
         tolerance="reduction", rounds_once=False, reference=pooled_reference(function),
         samples=given((shape, 2)),
         errors=refusals((RuntimeError, (3,) * n, 2), (RuntimeError, shape, 5),
@@ -380,7 +380,7 @@ def avg_pool1d(input: Tensor, kernel_size, stride=None, padding=0, ceil_mode=Fal
                        count_include_pad)
 
 
-@pool(2, np.mean)
+@pool(2, np.mean, out=True)
 def avg_pool2d(input: Tensor, kernel_size, stride=None, padding=0, ceil_mode=False,
                count_include_pad=True, divisor_override=None):
     """The means of windows of images, or their sums over `divisor_override`.
@@ -392,7 +392,7 @@ def avg_pool2d(input: Tensor, kernel_size, stride=None, padding=0, ceil_mode=Fal
                        count_include_pad, divisor_override)
 
 
-@pool(3, np.mean)
+@pool(3, np.mean, out=True)
 def avg_pool3d(input: Tensor, kernel_size, stride=None, padding=0, ceil_mode=False,
                count_include_pad=True, divisor_override=None):
     """The means of windows of volumes, or their sums over `divisor_override`.

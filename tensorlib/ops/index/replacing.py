@@ -319,8 +319,9 @@ def reduce_over(input, dim, index: Tensor, src: Tensor, reduce, *, include_self=
         input.clone(), dim, index, src, reduce, include_self=include_self))
 
 
-@composite(tensors=("input", "index", "src"), inplace=reduce_over, takes="integer floating",
-           reference=combined_at, samples=WITH_SOURCES, tolerance="reduction",
+@composite(tensors=("input", "index", "src"), out=True, inplace=reduce_over,
+           takes="integer floating", reference=combined_at, samples=WITH_SOURCES,
+           tolerance="reduction",
            errors=refused((RuntimeError, ("x", 3, 4), 0, ROWS, ("x", 2, 3), "max"),
                           (RuntimeError, ("x", 3, 4), 0, ROWS, ("x", 1, 3), "amax"),
                           (IndexError, ("x", 3, 4), 0, ROWS + 3, ("x", 2, 3), "prod"),
@@ -370,8 +371,8 @@ def scatter_reduce(input: Tensor, dim, index: Tensor, src: Tensor, reduce, *, in
     return total.reshape(input.shape)
 
 
-@composite(tensors=("input", "index", "source"), inplace="of a copy", takes="integer floating",
-           reference=combined_slices, tolerance="reduction",
+@composite(tensors=("input", "index", "source"), out=True, inplace="of a copy",
+           takes="integer floating", reference=combined_slices, tolerance="reduction",
            samples=tried(*[(("x", 3, 4), 0, np.array([1, 1]), ("x", 2, 4), reduce, {
                "include_self": reduce != "amin"}) for reduce in ("prod", "mean", "amax", "amin")]),
            errors=refused((RuntimeError, ("x", 3, 4), 0, np.array([0]), ("x", 1, 4), "sum"),
@@ -456,7 +457,7 @@ def select_scatter(input: Tensor, src: Tensor, dim, index):
         raise IndexError(f"select_scatter: {str(error).removeprefix('select: ')}") from None
 
 
-@composite(tensors=("input", "src"), reference=put_in_view(
+@composite(tensors=("input", "src"), out=True, reference=put_in_view(
     lambda x, dim=0, *bounds: x[(WHOLE,) * (dim % x.ndim) + (slice(*bounds, None, None),)]
     if len(bounds) < 2 else x[(WHOLE,) * (dim % x.ndim) + (slice(*bounds),)]),
     samples=given_pairs(((4, 3), (2, 3), 0, 1, 3), ((2, 4), (2, 2), 1, None, None, 2),

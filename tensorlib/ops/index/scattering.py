@@ -219,7 +219,7 @@ def fill_over(input, dim, index: Tensor, value):
     return write_result("index_fill_", input, index_fill(input, dim, index, value))
 
 
-@composite(tensors=("input", "index", "source"), inplace=copy_over,
+@composite(tensors=("input", "index", "source"), out=True, inplace=copy_over,
            reference=put_slices, samples=with_sources(*SLICES), errors=refusals(*BAD_SLICES),
            checks_values=True, complex=True)
 def index_copy(input: Tensor, dim, index: Tensor, source: Tensor):
@@ -236,7 +236,7 @@ def index_copy(input: Tensor, dim, index: Tensor, source: Tensor):
     return put_at(input, key, checked_source("index_copy", input, shape, source))
 
 
-@composite(tensors=("input", "index", "source"), inplace=add_over,
+@composite(tensors=("input", "index", "source"), out=True, inplace=add_over,
            reference=added_slices, errors=refusals(*BAD_SLICES), tolerance="reduction",
            samples=with_sources(*SLICES, ((4, 5), 1, np.array([1, 1, 1]), (4, 3))),
            checks_values=True, rounds_once=False, complex=True)
@@ -409,8 +409,8 @@ def add_few(name, input, dim, index, src):
     return input.put_(flat, src, accumulate=True)
 
 
-@composite(tensors=("input", "index", "src"), inplace=scatter_over, reference=put_elements,
-           samples=with_sources(*ELEMENTS),
+@composite(tensors=("input", "index", "src"), out=True, inplace=scatter_over,
+           reference=put_elements, samples=with_sources(*ELEMENTS),
            errors=refusals(*BAD_ELEMENTS, (TypeError, (4,), 0, FIRST, "1")), checks_values=True,
            complex=True)
 def scatter(input: Tensor, dim, index: Tensor, src=None, *, value=None, reduce=None):
@@ -453,7 +453,7 @@ def combined(input, dim, index, src, reduce):
     return asarray(base.reshape(input.shape), dtype=input.dtype)
 
 
-@composite(tensors=("input", "index", "src"), inplace=scatter_add_over,
+@composite(tensors=("input", "index", "src"), out=True, inplace=scatter_add_over,
            reference=added_elements, errors=refusals(*BAD_ELEMENTS), tolerance="reduction",
            samples=with_sources(*ELEMENTS, ((4, 5), 0, MEETING, (2, 3))), checks_values=True,
            rounds_once=False, complex=True)

@@ -200,7 +200,7 @@ def zeta_numbers(input, other):
     """See `zeta`."""
 
 
-@op(public=False, method=False, reference=references.zeta, samples=whole_and_real(2, 6),
+@op(public=False, method=False, out=True, reference=references.zeta, samples=whole_and_real(2, 6),
     takes="floating", tolerance="product")
 def zeta(input: Tensor, other: Tensor):
     """Hurwitz's zeta function: the sum of (other + i)**-input over i >= 0, with broadcasting.

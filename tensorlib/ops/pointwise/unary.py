@@ -6,7 +6,7 @@ from operator import index as as_int
 import numpy as np
 
 from tensorlib._core.base.dtypes import BY_NAME
-from tensorlib.ops.declare import alias, elementwise
+from tensorlib.ops.declare import FUNCTIONS, alias, elementwise
 from tensorlib.ops.samples import in_complex, reals
 
 inf, nan = float("inf"), float("nan")
@@ -417,7 +417,7 @@ def to_decimals(input, *, decimals=0):
     return (input,) if type(decimals) is int and decimals == 0 else [rounded_to, input, decimals]
 
 
-def rounded_to(input, decimals):
+def rounded_to(input, decimals, out=None):
     """What `round` gives for a number of decimals, which may be negative."""
     if not input.is_floating_point():
         raise RuntimeError(f"round: takes decimals for floating-point dtypes, got {input.dtype}")
@@ -426,7 +426,9 @@ def rounded_to(input, decimals):
         power = 10.0 ** (decimals if decimals > 0 else -decimals)
     except (TypeError, OverflowError):
         raise TypeError(f"round: decimals must be a small int, got {decimals!r}") from None
-    return (input * power).round() / power if decimals > 0 else (input / power).round() * power
+    if decimals > 0:
+        return FUNCTIONS["div"]((input * power).round(), power, out=out)
+    return FUNCTIONS["mul"]((input / power).round(), power, out=out)
 
 
 rounded_to.inplace = lambda input, decimals: input.copy_(rounded_to(input, decimals))
