@@ -137,6 +137,12 @@ class _Refusal(local):
 _refusal = _Refusal()
 
 
+def refuse_where_disabled():
+    """Raises RuntimeError under `disable_saved_tensors_hooks`."""
+    if _refusal.message is not None:
+        raise RuntimeError(_refusal.message)
+
+
 class saved_tensors_hooks(Setting):
     """Under it values that gradients need are saved as `pack_hook(value)`.
 
@@ -166,8 +172,7 @@ class saved_tensors_hooks(Setting):
 
     @property
     def values(self):
-        if _refusal.message is not None:
-            raise RuntimeError(_refusal.message)
+        refuse_where_disabled()
         tell("effect", "saved_tensors_hooks", None)
         return (self.hooks,)
 
@@ -196,7 +201,7 @@ class save_on_cpu:
         self.pin_memory = pin_memory
 
     def __enter__(self):
-        return None
+        refuse_where_disabled()
 
     def __exit__(self, *error):
         return None

@@ -163,6 +163,8 @@ def test_hooks_on_saved_values_can_be_disabled_on_one_thread():
             enter()
         with pytest.raises(RuntimeError, match="not here"):
             checkpoint(tl.exp, leaf(1.0))
+        with pytest.raises(RuntimeError, match="not here"), save_on_cpu():
+            entered.append(True)
         with disable_saved_tensors_hooks("nor here"), pytest.raises(RuntimeError, match="nor here"):
             enter()
         with pytest.raises(RuntimeError, match="not here"):

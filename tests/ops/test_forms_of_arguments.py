@@ -134,3 +134,43 @@ def test_a_tensor_is_a_dim_by_keyword_or_before_keepdim(name, two):
 def test_forms_of_max_are_not_mixed(call):
     with pytest.raises(TypeError):
         call()
+
+
+def test_a_loss_of_one_row_has_the_dims_of_its_target():
+    row = tl.tensor([1.0, 2.0])
+    assert F.multi_margin_loss(row, tl.tensor([1]), reduction="none").shape == (1,)
+    assert F.multi_margin_loss(row, tl.tensor(1), reduction="none").shape == ()
+    assert F.multi_margin_loss(row, tl.tensor([1]), weight=row, reduction="none").shape == (1,)
+
+
+@pytest.mark.parametrize("dtype", [tl.bool, tl.int32])
+def test_whole_numbers_are_summed_to_no_dims_in_int64(dtype):
+    for shape, size, wanted in (
+            ((), (), tl.int64), ((1,), (), tl.int64), ((1,), (1,), dtype), ((2,), (1,), tl.int64)):
+        found = tl.ones(shape, dtype=dtype).sum_to_size(size)
+        assert found.shape == size and found.dtype is wanted
+
+
+@pytest.mark.parametrize("dtype, weights, wanted", [
+    (tl.float16, tl.float32, tl.float32), (tl.float32, tl.float64, tl.float64),
+    (tl.float64, tl.float32, tl.float64), (tl.float16, tl.float16, tl.float16)])
+def test_weights_decide_on_the_dtype_of_a_covariance(dtype, weights, wanted):
+    x, w = tl.tensor([[1.0, 2.0, 4.0], [0.0, 3.0, 1.0]]), tl.tensor([0.5, 0.25, 1.0])
+    found = tl.cov(x.to(dtype), aweights=w.to(weights))
+    assert found.dtype is wanted and tl.allclose(found.float(), tl.cov(x, aweights=w), atol=1e-2)
+
+
+@pytest.mark.parametrize("pool, size", [
+    (F.adaptive_avg_pool2d, (2, 2)), (F.adaptive_max_pool2d, (None, 2)),
+    (F.adaptive_avg_pool3d, (2, 2, 2)), (F.adaptive_max_pool3d, [2, 2, 2])])
+def test_too_few_dims_for_several_sizes_are_a_value_error(pool, size):
+    with pytest.raises(ValueError, match="sizes, got shape"):
+        pool(tl.ones(2, 2), size)
+    with pytest.raises(RuntimeError):
+        pool(tl.ones(2, 2), 2)
+
+
+def test_forms_of_methods():
+    x = tl.ones(3)
+    assert x.cpu(memory_format=tl.contiguous_format) is x and x.cpu() is x
+    assert tl.ones(1, 3, 1).squeeze_(0, 1).shape == tl.ones(1, 3, 1).squeeze_((0, 1)).shape == (3, 1)

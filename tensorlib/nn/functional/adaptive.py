@@ -51,9 +51,17 @@ def wanted_sizes(name, spatial, output_size):
     return sizes_of(name, "output_size", given_sizes, n)
 
 
+def require_planes(name, input, n, output_size):
+    """Raises ValueError for too few dims where planes or volumes have a size for each dim."""
+    if n > 1 and isinstance(output_size, (tuple, list)) and input.ndim <= len(output_size):
+        raise ValueError(f"{name}: expected {n + 1}D or {n + 2}D input for {len(output_size)} "
+                         f"sizes, got shape {tuple(input.shape)}")
+
+
 def adaptive_means(name, n, input, output_size):
     """The means of windows: of all elements, of equal windows, or of windows that differ."""
     require_floating(name, input)
+    require_planes(name, input, n, output_size)
     spatial = planes_of(name, input, n)
     counts = wanted_sizes(name, spatial, output_size)
     if all(count == 1 for count in counts):
@@ -101,6 +109,7 @@ as_it_is(adaptive_pool)
 def adaptive_maxima(name, n, input, output_size, return_indices):
     """The maxima of windows, one after the other, and their places in the plane."""
     require_floating(name, input)
+    require_planes(name, input, n, output_size)
     spatial = planes_of(name, input, n)
     sizes = wanted_sizes(name, spatial, output_size)
     shape = (*input.shape[:-n], *sizes)
@@ -203,7 +212,7 @@ def adaptive_avg_pool2d(input: Tensor, output_size):
     """The means of so many windows along each dim, that together cover images.
 
     Shapes: (B, C, H, W) -> (B, C, *output_size); None in it stands for the size that there is.
-    Raises: RuntimeError, TypeError.
+    Raises: RuntimeError, ValueError for too few dims beside several sizes, TypeError.
     """
     return adaptive_means("adaptive_avg_pool2d", 2, input, output_size)
 
@@ -212,7 +221,7 @@ def adaptive_avg_pool2d(input: Tensor, output_size):
 def adaptive_avg_pool3d(input: Tensor, output_size):
     """The means of so many windows along each dim, that together cover volumes.
 
-    Shapes: (B, C, D, H, W) -> (B, C, *output_size). Raises: RuntimeError, TypeError.
+    Shapes: (B, C, D, H, W) -> (B, C, *output_size). Raises: as `adaptive_avg_pool2d`.
     """
     return adaptive_means("adaptive_avg_pool3d", 3, input, output_size)
 
@@ -230,7 +239,7 @@ def adaptive_max_pool1d(input: Tensor, output_size, return_indices=False):
 def adaptive_max_pool2d(input: Tensor, output_size, return_indices=False):
     """The greatest elements of so many windows along each dim of images; and their places.
 
-    Shapes: (B, C, H, W) -> (B, C, *output_size). Raises: RuntimeError, TypeError.
+    Shapes: (B, C, H, W) -> (B, C, *output_size). Raises: as `adaptive_avg_pool2d`.
     """
     return adaptive_maxima("adaptive_max_pool2d", 2, input, output_size, return_indices)
 
@@ -239,7 +248,7 @@ def adaptive_max_pool2d(input: Tensor, output_size, return_indices=False):
 def adaptive_max_pool3d(input: Tensor, output_size, return_indices=False):
     """The greatest elements of so many windows along each dim of volumes; and their places.
 
-    Shapes: (B, C, D, H, W) -> (B, C, *output_size). Raises: RuntimeError, TypeError.
+    Shapes: (B, C, D, H, W) -> (B, C, *output_size). Raises: as `adaptive_avg_pool2d`.
     """
     return adaptive_maxima("adaptive_max_pool3d", 3, input, output_size, return_indices)
 

@@ -413,7 +413,7 @@ def multi_margin_loss(input: Tensor, target: Tensor, p=1, margin=1.0, weight=Non
     """The mean over the other classes j of max(0, margin - x[target] + x[j])**p: mean, sum or each.
 
     weight: a factor for each class that is the target. Shapes: (B, C), (B,) -> (), or (B,) with
-    "none"; without B, too. Raises: ValueError for a `p` that is not 1 or 2, another `reduction` or
+    "none"; without B, as the target has it. Raises: ValueError for a `p` that is not 1 or 2, another `reduction` or
     a weight that is no vector, RuntimeError for another number of weights and a target of another
     dtype or shape, IndexError for a target that is no class.
     """
@@ -436,7 +436,7 @@ def multi_margin_loss(input: Tensor, target: Tensor, p=1, margin=1.0, weight=Non
     if weight is not None:
         losses = losses * weight.index_select(0, places)
         losses = reduced("multi_margin_loss", losses, reduction)
-    return losses if input.ndim > 1 or reduction != "none" else losses.squeeze(0)
+    return losses.squeeze(0) if reduction == "none" and target.ndim == 0 else losses
 
 
 def multilabel(x, t):

@@ -162,9 +162,12 @@ def type_as(self, other: Tensor):
     return cast(self, other.dtype)
 
 
-def cpu(self):
-    """The tensor itself, which is on the CPU. Raises: NotImplementedError for one on `meta`."""
-    return self.to("cpu")
+def cpu(self, memory_format=None):
+    """The tensor itself, which is on the CPU; in another layout a copy.
+
+    Raises: NotImplementedError for one on `meta`, TypeError.
+    """
+    return self.to("cpu") if memory_format is None else self.to("cpu", memory_format=memory_format)
 
 
 for _function in (type_as, cpu):

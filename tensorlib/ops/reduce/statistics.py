@@ -5,7 +5,7 @@ from math import isfinite
 import numpy as np
 
 from tensorlib._core.apply.elementwise import UnsupportedDtype
-from tensorlib._core.base.dtypes import BY_NAME, has_gradients
+from tensorlib._core.base.dtypes import BY_NAME, has_gradients, promote_types
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.results import result_type
 from tensorlib._core.create.creation import plain_number
@@ -214,7 +214,8 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
     for name, factors in (("fweights", fweights), ("aweights", aweights)):
         if factors is not None:
             check_weights(name, factors, n)
-            factors = factors.to(x.dtype.to_real())
+            real = x.dtype.to_real()
+            factors = factors.to(real if name == "fweights" else promote_types(real, factors.dtype))
             weights = factors if weights is None else weights * factors
     if weights is None:
         away = x - x.mean(1, True)

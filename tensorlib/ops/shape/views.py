@@ -74,7 +74,7 @@ def expand_vjp(g):
 
 def summed_to(x, size):
     """The reference of `sum_to_size`."""
-    kept = x if x.dtype.kind in "fc" or x.shape == tuple(size) else x.astype(np.int64)
+    kept = x if x.dtype.kind in "fc" or x.shape == tuple(size) != () else x.astype(np.int64)
     x = kept.sum(tuple(range(x.ndim - len(size))), dtype=kept.dtype)
     return x.sum(tuple(d for d, n in enumerate(size) if n == 1), dtype=x.dtype, keepdims=True)
 
@@ -88,7 +88,7 @@ def sum_to_size(input: Tensor, size):
     Shapes: (B, N, M) to (1, M) -> (1, M). Raises: RuntimeError for sizes that do not broadcast to
     those of `input`.
     """
-    whole = not (has_gradients(input.dtype) or tuple(size) == tuple(input.shape))
+    whole = not has_gradients(input.dtype) and (tuple(size) != tuple(input.shape) or not size)
     return views.sum_to_size(input.long() if whole else input, size)        # as `sum` does
 
 
@@ -224,12 +224,12 @@ def t_(self):
     return take_layout("t_", self, t, ())
 
 
-def squeeze_(self, dim=None):
+def squeeze_(self, dim=None, *others):
     """This tensor, after it lost its dims of size 1, or those of `dim`.
 
     Raises: IndexError for a dim out of range, RuntimeError where it can't be written in place.
     """
-    return take_layout("squeeze_", self, squeeze, (dim,))
+    return take_layout("squeeze_", self, squeeze, ((dim, *others) if others else dim,))
 
 
 def unsqueeze_(self, dim):
