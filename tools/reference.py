@@ -104,8 +104,8 @@ SETTINGS = [
     ("Recording", ["no_grad", "enable_grad", "set_grad_enabled", "inference_mode",
                    "is_grad_enabled", "is_inference_mode_enabled"]),
     ("Errors",
-     ["OutOfMemoryError", "OutOfRangeError", "IntegerDivisionByZero", "UnfitPower",
-      "UnsupportedDtype", "WrongArgument", "WrongGradient", "DataDependent",
+     ["OutOfMemoryError", "OutOfRangeError", "IndexOutOfRange", "IntegerDivisionByZero",
+      "UnfitPower", "UnsupportedDtype", "WrongArgument", "WrongGradient", "DataDependent",
       "NoSuchDevice"]),
 ]
 VARIABLES = """\

@@ -14,8 +14,8 @@ from tensorlib.func import grad, vmap
 
 PACKAGE = str(Path(tl.__file__).parent)
 X = tl.ones(2, 3)
-ERRORS = ("OutOfMemoryError", "OutOfRangeError", "IntegerDivisionByZero", "UnfitPower",
-          "UnsupportedDtype", "WrongGradient", "WrongArgument", "DataDependent")
+ERRORS = ("OutOfMemoryError", "OutOfRangeError", "IndexOutOfRange", "IntegerDivisionByZero",
+          "UnfitPower", "UnsupportedDtype", "WrongGradient", "WrongArgument", "DataDependent")
 
 
 # ---- classes -------------------------------------------------------------------------------------
@@ -26,6 +26,17 @@ def test_errors_of_the_documents_are_public(name):
     assert f"{error.__module__}.{error.__qualname__}" == f"tensorlib.{name}"
     assert isinstance(pickle.loads(pickle.dumps(error("text"))), error)
     assert name in Path(PACKAGE).parent.joinpath("docs/conventions.md").read_text()
+
+
+@pytest.mark.parametrize("error", [IndexError, RuntimeError])
+@pytest.mark.parametrize("call", [
+    lambda at: tl.gather(X[0], 0, at), lambda at: tl.scatter(X[0], 0, at, 1.0),
+    lambda at: tl.scatter_add(X[0], 0, at, tl.ones(1)),
+    lambda at: tl.scatter_reduce(X[0], 0, at, tl.ones(1), "amax")])
+def test_positions_out_of_range_are_errors_of_both_kinds(call, error):
+    for at in (9, -4):
+        with pytest.raises(error, match=f"index {at} is out of bounds for dimension 0 with size 3"):
+            call(tl.tensor([at]))
 
 
 def test_errors_print_under_the_name_of_the_package():

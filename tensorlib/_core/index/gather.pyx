@@ -386,8 +386,15 @@ cdef void look_for_signs(void* context, Py_ssize_t begin, Py_ssize_t end) noexce
     bounds.signs = signs
 
 
+class IndexOutOfRange(IndexError, RuntimeError):
+    """Python's and NumPy's error for it, and PyTorch's of `gather` and `scatter`."""
+
+    __module__ = "tensorlib"
+
+
 cdef Tensor wrapped(Tensor x, Py_ssize_t size, Py_ssize_t dim, str name=None):
-    """A copy of the positions counted from the front. Raises IndexError, which names `name`."""
+    """A copy of the positions counted from the front. Raises: IndexOutOfRange, which names `name`.
+    """
     cdef Tensor out = packed_copy(x, INT64)
     cdef int64_t* values = <int64_t*>out.data_pointer
     cdef int64_t low = 0, high = -1
@@ -398,7 +405,7 @@ cdef Tensor wrapped(Tensor x, Py_ssize_t size, Py_ssize_t dim, str name=None):
         low = min(low, values[i])
         high = max(high, values[i])
     if low < -size or high >= size:
-        raise IndexError(
+        raise IndexOutOfRange(
             f"{name + ': ' if name else ''}index {low if low < -size else high} is out of bounds "
             f"for dimension {dim} with size {size}")
     for i in range(out.numel_):

@@ -95,6 +95,8 @@ except MemoryError as error:            # PyTorch's RuntimeError, too
     print(type(error).__name__, isinstance(error, RuntimeError))
 # ---- OutOfRangeError (raises)
 tl.tensor([300], dtype=tl.uint8)
+# ---- IndexOutOfRange (raises)
+tl.ones(3).gather(0, tl.tensor([3]))
 # ---- IntegerDivisionByZero (raises)
 tl.tensor([7]) // tl.tensor([0])
 # ---- UnfitPower (raises)
