@@ -4,11 +4,16 @@ import pickle
 
 import numpy as np
 
+from libc.string cimport memcpy
+
 from tensorlib._core.arrays.arrays cimport from_ndarray, window
 from tensorlib._core.base.dtypes cimport (
     BFLOAT16, FLOAT_KIND, ITEMSIZE, KIND, dtype_id, to_numpy_dtype,
 )
+from tensorlib._core.base.region cimport computes_nothing
+from tensorlib._core.base.storage cimport Storage, allocate
 from tensorlib._core.base.shape cimport MAX_NDIM, count, parse_shape
+from tensorlib._core.tensor.meta cimport is_meta as no_memory
 from tensorlib._core.tensor.tensor cimport (
     Tensor, alias, new_tensor, own_dict, replace, requires_grad,
 )
@@ -78,6 +83,26 @@ def __copy__(Tensor self):
                     self.attributes)
 
 
+cdef Tensor copied(Tensor x, dict memo):
+    """The elements in a copy of their memory, which is made once for all tensors of a memo."""
+    cdef Storage given = x.storage, made
+    cdef Tensor out
+    if no_memory(x):
+        return packed_copy(x, x.type)
+    held = memo.get(id(given))
+    if held is None:
+        made = allocate(given.nbytes)
+        if not computes_nothing():
+            with nogil:
+                memcpy(made.data, given.data, given.nbytes)
+        memo[id(given)] = given, made          # the first keeps its id
+    else:
+        made = held[1]
+    out = alias(x)
+    out.storage, out.data_pointer = made, made.data + (x.data_pointer - given.data)
+    return out
+
+
 def __deepcopy__(Tensor self, memo):
     """A leaf with elements and gradient of its own. Raises: RuntimeError inside a graph."""
     cdef Tensor out
@@ -87,9 +112,9 @@ def __deepcopy__(Tensor self, memo):
         return memo[id(self)]
     if self.grad_node is not None:
         raise RuntimeError(
-            "deepcopy: only tensors created by the user (graph leaves) can be deep-copied; "
-            "use x.detach().clone()")
-    out = instance(type(self), packed_copy(self, self.type), self.wants_grad, None, None)
+            "deepcopy: Only Tensors created explicitly by the user (graph leaves) support the "
+            "deepcopy protocol at the moment; use x.detach().clone()")
+    out = instance(type(self), copied(self, memo), self.wants_grad, None, None)
     memo[id(self)] = out
     out.gradient = deepcopy(self.gradient, memo)
     for key, value in deepcopy(self.attributes or {}, memo).items():
