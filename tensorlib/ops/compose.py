@@ -139,7 +139,8 @@ def inner_gradients(node, g):
     if inside.outputs is None:
         raise RuntimeError(
             f"backward: the graph inside {node.name()} was released by the first backward through "
-            "it. To go through it a second time, call the first backward with retain_graph=True")
+            "it. Trying to backward through the graph a second time needs retain_graph=True in the "
+            "first backward")
     roots = [(x, grad) for x, grad in zip(inside.outputs, g if isinstance(g, tuple) else (g,))
              if grad is not None and x is not None]
     wanted = [i for i, is_wanted in enumerate(wanted_inputs(node)) if is_wanted]

@@ -112,7 +112,7 @@ def _compare(actual, expected, options, path):
         pairs = ((key, actual[key], expected[key]) for key in expected)
     elif _is_sequence(actual) and _is_sequence(expected):
         if len(actual) != len(expected):
-            return _at(path, "The lengths of the sequences do not match: "
+            return _at(path, "The length of the sequences mismatch: "
                              f"{len(actual)} != {len(expected)}")
         pairs = zip(range(len(expected)), actual, expected)
     else:
@@ -129,19 +129,22 @@ def _compare_leaves(actual, expected, options, path):
         for name in options.checked:
             one, other = (_of_tensor(x, name) for x in (actual, expected))
             if one != other:
-                return _at(path, f"The {name}s do not match: {one} != {other}")
+                return _at(path, _unlike(name + "()" * (name == "stride"), one, other))
     actual_values, actual_dtype = _values(actual, path)
     expected_values, expected_dtype = _values(expected, path)
     if actual_values.shape != expected_values.shape:
-        return _at(path, "The shapes do not match: "
-                         f"{actual_values.shape} != {expected_values.shape}")
+        return _at(path, _unlike("shape", actual_values.shape, expected_values.shape))
     if options.check_dtype and None not in (actual_dtype, expected_dtype):
         if actual_dtype != expected_dtype:
-            return _at(path, f"The dtypes do not match: {actual_dtype} != {expected_dtype}")
+            return _at(path, _unlike("dtype", actual_dtype, expected_dtype))
     given = options.given or _widest(
         actual_dtype or actual_values.dtype, expected_dtype or expected_values.dtype)
     return _compare_values(actual_values, expected_values, **given, equal_nan=options.equal_nan,
                            path=path)
+
+
+def _unlike(name, one, other):
+    return f"The values for attribute '{name}' do not match: {one} != {other}."
 
 
 def _of_tensor(x, name):
@@ -167,7 +170,7 @@ def _compare_values(actual, expected, rtol, atol, equal_nan, path):
         if close.all():
             return None
         relative = absolute / magnitude
-    kind = "exactly equal" if rtol == atol == 0 else "close"
+    kind = "equal" if rtol == atol == 0 else "close"
     if actual.ndim == 0:
         return _at(path, f"Scalars are not {kind}!\n\n"
                          f"Expected {expected[()]} but got {actual[()]}.\n"
@@ -175,7 +178,7 @@ def _compare_values(actual, expected, rtol, atol, equal_nan, path):
                          f"Relative difference: {relative[()]} (up to {rtol} allowed)")
     wrong = np.count_nonzero(~close)
     first = tuple(int(i) for i in np.argwhere(~close)[0])
-    return _at(path, f"Tensors are not {kind}!\n\n"
+    return _at(path, f"Tensor-likes are not {kind}!\n\n"
                      f"Mismatched elements: {wrong} / {close.size} ({wrong / close.size:.1%})\n"
                      f"Greatest absolute difference: {_greatest(absolute, close, atol)}\n"
                      f"Greatest relative difference: {_greatest(relative, close, rtol)}\n"
@@ -229,4 +232,4 @@ def _is_sequence(value):
 
 
 def _at(path, text):
-    return f"{text}\n\nThe difference is at item {path}" if path else text
+    return f"{text}\n\nThe failure occurred for item {path}" if path else text

@@ -397,7 +397,7 @@ class TestArguments:
          "numpy.squeeze: axis 0 of shape (4,) has not size 1"),
         (lambda x: np.dot(x, np.ones(3)), RuntimeError, "inner dimensions differ: (4,) @ (3,)"),
         (lambda x: np.concatenate([x, np.ones((2, 2))]), RuntimeError,
-         "sizes of tensors must match"),
+         "must have same number of dimensions"),
         (lambda x: np.stack([x, np.ones(3)]), RuntimeError,
          "numpy.stack: the arrays must have one shape, got [(3,), (4,)]"),
         (lambda x: np.tensordot(x, np.ones(3), 1), RuntimeError, "differ in size or number"),

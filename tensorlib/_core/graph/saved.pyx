@@ -51,9 +51,9 @@ cdef void note_written(Node node, Storage storage) noexcept:
 
 cdef str released(name):
     """Why there is no gradient any more of a node, by its name."""
-    return (f"backward: the values that {name} saved were released by the first backward through "
-            "it. To go through the graph a second time, call the first backward with "
-            "retain_graph=True")
+    return (f"backward: the values that {name} saved were released by the first backward "
+            "through it. Trying to backward through the graph a second time needs "
+            "retain_graph=True in the first backward")
 
 
 cdef int check_not_released(Node node) except -1:

@@ -45,10 +45,13 @@ def cat(tuple tensors, dim=0):
             along = wrap_dim("cat", dim, x.ndim_)
             memcpy(dims, x.dims, x.ndim_ * sizeof(Py_ssize_t))
             continue
+        if x.ndim_ != first.ndim_:
+            raise RuntimeError("cat: Tensors must have same number of dimensions: got "
+                               f"{first.ndim_} and {x.ndim_}")
         if not fits_beside(x, first, along):
             raise RuntimeError(
-                f"cat: sizes of tensors must match except in dimension {along}: expected "
-                f"{list(first.shape)}, got {list(x.shape)}")
+                f"cat: Sizes of tensors must match except in dimension {along}. Expected "
+                f"{list(first.shape)} but got {list(x.shape)}")
         dims[along] = add_sizes("cat", dims[along], x.dims[along])
     if first is None:                # nothing but nothing
         first = <Tensor>tensors[0]
@@ -81,7 +84,7 @@ def stack(tuple tensors, dim=0):
         x = <Tensor?>given
         if not same_shape(x, first):
             raise RuntimeError(
-                f"stack: expects each tensor to be equal size, but got {list(first.shape)} at "
+                f"stack: stack expects each tensor to be equal size, but got {list(first.shape)} at "
                 f"entry 0 and {list(x.shape)} at entry {i}")
         dtype = promote("stack", dtype, x.type)
     if first.ndim_ == MAX_NDIM:

@@ -83,7 +83,7 @@ cdef int infer_size(str name, Tensor x, int ndim, Py_ssize_t* dims) except -1:
         known *= dims[free]
     if known != x.numel_:
         raise RuntimeError(
-            f"{name}: shape {given_sizes(ndim, dims, free)} is invalid for input of size "
+            f"{name}: shape '{given_sizes(ndim, dims, free)}' is invalid for input of size "
             f"{x.numel_} (shape {tuple(x.shape)})")
     return 0
 

@@ -170,7 +170,7 @@ def instance_norm(input: Tensor, running_mean=None, running_var=None, weight=Non
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
     if math.prod(input.shape[2:]) == 1:
-        raise ValueError("instance_norm: expected more than 1 spatial element when training, got "
+        raise ValueError("instance_norm: Expected more than 1 spatial element when training, got "
                          f"input size {tuple(input.shape)}")
     if running_mean is not None or running_var is not None:
         with no_grad():

@@ -130,7 +130,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
         if not tensors:
             raise ValueError("TensorDataset: expected at least one tensor")
         if len({len(tensor) for tensor in tensors}) > 1:
-            raise AssertionError("TensorDataset: size mismatch between tensors: they have "
+            raise AssertionError("TensorDataset: Size mismatch between tensors: they have "
                                  f"{', '.join(str(len(tensor)) for tensor in tensors)} rows")
         self.tensors = tensors
 
