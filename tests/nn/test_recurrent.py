@@ -218,3 +218,32 @@ def test_bfloat16_is_as_near_as_it_can_be_for_any_number_of_threads(kind, hidden
         tl.set_num_threads(before)
     for rounded, sharp in zip(found, [wanted.detach(), *(p.grad for p in exact.parameters())]):
         tl.testing.assert_close(rounded.double(), sharp, rtol=0.05, atol=0.02 * sharp.abs().max())
+
+
+# ---- what subclasses and tools for PyTorch use ---------------------------------------------------
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("name, options", LAYERS)
+def test_layers_without_memory(name, options, bias):
+    layer = getattr(nn, name)(3, 4, 2, bias=bias, **options, device="meta")
+    out, last = layer(tl.ones(5, 2, 3, device="meta"))
+    assert all(x.is_meta for x in (out, *flat(last))) and out.shape[:2] == (5, 2)
+    if not options:
+        cell = getattr(nn, name + "Cell")(3, 4, bias, device="meta")
+        assert all(x.is_meta for x in flat(cell(tl.ones(2, 3, device="meta"))))
+
+
+@pytest.mark.parametrize("name, options", LAYERS)
+def test_layers_tell_their_weights_and_check_their_states(name, options):
+    layer = made(name, 3, 4, 2, bidirectional=True, **options)
+    assert layer._flat_weights_names == [key for key, _ in layer.named_parameters()]
+    assert all(map(lambda x, y: x is y, layer._flat_weights, layer.parameters()))
+    x, width = numbers(5, 2, 3), options.get("proj_size", 4)
+    assert layer.get_expected_hidden_size(x, None) == (4, 2, width)
+    assert layer.get_expected_hidden_size(x, tl.tensor([3, 1])) == (4, 3, width)
+    _, states = layer(x)
+    layer.check_forward_args(x, states, None)
+    turned = flat(layer.permute_hidden(states, tl.tensor([1, 0])))
+    assert all(tl.equal(x, y.flip(1)) for x, y in zip(turned, flat(states)))
+    with pytest.raises(RuntimeError, match="Expected hidden"):
+        layer.check_forward_args(x[:, :1], states, None)

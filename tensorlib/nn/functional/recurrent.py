@@ -27,9 +27,9 @@ def one_layer(kind, rows, sizes, reverse, hidden, cell, w_ih, w_hh, b_ih=None, b
     else:
         gates, bias = linear(rows, w_ih), b_ih if b_hh is None else b_ih + b_hh
     if bias is None:
-        bias = zeros(w_hh.shape[0], dtype=w_hh.dtype)
+        bias = zeros(w_hh.shape[0], dtype=w_hh.dtype, device=w_hh.device)
     if cell is None:
-        cell = zeros((0, 0), dtype=hidden.dtype)
+        cell = zeros((0, 0), dtype=hidden.dtype, device=hidden.device)
     if projection is not None or gates.is_complex():
         return recurrent_formula(gates, w_hh, bias, hidden, cell, kind, sizes, reverse,
                                  projection)[:3]

@@ -95,6 +95,14 @@ class RNNBase(Module):
         """The parameters of each layer and direction."""
         return [[getattr(self, name) for name in names] for names in self._all_weights]
 
+    @property
+    def _flat_weights_names(self) -> list[str]:
+        return [name for names in self._all_weights for name in names]
+
+    @property
+    def _flat_weights(self) -> list[Tensor]:
+        return [getattr(self, name) for name in self._flat_weights_names]
+
     def flatten_parameters(self) -> None:
         """Nothing: parameters need not lie in one piece of memory here."""
 
@@ -103,7 +111,7 @@ class RNNBase(Module):
         """
         packed = isinstance(input, PackedSequence)
         data = input.data if packed else input
-        self.check_input(data, (2,) if packed else (2, 3))
+        self.check_input(data, input.batch_sizes if packed else None)
         batched = packed or data.ndim == 3
         place = 0 if self.batch_first else 1
         if not batched:
@@ -129,9 +137,9 @@ class RNNBase(Module):
             return out, tuple(ends)
         return out.squeeze(place), tuple(x.squeeze(1) for x in ends)
 
-    def check_input(self, data: Tensor, dims: tuple[int, ...]) -> None:
-        """Raises ValueError or RuntimeError for an input that does not fit."""
-        name = type(self).__name__
+    def check_input(self, data: Tensor, batch_sizes: Tensor | None) -> None:
+        """Raises ValueError or RuntimeError for an input, packed with sizes, that does not fit."""
+        name, dims = type(self).__name__, (2, 3) if batch_sizes is None else (2,)
         if data.ndim not in dims:
             raise ValueError(f"{name}: Expected input to be {' or '.join(f'{d}D' for d in dims)}, "
                              f"got {data.ndim}D instead")
@@ -144,6 +152,31 @@ class RNNBase(Module):
                              f"({wanted}). Convert input: input.to({wanted}), or convert model: "
                              f"model.to({data.dtype})")
 
+    # ---- what subclasses that were written for PyTorch call
+
+    def get_expected_hidden_size(self, input: Tensor, batch_sizes: Tensor | None
+                                 ) -> tuple[int, int, int]:
+        """The shape of the hidden states for an input, packed with sizes or not."""
+        count = input.shape[0 if self.batch_first else 1] if batch_sizes is None else int(
+            batch_sizes[0])
+        return (self.num_layers * (2 if self.bidirectional else 1), count,
+                self.proj_size or self.hidden_size)
+
+    def check_hidden_size(self, hx: Tensor, expected_hidden_size: tuple[int, int, int],
+                          msg: str = "Expected hidden size {}, got {}") -> None:
+        """Raises RuntimeError for states of another shape."""
+        if tuple(hx.shape) != tuple(expected_hidden_size):
+            raise RuntimeError(msg.format(expected_hidden_size, list(hx.shape)))
+
+    def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
+        """Raises ValueError or RuntimeError for an input or states that do not fit."""
+        self.check_input(input, batch_sizes)
+        self.check_hidden_size(hidden, self.get_expected_hidden_size(input, batch_sizes))
+
+    def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
+        """The states with their batch in another order."""
+        return hx if permutation is None else hx.index_select(1, permutation)
+
     def first_states(self, states: tuple[Tensor, ...] | None, count: int, batched: bool,
                      data: Tensor) -> tuple[Tensor, ...]:
         """The states to begin with, zeros by default. Raises: RuntimeError for other sizes."""
@@ -152,7 +185,7 @@ class RNNBase(Module):
         if self.mode == "LSTM":
             shapes.append((layers, count, self.hidden_size))
         if states is None:
-            return tuple(zeros(shape, dtype=data.dtype) for shape in shapes)
+            return tuple(zeros(shape, dtype=data.dtype, device=data.device) for shape in shapes)
         if len(states) != len(shapes):
             raise RuntimeError(f"{name}: expected {len(shapes)} states, got {len(states)}")
         wanted = 3 if batched else 2
@@ -256,6 +289,25 @@ class LSTM(RNNBase):
         out, (hidden, cell) = self.run(input, None if hx is None else tuple(hx))
         return out, (hidden, cell)
 
+    def get_expected_cell_size(self, input: Tensor, batch_sizes: Tensor | None
+                               ) -> tuple[int, int, int]:
+        """The shape of the cells for an input, packed with sizes or not."""
+        layers, count, _ = self.get_expected_hidden_size(input, batch_sizes)
+        return layers, count, self.hidden_size
+
+    def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
+        """Raises ValueError or RuntimeError for an input or states that do not fit."""
+        super().check_forward_args(input, hidden[0], batch_sizes)
+        self.check_hidden_size(hidden[1], self.get_expected_cell_size(input, batch_sizes),
+                               "Expected hidden[1] size {}, got {}")
+
+    def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
+        """The pair of states with their batch in another order."""
+        if permutation is None:
+            return hx
+        hidden, cell = (x.index_select(1, permutation) for x in hx)
+        return hidden, cell
+
 
 # ---- cells ---------------------------------------------------------------------------------------
 
@@ -297,7 +349,7 @@ class RNNCellBase(Module):
                                f"{input.shape[-1]} expected {self.input_size}")
         shape = (*input.shape[:-1], self.hidden_size)
         if states is None:
-            states = (zeros(shape, dtype=input.dtype),) * count
+            states = (zeros(shape, dtype=input.dtype, device=input.device),) * count
         for i, x in enumerate(states):
             if x.ndim not in (1, 2):
                 raise ValueError(
