@@ -207,6 +207,12 @@ def test_blocks_of_layers_take_masks_by_name():
     assert nn.modules.transformer._get_activation_fn("gelu") is F.gelu
 
 
+def test_attention_says_whether_one_matrix_projects_all():
+    for sizes, together in (({}, True), ({"kdim": 2}, False), ({"kdim": 4, "vdim": 4}, True)):
+        layer = nn.MultiheadAttention(4, 2, **sizes)
+        assert layer._qkv_same_embed_dim is together is (layer.in_proj_weight is not None)
+
+
 def test_a_decoder_that_normalises_first_hides_what_masks_say():
     layer = nn.TransformerDecoderLayer(4, 2, 8, norm_first=True).eval()
     x, memory = tl.randn(5, 2, 4), tl.randn(3, 2, 4)

@@ -49,7 +49,7 @@ class MultiheadAttention(Module):
         self.dropout, self.batch_first, self.add_zero_attn = dropout, batch_first, add_zero_attn
         self.kdim = embed_dim if kdim is None else kdim
         self.vdim = embed_dim if vdim is None else vdim
-        together = self.kdim == self.vdim == embed_dim
+        together = self._qkv_same_embed_dim = self.kdim == self.vdim == embed_dim
         shapes = {"in_proj_weight": (3 * embed_dim, embed_dim) if together else None,
                   "q_proj_weight": None if together else (embed_dim, embed_dim),
                   "k_proj_weight": None if together else (embed_dim, self.kdim),
