@@ -139,3 +139,10 @@ def test_complex_numbers_lie_as_their_parts():
         z = tl.complex(*parts)
         assert z.stride() == (1, 3)
         assert (z.numpy() == parts[0].numpy() + 1j * parts[1].numpy()).all()
+
+
+def test_reversed_gives_a_tensor():
+    x = tl.arange(6.0).reshape(3, 2).requires_grad_()
+    assert tl.equal(reversed(x), x.flip(0)) and reversed(x).requires_grad
+    scalar = tl.tensor(3)
+    assert reversed(scalar) is scalar and reversed(tl.arange(3)).tolist() == [2, 1, 0]

@@ -174,6 +174,14 @@ def _reversed(self):
 attach("T", property(_reversed, doc=_reversed.__doc__))
 
 
+def _backwards(self):
+    """The rows from the last to the first, as `reversed` gives them; a 0-d tensor itself."""
+    return self.flip(0) if self.ndim else self
+
+
+attach("__reversed__", _backwards)
+
+
 @op(linear=True, view=True, kernel=views.squeeze,
     reference=lambda x, dim: np.squeeze(x, tuple(
         d for d in (range(x.ndim) if dim is None else [dim]) if x.shape[d] == 1)),
