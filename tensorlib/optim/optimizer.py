@@ -15,7 +15,7 @@ from tensorlib import Tensor, enable_grad, float32, float64, get_default_dtype, 
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.settings import ItemSwap
 from tensorlib._core.graph import owners
-from tensorlib._core.graph.handles import RemovableHandle
+from tensorlib._core.graph.handles import RemovableHandle, numbers
 from tensorlib._core.interpreters import profile as observing
 from tensorlib.ops.foreign import within_memory
 
@@ -45,7 +45,7 @@ def alive() -> list[Any]:
 
 
 def _added(hooks, hook, first=False):
-    key = object()
+    key = next(number for number in numbers if number not in hooks)
     hooks[key] = hook
     if first:
         hooks.move_to_end(key, last=False)
@@ -397,7 +397,7 @@ class Optimizer:
     def __repr__(self):
         lines = [f"{type(self).__name__} ("]
         for i, group in enumerate(self.param_groups):
-            lines.append(f"Parameter Group {i}")
+            lines += [""] * (i > 0) + [f"Parameter Group {i}"]
             lines += [f"    {name}: {group[name]}" for name in sorted(group) if name != "params"]
         return "\n".join([*lines, ")"])
 

@@ -303,3 +303,19 @@ def test_the_dicts_of_hooks_have_the_functions():
         assert isinstance(hooks[key], nn.utils.prune.BasePruningMethod)
         hooks.pop(key).remove(pruned)
     assert sorted(pruned.state_dict()) == ["bias", "weight"] and not hooks
+
+
+def test_handles_have_numbers_that_find_the_hook_again():
+    layer, optimizer = nn.Linear(1, 1), tl.optim.SGD([tl.ones(1, requires_grad=True)], 0.1)
+    handles = [layer.register_forward_hook(doubled), layer.register_forward_pre_hook(print),
+               layer.register_full_backward_hook(print), optimizer.register_step_pre_hook(print),
+               layer.weight.register_hook(print)]
+    numbers = [handle.id for handle in handles]
+    assert all(isinstance(number, int) for number in numbers) and len(set(numbers)) == 5
+    other = layer.register_forward_hook(print)
+    assert layer._forward_hooks[handles[0].id] is doubled
+    layer._forward_hooks.move_to_end(other.id, last=False)
+    assert list(layer._forward_hooks.values()) == [print, doubled]
+    again = pickle.loads(pickle.dumps(layer))
+    last = again.register_forward_hook(print)
+    assert list(again._forward_hooks.values()) == [print, doubled, print] and last.id != other.id

@@ -198,6 +198,8 @@ def test_the_text_of_an_optimizer():
     text = repr(optim.SGD(parameters(), lr=0.5))
     assert text.startswith("SGD (\nParameter Group 0\n    dampening: 0\n")
     assert "    lr: 0.5\n" in text
+    text = repr(optim.SGD([{"params": [x]} for x in parameters()], lr=0.5))
+    assert "\n\nParameter Group 1\n" in text and "\n\nParameter Group 0" not in text
 
 
 # ---- states --------------------------------------------------------------------------------------

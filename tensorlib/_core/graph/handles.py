@@ -82,7 +82,8 @@ class RemovableHandle:
 
     def __init__(self, hooks_dict, key=None, *, extra_dict=None):
         self.hooks = hooks_dict
-        self.id = self.key = next(numbers) if key is None else key
+        self.key = next(numbers) if key is None else key
+        self.id = self.key if isinstance(self.key, int) else next(numbers)
         self.others = [extra_dict] if isinstance(extra_dict, dict) else extra_dict or ()
 
     def remove(self):

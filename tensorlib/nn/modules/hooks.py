@@ -7,18 +7,26 @@ from typing import Any
 from tensorlib._core.base.warned import warn_of
 from tensorlib._core.base.error_names import shown
 from tensorlib._core.base.importing import deferred
-from tensorlib._core.graph.handles import RemovableHandle
+from tensorlib._core.graph.handles import RemovableHandle, numbers
 
 # few models have hooks on gradients
 Passage = deferred("tensorlib.nn.modules.backward_hooks", "Passage")
 
 
-class HookKey:
-    """The key of a hook, which says how it wants to be called. The value is the user's function:
-    libraries look for theirs among the hooks of a module."""
+class HookKey(int):
+    """The key of a hook, a number of its own that says how the hook wants to be called. The value
+    is the user's function: libraries look for theirs among the hooks of a module."""
 
-    def __init__(self, with_kwargs: bool = False, always_call: bool = False) -> None:
-        self.with_kwargs, self.always_call = with_kwargs, always_call
+    with_kwargs: bool
+    always_call: bool
+
+    def __new__(cls, with_kwargs: bool = False, always_call: bool = False) -> "HookKey":
+        made = super().__new__(cls, next(numbers))
+        made.with_kwargs, made.always_call = with_kwargs, always_call
+        return made
+
+    def __reduce__(self) -> Any:
+        return HookKey, (self.with_kwargs, self.always_call)      # of a number that is free there
 
 
 USUAL = HookKey()                     # of what a program put among the hooks by itself
@@ -28,7 +36,8 @@ def registered(hooks: Any, function: Any, key: object = None) -> RemovableHandle
     """The handle of a function that was put last among hooks. Raises: TypeError for no function."""
     if not callable(function):
         raise TypeError(f"a hook must be callable, got {type(function).__name__}")
-    key = object() if key is None else key
+    if key is None:
+        key = next(number for number in numbers if number not in hooks)
     hooks[key] = function
     return RemovableHandle(hooks, key)
 
