@@ -35,7 +35,8 @@ class Parameter(Tensor):
         """`__new__` made all of it, also that of a subclass which takes other arguments."""
 
     def __repr__(self) -> str:
-        return f"Parameter containing:\n{plain_text(self)}"
+        text = plain_text(self) if type(self) is Parameter else f"Parameter({super().__repr__()})"
+        return f"Parameter containing:\n{text}"
 
 
 class Buffer(Tensor):

@@ -114,6 +114,8 @@ def test_a_parameter_is_a_leaf_that_shares_memory():
     assert type(parameter * 1) is type(parameter.detach()) is tl.Tensor
     assert not Parameter(tl.arange(3), requires_grad=False).requires_grad
     assert repr(parameter) == "Parameter containing:\ntensor([2., 2., 2.], requires_grad=True)"
+    named = type("Named", (nn.Parameter,), {})(tl.ones(1))
+    assert repr(named) == "Parameter containing:\nParameter(Named([1.], requires_grad=True))"
     made = (tl.ones(2, requires_grad=True) * 2)
     assert Parameter(made).is_leaf and Parameter().shape == (0,)
 
