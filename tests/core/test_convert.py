@@ -11,8 +11,6 @@ from collections import UserDict
 import numpy as np
 import pytest
 from cases import each
-
-import tensorlib as tl
 from tensorlib import OutOfMemoryError, ones, ops
 from tensorlib._core.arrays.arrays import from_numpy, frombuffer, narrow, widen
 from tensorlib._core.arrays.convert import as_tensor, asarray, tensor
@@ -472,22 +470,6 @@ def test_a_pickle_of_wrong_size_is_refused():
     rebuild, args = tensor([1.0, 2.0]).__reduce_ex__(2)[:2]
     with pytest.raises(pickle.UnpicklingError, match="has 12 bytes, the pickle holds 8"):
         rebuild(*args[:2], (3,), *args[3:])
-
-
-def test_deepcopy_keeps_which_tensors_share_memory():
-    x = tl.zeros(3)
-    z = tl.ones(2, 3, dtype=tl.complex64).t()
-    (a, b, whole), (c, real) = copy.deepcopy([[x[1:], x[::2], x], (z, z.real)])
-    whole.fill_(7)
-    c.zero_()
-    assert a.tolist() == b.tolist() == [7, 7] and x.tolist() == [0, 0, 0]
-    assert real.tolist() == [[0, 0]] * 3 and c.stride() == z.stride() and real.stride() == (2, 6)
-    assert z.real.tolist() == [[1, 1]] * 3
-    alone, other = copy.deepcopy(x[1:]), copy.deepcopy(x)
-    other.fill_(5)
-    assert alone.tolist() == [0, 0] and copy.deepcopy(tl.ones(2, 3, device="meta")).is_meta
-    with pytest.raises(RuntimeError, match="Only Tensors created explicitly by the user"):
-        copy.deepcopy(tl.ones(2, requires_grad=True) * 2)
 
 
 def test_copy_shares_and_deepcopy_does_not():

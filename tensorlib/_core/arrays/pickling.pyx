@@ -4,18 +4,14 @@ import pickle
 
 import numpy as np
 
-from libc.string cimport memcpy
-
 from tensorlib._core.arrays.arrays cimport from_ndarray, window
 from tensorlib._core.base.dtypes cimport (
-    BFLOAT16, FLOAT_KIND, ITEMSIZE, KIND, dtype_id, to_numpy_dtype,
+    BFLOAT16, FLOAT_KIND, ITEMSIZE, KIND, UINT8, dtype_id, to_numpy_dtype,
 )
-from tensorlib._core.base.region cimport computes_nothing
-from tensorlib._core.base.storage cimport Storage, allocate
+from tensorlib._core.base.storage cimport Storage
 from tensorlib._core.base.shape cimport MAX_NDIM, count, parse_shape
-from tensorlib._core.tensor.meta cimport is_meta as no_memory
 from tensorlib._core.tensor.tensor cimport (
-    Tensor, alias, new_tensor, own_dict, replace, requires_grad,
+    Tensor, alias, new_tensor, over_storage, own_dict, replace, requires_grad,
 )
 from tensorlib._core.tiles.copies cimport packed, packed_copy
 
@@ -86,16 +82,13 @@ def __copy__(Tensor self):
 cdef Tensor copied(Tensor x, dict memo):
     """The elements in a copy of their memory, which is made once for all tensors of a memo."""
     cdef Storage given = x.storage, made
+    cdef Py_ssize_t step = 1
     cdef Tensor out
-    if no_memory(x):
-        return packed_copy(x, x.type)
     held = memo.get(id(given))
     if held is None:
-        made = allocate(given.nbytes)
-        if not computes_nothing():
-            with nogil:
-                memcpy(made.data, given.data, given.nbytes)
-        memo[id(given)] = given, made          # the first keeps its id
+        out = packed_copy(over_storage(given, given.data, UINT8, 1, &given.nbytes, &step), UINT8)
+        memo[id(given)] = given, out.storage          # the first keeps its id
+        made = out.storage
     else:
         made = held[1]
     out = alias(x)
