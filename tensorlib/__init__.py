@@ -27,6 +27,7 @@ from tensorlib._core.base.formats import (
     channels_last_3d,
     contiguous_format,
     layout,
+    legacy_contiguous_format,
     memory_format,
     preserve_format,
     sparse_bsc,
@@ -120,7 +121,6 @@ globals().update(
     int=_dtypes.BY_NAME["int32"], long=_dtypes.BY_NAME["int64"],
     cfloat=_dtypes.BY_NAME["complex64"], cdouble=_dtypes.BY_NAME["complex128"])
 
-legacy_contiguous_format = contiguous_format
 newaxis = None          # as in NumPy: `x[:, newaxis]` has a dim of size 1 more
 
 # the functions, each declared in its block under tensorlib/ops

@@ -44,6 +44,7 @@ from tensorlib._core.base.formats import channels_last as channels_last
 from tensorlib._core.base.formats import channels_last_3d as channels_last_3d
 from tensorlib._core.base.formats import contiguous_format as contiguous_format
 from tensorlib._core.base.formats import layout as layout
+from tensorlib._core.base.formats import legacy_contiguous_format as legacy_contiguous_format
 from tensorlib._core.base.formats import memory_format as memory_format
 from tensorlib._core.base.formats import preserve_format as preserve_format
 from tensorlib._core.base.formats import sparse_bsc as sparse_bsc

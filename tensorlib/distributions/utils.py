@@ -9,6 +9,8 @@ from tensorlib.distributions.arguments import sum_rightmost as _sum_rightmost  #
 __all__ = ["broadcast_all", "clamp_probs", "lazy_property", "logits_to_probs", "probs_to_logits",
            "tril_matrix_to_vec", "vec_to_tril_matrix"]
 
+euler_constant = 0.5772156649015329
+
 
 def tril_matrix_to_vec(mat, diag=0):
     """The elements on and below a diagonal, row by row.

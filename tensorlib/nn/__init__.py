@@ -20,9 +20,10 @@ from tensorlib.nn.parameter import (
 
 __all__ = [
     *modules.__all__, "Buffer", "DataParallel", "Parameter", "UninitializedBuffer",
-    "UninitializedParameter", "attention", "functional", "init", "modules", "parallel",
-    "parameter", "utils", "zoo",
+    "UninitializedParameter", "attention", "functional", "grad", "init", "modules",
+    "parallel", "parameter", "utils", "zoo",
 ]
+grad = later("tensorlib.nn.grad")
 zoo = later("tensorlib.nn.zoo")
 explain(vars(), ["DataParallel"])
 

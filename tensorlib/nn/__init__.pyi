@@ -2,6 +2,7 @@
 
 from tensorlib.nn import attention as attention
 from tensorlib.nn import functional as functional
+from tensorlib.nn import grad as grad
 from tensorlib.nn import init as init
 from tensorlib.nn import modules as modules
 from tensorlib.nn import parallel as parallel
@@ -206,6 +207,6 @@ __all__ = [
     "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder",
     "TransformerEncoderLayer", "TripletMarginLoss", "TripletMarginWithDistanceLoss", "Unflatten",
     "Unfold", "UninitializedBuffer", "UninitializedParameter", "Upsample", "UpsamplingBilinear2d",
-    "UpsamplingNearest2d", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d", "attention", "functional", "init",
-    "modules", "parallel", "parameter", "utils", "zoo"
+    "UpsamplingNearest2d", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d", "attention", "functional", "grad",
+    "init", "modules", "parallel", "parameter", "utils", "zoo"
 ]

@@ -75,6 +75,9 @@ def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float 
         return tensor.mul_(std * math.sqrt(2)).add_(mean).clamp_(a, b)
 
 
+_no_grad_trunc_normal_ = trunc_normal_        # as libraries for PyTorch call it
+
+
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """`tensor`, with one number in every place."""
     with no_grad():

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+from tensorlib._core.arrays.convert import tensor
+from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.tensor.tensor import Tensor
 
 USUAL = "Expected cond to be True, but got False."
@@ -79,6 +81,11 @@ def _assert_async(input: Tensor, assert_msg: str | None = None) -> None:
         raise RuntimeError(assert_msg or "Expected Tensor with single nonzero value, but got zero")
 
 
+def _shape_as_tensor(input: Tensor) -> Tensor:
+    """The sizes of a tensor, as one of integers."""
+    return tensor(list(input.shape), dtype=BY_NAME["int64"])
+
+
 FUNCTIONS = {function.__name__: function for function in (
     _check, _check_value, _check_type, _check_index, _check_not_implemented, _check_is_size,
-    _check_tensor_all, _check_with, _assert, _assert_async)}
+    _check_tensor_all, _check_with, _assert, _assert_async, _shape_as_tensor)}

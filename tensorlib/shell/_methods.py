@@ -148,10 +148,16 @@ def _make_subclass(cls, data, require_grad=False):
     return made
 
 
+def _is_view(self):
+    """Whether the tensor is a view of another one."""
+    return self._base is not None
+
+
 for _method in (__array_namespace__, to_device, to_sparse, to_sparse_coo, to_sparse_csr,
                 sparse_mask, to_dense, new, ndimension, is_pinned, pin_memory, cuda, xpu, storage):
     attach_checked(_method.__name__, _method)
 attach_checked("type", type_)
+put_method("_is_view", _is_view)
 put_method("_make_subclass", staticmethod(_make_subclass))
 
 declared(__name__)

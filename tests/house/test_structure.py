@@ -453,7 +453,7 @@ def test_a_tensor_shows_public_names_alone():
     names = [name for name in dir(tensorlib.Tensor) if not name.startswith("__")]
     # those of PyTorch's tensors that libraries use, and what repr(), `in` and notebooks call
     assert {name for name in names if name.startswith("_")} <= {
-        "_base", "_cdata", "_grad", "_make_subclass", "_version",
+        "_base", "_cdata", "_grad", "_is_view", "_make_subclass", "_version",
         "_text", "_contains", "_repr_html_"}
 
 

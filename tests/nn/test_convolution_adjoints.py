@@ -3,11 +3,13 @@
 import itertools
 
 import numpy as np
+import pytest
 from cases import each
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tensorlib as tl
+from tensorlib import nn
 from tensorlib.nn import functional as F
 
 
@@ -98,3 +100,19 @@ def test_bits_do_not_depend_on_threads():
     finally:
         tl.set_num_threads(before)
     assert tl.equal(*found)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("options", [{}, {"stride": 2, "padding": 1, "dilation": 2, "groups": 2}])
+def test_gradients_of_convolutions_as_functions(n, options):
+    conv = getattr(nn.functional, f"conv{n}d")
+    groups = options.get("groups", 1)
+    x = tl.randn(2, 4, *(9, 8, 7)[:n], dtype=tl.float64, requires_grad=True)
+    w = tl.randn(6, 4 // groups, *(3, 2, 2)[:n], dtype=tl.float64, requires_grad=True)
+    out = conv(x, w, **options)
+    g = tl.randn(*out.shape, dtype=tl.float64)
+    for_x, for_w = tl.autograd.grad(out, (x, w), g)
+    assert tl.equal(getattr(nn.grad, f"conv{n}d_input")(x.shape, w, g, **options), for_x)
+    assert tl.equal(getattr(nn.grad, f"conv{n}d_weight")(x, w.shape, g, **options), for_w)
+    with pytest.raises(RuntimeError, match=f"conv{n}d_input: expected grad_output of shape"):
+        getattr(nn.grad, f"conv{n}d_input")(x.shape, w, g[:1], **options)

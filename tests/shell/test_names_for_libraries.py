@@ -47,6 +47,11 @@ torch._subclasses.fake_tensor.unset_fake_temporarily torch._C._is_tracing
 torch.cuda._initialized torch.cuda.random.get_rng_state
 torch.distributions.multivariate_normal._precision_to_scale_tril
 torchvision.io torchvision.transforms.v2.Compose torch.quasirandom.SobolEngine
+torch.nn.grad.conv2d_input torch.nn.utils.weight_norm.WeightNorm torch._shape_as_tensor
+torch.nn.utils.spectral_norm.SpectralNorm torch.nn.modules.module._addindent
+torch.nn.init._no_grad_trunc_normal_ torch.distributions.utils.euler_constant
+torch.nn.modules.normalization._shape_t torch.nn.modules.transformer._get_clones
+torch.nn.modules.transformer._get_activation_fn torch.legacy_contiguous_format
 """.split()
 
 
@@ -292,3 +297,14 @@ def test_a_loop_that_is_joined_runs_alone():
 
     with Join([tl.nn.Linear(1, 1)]), Join([], enable=False, throw_on_early_termination=True):
         pass
+
+
+def test_small_names_do_what_they_say():
+    x = tl.ones(2, 3)
+    assert tl._shape_as_tensor(x).tolist() == [2, 3]
+    assert tl._shape_as_tensor(tl.tensor(1.0)).dtype is tl.int64
+    assert x[1:]._is_view() and not x._is_view() and not x.clone()._is_view()
+    assert tl.nn.modules.module._addindent("a\nb\n\nc", 2) == "a\n  b\n\n  c"
+    layer = tl.nn.Linear(3, 1)
+    assert tl.equal(layer._call_impl(x), layer(x))
+    assert callable(tl.nn.utils.weight_norm) and callable(tl.nn.utils.spectral_norm)

@@ -36,7 +36,7 @@ sparse_coo = layout("sparse_coo")
 # layouts that no tensor has: libraries compare with them
 sparse_bsc, sparse_bsr = layout("sparse_bsc"), layout("sparse_bsr")
 sparse_csc, sparse_csr = layout("sparse_csc"), layout("sparse_csr")
-contiguous_format = memory_format("contiguous_format")
+contiguous_format = legacy_contiguous_format = memory_format("contiguous_format")
 preserve_format = memory_format("preserve_format")
 channels_last = memory_format("channels_last")
 channels_last_3d = memory_format("channels_last_3d")

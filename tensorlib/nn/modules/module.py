@@ -93,6 +93,8 @@ class Module(Hooked, Stated):
             name_module(self, error)
             raise
 
+    _call_impl = __call__                  # as libraries for PyTorch call it
+
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Makes calls of this module replays of a captured program.
 
@@ -351,3 +353,9 @@ def register_module_module_registration_hook(hook: Callable[..., Any]) -> Remova
 
 owners.modules.base, owners.modules.hooks_of_all = Module, everywhere
 owners.modules.hooks = partial(swap_for_all, "forward_pre"), partial(swap_for_all, "forward")
+
+
+def _addindent(s_: str, numSpaces: int) -> str:
+    """A text whose lines but the first are indented, for texts of modules of one's own."""
+    first, *rest = s_.split("\n")
+    return "\n".join([first, *(" " * numSpaces + line if line.strip() else "" for line in rest)])

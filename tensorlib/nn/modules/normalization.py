@@ -3,13 +3,15 @@
 from collections.abc import Sequence
 from typing import Any
 
-from tensorlib import Tensor, empty
+from tensorlib import Size, Tensor, empty
 from tensorlib.nn import functional as F
 from tensorlib.nn import init
 from tensorlib.nn.modules.module import Module
 from tensorlib.nn.parameter import Parameter
 
 __all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
+
+_shape_t = int | list[int] | Size                # the name in annotations for PyTorch
 
 
 class Scaling(Module):

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from tensorlib._core.base.importing import on_first_use
+from tensorlib._core.base.importing import named_as_function, on_first_use
 from tensorlib.nn.utils.clip_grad import (
     clip_grad_norm_,
     clip_grad_value_,
@@ -30,6 +30,10 @@ __all__ = [
     "remove_weight_norm", "rnn", "skip_init", "spectral_norm", "stateless",
     "vector_to_parameters", "weight_norm",
 ]
+
+# modules of PyTorch's that have the names of their functions
+named_as_function(f"{__name__}.spectral_norm", f"{__name__}.spectral_norm_hook")
+named_as_function(f"{__name__}.weight_norm", f"{__name__}.weight_norm_hook")
 
 __getattr__, __dir__ = on_first_use(__name__, {
     **{name: name for name in ("parametrizations", "parametrize", "prune", "rnn", "stateless")},
