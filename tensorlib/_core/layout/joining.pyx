@@ -84,8 +84,8 @@ def stack(tuple tensors, dim=0):
         x = <Tensor?>given
         if not same_shape(x, first):
             raise RuntimeError(
-                f"stack: stack expects each tensor to be equal size, but got {list(first.shape)} at "
-                f"entry 0 and {list(x.shape)} at entry {i}")
+                f"stack: stack expects each tensor to be equal size, but got {list(first.shape)} "
+                f"at entry 0 and {list(x.shape)} at entry {i}")
         dtype = promote("stack", dtype, x.type)
     if first.ndim_ == MAX_NDIM:
         raise RuntimeError(f"stack: at most {MAX_NDIM} dims are supported")

@@ -14,7 +14,7 @@ import numpy as np
 import tensorlib as tl
 from tensorlib.io.files.container import parsed, read_header
 from tensorlib.io.files.errors import EmptyFile, LoadError
-from tensorlib.io.files.source import Cursor, Source, checked_array, on_meta, placed, readable
+from tensorlib.io.files.source import Cursor, Source, checked_array, placed, readable, shapes_only
 from tensorlib.io.files.structure import Decoder
 from tensorlib.io.files.torch_files import load_legacy, load_zip
 from tensorlib.io.files.unpickling import as_data, as_objects
@@ -34,13 +34,13 @@ def load(f: str | os.PathLike[str] | IO[bytes], *, map_location: Any, weights_on
     is_path = isinstance(f, (str, os.PathLike))
     if not is_path and not hasattr(f, "read"):
         raise TypeError(f"load: expected a path or a file open for reading, got {type(f).__name__}")
-    meta = is_meta(map_location)
+    meta = names_meta(map_location)
     if mmap and not is_path:
         raise RuntimeError("load: mmap=True needs a path, got an open file")
     name = f"{os.fspath(f)!r}: " if isinstance(f, (str, os.PathLike)) else ""
     trusted = weights_only is not None and not weights_only
     with readable(f) as source:
-        token = on_meta.set(meta)
+        token = shapes_only.set(meta)
         try:
             source.shared = bool(mmap) and source.file is not None
             found = reader_of(source, as_objects if trusted else as_data)(source)
@@ -52,10 +52,10 @@ def load(f: str | os.PathLike[str] | IO[bytes], *, map_location: Any, weights_on
             raise LoadError(f"load: {name}the file is damaged: {type(error).__name__}: {error}"[
                 :1000]) from error
         finally:
-            on_meta.reset(token)
+            shapes_only.reset(token)
 
 
-def is_meta(map_location: Any) -> bool:
+def names_meta(map_location: Any) -> bool:
     """Whether tensors have no memory. A function may say anything.
 
     Raises: RuntimeError for a device that is not there, and for `meta` in a dict.

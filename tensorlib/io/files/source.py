@@ -15,10 +15,10 @@ from tensorlib import Tensor
 from tensorlib.io.files.errors import LoadError
 from tensorlib.io.files.mapping import Mapping
 
-__all__ = ["Cursor", "Source", "bytes_of", "checked_array", "checked_bools", "flat", "on_meta",
-           "placed", "readable", "shaped"]
+__all__ = ["Cursor", "Source", "bytes_of", "checked_array", "checked_bools", "flat", "placed",
+           "readable", "shaped", "shapes_only"]
 
-on_meta = ContextVar("on_meta", default=False)      # whether tensors are loaded without memory
+shapes_only = ContextVar("shapes_only", default=False)     # whether tensors are loaded onto meta
 
 
 class Source:
@@ -162,7 +162,7 @@ def flat(memory: Any, dtype: Any, count: int) -> Tensor:
 
 def placed(x: Tensor) -> Tensor:
     """The tensor where `map_location` asks for it."""
-    return x.to("meta") if on_meta.get() else x
+    return x.to("meta") if shapes_only.get() else x
 
 
 def shaped(vector: Tensor, shape: Sequence[int]) -> Tensor:

@@ -13,7 +13,7 @@ from tensorlib import Tensor, nn
 from tensorlib.io.files import options
 from tensorlib.io.files.errors import LoadError
 from tensorlib.io.files.pickles import Global, Stateful
-from tensorlib.io.files.source import checked_array, flat, on_meta, placed
+from tensorlib.io.files.source import checked_array, flat, placed, shapes_only
 
 __all__ = ["UNTYPED", "Memory", "Storage", "StorageType", "elements_follow", "find"]
 
@@ -47,7 +47,7 @@ class Storage:
 
 # ---- tensors -----------------------------------------------------------------------------------
 
-WAITING = {"conj": True, "neg": True}     # what a view of PyTorch's may still have to do
+WAITING = dict(conj=True, neg=True)        # what a view of PyTorch's may still have to do
 elements_follow = ContextVar("elements_follow", default=False)      # the pickle that is read
 
 
@@ -97,7 +97,7 @@ def sparse(layout: Any, data: Any) -> Any:
     if layout not in known or type(data) is not tuple or len(data) not in (3, 4):
         raise LoadError(f"a sparse tensor of layout {layout}"[:200])
     check_elements("a sparse tensor")
-    if on_meta.get():
+    if shapes_only.get():
         raise LoadError("a sparse tensor can't be loaded without its elements, on meta")
     if layout is not tl.sparse_coo or len(data) == 3:
         return known[layout](*data)
