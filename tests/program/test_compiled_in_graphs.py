@@ -270,3 +270,25 @@ def test_a_graph_that_the_function_swept_is_not_swept_again(make, use):
             log.append([None if x.grad is None else x.grad.tolist() for x in (w, v)])
         logs.append(log)
     assert logs[1] == logs[0]
+
+
+def test_results_of_a_graph_that_the_function_swept_have_hooks_and_gradients_between_them():
+    w = tl.ones(3, requires_grad=True)
+
+    def f(x):
+        w.grad = None
+        y = (x * w).exp()
+        loss = y.sum()
+        loss.backward()
+        return loss, y
+
+    logs = []
+    for g in (f, *[tl.compile(f)] * 3):
+        loss, y = g(tl.arange(3.0))
+        log, loss_of_y = [], (y * 2).sum()
+        y.register_hook(lambda g: log.append(g.tolist()))
+        log.append(tl.autograd.grad(loss, y)[0].tolist())
+        with pytest.raises(RuntimeError, match="ExpBackward0 saved were released"):
+            loss_of_y.backward()
+        logs.append(log)
+    assert logs[1:] == logs[:1] * 3

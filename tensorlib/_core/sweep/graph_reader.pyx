@@ -121,6 +121,15 @@ def savers_above(Tensor root, int64_t since):
     return found
 
 
+def are_released(list roots, int64_t since):
+    """Whether no node below `roots`, of those since an epoch began, has values that it saved."""
+    cdef Node node
+    for node in nodes_below(roots, [], since, False)[0]:
+        if node.n_saved:
+            return False
+    return True
+
+
 cdef tuple NONE_ABOVE = (None, None)
 
 

@@ -13,7 +13,9 @@ from typing import Any
 from tensorlib._core.base.garbage import without_collections
 from tensorlib._core.graph import owners
 from tensorlib._core.interpreters.subclasses import asks_for_all
-from tensorlib._core.sweep.graph_reader import are_as_saved, savers_above, was_made_since
+from tensorlib._core.sweep.graph_reader import (
+    are_as_saved, are_released, savers_above, was_made_since,
+)
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.tree import flatten
 from tensorlib.program.capture.aliases import check_results, make_constants_anew
@@ -343,13 +345,14 @@ def way_for(kind: Signature, recorder: ReplayRecorder, tensors: tuple[Tensor, ..
     nodes = [x.grad_fn for x in found if isinstance(x, Tensor) and x.grad_fn is not None]
     if not are_as_saved(nodes, recorder.epoch, recorder.writes.by_data):
         raise Unplanned("it writes over what a gradient of its result needs")
+    all_gone = are_released(nodes, recorder.epoch)
     del nodes
     if not holds:
         return None
     wanted = list(dict.fromkeys(x for x in slots if type(x) is Variable))
     made = partial(Differentiable, savers={
         x: savers_above(tensor, recorder.epoch) for x, tensor in zip(slots, found)
-        if type(x) is Variable and tensor.requires_grad}) if linked else Replay
+        if type(x) is Variable and tensor.requires_grad}, all_gone=all_gone) if linked else Replay
     lasts = recorder.program.persistables()
     lie = map(storage_of, (*tensors, *(x.value for x in lasts)))
     calls, asked = checks_first(list(recorder.block.ops),

@@ -9,7 +9,9 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport int64_t
 from tensorlib._core.base.storage cimport UNTRACKED
 from tensorlib._core.graph.modes cimport mode
-from tensorlib._core.graph.node cimport Edge, Node, gradient_node, recorded_so_far
+from tensorlib._core.graph.node cimport (
+    Edge, Node, gradient_node, recorded_so_far, release_saved,
+)
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.graph.saved cimport Counted, modified, released, saved_at
 from tensorlib._core.interpreters.levels cimport maps_over_batches
@@ -336,9 +338,9 @@ def expand_result(Tensor x):
     cdef Kept kept = payload_of(node)
     if not kept.replay.is_passed[x.slot]:
         return
-    if kept.replay.gone is not None:
+    if kept.replay.gone is not None and not kept.replay.all_gone:
         raise RuntimeError("compile: a gradient that passes a result can't be asked for after the "
-                           "compiled function ran backward; give the function retain_graph=True")
+                           "compiled function ran backward through a part of its graph")
     expand(node)
     if node.op is compiled:
         raise RuntimeError(f"compile: {why_not_again({})}")
@@ -383,7 +385,7 @@ cdef int expand(Node node) except -1:
     cdef int64_t since
     cdef Node inner
     cdef list made, nodes
-    if node.released or kept.replay.gone is not None or (
+    if node.released or kept.replay.gone is not None and not kept.replay.all_gone or (
             active_sweep(node.visit.sweep) != NULL):
         return 0                                 # its rule does without
     since = recorded_so_far()
@@ -393,6 +395,8 @@ cdef int expand(Node node) except -1:
     nodes = nodes_below([gradient_node(<Tensor?>x) for x in made], [], since, False)[0]
     for i, inner in enumerate(sorted(nodes, key=number_of)):
         inner.sequence = node.sequence - NUMBERS + i
+        if kept.replay.gone is not None:         # as in the graph of the eager call
+            release_saved(inner)
     if node.hooks is not None:
         node.op = passing
     move(node, made)

@@ -76,13 +76,15 @@ class Differentiable(Replay):
     """Calls whose results have gradients: one node in the graph of the caller.
 
     savers: for each result, and each place in the graph of the eager call that it leads to, which
-    node saved values on the way there and which let go of them, as `savers_above` has it.
+    node saved values on the way there and which let go of them, as `savers_above` has it. all_gone:
+    no node has values any more.
     """
 
     def __init__(self, block: Block, calls: list[OpCall], given: list[Variable],
                  layouts: list[Tensor], lasting: list[Variable], wanted: list[Variable],
-                 flags: dict[str, bool], savers: Mapping[Variable, Savers] | None = None):
-        self.flags = flags
+                 flags: dict[str, bool], savers: Mapping[Variable, Savers] | None = None,
+                 all_gone: bool = False):
+        self.flags, self.all_gone = flags, all_gone
         calls = apart(calls)              # their blocks will give what the backward part needs
         sources = [x for x, like in zip((*given, *lasting),
                                         (*layouts, *(x.value for x in lasting)))
