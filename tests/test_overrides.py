@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from process import run_forked
 
 import tensorlib as tl
 from tensorlib import nn
@@ -354,3 +355,34 @@ def test_subclasses_count_as_plain_where_they_are_told_to():
     with pytest.raises(RuntimeError), tl._C.DisableTorchFunctionSubclass():
         x + tl.ones(3)
     assert (x + 1)[0] == "seen"
+
+
+@pytest.mark.parametrize("call", [lambda t, x: t.einsum("ij->i", x),
+                                  lambda t, x: t.einsum("ij,ij->i", t.ones(2, 3), x)])
+def test_einsum_is_offered_whole(call):
+    for t in LIBRARIES:
+        seen = []
+
+        class Noting(t.Tensor):
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None, t=t, seen=seen):
+                seen.append(func is t.einsum)
+                return super().__torch_function__(func, types, args, kwargs or {})
+
+        found = call(t, t.ones(2, 3).as_subclass(Noting))
+        assert type(found) is Noting and found.tolist() == [3, 3] and seen[0]
+        seen.clear()
+        call(t, wrapper(t, seen)(t.ones(2, 3)))
+        assert [name for name, _ in seen] == ["einsum"]
+
+
+def test_a_table_of_functions_has_those_that_came_late():
+    assert run_forked("""
+import tensorlib as tl
+table = {tl.unique: 1, tl.cartesian_prod: 2}
+class Duck:
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return table[func]
+print(tl.unique(Duck()), table[tl.cartesian_prod], {tl.flip} == {tl.flip})
+""").split() == ["1", "2", "True"]

@@ -47,6 +47,13 @@ class StandIn:
         self.function = self.replaced_in(FUNCTIONS)
         return self.function
 
+    def __eq__(self, other):
+        return other is self or other is self.function
+
+    def __hash__(self):
+        """That of the function, which is found in a table by a reference that was kept."""
+        return hash(self.function)
+
     def replaced_in(self, names):
         """What has this one's place once its family is declared."""
         import_module(self.family)

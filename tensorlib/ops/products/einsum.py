@@ -12,6 +12,7 @@ import numpy as np
 
 from tensorlib._core.apply.halves import rounded_once
 from tensorlib._core.base.error_names import type_name
+from tensorlib._core.interpreters.foreign import overridden, refuse_override
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import Tensors, composite
 from tensorlib.ops.late import declared
@@ -353,7 +354,8 @@ def einsum(equation, *operands: Tensors):
     if type(equation) is not str:
         return planned(equation, operands)
     for x in operands:
-        if not isinstance(x, Tensor):
+        if type(x) is not Tensor and (              # it is none, or of a class that takes part
+                getattr(type(x), "__torch_function__", None) is not refuse_override):
             return planned(equation, operands)
     try:
         plan = PLANS[equation, *[x.shape for x in operands]]
@@ -363,7 +365,10 @@ def einsum(equation, *operands: Tensors):
 
 
 def planned(equation, operands):
-    """The result of a call for which there is no plan yet."""
+    """The result of a call for which there is no plan yet, or that a class may do."""
+    done = overridden(einsum, (equation, *operands), {})
+    if done is not NotImplemented:
+        return done
     if not isinstance(equation, str):
         equation, operands = from_numbers((equation, *operands))
     if not operands:
@@ -371,11 +376,13 @@ def planned(equation, operands):
     for i, x in enumerate(operands):
         if not isinstance(x, Tensor):
             raise TypeError(f"einsum: expected a Tensor as operand {i}, got {type_name(x)}")
-    if len(PLANS) >= MOST_PLANS:
-        for key in list(PLANS)[:MOST_PLANS // 2]:
-            PLANS.pop(key, None)
     shapes = tuple(x.shape for x in operands)
-    PLANS[equation, *shapes] = plan = plan_of(equation, shapes)
+    plan = PLANS.get((equation, *shapes))
+    if plan is None:
+        if len(PLANS) >= MOST_PLANS:
+            for key in list(PLANS)[:MOST_PLANS // 2]:
+                PLANS.pop(key, None)
+        PLANS[equation, *shapes] = plan = plan_of(equation, shapes)
     return plan(operands)
 
 
