@@ -43,7 +43,7 @@ from tensorlib._core.base.limits import finfo, iinfo
 from tensorlib._core.create.generator import Generator, default_generator
 from tensorlib._core.apply.elementwise import IntegerDivisionByZero, UnfitPower, UnsupportedDtype
 from tensorlib._core.base.storage import OutOfMemoryError
-from tensorlib._core.index.gather import IndexOutOfRange
+from tensorlib._core.base.error_names import IndexOutOfRange
 from tensorlib._core.sweep.rules import WrongGradient
 from tensorlib._core.tensor.numbers import OutOfRangeError
 from tensorlib._core.base.pool import get_num_threads, set_num_threads

@@ -108,9 +108,10 @@ class Function:
     `forward(ctx, *args)` runs outside the graph; `backward(ctx, *grads)` gets a gradient for each
     output and returns one, or None, for each of `args`. Made of operations on `ctx.saved_tensors`
     it can itself be differentiated. With `setup_context(ctx, inputs, output)` the forward takes no
-    `ctx`, and its defaults are among the inputs. `jvp(ctx, *tangents)` returns the tangents of the outputs. Within `func.vmap` it runs
-    example by example, unless it has `generate_vmap_rule = True`, which runs all three on the whole
-    batch, or a `vmap(info, in_dims, *args)` of its own, which returns the outputs and their dims.
+    `ctx`, and its defaults are among the inputs. `jvp(ctx, *tangents)` returns the tangents of the
+    outputs. Within `func.vmap` it runs example by example, unless it has `generate_vmap_rule =
+    True`, which runs all three on the whole batch, or a `vmap(info, in_dims, *args)` of its own,
+    which returns the outputs and their dims.
 
     Raises: NotImplementedError for a forward, backward or jvp that is asked for and not written;
     RuntimeError for an instance, and where backward returns another number of gradients than there

@@ -72,5 +72,6 @@ def composite(
     *, reference: Any = None, samples: Any = None, differentiable: bool = True, method: bool = True,
     public: bool = True, outputs: Sequence[str] = ("out",), tensors: Sequence[str] | None = None,
     out: bool = False, inplace: Any = False, random: bool = False, between: str | None = None,
-    view: bool | str = False, rounds_once: bool | None = None, **declared: Any
+    factors: tuple[str, str] | None = None, view: bool | str = False,
+    rounds_once: bool | None = None, **declared: Any
 ) -> _DeclaresComposite: ...

@@ -70,8 +70,8 @@ def test_quotients_are_added_to_any_dtype(input, dividend, other, value, wanted)
 
 
 @pytest.mark.parametrize("input, factor, other, value, wanted", [
-    ([5], [2.0], [3.0], 0.5, [8.0]), ([True], [2.0], [3.0], 0.5, [4.0]), ([True], [2], [3], 2, [13]),
-    ([True], [2], [True], 1, [3])])
+    ([5], [2.0], [3.0], 0.5, [8.0]), ([True], [2.0], [3.0], 0.5, [4.0]),
+    ([True], [2], [3], 2, [13]), ([True], [2], [True], 1, [3])])
 def test_products_are_added_to_any_dtype(input, factor, other, value, wanted):
     given = [tl.tensor(x) for x in (input, factor, other)]
     assert tl.addcmul(*given, value=value).tolist() == wanted

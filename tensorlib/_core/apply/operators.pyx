@@ -236,7 +236,7 @@ cdef bint is_number(object x) except -1:
 
 
 cdef int warn_of_place(str name, str option) except -1:
-    """Warns that a number stood beside the first of the tensors, where older versions of PyTorch took it."""
+    """Warns that a number stood by the first tensor, where older versions of PyTorch took it."""
     warn_of(f"{name}: a number between the tensors is deprecated, give it as {option}=")
     return 0
 

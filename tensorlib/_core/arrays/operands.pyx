@@ -254,8 +254,8 @@ cdef list operands_of(Op op, tuple args):
 
 
 cdef Tensor stronger(Op op, Tensor a, Tensor b):
-    """The one of two tensors whose dtype promotion takes, or one without elements that has it, where
-    neither has; None is the weakest."""
+    """The one of two tensors whose dtype promotion takes, or where neither has it one without
+    elements that has; None is the weakest."""
     cdef Py_ssize_t nothing = 0
     cdef int both
     if a is None:

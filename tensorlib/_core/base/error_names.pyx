@@ -26,6 +26,13 @@ cdef tuple OWN = (os.path.dirname(_kernels.__path__[0]) + os.sep, *(
     f"tensorlib/{room}/" for room in ("_core", "autograd", "program")))
 cdef bint ALL_FRAMES = os.environ.get("TENSORLIB_TRACEBACK") == "full"
 
+
+class IndexOutOfRange(IndexError, RuntimeError):
+    """Python's and NumPy's error for it, and PyTorch's of `gather` and `scatter`."""
+
+    __module__ = "tensorlib"
+
+
 class OutOfRangeError(OverflowError, RuntimeError, ValueError):
     """A number that its dtype can't hold. Python and NumPy raise OverflowError here, PyTorch
     RuntimeError or ValueError, depending on where it notices."""

@@ -18,6 +18,7 @@ from tensorlib._core.base.work cimport run_alone, run_once, share
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view, same_shape
 from tensorlib._core.tiles.copies cimport packed_copy, zero
 
+from tensorlib._core.base.error_names import IndexOutOfRange
 from tensorlib._core.base.pool import get_num_threads
 
 cdef enum:
@@ -384,12 +385,6 @@ cdef void look_for_signs(void* context, Py_ssize_t begin, Py_ssize_t end) noexce
     for i in range(begin, end):
         signs |= values[i] | <int64_t>(<uint64_t>(size - 1) - <uint64_t>values[i])
     bounds.signs = signs
-
-
-class IndexOutOfRange(IndexError, RuntimeError):
-    """Python's and NumPy's error for it, and PyTorch's of `gather` and `scatter`."""
-
-    __module__ = "tensorlib"
 
 
 cdef Tensor wrapped(Tensor x, Py_ssize_t size, Py_ssize_t dim, str name=None):

@@ -413,9 +413,9 @@ def multi_margin_loss(input: Tensor, target: Tensor, p=1, margin=1.0, weight=Non
     """The mean over the other classes j of max(0, margin - x[target] + x[j])**p: mean, sum or each.
 
     weight: a factor for each class that is the target. Shapes: (B, C), (B,) -> (), or (B,) with
-    "none"; without B, as the target has it. Raises: ValueError for a `p` that is not 1 or 2, another `reduction` or
-    a weight that is no vector, RuntimeError for another number of weights and a target of another
-    dtype or shape, IndexError for a target that is no class.
+    "none"; without B, as the target has it. Raises: ValueError for a `p` that is not 1 or 2,
+    another `reduction` or a weight that is no vector, RuntimeError for another number of weights
+    and a target of another dtype or shape, IndexError for a target that is no class.
     """
     if p not in (1, 2):
         raise ValueError(f"multi_margin_loss: only p == 1 and p == 2 supported, got {p}")
