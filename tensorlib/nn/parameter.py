@@ -100,6 +100,14 @@ class Uninitialized(Tensor):
             "the shape of an uninitialized parameter or buffer is not known: call forward() of the "
             "lazy module once, so that it sees an input")
 
+    def numel(self) -> int:
+        """Raises: ValueError, since it is not known yet: parameters would be counted as none."""
+        raise ValueError(
+            "the number of elements of an uninitialized parameter or buffer is not known: call "
+            "forward() of the lazy module once, so that it sees an input")
+
+    nelement = numel
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
 

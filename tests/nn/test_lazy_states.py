@@ -88,6 +88,9 @@ class Forgetful(Half):
     (lambda: tl.save(nn.LazyLinear(3).state_dict(), Safetensors()), TypeError,
      r"save: obj\['weight'\] is of type UninitializedParameter; .* call the lazy module once"),
     (lambda: nn.UninitializedParameter().shape, RuntimeError, "call forward.. of the lazy module"),
+    (lambda: sum(x.numel() for x in nn.LazyLinear(3).parameters()), ValueError,
+     "the number of elements of an uninitialized parameter or buffer is not known: call forward"),
+    (lambda: nn.UninitializedBuffer().nelement(), ValueError, "call forward.. of the lazy module"),
 ])
 def test_what_is_refused(act, error, text):
     with pytest.raises(error) as caught:

@@ -119,8 +119,7 @@ include_last_offset | whether the last of the offsets is the end of the last bag
 include_self | whether the elements that are there take part
 index | positions, as a tensor of int64
 indices | positions, as a tensor of int64
-indices_or_sections sections | where to split, as a number of parts or as positions
-tensor_indices_or_sections | the same as a tensor
+indices_or_sections sections tensor_indices_or_sections | where to split, as a number or positions
 dsplit.indices hsplit.indices vsplit.indices tensor_split.indices | where to split, as positions
 initial_accumulator_value | the first sum of squares
 init | the first slope
