@@ -488,8 +488,7 @@ cdef object rows_of(object given):
 
 cdef Tensor transposed(Tensor x):
     """x.mT; outside the graph where nothing is recorded, and nobody looks."""
-    cdef Py_ssize_t dims[MAX_NDIM]
-    cdef Py_ssize_t steps[MAX_NDIM]
+    cdef Py_ssize_t[MAX_NDIM] dims, steps
     cdef int d, last = x.ndim_ - 1
     if watched & watch.INTERPRETERS or mode().grad and requires_grad(x):
         return x.mT
