@@ -238,3 +238,13 @@ def test_a_tensor_that_is_given_other_memory_is_refused(write):
 
     with pytest.raises(program.CaptureError, match="data: a tensor that is given other memory"):
         program.trace(function, tl.ones(3))
+
+
+def test_positions_written_in_a_branch_are_those_of_each_run():
+    def function(x, i):
+        return tl.cond(x.sum() > 0, lambda: x.index_put((i,), tl.tensor(9.0)), lambda: x * 2)
+
+    made = program.trace(function, tl.ones(3), tl.tensor([0]))
+    for place in range(3):
+        given = tl.ones(3), tl.tensor([place])
+        assert tl.equal(made(*given), function(*given))

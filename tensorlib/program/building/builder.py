@@ -20,7 +20,7 @@ from tensorlib._core.interpreters.capture import Capture, unseen
 from tensorlib._core.sweep.graph_reader import begin_epoch, was_made_since
 from tensorlib._core.tensor.meta import NoData
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.autograd.batch import Batched, innermost
+from tensorlib.autograd.batch import Batched
 from tensorlib.autograd.modes import no_grad
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.ops.late import operations
@@ -58,14 +58,11 @@ class Noter(Capture):
     a graph keeps one that has a number which was computed.
     """
 
-    keys: dict[int, tuple[Any, Any]] = {}
+    keys: dict[int, tuple[Any, Any]]
     picks = False
 
     def call(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What an operation gives, after its call was noted. NotImplemented for one of examples of
-        a batch: what their rules do with the whole of it is noted."""
-        if has_examples(args, kwargs):
-            return NotImplemented
+        """What an operation gives, after its call was noted."""
         refuse_out(op.name, kwargs)
         if op.draws is not None:
             tensors, given = drawn(op, args, kwargs)
@@ -106,6 +103,10 @@ class Noter(Capture):
             return slice(self.value(x.start), self.value(x.stop), self.value(x.step))
         return tuple(x) if isinstance(x, tuple) else x
 
+    def parsed(self, index: Any, key: Any) -> None:
+        """Is told of an index expression that was parsed, and what it was parsed from."""
+        self.keys[id(index)] = index, key
+
     def own(self, key: Any) -> Any:
         """An index expression as a graph keeps it: tensors as copies that nobody else can write
         to."""
@@ -133,6 +134,7 @@ class Builder(Noter):
     def __init__(self, block: Block, outer: Any = None):
         self.block, self.program, self.outer = block, block.program, outer
         self.known: dict[int, tuple[Tensor, Variable]] = {}
+        self.keys = {}
         self.epoch = begin_epoch()
 
     def settings(self) -> Held:
@@ -233,11 +235,6 @@ class Builder(Noter):
         """Raises: CaptureError where the value of a variable is asked for."""
         if type(x) is Variable:
             no_number(name)
-
-
-def has_examples(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether examples of a batch are among the arguments of a call."""
-    return innermost((*args, *kwargs.values())) is not None
 
 
 def has_graph(given: Any) -> bool:

@@ -20,8 +20,8 @@ from tensorlib._core.interpreters.subclasses import asks_for_all
 from tensorlib._core.sweep.graph_reader import begin_epoch, was_made_since
 from tensorlib._core.sweep.sweep import sweep
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.program.building.builder import Builder, has_examples
-from tensorlib.program.capture.recorder import Recorder
+from tensorlib.program.building.builder import Builder
+from tensorlib.program.capture.recorder import Recorder, has_examples
 from tensorlib.program.differentiation.backward import Backward, dependents
 from tensorlib.program.differentiation.control_gradients import visit_control
 from tensorlib.program.guards.guarded import in_class, is_written_in_python

@@ -23,9 +23,7 @@ from tensorlib.autograd.batch import Batched
 from tensorlib.autograd.tree import flatten
 from tensorlib.ops.late import operations
 from tensorlib.program.building.blocks import composed_call
-from tensorlib.program.building.builder import (
-    Builder, Noter, has_examples, inferred, is_several, refuse_out,
-)
+from tensorlib.program.building.builder import Builder, Noter, inferred, is_several, refuse_out
 from tensorlib.program.capture.writes import Writes
 from tensorlib.program.differentiation.sweeps import noted_sweep
 from tensorlib.program.guards.signatures import memory_of, storage_of
@@ -71,7 +69,7 @@ class Recorder(Noter):
         self.by_storage: dict[int, list[Tensor]] = {}    # what is no view, by where memory begins
         self.outside: set[int] = set()                   # memory that was there before
         self.given: set[int] = set()                     # and of that, the memory of inputs
-        self.keys: dict[int, tuple[Any, Any]] = {}       # index expressions as they were written
+        self.keys = {}                                   # index expressions as they were written
         self.uncounted: dict[int, Tensor] = {}           # what `data` gave of what is known
         self.stale: set[int] = set()                     # what was written by way of another tensor
         self.branched: list[Tensor] = []     # with gradients, that control flow was given
@@ -191,11 +189,12 @@ class Recorder(Noter):
         self.note(OpCall("check", {"values": self.variable_of(values)}, (),
                          {"name": name, "facts": facts}, user_line()))
 
-    def parsed(self, index: Any, key: Any) -> None:
-        """Is told of an index expression that was parsed, and what it was parsed from."""
-        self.keys[id(index)] = index, key
-
     # ---- what a capture is asked
+
+    def call(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What an operation gives, after its call was noted. NotImplemented for one of examples of
+        a batch: what their rules do with the whole of it is noted."""
+        return NotImplemented if has_examples(args, kwargs) else super().call(op, args, kwargs)
 
     def done(self, type: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any],
              inputs: dict[str, Any], attributes: dict[str, Any]) -> Any:
@@ -355,6 +354,12 @@ def with_open_sizes(call: OpCall) -> list[Variable]:
         if x is not None:
             x.shape = result[0] if result is not None else (None,) * len(x.shape)
     return [x for x in call.writes() if None in x.shape]
+
+
+def has_examples(args: Any, kwargs: Any) -> bool:
+    """Whether examples of a batch are among the arguments of a call, also in sequences."""
+    return any([type(x) is Batched or type(x) in (tuple, list) and has_examples(x, {})
+                for x in (*args, *kwargs.values())])
 
 
 def is_whole(x: Any) -> bool:
