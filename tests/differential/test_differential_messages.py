@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import torch.utils.data  # noqa: E402
+import torch.utils.data  # noqa: E402, F811
 
 import tensorlib as tl  # noqa: E402
 import tensorlib.utils.data  # noqa: E402

@@ -8,7 +8,6 @@ from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.results import result_type
 from tensorlib._core.create.overwrite import write_result
 from tensorlib._core.interpreters.capture import may_be_differentiated
-from tensorlib._core.create.overwrite import write_result
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import refuse_complex
 from tensorlib.ops.declare import alias, composite, elementwise, publish
