@@ -29,11 +29,11 @@ cdef extern from "Python.h":
     void PyObject_GC_UnTrack(object value)
     bint PyObject_GC_IsTracked(object value)
     Py_ssize_t Py_REFCNT(PyObject* value)
-    void set_type "Py_SET_TYPE"(object value, object type)
     ctypedef struct TypeSlots "PyTypeObject":
         traverseproc tp_traverse
         inquiry tp_clear
         destructor tp_dealloc
+    void Py_SET_TYPE(object value, TypeSlots* type)
     void untrack "PyObject_GC_UnTrack"(PyObject* value)
 
 cdef extern from *:
@@ -263,7 +263,7 @@ cpdef Node classed(Node node):
                                    "__doc__": f"The node of an operation: {name}."})
         set_slots(cls)
         cls = classes.setdefault(name, cls)
-    set_type(node, cls)
+    Py_SET_TYPE(node, <TypeSlots*><PyObject*>cls)
     return node
 
 
