@@ -14,9 +14,7 @@ from tensorlib._core.apply.out_argument cimport apply_out
 from tensorlib._core.arrays.operands cimport (
     all_tensors, as_tensors, convert_arguments, operand, operands_of, refused, tuple_of,
 )
-from tensorlib._core.base.dtypes cimport (
-    COMPLEX_KIND, FLOAT_KIND, INTEGER_KIND, KIND,
-)
+from tensorlib._core.base.dtypes cimport COMPLEX_KIND, FLOAT_KIND, INTEGER_KIND, KIND
 from tensorlib._core.base.shape cimport MAX_NDIM, items
 from tensorlib._core.base.upcalls cimport MATMUL, OpSlot, upcalls
 from tensorlib._core.base.watch cimport watched

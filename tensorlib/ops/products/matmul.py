@@ -220,13 +220,6 @@ def added_product(name, product_of):
     return function
 
 
-def added_halves(input, a, b, beta, alpha):
-    """The same of matrices of half types: a product of them in float32, not one of float32."""
-    def wide_product(a, b):
-        return wide_product_of_rows(a, b.mT)
-    return added_product("addmm", wide_product)(input.float(), a, b, beta, alpha).to(a.dtype)
-
-
 def fits_linear(input, a, b):
     """Whether `input` + a @ b is what `linear` makes of half types, without a and b in float32."""
     if not isinstance(a, Tensor) or a.dtype.itemsize != 2 or not a.is_floating_point():
@@ -244,6 +237,8 @@ product_with_bias = deferred("tensorlib.nn.functional.linear", "linear_with_bias
 wide_product_of_rows = deferred("tensorlib.nn.functional.linear", "wide_linear")
 _addmm, _addmv = rounded_once(added_product("addmm", mm)), added_product("addmv", mv)
 _baddbmm = added_product("baddbmm", bmm)
+# of half types: a product of these in float32, where `_addmm` has one of float32
+_addmm_of_halves = added_product("addmm", lambda a, b: wide_product_of_rows(a, b.mT))
 
 
 FACTORS = ("beta", "alpha")
@@ -273,7 +268,7 @@ def addmm(input, mat1: Tensor, mat2: Tensor, *, beta=1, alpha=1):
     if fits_linear(input, mat1, mat2):
         if type(beta) is type(alpha) is int and beta == alpha == 1:
             return product_with_bias(mat1, mat2.mT, input)
-        return added_halves(input, mat1, mat2, beta, alpha)
+        return _addmm_of_halves(input.float(), mat1, mat2, beta, alpha).to(mat1.dtype)
     return _addmm(input, mat1, mat2, beta, alpha)
 
 
