@@ -165,6 +165,7 @@ else:
 SUFFIXES = {".pyx", ".pxd", ".pxi", ".h"}     # of what is translated and compiled
 COMPILED = "tensorlib._kernels.compiled"    # the shared object of what is built once
 ONCE = {"compiled", "cpu", "utility"}       # kernel modules that do not depend on the level
+LISTING = PACKAGE / "_kernels" / "compiled.pyx"     # includes what list_modules() writes
 # What Cython needs in most modules, such as its type of function, is compiled in this one alone,
 # which it writes itself; in each of them it took 0.3 s, and 25 kB of the shared object.
 UTILITY = PACKAGE / "_kernels" / "utility.c"
@@ -476,8 +477,10 @@ class BuildTranslated(build_ext):
         # each build by pip has new copies of Cython's and NumPy's headers, which are not a change
         built, contents = GENERATED / "contents.txt", digest()
         relisted = list_modules()
-        same = not (self.force or relisted) and built.exists() and built.read_text() == contents
-        changed, self.headers = (set(), {}) if same else outdated(self.force)
+        if not self.force and built.exists() and built.read_text() == contents:
+            changed, self.headers = {LISTING} if relisted else set(), {}
+        else:
+            changed, self.headers = outdated(self.force)
         built.unlink(missing_ok=True)      # until the build has ended well
         contexts = {alone: with_cimported(alone) for alone in set(map(stands_alone, changed))}
         for ext in self.extensions:
