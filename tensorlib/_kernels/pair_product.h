@@ -191,6 +191,14 @@ static PAIR_CODE void pair_round(const float* x, uint16_t* y, Py_ssize_t n) {
     }
 }
 
+/* y (n) := x rounded to bfloat16, as the results of products are */
+static void pair_nearest(const float* x, uint16_t* y, Py_ssize_t n) {
+    for (Py_ssize_t i = 0; i < n; i += 16) {
+        const __mmask16 here = n - i < 16 ? (1u << (n - i)) - 1 : 0xFFFF;
+        _mm256_mask_storeu_epi16(y + i, here, pair_rounded(_mm512_maskz_loadu_ps(here, x + i)));
+    }
+}
+
 /* p (n) := pairs of a and b, or of a and 0 where b is NULL */
 static void pair_mix(const uint16_t* a, const uint16_t* b, uint32_t* p, Py_ssize_t n) {
     if (b == NULL)

@@ -23,6 +23,7 @@ Of bfloat16 (`pair_product.h`, `tile_product.h`), where this processor multiplie
     void windows(const uint32_t* a, ...), of pairs in float32, as above
     void mix(const uint16_t* a, const uint16_t* b, uint32_t* p, Py_ssize_t n)
     void round(const float* x, uint16_t* y, Py_ssize_t n)
+    void nearest(const float* x, uint16_t* y, Py_ssize_t n)
 """
 
 cdef extern from "panel_product.h" nogil:
@@ -43,6 +44,7 @@ cdef extern from "pair_product.h" nogil:
     void pair_pack()
     void pair_few()
     void pair_mix()
+    void pair_nearest()
     void pair_round()
 
 cdef extern from "tile_product.h" nogil:
@@ -72,5 +74,6 @@ def table():
                       ("few", "bfloat16", <size_t>&pair_few),
                       ("windows", "bfloat16", <size_t>&tile_windows),
                       ("mix", "bfloat16", <size_t>&pair_mix),
+                      ("nearest", "bfloat16", <size_t>&pair_nearest),
                       ("round", "bfloat16", <size_t>&pair_round)]
     return [(name, (dtype,) * 2, dtype, address) for name, dtype, address in functions]

@@ -18,12 +18,15 @@ cdef enum:
     DEPTH = 512             # so many rows of a panel take L1; an even number
     PANEL = DEPTH // 2 * WIDTH       # pairs in a panel
     FEW = 3                 # rows for which packing takes longer than it saves
-    CHUNK_ROWS = 504        # rows of a that meet all panels, of which DEPTH columns take 1/2 of L2
+    TILE = 32               # rows of the largest one
+    CHUNK_ROWS = 512        # rows of a that meet all panels, of which DEPTH columns take 1/2 of L2
     # Rows of `a` that lie FEW_LINES bytes or a multiple apart share few lines of the caches.
     FEW_LINES = 1024
     MOVED_LEAST = 256       # columns of b from which on it is worth it to move them
-    NEAR_ROW = 2 * DEPTH + 64           # bytes
-    SCRATCH_BYTES = CHUNK_ROWS * NEAR_ROW
+    NEAR_MOST = 1 << 23                 # bytes to which they are moved
+    LINE = 64
+    GROUP = 256             # columns of y whose sums, of these rows, take 1/4 of it
+    GROUP_ROW = GROUP + 16  # elements from one of their rows to the next, an odd number of lines
     LEAST = 1 << 15         # multiplications from which on pairs are faster
 
 cdef enum How:              # a product meets y
@@ -47,17 +50,14 @@ cdef product_fn panel_product = NULL
 cdef few_fn few = NULL
 cdef mix_fn mix = NULL
 cdef round_fn round_to_half = NULL
+cdef round_fn nearest = NULL
 
 
 cdef bint takes_pairs(Py_ssize_t m, Py_ssize_t k, Py_ssize_t n) noexcept nogil:
     return pack != NULL and n >= WIDTH // 2 and times(m * n, k) >= LEAST
 
 
-cdef bint pairs_round(Py_ssize_t m, Py_ssize_t k) noexcept nogil:
-    return m > FEW and k <= DEPTH
-
-
-cdef bint takes_any_strides(Py_ssize_t m) noexcept nogil:
+cdef bint packs_pairs(Py_ssize_t m) noexcept nogil:
     return m > FEW
 
 
@@ -104,48 +104,78 @@ cdef void block_by_pairs(const MatmulArgs* args, Block block) noexcept nogil:
 
 
 cdef void multiply_block(const MatmulArgs* args, Block block) noexcept nogil:
-    cdef bint crowded = args.a_row % FEW_LINES == 0 and args.k > DEPTH and (
-        block.cols >= MOVED_LEAST)
-    cdef char* near = take_scratch(SCRATCH_BYTES) if crowded else NULL
+    """A block by chunks of rows that stay in L2, as do sums of GROUP columns of each, in float32."""
+    cdef bint summed = args.k > DEPTH
+    cdef bint crowded = summed and args.a_row % FEW_LINES == 0 and block.cols >= MOVED_LEAST
     cdef Py_ssize_t row = block.row, end = block.row + block.rows
+    cdef Py_ssize_t chunks = (block.rows + CHUNK_ROWS - 1) // CHUNK_ROWS
+    cdef size_t near_row = (args.k * sizeof(uint16_t) // LINE | 1) * LINE + LINE
+    cdef size_t near_bytes = near_row * CHUNK_ROWS
+    cdef size_t sum_bytes = CHUNK_ROWS * GROUP_ROW * sizeof(float)
+    cdef char* near = take_scratch(near_bytes) if crowded and near_bytes <= NEAR_MOST else NULL
+    cdef float* sums = (<float*>take_scratch(sum_bytes) if summed and args.y_col == sizeof(uint16_t)
+                        else NULL)
     while row < end:
-        block.row, block.rows = row, min(<Py_ssize_t>CHUNK_ROWS, end - row)
-        multiply_rows(args, block, near)
-        row += CHUNK_ROWS
+        # of nearly equal heights, each of whole tiles
+        block.row = row
+        block.rows = min(((end - row + chunks - 1) // chunks + TILE - 1) // TILE * TILE, end - row)
+        multiply_rows(args, block, near, near_row, sums)
+        row += block.rows
+        chunks -= 1
     if near != NULL:
-        give_scratch(near, SCRATCH_BYTES)
+        give_scratch(near, near_bytes)
+    if sums != NULL:
+        give_scratch(<char*>sums, sum_bytes)
 
 
-cdef void multiply_rows(const MatmulArgs* args, Block block, char* near) noexcept nogil:
-    """A block of so many rows that they stay in L2, by way of `near` unless it is NULL."""
+cdef void multiply_rows(const MatmulArgs* args, Block block, char* near, size_t near_row,
+                        float* sums) noexcept nogil:
+    """A chunk of rows, by way of `near` unless it is NULL, group by group of columns."""
+    cdef Py_ssize_t col = block.col, end = block.col + block.cols, i, size = sizeof(uint16_t)
+    cdef Py_ssize_t group = GROUP if args.k > DEPTH else block.cols
+    cdef MatmulArgs chunk = args[0]
+    chunk.m = block.rows
+    chunk.a += block.matrix * args.a_batch + block.row * args.a_row
+    chunk.b += block.matrix * args.b_batch + block.col * args.b_col
+    chunk.y += block.matrix * args.y_batch + block.row * args.y_row + block.col * args.y_col
+    if near != NULL:
+        for i in range(block.rows):
+            memcpy(near + i * near_row, chunk.a + i * args.a_row, args.k * size)
+        chunk.a, chunk.a_row = near, near_row
+    while col < end:
+        chunk.n = min(group, end - col)
+        if sums == NULL:
+            multiply_columns(&chunk, chunk.y, args.n, ROUNDS if args.y_col == size else SETS)
+        else:
+            multiply_columns(&chunk, <char*>sums, GROUP_ROW, SETS)
+            for i in range(chunk.m):
+                nearest(sums + i * GROUP_ROW, <uint16_t*>(chunk.y + i * args.y_row), chunk.n)
+        chunk.b += chunk.n * args.b_col
+        chunk.y += chunk.n * args.y_col
+        col += chunk.n
+
+
+cdef void multiply_columns(const MatmulArgs* args, char* y, Py_ssize_t y_row,
+                           How first) noexcept nogil:
+    """y := a @ b, whose rows are y_row elements apart, part by part of k."""
     cdef uint32_t[PANEL] panel
-    cdef Py_ssize_t l = 0, depth, i, col, cols, size = sizeof(uint16_t)
-    cdef Py_ssize_t a_row = args.a_row if near == NULL else NEAR_ROW
-    cdef char* a = args.a + block.matrix * args.a_batch + block.row * args.a_row
-    cdef char* b = args.b + block.matrix * args.b_batch
-    cdef char* y = args.y + block.matrix * args.y_batch + block.row * args.y_row
-    cdef char* rows
-    cdef How first = ROUNDS if args.y_col == size else SETS
+    cdef Py_ssize_t l = 0, depth, col, cols, size = sizeof(uint16_t)
+    cdef Py_ssize_t y_size = size if first == ROUNDS else sizeof(float)
     while l < args.k:
         depth = min(<Py_ssize_t>DEPTH, args.k - l)
-        rows = a + l * size
-        if near != NULL:
-            for i in range(block.rows):
-                memcpy(near + i * NEAR_ROW, rows + i * args.a_row, depth * size)
-            rows = near
-        col = block.col
-        while col < block.col + block.cols:
-            cols = min(<Py_ssize_t>WIDTH, block.col + block.cols - col)
-            pack(<const uint16_t*>(b + l * args.b_row + col * args.b_col),
+        col = 0
+        while col < args.n:
+            cols = min(<Py_ssize_t>WIDTH, args.n - col)
+            pack(<const uint16_t*>(args.b + l * args.b_row + col * args.b_col),
                  args.b_row // size, args.b_col // size, panel, depth, cols)
-            panel_product(<const uint16_t*>rows, a_row // size, panel, y + col * args.y_col,
-                          args.n, block.rows, depth, cols, ADDS if l > 0 else first)
+            panel_product(<const uint16_t*>(args.a + l * size), args.a_row // size, panel,
+                          y + col * y_size, y_row, args.m, depth, cols, ADDS if l > 0 else first)
             col += cols
         l += depth
 
 
 def _fill():
-    global few, mix, pack, panel_product, round_to_half
+    global few, mix, nearest, pack, panel_product, round_to_half
     for what, inputs, _, address in _kernels.load("panels").table():
         if inputs[0] == "bfloat16" and what == "pack":
             pack = <pack_fn><size_t>address
@@ -153,6 +183,8 @@ def _fill():
             mix = <mix_fn><size_t>address
         elif inputs[0] == "bfloat16" and what == "round":
             round_to_half = <round_fn><size_t>address
+        elif inputs[0] == "bfloat16" and what == "nearest":
+            nearest = <round_fn><size_t>address
         elif inputs[0] == "bfloat16" and what == "few":
             few = <few_fn><size_t>address
         elif inputs[0] == "bfloat16" and what == "product":

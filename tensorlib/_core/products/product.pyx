@@ -23,7 +23,7 @@ from tensorlib._core.interpreters.recording cimport record
 from tensorlib._core.products.blas cimport (
     MatmulArgs, matmul_adds, matmul_run, narrow_products, outer_product, set_narrow, set_outer,
 )
-from tensorlib._core.products.pair_products cimport pairs_round, takes_any_strides, takes_pairs
+from tensorlib._core.products.pair_products cimport packs_pairs, takes_pairs
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view, requires_grad
 from tensorlib._core.tiles.copies cimport cast, packed_copy
 from tensorlib._core.tiles.loops cimport find_gather
@@ -270,10 +270,10 @@ cdef Tensor product_in(str name, Tensor a, Tensor b, int wanted):
         ndim += 1
     try:
         if a.type == BFLOAT16 and takes_pairs(m, k, n):
-            out = new_tensor(wanted if pairs_round(m, k) else dtype, ndim, dims)
+            out = new_tensor(wanted if packs_pairs(m) else dtype, ndim, dims)
             dtype = BFLOAT16
             x = a if has_rows(a) else packed_copy(a, dtype)
-            y = b if takes_any_strides(m) or takes_dims(b) else packed_copy(b, dtype)
+            y = b if packs_pairs(m) or takes_dims(b) else packed_copy(b, dtype)
         else:
             x = a if takes(a) and not (b.ndim_ == 2 and are_short(a)) else packed_copy(a, dtype)
             y = b if takes(b) else packed_copy(b, dtype)
