@@ -292,3 +292,24 @@ def test_results_of_a_graph_that_the_function_swept_have_hooks_and_gradients_bet
             loss_of_y.backward()
         logs.append(log)
     assert logs[1:] == logs[:1] * 3
+
+
+def slope(f, x, create_graph):
+    return tl.autograd.grad(f(x).sum(), x, create_graph=create_graph)[0]
+
+
+def test_where_most_gradients_have_a_graph_calls_become_eager(capsys):
+    f, x = tl.compile(lambda x: x.sin().exp()), tl.ones(3, requires_grad=True)
+    found = [slope(f, x, True) for _ in range(12)]
+    assert all(g.requires_grad and same(g, slope(f._f, x, True)) for g in found)
+    f.explain(x)
+    assert "runs eagerly: most of its gradients" in capsys.readouterr().out
+    assert same(slope(f, x, False), slope(f._f, x, False))
+
+
+def test_where_few_gradients_have_a_graph_calls_are_replayed(capsys):
+    f, x = tl.compile(lambda x: x.sin().exp()), tl.ones(3, requires_grad=True)
+    for i in range(60):
+        slope(f, x, i % 3 == 0)
+    f.explain(x)
+    assert "replayed" in capsys.readouterr().out

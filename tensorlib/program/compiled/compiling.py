@@ -192,7 +192,7 @@ class Compiled(Dispatcher):
     def _may_replay(self) -> bool:
         """Whether calls are replayed, at least in part, or there was none yet."""
         return not self._eager and (not self._entries or any(
-            way.replay is not None or way.parts is not None and way.parts.may_replay()
+            way.is_replayed() or way.parts is not None and way.parts.may_replay()
             for way in self._entries))
 
     def _tell(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:

@@ -34,6 +34,7 @@ from tensorlib.program.ir.stacks import count, flattened, restored
 
 cdef enum:
     NUMBERS = 1 << 20        # of nodes, which those of the operations of a call have between them
+    SURE = 8                 # replays that ran again, from which on the next ones are taken to
 
 cdef Op passing = Op("compiled", "A replayed call, of which only the hooks are left.", ("inputs",),
                      variadic=True, linearity="function")
@@ -49,11 +50,13 @@ cdef class Links:
     places of those results that get a gradient. sources, direct, again: the places among what a run
     is given of what gets a gradient, of what the backward part reads, and of what gradients that
     have gradients are computed of. passed: for each result that is something given, its place
-    there, else -1. several: which of the sources are used several times.
+    there, else -1. several: which of the sources are used several times. outdone: most runs were
+    done again, operation by operation, so that eager calls do less.
     """
 
-    cdef Py_ssize_t n_outputs
+    cdef Py_ssize_t n_outputs, runs, done_again
     cdef list roots, sources, direct, again, passed, several
+    cdef readonly bint outdone
 
     def __init__(self, Py_ssize_t n_outputs, list roots, list sources, list direct, list again,
                  list passed, list several):
@@ -62,12 +65,16 @@ cdef class Links:
         set_expansion(expand_below, expand_result)
 
     def run(self, replay, tuple given, bint retries):
-        """The results of `replay.values_for(given, retries)`, linked to a new node."""
+        """The results of `replay.values_for(given, retries)`, linked to a new node; None where an
+        eager call is to be made."""
         cdef Node node
         cdef list found, kept, results
         cdef Kept payload
         cdef Py_ssize_t i, place
         cdef bint before = mode().grad
+        if self.outdone and retries:
+            return None
+        self.runs += 1
         for place in self.direct:                   # who refuses to keep it says so by its name
             if (<Tensor?>given[place]).storage.version == UNTRACKED:
                 return None
@@ -79,7 +86,8 @@ cdef class Links:
         if found is None:
             return None
         payload = Kept.__new__(Kept)
-        payload.replay, payload.versions, payload.several = replay, [], self.several
+        payload.replay, payload.links, payload.versions = replay, self, []
+        payload.several = self.several
         payload.required, payload.n_direct = [], len(self.direct)
         payload.again = [given[place] for place in self.again]
         for value in payload.again:
@@ -129,6 +137,7 @@ cdef class Kept:
     """
 
     cdef readonly object replay
+    cdef Links links
     cdef readonly list again, versions
     cdef list several, required
     cdef Py_ssize_t n_direct
@@ -392,6 +401,9 @@ cdef int expand(Node node) except -1:
     made = run_again(node, kept)
     if made is None:
         return 0
+    kept.links.done_again += 1
+    kept.links.outdone = (kept.links.done_again >= SURE
+                          and 2 * kept.links.done_again > kept.links.runs)
     nodes = nodes_below([gradient_node(<Tensor?>x) for x in made], [], since, False)[0]
     for i, inner in enumerate(sorted(nodes, key=number_of)):
         inner.sequence = node.sequence - NUMBERS + i

@@ -37,8 +37,10 @@ class Replay:
 
     given: the variables of the inputs. layouts: tensors that are laid out as theirs will be.
     lasting: what is read from around the function. flags: which passes run, as in
-    `passes.enabled`. Raises: Unplanned.
+    `passes.enabled`. outdone: eager calls do less than replays, as in `Links`. Raises: Unplanned.
     """
+
+    outdone = False
 
     def __init__(self, block: Block, calls: list[OpCall], given: list[Variable],
                  layouts: list[Tensor], lasting: list[Variable], wanted: list[Variable],
@@ -134,6 +136,10 @@ class Differentiable(Replay):
                            [place[x] for x in self.sources], [place[x] for x in self.direct],
                            [place[x] for x in self.again], [place.get(x, -1) for x in wanted],
                            self.several(calls))
+
+    @property
+    def outdone(self) -> bool:            # type: ignore[override]
+        return bool(self.links.outdone)
 
     def run(self, inputs: Sequence[Tensor], retries: bool = False) -> list[Any] | None:
         results: list[Any] | None = self.links.run(self, (*inputs, *self.values), retries)

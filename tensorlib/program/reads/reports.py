@@ -16,6 +16,9 @@ from tensorlib.program.guards.guarded import (
     in_class,
 )
 
+OUTDONE = ("most of its gradients were asked for with create_graph=True, for which a replay runs all "
+           "operations again")
+
 
 def described(guard: Any) -> str:
     """What a guard watches, and the line that read it."""
@@ -73,8 +76,8 @@ def lines_of(name: str, ways: list[Any], told: list[str], args: tuple[Any, ...],
     count = f"{len(ways)} kind{'s' * (len(ways) != 1)} of calls {'is' if len(ways) == 1 else 'are'}"
     if way is None:
         lines = [f"{name}: captured in each call; {count} captured"]
-    elif way.replay is None:
-        lines = [f"{name}: runs eagerly: {way.why}"]
+    elif not way.is_replayed():
+        lines = [f"{name}: runs eagerly: {way.why or OUTDONE}"]
     else:
         lines = [f"{name}: replayed; {count} captured", "guarded beside the arguments:",
                  *(f"  {x}" for x in dict.fromkeys(map(described, way.conditions.guards.all)))]

@@ -57,6 +57,10 @@ cdef class Way:
         self.values = () if replay is None else tuple(replay.values)
         self.single = structure is not None and structure.kind is None and places == [0]
 
+    def is_replayed(self):
+        """Whether calls of this kind are replayed, as a whole."""
+        return self.replay is not None and not self.replay.outdone
+
     cpdef object run(self, tuple tensors):
         """What a call gives; UNDONE where it fails, as the function itself has to do then."""
         cdef list found, leaves
