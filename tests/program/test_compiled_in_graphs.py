@@ -301,7 +301,9 @@ def slope(f, x, create_graph):
 def test_where_most_gradients_have_a_graph_calls_become_eager(capsys):
     f, x = tl.compile(lambda x: x.sin().exp()), tl.ones(3, requires_grad=True)
     found = [slope(f, x, True) for _ in range(12)]
-    assert all(g.requires_grad and same(g, slope(f._f, x, True)) for g in found)
+    assert all(g.requires_grad for g in found)
+    wanted = slope(f._f, x, False)
+    assert all(same(g.detach(), wanted) for g in found)
     f.explain(x)
     assert "runs eagerly: most of its gradients" in capsys.readouterr().out
     assert same(slope(f, x, False), slope(f._f, x, False))

@@ -104,28 +104,36 @@ cdef void block_by_pairs(const MatmulArgs* args, Block block) noexcept nogil:
 
 
 cdef void multiply_block(const MatmulArgs* args, Block block) noexcept nogil:
-    """A block by chunks of rows that stay in L2, as do sums of GROUP columns of each, in float32."""
-    cdef bint summed = args.k > DEPTH
+    """A block by chunks of rows that stay in L2, as do float32 sums of GROUP columns of each."""
+    cdef bint summed = args.k > DEPTH, rounded = args.y_col == sizeof(uint16_t)
     cdef bint crowded = summed and args.a_row % FEW_LINES == 0 and block.cols >= MOVED_LEAST
-    cdef Py_ssize_t row = block.row, end = block.row + block.rows
-    cdef Py_ssize_t chunks = (block.rows + CHUNK_ROWS - 1) // CHUNK_ROWS
-    cdef size_t near_row = (args.k * sizeof(uint16_t) // LINE | 1) * LINE + LINE
+    cdef size_t near_row = ((args.k * sizeof(uint16_t) + LINE - 1) // LINE | 1) * LINE
     cdef size_t near_bytes = near_row * CHUNK_ROWS
     cdef size_t sum_bytes = CHUNK_ROWS * GROUP_ROW * sizeof(float)
     cdef char* near = take_scratch(near_bytes) if crowded and near_bytes <= NEAR_MOST else NULL
-    cdef float* sums = (<float*>take_scratch(sum_bytes) if summed and args.y_col == sizeof(uint16_t)
-                        else NULL)
+    cdef char* sums = take_scratch(sum_bytes) if summed and rounded else NULL
+    cdef float[TILE * GROUP_ROW] own_sums
+    if summed and rounded and sums == NULL:
+        multiply_chunks(args, block, TILE, near, near_row, own_sums)
+    else:
+        multiply_chunks(args, block, CHUNK_ROWS, near, near_row, <float*>sums)
+    if near != NULL:
+        give_scratch(near, near_bytes)
+    if sums != NULL:
+        give_scratch(sums, sum_bytes)
+
+
+cdef void multiply_chunks(const MatmulArgs* args, Block block, Py_ssize_t most, char* near,
+                          size_t near_row, float* sums) noexcept nogil:
+    """A block by chunks of nearly equal heights, each of whole tiles and `most` rows at most."""
+    cdef Py_ssize_t row = block.row, end = block.row + block.rows
+    cdef Py_ssize_t chunks = (block.rows + most - 1) // most
     while row < end:
-        # of nearly equal heights, each of whole tiles
         block.row = row
         block.rows = min(((end - row + chunks - 1) // chunks + TILE - 1) // TILE * TILE, end - row)
         multiply_rows(args, block, near, near_row, sums)
         row += block.rows
         chunks -= 1
-    if near != NULL:
-        give_scratch(near, near_bytes)
-    if sums != NULL:
-        give_scratch(<char*>sums, sum_bytes)
 
 
 cdef void multiply_rows(const MatmulArgs* args, Block block, char* near, size_t near_row,

@@ -16,8 +16,8 @@ from tensorlib.program.guards.guarded import (
     in_class,
 )
 
-OUTDONE = ("most of its gradients were asked for with create_graph=True, for which a replay runs all "
-           "operations again")
+OUTDONE = ("most of its gradients were asked for with create_graph=True, for which a replay runs "
+           "all operations again")
 
 
 def described(guard: Any) -> str:
