@@ -169,28 +169,32 @@ def output_gradients(op):
 def gradient_of(op):
     """The backward operation: made of operations, so that it has a gradient too."""
     needs = needs_of(op)
+    places = {name: i for i, name in enumerate(needs)}
+    inputs = [places.get(name) for name in op.arguments]      # where each is among the values
+    outputs = [places.get(name) for name in op.outputs]
+    first = len(needs) - len(op.outputs)                      # of the gradients
 
     def gradient(*values, likes=None, wanted=None, **attributes):
-        given = checked(op, needs, values)
-        known = Call(op, tuple(map(given.get, op.arguments)), tuple(map(given.get, op.outputs)),
+        gs = checked_gradients(op, needs, first, values)
+        known = Call(op, tuple([None if i is None else values[i] for i in inputs]),
+                     tuple([None if i is None else values[i] for i in outputs]),
                      attributes, checked_likes(op, likes))
+        facts = known.facts
         wanted = [has_gradients(dtype) and (wanted is None or wanted[i])
-                  for i, (_, dtype) in enumerate(known.facts)]
-        gs = tuple(given[name] for name in output_gradients(op))
-        if any(g is not None for g in flat(gs)):
+                  for i, (_, dtype) in enumerate(facts)]
+        if any_is_given(gs):
             grads = tuple(gradients(known, op, wanted, gs[0] if len(gs) == 1 else gs,
                                     is_grad_enabled()))
         else:
             grads = tuple(FUNCTIONS["zeros"](shape, dtype=dtype) if is_wanted else None
-                          for is_wanted, (shape, dtype) in zip(wanted, known.facts))
+                          for is_wanted, (shape, dtype) in zip(wanted, facts))
         return (grads,) if op.variadic else grads
 
     def composite_gradient(*values, wanted=None, **attributes):
-        given = checked(op, needs, values)
-        gs = tuple(given[name] for name in output_gradients(op))
+        gs = checked_gradients(op, needs, first, values)
         if "wanted" in op.attributes:        # itself a gradient, of which not all may be needed
             attributes["wanted"] = tuple(g is not None for g in flat(gs))
-        return swept(op, tuple(given[name] for name in op.arguments), attributes, gs, wanted)
+        return swept(op, tuple(values[i] for i in inputs), attributes, gs, wanted)
 
     own = {**dict(zip(op.attributes, op.defaults)), "wanted": None}
     attributes, defaults = tuple(own), tuple(own.values())
@@ -206,27 +210,40 @@ def gradient_of(op):
     return made
 
 
-def checked(op, needs, values):
-    """The values that a backward operation was given, by name. Raises: TypeError."""
+def checked_gradients(op, needs, first, values):
+    """The gradients that a backward operation was given, its values from `first` on.
+    Raises: TypeError."""
     if len(values) != len(needs):
         raise TypeError(f"{op.name}_gradient: takes {', '.join(needs)}; got {len(values)} values")
-    given = dict(zip(needs, values))
-    for name in needs[len(needs) - len(op.outputs):]:
-        if not all(x is None or is_tensor(x) for x in flat([given[name]])):
+    gs = values[first:]
+    for name, g in zip(needs[first:], gs):
+        if g is None or type(g) is Tensor:
+            continue
+        if not all(x is None or is_tensor(x) for x in flat([g])):
             raise TypeError(f"{op.name}_gradient: {name} must be a Tensor or None, not "
-                            f"{type_name(given[name])}")
-    return given
+                            f"{type_name(g)}")
+    return gs
+
+
+def any_is_given(gs):
+    """Whether one of the gradients is there, some of which may be sequences."""
+    for g in gs:
+        if type(g) is Tensor or g is not None and any(x is not None for x in flat([g])):
+            return True
+    return False
 
 
 def checked_likes(op, likes):
     """What a backward operation was given as shape and dtype of each input. Raises: TypeError."""
     given = likes if isinstance(likes, (list, tuple)) else ()
-    if len(given) != len(op.arguments) or not all(
-            isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[1], dtype)
-            for pair in (given[0] if op.variadic else given)):
-        raise TypeError(f"{op.name}_gradient: likes must be the shape and dtype of each input, got "
-                        f"{likes!r}")
-    return likes
+    if len(given) == len(op.arguments):
+        for pair in given[0] if op.variadic else given:
+            if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[1], dtype)):
+                break
+        else:
+            return likes
+    raise TypeError(f"{op.name}_gradient: likes must be the shape and dtype of each input, got "
+                    f"{likes!r}")
 
 
 def swept(op, inputs, attributes, gs, wanted=None):

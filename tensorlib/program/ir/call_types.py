@@ -5,7 +5,7 @@ A type is the name of an operation of the registry (`tanh`), of its backward ope
 or of one of the few operations that only programs have: control flow, and sums of gradients.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, lru_cache
 from operator import getitem
 from typing import Any, NamedTuple
@@ -197,8 +197,13 @@ def as_written(values: tuple[Any, ...]) -> list[Any]:
             else FUNCTIONS["tensor"](x, dtype=values[0].dtype) for x in values]
 
 
-def as_operands(values: tuple[Any, ...]) -> list[Any]:
+def as_operands(values: tuple[Any, ...]) -> Sequence[Any]:
     """The values with numbers as tensors of the dtype in which the last of them is computed."""
+    for x in values:
+        if isinstance(x, NUMBERS):
+            break
+    else:
+        return values
     dtype = next((x.dtype for x in reversed(values) if isinstance(x, Tensor)), None)
     if dtype is not None and dtype.itemsize == 2:
         dtype = None                                  # half types are computed as float32
