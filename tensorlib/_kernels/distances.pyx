@@ -13,6 +13,8 @@ from libc.math cimport sqrt, sqrtf
 from tensorlib._kernels.distances cimport LANES
 from tensorlib._kernels.vecmath cimport floating, magnitude
 
+from tensorlib._kernels import FLOATS, rows_for
+
 cdef enum:
     BLOCK = 64      # elements that are added in their dtype, before sums are added in double
 
@@ -181,17 +183,11 @@ cdef void most_back(const floating* g, const floating* y, const floating* x,
 
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
-    return [
-        ("total", ("float32",), "float32", <size_t>&total_away[float]),
-        ("total", ("float64",), "float64", <size_t>&total_away[double]),
-        ("euclidean", ("float32",), "float32", <size_t>&root_away[float]),
-        ("euclidean", ("float64",), "float64", <size_t>&root_away[double]),
-        ("most", ("float32",), "float32", <size_t>&most_away[float]),
-        ("most", ("float64",), "float64", <size_t>&most_away[double]),
-        ("total_back", ("float32",), "float64", <size_t>&total_back[float]),
-        ("total_back", ("float64",), "float64", <size_t>&total_back[double]),
-        ("euclidean_back", ("float32",), "float64", <size_t>&root_back[float]),
-        ("euclidean_back", ("float64",), "float64", <size_t>&root_back[double]),
-        ("most_back", ("float32",), "float64", <size_t>&most_back[float]),
-        ("most_back", ("float64",), "float64", <size_t>&most_back[double]),
-    ]
+    return rows_for(FLOATS, [
+        ("total", <size_t>&total_away[float], <size_t>&total_away[double]),
+        ("euclidean", <size_t>&root_away[float], <size_t>&root_away[double]),
+        ("most", <size_t>&most_away[float], <size_t>&most_away[double]),
+        ("total_back", <size_t>&total_back[float], <size_t>&total_back[double]),
+        ("euclidean_back", <size_t>&root_back[float], <size_t>&root_back[double]),
+        ("most_back", <size_t>&most_back[float], <size_t>&most_back[double]),
+    ])

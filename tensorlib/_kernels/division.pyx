@@ -11,6 +11,8 @@ from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t
 
 from tensorlib._kernels.vecmath cimport floating, infinity, magnitude, split_high, with_sign
 
+from tensorlib._kernels import rows_for
+
 ctypedef fused integer:
     uint8_t
     int8_t
@@ -252,28 +254,21 @@ cdef void remainder_int_run(const integer* a, const integer* b, integer* y,
 
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
-    dtypes = ("float32", "float64", "uint8", "int8", "int16", "int32", "int64")
-    loops = {
-        "fmod": (
-            <size_t>&fmod_run[float], <size_t>&fmod_run[double],
-            <size_t>&fmod_int_run[uint8_t], <size_t>&fmod_int_run[int8_t],
-            <size_t>&fmod_int_run[int16_t], <size_t>&fmod_int_run[int32_t],
-            <size_t>&fmod_int_run[int64_t]),
-        "remainder": (
-            <size_t>&remainder_run[float], <size_t>&remainder_run[double],
-            <size_t>&remainder_int_run[uint8_t], <size_t>&remainder_int_run[int8_t],
-            <size_t>&remainder_int_run[int16_t], <size_t>&remainder_int_run[int32_t],
-            <size_t>&remainder_int_run[int64_t]),
-        "floor_divide": (
-            <size_t>&floor_divide_run[float], <size_t>&floor_divide_run[double],
-            <size_t>&floor_divide_int_run[uint8_t], <size_t>&floor_divide_int_run[int8_t],
-            <size_t>&floor_divide_int_run[int16_t], <size_t>&floor_divide_int_run[int32_t],
-            <size_t>&floor_divide_int_run[int64_t]),
-        "div_trunc": (
-            <size_t>&div_trunc_run[float], <size_t>&div_trunc_run[double],
-            <size_t>&div_trunc_int_run[uint8_t], <size_t>&div_trunc_int_run[int8_t],
-            <size_t>&div_trunc_int_run[int16_t], <size_t>&div_trunc_int_run[int32_t],
-            <size_t>&div_trunc_int_run[int64_t]),
-    }
-    return [(name, (dtype, dtype), dtype, address)
-            for name, addresses in loops.items() for dtype, address in zip(dtypes, addresses)]
+    return rows_for(("float32", "float64", "uint8", "int8", "int16", "int32", "int64"), [
+        ("fmod", <size_t>&fmod_run[float], <size_t>&fmod_run[double],
+         <size_t>&fmod_int_run[uint8_t], <size_t>&fmod_int_run[int8_t],
+         <size_t>&fmod_int_run[int16_t], <size_t>&fmod_int_run[int32_t],
+         <size_t>&fmod_int_run[int64_t]),
+        ("remainder", <size_t>&remainder_run[float], <size_t>&remainder_run[double],
+         <size_t>&remainder_int_run[uint8_t], <size_t>&remainder_int_run[int8_t],
+         <size_t>&remainder_int_run[int16_t], <size_t>&remainder_int_run[int32_t],
+         <size_t>&remainder_int_run[int64_t]),
+        ("floor_divide", <size_t>&floor_divide_run[float], <size_t>&floor_divide_run[double],
+         <size_t>&floor_divide_int_run[uint8_t], <size_t>&floor_divide_int_run[int8_t],
+         <size_t>&floor_divide_int_run[int16_t], <size_t>&floor_divide_int_run[int32_t],
+         <size_t>&floor_divide_int_run[int64_t]),
+        ("div_trunc", <size_t>&div_trunc_run[float], <size_t>&div_trunc_run[double],
+         <size_t>&div_trunc_int_run[uint8_t], <size_t>&div_trunc_int_run[int8_t],
+         <size_t>&div_trunc_int_run[int16_t], <size_t>&div_trunc_int_run[int32_t],
+         <size_t>&div_trunc_int_run[int64_t]),
+    ], 2)

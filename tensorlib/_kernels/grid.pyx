@@ -14,6 +14,8 @@ from libc.string cimport memset
 from tensorlib._kernels.grid cimport Look
 from tensorlib._kernels.vecmath cimport floating, magnitude, round_even
 
+from tensorlib._kernels import FLOATS, rows_for
+
 cdef extern from "grid_pairs.h" nogil:
     void grid_blend_float(const float* plane, const int32_t* above, const int32_t* under,
                           const int32_t* masks, const float* parts, Py_ssize_t stride, float* out,
@@ -252,9 +254,7 @@ cdef void look_back(const floating* g, const floating* x, const floating* grid, 
 
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
-    return [
-        ("look", ("float32",), "float32", <size_t>&look[float]),
-        ("look", ("float64",), "float64", <size_t>&look[double]),
-        ("look_back", ("float32",), "float32", <size_t>&look_back[float]),
-        ("look_back", ("float64",), "float64", <size_t>&look_back[double]),
-    ]
+    return rows_for(FLOATS, [
+        ("look", <size_t>&look[float], <size_t>&look[double]),
+        ("look_back", <size_t>&look_back[float], <size_t>&look_back[double]),
+    ])

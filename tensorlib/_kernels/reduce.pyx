@@ -23,6 +23,8 @@ from tensorlib._kernels.moments cimport sum_of_squares
 from tensorlib._kernels.sum_folds cimport Known, LANE_BYTES, Product, Squares, Sum, fold
 from tensorlib._kernels.vecmath cimport floating
 
+from tensorlib._kernels import FLOATS, HALVES, rows_for
+
 cdef extern from "row_fold.h" nogil:
     void row_sums_float(const float* x, float* y, Py_ssize_t rows, Py_ssize_t n, Py_ssize_t step)
     void row_sums_double(const double* x, double* y, Py_ssize_t rows, Py_ssize_t n,
@@ -194,21 +196,17 @@ cdef void gapped(Folded* op, const floating* x, floating* y, Py_ssize_t at, Py_s
 
 
 def table():
-    return [
+    return rows_for(("int64", *FLOATS), [
         # Integer sums wrap around, which only unsigned arithmetic may do in C.
-        ("sum", ("int64",), "int64", <size_t>&whole_sums),
-        ("sum", ("float32",), "float32", <size_t>&sums[float]),
-        ("sum", ("float64",), "float64", <size_t>&sums[double]),
-        ("sum", ("float16",), "float32", <size_t>&half_sums[half]),
-        ("sum", ("bfloat16",), "float32", <size_t>&half_sums[brain]),
-        ("known", ("float32",), "float32", <size_t>&known[float]),
-        ("known", ("float64",), "float64", <size_t>&known[double]),
-        ("prod", ("int64",), "int64", <size_t>&fold[Product, uint64_t]),
-        ("prod", ("float32",), "float32", <size_t>&products[float]),
-        ("prod", ("float64",), "float64", <size_t>&products[double]),
-        ("squares", ("float32", "float32"), "float32", <size_t>&squares[float]),
-        ("squares", ("float64", "float64"), "float64", <size_t>&squares[double]),
-    ]
+        ("sum", <size_t>&whole_sums, <size_t>&sums[float], <size_t>&sums[double]),
+        ("prod", <size_t>&fold[Product, uint64_t], <size_t>&products[float],
+         <size_t>&products[double]),
+    ]) + rows_for(FLOATS, [
+        ("known", <size_t>&known[float], <size_t>&known[double]),
+        ("squares", <size_t>&squares[float], <size_t>&squares[double]),
+    ]) + rows_for(HALVES, [
+        ("sum", <size_t>&half_sums[half], <size_t>&half_sums[brain]),
+    ], output="float32")
 
 
 def gapped_table():
@@ -217,11 +215,8 @@ def gapped_table():
     void fold(void* tag, const T* x, T* y, Py_ssize_t at, Py_ssize_t n, Py_ssize_t row,
               Py_ssize_t down, Py_ssize_t step)
     """
-    return [
-        ("sum", ("float32",), "float32", <size_t>&gapped[Sum, float]),
-        ("sum", ("float64",), "float64", <size_t>&gapped[Sum, double]),
-        ("known", ("float32",), "float32", <size_t>&gapped[Known, float]),
-        ("known", ("float64",), "float64", <size_t>&gapped[Known, double]),
-        ("prod", ("float32",), "float32", <size_t>&gapped[Product, float]),
-        ("prod", ("float64",), "float64", <size_t>&gapped[Product, double]),
-    ]
+    return rows_for(FLOATS, [
+        ("sum", <size_t>&gapped[Sum, float], <size_t>&gapped[Sum, double]),
+        ("known", <size_t>&gapped[Known, float], <size_t>&gapped[Known, double]),
+        ("prod", <size_t>&gapped[Product, float], <size_t>&gapped[Product, double]),
+    ])
