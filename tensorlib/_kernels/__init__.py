@@ -26,6 +26,7 @@ inputs exactly or does not overlap any of them.
 """
 
 import os
+from functools import lru_cache
 from importlib.machinery import EXTENSION_SUFFIXES
 
 # before all that lies in its object
@@ -86,6 +87,13 @@ def load(name, level=level):
     if level == "v4" and name in FROM_BELOW:
         level = "v3"
     return load_from(path_of(level), f"tensorlib._kernels.{level}.{name}")
+
+
+@lru_cache(maxsize=4)      # who asks for one function asks for others
+def functions(name):
+    """The address of each function of a kernel module, by its name and its first dtype."""
+    return {(kind, (*inputs, output)[0]): address
+            for kind, inputs, output, address in load(name).table()}
 
 
 FLOATS, HALVES = ("float32", "float64"), ("float16", "bfloat16")

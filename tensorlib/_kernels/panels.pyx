@@ -65,7 +65,7 @@ def table():
     ])
     if HAS_PAIRS:
         functions += rows_for(("bfloat16",), [
-            ("pack", <size_t>&pair_pack), ("product", <size_t>&tile_product),
+            ("pack_pairs", <size_t>&pair_pack), ("product_of_pairs", <size_t>&tile_product),
             ("few", <size_t>&pair_few), ("windows", <size_t>&tile_windows),
             ("mix", <size_t>&pair_mix), ("round", <size_t>&pair_round),
         ])

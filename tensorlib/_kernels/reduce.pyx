@@ -14,6 +14,12 @@ rows of a slice, if these are at least LANE_BYTES long. Of each outer slice the 
 of inner are reduced. n is at least 1. `tag` is there for the compiler alone, to choose an
 operation; NULL is passed. `c` has the shape of y and may be NULL for the kinds that do not use it.
 Those of half types give float32, and are for rows, and columns beside each other, of 16 and more.
+
+gapped_sum, gapped_known and gapped_prod are of elements that lie in rows with gaps between them,
+folded to one:
+
+    void fold(void* tag, const T* x, T* y, Py_ssize_t at, Py_ssize_t n, Py_ssize_t row,
+              Py_ssize_t down, Py_ssize_t step)
 """
 
 from libc.stdint cimport uint16_t, uint64_t
@@ -204,19 +210,9 @@ def table():
     ]) + rows_for(FLOATS, [
         ("known", <size_t>&known[float], <size_t>&known[double]),
         ("squares", <size_t>&squares[float], <size_t>&squares[double]),
+        ("gapped_sum", <size_t>&gapped[Sum, float], <size_t>&gapped[Sum, double]),
+        ("gapped_known", <size_t>&gapped[Known, float], <size_t>&gapped[Known, double]),
+        ("gapped_prod", <size_t>&gapped[Product, float], <size_t>&gapped[Product, double]),
     ]) + rows_for(HALVES, [
         ("sum", <size_t>&half_sums[half], <size_t>&half_sums[brain]),
     ], output="float32")
-
-
-def gapped_table():
-    """The same of elements that lie in rows with gaps between them, folded to one:
-
-    void fold(void* tag, const T* x, T* y, Py_ssize_t at, Py_ssize_t n, Py_ssize_t row,
-              Py_ssize_t down, Py_ssize_t step)
-    """
-    return rows_for(FLOATS, [
-        ("sum", <size_t>&gapped[Sum, float], <size_t>&gapped[Sum, double]),
-        ("known", <size_t>&gapped[Known, float], <size_t>&gapped[Known, double]),
-        ("prod", <size_t>&gapped[Product, float], <size_t>&gapped[Product, double]),
-    ])

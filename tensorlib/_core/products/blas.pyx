@@ -18,6 +18,7 @@ import re
 import numpy
 
 from tensorlib._core.base.dtypes cimport BFLOAT16, N_DTYPES, dtype_id, signed_twin
+from tensorlib._core.base.kernels cimport find_by_dtype
 from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.shape cimport times
 from tensorlib._core.base.ufunc cimport PyUFuncObject, ufunc_loop
@@ -81,6 +82,12 @@ cdef enum:
     VECTOR_CHUNK = 1 << 16
     LONG = 512
 
+ctypedef void (*outer_product)(const void* a, Py_ssize_t a_row, const void* b, void* y,
+                               Py_ssize_t m, Py_ssize_t n) noexcept nogil
+ctypedef void (*narrow_products)(const void* a, const Py_ssize_t* a_steps, const void* b,
+                                 const Py_ssize_t* b_steps, void* y, Py_ssize_t batch,
+                                 Py_ssize_t m, Py_ssize_t k) noexcept nogil
+
 ctypedef struct Outer:
     const MatmulArgs* args
     outer_product run
@@ -105,7 +112,10 @@ ctypedef struct Blocks:
 cdef ufunc_loop loops[N_DTYPES]
 cdef void* loop_data[N_DTYPES]
 cdef outer_product outers[N_DTYPES]      # of one column and one contiguous row; NULL where none is
-cdef narrow_products narrows[N_DTYPES][NARROW + 1]
+cdef narrow_products narrows[NARROW + 1][N_DTYPES]     # by columns
+find_by_dtype("product", "outer", <void**>outers)
+for _columns in range(1, NARROW + 1):
+    find_by_dtype("product", f"narrow_{_columns}", <void**>narrows[<int>_columns])
 
 cdef get_threads_fn blas_get_threads = NULL
 cdef set_threads_fn blas_set_threads = NULL
@@ -144,7 +154,7 @@ cdef int multiply(int dtype, const MatmulArgs* args, const char* row) noexcept n
     if args.k == 1 and outers[dtype] != NULL and run_outer(outers[dtype], args):
         return 0
     if args.batch > 1 and args.n <= NARROW and args.m <= NARROW_SIDE and (
-            args.k <= NARROW_SIDE and run_narrow(narrows[dtype][args.n], args)):
+            args.k <= NARROW_SIDE and run_narrow(narrows[args.n][dtype], args)):
         return 0
     if fits_panels(dtype, args):
         run_by_panels(dtype, args, row)
@@ -171,16 +181,6 @@ cdef void share_blocks(Blocks* blocks, Py_ssize_t products) noexcept nogil:
     else:
         choose_blocks(blocks)
         parallel_for(run_blocks, blocks, batch * blocks.down * blocks.across, 1)
-
-
-cdef void set_outer(int dtype, outer_product run) noexcept:
-    """Takes the loop that makes outer products of a dtype."""
-    outers[dtype] = run
-
-
-cdef void set_narrow(int dtype, int columns, narrow_products run) noexcept:
-    """Takes the loop that makes batches of products of a dtype with so many columns."""
-    narrows[dtype][columns] = run
 
 
 cdef bint run_narrow(narrow_products run, const MatmulArgs* args) noexcept nogil:
@@ -470,11 +470,9 @@ def _find_loops():
     """Fill `loops` from those of np.matmul for floats, and from our own for integers."""
     cdef PyUFuncObject* matmul = <PyUFuncObject*><PyObject*>numpy.matmul
     cdef int i, dtype
-    cdef size_t address
     numbers = {numpy.dtype(name).num: dtype_id(BY_NAME[name]) for name in BY_NAME
                if name not in ("float16", "bfloat16")}
-    for _, _, name, address in _kernels.load("integer_product").table():
-        loops[dtype_id(BY_NAME[name])] = <ufunc_loop>address
+    find_by_dtype("integer_product", "product", <void**>loops)
     for dtype in range(N_DTYPES):
         loops[dtype] = loops[signed_twin(dtype)]
     for i in range(matmul.ntypes):

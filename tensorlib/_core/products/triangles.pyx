@@ -10,7 +10,8 @@ from libc.math cimport NAN
 from libc.stdint cimport int32_t
 from libc.string cimport memset
 
-from tensorlib._core.base.dtypes cimport FLOAT32, INT32, N_DTYPES, dtype_id
+from tensorlib._core.base.dtypes cimport FLOAT32, INT32, N_DTYPES
+from tensorlib._core.base.kernels cimport find_by_dtype, find_function
 from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport times
@@ -22,9 +23,6 @@ from tensorlib._core.products.panel_products cimport (
 from tensorlib._core.tensor.meta cimport elements
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor
 from tensorlib._core.tiles.copies cimport packed, packed_copy
-
-from tensorlib._core.base.dtypes import BY_NAME
-from tensorlib._kernels import load
 
 cdef enum:
     CORNER_ROW = TRIANGLE + 2 * 16  # elements: the kernels go on behind a row by two vectors
@@ -40,8 +38,10 @@ ctypedef Py_ssize_t (*factor_fn)(char* u, Py_ssize_t u_row, Py_ssize_t n,
                                  double* d) noexcept nogil
 
 cdef substitute_fn substitutes[N_DTYPES]
-cdef squares_fn squares = NULL         # for float32
 cdef factor_fn factors[N_DTYPES]
+cdef squares_fn squares = <squares_fn>find_function("triangles", "squares", "float32")
+find_by_dtype("triangles", "substitute", <void**>substitutes)
+find_by_dtype("triangles", "factor", <void**>factors)
 
 
 cdef void substitute(int dtype, const char* l, Py_ssize_t l_row, char* t, Py_ssize_t t_row,
@@ -394,19 +394,3 @@ def inverse_by_factor(Tensor a not None):
     if v.failed:
         raise MemoryError("cholesky_inverse: no memory for a block")
     return y
-
-
-# ---- at import -----------------------------------------------------------------------------------
-
-def _fill():
-    global squares
-    for what, _, name, address in load("triangles").table():
-        if what == "substitute":
-            substitutes[dtype_id(BY_NAME[name])] = <substitute_fn><size_t>address
-        elif what == "squares":
-            squares = <squares_fn><size_t>address
-        elif what == "factor":
-            factors[dtype_id(BY_NAME[name])] = <factor_fn><size_t>address
-
-
-_fill()
