@@ -20,7 +20,7 @@ from tensorlib._core.base.dtypes cimport (
 from tensorlib._core.base.kernels cimport find_pairs
 from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.work cimport run_once
-from tensorlib._core.products.blas cimport MatmulArgs, matmul_run
+from tensorlib._core.products.blas cimport multiply_matrices
 from tensorlib._core.products.linear cimport transposed
 from tensorlib._core.products.pair_products cimport has_pairs, round_rows
 from tensorlib._core.products.panel_products cimport (
@@ -150,7 +150,6 @@ cdef void all_steps(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
 cdef void all_steps_back(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     """From the last step that was taken to the first, and the gradient of the weight"""
     cdef Work* w = <Work*>context
-    cdef MatmulArgs args
     cdef Py_ssize_t t, size
     states_before(w, w.hidden_start, w.out, w.before, w.moved)
     if w.has_cells:
@@ -169,13 +168,8 @@ cdef void all_steps_back(void* context, Py_ssize_t begin, Py_ssize_t end) noexce
             w.first += size
     if w.d_weight == NULL:
         return
-    args.a, args.b, args.y = w.dm, w.before, w.d_weight                 # dm.mT @ before
-    args.batch, args.m, args.k, args.n = 1, w.width, w.rows, w.n
-    args.a_batch = args.b_batch = args.y_batch = 0
-    args.a_row, args.a_col = w.item, w.width * w.item
-    args.b_row = args.y_row = w.n * w.item
-    args.b_col = args.y_col = w.item
-    matmul_run(w.dtype, &args)
+    multiply_matrices(w.dtype, w.dm, 1, w.width, w.before, w.n, 1, w.d_weight, w.n, w.width, w.rows,
+                      w.n)                   # dm.mT @ before
 
 
 cdef inline void add(const Work* w, char* y, const char* x, Py_ssize_t n) noexcept nogil:

@@ -17,7 +17,7 @@ import re
 
 import numpy
 
-from tensorlib._core.base.dtypes cimport BFLOAT16, N_DTYPES, dtype_id, signed_twin
+from tensorlib._core.base.dtypes cimport BFLOAT16, ITEMSIZE, N_DTYPES, dtype_id, signed_twin
 from tensorlib._core.base.kernels cimport find_by_dtype
 from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.shape cimport times
@@ -135,6 +135,22 @@ cdef bint matmul_adds(int dtype, const MatmulArgs* args, const char* row) noexce
 cdef int matmul_run(int dtype, const MatmulArgs* args) noexcept nogil:
     """y := a @ b; -1 if there is no loop for the dtype: of bfloat16 what `takes_pairs` alone."""
     return multiply(dtype, args, NULL)
+
+
+cdef void multiply_matrices(int dtype, const char* a, Py_ssize_t a_row, Py_ssize_t a_col,
+                            const char* b, Py_ssize_t b_row, Py_ssize_t b_col, char* y,
+                            Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k,
+                            Py_ssize_t n) noexcept nogil:
+    """y (m, n) := a @ b of float32 or float64, where steps are counted in elements"""
+    cdef MatmulArgs args
+    cdef Py_ssize_t size = ITEMSIZE[dtype]
+    args.a, args.b, args.y = <char*>a, <char*>b, y
+    args.batch, args.m, args.k, args.n = 1, m, k, n
+    args.a_batch = args.b_batch = args.y_batch = 0
+    args.a_row, args.a_col = a_row * size, a_col * size
+    args.b_row, args.b_col = b_row * size, b_col * size
+    args.y_row, args.y_col = y_row * size, size
+    matmul_run(dtype, &args)
 
 
 cdef int multiply(int dtype, const MatmulArgs* args, const char* row) noexcept nogil:
