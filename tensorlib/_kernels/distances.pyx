@@ -8,10 +8,8 @@ elements, of which each has `step` distances, and the `count` rows of a panel:
                 count)
 """
 
-from libc.math cimport sqrt, sqrtf
-
 from tensorlib._kernels.distances cimport LANES
-from tensorlib._kernels.vecmath cimport floating, magnitude
+from tensorlib._kernels.vecmath cimport floating, magnitude, sqrt
 
 from tensorlib._kernels import FLOATS, rows_for
 
@@ -22,13 +20,6 @@ cdef enum Norm:
     TOTAL           # of differences
     EUCLIDEAN
     MOST
-
-
-cdef inline floating root(floating x) noexcept nogil:
-    if floating is float:
-        return sqrtf(x)
-    else:
-        return sqrt(x)
 
 
 cdef inline double euclidean(const floating* x, const floating* row, Py_ssize_t m) noexcept nogil:
@@ -85,7 +76,7 @@ cdef inline void norms(const floating* x, const floating* panel, floating* y, Py
             for l in range(LANES):
                 odd[l] = 1 - ((part[l] > least * m) & (part[l] < most))
                 coarse |= odd[l]
-                part[l] = root(part[l])
+                part[l] = sqrt(part[l])
             if coarse:
                 for l in range(count):
                     if odd[l]:

@@ -7,11 +7,11 @@ of one image x (channels, high, wide), with places (n, 2) that have the column f
 (channels, n); `look` does the places [begin, end). An element outside of the image is nothing.
 """
 
-from libc.math cimport floor, floorf
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
 from tensorlib._kernels.grid cimport Look
+from tensorlib._kernels.rounding cimport floor
 from tensorlib._kernels.vecmath cimport floating, magnitude, round_even
 
 from tensorlib._kernels import FLOATS, rows_for
@@ -33,13 +33,6 @@ ctypedef fused mask:
     int64_t
 
 
-cdef inline floating floored(floating x) noexcept nogil:
-    if floating is float:
-        return floorf(x)
-    else:
-        return floor(x)
-
-
 cdef inline floating place(floating c, floating size, floating scale, int padding, bint align,
                            floating* slope) noexcept nogil:
     """A coordinate from -1 to 1 as a place in a dim, and how fast it moves"""
@@ -50,9 +43,9 @@ cdef inline floating place(floating c, floating size, floating scale, int paddin
         low = zero if align else -half
         span = most if align else size
         away = magnitude(at - low)
-        turns = floored(away / span)
+        turns = floor(away / span)
         rest = away - turns * span
-        odd = turns - two * floored(turns * half)
+        odd = turns - two * floor(turns * half)
         slope[0] = (-scale if at < low else scale) * (one - two * odd)
         at = low + (span - rest) * odd + rest * (one - odd)
         at = at if span > zero else zero
@@ -84,8 +77,8 @@ cdef inline void find(const floating* grid, Py_ssize_t n, floating wide, floatin
         slopes[i] = slope
         y = place(grid[2 * i + 1], high, down, padding, align, &slope)
         slopes[RUN + i] = slope
-        left = round_even(x) if nearest else floored(x)
-        top = round_even(y) if nearest else floored(y)
+        left = round_even(x) if nearest else floor(x)
+        top = round_even(y) if nearest else floor(y)
         right[i] = zero if nearest else x - left
         below[i] = zero if nearest else y - top
         left = left if left > -two else -two             # NaN, too, is outside

@@ -3,10 +3,9 @@
 Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.py`).
 """
 
-from libc.math cimport ceil as libm_ceil, ceilf, floor as libm_floor, floorf
-from libc.math cimport trunc as libm_trunc, truncf
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t
 
+from tensorlib._kernels.rounding cimport ceil, floor, trunc
 from tensorlib._kernels.vecmath cimport (
     bits32, bits64, floating, from_bits32, from_bits64, infinity, magnitude, round_even, sqrt)
 
@@ -16,27 +15,6 @@ cdef extern from "wide_root.h" nogil:
     const bint HAS_WIDE
     void wide_sqrt_run()
     void wide_sqrt_d_run()
-
-
-cdef inline floating floor(floating x) noexcept nogil:
-    if floating is float:
-        return floorf(x)
-    else:
-        return libm_floor(x)
-
-
-cdef inline floating ceil(floating x) noexcept nogil:
-    if floating is float:
-        return ceilf(x)
-    else:
-        return libm_ceil(x)
-
-
-cdef inline floating trunc(floating x) noexcept nogil:
-    if floating is float:
-        return truncf(x)
-    else:
-        return libm_trunc(x)
 
 
 cdef void neg_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
