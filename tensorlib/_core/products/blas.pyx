@@ -225,9 +225,7 @@ cdef bint run_outer(outer_product run, const MatmulArgs* args) noexcept nogil:
     outer.args, outer.run, outer.itemsize = args, run, args.y_col
     if args.m * args.n * args.batch == 0:
         return True
-    if args.b_col != args.y_col or args.y_row != args.n * args.y_col:
-        return False
-    if args.a_row % args.y_col:
+    if args.b_col != args.y_col or args.y_row != args.n * args.y_col or args.a_row % args.y_col:
         return False
     if args.m * args.n * args.batch < OUTER_CHUNK:
         run_rows(&outer, 0, args.batch * args.m)
@@ -261,8 +259,7 @@ cdef void choose_blocks(Blocks* blocks) noexcept nogil:
             blocks.cols = max(blocks.cols, LONG)
     else:
         blocks.cols = even_part(args.n, BLOCK_COLS)
-        blocks.rows = even_part(
-            args.m, BLOCK_ROWS if blocks.cols < args.n else BLOCK_ROWS_ALONE)
+        blocks.rows = even_part(args.m, BLOCK_ROWS if blocks.cols < args.n else BLOCK_ROWS_ALONE)
         halve(blocks)
     blocks.down = parts_of(args.m, blocks.rows)
     blocks.across = parts_of(args.n, blocks.cols)
@@ -416,13 +413,9 @@ def _set_blas_threads(int n):
 
 # Library, and its functions: get threads, set threads, describe.
 _BLAS_FUNCTIONS = [
-    ("openblas", "scipy_openblas_get_num_threads64_", "scipy_openblas_set_num_threads64_",
-     "scipy_openblas_get_config64_"),
-    ("openblas", "scipy_openblas_get_num_threads", "scipy_openblas_set_num_threads",
-     "scipy_openblas_get_config"),
-    ("openblas", "openblas_get_num_threads64_", "openblas_set_num_threads64_",
-     "openblas_get_config64_"),
-    ("openblas", "openblas_get_num_threads", "openblas_set_num_threads", "openblas_get_config"),
+    *[("openblas", *[f"{prefix}openblas_{name}{suffix}" for name in (
+        "get_num_threads", "set_num_threads", "get_config")])
+      for prefix in ("scipy_", "") for suffix in ("64_", "")],
     ("mkl", "MKL_Get_Max_Threads", "MKL_Set_Num_Threads", None),
 ]
 
