@@ -11,7 +11,8 @@ What a module offers is the function `table()`: one tuple for each loop,
     (name, input dtypes, output dtype, address)
 
 for instance `("tanh", ("float32",), "float32", <size_t>&tanh_run[float])`. The core keeps the
-addresses by name and dtype, so that adding a loop is the loop and its line in `table()`.
+addresses by name and dtype, so that adding a loop is the loop and its line in `table()`. Functions
+that are not element-wise stand there with the dtype that they are compiled for as their only input.
 
 Calling convention of an element-wise loop with one, two or three inputs: typed pointers to
 contiguous runs of n elements, inputs first, the output next, the count last,
@@ -25,6 +26,7 @@ inputs exactly or does not overlap any of them.
 """
 
 import os
+from functools import lru_cache
 from importlib.machinery import EXTENSION_SUFFIXES
 
 # before all that lies in its object
@@ -85,6 +87,26 @@ def load(name, level=level):
     if level == "v4" and name in FROM_BELOW:
         level = "v3"
     return load_from(path_of(level), f"tensorlib._kernels.{level}.{name}")
+
+
+@lru_cache(maxsize=4)      # who asks for one function asks for others
+def functions(name):
+    """The address of each function of a kernel module, by its name and its first dtype."""
+    return {(kind, (*inputs, output)[0]): address
+            for kind, inputs, output, address in load(name).table()}
+
+
+FLOATS, HALVES = ("float32", "float64"), ("float16", "bfloat16")
+COMPLEX = ("complex64", "complex128")
+
+
+def rows_for(dtypes, loops, inputs=1, output=None):
+    """The rows of a `table()` for loops of so many inputs of one dtype, which is the output's too.
+
+    loops: the name of each, and its addresses for these dtypes.
+    """
+    return [(name, (dtype,) * inputs, output or dtype, address)
+            for name, *addresses in loops for dtype, address in zip(dtypes, addresses)]
 
 
 # the modules whose tables hold element-wise loops, casts and moves

@@ -11,6 +11,8 @@ from tensorlib._kernels.vecmath cimport floating, magnitude, poly8
 from tensorlib._kernels.vecmath_erf cimport erf
 from tensorlib._kernels.vecmath_exp cimport exp, expm1, tanh
 
+from tensorlib._kernels import FLOATS, rows_for
+
 
 cdef inline floating normal_cdf(floating x, floating* decay) noexcept nogil:
     """Phi(x); decay := exp(-x**2 / 2)
@@ -300,40 +302,35 @@ cdef void hardswish_backward_run(const floating* g, const floating* x, floating*
 
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
-    loops = [
-        ("gelu", 1, <size_t>&gelu_run[float], <size_t>&gelu_run[double]),
-        ("gelu_backward", 2,
-         <size_t>&gelu_backward_run[float], <size_t>&gelu_backward_run[double]),
-        ("gelu_tanh", 1, <size_t>&gelu_tanh_run[float], <size_t>&gelu_tanh_run[double]),
-        ("gelu_tanh_backward", 2,
-         <size_t>&gelu_tanh_backward_run[float], <size_t>&gelu_tanh_backward_run[double]),
-        ("silu", 1, <size_t>&silu_run[float], <size_t>&silu_run[double]),
-        ("silu_backward", 2,
-         <size_t>&silu_backward_run[float], <size_t>&silu_backward_run[double]),
-        ("mish", 1, <size_t>&mish_run[float], <size_t>&mish_run[double]),
-        ("mish_backward", 2,
-         <size_t>&mish_backward_run[float], <size_t>&mish_backward_run[double]),
-        ("selu", 1, <size_t>&selu_run[float], <size_t>&selu_run[double]),
-        ("logsigmoid", 1, <size_t>&logsigmoid_run[float], <size_t>&logsigmoid_run[double]),
-        ("hardswish", 1, <size_t>&hardswish_run[float], <size_t>&hardswish_run[double]),
-        ("hardswish_backward", 2,
-         <size_t>&hardswish_backward_run[float], <size_t>&hardswish_backward_run[double]),
-        ("hardsigmoid", 1, <size_t>&hardsigmoid_run[float], <size_t>&hardsigmoid_run[double]),
-        ("softsign", 1, <size_t>&softsign_run[float], <size_t>&softsign_run[double]),
-        ("tanhshrink", 1, <size_t>&tanhshrink_run[float], <size_t>&tanhshrink_run[double]),
-        ("leaky_relu", 2, <size_t>&leaky_relu_run[float], <size_t>&leaky_relu_run[double]),
-        ("leaky_relu_backward", 3,
-         <size_t>&leaky_relu_backward_run[float], <size_t>&leaky_relu_backward_run[double]),
-        ("elu", 2, <size_t>&elu_run[float], <size_t>&elu_run[double]),
-        ("celu", 2, <size_t>&celu_run[float], <size_t>&celu_run[double]),
-        ("hardshrink", 2, <size_t>&hardshrink_run[float], <size_t>&hardshrink_run[double]),
-        ("softshrink", 2, <size_t>&softshrink_run[float], <size_t>&softshrink_run[double]),
-        ("softplus", 3, <size_t>&softplus_run[float], <size_t>&softplus_run[double]),
-        ("hardtanh", 3, <size_t>&hardtanh_run[float], <size_t>&hardtanh_run[double]),
-        ("hardtanh_number", 3, <size_t>&hardtanh_number_run[float],
+    return rows_for(FLOATS, [
+        ("gelu", <size_t>&gelu_run[float], <size_t>&gelu_run[double]),
+        ("gelu_tanh", <size_t>&gelu_tanh_run[float], <size_t>&gelu_tanh_run[double]),
+        ("silu", <size_t>&silu_run[float], <size_t>&silu_run[double]),
+        ("mish", <size_t>&mish_run[float], <size_t>&mish_run[double]),
+        ("selu", <size_t>&selu_run[float], <size_t>&selu_run[double]),
+        ("logsigmoid", <size_t>&logsigmoid_run[float], <size_t>&logsigmoid_run[double]),
+        ("hardswish", <size_t>&hardswish_run[float], <size_t>&hardswish_run[double]),
+        ("hardsigmoid", <size_t>&hardsigmoid_run[float], <size_t>&hardsigmoid_run[double]),
+        ("softsign", <size_t>&softsign_run[float], <size_t>&softsign_run[double]),
+        ("tanhshrink", <size_t>&tanhshrink_run[float], <size_t>&tanhshrink_run[double]),
+    ]) + rows_for(FLOATS, [
+        ("gelu_backward", <size_t>&gelu_backward_run[float], <size_t>&gelu_backward_run[double]),
+        ("gelu_tanh_backward", <size_t>&gelu_tanh_backward_run[float],
+         <size_t>&gelu_tanh_backward_run[double]),
+        ("silu_backward", <size_t>&silu_backward_run[float], <size_t>&silu_backward_run[double]),
+        ("mish_backward", <size_t>&mish_backward_run[float], <size_t>&mish_backward_run[double]),
+        ("hardswish_backward", <size_t>&hardswish_backward_run[float],
+         <size_t>&hardswish_backward_run[double]),
+        ("leaky_relu", <size_t>&leaky_relu_run[float], <size_t>&leaky_relu_run[double]),
+        ("elu", <size_t>&elu_run[float], <size_t>&elu_run[double]),
+        ("celu", <size_t>&celu_run[float], <size_t>&celu_run[double]),
+        ("hardshrink", <size_t>&hardshrink_run[float], <size_t>&hardshrink_run[double]),
+        ("softshrink", <size_t>&softshrink_run[float], <size_t>&softshrink_run[double]),
+    ], 2) + rows_for(FLOATS, [
+        ("leaky_relu_backward", <size_t>&leaky_relu_backward_run[float],
+         <size_t>&leaky_relu_backward_run[double]),
+        ("softplus", <size_t>&softplus_run[float], <size_t>&softplus_run[double]),
+        ("hardtanh", <size_t>&hardtanh_run[float], <size_t>&hardtanh_run[double]),
+        ("hardtanh_number", <size_t>&hardtanh_number_run[float],
          <size_t>&hardtanh_number_run[double]),
-    ]
-    return [row for name, arity, single, double_ in loops for row in (
-        (name, ("float32",) * arity, "float32", single),
-        (name, ("float64",) * arity, "float64", double_),
-    )]
+    ], 3)

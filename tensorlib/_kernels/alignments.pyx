@@ -14,6 +14,8 @@ from tensorlib._kernels.rows cimport exp_below
 from tensorlib._kernels.vecmath cimport floating
 from tensorlib._kernels.vecmath_log cimport log
 
+from tensorlib._kernels import FLOATS, rows_for
+
 
 cdef void step(const floating* row, const floating* skips, const floating* emitted,
                floating* next, Py_ssize_t n) noexcept nogil:
@@ -41,9 +43,7 @@ cdef void occupied(const floating* row, const floating* back, const floating* em
 
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
-    return [
-        ("step", ("float32", "float32", "float32"), "float32", <size_t>&step[float]),
-        ("step", ("float64", "float64", "float64"), "float64", <size_t>&step[double]),
-        ("occupied", ("float32", "float32", "float32"), "float32", <size_t>&occupied[float]),
-        ("occupied", ("float64", "float64", "float64"), "float64", <size_t>&occupied[double]),
-    ]
+    return rows_for(FLOATS, [
+        ("step", <size_t>&step[float], <size_t>&step[double]),
+        ("occupied", <size_t>&occupied[float], <size_t>&occupied[double]),
+    ])

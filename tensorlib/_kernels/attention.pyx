@@ -10,6 +10,8 @@ from tensorlib._kernels.rows cimport (
 from tensorlib._kernels.vecmath cimport floating, infinity
 from tensorlib._kernels.vecmath_log cimport log
 
+from tensorlib._kernels import FLOATS, rows_for
+
 cdef enum:
     MOST_ROWS = 64          # of a tile
 
@@ -159,13 +161,11 @@ cdef void dots(const floating* g, Py_ssize_t g_row, const floating* y, Py_ssize_
 
 
 def table():
-    loops = [
+    return rows_for(FLOATS, [
         ("online", <size_t>&online[float], <size_t>&online[double]),
         ("rescale", <size_t>&rescale[float], <size_t>&rescale[double]),
         ("finish", <size_t>&finish[float], <size_t>&finish[double]),
         ("probabilities", <size_t>&probabilities[float], <size_t>&probabilities[double]),
         ("slopes", <size_t>&slopes[float], <size_t>&slopes[double]),
         ("dots", <size_t>&dots[float], <size_t>&dots[double]),
-    ]
-    return [row for name, single, double_ in loops for row in (
-        (name, ("float32",), "float32", single), (name, ("float64",), "float64", double_))]
+    ])

@@ -7,6 +7,8 @@ elements leave out the polynomial of large numbers where there are none.
 from tensorlib._kernels.vecmath cimport floating, magnitude
 from tensorlib._kernels.vecmath_bessel cimport i0, i0e, i1, i1e
 
+from tensorlib._kernels import FLOATS, rows_for
+
 cdef inline bint any_large(const floating* x, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
     cdef Py_ssize_t i
     cdef bint found = False
@@ -69,13 +71,9 @@ cdef void i1e_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
 
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
-    loops = [
+    return rows_for(FLOATS, [
         ("i0", <size_t>&i0_run[float], <size_t>&i0_run[double]),
         ("i0e", <size_t>&i0e_run[float], <size_t>&i0e_run[double]),
         ("i1", <size_t>&i1_run[float], <size_t>&i1_run[double]),
         ("i1e", <size_t>&i1e_run[float], <size_t>&i1e_run[double]),
-    ]
-    return [row for name, single, double_ in loops for row in (
-        (name, ("float32",), "float32", single),
-        (name, ("float64",), "float64", double_),
-    )]
+    ])

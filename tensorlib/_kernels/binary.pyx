@@ -15,6 +15,8 @@ from tensorlib._kernels.vecmath cimport (
     bits32, bits64, floating, from_bits32, from_bits64, infinity, magnitude, sqrt, with_sign)
 from tensorlib._kernels.vecmath_hypot cimport hypotenuse
 
+from tensorlib._kernels import FLOATS, rows_for
+
 
 cdef inline floating larger(floating a, floating b) noexcept nogil:
     cdef floating most = a if a >= b else b
@@ -387,7 +389,7 @@ cdef void heaviside_run(const number* a, const number* b, number* y,
 
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
-    loops = [
+    return rows_for(FLOATS, [
         ("add", <size_t>&add_run[float], <size_t>&add_run[double]),
         ("sub", <size_t>&sub_run[float], <size_t>&sub_run[double]),
         ("mul", <size_t>&mul_run[float], <size_t>&mul_run[double]),
@@ -411,8 +413,7 @@ def table():
         ("minimum_number", <size_t>&minimum_number_run[float],
          <size_t>&minimum_number_run[double]),
         ("pow_number", <size_t>&pow_number_run[float], <size_t>&pow_number_run[double]),
-    ]
-    comparisons = [
+    ], 2) + rows_for(FLOATS, [
         ("eq", <size_t>&eq_run[float], <size_t>&eq_run[double]),
         ("ne", <size_t>&ne_run[float], <size_t>&ne_run[double]),
         ("lt", <size_t>&lt_run[float], <size_t>&lt_run[double]),
@@ -422,27 +423,18 @@ def table():
         ("logical_and", <size_t>&logical_and_run[float], <size_t>&logical_and_run[double]),
         ("logical_or", <size_t>&logical_or_run[float], <size_t>&logical_or_run[double]),
         ("logical_xor", <size_t>&logical_xor_run[float], <size_t>&logical_xor_run[double]),
-    ]
-    return [row for name, single, double_ in loops for row in (
-        (name, ("float32",) * 2, "float32", single),
-        (name, ("float64",) * 2, "float64", double_),
-    )] + [row for name, single, double_ in comparisons for row in (
-        (name, ("float32",) * 2, "bool", single),
-        (name, ("float64",) * 2, "bool", double_),
-    )] + [("heaviside", (dtype,) * 2, dtype, address) for dtype, address in (
-        ("bool", <size_t>&heaviside_run[uint8_t]), ("uint8", <size_t>&heaviside_run[uint8_t]),
-        ("int8", <size_t>&heaviside_run[int8_t]), ("int16", <size_t>&heaviside_run[int16_t]),
-        ("int32", <size_t>&heaviside_run[int32_t]), ("int64", <size_t>&heaviside_run[int64_t]),
-        ("uint16", <size_t>&heaviside_run[uint16_t]), ("uint32", <size_t>&heaviside_run[uint32_t]),
-        ("uint64", <size_t>&heaviside_run[uint64_t]),
-    )] + [(name, (prefix + dtype,) * 2, prefix + dtype, address)
-          for name, dtype, address in (
-              ("pow", "int8", <size_t>&whole_pow_run[uint8_t]),
-              ("pow", "int16", <size_t>&whole_pow_run[uint16_t]),
-              ("pow", "int32", <size_t>&whole_pow_run[uint32_t]),
-              ("pow", "int64", <size_t>&whole_pow_run[uint64_t]),
-              ("pow_number", "int8", <size_t>&whole_pow_number_run[uint8_t]),
-              ("pow_number", "int16", <size_t>&whole_pow_number_run[uint16_t]),
-              ("pow_number", "int32", <size_t>&whole_pow_number_run[uint32_t]),
-              ("pow_number", "int64", <size_t>&whole_pow_number_run[uint64_t]),
-          ) for prefix in ("", "u")]
+    ], 2, "bool") + rows_for(
+        ("bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64"), [
+            ("heaviside", <size_t>&heaviside_run[uint8_t], <size_t>&heaviside_run[uint8_t],
+             <size_t>&heaviside_run[int8_t], <size_t>&heaviside_run[int16_t],
+             <size_t>&heaviside_run[int32_t], <size_t>&heaviside_run[int64_t],
+             <size_t>&heaviside_run[uint16_t], <size_t>&heaviside_run[uint32_t],
+             <size_t>&heaviside_run[uint64_t]),
+    ], 2) + [row for sign in ("", "u") for row in rows_for(
+        (sign + "int8", sign + "int16", sign + "int32", sign + "int64"), [
+            ("pow", <size_t>&whole_pow_run[uint8_t], <size_t>&whole_pow_run[uint16_t],
+             <size_t>&whole_pow_run[uint32_t], <size_t>&whole_pow_run[uint64_t]),
+            ("pow_number", <size_t>&whole_pow_number_run[uint8_t],
+             <size_t>&whole_pow_number_run[uint16_t], <size_t>&whole_pow_number_run[uint32_t],
+             <size_t>&whole_pow_number_run[uint64_t]),
+    ], 2)]

@@ -12,6 +12,8 @@ from tensorlib._kernels.bounds cimport bounded, from_nearer_end, with_product
 from tensorlib._kernels.numbers cimport number
 from tensorlib._kernels.vecmath cimport floating
 
+from tensorlib._kernels import FLOATS, rows_for
+
 cdef void clamp_run(const number* x, const number* low, const number* high, number* y,
                     Py_ssize_t n) noexcept nogil:
     """y := min(max(x, low), high); NaN if any is"""
@@ -195,84 +197,47 @@ cdef void finite_run(const floating* x, const floating* filling, const floating*
         y[i] = filling[i] if x[i] != x[i] else bounded
 
 
+cdef list rows_of(number* tag, str dtype):
+    """The rows of the loops that are there for all numbers"""
+    return rows_for((dtype,), [("relu", <size_t>&relu_run[number])]) + rows_for((dtype,), [
+        ("clamp", <size_t>&clamp_run[number]),
+        ("clamp_number", <size_t>&clamp_number_run[number]),
+        ("threshold", <size_t>&threshold_run[number]),
+        ("addcmul", <size_t>&addcmul_run[number]),
+    ], 3) + rows_for((dtype,), [("addcmul_scaled", <size_t>&addcmul_scaled_run[number])], 4)
+
+
+cdef list rows_of_extremes(whole* tag, str dtype):
+    """The rows of those of integers, of which none is NaN"""
+    return rows_for((dtype,), [
+        ("maximum", <size_t>&maximum_run[whole]), ("fmax", <size_t>&maximum_run[whole]),
+        ("minimum", <size_t>&minimum_run[whole]), ("fmin", <size_t>&minimum_run[whole]),
+        ("maximum_number", <size_t>&maximum_number_run[whole]),
+        ("fmax_number", <size_t>&maximum_number_run[whole]),
+        ("minimum_number", <size_t>&minimum_number_run[whole]),
+        ("fmin_number", <size_t>&minimum_number_run[whole]),
+    ], 2) + rows_for((dtype,), [("clamp_mixed", <size_t>&mixed_run[Clamp, whole])], 3)
+
+
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
-    dtypes = ("uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64",
-              "float32", "float64")
-    clamps = (
-        <size_t>&clamp_run[uint8_t], <size_t>&clamp_run[int8_t], <size_t>&clamp_run[int16_t],
-        <size_t>&clamp_run[int32_t], <size_t>&clamp_run[int64_t], <size_t>&clamp_run[uint16_t],
-        <size_t>&clamp_run[uint32_t], <size_t>&clamp_run[uint64_t], <size_t>&clamp_run[float],
-        <size_t>&clamp_run[double])
-    numbers = (
-        <size_t>&clamp_number_run[uint8_t], <size_t>&clamp_number_run[int8_t],
-        <size_t>&clamp_number_run[int16_t], <size_t>&clamp_number_run[int32_t],
-        <size_t>&clamp_number_run[int64_t], <size_t>&clamp_number_run[uint16_t],
-        <size_t>&clamp_number_run[uint32_t], <size_t>&clamp_number_run[uint64_t],
-        <size_t>&clamp_number_run[float], <size_t>&clamp_number_run[double])
-    relus = (
-        <size_t>&relu_run[uint8_t], <size_t>&relu_run[int8_t], <size_t>&relu_run[int16_t],
-        <size_t>&relu_run[int32_t], <size_t>&relu_run[int64_t], <size_t>&relu_run[uint16_t],
-        <size_t>&relu_run[uint32_t], <size_t>&relu_run[uint64_t], <size_t>&relu_run[float],
-        <size_t>&relu_run[double])
-    thresholds = (
-        <size_t>&threshold_run[uint8_t], <size_t>&threshold_run[int8_t],
-        <size_t>&threshold_run[int16_t], <size_t>&threshold_run[int32_t],
-        <size_t>&threshold_run[int64_t], <size_t>&threshold_run[uint16_t],
-        <size_t>&threshold_run[uint32_t], <size_t>&threshold_run[uint64_t],
-        <size_t>&threshold_run[float], <size_t>&threshold_run[double])
-    products = (
-        <size_t>&addcmul_run[uint8_t], <size_t>&addcmul_run[int8_t],
-        <size_t>&addcmul_run[int16_t], <size_t>&addcmul_run[int32_t],
-        <size_t>&addcmul_run[int64_t], <size_t>&addcmul_run[uint16_t],
-        <size_t>&addcmul_run[uint32_t], <size_t>&addcmul_run[uint64_t],
-        <size_t>&addcmul_run[float], <size_t>&addcmul_run[double])
-    scaled = (
-        <size_t>&addcmul_scaled_run[uint8_t], <size_t>&addcmul_scaled_run[int8_t],
-        <size_t>&addcmul_scaled_run[int16_t], <size_t>&addcmul_scaled_run[int32_t],
-        <size_t>&addcmul_scaled_run[int64_t], <size_t>&addcmul_scaled_run[uint16_t],
-        <size_t>&addcmul_scaled_run[uint32_t], <size_t>&addcmul_scaled_run[uint64_t],
-        <size_t>&addcmul_scaled_run[float], <size_t>&addcmul_scaled_run[double])
-    greater = <size_t>&maximum_run[uint8_t], <size_t>&maximum_run[int32_t], (
-        <size_t>&maximum_run[int64_t])
-    less = <size_t>&minimum_run[uint8_t], <size_t>&minimum_run[int32_t], (
-        <size_t>&minimum_run[int64_t])
-    greater_number = <size_t>&maximum_number_run[uint8_t], <size_t>&maximum_number_run[int32_t], (
-        <size_t>&maximum_number_run[int64_t])
-    less_number = <size_t>&minimum_number_run[uint8_t], <size_t>&minimum_number_run[int32_t], (
-        <size_t>&minimum_number_run[int64_t])
-    extremes = tuple([(name + kind, *addresses) for names, kind, addresses in (
-        (("maximum", "fmax"), "", greater), (("maximum", "fmax"), "_number", greater_number),
-        (("minimum", "fmin"), "", less), (("minimum", "fmin"), "_number", less_number))
-        for name in names])                      # of integers, of which none is NaN
-    mixed_wholes = (<size_t>&mixed_run[Clamp, uint8_t], <size_t>&mixed_run[Clamp, int32_t],
-                    <size_t>&mixed_run[Clamp, int64_t])
-    mixed = (
-        ("clamp", <size_t>&mixed_run[Clamp, float], <size_t>&mixed_run[Clamp, double]),
-        ("lerp", <size_t>&mixed_run[Lerp, float], <size_t>&mixed_run[Lerp, double]),
-        ("addcmul", <size_t>&mixed_run[Product, float], <size_t>&mixed_run[Product, double]),
-        ("addcdiv", <size_t>&mixed_run[Quotient, float], <size_t>&mixed_run[Quotient, double]))
-    return [(name + "_mixed", (dtype,) * 3, dtype, address)
-            for name, single, wide in mixed
-            for dtype, address in (("float32", single), ("float64", wide))] + [
-        (name, (dtype,) * 2, dtype, address) for name, *addresses in extremes
-        for dtype, address in zip(("uint8", "int32", "int64"), addresses)] + [
-        ("clamp_mixed", (dtype,) * 3, dtype, address)
-        for dtype, address in zip(("uint8", "int32", "int64"), mixed_wholes)] + [
-        ("clamp", (dtype,) * 3, dtype, address) for dtype, address in zip(dtypes, clamps)] + [
-        ("clamp_number", (dtype,) * 3, dtype, address)
-        for dtype, address in zip(dtypes, numbers)] + [
-        ("threshold", (dtype,) * 3, dtype, address)
-        for dtype, address in zip(dtypes, thresholds)] + [
-        ("addcmul", (dtype,) * 3, dtype, address) for dtype, address in zip(dtypes, products)] + [
-        ("addcmul_scaled", (dtype,) * 4, dtype, address)
-        for dtype, address in zip(dtypes, scaled)] + [
-        ("relu", (dtype,), dtype, address) for dtype, address in zip(dtypes, relus)] + [
-        ("lerp", ("float32",) * 3, "float32", <size_t>&lerp_run[float]),
-        ("lerp", ("float64",) * 3, "float64", <size_t>&lerp_run[double]),
-        ("addcdiv", ("float32",) * 3, "float32", <size_t>&addcdiv_run[float]),
-        ("addcdiv", ("float64",) * 3, "float64", <size_t>&addcdiv_run[double]),
-        ("addcdiv_scaled", ("float32",) * 4, "float32", <size_t>&addcdiv_scaled_run[float]),
-        ("addcdiv_scaled", ("float64",) * 4, "float64", <size_t>&addcdiv_scaled_run[double]),
-        ("finite", ("float32",) * 3, "float32", <size_t>&finite_run[float]),
-        ("finite", ("float64",) * 3, "float64", <size_t>&finite_run[double])]
+    return [
+        *rows_of[uint8_t](NULL, "uint8"), *rows_of[int8_t](NULL, "int8"),
+        *rows_of[int16_t](NULL, "int16"), *rows_of[int32_t](NULL, "int32"),
+        *rows_of[int64_t](NULL, "int64"), *rows_of[uint16_t](NULL, "uint16"),
+        *rows_of[uint32_t](NULL, "uint32"), *rows_of[uint64_t](NULL, "uint64"),
+        *rows_of[float](NULL, "float32"), *rows_of[double](NULL, "float64"),
+        *rows_of_extremes[uint8_t](NULL, "uint8"), *rows_of_extremes[int32_t](NULL, "int32"),
+        *rows_of_extremes[int64_t](NULL, "int64"),
+    ] + rows_for(FLOATS, [
+        ("lerp", <size_t>&lerp_run[float], <size_t>&lerp_run[double]),
+        ("addcdiv", <size_t>&addcdiv_run[float], <size_t>&addcdiv_run[double]),
+        ("finite", <size_t>&finite_run[float], <size_t>&finite_run[double]),
+        ("clamp_mixed", <size_t>&mixed_run[Clamp, float], <size_t>&mixed_run[Clamp, double]),
+        ("lerp_mixed", <size_t>&mixed_run[Lerp, float], <size_t>&mixed_run[Lerp, double]),
+        ("addcmul_mixed", <size_t>&mixed_run[Product, float], <size_t>&mixed_run[Product, double]),
+        ("addcdiv_mixed", <size_t>&mixed_run[Quotient, float],
+         <size_t>&mixed_run[Quotient, double]),
+    ], 3) + rows_for(FLOATS, [
+        ("addcdiv_scaled", <size_t>&addcdiv_scaled_run[float], <size_t>&addcdiv_scaled_run[double]),
+    ], 4)

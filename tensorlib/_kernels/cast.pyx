@@ -290,77 +290,55 @@ cdef void cast_complex_run(const number* x, floating* y, Py_ssize_t n) noexcept 
 SIGNED = {"uint16": "int16", "uint32": "int32", "uint64": "int64"}
 
 
+cdef dict casts_from(source* tag):
+    """The casts from a type that has all of them, by the dtype of what they give"""
+    return {
+        "uint8": <size_t>&cast_run[source, uint8_t], "int8": <size_t>&cast_run[source, int8_t],
+        "int16": <size_t>&cast_run[source, int16_t], "int32": <size_t>&cast_run[source, int32_t],
+        "int64": <size_t>&cast_run[source, int64_t], "float16": <size_t>&cast_run[source, half],
+        "bfloat16": <size_t>&cast_run[source, brain], "float32": <size_t>&cast_run[source, float],
+        "float64": <size_t>&cast_run[source, double], "bool": <size_t>&cast_bool_run[source],
+        "complex64": <size_t>&cast_to_complex_run[source, float],
+        "complex128": <size_t>&cast_to_complex_run[source, double],
+    }
+
+
+cdef dict casts_from_complex(floating* tag):
+    """The same of a complex type; uint16 has the low bits of the integers that int16 has"""
+    return {
+        "uint8": <size_t>&cast_real_part_run[floating, uint8_t],
+        "int8": <size_t>&cast_real_part_run[floating, int8_t],
+        "int16": <size_t>&cast_real_part_run[floating, int16_t],
+        "int32": <size_t>&cast_real_part_run[floating, int32_t],
+        "int64": <size_t>&cast_real_part_run[floating, int64_t],
+        "uint16": <size_t>&cast_real_part_run[floating, int16_t],
+        "uint32": <size_t>&cast_real_part_run[floating, uint32_t],
+        "uint64": <size_t>&cast_real_part_run[floating, uint64_t],
+        "float16": <size_t>&cast_real_part_run[floating, half],
+        "bfloat16": <size_t>&cast_real_part_run[floating, brain],
+        "float32": <size_t>&cast_real_part_run[floating, float],
+        "float64": <size_t>&cast_real_part_run[floating, double],
+        "bool": <size_t>&cast_complex_bool_run[floating],
+        "complex64": <size_t>&cast_complex_run[floating, float],
+        "complex128": <size_t>&cast_complex_run[floating, double],
+    }
+
+
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
-    dtypes = ("uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32",
-              "float64", "bool")
     casts = {
-        "uint8": (
-            <size_t>&cast_run[uint8_t, uint8_t], <size_t>&cast_run[uint8_t, int8_t],
-            <size_t>&cast_run[uint8_t, int16_t], <size_t>&cast_run[uint8_t, int32_t],
-            <size_t>&cast_run[uint8_t, int64_t], <size_t>&cast_run[uint8_t, half],
-            <size_t>&cast_run[uint8_t, brain], <size_t>&cast_run[uint8_t, float],
-            <size_t>&cast_run[uint8_t, double], <size_t>&cast_bool_run[uint8_t]),
-        "int8": (
-            <size_t>&cast_run[int8_t, uint8_t], <size_t>&cast_run[int8_t, int8_t],
-            <size_t>&cast_run[int8_t, int16_t], <size_t>&cast_run[int8_t, int32_t],
-            <size_t>&cast_run[int8_t, int64_t], <size_t>&cast_run[int8_t, half],
-            <size_t>&cast_run[int8_t, brain], <size_t>&cast_run[int8_t, float],
-            <size_t>&cast_run[int8_t, double], <size_t>&cast_bool_run[int8_t]),
-        "int16": (
-            <size_t>&cast_run[int16_t, uint8_t], <size_t>&cast_run[int16_t, int8_t],
-            <size_t>&cast_run[int16_t, int16_t], <size_t>&cast_run[int16_t, int32_t],
-            <size_t>&cast_run[int16_t, int64_t], <size_t>&cast_run[int16_t, half],
-            <size_t>&cast_run[int16_t, brain], <size_t>&cast_run[int16_t, float],
-            <size_t>&cast_run[int16_t, double], <size_t>&cast_bool_run[int16_t]),
-        "int32": (
-            <size_t>&cast_run[int32_t, uint8_t], <size_t>&cast_run[int32_t, int8_t],
-            <size_t>&cast_run[int32_t, int16_t], <size_t>&cast_run[int32_t, int32_t],
-            <size_t>&cast_run[int32_t, int64_t], <size_t>&cast_run[int32_t, half],
-            <size_t>&cast_run[int32_t, brain], <size_t>&cast_run[int32_t, float],
-            <size_t>&cast_run[int32_t, double], <size_t>&cast_bool_run[int32_t]),
-        "int64": (
-            <size_t>&cast_run[int64_t, uint8_t], <size_t>&cast_run[int64_t, int8_t],
-            <size_t>&cast_run[int64_t, int16_t], <size_t>&cast_run[int64_t, int32_t],
-            <size_t>&cast_run[int64_t, int64_t], <size_t>&cast_run[int64_t, half],
-            <size_t>&cast_run[int64_t, brain], <size_t>&cast_run[int64_t, float],
-            <size_t>&cast_run[int64_t, double], <size_t>&cast_bool_run[int64_t]),
-        "float16": (
-            <size_t>&cast_run[half, uint8_t], <size_t>&cast_run[half, int8_t],
-            <size_t>&cast_run[half, int16_t], <size_t>&cast_run[half, int32_t],
-            <size_t>&cast_run[half, int64_t], <size_t>&cast_run[half, half],
-            <size_t>&cast_run[half, brain], <size_t>&cast_run[half, float],
-            <size_t>&cast_run[half, double], <size_t>&cast_bool_run[half]),
-        "bfloat16": (
-            <size_t>&cast_run[brain, uint8_t], <size_t>&cast_run[brain, int8_t],
-            <size_t>&cast_run[brain, int16_t], <size_t>&cast_run[brain, int32_t],
-            <size_t>&cast_run[brain, int64_t], <size_t>&cast_run[brain, half],
-            <size_t>&cast_run[brain, brain], <size_t>&cast_run[brain, float],
-            <size_t>&cast_run[brain, double], <size_t>&cast_bool_run[brain]),
-        "float32": (
-            <size_t>&cast_run[float, uint8_t], <size_t>&cast_run[float, int8_t],
-            <size_t>&cast_run[float, int16_t], <size_t>&cast_run[float, int32_t],
-            <size_t>&cast_run[float, int64_t], <size_t>&cast_run[float, half],
-            <size_t>&cast_run[float, brain], <size_t>&cast_run[float, float],
-            <size_t>&cast_run[float, double], <size_t>&cast_bool_run[float]),
-        "float64": (
-            <size_t>&cast_run[double, uint8_t], <size_t>&cast_run[double, int8_t],
-            <size_t>&cast_run[double, int16_t], <size_t>&cast_run[double, int32_t],
-            <size_t>&cast_run[double, int64_t], <size_t>&cast_run[double, half],
-            <size_t>&cast_run[double, brain], <size_t>&cast_run[double, float],
-            <size_t>&cast_run[double, double], <size_t>&cast_bool_run[double]),
-        "bool": (
-            <size_t>&cast_run[truth, uint8_t], <size_t>&cast_run[truth, int8_t],
-            <size_t>&cast_run[truth, int16_t], <size_t>&cast_run[truth, int32_t],
-            <size_t>&cast_run[truth, int64_t], <size_t>&cast_run[truth, half],
-            <size_t>&cast_run[truth, brain], <size_t>&cast_run[truth, float],
-            <size_t>&cast_run[truth, double], <size_t>&cast_bool_run[truth]),
+        "uint8": casts_from[uint8_t](NULL), "int8": casts_from[int8_t](NULL),
+        "int16": casts_from[int16_t](NULL), "int32": casts_from[int32_t](NULL),
+        "int64": casts_from[int64_t](NULL), "float16": casts_from[half](NULL),
+        "bfloat16": casts_from[brain](NULL), "float32": casts_from[float](NULL),
+        "float64": casts_from[double](NULL), "bool": casts_from[truth](NULL),
+        "complex64": casts_from_complex[float](NULL),
+        "complex128": casts_from_complex[double](NULL),
     }
     found = {(source_dtype, target_dtype): address
              for source_dtype, addresses in casts.items()
-             for target_dtype, address in zip(dtypes, addresses)}
+             for target_dtype, address in addresses.items()}
     found.update(unsigned_casts(found))
-    found.update(complex_casts())
     return [("cast", (source_dtype,), target_dtype, address)
             for (source_dtype, target_dtype), address in found.items()]
 
@@ -395,6 +373,12 @@ def unsigned_casts(found):
         ("bfloat16", "uint64"): <size_t>&cast_run[brain, uint64_t],
         ("float32", "uint64"): <size_t>&cast_run[float, uint64_t],
         ("float64", "uint64"): <size_t>&cast_run[double, uint64_t],
+        ("uint16", "complex64"): <size_t>&cast_to_complex_run[uint16_t, float],
+        ("uint32", "complex64"): <size_t>&cast_to_complex_run[uint32_t, float],
+        ("uint64", "complex64"): <size_t>&cast_to_complex_run[uint64_t, float],
+        ("uint16", "complex128"): <size_t>&cast_to_complex_run[uint16_t, double],
+        ("uint32", "complex128"): <size_t>&cast_to_complex_run[uint32_t, double],
+        ("uint64", "complex128"): <size_t>&cast_to_complex_run[uint64_t, double],
     }
     dtypes = dict.fromkeys(target for _, target in found)
     for source_dtype in (*dtypes, *SIGNED):
@@ -407,80 +391,4 @@ def unsigned_casts(found):
             else:
                 casts[pair] = found[SIGNED.get(source_dtype, source_dtype),
                                     SIGNED.get(target_dtype, target_dtype)]
-    return casts
-
-
-def complex_casts():
-    """The casts from and to complex64 and complex128, by their dtypes; uint16 has the low bits of
-    the integers that int16 has."""
-    to_single = {
-        "uint8": <size_t>&cast_to_complex_run[uint8_t, float],
-        "int8": <size_t>&cast_to_complex_run[int8_t, float],
-        "int16": <size_t>&cast_to_complex_run[int16_t, float],
-        "int32": <size_t>&cast_to_complex_run[int32_t, float],
-        "int64": <size_t>&cast_to_complex_run[int64_t, float],
-        "uint16": <size_t>&cast_to_complex_run[uint16_t, float],
-        "uint32": <size_t>&cast_to_complex_run[uint32_t, float],
-        "uint64": <size_t>&cast_to_complex_run[uint64_t, float],
-        "float16": <size_t>&cast_to_complex_run[half, float],
-        "bfloat16": <size_t>&cast_to_complex_run[brain, float],
-        "float32": <size_t>&cast_to_complex_run[float, float],
-        "float64": <size_t>&cast_to_complex_run[double, float],
-        "bool": <size_t>&cast_to_complex_run[truth, float],
-    }
-    to_double = {
-        "uint8": <size_t>&cast_to_complex_run[uint8_t, double],
-        "int8": <size_t>&cast_to_complex_run[int8_t, double],
-        "int16": <size_t>&cast_to_complex_run[int16_t, double],
-        "int32": <size_t>&cast_to_complex_run[int32_t, double],
-        "int64": <size_t>&cast_to_complex_run[int64_t, double],
-        "uint16": <size_t>&cast_to_complex_run[uint16_t, double],
-        "uint32": <size_t>&cast_to_complex_run[uint32_t, double],
-        "uint64": <size_t>&cast_to_complex_run[uint64_t, double],
-        "float16": <size_t>&cast_to_complex_run[half, double],
-        "bfloat16": <size_t>&cast_to_complex_run[brain, double],
-        "float32": <size_t>&cast_to_complex_run[float, double],
-        "float64": <size_t>&cast_to_complex_run[double, double],
-        "bool": <size_t>&cast_to_complex_run[truth, double],
-    }
-    from_single = {
-        "bool": <size_t>&cast_complex_bool_run[float],
-        "uint8": <size_t>&cast_real_part_run[float, uint8_t],
-        "int8": <size_t>&cast_real_part_run[float, int8_t],
-        "int16": <size_t>&cast_real_part_run[float, int16_t],
-        "int32": <size_t>&cast_real_part_run[float, int32_t],
-        "int64": <size_t>&cast_real_part_run[float, int64_t],
-        "uint16": <size_t>&cast_real_part_run[float, int16_t],
-        "uint32": <size_t>&cast_real_part_run[float, uint32_t],
-        "uint64": <size_t>&cast_real_part_run[float, uint64_t],
-        "float16": <size_t>&cast_real_part_run[float, half],
-        "bfloat16": <size_t>&cast_real_part_run[float, brain],
-        "float32": <size_t>&cast_real_part_run[float, float],
-        "float64": <size_t>&cast_real_part_run[float, double],
-    }
-    from_double = {
-        "bool": <size_t>&cast_complex_bool_run[double],
-        "uint8": <size_t>&cast_real_part_run[double, uint8_t],
-        "int8": <size_t>&cast_real_part_run[double, int8_t],
-        "int16": <size_t>&cast_real_part_run[double, int16_t],
-        "int32": <size_t>&cast_real_part_run[double, int32_t],
-        "int64": <size_t>&cast_real_part_run[double, int64_t],
-        "uint16": <size_t>&cast_real_part_run[double, int16_t],
-        "uint32": <size_t>&cast_real_part_run[double, uint32_t],
-        "uint64": <size_t>&cast_real_part_run[double, uint64_t],
-        "float16": <size_t>&cast_real_part_run[double, half],
-        "bfloat16": <size_t>&cast_real_part_run[double, brain],
-        "float32": <size_t>&cast_real_part_run[double, float],
-        "float64": <size_t>&cast_real_part_run[double, double],
-    }
-    casts = {
-        ("complex64", "complex64"): <size_t>&cast_complex_run[float, float],
-        ("complex64", "complex128"): <size_t>&cast_complex_run[float, double],
-        ("complex128", "complex64"): <size_t>&cast_complex_run[double, float],
-        ("complex128", "complex128"): <size_t>&cast_complex_run[double, double],
-    }
-    casts.update(((name, "complex64"), address) for name, address in to_single.items())
-    casts.update(((name, "complex128"), address) for name, address in to_double.items())
-    casts.update((("complex64", name), address) for name, address in from_single.items())
-    casts.update((("complex128", name), address) for name, address in from_double.items())
     return casts

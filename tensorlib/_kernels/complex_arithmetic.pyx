@@ -16,6 +16,8 @@ from tensorlib._kernels.vecmath cimport (
 )
 from tensorlib._kernels.vecmath_hypot cimport hypotenuse
 
+from tensorlib._kernels import COMPLEX, rows_for
+
 cdef enum:
     BLOCK = 64               # quotients and roots that are looked through together
     LANES = 16               # products of a row that do not wait for each other; a power of two
@@ -407,13 +409,18 @@ include "complex_powers.pxi"
 
 def reductions():
     """(name, input dtypes, output dtype, address) of every loop that reduces"""
-    return [("prod", ("complex64",), "complex64", <size_t>&prod_fold[float]),
-            ("prod", ("complex128",), "complex128", <size_t>&prod_fold[double])]
+    return rows_for(COMPLEX, [("prod", <size_t>&prod_fold[float], <size_t>&prod_fold[double])])
 
 
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
-    binary = [
+    return rows_for(COMPLEX, [
+        ("neg", <size_t>&neg_run[float], <size_t>&neg_run[double]),
+        ("conj", <size_t>&conj_run[float], <size_t>&conj_run[double]),
+        ("sgn", <size_t>&sgn_run[float], <size_t>&sgn_run[double]),
+        ("sqrt", <size_t>&root_run[float], <size_t>&root_run[double]),
+        ("reciprocal", <size_t>&reciprocal_run[float], <size_t>&reciprocal_run[double]),
+    ]) + rows_for(COMPLEX, [
         ("add", <size_t>&add_run[float], <size_t>&add_run[double]),
         ("sub", <size_t>&sub_run[float], <size_t>&sub_run[double]),
         ("mul", <size_t>&mul_run[float], <size_t>&mul_run[double]),
@@ -424,28 +431,13 @@ def table():
         ("add_number", <size_t>&add_number_run[float], <size_t>&add_number_run[double]),
         ("sub_number", <size_t>&sub_number_run[float], <size_t>&sub_number_run[double]),
         ("mul_number", <size_t>&mul_number_run[float], <size_t>&mul_number_run[double]),
-    ]
-    of_four = [
-        ("addcmul_scaled", <size_t>&addcmul_scaled_run[float],
-         <size_t>&addcmul_scaled_run[double]),
-        ("addcdiv_scaled", <size_t>&addcdiv_scaled_run[float],
-         <size_t>&addcdiv_scaled_run[double]),
-    ]
-    of_three = [
+    ], 2) + rows_for(COMPLEX, [
         ("addcmul", <size_t>&addcmul_run[float], <size_t>&addcmul_run[double]),
         ("addcdiv", <size_t>&addcdiv_run[float], <size_t>&addcdiv_run[double]),
         ("lerp", <size_t>&lerp_run[float], <size_t>&lerp_run[double]),
-    ]
-    unary = [
-        ("neg", <size_t>&neg_run[float], <size_t>&neg_run[double]),
-        ("conj", <size_t>&conj_run[float], <size_t>&conj_run[double]),
-        ("sgn", <size_t>&sgn_run[float], <size_t>&sgn_run[double]),
-        ("sqrt", <size_t>&root_run[float], <size_t>&root_run[double]),
-        ("reciprocal", <size_t>&reciprocal_run[float], <size_t>&reciprocal_run[double]),
-    ]
-    return [row for inputs, loops in ((4, of_four), (3, of_three), (2, binary), (1, unary))
-            for name, single, double_ in loops
-            for row in ((name, ("complex64",) * inputs, "complex64", single),
-                        (name, ("complex128",) * inputs, "complex128", double_))] + [
+    ], 3) + rows_for(COMPLEX, [
+        ("addcmul_scaled", <size_t>&addcmul_scaled_run[float], <size_t>&addcmul_scaled_run[double]),
+        ("addcdiv_scaled", <size_t>&addcdiv_scaled_run[float], <size_t>&addcdiv_scaled_run[double]),
+    ], 4) + [
         ("abs", ("complex64",), "float32", <size_t>&abs_run[float]),
         ("abs", ("complex128",), "float64", <size_t>&abs_run[double])]

@@ -15,6 +15,8 @@ from tensorlib._kernels.vecmath cimport floating, infinity
 from tensorlib._kernels.vecmath_exp cimport exp
 from tensorlib._kernels.vecmath_trig cimport cos, cos_far, is_far, sin, sin_far
 
+from tensorlib._kernels import COMPLEX, rows_for
+
 cdef enum:
     BLOCK = 256              # numbers whose parts are worked on apart from each other
 
@@ -226,6 +228,4 @@ def table():
         ("ldexp", <size_t>&ldexp_run[float], <size_t>&ldexp_run[double]),
         ("logaddexp", <size_t>&logaddexp_run[float], <size_t>&logaddexp_run[double]),
     ]
-    return [row for inputs, loops in ((1, unary), (2, binary)) for name, single, double_ in loops
-            for row in ((name, ("complex64",) * inputs, "complex64", single),
-                        (name, ("complex128",) * inputs, "complex128", double_))]
+    return rows_for(COMPLEX, unary) + rows_for(COMPLEX, binary, 2)

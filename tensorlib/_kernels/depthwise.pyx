@@ -20,6 +20,8 @@ The first two read, and `products` writes, to the end of the vector of up to 64 
 last element of a row lies; where that is in the next row of y, it is written again.
 """
 
+from tensorlib._kernels import FLOATS, rows_for
+
 cdef extern from "depthwise.h" nogil:
     void depthwise_products_float()
     void depthwise_products_double()
@@ -35,12 +37,10 @@ cdef extern from "depthwise.h" nogil:
 
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
-    loops = [
+    return rows_for(FLOATS, [
         ("products", <size_t>&depthwise_products_float, <size_t>&depthwise_products_double),
         ("dots", <size_t>&depthwise_dots_float, <size_t>&depthwise_dots_double),
         ("copy", <size_t>&depthwise_copy_float, <size_t>&depthwise_copy_double),
         ("split", <size_t>&depthwise_split_float, <size_t>&depthwise_split_double),
         ("join", <size_t>&depthwise_join_float, <size_t>&depthwise_join_double),
-    ]
-    return [row for name, single, double_ in loops for row in (
-        (name, ("float32",), "float32", single), (name, ("float64",), "float64", double_))]
+    ])

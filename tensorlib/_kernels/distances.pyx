@@ -8,10 +8,10 @@ elements, of which each has `step` distances, and the `count` rows of a panel:
                 count)
 """
 
-from libc.math cimport sqrt, sqrtf
-
 from tensorlib._kernels.distances cimport LANES
-from tensorlib._kernels.vecmath cimport floating, magnitude
+from tensorlib._kernels.vecmath cimport floating, magnitude, sqrt
+
+from tensorlib._kernels import FLOATS, rows_for
 
 cdef enum:
     BLOCK = 64      # elements that are added in their dtype, before sums are added in double
@@ -20,13 +20,6 @@ cdef enum Norm:
     TOTAL           # of differences
     EUCLIDEAN
     MOST
-
-
-cdef inline floating root(floating x) noexcept nogil:
-    if floating is float:
-        return sqrtf(x)
-    else:
-        return sqrt(x)
 
 
 cdef inline double euclidean(const floating* x, const floating* row, Py_ssize_t m) noexcept nogil:
@@ -83,7 +76,7 @@ cdef inline void norms(const floating* x, const floating* panel, floating* y, Py
             for l in range(LANES):
                 odd[l] = 1 - ((part[l] > least * m) & (part[l] < most))
                 coarse |= odd[l]
-                part[l] = root(part[l])
+                part[l] = sqrt(part[l])
             if coarse:
                 for l in range(count):
                     if odd[l]:
@@ -181,17 +174,11 @@ cdef void most_back(const floating* g, const floating* y, const floating* x,
 
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
-    return [
-        ("total", ("float32",), "float32", <size_t>&total_away[float]),
-        ("total", ("float64",), "float64", <size_t>&total_away[double]),
-        ("euclidean", ("float32",), "float32", <size_t>&root_away[float]),
-        ("euclidean", ("float64",), "float64", <size_t>&root_away[double]),
-        ("most", ("float32",), "float32", <size_t>&most_away[float]),
-        ("most", ("float64",), "float64", <size_t>&most_away[double]),
-        ("total_back", ("float32",), "float64", <size_t>&total_back[float]),
-        ("total_back", ("float64",), "float64", <size_t>&total_back[double]),
-        ("euclidean_back", ("float32",), "float64", <size_t>&root_back[float]),
-        ("euclidean_back", ("float64",), "float64", <size_t>&root_back[double]),
-        ("most_back", ("float32",), "float64", <size_t>&most_back[float]),
-        ("most_back", ("float64",), "float64", <size_t>&most_back[double]),
-    ]
+    return rows_for(FLOATS, [
+        ("total", <size_t>&total_away[float], <size_t>&total_away[double]),
+        ("euclidean", <size_t>&root_away[float], <size_t>&root_away[double]),
+        ("most", <size_t>&most_away[float], <size_t>&most_away[double]),
+        ("total_back", <size_t>&total_back[float], <size_t>&total_back[double]),
+        ("euclidean_back", <size_t>&root_back[float], <size_t>&root_back[double]),
+        ("most_back", <size_t>&most_back[float], <size_t>&most_back[double]),
+    ])

@@ -5,11 +5,13 @@ needs libm is looked for in blocks of 1024 elements, which stay in the first-lev
 division by zero gives 0, for the caller to raise, and the smallest number by -1 wraps.
 """
 
-from libc.math cimport floor as libm_floor, floorf, fmod as libm_fmod, fmodf
-from libc.math cimport trunc as libm_trunc, truncf
+from libc.math cimport fmod as libm_fmod, fmodf
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint64_t
 
+from tensorlib._kernels.rounding cimport floor, trunc
 from tensorlib._kernels.vecmath cimport floating, infinity, magnitude, split_high, with_sign
+
+from tensorlib._kernels import rows_for
 
 ctypedef fused integer:
     uint8_t
@@ -17,20 +19,6 @@ ctypedef fused integer:
     int16_t
     int32_t
     int64_t
-
-
-cdef inline floating floor(floating x) noexcept nogil:
-    if floating is float:
-        return floorf(x)
-    else:
-        return libm_floor(x)
-
-
-cdef inline floating trunc(floating x) noexcept nogil:
-    if floating is float:
-        return truncf(x)
-    else:
-        return libm_trunc(x)
 
 
 cdef inline bint is_far(floating a, floating b) noexcept nogil:
@@ -44,7 +32,7 @@ cdef inline bint is_far(floating a, floating b) noexcept nogil:
 
 cdef inline floating fmod_near(floating a, floating b) noexcept nogil:
     """the remainder of a / b with the sign of a, where not far"""
-    cdef double x = magnitude(a), y = magnitude(b), q = libm_trunc(x / y), r
+    cdef double x = magnitude(a), y = magnitude(b), q = trunc(x / y), r
     cdef double q_high, q_low, y_high, y_low
     if floating is float:  # the quotient of two floats is never rounded up to an integer
         r = x - q * y
@@ -252,28 +240,21 @@ cdef void remainder_int_run(const integer* a, const integer* b, integer* y,
 
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
-    dtypes = ("float32", "float64", "uint8", "int8", "int16", "int32", "int64")
-    loops = {
-        "fmod": (
-            <size_t>&fmod_run[float], <size_t>&fmod_run[double],
-            <size_t>&fmod_int_run[uint8_t], <size_t>&fmod_int_run[int8_t],
-            <size_t>&fmod_int_run[int16_t], <size_t>&fmod_int_run[int32_t],
-            <size_t>&fmod_int_run[int64_t]),
-        "remainder": (
-            <size_t>&remainder_run[float], <size_t>&remainder_run[double],
-            <size_t>&remainder_int_run[uint8_t], <size_t>&remainder_int_run[int8_t],
-            <size_t>&remainder_int_run[int16_t], <size_t>&remainder_int_run[int32_t],
-            <size_t>&remainder_int_run[int64_t]),
-        "floor_divide": (
-            <size_t>&floor_divide_run[float], <size_t>&floor_divide_run[double],
-            <size_t>&floor_divide_int_run[uint8_t], <size_t>&floor_divide_int_run[int8_t],
-            <size_t>&floor_divide_int_run[int16_t], <size_t>&floor_divide_int_run[int32_t],
-            <size_t>&floor_divide_int_run[int64_t]),
-        "div_trunc": (
-            <size_t>&div_trunc_run[float], <size_t>&div_trunc_run[double],
-            <size_t>&div_trunc_int_run[uint8_t], <size_t>&div_trunc_int_run[int8_t],
-            <size_t>&div_trunc_int_run[int16_t], <size_t>&div_trunc_int_run[int32_t],
-            <size_t>&div_trunc_int_run[int64_t]),
-    }
-    return [(name, (dtype, dtype), dtype, address)
-            for name, addresses in loops.items() for dtype, address in zip(dtypes, addresses)]
+    return rows_for(("float32", "float64", "uint8", "int8", "int16", "int32", "int64"), [
+        ("fmod", <size_t>&fmod_run[float], <size_t>&fmod_run[double],
+         <size_t>&fmod_int_run[uint8_t], <size_t>&fmod_int_run[int8_t],
+         <size_t>&fmod_int_run[int16_t], <size_t>&fmod_int_run[int32_t],
+         <size_t>&fmod_int_run[int64_t]),
+        ("remainder", <size_t>&remainder_run[float], <size_t>&remainder_run[double],
+         <size_t>&remainder_int_run[uint8_t], <size_t>&remainder_int_run[int8_t],
+         <size_t>&remainder_int_run[int16_t], <size_t>&remainder_int_run[int32_t],
+         <size_t>&remainder_int_run[int64_t]),
+        ("floor_divide", <size_t>&floor_divide_run[float], <size_t>&floor_divide_run[double],
+         <size_t>&floor_divide_int_run[uint8_t], <size_t>&floor_divide_int_run[int8_t],
+         <size_t>&floor_divide_int_run[int16_t], <size_t>&floor_divide_int_run[int32_t],
+         <size_t>&floor_divide_int_run[int64_t]),
+        ("div_trunc", <size_t>&div_trunc_run[float], <size_t>&div_trunc_run[double],
+         <size_t>&div_trunc_int_run[uint8_t], <size_t>&div_trunc_int_run[int8_t],
+         <size_t>&div_trunc_int_run[int16_t], <size_t>&div_trunc_int_run[int32_t],
+         <size_t>&div_trunc_int_run[int64_t]),
+    ], 2)

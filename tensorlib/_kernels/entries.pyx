@@ -13,6 +13,8 @@ from libc.stdint cimport int64_t
 from tensorlib._kernels.entries cimport Bags, Entries
 from tensorlib._kernels.vecmath cimport floating
 
+from tensorlib._kernels import FLOATS, rows_for
+
 cdef enum:
     AHEAD = 8            # rows that are loaded before they are needed
     TOGETHER = 4         # rows that are added at once: fewer roundings, and less traffic
@@ -187,11 +189,8 @@ cdef void bags_of_doubles(Bags* of, Py_ssize_t begin, Py_ssize_t end) noexcept n
 
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
-    return [
-        ("add_entries", ("float32",), "float32", <size_t>&add_entries[float]),
-        ("add_entries", ("float64",), "float64", <size_t>&add_entries[double]),
-        ("entry_dots", ("float32",), "float32", <size_t>&entry_dots[float]),
-        ("entry_dots", ("float64",), "float64", <size_t>&entry_dots[double]),
-        ("bags", ("float32",), "float32", <size_t>&bags_of_floats),
-        ("bags", ("float64",), "float64", <size_t>&bags_of_doubles),
-    ]
+    return rows_for(FLOATS, [
+        ("add_entries", <size_t>&add_entries[float], <size_t>&add_entries[double]),
+        ("entry_dots", <size_t>&entry_dots[float], <size_t>&entry_dots[double]),
+        ("bags", <size_t>&bags_of_floats, <size_t>&bags_of_doubles),
+    ])

@@ -11,6 +11,8 @@ from tensorlib._kernels.vecmath_log cimport (
     acosh, asinh, atanh, entr, least_normal, log, log1p, log1p_unit, log2, log10, logit, xlog1py,
     xlogy)
 
+from tensorlib._kernels import FLOATS, rows_for
+
 cdef extern from "wide_exp.h" nogil:
     const bint HAS_WIDE
     void wide_erf_run()
@@ -287,6 +289,4 @@ def table():
         ("xlogy", <size_t>&xlogy_run[float], <size_t>&xlogy_run[double]),
         ("xlog1py", <size_t>&xlog1py_run[float], <size_t>&xlog1py_run[double]),
     ]
-    return [row for arity, rows in ((1, loops), (2, pairs)) for name, single, double_ in rows
-            for row in ((name, ("float32",) * arity, "float32", single),
-                        (name, ("float64",) * arity, "float64", double_))]
+    return rows_for(FLOATS, loops) + rows_for(FLOATS, pairs, 2)

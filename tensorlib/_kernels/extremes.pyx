@@ -15,6 +15,8 @@ from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t
 from tensorlib._kernels.extreme_folds cimport LANE_BYTES, TILE, Max, Min, element, fold
 from tensorlib._kernels.half_types cimport brain, brain_value, half, half_value, short_float
 
+from tensorlib._kernels import HALVES, rows_for
+
 ctypedef fused Extreme:
     Max
     Min
@@ -224,44 +226,25 @@ cdef void index(Extreme* op, const element* x, element* y, int64_t* at, Py_ssize
         at += inner
 
 
+cdef list rows_of(Extreme* op, str name):
+    """The rows of max or min, and of its index"""
+    numbers = ("bool", "uint8", "int8", "int16", "int32", "int64", "float32", "float64")
+    return rows_for(numbers, [
+        (name, <size_t>&fold_extremes[Extreme, uint8_t], <size_t>&fold_extremes[Extreme, uint8_t],
+         <size_t>&fold_extremes[Extreme, int8_t], <size_t>&fold_extremes[Extreme, int16_t],
+         <size_t>&fold_extremes[Extreme, int32_t], <size_t>&fold_extremes[Extreme, int64_t],
+         <size_t>&fold_extremes[Extreme, float], <size_t>&fold_extremes[Extreme, double]),
+    ]) + rows_for(HALVES, [
+        (name, <size_t>&half_extremes[Extreme, half], <size_t>&half_extremes[Extreme, brain]),
+    ], output="float32") + rows_for(numbers, [
+        ("arg" + name, <size_t>&index[Extreme, uint8_t], <size_t>&index[Extreme, uint8_t],
+         <size_t>&index[Extreme, int8_t], <size_t>&index[Extreme, int16_t],
+         <size_t>&index[Extreme, int32_t], <size_t>&index[Extreme, int64_t],
+         <size_t>&index[Extreme, float], <size_t>&index[Extreme, double]),
+    ], output="int64")
+
+
 def table():
-    return [
-        ("any", ("bool",), "bool", <size_t>&fold_extremes[Max, uint8_t]),
-        ("all", ("bool",), "bool", <size_t>&fold_extremes[Min, uint8_t]),
-        ("max", ("bool",), "bool", <size_t>&fold_extremes[Max, uint8_t]),
-        ("max", ("uint8",), "uint8", <size_t>&fold_extremes[Max, uint8_t]),
-        ("max", ("int8",), "int8", <size_t>&fold_extremes[Max, int8_t]),
-        ("max", ("int16",), "int16", <size_t>&fold_extremes[Max, int16_t]),
-        ("max", ("int32",), "int32", <size_t>&fold_extremes[Max, int32_t]),
-        ("max", ("int64",), "int64", <size_t>&fold_extremes[Max, int64_t]),
-        ("max", ("float16",), "float32", <size_t>&half_extremes[Max, half]),
-        ("max", ("bfloat16",), "float32", <size_t>&half_extremes[Max, brain]),
-        ("max", ("float32",), "float32", <size_t>&fold_extremes[Max, float]),
-        ("max", ("float64",), "float64", <size_t>&fold_extremes[Max, double]),
-        ("min", ("bool",), "bool", <size_t>&fold_extremes[Min, uint8_t]),
-        ("min", ("uint8",), "uint8", <size_t>&fold_extremes[Min, uint8_t]),
-        ("min", ("int8",), "int8", <size_t>&fold_extremes[Min, int8_t]),
-        ("min", ("int16",), "int16", <size_t>&fold_extremes[Min, int16_t]),
-        ("min", ("int32",), "int32", <size_t>&fold_extremes[Min, int32_t]),
-        ("min", ("int64",), "int64", <size_t>&fold_extremes[Min, int64_t]),
-        ("min", ("float16",), "float32", <size_t>&half_extremes[Min, half]),
-        ("min", ("bfloat16",), "float32", <size_t>&half_extremes[Min, brain]),
-        ("min", ("float32",), "float32", <size_t>&fold_extremes[Min, float]),
-        ("min", ("float64",), "float64", <size_t>&fold_extremes[Min, double]),
-        ("argmax", ("bool",), "int64", <size_t>&index[Max, uint8_t]),
-        ("argmax", ("uint8",), "int64", <size_t>&index[Max, uint8_t]),
-        ("argmax", ("int8",), "int64", <size_t>&index[Max, int8_t]),
-        ("argmax", ("int16",), "int64", <size_t>&index[Max, int16_t]),
-        ("argmax", ("int32",), "int64", <size_t>&index[Max, int32_t]),
-        ("argmax", ("int64",), "int64", <size_t>&index[Max, int64_t]),
-        ("argmax", ("float32",), "int64", <size_t>&index[Max, float]),
-        ("argmax", ("float64",), "int64", <size_t>&index[Max, double]),
-        ("argmin", ("bool",), "int64", <size_t>&index[Min, uint8_t]),
-        ("argmin", ("uint8",), "int64", <size_t>&index[Min, uint8_t]),
-        ("argmin", ("int8",), "int64", <size_t>&index[Min, int8_t]),
-        ("argmin", ("int16",), "int64", <size_t>&index[Min, int16_t]),
-        ("argmin", ("int32",), "int64", <size_t>&index[Min, int32_t]),
-        ("argmin", ("int64",), "int64", <size_t>&index[Min, int64_t]),
-        ("argmin", ("float32",), "int64", <size_t>&index[Min, float]),
-        ("argmin", ("float64",), "int64", <size_t>&index[Min, double]),
-    ]
+    return [("any", ("bool",), "bool", <size_t>&fold_extremes[Max, uint8_t]),
+            ("all", ("bool",), "bool", <size_t>&fold_extremes[Min, uint8_t]),
+            *rows_of[Max](NULL, "max"), *rows_of[Min](NULL, "min")]

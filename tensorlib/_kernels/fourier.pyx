@@ -7,6 +7,8 @@ the number of points alone is a plan: the factors, and all angles, each rounded 
 from tensorlib._kernels.fourier_plan cimport LINE, Job, Passes, Place, Plan
 from tensorlib._kernels.vecmath cimport floating
 
+from tensorlib._kernels import COMPLEX, rows_for
+
 cdef extern from * nogil:
     """
     #define INTEGER int
@@ -209,11 +211,11 @@ cdef void fill_double(Plan* plan, char* memory) noexcept nogil:
 
 def table():
     """(name, input dtypes, output dtype, address) of every function"""
-    return [(name, (dtype,), dtype, address) for name, single, double_ in (
+    return rows_for(COMPLEX, [
         ("plan_size", <size_t>&plan_size_single, <size_t>&plan_size_double),
         ("fill", <size_t>&fill_single, <size_t>&fill_double),
         ("points_size", <size_t>&points_size_single, <size_t>&points_size_double),
         ("table_size", <size_t>&table_size_single, <size_t>&table_size_double),
         ("transform", <size_t>&transform_single, <size_t>&transform_double),
-        ("part", <size_t>&part_single, <size_t>&part_double))
-        for dtype, address in (("complex64", single), ("complex128", double_))]
+        ("part", <size_t>&part_single, <size_t>&part_double),
+    ])

@@ -7,6 +7,8 @@ gradient coming in, `out` the result of the forward operation.
 from tensorlib._kernels.products cimport strong_product
 from tensorlib._kernels.vecmath cimport floating
 
+from tensorlib._kernels import FLOATS, rows_for
+
 cdef void tanh_backward_run(const floating* g, const floating* out, floating* y,
                             Py_ssize_t n) noexcept nogil:
     """y := g * (1 - out * out), 0 where g == 0"""
@@ -37,15 +39,11 @@ cdef void relu_backward_run(const floating* g, const floating* out, floating* y,
 
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
-    loops = [
+    return rows_for(FLOATS, [
         ("tanh_backward",
          <size_t>&tanh_backward_run[float], <size_t>&tanh_backward_run[double]),
         ("sigmoid_backward",
          <size_t>&sigmoid_backward_run[float], <size_t>&sigmoid_backward_run[double]),
         ("relu_backward",
          <size_t>&relu_backward_run[float], <size_t>&relu_backward_run[double]),
-    ]
-    return [row for name, single, double_ in loops for row in (
-        (name, ("float32",) * 2, "float32", single),
-        (name, ("float64",) * 2, "float64", double_),
-    )]
+    ], 2)

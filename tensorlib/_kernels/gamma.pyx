@@ -15,6 +15,8 @@ from tensorlib._kernels.vecmath_gamma_parts cimport (
     MANY, gamma_density, gamma_gradient, is_rare, rare_part)
 from tensorlib._kernels.vecmath_pow cimport pow_parts
 
+from tensorlib._kernels import FLOATS, rows_for
+
 cdef inline bint any_negative(const floating* x, Py_ssize_t start, Py_ssize_t stop) noexcept nogil:
     cdef Py_ssize_t i
     cdef bint found = False
@@ -325,6 +327,4 @@ def table():
         ("gamma_gradient", <size_t>&gamma_gradient_run[float],
          <size_t>&gamma_gradient_run[double]),
     ]
-    return [row for arity, rows in ((1, loops), (2, pairs)) for name, single, double_ in rows
-            for row in ((name, ("float32",) * arity, "float32", single),
-                        (name, ("float64",) * arity, "float64", double_))]
+    return rows_for(FLOATS, loops) + rows_for(FLOATS, pairs, 2)

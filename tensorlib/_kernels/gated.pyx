@@ -8,6 +8,8 @@ from tensorlib._kernels.logistic cimport logistic
 from tensorlib._kernels.products cimport strong_product
 from tensorlib._kernels.vecmath cimport floating
 
+from tensorlib._kernels import FLOATS, rows_for
+
 
 cdef void gated(const floating* a, const floating* b, floating* y, Py_ssize_t n) noexcept nogil:
     """y := a * s, s = logistic(b)"""
@@ -29,9 +31,7 @@ cdef void gated_backward(const floating* g, const floating* a, const floating* b
 
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
-    loops = [
+    return rows_for(FLOATS, [
         ("gated", <size_t>&gated[float], <size_t>&gated[double]),
         ("gated_backward", <size_t>&gated_backward[float], <size_t>&gated_backward[double]),
-    ]
-    return [row for name, single, double_ in loops for row in (
-        (name, ("float32",), "float32", single), (name, ("float64",), "float64", double_))]
+    ])

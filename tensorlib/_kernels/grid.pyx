@@ -7,12 +7,14 @@ of one image x (channels, high, wide), with places (n, 2) that have the column f
 (channels, n); `look` does the places [begin, end). An element outside of the image is nothing.
 """
 
-from libc.math cimport floor, floorf
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memset
 
 from tensorlib._kernels.grid cimport Look
+from tensorlib._kernels.rounding cimport floor
 from tensorlib._kernels.vecmath cimport floating, magnitude, round_even
+
+from tensorlib._kernels import FLOATS, rows_for
 
 cdef extern from "grid_pairs.h" nogil:
     void grid_blend_float(const float* plane, const int32_t* above, const int32_t* under,
@@ -31,13 +33,6 @@ ctypedef fused mask:
     int64_t
 
 
-cdef inline floating floored(floating x) noexcept nogil:
-    if floating is float:
-        return floorf(x)
-    else:
-        return floor(x)
-
-
 cdef inline floating place(floating c, floating size, floating scale, int padding, bint align,
                            floating* slope) noexcept nogil:
     """A coordinate from -1 to 1 as a place in a dim, and how fast it moves"""
@@ -48,9 +43,9 @@ cdef inline floating place(floating c, floating size, floating scale, int paddin
         low = zero if align else -half
         span = most if align else size
         away = magnitude(at - low)
-        turns = floored(away / span)
+        turns = floor(away / span)
         rest = away - turns * span
-        odd = turns - two * floored(turns * half)
+        odd = turns - two * floor(turns * half)
         slope[0] = (-scale if at < low else scale) * (one - two * odd)
         at = low + (span - rest) * odd + rest * (one - odd)
         at = at if span > zero else zero
@@ -82,8 +77,8 @@ cdef inline void find(const floating* grid, Py_ssize_t n, floating wide, floatin
         slopes[i] = slope
         y = place(grid[2 * i + 1], high, down, padding, align, &slope)
         slopes[RUN + i] = slope
-        left = round_even(x) if nearest else floored(x)
-        top = round_even(y) if nearest else floored(y)
+        left = round_even(x) if nearest else floor(x)
+        top = round_even(y) if nearest else floor(y)
         right[i] = zero if nearest else x - left
         below[i] = zero if nearest else y - top
         left = left if left > -two else -two             # NaN, too, is outside
@@ -252,9 +247,7 @@ cdef void look_back(const floating* g, const floating* x, const floating* grid, 
 
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
-    return [
-        ("look", ("float32",), "float32", <size_t>&look[float]),
-        ("look", ("float64",), "float64", <size_t>&look[double]),
-        ("look_back", ("float32",), "float32", <size_t>&look_back[float]),
-        ("look_back", ("float64",), "float64", <size_t>&look_back[double]),
-    ]
+    return rows_for(FLOATS, [
+        ("look", <size_t>&look[float], <size_t>&look[double]),
+        ("look_back", <size_t>&look_back[float], <size_t>&look_back[double]),
+    ])

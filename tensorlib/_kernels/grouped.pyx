@@ -20,6 +20,8 @@ The mean and the variance of a group are computed anew in its gradient, as in `n
 from tensorlib._kernels.moments cimport TOGETHER, row_statistics, rows_together, slopes
 from tensorlib._kernels.vecmath cimport floating
 
+from tensorlib._kernels import FLOATS, rows_for
+
 ctypedef struct Planes:
     Py_ssize_t channels, together, inner     # of an example, of a group; elements of a channel
     double eps
@@ -192,11 +194,9 @@ cdef void scaled_backward(const floating* g, const floating* x, const floating* 
 
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
-    loops = [
+    return rows_for(FLOATS, [
         ("groups", <size_t>&groups[float], <size_t>&groups[double]),
         ("groups_backward", <size_t>&groups_backward[float], <size_t>&groups_backward[double]),
         ("scaled", <size_t>&scaled[float], <size_t>&scaled[double]),
         ("scaled_backward", <size_t>&scaled_backward[float], <size_t>&scaled_backward[double]),
-    ]
-    return [row for name, single, double_ in loops for row in (
-        (name, ("float32",), "float32", single), (name, ("float64",), "float64", double_))]
+    ])

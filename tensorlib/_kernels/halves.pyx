@@ -13,6 +13,8 @@ from tensorlib._kernels.half_types cimport (
 from tensorlib._kernels.powers cimport pow_run as float_powers
 from tensorlib._kernels.vecmath cimport infinity, sqrt
 
+from tensorlib._kernels import HALVES, rows_for
+
 cdef extern from "half.h" nogil:
     enum:
         HALF_ADD
@@ -418,49 +420,43 @@ cdef void copysign_run(const short_float* a, const short_float* b, short_float* 
 
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
-    loops = [
-        ("sqrt", 1, <size_t>&sqrt_run[half], <size_t>&sqrt_run[brain]),
-        ("rsqrt", 1, <size_t>&rsqrt_run[half], <size_t>&rsqrt_run[brain]),
-        ("square", 1, <size_t>&square_run[half], <size_t>&square_run[brain]),
-        ("reciprocal", 1, <size_t>&reciprocal_run[half], <size_t>&reciprocal_run[brain]),
-        ("add", 2, <size_t>&add_run[half], <size_t>&add_run[brain]),
-        ("sub", 2, <size_t>&sub_run[half], <size_t>&sub_run[brain]),
-        ("mul", 2, <size_t>&mul_run[half], <size_t>&mul_run[brain]),
-        ("div", 2, <size_t>&div_run[half], <size_t>&div_run[brain]),
-        ("pow", 2, <size_t>&pow_run[half], <size_t>&pow_run[brain]),
-        ("pow_number", 2, <size_t>&pow_number_run[half], <size_t>&pow_number_run[brain]),
-        ("add_number", 2, <size_t>&add_number_run[half], <size_t>&add_number_run[brain]),
-        ("sub_number", 2, <size_t>&sub_number_run[half], <size_t>&sub_number_run[brain]),
-        ("mul_number", 2, <size_t>&mul_number_run[half], <size_t>&mul_number_run[brain]),
-        ("div_number", 2, <size_t>&div_number_run[half], <size_t>&div_number_run[brain]),
-        ("maximum", 2, <size_t>&maximum_run[half], <size_t>&maximum_run[brain]),
-        ("minimum", 2, <size_t>&minimum_run[half], <size_t>&minimum_run[brain]),
-        ("relu", 1, <size_t>&relu_run[half], <size_t>&relu_run[brain]),
-        ("relu_backward", 2, <size_t>&relu_backward_run[half], <size_t>&relu_backward_run[brain]),
-        ("hardtanh", 3, <size_t>&hardtanh_run[half], <size_t>&hardtanh_run[brain]),
-        ("hardtanh_number", 3, <size_t>&hardtanh_number_run[half],
+    return rows_for(HALVES, [
+        ("sqrt", <size_t>&sqrt_run[half], <size_t>&sqrt_run[brain]),
+        ("rsqrt", <size_t>&rsqrt_run[half], <size_t>&rsqrt_run[brain]),
+        ("square", <size_t>&square_run[half], <size_t>&square_run[brain]),
+        ("reciprocal", <size_t>&reciprocal_run[half], <size_t>&reciprocal_run[brain]),
+        ("relu", <size_t>&relu_run[half], <size_t>&relu_run[brain]),
+    ]) + rows_for(HALVES, [
+        ("add", <size_t>&add_run[half], <size_t>&add_run[brain]),
+        ("sub", <size_t>&sub_run[half], <size_t>&sub_run[brain]),
+        ("mul", <size_t>&mul_run[half], <size_t>&mul_run[brain]),
+        ("div", <size_t>&div_run[half], <size_t>&div_run[brain]),
+        ("pow", <size_t>&pow_run[half], <size_t>&pow_run[brain]),
+        ("pow_number", <size_t>&pow_number_run[half], <size_t>&pow_number_run[brain]),
+        ("add_number", <size_t>&add_number_run[half], <size_t>&add_number_run[brain]),
+        ("sub_number", <size_t>&sub_number_run[half], <size_t>&sub_number_run[brain]),
+        ("mul_number", <size_t>&mul_number_run[half], <size_t>&mul_number_run[brain]),
+        ("div_number", <size_t>&div_number_run[half], <size_t>&div_number_run[brain]),
+        ("maximum", <size_t>&maximum_run[half], <size_t>&maximum_run[brain]),
+        ("minimum", <size_t>&minimum_run[half], <size_t>&minimum_run[brain]),
+        ("relu_backward", <size_t>&relu_backward_run[half], <size_t>&relu_backward_run[brain]),
+        ("copysign", <size_t>&copysign_run[half], <size_t>&copysign_run[brain]),
+    ], 2) + rows_for(HALVES, [
+        ("hardtanh", <size_t>&hardtanh_run[half], <size_t>&hardtanh_run[brain]),
+        ("hardtanh_number", <size_t>&hardtanh_number_run[half],
          <size_t>&hardtanh_number_run[brain]),
-        ("copysign", 2, <size_t>&copysign_run[half], <size_t>&copysign_run[brain]),
-        ("addcmul", 3, <size_t>&addcmul_run[half], <size_t>&addcmul_run[brain]),
-        ("addcdiv", 3, <size_t>&addcdiv_run[half], <size_t>&addcdiv_run[brain]),
-        ("addcmul_scaled", 4, <size_t>&addcmul_scaled_run[half],
-         <size_t>&addcmul_scaled_run[brain]),
-        ("addcdiv_scaled", 4, <size_t>&addcdiv_scaled_run[half],
-         <size_t>&addcdiv_scaled_run[brain]),
-        ("lerp", 3, <size_t>&lerp_run[half], <size_t>&lerp_run[brain]),
-        ("clamp", 3, <size_t>&clamp_run[half], <size_t>&clamp_run[brain]),
-        ("clamp_number", 3, <size_t>&clamp_number_run[half], <size_t>&clamp_number_run[brain]),
-    ]
-    singles = [
-        ("mul_single", 1, <size_t>&mul_single_run[half], <size_t>&mul_single_run[brain]),
-        ("div_single", 1, <size_t>&div_single_run[half], <size_t>&div_single_run[brain]),
-        ("addcmul_single", 2, <size_t>&addcmul_single_run[half],
-         <size_t>&addcmul_single_run[brain]),
-    ]
-    return [row for name, n, first, second in loops for row in (
-        (name, ("float16",) * n, "float16", first),
-        (name, ("bfloat16",) * n, "bfloat16", second),
-    )] + [row for name, n, first, second in singles for row in (
-        (name, (*("float16",) * n, "float32"), "float16", first),
-        (name, (*("bfloat16",) * n, "float32"), "bfloat16", second),
-    )]
+        ("addcmul", <size_t>&addcmul_run[half], <size_t>&addcmul_run[brain]),
+        ("addcdiv", <size_t>&addcdiv_run[half], <size_t>&addcdiv_run[brain]),
+        ("lerp", <size_t>&lerp_run[half], <size_t>&lerp_run[brain]),
+        ("clamp", <size_t>&clamp_run[half], <size_t>&clamp_run[brain]),
+        ("clamp_number", <size_t>&clamp_number_run[half], <size_t>&clamp_number_run[brain]),
+    ], 3) + rows_for(HALVES, [
+        ("addcmul_scaled", <size_t>&addcmul_scaled_run[half], <size_t>&addcmul_scaled_run[brain]),
+        ("addcdiv_scaled", <size_t>&addcdiv_scaled_run[half], <size_t>&addcdiv_scaled_run[brain]),
+    ], 4) + [
+        (name + "_single", (*(dtype,) * inputs, "float32"), dtype, address)
+        for name, inputs, *addresses in (
+            ("mul", 1, <size_t>&mul_single_run[half], <size_t>&mul_single_run[brain]),
+            ("div", 1, <size_t>&div_single_run[half], <size_t>&div_single_run[brain]),
+            ("addcmul", 2, <size_t>&addcmul_single_run[half], <size_t>&addcmul_single_run[brain]),
+        ) for dtype, address in zip(HALVES, addresses)]

@@ -11,6 +11,8 @@ of rows and columns of each. Rows of y are contiguous.
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
+from tensorlib._kernels import rows_for
+
 ctypedef void strided_product(
     const char* a, Py_ssize_t a_row, Py_ssize_t a_col, const char* b, Py_ssize_t b_row,
     Py_ssize_t b_col, char* y, Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k,
@@ -47,7 +49,7 @@ cdef void product(char** operands, const Py_ssize_t* sizes, const Py_ssize_t* st
 
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
-    return [("product", (dtype,) * 2, dtype, address) for dtype, address in (
-        ("uint8", <size_t>&product[uint8_t]), ("int8", <size_t>&product[uint8_t]),
-        ("int16", <size_t>&product[uint16_t]), ("int32", <size_t>&product[uint32_t]),
-        ("int64", <size_t>&product[uint64_t]))]
+    return rows_for(("uint8", "int8", "int16", "int32", "int64"), [
+        ("product", <size_t>&product[uint8_t], <size_t>&product[uint8_t],
+         <size_t>&product[uint16_t], <size_t>&product[uint32_t], <size_t>&product[uint64_t]),
+    ], 2)

@@ -7,6 +7,8 @@ from tensorlib._kernels.vecmath cimport floating, magnitude
 from tensorlib._kernels.vecmath_exp cimport exp
 from tensorlib._kernels.vecmath_log cimport log, log1p, log1p_unit
 
+from tensorlib._kernels import FLOATS, rows_for
+
 
 cdef void squared_error_run(const floating* x, const floating* t, floating* y,
                             Py_ssize_t n) noexcept nogil:
@@ -59,15 +61,12 @@ cdef void cross_of_logits_run(const floating* x, const floating* t, floating* y,
 
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
-    loops = [
-        ("squared_error", 2, <size_t>&squared_error_run[float], <size_t>&squared_error_run[double]),
-        ("smooth_l1", 3, <size_t>&smooth_l1_run[float], <size_t>&smooth_l1_run[double]),
-        ("huber", 3, <size_t>&huber_run[float], <size_t>&huber_run[double]),
-        ("binary_cross", 2, <size_t>&cross_run[float], <size_t>&cross_run[double]),
-        ("cross_of_logits", 2,
-         <size_t>&cross_of_logits_run[float], <size_t>&cross_of_logits_run[double]),
-    ]
-    return [row for name, arity, single, double_ in loops for row in (
-        (name, ("float32",) * arity, "float32", single),
-        (name, ("float64",) * arity, "float64", double_),
-    )]
+    return rows_for(FLOATS, [
+        ("squared_error", <size_t>&squared_error_run[float], <size_t>&squared_error_run[double]),
+        ("binary_cross", <size_t>&cross_run[float], <size_t>&cross_run[double]),
+        ("cross_of_logits", <size_t>&cross_of_logits_run[float],
+         <size_t>&cross_of_logits_run[double]),
+    ], 2) + rows_for(FLOATS, [
+        ("smooth_l1", <size_t>&smooth_l1_run[float], <size_t>&smooth_l1_run[double]),
+        ("huber", <size_t>&huber_run[float], <size_t>&huber_run[double]),
+    ], 3)

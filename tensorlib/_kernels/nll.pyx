@@ -20,6 +20,8 @@ from tensorlib._kernels.rows cimport exp_below, exp_sums, row_max, row_sum
 from tensorlib._kernels.vecmath cimport floating
 from tensorlib._kernels.vecmath_log cimport log
 
+from tensorlib._kernels import FLOATS, rows_for
+
 ctypedef const volatile int64_t changing
 
 cdef enum:
@@ -242,9 +244,7 @@ cdef Py_ssize_t nll_backward(const floating* g, const floating* x, changing* tar
 
 
 def table():
-    return [
-        ("nll", ("float32",), "float32", <size_t>&nll[float]),
-        ("nll", ("float64",), "float64", <size_t>&nll[double]),
-        ("nll_backward", ("float32", "float32"), "float32", <size_t>&nll_backward[float]),
-        ("nll_backward", ("float64", "float64"), "float64", <size_t>&nll_backward[double]),
-    ]
+    return rows_for(FLOATS, [
+        ("nll", <size_t>&nll[float], <size_t>&nll[double]),
+        ("nll_backward", <size_t>&nll_backward[float], <size_t>&nll_backward[double]),
+    ])

@@ -10,6 +10,8 @@ from tensorlib._kernels.vecmath cimport floating, magnitude
 from tensorlib._kernels.vecmath_normal cimport (
     erfcx, erfcx_positive, erfinv, erfinv_far, erfinv_near, log_ndtr, ndtr, ndtri, ndtri_near)
 
+from tensorlib._kernels import FLOATS, rows_for
+
 cdef extern from "wide_doubles.h" nogil:
     const bint HAS_WIDE
     void wide_erfinv_run()
@@ -115,15 +117,11 @@ cdef void ndtri_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil
 
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
-    loops = [
+    return rows_for(FLOATS, [
         ("erfinv", <size_t>&wide_erfinv_run if HAS_WIDE else <size_t>&erfinv_run[float],
          <size_t>&erfinv_run[double]),
         ("erfcx", <size_t>&erfcx_run[float], <size_t>&erfcx_run[double]),
         ("ndtr", <size_t>&ndtr_run[float], <size_t>&ndtr_run[double]),
         ("log_ndtr", <size_t>&log_ndtr_run[float], <size_t>&log_ndtr_run[double]),
         ("ndtri", <size_t>&ndtri_run[float], <size_t>&ndtri_run[double]),
-    ]
-    return [row for name, single, double_ in loops for row in (
-        (name, ("float32",), "float32", single),
-        (name, ("float64",), "float64", double_),
-    )]
+    ])

@@ -22,6 +22,8 @@ from tensorlib._kernels.moments cimport (
 )
 from tensorlib._kernels.vecmath cimport floating, sqrt
 
+from tensorlib._kernels import FLOATS, rows_for
+
 ctypedef struct Sizes:
     Py_ssize_t outer, channels, inner
     double eps
@@ -303,7 +305,7 @@ cdef void channels_weight(const floating* g, const floating* x, floating* y, con
 
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
-    loops = [
+    return rows_for(FLOATS, [
         ("rows", <size_t>&rows[float], <size_t>&rows[double]),
         ("rows_backward", <size_t>&rows_backward[float], <size_t>&rows_backward[double]),
         ("rows_weight", <size_t>&rows_weight[float], <size_t>&rows_weight[double]),
@@ -311,6 +313,4 @@ def table():
         ("channels_backward",
          <size_t>&channels_backward[float], <size_t>&channels_backward[double]),
         ("channels_weight", <size_t>&channels_weight[float], <size_t>&channels_weight[double]),
-    ]
-    return [row for name, single, double_ in loops for row in (
-        (name, ("float32",), "float32", single), (name, ("float64",), "float64", double_))]
+    ])

@@ -26,6 +26,8 @@ Of bfloat16 (`pair_product.h`, `tile_product.h`), where this processor multiplie
     void nearest(const float* x, uint16_t* y, Py_ssize_t n)
 """
 
+from tensorlib._kernels import FLOATS, rows_for
+
 cdef extern from "panel_product.h" nogil:
     void panel_pack_float()
     void panel_product_float()
@@ -55,25 +57,19 @@ cdef extern from "tile_product.h" nogil:
 def table():
     """(name, input dtypes, output dtype, address) of every function; for "lanes" the number of
     elements in a vector"""
-    functions = [
-        ("pack", "float32", <size_t>&panel_pack_float),
-        ("product", "float32", <size_t>&panel_product_float),
-        ("turn", "float32", <size_t>&panel_turn_float),
-        ("windows", "float32", <size_t>&panel_windows_float),
-        ("runs", "float32", <size_t>&panel_runs_float),
-        ("lanes", "float32", <size_t>panel_LANES_float),
-        ("pack", "float64", <size_t>&panel_pack_double),
-        ("product", "float64", <size_t>&panel_product_double),
-        ("turn", "float64", <size_t>&panel_turn_double),
-        ("windows", "float64", <size_t>&panel_windows_double),
-        ("runs", "float64", <size_t>&panel_runs_double),
-        ("lanes", "float64", <size_t>panel_LANES_double)]
+    functions = rows_for(FLOATS, [
+        ("pack", <size_t>&panel_pack_float, <size_t>&panel_pack_double),
+        ("product", <size_t>&panel_product_float, <size_t>&panel_product_double),
+        ("turn", <size_t>&panel_turn_float, <size_t>&panel_turn_double),
+        ("windows", <size_t>&panel_windows_float, <size_t>&panel_windows_double),
+        ("runs", <size_t>&panel_runs_float, <size_t>&panel_runs_double),
+        ("lanes", <size_t>panel_LANES_float, <size_t>panel_LANES_double),
+    ])
     if HAS_PAIRS:
-        functions += [("pack", "bfloat16", <size_t>&pair_pack),
-                      ("product", "bfloat16", <size_t>&tile_product),
-                      ("few", "bfloat16", <size_t>&pair_few),
-                      ("windows", "bfloat16", <size_t>&tile_windows),
-                      ("mix", "bfloat16", <size_t>&pair_mix),
-                      ("nearest", "bfloat16", <size_t>&pair_nearest),
-                      ("round", "bfloat16", <size_t>&pair_round)]
-    return [(name, (dtype,) * 2, dtype, address) for name, dtype, address in functions]
+        functions += rows_for(("bfloat16",), [
+            ("pack_pairs", <size_t>&pair_pack), ("product_of_pairs", <size_t>&tile_product),
+            ("few", <size_t>&pair_few), ("windows", <size_t>&tile_windows),
+            ("mix", <size_t>&pair_mix), ("nearest", <size_t>&pair_nearest),
+            ("round", <size_t>&pair_round),
+        ])
+    return functions

@@ -28,6 +28,11 @@ ctypedef fused number:
     double
     uint64_t
 
+cdef enum Law:
+    BITS
+    UNIFORM
+    NORMAL
+
 cdef enum:
     WORDS = 64       # in a group: 64 elements of float32, 32 of a type of 64 bits
 
@@ -84,6 +89,16 @@ cdef inline void group_normal(const uint32_t* words, floating* y) noexcept nogil
         y[half + i] = radius * sine
 
 
+cdef inline void group_of(Law law, const uint32_t* words, number* y) noexcept nogil:
+    """The elements of a group; the law is a constant at every call."""
+    if number is uint64_t:
+        group_bits(words, y)
+    elif law == UNIFORM:
+        group_uniform(words, y)
+    else:
+        group_normal(words, y)
+
+
 cdef inline uint64_t high_product(uint64_t a, uint64_t b) noexcept nogil:
     """The upper 64 bits of a * b."""
     cdef uint64_t low = 0xFFFFFFFF
@@ -99,52 +114,36 @@ cdef inline void copy_part(const number* values, number* y, Py_ssize_t first, Py
         y[i] = values[i - first]
 
 
-cdef void fill_bits(uint64_t seed, uint64_t offset, uint64_t* y, Py_ssize_t begin,
-                    Py_ssize_t end) noexcept nogil:
+cdef inline void fill(Law law, uint64_t seed, uint64_t offset, number* y, Py_ssize_t begin,
+                      Py_ssize_t end) noexcept nogil:
+    """Whole groups where they go, and the parts of the first and the last by way of memory."""
     cdef uint32_t words[WORDS]
-    cdef uint64_t values[WORDS]
-    cdef Py_ssize_t size = WORDS // 2
+    cdef number values[WORDS]
+    cdef Py_ssize_t size = WORDS * sizeof(uint32_t) // sizeof(number)
     cdef Py_ssize_t group = begin // size
     while group * size < end:
         philox(seed, offset, group, words)
         if group * size >= begin and group * size + size <= end:
-            group_bits(words, y + group * size)
+            group_of(law, words, y + group * size)
         else:
-            group_bits(words, values)
-            copy_part(values, y, group * size, size, begin, end)
+            group_of(law, words, <number*>values)
+            copy_part(<const number*>values, y, group * size, size, begin, end)
         group += 1
+
+
+cdef void fill_bits(uint64_t seed, uint64_t offset, uint64_t* y, Py_ssize_t begin,
+                    Py_ssize_t end) noexcept nogil:
+    fill(BITS, seed, offset, y, begin, end)
 
 
 cdef void fill_uniform(uint64_t seed, uint64_t offset, floating* y, Py_ssize_t begin,
                        Py_ssize_t end) noexcept nogil:
-    cdef uint32_t words[WORDS]
-    cdef floating values[WORDS]
-    cdef Py_ssize_t size = WORDS * sizeof(uint32_t) // sizeof(floating)
-    cdef Py_ssize_t group = begin // size
-    while group * size < end:
-        philox(seed, offset, group, words)
-        if group * size >= begin and group * size + size <= end:
-            group_uniform(words, y + group * size)
-        else:
-            group_uniform(words, values)
-            copy_part(values, y, group * size, size, begin, end)
-        group += 1
+    fill(UNIFORM, seed, offset, y, begin, end)
 
 
 cdef void fill_normal(uint64_t seed, uint64_t offset, floating* y, Py_ssize_t begin,
                       Py_ssize_t end) noexcept nogil:
-    cdef uint32_t words[WORDS]
-    cdef floating values[WORDS]
-    cdef Py_ssize_t size = WORDS * sizeof(uint32_t) // sizeof(floating)
-    cdef Py_ssize_t group = begin // size
-    while group * size < end:
-        philox(seed, offset, group, words)
-        if group * size >= begin and group * size + size <= end:
-            group_normal(words, y + group * size)
-        else:
-            group_normal(words, values)
-            copy_part(values, y, group * size, size, begin, end)
-        group += 1
+    fill(NORMAL, seed, offset, y, begin, end)
 
 
 cdef void fill_integers(uint64_t seed, uint64_t offset, int64_t low, uint64_t span, int64_t* y,

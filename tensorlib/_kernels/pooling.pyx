@@ -10,6 +10,8 @@ from libc.stdint cimport int64_t
 from tensorlib._kernels.vecmath cimport floating, infinity
 from tensorlib._kernels.windows cimport Window, area, cut, first_inside, inside
 
+from tensorlib._kernels import FLOATS, rows_for
+
 cdef extern from "pool_rows.h" nogil:
     void pool_row_float(const float* x, const Py_ssize_t* taps, Py_ssize_t n_taps, Py_ssize_t step,
                         Py_ssize_t n, float* y, int64_t* at)
@@ -479,13 +481,11 @@ cdef inline void means_of_each(const floating* x, floating* y, const Window* w, 
 
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
-    loops = [
+    return rows_for(FLOATS, [
         ("max_pool", <size_t>&max_pool[float], <size_t>&max_pool[double]),
         ("max_rows", <size_t>&max_rows[float], <size_t>&max_rows[double]),
         ("put_places", <size_t>&put_places[float], <size_t>&put_places[double]),
         ("avg_pool", <size_t>&avg_pool[float], <size_t>&avg_pool[double]),
         ("avg_pool_backward", <size_t>&avg_pool_backward[float],
          <size_t>&avg_pool_backward[double]),
-    ]
-    return [row for name, single, double_ in loops for row in (
-        (name, ("float32",), "float32", single), (name, ("float64",), "float64", double_))]
+    ])

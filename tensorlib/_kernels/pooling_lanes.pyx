@@ -11,6 +11,8 @@ from libc.stdint cimport int32_t, int64_t
 from tensorlib._kernels.vecmath cimport floating
 from tensorlib._kernels.windows cimport Window, area, cut, first_inside
 
+from tensorlib._kernels import FLOATS, rows_for
+
 cdef enum:
     RUN = 64         # lanes that are looked at together
 
@@ -166,12 +168,10 @@ cdef inline void means(const floating* x, floating* y, const Window* w, Py_ssize
 
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
-    loops = [
+    return rows_for(FLOATS, [
         ("max_lanes", <size_t>&max_lanes[float], <size_t>&max_lanes[double]),
         ("put_lanes", <size_t>&put_lanes[float], <size_t>&put_lanes[double]),
         ("mean_lanes", <size_t>&mean_lanes[float], <size_t>&mean_lanes[double]),
         ("mean_lanes_backward", <size_t>&mean_lanes_backward[float],
          <size_t>&mean_lanes_backward[double]),
-    ]
-    return [row for name, single, double_ in loops for row in (
-        (name, ("float32",), "float32", single), (name, ("float64",), "float64", double_))]
+    ])

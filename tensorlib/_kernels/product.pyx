@@ -20,6 +20,8 @@ Batches of products with 1 to 4 columns have a loop for each; steps: of the batc
 
 from tensorlib._kernels.vecmath cimport floating
 
+from tensorlib._kernels import FLOATS, rows_for
+
 cdef extern from "small_product.h" nogil:
     void product_4_float()
     void product_8_float()
@@ -50,17 +52,15 @@ cdef void outer_run(const floating* a, Py_ssize_t a_row, const floating* b, floa
 
 def table():
     """(name, input dtypes, output dtype, address) of every loop; small rows must fit a register"""
-    outer = [("outer", ("float32",) * 2, "float32", <size_t>&outer_run[float]),
-             ("outer", ("float64",) * 2, "float64", <size_t>&outer_run[double])]
-    narrow = [(f"narrow_{n}", (dtype,) * 2, dtype, address) for n, dtype, address in (
-        (1, "float32", <size_t>&narrow_1_float), (1, "float64", <size_t>&narrow_1_double),
-        (2, "float32", <size_t>&narrow_2_float), (2, "float64", <size_t>&narrow_2_double),
-        (3, "float32", <size_t>&narrow_3_float), (3, "float64", <size_t>&narrow_3_double),
-        (4, "float32", <size_t>&narrow_4_float), (4, "float64", <size_t>&narrow_4_double))]
-    product = [(f"product_{n}", (dtype,) * 2, dtype, address) for n, dtype, size, address in (
+    return rows_for(FLOATS, [
+        ("outer", <size_t>&outer_run[float], <size_t>&outer_run[double]),
+        ("narrow_1", <size_t>&narrow_1_float, <size_t>&narrow_1_double),
+        ("narrow_2", <size_t>&narrow_2_float, <size_t>&narrow_2_double),
+        ("narrow_3", <size_t>&narrow_3_float, <size_t>&narrow_3_double),
+        ("narrow_4", <size_t>&narrow_4_float, <size_t>&narrow_4_double),
+    ]) + [(f"product_{n}", (dtype,), dtype, address) for n, dtype, size, address in (
         (4, "float32", 4, <size_t>&product_4_float),
         (8, "float32", 4, <size_t>&product_8_float),
         (16, "float32", 4, <size_t>&product_16_float),
         (4, "float64", 8, <size_t>&product_4_double),
         (8, "float64", 8, <size_t>&product_8_double)) if n * size <= REGISTER]
-    return outer + narrow + product

@@ -23,6 +23,8 @@ from tensorlib._kernels.logistic cimport logistic
 from tensorlib._kernels.vecmath cimport floating
 from tensorlib._kernels.vecmath_exp cimport tanh
 
+from tensorlib._kernels import FLOATS, rows_for
+
 
 cdef inline floating gate(floating x) noexcept nogil:
     """logistic(x), where e**-x is no subnormal number: these cost 200 cycles a vector"""
@@ -201,7 +203,7 @@ cdef void rnn_relu_back(const floating* g, const floating* acts, const floating*
 
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
-    loops = [
+    return rows_for(FLOATS, [
         ("lstm", <size_t>&lstm[float], <size_t>&lstm[double]),
         ("lstm_back", <size_t>&lstm_back[float], <size_t>&lstm_back[double]),
         ("gru", <size_t>&gru[float], <size_t>&gru[double]),
@@ -210,6 +212,4 @@ def table():
         ("rnn_tanh_back", <size_t>&rnn_tanh_back[float], <size_t>&rnn_tanh_back[double]),
         ("rnn_relu", <size_t>&rnn_relu[float], <size_t>&rnn_relu[double]),
         ("rnn_relu_back", <size_t>&rnn_relu_back[float], <size_t>&rnn_relu_back[double]),
-    ]
-    return [row for name, single, double_ in loops for row in (
-        (name, ("float32",), "float32", single), (name, ("float64",), "float64", double_))]
+    ])

@@ -14,6 +14,12 @@ rows of a slice, if these are at least LANE_BYTES long. Of each outer slice the 
 of inner are reduced. n is at least 1. `tag` is there for the compiler alone, to choose an
 operation; NULL is passed. `c` has the shape of y and may be NULL for the kinds that do not use it.
 Those of half types give float32, and are for rows, and columns beside each other, of 16 and more.
+
+gapped_sum, gapped_known and gapped_prod are of elements that lie in rows with gaps between them,
+folded to one:
+
+    void fold(void* tag, const T* x, T* y, Py_ssize_t at, Py_ssize_t n, Py_ssize_t row,
+              Py_ssize_t down, Py_ssize_t step)
 """
 
 from libc.stdint cimport uint16_t, uint64_t
@@ -22,6 +28,8 @@ from tensorlib._kernels.half_types cimport brain, half, short_float
 from tensorlib._kernels.moments cimport sum_of_squares
 from tensorlib._kernels.sum_folds cimport Known, LANE_BYTES, Product, Squares, Sum, fold
 from tensorlib._kernels.vecmath cimport floating
+
+from tensorlib._kernels import FLOATS, HALVES, rows_for
 
 cdef extern from "row_fold.h" nogil:
     void row_sums_float(const float* x, float* y, Py_ssize_t rows, Py_ssize_t n, Py_ssize_t step)
@@ -62,15 +70,37 @@ cdef extern from "half_fold.h" nogil:
                           Py_ssize_t begin, Py_ssize_t end)
 
 
-cdef void sums(Sum* op, const floating* x, const floating* c, floating* y, Py_ssize_t outer,
-               Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin, Py_ssize_t end,
-               Py_ssize_t slice_step, Py_ssize_t step) noexcept nogil:
-    """The fold of sums, but rows by a loop of their own."""
-    if inner == 1 and n * <Py_ssize_t>sizeof(floating) >= REGISTER:
+ctypedef fused Folded:
+    Sum
+    Known
+    Product
+
+
+cdef inline void fold_rows(Folded* op, const floating* x, floating* y, Py_ssize_t rows,
+                           Py_ssize_t n, Py_ssize_t step) noexcept nogil:
+    """Rows of a register of elements and more, `step` apart, by a loop of their own."""
+    if Folded is Sum:
         if floating is float:
-            row_sums_float(x, y, outer, n, slice_step)
+            row_sums_float(x, y, rows, n, step)
         else:
-            row_sums_double(x, y, outer, n, slice_step)
+            row_sums_double(x, y, rows, n, step)
+    elif Folded is Known:
+        if floating is float:
+            row_known_float(x, y, rows, n, step)
+        else:
+            row_known_double(x, y, rows, n, step)
+    elif floating is float:
+        row_products_float(x, y, rows, n, step)
+    else:
+        row_products_double(x, y, rows, n, step)
+
+
+cdef void folded(Folded* op, const floating* x, const floating* c, floating* y, Py_ssize_t outer,
+                 Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin, Py_ssize_t end,
+                 Py_ssize_t slice_step, Py_ssize_t step) noexcept nogil:
+    """The fold, but rows by `fold_rows`."""
+    if inner == 1 and n * <Py_ssize_t>sizeof(floating) >= REGISTER:
+        fold_rows(op, x, y, outer, n, slice_step)
     else:
         fold(op, x, c, y, outer, n, inner, begin, end, slice_step, step)
 
@@ -93,32 +123,6 @@ cdef void half_sums(short_float* tag, const uint16_t* x, const void* c, float* y
             column_brain_sums(x, y, n, step, begin, end)
         x += slice_step
         y += inner
-
-
-cdef void known(Known* op, const floating* x, const floating* c, floating* y, Py_ssize_t outer,
-                Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin, Py_ssize_t end,
-                Py_ssize_t slice_step, Py_ssize_t step) noexcept nogil:
-    """The fold of sums of what is not NaN, but rows by a loop of their own."""
-    if inner == 1 and n * <Py_ssize_t>sizeof(floating) >= REGISTER:
-        if floating is float:
-            row_known_float(x, y, outer, n, slice_step)
-        else:
-            row_known_double(x, y, outer, n, slice_step)
-    else:
-        fold(op, x, c, y, outer, n, inner, begin, end, slice_step, step)
-
-
-cdef void products(Product* op, const floating* x, const floating* c, floating* y,
-                   Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin,
-                   Py_ssize_t end, Py_ssize_t slice_step, Py_ssize_t step) noexcept nogil:
-    """The fold of products, but rows by a loop of their own."""
-    if inner == 1 and n * <Py_ssize_t>sizeof(floating) >= REGISTER:
-        if floating is float:
-            row_products_float(x, y, outer, n, slice_step)
-        else:
-            row_products_double(x, y, outer, n, slice_step)
-    else:
-        fold(op, x, c, y, outer, n, inner, begin, end, slice_step, step)
 
 
 cdef void squares(Squares* op, const floating* x, const floating* c, floating* y, Py_ssize_t outer,
@@ -153,12 +157,6 @@ cdef enum:
     MOST_ROOM = 64           # elements of four of the widest registers, at most
 
 
-ctypedef fused Folded:
-    Sum
-    Known
-    Product
-
-
 cdef void gapped(Folded* op, const floating* x, floating* y, Py_ssize_t at, Py_ssize_t n,
                  Py_ssize_t row, Py_ssize_t down, Py_ssize_t step) noexcept nogil:
     """The fold of n elements from `at` on to one: they lie `step` apart in rows, which lie `down`
@@ -171,12 +169,7 @@ cdef void gapped(Folded* op, const floating* x, floating* y, Py_ssize_t at, Py_s
             row_gather_float(x, at, n, &of, room)
         else:
             row_gather_double(x, at, n, &of, room)
-        if Folded is Sum:
-            sums(op, room, NULL, y, 1, n, 1, 0, 1, n, 1)
-        elif Folded is Known:
-            known(op, room, NULL, y, 1, n, 1, 0, 1, n, 1)
-        else:
-            products(op, room, NULL, y, 1, n, 1, 0, 1, n, 1)
+        folded(op, <const floating*>room, NULL, y, 1, n, 1, 0, 1, n, 1)
     elif Folded is Sum:
         if floating is float:
             gapped_sums_float(x, y, at, n, &of)
@@ -194,34 +187,17 @@ cdef void gapped(Folded* op, const floating* x, floating* y, Py_ssize_t at, Py_s
 
 
 def table():
-    return [
+    return rows_for(("int64", *FLOATS), [
         # Integer sums wrap around, which only unsigned arithmetic may do in C.
-        ("sum", ("int64",), "int64", <size_t>&whole_sums),
-        ("sum", ("float32",), "float32", <size_t>&sums[float]),
-        ("sum", ("float64",), "float64", <size_t>&sums[double]),
-        ("sum", ("float16",), "float32", <size_t>&half_sums[half]),
-        ("sum", ("bfloat16",), "float32", <size_t>&half_sums[brain]),
-        ("known", ("float32",), "float32", <size_t>&known[float]),
-        ("known", ("float64",), "float64", <size_t>&known[double]),
-        ("prod", ("int64",), "int64", <size_t>&fold[Product, uint64_t]),
-        ("prod", ("float32",), "float32", <size_t>&products[float]),
-        ("prod", ("float64",), "float64", <size_t>&products[double]),
-        ("squares", ("float32", "float32"), "float32", <size_t>&squares[float]),
-        ("squares", ("float64", "float64"), "float64", <size_t>&squares[double]),
-    ]
-
-
-def gapped_table():
-    """The same of elements that lie in rows with gaps between them, folded to one:
-
-    void fold(void* tag, const T* x, T* y, Py_ssize_t at, Py_ssize_t n, Py_ssize_t row,
-              Py_ssize_t down, Py_ssize_t step)
-    """
-    return [
-        ("sum", ("float32",), "float32", <size_t>&gapped[Sum, float]),
-        ("sum", ("float64",), "float64", <size_t>&gapped[Sum, double]),
-        ("known", ("float32",), "float32", <size_t>&gapped[Known, float]),
-        ("known", ("float64",), "float64", <size_t>&gapped[Known, double]),
-        ("prod", ("float32",), "float32", <size_t>&gapped[Product, float]),
-        ("prod", ("float64",), "float64", <size_t>&gapped[Product, double]),
-    ]
+        ("sum", <size_t>&whole_sums, <size_t>&folded[Sum, float], <size_t>&folded[Sum, double]),
+        ("prod", <size_t>&fold[Product, uint64_t], <size_t>&folded[Product, float],
+         <size_t>&folded[Product, double]),
+    ]) + rows_for(FLOATS, [
+        ("known", <size_t>&folded[Known, float], <size_t>&folded[Known, double]),
+        ("squares", <size_t>&squares[float], <size_t>&squares[double]),
+        ("gapped_sum", <size_t>&gapped[Sum, float], <size_t>&gapped[Sum, double]),
+        ("gapped_known", <size_t>&gapped[Known, float], <size_t>&gapped[Known, double]),
+        ("gapped_prod", <size_t>&gapped[Product, float], <size_t>&gapped[Product, double]),
+    ]) + rows_for(HALVES, [
+        ("sum", <size_t>&half_sums[half], <size_t>&half_sums[brain]),
+    ], output="float32")

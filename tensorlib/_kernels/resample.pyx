@@ -11,6 +11,8 @@ from libc.stdint cimport int64_t
 from tensorlib._kernels.resample cimport Taps
 from tensorlib._kernels.vecmath cimport floating
 
+from tensorlib._kernels import FLOATS, rows_for
+
 
 cdef void elements(const floating* x, floating* y, const Taps* taps, Py_ssize_t begin,
                    Py_ssize_t end) noexcept nogil:
@@ -79,9 +81,7 @@ cdef void rows(const floating* x, floating* y, const Taps* taps, Py_ssize_t begi
 
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
-    return [
-        ("elements", ("float32",), "float32", <size_t>&elements[float]),
-        ("elements", ("float64",), "float64", <size_t>&elements[double]),
-        ("rows", ("float32",), "float32", <size_t>&rows[float]),
-        ("rows", ("float64",), "float64", <size_t>&rows[double]),
-    ]
+    return rows_for(FLOATS, [
+        ("elements", <size_t>&elements[float], <size_t>&elements[double]),
+        ("rows", <size_t>&rows[float], <size_t>&rows[double]),
+    ])

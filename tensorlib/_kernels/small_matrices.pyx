@@ -6,6 +6,8 @@ after the other, by rows; k is the number of columns on the right-hand side.
     void run(const T* a, const T* b, T* x, T* y, T* z, Py_ssize_t count, Py_ssize_t n, Py_ssize_t k)
 """
 
+from tensorlib._kernels import FLOATS, rows_for
+
 cdef extern from *:
     """
     #include <stdint.h>
@@ -44,20 +46,13 @@ cdef extern from *:
 
 def table():
     """(name, input dtypes, output dtype, address) of every function"""
-    return [(name, (dtype,), dtype, address) for name, dtype, address in (
-        ("cholesky", "float32", <size_t>&small_cholesky_float),
-        ("solve", "float32", <size_t>&small_solve_float),
-        ("inverse", "float32", <size_t>&small_inverse_float),
-        ("determinant", "float32", <size_t>&small_determinant_float),
-        ("eigen", "float32", <size_t>&small_eigen_float),
-        ("lu", "float32", <size_t>&small_lu_float),
-        ("qr", "float32", <size_t>&small_qr_float),
-        ("singular", "float32", <size_t>&small_singular_float),
-        ("cholesky", "float64", <size_t>&small_cholesky_double),
-        ("solve", "float64", <size_t>&small_solve_double),
-        ("inverse", "float64", <size_t>&small_inverse_double),
-        ("determinant", "float64", <size_t>&small_determinant_double),
-        ("eigen", "float64", <size_t>&small_eigen_double),
-        ("lu", "float64", <size_t>&small_lu_double),
-        ("qr", "float64", <size_t>&small_qr_double),
-        ("singular", "float64", <size_t>&small_singular_double))]
+    return rows_for(FLOATS, [
+        ("cholesky", <size_t>&small_cholesky_float, <size_t>&small_cholesky_double),
+        ("solve", <size_t>&small_solve_float, <size_t>&small_solve_double),
+        ("inverse", <size_t>&small_inverse_float, <size_t>&small_inverse_double),
+        ("determinant", <size_t>&small_determinant_float, <size_t>&small_determinant_double),
+        ("eigen", <size_t>&small_eigen_float, <size_t>&small_eigen_double),
+        ("lu", <size_t>&small_lu_float, <size_t>&small_lu_double),
+        ("qr", <size_t>&small_qr_float, <size_t>&small_qr_double),
+        ("singular", <size_t>&small_singular_float, <size_t>&small_singular_double),
+    ])

@@ -17,6 +17,8 @@ from tensorlib._kernels.rows cimport (
 from tensorlib._kernels.vecmath cimport floating, infinity, magnitude
 from tensorlib._kernels.vecmath_log cimport log
 
+from tensorlib._kernels import FLOATS, rows_for
+
 cdef void softmax(const floating* x, floating* y, Py_ssize_t rows, Py_ssize_t n) noexcept nogil:
     """y := exp_below(x - max x) / sum of exp(x - max x)"""
     cdef floating shift[TILE]
@@ -128,19 +130,11 @@ cdef void log_softmax_backward(const floating* g, const floating* out, floating*
 
 
 def table():
-    return [
-        ("softmax", ("float32",), "float32", <size_t>&softmax[float]),
-        ("softmax", ("float64",), "float64", <size_t>&softmax[double]),
-        ("log_softmax", ("float32",), "float32", <size_t>&log_softmax[float]),
-        ("log_softmax", ("float64",), "float64", <size_t>&log_softmax[double]),
-        ("logsumexp", ("float32",), "float32", <size_t>&logsumexp[float]),
-        ("logsumexp", ("float64",), "float64", <size_t>&logsumexp[double]),
-        ("softmax_backward", ("float32", "float32"), "float32",
-         <size_t>&softmax_backward[float]),
-        ("softmax_backward", ("float64", "float64"), "float64",
-         <size_t>&softmax_backward[double]),
-        ("log_softmax_backward", ("float32", "float32"), "float32",
-         <size_t>&log_softmax_backward[float]),
-        ("log_softmax_backward", ("float64", "float64"), "float64",
+    return rows_for(FLOATS, [
+        ("softmax", <size_t>&softmax[float], <size_t>&softmax[double]),
+        ("log_softmax", <size_t>&log_softmax[float], <size_t>&log_softmax[double]),
+        ("logsumexp", <size_t>&logsumexp[float], <size_t>&logsumexp[double]),
+        ("softmax_backward", <size_t>&softmax_backward[float], <size_t>&softmax_backward[double]),
+        ("log_softmax_backward", <size_t>&log_softmax_backward[float],
          <size_t>&log_softmax_backward[double]),
-    ]
+    ])

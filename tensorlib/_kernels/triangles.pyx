@@ -10,6 +10,8 @@
     void weigh(const T* s, const T* factors, T* t, Py_ssize_t n)
 """
 
+from tensorlib._kernels import FLOATS, rows_for
+
 cdef extern from "triangles.h" nogil:
     void triangle_substitute_float()
     void triangle_squares_float()
@@ -28,15 +30,11 @@ cdef extern from "reflections.h" nogil:
 
 def table():
     """(name, input dtypes, output dtype, address) of every function"""
-    return [(name, (dtype,), dtype, address) for name, dtype, address in (
-        ("substitute", "float32", <size_t>&triangle_substitute_float),
-        ("squares", "float32", <size_t>&triangle_squares_float),
-        ("factor", "float32", <size_t>&triangle_factor_float),
-        ("eliminate", "float32", <size_t>&triangle_eliminate_float),
-        ("eliminate", "float64", <size_t>&triangle_eliminate_double),
-        ("substitute", "float64", <size_t>&triangle_substitute_double),
-        ("factor", "float64", <size_t>&triangle_factor_double),
-        ("reflect", "float32", <size_t>&reflection_reflect_float),
-        ("weigh", "float32", <size_t>&reflection_weigh_float),
-        ("reflect", "float64", <size_t>&reflection_reflect_double),
-        ("weigh", "float64", <size_t>&reflection_weigh_double))]
+    return rows_for(FLOATS, [
+        ("substitute", <size_t>&triangle_substitute_float, <size_t>&triangle_substitute_double),
+        ("factor", <size_t>&triangle_factor_float, <size_t>&triangle_factor_double),
+        ("eliminate", <size_t>&triangle_eliminate_float, <size_t>&triangle_eliminate_double),
+        ("reflect", <size_t>&reflection_reflect_float, <size_t>&reflection_reflect_double),
+        ("weigh", <size_t>&reflection_weigh_float, <size_t>&reflection_weigh_double),
+        ("squares", <size_t>&triangle_squares_float),
+    ])

@@ -9,6 +9,8 @@ from tensorlib._kernels.vecmath_arc cimport acos, asin, atan, atan2
 from tensorlib._kernels.vecmath_trig cimport (
     cos, cos_far, is_far, sin, sin_far, sinc, tan, tan_far)
 
+from tensorlib._kernels import FLOATS, rows_for
+
 cdef extern from "wide_trig.h" nogil:
     const bint HAS_WIDE
     void wide_sin_run(const float* x, float* y, Py_ssize_t n)
@@ -147,7 +149,7 @@ cdef void sinc_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
 
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
-    loops = [
+    return rows_for(FLOATS, [
         ("sin", <size_t>&sin_run[float], <size_t>&sin_run[double]),
         ("cos", <size_t>&cos_run[float], <size_t>&cos_run[double]),
         ("tan", <size_t>&tan_run[float], <size_t>&tan_run[double]),
@@ -155,12 +157,6 @@ def table():
         ("acos", <size_t>&acos_run[float], <size_t>&acos_run[double]),
         ("sinc", <size_t>&sinc_run[float], <size_t>&sinc_run[double]),
         ("atan", <size_t>&atan_run[float], <size_t>&atan_run[double]),
-    ]
-    rows = [row for name, single, double_ in loops for row in (
-        (name, ("float32",), "float32", single),
-        (name, ("float64",), "float64", double_),
-    )]
-    return rows + [
-        ("atan2", ("float32",) * 2, "float32", <size_t>&atan2_run[float]),
-        ("atan2", ("float64",) * 2, "float64", <size_t>&atan2_run[double]),
-    ]
+    ]) + rows_for(FLOATS, [
+        ("atan2", <size_t>&atan2_run[float], <size_t>&atan2_run[double]),
+    ], 2)

@@ -3,38 +3,18 @@
 Every loop sees one contiguous run of n elements (`tensorlib/_kernels/__init__.py`).
 """
 
-from libc.math cimport ceil as libm_ceil, ceilf, floor as libm_floor, floorf
-from libc.math cimport trunc as libm_trunc, truncf
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t
 
+from tensorlib._kernels.rounding cimport ceil, floor, trunc
 from tensorlib._kernels.vecmath cimport (
     bits32, bits64, floating, from_bits32, from_bits64, infinity, magnitude, round_even, sqrt)
+
+from tensorlib._kernels import FLOATS, HALVES, rows_for
 
 cdef extern from "wide_root.h" nogil:
     const bint HAS_WIDE
     void wide_sqrt_run()
     void wide_sqrt_d_run()
-
-
-cdef inline floating floor(floating x) noexcept nogil:
-    if floating is float:
-        return floorf(x)
-    else:
-        return libm_floor(x)
-
-
-cdef inline floating ceil(floating x) noexcept nogil:
-    if floating is float:
-        return ceilf(x)
-    else:
-        return libm_ceil(x)
-
-
-cdef inline floating trunc(floating x) noexcept nogil:
-    if floating is float:
-        return truncf(x)
-    else:
-        return libm_trunc(x)
 
 
 cdef void neg_run(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
@@ -230,7 +210,7 @@ cdef void abs_half_run(const uint16_t* x, uint16_t* y, Py_ssize_t n) noexcept no
 
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
-    loops = [
+    return rows_for(FLOATS, [
         ("neg", <size_t>&neg_run[float], <size_t>&neg_run[double]),
         ("abs", <size_t>&abs_run[float], <size_t>&abs_run[double]),
         ("sign", <size_t>&sign_run[float], <size_t>&sign_run[double]),
@@ -249,20 +229,12 @@ def table():
         ("frac", <size_t>&frac_run[float], <size_t>&frac_run[double]),
         ("angle", <size_t>&angle_run[float], <size_t>&angle_run[double]),
         ("trunc", <size_t>&trunc_run[float], <size_t>&trunc_run[double]),
-    ]
-    predicates = [
+    ]) + rows_for(FLOATS, [
         ("logical_not", <size_t>&logical_not_run[float], <size_t>&logical_not_run[double]),
         ("isnan", <size_t>&isnan_run[float], <size_t>&isnan_run[double]),
         ("isinf", <size_t>&isinf_run[float], <size_t>&isinf_run[double]),
         ("isfinite", <size_t>&isfinite_run[float], <size_t>&isfinite_run[double]),
-    ]
-    halves = [("neg", <size_t>&neg_half_run), ("abs", <size_t>&abs_half_run)]
-    return [row for name, single, double_ in loops for row in (
-        (name, ("float32",), "float32", single),
-        (name, ("float64",), "float64", double_),
-    )] + [row for name, single, double_ in predicates for row in (
-        (name, ("float32",), "bool", single),
-        (name, ("float64",), "bool", double_),
-    )] + [(name, (dtype,), dtype, address) for name, address in halves
-          for dtype in ("float16", "bfloat16")] + [
-              ("square", ("bool",), "int64", <size_t>&square_bool_run)]
+    ], output="bool") + rows_for(HALVES, [
+        ("neg", <size_t>&neg_half_run, <size_t>&neg_half_run),
+        ("abs", <size_t>&abs_half_run, <size_t>&abs_half_run),
+    ]) + rows_for(("bool",), [("square", <size_t>&square_bool_run)], output="int64")

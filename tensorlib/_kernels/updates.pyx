@@ -8,6 +8,8 @@ flags of the inline functions are known where these are called.
 
 from tensorlib._kernels.vecmath cimport floating, sqrt
 
+from tensorlib._kernels import FLOATS, rows_for
+
 # ---- gradient descent ----------------------------------------------------------------------------
 
 cdef inline void sgd(floating** operands, const double* numbers, Py_ssize_t n, bint decayed,
@@ -270,33 +272,30 @@ cdef void asgd_decay_run(floating** operands, const double* numbers, Py_ssize_t 
 
 def table():
     """(name, dtypes of the operands, output dtype, address) of every loop"""
-    loops = [
-        ("sgd", 2, <size_t>&sgd_run[float], <size_t>&sgd_run[double]),
-        ("sgd_decay", 2, <size_t>&sgd_decay_run[float], <size_t>&sgd_decay_run[double]),
-        ("sgd_momentum", 3, <size_t>&sgd_momentum_run[float], <size_t>&sgd_momentum_run[double]),
-        ("sgd_momentum_decay", 3,
-         <size_t>&sgd_momentum_decay_run[float], <size_t>&sgd_momentum_decay_run[double]),
-        ("sgd_nesterov", 3, <size_t>&sgd_nesterov_run[float], <size_t>&sgd_nesterov_run[double]),
-        ("sgd_nesterov_decay", 3,
-         <size_t>&sgd_nesterov_decay_run[float], <size_t>&sgd_nesterov_decay_run[double]),
-        ("adam", 4, <size_t>&adam_run[float], <size_t>&adam_run[double]),
-        ("adam_decay", 4, <size_t>&adam_decay_run[float], <size_t>&adam_decay_run[double]),
-        ("adamw", 4, <size_t>&adamw_run[float], <size_t>&adamw_run[double]),
-        ("rmsprop", 3, <size_t>&rmsprop_run[float], <size_t>&rmsprop_run[double]),
-        ("rmsprop_decay", 3,
-         <size_t>&rmsprop_decay_run[float], <size_t>&rmsprop_decay_run[double]),
-        ("nadam", 4, <size_t>&nadam_run[float], <size_t>&nadam_run[double]),
-        ("nadam_decay", 4, <size_t>&nadam_decay_run[float], <size_t>&nadam_decay_run[double]),
-        ("adamax", 4, <size_t>&adamax_run[float], <size_t>&adamax_run[double]),
-        ("adamax_decay", 4, <size_t>&adamax_decay_run[float], <size_t>&adamax_decay_run[double]),
-        ("adagrad", 3, <size_t>&adagrad_run[float], <size_t>&adagrad_run[double]),
-        ("adagrad_decay", 3, <size_t>&adagrad_decay_run[float], <size_t>&adagrad_decay_run[double]),
-        ("adadelta", 4, <size_t>&adadelta_run[float], <size_t>&adadelta_run[double]),
-        ("adadelta_decay", 4,
-         <size_t>&adadelta_decay_run[float], <size_t>&adadelta_decay_run[double]),
-        ("asgd", 3, <size_t>&asgd_run[float], <size_t>&asgd_run[double]),
-        ("asgd_decay", 3, <size_t>&asgd_decay_run[float], <size_t>&asgd_decay_run[double]),
-    ]
-    return [row for name, operands, single, double_ in loops for row in (
-        (name, ("float32",) * operands, "float32", single),
-        (name, ("float64",) * operands, "float64", double_))]
+    return rows_for(FLOATS, [
+        ("sgd", <size_t>&sgd_run[float], <size_t>&sgd_run[double]),
+        ("sgd_decay", <size_t>&sgd_decay_run[float], <size_t>&sgd_decay_run[double]),
+    ], 2) + rows_for(FLOATS, [
+        ("sgd_momentum", <size_t>&sgd_momentum_run[float], <size_t>&sgd_momentum_run[double]),
+        ("sgd_momentum_decay", <size_t>&sgd_momentum_decay_run[float],
+         <size_t>&sgd_momentum_decay_run[double]),
+        ("sgd_nesterov", <size_t>&sgd_nesterov_run[float], <size_t>&sgd_nesterov_run[double]),
+        ("sgd_nesterov_decay", <size_t>&sgd_nesterov_decay_run[float],
+         <size_t>&sgd_nesterov_decay_run[double]),
+        ("rmsprop", <size_t>&rmsprop_run[float], <size_t>&rmsprop_run[double]),
+        ("rmsprop_decay", <size_t>&rmsprop_decay_run[float], <size_t>&rmsprop_decay_run[double]),
+        ("adagrad", <size_t>&adagrad_run[float], <size_t>&adagrad_run[double]),
+        ("adagrad_decay", <size_t>&adagrad_decay_run[float], <size_t>&adagrad_decay_run[double]),
+        ("asgd", <size_t>&asgd_run[float], <size_t>&asgd_run[double]),
+        ("asgd_decay", <size_t>&asgd_decay_run[float], <size_t>&asgd_decay_run[double]),
+    ], 3) + rows_for(FLOATS, [
+        ("adam", <size_t>&adam_run[float], <size_t>&adam_run[double]),
+        ("adam_decay", <size_t>&adam_decay_run[float], <size_t>&adam_decay_run[double]),
+        ("adamw", <size_t>&adamw_run[float], <size_t>&adamw_run[double]),
+        ("nadam", <size_t>&nadam_run[float], <size_t>&nadam_run[double]),
+        ("nadam_decay", <size_t>&nadam_decay_run[float], <size_t>&nadam_decay_run[double]),
+        ("adamax", <size_t>&adamax_run[float], <size_t>&adamax_run[double]),
+        ("adamax_decay", <size_t>&adamax_decay_run[float], <size_t>&adamax_decay_run[double]),
+        ("adadelta", <size_t>&adadelta_run[float], <size_t>&adadelta_run[double]),
+        ("adadelta_decay", <size_t>&adadelta_decay_run[float], <size_t>&adadelta_decay_run[double]),
+    ], 4)

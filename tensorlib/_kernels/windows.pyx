@@ -13,6 +13,8 @@ from tensorlib._kernels.windows cimport (
     BEHIND, PADDED, Window, area, inside, padded_plane, padded_side,
 )
 
+from tensorlib._kernels import FLOATS, rows_for
+
 cdef enum:
     SPLIT = 8192     # elements of a plane that is split
     COPIED = 16      # elements that are copied at once
@@ -355,11 +357,9 @@ cdef inline void copy_ahead(const floating* x, floating* y, Py_ssize_t n) noexce
 
 def table():
     """(name, input dtypes, output dtype, address) of every loop"""
-    loops = [
+    return rows_for(FLOATS, [
         ("im2col", <size_t>&im2col[float], <size_t>&im2col[double]),
         ("col2im", <size_t>&col2im[float], <size_t>&col2im[double]),
         ("im2col_images", <size_t>&im2col_images[float], <size_t>&im2col_images[double]),
         ("col2im_images", <size_t>&col2im_images[float], <size_t>&col2im_images[double]),
-    ]
-    return [row for name, single, double_ in loops for row in (
-        (name, ("float32",), "float32", single), (name, ("float64",), "float64", double_))]
+    ])

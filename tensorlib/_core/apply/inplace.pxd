@@ -13,4 +13,3 @@ cdef void set_history(Tensor x, Tensor seen, list followed) noexcept
 cdef void take_histories(list histories) noexcept
 cdef int rebase(Tensor x, Tensor fresh) except -1
 cdef object bind_inplace(Op op, PyObject** args)
-cdef bint fits(Tensor x, const Py_ssize_t* dims) noexcept

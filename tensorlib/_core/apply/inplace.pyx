@@ -6,7 +6,7 @@ new history here.
 
 from cpython.object cimport PyObject
 
-from tensorlib._core.apply.elementwise cimport apply_into, tuple_of
+from tensorlib._core.apply.elementwise cimport apply_into, has_dims, tuple_of
 from tensorlib._core.base.dtypes cimport COMPLEX_KIND, FLOAT_KIND, KIND, real_of
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast, sizes_of
 from tensorlib._core.base.storage cimport first_version, untracked
@@ -142,7 +142,7 @@ cdef object run_inplace(Op op, PyObject** args):
         if other.ndim_ == 0 or same_shape(x, other):
             continue
         ndim = broadcast(op.name, x.ndim_, x.dims, other.ndim_, other.dims, dims)
-        if ndim != x.ndim_ or not fits(x, dims):
+        if ndim != x.ndim_ or not has_dims(x, dims):
             raise RuntimeError(
                 f"{op.name}_: output with shape {tuple(x.shape)} doesn't match the broadcast shape "
                 f"{sizes_of(ndim, dims)}")
@@ -219,14 +219,6 @@ cdef Tensor as_it_was(Tensor x):
     cdef Tensor copy = packed_copy(x, x.type)
     copy.grad_node, copy.slot = gradient_node(x), x.slot
     return copy
-
-
-cdef bint fits(Tensor x, const Py_ssize_t* dims) noexcept:
-    cdef int d
-    for d in range(x.ndim_):
-        if x.dims[d] != dims[d]:
-            return False
-    return True
 
 
 cdef bint value_is_kept(Op op, PyObject** args):

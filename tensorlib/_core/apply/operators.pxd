@@ -1,5 +1,4 @@
 from tensorlib._core.base.upcalls cimport OpSlot
-from tensorlib._core.graph.op cimport Op
 
 cdef object binary_operator(OpSlot which, object a, object b)
 cdef object unary_operator(OpSlot which, object a)

@@ -2,8 +2,8 @@
 
 from cpython.object cimport PyObject
 
-from tensorlib._core.apply.elementwise cimport apply_into
-from tensorlib._core.apply.inplace cimport check_writable, fits
+from tensorlib._core.apply.elementwise cimport apply_into, has_dims
+from tensorlib._core.apply.inplace cimport check_writable
 from tensorlib._core.arrays.operands cimport as_tensors
 from tensorlib._core.base.dtypes cimport KIND
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast, sizes_of
@@ -48,7 +48,7 @@ cdef Tensor target_for(str name, list tensors, Tensor out, int ndim, const Py_ss
                 f"{name}: functions with out=... don't support automatic differentiation, but one "
                 "of the arguments requires grad")
     check_writable(name, out, False)
-    if out.ndim_ == ndim and fits(out, dims):
+    if out.ndim_ == ndim and has_dims(out, dims):
         return out
     if out.numel_:
         raise RuntimeError(

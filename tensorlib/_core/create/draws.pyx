@@ -13,6 +13,7 @@ from tensorlib._core.base.dtypes cimport (
     dtype_object, real_of,
 )
 from tensorlib._core.base.items cimport floating
+from tensorlib._core.base.kernels cimport find_pairs
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.create.creation cimport (
@@ -29,10 +30,9 @@ from tensorlib._core.interpreters.foreign cimport (
 )
 from tensorlib._core.interpreters.stack cimport offered
 from tensorlib._core.tensor.tensor cimport Tensor, new_like
-from tensorlib._core.tiles.copies cimport cast, copy_into
+from tensorlib._core.tiles.copies cimport copy_into
 from tensorlib._core.tiles.loops cimport find_cast
 
-from tensorlib import _kernels
 from tensorlib._core.layout.reinterpret import as_real
 
 
@@ -57,22 +57,8 @@ cdef struct Draw:
     float_loop floats
     double_loop doubles
 
-cdef float_loop uniform_floats, normal_floats
-cdef double_loop uniform_doubles, normal_doubles
-
-
-cdef int find_loops() except -1:
-    global uniform_floats, normal_floats, uniform_doubles, normal_doubles
-    cdef dict found = {(kind, dtype): address
-                       for kind, _, dtype, address in _kernels.load("philox").table()}
-    uniform_floats = <float_loop><size_t>found["uniform", "float32"]
-    uniform_doubles = <double_loop><size_t>found["uniform", "float64"]
-    normal_floats = <float_loop><size_t>found["normal", "float32"]
-    normal_doubles = <double_loop><size_t>found["normal", "float64"]
-    return 0
-
-
-find_loops()
+cdef void* loops[2][2]               # uniform and normal; float32 and float64
+find_pairs("philox", ("uniform", "normal"), loops[0])
 
 
 cdef inline void transform(const Draw* draw, floating* y, Py_ssize_t begin,
@@ -120,8 +106,8 @@ cdef int draw_reals(Tensor x, Generator generator, Draw* draw) except -1:
         draw.levels = 2048
     elif draw.law != NORMAL and x.type == BFLOAT16:
         draw.levels = 256
-    draw.floats = normal_floats if draw.law == NORMAL else uniform_floats
-    draw.doubles = normal_doubles if draw.law == NORMAL else uniform_doubles
+    draw.floats = <float_loop>loops[draw.law == NORMAL][0]
+    draw.doubles = <double_loop>loops[draw.law == NORMAL][1]
     if y.type == FLOAT32:
         run_over(draw_floats, draw, y, DRAW_GRAIN)
     else:

@@ -8,6 +8,7 @@ from tensorlib._core.base.dtypes cimport (
     BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT_KIND, INT64, KIND, UINT64, dtype_object,
     is_unsigned,
 )
+from tensorlib._core.base.kernels cimport find_function
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.create.creation cimport (
     Bits, alike, check_options, chosen_dtype, finish, number_bits, offered_new, run_over, sized,
@@ -21,24 +22,12 @@ from tensorlib._core.interpreters.stack cimport offered
 from tensorlib._core.tensor.tensor cimport Tensor, new_like
 from tensorlib._core.tiles.copies cimport copy_into
 
-from tensorlib import _kernels
 from tensorlib._core.tensor.numbers import OutOfRangeError
 
 ctypedef void (*integer_loop)(uint64_t seed, uint64_t offset, int64_t low, uint64_t span,
                               int64_t* y, Py_ssize_t begin, Py_ssize_t end) noexcept nogil
 
-cdef integer_loop integers
-
-
-cdef int find_loops() except -1:
-    global integers
-    cdef dict found = {(kind, dtype): address
-                       for kind, _, dtype, address in _kernels.load("philox").table()}
-    integers = <integer_loop><size_t>found["integers", "int64"]
-    return 0
-
-
-find_loops()
+cdef integer_loop integers = <integer_loop>find_function("philox", "integers", "int64")
 
 
 # ---- integers ------------------------------------------------------------------------------------

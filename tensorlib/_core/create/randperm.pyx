@@ -3,6 +3,7 @@
 from libc.stdint cimport int64_t, uint64_t
 
 from tensorlib._core.base.dtypes cimport BOOL, INT64, dtype_object
+from tensorlib._core.base.kernels cimport find_function
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.base.work cimport run_once
 from tensorlib._core.create.creation cimport (
@@ -14,8 +15,6 @@ from tensorlib._core.create.random_integers cimport largest
 from tensorlib._core.create.ranges cimport plain_size
 from tensorlib._core.tensor.tensor cimport Tensor
 from tensorlib._core.tiles.copies cimport cast
-
-from tensorlib._kernels import load
 
 ctypedef void (*bits_loop)(uint64_t seed, uint64_t offset, uint64_t* y, Py_ssize_t begin,
                            Py_ssize_t end) noexcept nogil
@@ -59,18 +58,7 @@ cdef void shuffle_rows(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept
         shuffle(of.y + row * of.length, of.bits + row * of.length, of.length)
 
 
-cdef bits_loop raw_bits = NULL
-
-
-cdef int find_kernel() except -1:
-    global raw_bits
-    for kind, _, dtype, address in load("philox").table():
-        if kind == "bits":
-            raw_bits = <bits_loop><size_t>address
-    return 0
-
-
-find_kernel()
+cdef bits_loop raw_bits = <bits_loop>find_function("philox", "bits", "uint64")
 
 
 def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=None,

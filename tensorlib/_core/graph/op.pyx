@@ -8,7 +8,6 @@ from types import MappingProxyType
 from tensorlib._core.base.closed cimport close_type
 from tensorlib._core.base.locks cimport Lock, drop, hold
 from tensorlib._core.base.upcalls cimport upcalls
-from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.node cimport OUTPUT
 from tensorlib._core.tiles.loops cimport loop_id
 from tensorlib._core.tensor.tensor cimport Tensor

@@ -7,7 +7,7 @@ from tensorlib._core.base.dtypes cimport BFLOAT16, FLOAT16, FLOAT32, INT64, ITEM
 from tensorlib._core.base.shape cimport MAX_NDIM, reach
 from tensorlib._core.base.work cimport run_alone, share
 from tensorlib._core.index.gather cimport (
-    GRAIN, adding, as_vector, check_index, in_range, laying, line, picking, walk, wrapped,
+    GRAIN, as_vector, check_index, in_range, line, line_of_gather, line_of_scatter, walk, wrapped,
 )
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view, same_shape
 from tensorlib._core.tiles.copies cimport (
@@ -66,7 +66,7 @@ def write_along(Tensor x, Tensor values, int dim, Tensor index, bint adds):
 
     The positions are checked before. Raises: as `written_along`.
     """
-    walk_over(adding(x.type) if adds else laying(x.type), x, values, dim, index)
+    walk_over(line_of_scatter(x.type, adds), x, values, dim, index)
 
 
 def write_slices(Tensor x, str name, Tensor values, int dim, Tensor index, bint adds):
@@ -88,7 +88,7 @@ def write_slices(Tensor x, str name, Tensor values, int dim, Tensor index, bint 
         for d in range(x.ndim_):
             none[d] = 0
         values = new_view(values, x.ndim_, places.dims, none, values.data_pointer)
-    if not walk(adding(x.type) if adds else laying(x.type), x, dim, places, values, True):
+    if not walk(line_of_scatter(x.type, adds), x, dim, places, values, True):
         raise IndexError(f"{name}: the index was written after it was checked")
 
 
@@ -229,10 +229,10 @@ cpdef int add_half_slices(Tensor x, str name, Tensor values, int dim, Tensor ind
     numbers = new_view(memory, 1, &n, &one, <char*>of.numbers)
     found = spread(new_view(memory, 1, &of.count, &one, memory.data_pointer), x, dim)
     part = new_tensor(x.type, x.ndim_, found.dims)
-    walk(picking(x.type), x, dim, found, part, False)
+    walk(line_of_gather(x.type), x, dim, found, part, False)
     sums = packed_copy(part, FLOAT32)
     write_slices(sums, name, values, dim, numbers, True)
-    walk(laying(x.type), x, dim, found, packed_copy(sums, x.type), True)
+    walk(line_of_scatter(x.type, False), x, dim, found, packed_copy(sums, x.type), True)
     return 0
 
 
@@ -311,7 +311,7 @@ cdef int put_flat(Tensor x, Tensor index, Tensor values, bint adds) except -1:
             raise IndexError("put: the index was written after it was checked")
         places, size = offsets, high - low + 1
     line_of_x = new_view(x, 1, &size, &one, x.data_pointer + low * ITEMSIZE[x.type])
-    if not walk(adding(x.type) if adds else laying(x.type), line_of_x, 0, places, values, True):
+    if not walk(line_of_scatter(x.type, adds), line_of_x, 0, places, values, True):
         raise IndexError("put: the index was written after it was checked")
     return 0
 
@@ -360,7 +360,7 @@ def written_along(Tensor input, Tensor values, int dim, Tensor index, bint adds)
         return out
     if half:
         input, values = packed_copy(input, FLOAT32), packed_copy(values, FLOAT32)
-    out = written(adding(dtype) if adds else laying(dtype), input, values, dim, index)
+    out = written(line_of_scatter(dtype, adds), input, values, dim, index)
     return packed_copy(out, given) if half else out
 
 

@@ -79,7 +79,7 @@ cdef bint least(ordered* x, const volatile int64_t* places, Py_ssize_t place_ste
     return choose(x, places, place_step, size, along, x_step, y, y_step, n, False)
 
 
-cdef line multiplying(int dtype) noexcept:
+cdef line line_of_products(int dtype) noexcept:
     if dtype == FLOAT32: return <line>multiply[float]
     if dtype == FLOAT64: return <line>multiply[double]
     if ITEMSIZE[dtype] == 1: return <line>multiply[uint8_t]
@@ -88,7 +88,7 @@ cdef line multiplying(int dtype) noexcept:
     return <line>multiply[uint64_t]
 
 
-cdef line choosing(bint largest, int dtype) noexcept:
+cdef line line_of_extremes(bint largest, int dtype) noexcept:
     if dtype == UINT8 or dtype == BOOL: return <line>(
         greatest[uint8_t] if largest else least[uint8_t])
     if dtype == INT8: return <line>(greatest[int8_t] if largest else least[int8_t])
@@ -110,10 +110,10 @@ def combined_along(Tensor input, Tensor values, int dim, Tensor index, str reduc
     if reduce not in ("prod", "amax", "amin"):
         raise ValueError(f"combined_along: reduce must be prod, amax or amin, got {reduce!r}")
     if reduce == "prod":
-        out = written(multiplying(dtype), x, y, dim, index)
+        out = written(line_of_products(dtype), x, y, dim, index)
     else:
         x, y = signed_order(x), signed_order(y)
-        out = restored(written(choosing(reduce == "amax", x.type), x, y, dim, index), given)
+        out = restored(written(line_of_extremes(reduce == "amax", x.type), x, y, dim, index), given)
     return cast(out, given)
 
 
@@ -121,5 +121,5 @@ def combine_along(Tensor x, Tensor values, int dim, Tensor index, str reduce):
     """The same with the elements of `x` itself, of a dtype that is computed in as it is."""
     if compute_dtype(x.type) != x.type or signed_order(x) is not x:
         raise RuntimeError("combine_along: the dtype is not computed in")
-    walk_over(multiplying(x.type) if reduce == "prod" else choosing(reduce == "amax", x.type), x,
-              values, dim, index)
+    walk_over(line_of_products(x.type) if reduce == "prod" else (
+        line_of_extremes(reduce == "amax", x.type)), x, values, dim, index)

@@ -13,12 +13,11 @@ ctypedef bint (*line)(char* x, const volatile int64_t* places, Py_ssize_t place_
                       Py_ssize_t size, Py_ssize_t along, Py_ssize_t x_step, char* y,
                       Py_ssize_t y_step, Py_ssize_t n) noexcept nogil
 
-cdef line picking(int dtype) noexcept
+cdef line line_of_gather(int dtype) noexcept
 cdef bint walk(line run, Tensor x, int dim, Tensor places, Tensor y, bint adds) except -1
 cdef Tensor as_vector(Tensor x)
 cdef Tensor wrapped(Tensor x, Py_ssize_t size, Py_ssize_t dim, str name=*)
 cpdef int check_positions(str name, index) except -1
-cdef line adding(int dtype) noexcept
-cdef line laying(int dtype) noexcept
+cdef line line_of_scatter(int dtype, bint adds) noexcept
 cdef int check_index(str name, Tensor x, int dim, Tensor index) except -1
 cdef bint in_range(Tensor positions, Py_ssize_t size) noexcept

@@ -28,8 +28,8 @@ cdef enum:
 
 cdef str WRITTEN = "gather: a position is out of bounds; the index was written after it was checked"
 
-cdef inline bint pick_in_row(const item* x, const volatile int64_t* places, size_t size, item* y,
-                             Py_ssize_t n) noexcept nogil:
+cdef inline bint gather_row(const item* x, const volatile int64_t* places, size_t size, item* y,
+                            Py_ssize_t n) noexcept nogil:
     """y[i] := x[places[i]]; four positions are looked at together. Negative ones are large."""
     cdef Py_ssize_t i = 0
     cdef size_t a, b, c, d
@@ -49,9 +49,9 @@ cdef inline bint pick_in_row(const item* x, const volatile int64_t* places, size
     return True
 
 
-cdef bint pick(item* x, const volatile int64_t* places, Py_ssize_t place_step, Py_ssize_t size,
-               Py_ssize_t along, Py_ssize_t x_step, char* y, Py_ssize_t y_step,
-               Py_ssize_t n) noexcept nogil:
+cdef bint gather_line(item* x, const volatile int64_t* places, Py_ssize_t place_step,
+                      Py_ssize_t size, Py_ssize_t along, Py_ssize_t x_step, char* y,
+                      Py_ssize_t y_step, Py_ssize_t n) noexcept nogil:
     """y[i] := x[places[i], i]"""
     cdef Py_ssize_t i, place
     if place_step == 0 and x_step == sizeof(item) and y_step == sizeof(item) and n > 0:
@@ -61,7 +61,7 @@ cdef bint pick(item* x, const volatile int64_t* places, Py_ssize_t place_step, P
         memcpy(y, <char*>x + place * along, n * sizeof(item))
         return True
     if place_step == 1 and y_step == sizeof(item) and x_step == 0 and along == sizeof(item):
-        return pick_in_row(x, places, <size_t>size, <item*>y, n)
+        return gather_row(x, places, <size_t>size, <item*>y, n)
     if place_step == 1 and y_step == sizeof(item):       # known steps save a third of the time
         for i in range(n):
             place = places[i]
@@ -77,8 +77,8 @@ cdef bint pick(item* x, const volatile int64_t* places, Py_ssize_t place_step, P
     return True
 
 
-cdef inline bint add_in_row(number* x, const volatile int64_t* places, size_t size,
-                            const number* y, Py_ssize_t n) noexcept nogil:
+cdef inline bint scatter_add_row(number* x, const volatile int64_t* places, size_t size,
+                                 const number* y, Py_ssize_t n) noexcept nogil:
     """x[places[i]] += y[i], in the order of i
 
     Four that go to one place are added in a register: what is read where it was just written takes
@@ -108,9 +108,9 @@ cdef inline bint add_in_row(number* x, const volatile int64_t* places, size_t si
     return True
 
 
-cdef bint add(number* x, const volatile int64_t* places, Py_ssize_t place_step, Py_ssize_t size,
-              Py_ssize_t along, Py_ssize_t x_step, char* y, Py_ssize_t y_step,
-              Py_ssize_t n) noexcept nogil:
+cdef bint scatter_add_line(number* x, const volatile int64_t* places, Py_ssize_t place_step,
+                           Py_ssize_t size, Py_ssize_t along, Py_ssize_t x_step, char* y,
+                           Py_ssize_t y_step, Py_ssize_t n) noexcept nogil:
     """x[places[i], i] += y[i], in the order of i"""
     cdef Py_ssize_t i, place
     cdef number* run
@@ -123,7 +123,7 @@ cdef bint add(number* x, const volatile int64_t* places, Py_ssize_t place_step, 
             run[i] += (<number*>y)[i]
         return True
     if place_step == 1 and y_step == sizeof(number) and x_step == 0 and along == sizeof(number):
-        return add_in_row(x, places, <size_t>size, <number*>y, n)
+        return scatter_add_row(x, places, <size_t>size, <number*>y, n)
     if place_step == 1 and y_step == sizeof(number):
         for i in range(n):
             place = places[i]
@@ -139,9 +139,9 @@ cdef bint add(number* x, const volatile int64_t* places, Py_ssize_t place_step, 
     return True
 
 
-cdef bint add_bools(char* x, const volatile int64_t* places, Py_ssize_t place_step,
-                    Py_ssize_t size, Py_ssize_t along, Py_ssize_t x_step, char* y,
-                    Py_ssize_t y_step, Py_ssize_t n) noexcept nogil:
+cdef bint scatter_add_bools(char* x, const volatile int64_t* places, Py_ssize_t place_step,
+                            Py_ssize_t size, Py_ssize_t along, Py_ssize_t x_step, char* y,
+                            Py_ssize_t y_step, Py_ssize_t n) noexcept nogil:
     cdef Py_ssize_t i, place
     for i in range(n):
         place = places[i * place_step]
@@ -151,9 +151,9 @@ cdef bint add_bools(char* x, const volatile int64_t* places, Py_ssize_t place_st
     return True
 
 
-cdef bint lay(item* x, const volatile int64_t* places, Py_ssize_t place_step, Py_ssize_t size,
-              Py_ssize_t along, Py_ssize_t x_step, char* y, Py_ssize_t y_step,
-              Py_ssize_t n) noexcept nogil:
+cdef bint scatter_line(item* x, const volatile int64_t* places, Py_ssize_t place_step,
+                       Py_ssize_t size, Py_ssize_t along, Py_ssize_t x_step, char* y,
+                       Py_ssize_t y_step, Py_ssize_t n) noexcept nogil:
     """x[places[i], i] := y[i], in the order of i"""
     cdef Py_ssize_t i, place
     if place_step == 0 and x_step == sizeof(item) and y_step == sizeof(item) and n > 0:
@@ -177,32 +177,29 @@ cdef bint lay(item* x, const volatile int64_t* places, Py_ssize_t place_step, Py
     return True
 
 
-cdef line laying(int dtype) noexcept:
-    if ITEMSIZE[dtype] == 1: return <line>lay[uint8_t]
-    if ITEMSIZE[dtype] == 2: return <line>lay[uint16_t]
-    if ITEMSIZE[dtype] == 4: return <line>lay[uint32_t]
-    if ITEMSIZE[dtype] == 16: return <line>lay[complex128_t]
-    return <line>lay[uint64_t]
+cdef line line_of_gather(int dtype) noexcept:
+    if ITEMSIZE[dtype] == 1: return <line>gather_line[uint8_t]
+    if ITEMSIZE[dtype] == 2: return <line>gather_line[uint16_t]
+    if ITEMSIZE[dtype] == 4: return <line>gather_line[uint32_t]
+    if ITEMSIZE[dtype] == 16: return <line>gather_line[complex128_t]
+    return <line>gather_line[uint64_t]
 
 
-cdef line picking(int dtype) noexcept:
-    if ITEMSIZE[dtype] == 1: return <line>pick[uint8_t]
-    if ITEMSIZE[dtype] == 2: return <line>pick[uint16_t]
-    if ITEMSIZE[dtype] == 4: return <line>pick[uint32_t]
-    if ITEMSIZE[dtype] == 16: return <line>pick[complex128_t]
-    return <line>pick[uint64_t]
-
-
-cdef line adding(int dtype) noexcept:
-    """Half types are added by the caller in float32: they have none here."""
-    if dtype == BOOL: return <line>add_bools
-    if dtype == FLOAT32: return <line>add[float]
-    if dtype == FLOAT64: return <line>add[double]
-    if dtype == COMPLEX64: return <line>add[complex64_t]
-    if ITEMSIZE[dtype] == 1: return <line>add[uint8_t]
-    if ITEMSIZE[dtype] == 2: return <line>add[uint16_t]
-    if ITEMSIZE[dtype] == 4: return <line>add[uint32_t]
-    return <line>add[complex128_t] if dtype == COMPLEX128 else <line>add[uint64_t]
+cdef line line_of_scatter(int dtype, bint adds) noexcept:
+    """What writes, or adds: half types are added by the caller in float32, and have none for it."""
+    if adds and dtype == BOOL: return <line>scatter_add_bools
+    if adds and dtype == FLOAT32: return <line>scatter_add_line[float]
+    if adds and dtype == FLOAT64: return <line>scatter_add_line[double]
+    if adds and dtype == COMPLEX64: return <line>scatter_add_line[complex64_t]
+    if adds and dtype == COMPLEX128: return <line>scatter_add_line[complex128_t]
+    if ITEMSIZE[dtype] == 1: return <line>(
+        scatter_add_line[uint8_t] if adds else scatter_line[uint8_t])
+    if ITEMSIZE[dtype] == 2: return <line>(
+        scatter_add_line[uint16_t] if adds else scatter_line[uint16_t])
+    if ITEMSIZE[dtype] == 4: return <line>(
+        scatter_add_line[uint32_t] if adds else scatter_line[uint32_t])
+    if ITEMSIZE[dtype] == 16: return <line>scatter_line[complex128_t]
+    return <line>(scatter_add_line[uint64_t] if adds else scatter_line[uint64_t])
 
 
 # All that a walk along lines needs to know: it runs without the GIL and looks at no tensor.
@@ -474,7 +471,8 @@ def take_along(Tensor x, int dim, Tensor index):
     """The elements of `x` at positions along a dim. Raises IndexError, RuntimeError."""
     cdef Tensor places = positions("gather", x, dim, index, False)
     cdef Tensor out = new_tensor(x.type, places.ndim_, places.dims)
-    walk_wrapped(picking(x.type), as_vector(x), dim, as_vector(places), as_vector(out), False)
+    walk_wrapped(line_of_gather(x.type), as_vector(x), dim, as_vector(places), as_vector(out),
+                 False)
     return out
 
 
@@ -494,6 +492,6 @@ def add_along(Tensor values, shape, int dim, Tensor index):
         raise RuntimeError(f"gather: values of shape {tuple(values.shape)} can't be added at "
                            f"positions of shape {tuple(places.shape)}")
     zero(out)
-    walk_wrapped(adding(dtype), as_vector(out), dim, as_vector(places),
+    walk_wrapped(line_of_scatter(dtype, True), as_vector(out), dim, as_vector(places),
                  as_vector(packed_copy(values, FLOAT32) if half else values), True)
     return packed_copy(out, given) if half else out

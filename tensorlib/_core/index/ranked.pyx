@@ -4,7 +4,7 @@ from cpython.long cimport PyLong_CheckExact
 
 from tensorlib._core.base.dtypes cimport BOOL, COMPLEX_KIND, INT64, KIND
 from tensorlib._core.base.shape cimport MAX_NDIM
-from tensorlib._core.index.gather cimport picking, walk
+from tensorlib._core.index.gather cimport line_of_gather, walk
 from tensorlib._core.reduce.order cimport ALL, FIRST, RANKED, places_of
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view
 from tensorlib._core.tiles.copies cimport packed_copy
@@ -53,7 +53,7 @@ def ranked_along(Tensor input, dim, k, bint descending):
     x = with_last(input, <int>along)         # of its own: nobody gives it other memory
     places = places_of(x, descending, ALL if k is None else FIRST, count)[0]
     values = new_tensor(x.type, places.ndim_, places.dims)
-    if not walk(picking(x.type), x, x.ndim_ - 1, places, values, False):
+    if not walk(line_of_gather(x.type), x, x.ndim_ - 1, places, values, False):
         raise IndexError("sort: a position is out of bounds")
     if along < x.ndim_ - 1:
         values = packed_copy(with_last(values, <int>along), x.type)

@@ -9,7 +9,7 @@ from tensorlib._core.base.shape cimport MAX_NDIM, count
 from tensorlib._core.base.storage cimport LINE
 from tensorlib._core.base.work cimport share
 from tensorlib._core.index.gather cimport (
-    GRAIN, as_vector, check_positions, picking, walk, wrapped,
+    GRAIN, as_vector, check_positions, line_of_gather, walk, wrapped,
 )
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport packed
@@ -142,7 +142,7 @@ def take_slices(Tensor input, Py_ssize_t dim, Tensor index):
         lies_in_slices(x, dim, &outer_step)
     if x.ndim_ == 1 and index.type == INT64:
         out = new_tensor(input.type, 1, index.dims)
-        if walk(picking(input.type), x, 0, index, out, False):
+        if walk(line_of_gather(input.type), x, 0, index, out, False):
             return out
     places = wrapped(index, x.dims[dim], dim, "index_select")     # a copy: nobody else writes there
     for d in range(x.ndim_):

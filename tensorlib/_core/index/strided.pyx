@@ -123,7 +123,7 @@ cdef void or_runs(char* x, const Py_ssize_t* offsets, char* y, Py_ssize_t n,
             x[offsets[i] + j] |= y[i * y_step + j]
 
 
-cdef mover pick(Move kind, Py_ssize_t run, int dtype) noexcept:
+cdef mover mover_of(Move kind, Py_ssize_t run, int dtype) noexcept:
     """The loop of a move. Half types are added by the caller in float32: they have none here."""
     if kind == TAKE:
         if run == 1: return <mover>take_items[uint8_t]
@@ -215,7 +215,7 @@ cdef int move(Walk* walk, Move kind, int dtype) except -1:
         walk.y_step = walk.y_steps[last]
         walk.ndim -= 1
         last -= 1
-    job.walk, job.loop = walk, pick(kind, walk.run, dtype)
+    job.walk, job.loop = walk, mover_of(kind, walk.run, dtype)
     if kind != ADD and last >= 0 and walk.run == itemsize and walk.dims[last] >= LEAST_LINE and (
             walk.y_steps[last] == itemsize or walk.n_indices or walk.mask != NULL) and not (
             walk.y_step == itemsize and walk.n >= LEAST_LINE and goes_far(walk, last)):

@@ -13,6 +13,7 @@ from libc.math cimport INFINITY
 from libc.string cimport memset
 
 from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT64
+from tensorlib._core.base.kernels cimport find_pairs
 from tensorlib._core.base.pool cimport range_fn
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport LARGEST, MAX_NDIM, times
@@ -24,8 +25,6 @@ from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor
 from tensorlib._core.tiles.copies cimport new_arranged_as, packed, packed_copy, zero
 
 from math import prod
-
-from tensorlib import _kernels
 
 cdef enum:
     ROWS = 64            # queries of a tile
@@ -54,6 +53,12 @@ cdef finish_fn finish[2]
 cdef dots_fn dots[2]
 cdef probabilities_fn probabilities[2]
 cdef slopes_fn slopes[2]
+find_pairs("attention", ("online",), <void**>online)
+find_pairs("attention", ("rescale",), <void**>rescale)
+find_pairs("attention", ("finish",), <void**>finish)
+find_pairs("attention", ("dots",), <void**>dots)
+find_pairs("attention", ("probabilities",), <void**>probabilities)
+find_pairs("attention", ("slopes",), <void**>slopes)
 
 ctypedef struct Rows:                # of all heads
     char* at
@@ -78,29 +83,6 @@ ctypedef struct Panels:
     Py_ssize_t head, last            # whose they are, and the last tile that was packed, or -1
     Py_ssize_t keys, values, tile    # elements of those of a tile: of each, and of all
     bint kept, backward
-
-
-cdef int fill() except -1:
-    cdef size_t address
-    cdef int wide
-    for name, _, dtype, address in _kernels.load("attention").table():
-        wide = dtype == "float64"
-        if name == "online":
-            online[wide] = <online_fn>address
-        elif name == "rescale":
-            rescale[wide] = <rescale_fn>address
-        elif name == "finish":
-            finish[wide] = <finish_fn>address
-        elif name == "dots":
-            dots[wide] = <dots_fn>address
-        elif name == "probabilities":
-            probabilities[wide] = <probabilities_fn>address
-        else:
-            slopes[wide] = <slopes_fn>address
-    return 0
-
-
-fill()
 
 
 # ---- where things are ----------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from libc.stdint cimport int64_t
 from tensorlib._core.base.dtypes cimport (
     FLOAT32, FLOAT_KIND, INT64, KIND, compute_dtype, dtype_object,
 )
+from tensorlib._core.base.kernels cimport find_pairs
 from tensorlib._core.base.shape cimport count, times
 from tensorlib._core.base.work cimport run_once, share
 from tensorlib._core.reduce.schedule cimport RELEASE_GIL
@@ -15,23 +16,13 @@ from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport cast, packed, zero
 from tensorlib._kernels.entries cimport Bags
 
-from tensorlib import _kernels
-
 ctypedef void (*bags_fn)(Bags* of, Py_ssize_t begin, Py_ssize_t end) noexcept nogil
 
 cdef enum:
     PIECE = 1 << 14      # elements in a piece of work
 
 cdef bags_fn loops[2]           # by whether they are of doubles
-
-
-cdef void find_loops() except *:
-    cdef size_t address
-    for name, _, dtype, address in _kernels.load("entries").table():
-        if name == "bags":
-            loops[dtype == "float64"] = <bags_fn>address
-
-find_loops()
+find_pairs("entries", ("bags",), <void**>loops)
 
 
 cdef void run(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:

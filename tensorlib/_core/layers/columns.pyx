@@ -14,8 +14,8 @@ from tensorlib._core.base.work cimport run_alone, share
 from tensorlib._core.layers.direct cimport (
     by_runs, direct, direct_fits, direct_room, room_of_runs, runs_fit,
 )
-from tensorlib._core.layers.joined cimport multiply
 from tensorlib._core.layers.strips cimport area, cut, one_strip, strip_of
+from tensorlib._core.products.blas cimport multiply_matrices
 from tensorlib._core.products.pair_products cimport multiply_pairs, round_rows
 from tensorlib._core.products.panel_products cimport pack_panels, panels_size
 
@@ -89,12 +89,12 @@ cdef void run_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
         weight = c.weight + part // count % c.groups * c.outs * rows * c.itemsize
         if c.plain and c.row == 1:
             x += part % c.groups * c.ins * (1 - c.plane) * c.itemsize
-            multiply(c.dtype, c.itemsize, weight, rows, 1, x, 1, c.groups * c.ins, g, c.places,
-                     c.outs, rows, c.places)
+            multiply_matrices(c.dtype, weight, rows, 1, x, 1, c.groups * c.ins, g, c.places,
+                              c.outs, rows, c.places)
             continue
         if c.plain:
-            multiply(c.dtype, c.itemsize, weight, rows, 1, x, c.places, 1, g, c.places, c.outs,
-                     rows, c.places)
+            multiply_matrices(c.dtype, weight, rows, 1, x, c.places, 1, g, c.places, c.outs, rows,
+                              c.places)
             continue
         w = c.window
         x = strip_of(&c.strips, strip, x, itemsize, &w)
@@ -107,8 +107,8 @@ cdef void run_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
             by_runs(&c.product, &w, x, weight, g, c.places, columns)
             continue
         c.im2col(x, columns, &w, c.ins)
-        multiply(c.dtype, c.itemsize, weight, rows, 1, columns, area(w.out), 1, g, c.places,
-                 c.outs, rows, area(w.out))
+        multiply_matrices(c.dtype, weight, rows, 1, columns, area(w.out), 1, g, c.places, c.outs,
+                          rows, area(w.out))
     give_scratch(columns, nbytes)
 
 
@@ -136,8 +136,8 @@ cdef void run_images(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
         g = c.g + part * c.outs * c.places * itemsize
         weight = c.weight + part % c.groups * c.outs * rows * itemsize
         if c.plain:
-            multiply(c.dtype, c.itemsize, weight, 1, rows, g, c.places, 1, x, c.places, rows,
-                     c.outs, c.places)
+            multiply_matrices(c.dtype, weight, 1, rows, g, c.places, 1, x, c.places, rows, c.outs,
+                              c.places)
             continue
         memset(x, 0, c.ins * c.plane * c.itemsize)
         channel = 0
@@ -147,8 +147,9 @@ cdef void run_images(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
                 multiply_pairs(weight + channel * c.elements * c.outs * itemsize, c.outs, g,
                                c.places, 1, columns, count * c.elements, c.outs, c.places)
             else:
-                multiply(c.dtype, c.itemsize, weight + channel * c.elements * c.itemsize, 1, rows,
-                         g, c.places, 1, columns, c.places, count * c.elements, c.outs, c.places)
+                multiply_matrices(c.dtype, weight + channel * c.elements * c.itemsize, 1, rows, g,
+                                  c.places, 1, columns, c.places, count * c.elements, c.outs,
+                                  c.places)
             c.col2im(columns, x + channel * c.plane * c.itemsize, &c.window, count)
             channel += count
     if columns != NULL:
@@ -215,9 +216,9 @@ cdef inline void multiply_share(Convolution* c, const char* g, const char* x, Py
     elif c.paired:
         multiply_pairs(g, c.places, x, 1, row, y, c.outs, places, n)
     elif c.across:
-        multiply(c.dtype, c.itemsize, x, row, 1, g, 1, c.places, y, c.outs, n, places, c.outs)
+        multiply_matrices(c.dtype, x, row, 1, g, 1, c.places, y, c.outs, n, places, c.outs)
     else:
-        multiply(c.dtype, c.itemsize, g, c.places, 1, x, 1, row, y, n, c.outs, places, n)
+        multiply_matrices(c.dtype, g, c.places, 1, x, 1, row, y, n, c.outs, places, n)
 
 
 cdef inline void add_share(Convolution* c, const char* x, Py_ssize_t n, char* y,

@@ -10,14 +10,13 @@ from tensorlib._core.base.dtypes cimport (
     FLOAT32, FLOAT_KIND, INT64, KIND, compute_dtype, dtype_object,
 )
 from tensorlib._core.base.items cimport floating
+from tensorlib._core.base.kernels cimport find_pairs
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport times
 from tensorlib._core.base.work cimport share
 from tensorlib._core.reduce.schedule cimport RELEASE_GIL
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor
 from tensorlib._core.tiles.copies cimport cast, packed, zero
-
-from tensorlib import _kernels
 
 cdef enum:
     PIECE = 1 << 12      # states in a piece of work
@@ -40,16 +39,7 @@ ctypedef void (*occupied_double)(const double* row, const double* back, const do
                                  double total, double* y, Py_ssize_t n) noexcept nogil
 
 cdef void* loops[2][2]       # step and occupied; float32 and float64
-
-
-cdef int fill() except -1:
-    cdef size_t address
-    for name, _, dtype, address in _kernels.load("alignments").table():
-        loops[name == "occupied"][dtype == "float64"] = <void*>address
-    return 0
-
-
-fill()
+find_pairs("alignments", ("step", "occupied"), loops[0])
 
 cdef struct Sequences:
     const char* logs         # (steps, count, classes)

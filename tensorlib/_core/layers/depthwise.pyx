@@ -14,13 +14,12 @@ reverse: the gradient is padded with zeros, and the taps of a phase give that ph
 from libc.string cimport memset
 
 from tensorlib._core.base.dtypes cimport FLOAT32
+from tensorlib._core.base.kernels cimport find_function
 from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport times
 from tensorlib._core.base.work cimport run_once
 from tensorlib._kernels.windows cimport Window
-
-from tensorlib import _kernels
 
 cdef enum:
     LINE = 16            # elements that kernels may read and write after the end of a row
@@ -53,20 +52,17 @@ ctypedef struct Loops:
 cdef Loops loops[2]              # of float32 and float64
 
 
-cdef int fill() except -1:
-    cdef dict at = {(name, dtype): address for name, (dtype,), _, address
-                    in _kernels.load("depthwise").table()}
-    cdef int i
-    for i, dtype in enumerate(("float32", "float64")):
-        loops[i].products = <products_fn><size_t>at["products", dtype]
-        loops[i].dots = <dots_fn><size_t>at["dots", dtype]
-        loops[i].copy = <copy_fn><size_t>at["copy", dtype]
-        loops[i].split = <split_fn><size_t>at["split", dtype]
-        loops[i].join = <join_fn><size_t>at["join", dtype]
+cdef int find_loops(Loops* found, str dtype) except -1:
+    found.products = <products_fn>find_function("depthwise", "products", dtype)
+    found.dots = <dots_fn>find_function("depthwise", "dots", dtype)
+    found.copy = <copy_fn>find_function("depthwise", "copy", dtype)
+    found.split = <split_fn>find_function("depthwise", "split", dtype)
+    found.join = <join_fn>find_function("depthwise", "join", dtype)
     return 0
 
 
-fill()
+find_loops(&loops[0], "float32")
+find_loops(&loops[1], "float64")
 
 
 # ---- sizes ---------------------------------------------------------------------------------------

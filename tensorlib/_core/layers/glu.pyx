@@ -10,13 +10,12 @@ from libc.string cimport memcpy
 from tensorlib._core.base.dtypes cimport (
     FLOAT32, FLOAT_KIND, ITEMSIZE, KIND, compute_dtype, dtype_object,
 )
+from tensorlib._core.base.kernels cimport find_pairs
 from tensorlib._core.base.shape cimport MAX_NDIM, settled, wrap_dim
 from tensorlib._core.base.work cimport share
 from tensorlib._core.reduce.schedule cimport RELEASE_GIL
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor
 from tensorlib._core.tiles.copies cimport cast, packed
-
-from tensorlib import _kernels
 
 cdef enum:
     PIECE = 1 << 13          # elements of a row that are done at a time
@@ -27,6 +26,8 @@ ctypedef void (*backward_fn)(const char* g, const char* a, const char* b, char* 
 
 cdef void* forward[2]        # float32 and float64
 cdef void* backward[2]
+find_pairs("gated", ("gated",), forward)
+find_pairs("gated", ("gated_backward",), backward)
 
 ctypedef struct Work:
     void* loop
@@ -34,19 +35,6 @@ ctypedef struct Work:
     const char* x
     char* y                  # of the gradient laid out as x is
     Py_ssize_t outer, n, pieces, itemsize
-
-
-cdef int fill() except -1:
-    cdef size_t address
-    for name, _, dtype, address in _kernels.load("gated").table():
-        if name == "gated":
-            forward[dtype == "float64"] = <void*>address
-        else:
-            backward[dtype == "float64"] = <void*>address
-    return 0
-
-
-fill()
 
 
 cdef void run_pieces(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:

@@ -5,13 +5,12 @@ Outside autograd."""
 from tensorlib._core.base.dtypes cimport (
     FLOAT32, FLOAT_KIND, KIND, compute_dtype, dtype_object,
 )
+from tensorlib._core.base.kernels cimport find_pairs
 from tensorlib._core.base.shape cimport times
 from tensorlib._core.base.work cimport share
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor
 from tensorlib._core.tiles.copies cimport cast, packed, zero
 from tensorlib._kernels.grid cimport Look
-
-from tensorlib import _kernels
 
 cdef enum:
     PART = 1024              # places of an image that a thread looks at together, at least
@@ -23,16 +22,7 @@ ctypedef void (*back_fn)(const char* g, const char* x, const char* grid, char* d
                          const Look* look) noexcept nogil
 
 cdef void* loops[2][2]       # forward and back; float32 and float64
-
-
-cdef int fill() except -1:
-    cdef size_t address
-    for name, _, dtype, address in _kernels.load("grid").table():
-        loops[name == "look_back"][dtype == "float64"] = <void*>address
-    return 0
-
-
-fill()
+find_pairs("grid", ("look", "look_back"), loops[0])
 
 ctypedef struct Work:
     Look look

@@ -5,6 +5,7 @@ the vectors by each example; they are summed here. Half types are computed in fl
 """
 
 from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT_KIND, KIND, compute_dtype, dtype_object
+from tensorlib._core.base.kernels cimport find_pairs
 from tensorlib._core.base.work cimport share
 from tensorlib._core.layers.windows cimport cast_planes
 from tensorlib._core.reduce.arrange cimport fold
@@ -12,8 +13,6 @@ from tensorlib._core.reduce.schedule cimport RELEASE_GIL, SUM
 from tensorlib._core.tensor.lanes cimport lanes_of, lay_lanes
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, same_shape
 from tensorlib._core.tiles.copies cimport cast, packed, zero
-
-from tensorlib import _kernels
 
 cdef enum:
     PIECE = 1 << 14      # elements in a piece of work
@@ -36,6 +35,7 @@ cdef enum Kind:
     KINDS
 
 cdef void* loops[KINDS][2]                   # float32 and float64
+find_pairs("grouped", ("groups", "groups_backward", "scaled", "scaled_backward"), loops[0])
 
 ctypedef struct Work:
     void* loop
@@ -48,18 +48,6 @@ ctypedef struct Work:
     char* dw
     char* db
     Planes planes
-
-
-cdef int fill() except -1:
-    cdef size_t address
-    kinds = {"groups": GROUPS, "groups_backward": GROUPS_BACKWARD,
-             "scaled": SCALED, "scaled_backward": SCALED_BACKWARD}
-    for name, _, dtype, address in _kernels.load("grouped").table():
-        loops[<int>kinds[name]][dtype == "float64"] = <void*>address
-    return 0
-
-
-fill()
 
 
 cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:

@@ -29,11 +29,6 @@ cdef bint joined_fits(const Joined* j) noexcept nogil
 # Runs it. Raises: MemoryError.
 cdef int run_joined(Joined* j) except -1
 
-# y (m, n) := a @ b; steps in elements
-cdef void multiply(int dtype, Py_ssize_t size, const char* a, Py_ssize_t a_row, Py_ssize_t a_col,
-                   const char* b, Py_ssize_t b_row, Py_ssize_t b_col, char* y, Py_ssize_t y_row,
-                   Py_ssize_t m, Py_ssize_t k, Py_ssize_t n) noexcept nogil
-
 # y (m, n) += more; steps in elements
 cdef void add_rows(int dtype, const char* more, char* y, Py_ssize_t y_row, Py_ssize_t m,
                    Py_ssize_t n) noexcept nogil

@@ -14,7 +14,7 @@ from tensorlib._core.base.pool cimport range_fn
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport times
 from tensorlib._core.base.work cimport share
-from tensorlib._core.products.blas cimport MatmulArgs, matmul_run
+from tensorlib._core.products.blas cimport multiply_matrices
 from tensorlib._kernels.windows cimport BEHIND, PADDED, padded_plane, padded_side
 
 cdef enum:
@@ -26,19 +26,6 @@ cdef enum:
     WIDE = 256           # columns that are one matrix,
     DEEP = 2048          # and where the product adds them up
     BACK = 1 << 20       # bytes of the columns of a part of the channels
-
-
-cdef void multiply(int dtype, Py_ssize_t size, const char* a, Py_ssize_t a_row, Py_ssize_t a_col,
-                   const char* b, Py_ssize_t b_row, Py_ssize_t b_col, char* y, Py_ssize_t y_row,
-                   Py_ssize_t m, Py_ssize_t k, Py_ssize_t n) noexcept nogil:
-    cdef MatmulArgs args
-    args.a, args.b, args.y = <char*>a, <char*>b, y
-    args.batch, args.m, args.k, args.n = 1, m, k, n
-    args.a_batch = args.b_batch = args.y_batch = 0
-    args.a_row, args.a_col = a_row * size, a_col * size
-    args.b_row, args.b_col = b_row * size, b_col * size
-    args.y_row, args.y_col = y_row * size, size
-    matmul_run(dtype, &args)
 
 
 cdef bint joined_fits(const Joined* j) noexcept nogil:
@@ -120,8 +107,8 @@ cdef void run_outputs(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept 
         w.images = min(j.together, j.images - first)
         width = w.images * j.places
         j.im2col(x_of(j, first, group, 0), columns, &w, j.ins)
-        multiply(j.dtype, j.itemsize, j.weight + group * j.outs * rows * j.itemsize, rows, 1,
-                 columns, width, 1, y, width, j.outs, rows, width)
+        multiply_matrices(j.dtype, j.weight + group * j.outs * rows * j.itemsize, rows, 1,
+                          columns, width, 1, y, width, j.outs, rows, width)
         move_planes(j, y, first, w.images, group, True)
     give_scratch(columns, nbytes)
 
@@ -146,9 +133,9 @@ cdef void run_inputs(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
             w.images = min(j.together, j.images - first)
             width = w.images * j.places
             move_planes(j, g, first, w.images, group, False)
-            multiply(j.dtype, j.itemsize,
-                     j.weight + (group * j.outs * rows + channel * j.elements) * j.itemsize, 1,
-                     rows, g, width, 1, columns, width, count * j.elements, j.outs, width)
+            multiply_matrices(
+                j.dtype, j.weight + (group * j.outs * rows + channel * j.elements) * j.itemsize, 1,
+                rows, g, width, 1, columns, width, count * j.elements, j.outs, width)
             j.col2im(columns, x_of(j, first, group, channel), &w, count)
             first += w.images
     give_scratch(columns, nbytes)
@@ -180,8 +167,8 @@ cdef void run_weights(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept 
             width = w.images * j.places
             move_planes(j, g, first, w.images, group, False)
             j.im2col(x_of(j, first, group, channel), columns, &w, count // j.elements)
-            multiply(j.dtype, j.itemsize, g, width, 1, columns, 1, width,
-                     y if first == 0 else more, rows if first == 0 else count, j.outs, width, count)
+            multiply_matrices(j.dtype, g, width, 1, columns, 1, width, y if first == 0 else more,
+                              rows if first == 0 else count, j.outs, width, count)
             if first > 0:
                 add_rows(j.dtype, more, y, rows, j.outs, count)
             first += w.images

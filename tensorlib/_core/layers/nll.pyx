@@ -10,13 +10,12 @@ from tensorlib._core.base.dtypes cimport (
     FLOAT32, FLOAT_KIND, INT64, KIND, compute_dtype, dtype_object,
 )
 from tensorlib._core.base.items cimport floating
+from tensorlib._core.base.kernels cimport find_pairs
 from tensorlib._core.base.shape cimport MAX_NDIM, count
 from tensorlib._core.base.work cimport run_once, share
 from tensorlib._core.reduce.schedule cimport RELEASE_GIL
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, same_shape
 from tensorlib._core.tiles.copies cimport cast, packed, zero
-
-from tensorlib import _kernels
 
 cdef enum:
     PIECE = 1 << 14      # elements in a piece of work
@@ -32,6 +31,8 @@ ctypedef Py_ssize_t (*backward_fn)(const char* g, const char* x, const int64_t* 
 
 cdef forward_fn forwards[2]                  # float32 and float64
 cdef backward_fn backwards[2]
+find_pairs("nll", ("nll",), <void**>forwards)
+find_pairs("nll", ("nll_backward",), <void**>backwards)
 
 ctypedef struct Work:
     forward_fn forward
@@ -43,19 +44,6 @@ ctypedef struct Work:
     char* y
     Py_ssize_t n, inner
     Py_ssize_t wrong                         # a row with a target that is no class, or -1
-
-
-cdef int fill() except -1:
-    cdef size_t address
-    for name, _, dtype, address in _kernels.load("nll").table():
-        if name == "nll":
-            forwards[dtype == "float64"] = <forward_fn>address
-        else:
-            backwards[dtype == "float64"] = <backward_fn>address
-    return 0
-
-
-fill()
 
 
 cdef void run_rows(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:

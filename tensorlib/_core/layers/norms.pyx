@@ -7,14 +7,13 @@ channels it is a vector along dim 1. Half types are computed in float32.
 """
 
 from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT_KIND, KIND, compute_dtype, dtype_object
+from tensorlib._core.base.kernels cimport find_pairs
 from tensorlib._core.base.pool cimport range_fn
 from tensorlib._core.base.work cimport share
 from tensorlib._core.reduce.arrange cimport fold
 from tensorlib._core.reduce.schedule cimport RELEASE_GIL, SUM
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, same_shape
 from tensorlib._core.tiles.copies cimport cast, packed, zero
-
-from tensorlib import _kernels
 
 cdef enum:
     PIECE = 1 << 14      # elements in a piece of work
@@ -46,6 +45,8 @@ cdef enum Kind:
 
 cdef void* row_loops[KINDS][2]               # float32 and float64
 cdef void* channel_loops[KINDS][2]
+find_pairs("normalize", ("rows", "rows_backward", "rows_weight"), row_loops[0])
+find_pairs("normalize", ("channels", "channels_backward", "channels_weight"), channel_loops[0])
 
 ctypedef struct Work:
     Kind kind
@@ -59,21 +60,6 @@ ctypedef struct Work:
     char* var
     Py_ssize_t rows, itemsize
     Sizes sizes
-
-
-cdef int fill() except -1:
-    cdef size_t address
-    kinds = {"rows": FORWARD, "rows_backward": BACKWARD, "rows_weight": WEIGHT,
-             "channels": FORWARD, "channels_backward": BACKWARD, "channels_weight": WEIGHT}
-    for name, _, dtype, address in _kernels.load("normalize").table():
-        if name.startswith("rows"):
-            row_loops[<int>kinds[name]][dtype == "float64"] = <void*>address
-        else:
-            channel_loops[<int>kinds[name]][dtype == "float64"] = <void*>address
-    return 0
-
-
-fill()
 
 
 cdef void run_rows(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:

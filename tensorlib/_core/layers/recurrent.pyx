@@ -17,9 +17,10 @@ from libc.string cimport memcpy
 from tensorlib._core.base.dtypes cimport (
     BFLOAT16, FLOAT32, FLOAT_KIND, INT64, KIND, compute_dtype, dtype_object,
 )
+from tensorlib._core.base.kernels cimport find_pairs
 from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.work cimport run_once
-from tensorlib._core.products.blas cimport MatmulArgs, matmul_run
+from tensorlib._core.products.blas cimport multiply_matrices
 from tensorlib._core.products.linear cimport transposed
 from tensorlib._core.products.pair_products cimport has_pairs, round_rows
 from tensorlib._core.products.panel_products cimport (
@@ -28,8 +29,6 @@ from tensorlib._core.products.panel_products cimport (
 from tensorlib._core.products.product cimport product
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor
 from tensorlib._core.tiles.copies cimport cast, packed, packed_copy, zero
-
-from tensorlib import _kernels
 
 cdef enum:
     PIECE = 1 << 12      # hidden units in a piece of work
@@ -47,6 +46,8 @@ KINDS = ("lstm", "gru", "rnn_tanh", "rnn_relu")
 
 cdef step_fn steps[4][2]             # float32 and float64
 cdef back_fn backs[4][2]
+find_pairs("recurrent", KINDS, <void**>steps)
+find_pairs("recurrent", tuple([kind + "_back" for kind in KINDS]), <void**>backs)
 
 # Of each kind: parts of the gates, parts that are kept for the gradient, and whether it has cells
 cdef int[4] GATES = [4, 3, 1, 1]
@@ -83,21 +84,6 @@ ctypedef struct Work:
     char* hidden
     char* cell
     Py_ssize_t first                         # the first row of the step under way
-
-
-cdef int fill() except -1:
-    cdef size_t address
-    cdef int kind, wide
-    for name, _, dtype, address in _kernels.load("recurrent").table():
-        kind, wide = KINDS.index(name.removesuffix("_back")), dtype == "float64"
-        if name.endswith("_back"):
-            backs[kind][wide] = <back_fn>address
-        else:
-            steps[kind][wide] = <step_fn>address
-    return 0
-
-
-fill()
 
 
 # ---- the loops over time -------------------------------------------------------------------------
@@ -164,7 +150,6 @@ cdef void all_steps(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
 cdef void all_steps_back(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     """From the last step that was taken to the first, and the gradient of the weight"""
     cdef Work* w = <Work*>context
-    cdef MatmulArgs args
     cdef Py_ssize_t t, size
     states_before(w, w.hidden_start, w.out, w.before, w.moved)
     if w.has_cells:
@@ -183,13 +168,8 @@ cdef void all_steps_back(void* context, Py_ssize_t begin, Py_ssize_t end) noexce
             w.first += size
     if w.d_weight == NULL:
         return
-    args.a, args.b, args.y = w.dm, w.before, w.d_weight                 # dm.mT @ before
-    args.batch, args.m, args.k, args.n = 1, w.width, w.rows, w.n
-    args.a_batch = args.b_batch = args.y_batch = 0
-    args.a_row, args.a_col = w.item, w.width * w.item
-    args.b_row = args.y_row = w.n * w.item
-    args.b_col = args.y_col = w.item
-    matmul_run(w.dtype, &args)
+    multiply_matrices(w.dtype, w.dm, 1, w.width, w.before, w.n, 1, w.d_weight, w.n, w.width, w.rows,
+                      w.n)                   # dm.mT @ before
 
 
 cdef inline void add(const Work* w, char* y, const char* x, Py_ssize_t n) noexcept nogil:

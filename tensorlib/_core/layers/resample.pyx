@@ -5,6 +5,7 @@ Outside autograd."""
 from libc.stdint cimport int64_t
 
 from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT64, INT64, compute_dtype
+from tensorlib._core.base.kernels cimport find_pairs
 from tensorlib._core.base.shape cimport MAX_NDIM, settled, wrap_dim
 from tensorlib._core.base.work cimport share
 from tensorlib._core.layers.windows cimport cast_planes
@@ -13,8 +14,6 @@ from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport packed
 from tensorlib._kernels.resample cimport Taps
 
-from tensorlib import _kernels
-
 cdef enum:
     PART = 4096              # products that a thread does together, at least
 
@@ -22,16 +21,7 @@ ctypedef void (*resample_fn)(const char* x, char* y, const Taps* taps, Py_ssize_
                              Py_ssize_t end) noexcept nogil
 
 cdef void* loops[2][2]       # elements and rows; float32 and float64
-
-
-cdef int fill() except -1:
-    cdef size_t address
-    for name, _, dtype, address in _kernels.load("resample").table():
-        loops[name == "rows"][dtype == "float64"] = <void*>address
-    return 0
-
-
-fill()
+find_pairs("resample", ("elements", "rows"), loops[0])
 
 ctypedef struct Work:
     Taps taps

@@ -13,7 +13,8 @@ from libc.string cimport memcpy, memset
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport times
 from tensorlib._core.base.work cimport share
-from tensorlib._core.layers.joined cimport add_rows, multiply
+from tensorlib._core.layers.joined cimport add_rows
+from tensorlib._core.products.blas cimport multiply_matrices
 from tensorlib._core.products.panel_products cimport multiply_runs, shortest_run, turn
 from tensorlib._kernels.windows cimport Window
 
@@ -156,8 +157,8 @@ cdef void run_weights(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept 
                 for tap in range(taps):
                     memcpy(columns + (tap * s.places + row) * size,
                            x + s.rows[row * taps + tap] * size, size)
-            multiply(s.dtype, s.itemsize, g, wide, 1, columns, 1, wide, more if begun else y, taps,
-                     s.outs, wide, taps)
+            multiply_matrices(s.dtype, g, wide, 1, columns, 1, wide, more if begun else y, taps,
+                              s.outs, wide, taps)
             if begun:
                 add_rows(s.dtype, more, y, weight, 1, weight)
             begun = True

@@ -26,5 +26,3 @@ cdef void* find_window_loop(Loop loop, int dtype) noexcept nogil
 cdef int fill_window(Window* w, str name, Tensor x, object spatial, object kernel, object stride,
                      object padding, object dilation, object out) except -1
 cdef Tensor cast_planes(Tensor x, int dtype)
-
-cdef Tensor cast_planes(Tensor x, int dtype)

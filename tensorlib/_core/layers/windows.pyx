@@ -5,6 +5,7 @@ Outside autograd."""
 from tensorlib._core.base.dtypes cimport (
     FLOAT32, FLOAT_KIND, INT64, KIND, compute_dtype, dtype_object,
 )
+from tensorlib._core.base.kernels cimport find_pairs
 from tensorlib._core.base.pool cimport range_fn
 from tensorlib._core.base.shape cimport MAX_NDIM, MAX_NUMEL, clipped, count, settled, times
 from tensorlib._core.base.work cimport share
@@ -12,8 +13,6 @@ from tensorlib._core.reduce.schedule cimport RELEASE_GIL
 from tensorlib._core.tensor.lanes cimport lanes_of, lay_lanes
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, same_shape
 from tensorlib._core.tiles.copies cimport cast, copy_into, packed, zero
-
-from tensorlib import _kernels
 
 cdef enum:
     PIECE = 1 << 14      # elements in a piece of work
@@ -32,21 +31,11 @@ ctypedef int (*put_lanes_fn)(const char* g, const int64_t* at, char* y, Py_ssize
                              Py_ssize_t end) noexcept nogil
 
 cdef void* table[LOOPS][2]           # float32 and float64
-
-
-cdef int fill() except -1:
-    cdef size_t address
-    names = ("im2col", "col2im", "im2col_images", "col2im_images",
-             "max_pool", "max_rows", "put_places", "avg_pool",
-             "avg_pool_backward", "max_lanes", "put_lanes", "mean_lanes", "mean_lanes_backward")
-    for name, _, dtype, address in (_kernels.load("windows").table()
-                                    + _kernels.load("pooling").table()
-                                    + _kernels.load("pooling_lanes").table()):
-        table[<int>names.index(name)][dtype == "float64"] = <void*>address
-    return 0
-
-
-fill()
+find_pairs("windows", ("im2col", "col2im", "im2col_images", "col2im_images"), table[<int>IM2COL])
+find_pairs("pooling", ("max_pool", "max_rows", "put_places", "avg_pool", "avg_pool_backward"),
+           table[<int>MAX_POOL])
+find_pairs("pooling_lanes", ("max_lanes", "put_lanes", "mean_lanes", "mean_lanes_backward"),
+           table[<int>MAX_LANES])
 
 
 cdef void* find_window_loop(Loop loop, int dtype) noexcept nogil:

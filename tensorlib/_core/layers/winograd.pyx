@@ -15,6 +15,7 @@ the convolution is then to be computed as it is defined.
 from libc.string cimport memset
 
 from tensorlib._core.base.dtypes cimport FLOAT32
+from tensorlib._core.base.kernels cimport find_function
 from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport times
@@ -24,8 +25,6 @@ from tensorlib._core.products.panel_products cimport (
 )
 
 from tensorlib._core.base.pool import get_num_threads
-
-from tensorlib import _kernels
 
 cdef extern from "winograd.h" nogil:
     ctypedef struct WinogradTiles:
@@ -63,28 +62,12 @@ ctypedef void (*filter_fn)(const char* w, Py_ssize_t tap, char* p, Py_ssize_t n,
 ctypedef void (*back_fn)(const char* u, char* w, Py_ssize_t n, Py_ssize_t outs) noexcept nogil
 ctypedef bint (*finite_fn)(const char* x, Py_ssize_t n) noexcept nogil
 
-cdef input_fn of_input
-cdef output_fn to_output
-cdef gradient_fn of_gradient
-cdef filter_fn of_filter
-cdef back_fn to_filter
-cdef finite_fn finite
-
-
-cdef int fill() except -1:
-    global of_input, to_output, of_gradient, of_filter, to_filter, finite
-    cdef dict at = {name: address for name, _, _, address in _kernels.load("winograd").table()}
-    of_input = <input_fn><size_t>at["input"]
-    to_output = <output_fn><size_t>at["output"]
-    of_gradient = <gradient_fn><size_t>at["gradient"]
-    of_filter = <filter_fn><size_t>at["filter"]
-    to_filter = <back_fn><size_t>at["filter_back"]
-    finite = <finite_fn><size_t>at["finite"]
-    return 0
-
-
-fill()
-
+cdef input_fn of_input = <input_fn>find_function("winograd", "input", "float32")
+cdef output_fn to_output = <output_fn>find_function("winograd", "output", "float32")
+cdef gradient_fn of_gradient = <gradient_fn>find_function("winograd", "gradient", "float32")
+cdef filter_fn of_filter = <filter_fn>find_function("winograd", "filter", "float32")
+cdef back_fn to_filter = <back_fn>find_function("winograd", "filter_back", "float32")
+cdef finite_fn finite = <finite_fn>find_function("winograd", "finite", "float32")
 
 ctypedef struct Work:
     Tiled of                 # as the products see them: `ins` are summed over

@@ -14,7 +14,7 @@ from tensorlib._core.tensor.tensor cimport (
     set_base,
 )
 from tensorlib._core.tiles.copies cimport (
-    arranged_copy, cast, copy_into, new_arranged_as, packed, packed_copy, zero,
+    arranged_copy, copy_into, new_arranged_as, packed, packed_copy, zero,
 )
 
 from tensorlib._core.base.formats import check_rank

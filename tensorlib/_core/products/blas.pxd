@@ -2,13 +2,9 @@
 
 from tensorlib._core.products.panel_products cimport MatmulArgs
 
-ctypedef void (*outer_product)(const void* a, Py_ssize_t a_row, const void* b, void* y,
-                               Py_ssize_t m, Py_ssize_t n) noexcept nogil
-ctypedef void (*narrow_products)(const void* a, const Py_ssize_t* a_steps, const void* b,
-                                 const Py_ssize_t* b_steps, void* y, Py_ssize_t batch,
-                                 Py_ssize_t m, Py_ssize_t k) noexcept nogil
-
-cdef void set_outer(int dtype, outer_product run) noexcept
-cdef void set_narrow(int dtype, int columns, narrow_products run) noexcept
 cdef int matmul_run(int dtype, const MatmulArgs* args) noexcept nogil
 cdef bint matmul_adds(int dtype, const MatmulArgs* args, const char* row) noexcept nogil
+cdef void multiply_matrices(int dtype, const char* a, Py_ssize_t a_row, Py_ssize_t a_col,
+                            const char* b, Py_ssize_t b_row, Py_ssize_t b_col, char* y,
+                            Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k,
+                            Py_ssize_t n) noexcept nogil

@@ -17,7 +17,8 @@ import re
 
 import numpy
 
-from tensorlib._core.base.dtypes cimport BFLOAT16, N_DTYPES, dtype_id, signed_twin
+from tensorlib._core.base.dtypes cimport BFLOAT16, ITEMSIZE, N_DTYPES, dtype_id, signed_twin
+from tensorlib._core.base.kernels cimport find_by_dtype
 from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.shape cimport times
 from tensorlib._core.base.ufunc cimport PyUFuncObject, ufunc_loop
@@ -81,6 +82,12 @@ cdef enum:
     VECTOR_CHUNK = 1 << 16
     LONG = 512
 
+ctypedef void (*outer_product)(const void* a, Py_ssize_t a_row, const void* b, void* y,
+                               Py_ssize_t m, Py_ssize_t n) noexcept nogil
+ctypedef void (*narrow_products)(const void* a, const Py_ssize_t* a_steps, const void* b,
+                                 const Py_ssize_t* b_steps, void* y, Py_ssize_t batch,
+                                 Py_ssize_t m, Py_ssize_t k) noexcept nogil
+
 ctypedef struct Outer:
     const MatmulArgs* args
     outer_product run
@@ -105,7 +112,10 @@ ctypedef struct Blocks:
 cdef ufunc_loop loops[N_DTYPES]
 cdef void* loop_data[N_DTYPES]
 cdef outer_product outers[N_DTYPES]      # of one column and one contiguous row; NULL where none is
-cdef narrow_products narrows[N_DTYPES][NARROW + 1]
+cdef narrow_products narrows[NARROW + 1][N_DTYPES]     # by columns
+find_by_dtype("product", "outer", <void**>outers)
+for _columns in range(1, NARROW + 1):
+    find_by_dtype("product", f"narrow_{_columns}", <void**>narrows[<int>_columns])
 
 cdef get_threads_fn blas_get_threads = NULL
 cdef set_threads_fn blas_set_threads = NULL
@@ -127,6 +137,22 @@ cdef int matmul_run(int dtype, const MatmulArgs* args) noexcept nogil:
     return multiply(dtype, args, NULL)
 
 
+cdef void multiply_matrices(int dtype, const char* a, Py_ssize_t a_row, Py_ssize_t a_col,
+                            const char* b, Py_ssize_t b_row, Py_ssize_t b_col, char* y,
+                            Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k,
+                            Py_ssize_t n) noexcept nogil:
+    """y (m, n) := a @ b of float32 or float64, where steps are counted in elements"""
+    cdef MatmulArgs args
+    cdef Py_ssize_t size = ITEMSIZE[dtype]
+    args.a, args.b, args.y = <char*>a, <char*>b, y
+    args.batch, args.m, args.k, args.n = 1, m, k, n
+    args.a_batch = args.b_batch = args.y_batch = 0
+    args.a_row, args.a_col = a_row * size, a_col * size
+    args.b_row, args.b_col = b_row * size, b_col * size
+    args.y_row, args.y_col = y_row * size, size
+    matmul_run(dtype, &args)
+
+
 cdef int multiply(int dtype, const MatmulArgs* args, const char* row) noexcept nogil:
     cdef Blocks blocks
     cdef Py_ssize_t products = times(args.m * args.n, args.k)
@@ -144,7 +170,7 @@ cdef int multiply(int dtype, const MatmulArgs* args, const char* row) noexcept n
     if args.k == 1 and outers[dtype] != NULL and run_outer(outers[dtype], args):
         return 0
     if args.batch > 1 and args.n <= NARROW and args.m <= NARROW_SIDE and (
-            args.k <= NARROW_SIDE and run_narrow(narrows[dtype][args.n], args)):
+            args.k <= NARROW_SIDE and run_narrow(narrows[args.n][dtype], args)):
         return 0
     if fits_panels(dtype, args):
         run_by_panels(dtype, args, row)
@@ -173,16 +199,6 @@ cdef void share_blocks(Blocks* blocks, Py_ssize_t products) noexcept nogil:
         parallel_for(run_blocks, blocks, batch * blocks.down * blocks.across, 1)
 
 
-cdef void set_outer(int dtype, outer_product run) noexcept:
-    """Takes the loop that makes outer products of a dtype."""
-    outers[dtype] = run
-
-
-cdef void set_narrow(int dtype, int columns, narrow_products run) noexcept:
-    """Takes the loop that makes batches of products of a dtype with so many columns."""
-    narrows[dtype][columns] = run
-
-
 cdef bint run_narrow(narrow_products run, const MatmulArgs* args) noexcept nogil:
     """y := a @ b for small matrices of few columns; False where no loop does it."""
     cdef Narrow narrow
@@ -209,9 +225,7 @@ cdef bint run_outer(outer_product run, const MatmulArgs* args) noexcept nogil:
     outer.args, outer.run, outer.itemsize = args, run, args.y_col
     if args.m * args.n * args.batch == 0:
         return True
-    if args.b_col != args.y_col or args.y_row != args.n * args.y_col:
-        return False
-    if args.a_row % args.y_col:
+    if args.b_col != args.y_col or args.y_row != args.n * args.y_col or args.a_row % args.y_col:
         return False
     if args.m * args.n * args.batch < OUTER_CHUNK:
         run_rows(&outer, 0, args.batch * args.m)
@@ -245,8 +259,7 @@ cdef void choose_blocks(Blocks* blocks) noexcept nogil:
             blocks.cols = max(blocks.cols, LONG)
     else:
         blocks.cols = even_part(args.n, BLOCK_COLS)
-        blocks.rows = even_part(
-            args.m, BLOCK_ROWS if blocks.cols < args.n else BLOCK_ROWS_ALONE)
+        blocks.rows = even_part(args.m, BLOCK_ROWS if blocks.cols < args.n else BLOCK_ROWS_ALONE)
         halve(blocks)
     blocks.down = parts_of(args.m, blocks.rows)
     blocks.across = parts_of(args.n, blocks.cols)
@@ -400,13 +413,9 @@ def _set_blas_threads(int n):
 
 # Library, and its functions: get threads, set threads, describe.
 _BLAS_FUNCTIONS = [
-    ("openblas", "scipy_openblas_get_num_threads64_", "scipy_openblas_set_num_threads64_",
-     "scipy_openblas_get_config64_"),
-    ("openblas", "scipy_openblas_get_num_threads", "scipy_openblas_set_num_threads",
-     "scipy_openblas_get_config"),
-    ("openblas", "openblas_get_num_threads64_", "openblas_set_num_threads64_",
-     "openblas_get_config64_"),
-    ("openblas", "openblas_get_num_threads", "openblas_set_num_threads", "openblas_get_config"),
+    *[("openblas", *[f"{prefix}openblas_{name}{suffix}" for name in (
+        "get_num_threads", "set_num_threads", "get_config")])
+      for prefix in ("scipy_", "") for suffix in ("64_", "")],
     ("mkl", "MKL_Get_Max_Threads", "MKL_Set_Num_Threads", None),
 ]
 
@@ -470,11 +479,9 @@ def _find_loops():
     """Fill `loops` from those of np.matmul for floats, and from our own for integers."""
     cdef PyUFuncObject* matmul = <PyUFuncObject*><PyObject*>numpy.matmul
     cdef int i, dtype
-    cdef size_t address
     numbers = {numpy.dtype(name).num: dtype_id(BY_NAME[name]) for name in BY_NAME
                if name not in ("float16", "bfloat16")}
-    for _, _, name, address in _kernels.load("integer_product").table():
-        loops[dtype_id(BY_NAME[name])] = <ufunc_loop>address
+    find_by_dtype("integer_product", "product", <void**>loops)
     for dtype in range(N_DTYPES):
         loops[dtype] = loops[signed_twin(dtype)]
     for i in range(matmul.ntypes):

@@ -10,8 +10,9 @@ from libc.math cimport NAN, fabs, log
 from libc.stdint cimport int32_t
 from libc.string cimport memcpy
 
-from tensorlib._core.base.dtypes cimport FLOAT32, INT32, N_DTYPES, dtype_id
+from tensorlib._core.base.dtypes cimport FLOAT32, INT32, N_DTYPES
 from tensorlib._core.base.items cimport floating
+from tensorlib._core.base.kernels cimport find_by_dtype
 from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport times
@@ -25,9 +26,6 @@ from tensorlib._core.tensor.meta cimport elements
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport packed_copy
 
-from tensorlib._core.base.dtypes import BY_NAME
-from tensorlib._kernels import load
-
 cdef enum:
     BEHIND = 2 * 16          # elements: the kernel goes on behind a row by two vectors
 
@@ -35,6 +33,7 @@ ctypedef Py_ssize_t (*eliminate_fn)(char* p, Py_ssize_t p_row, Py_ssize_t n, Py_
                                     Py_ssize_t* places) noexcept nogil
 
 cdef eliminate_fn eliminates[N_DTYPES]
+find_by_dtype("triangles", "eliminate", <void**>eliminates)
 
 ctypedef struct Work:
     int dtype
@@ -278,14 +277,3 @@ def log_determinants(Tensor a not None, Tensor pivots not None):
     share(find_logarithms, &f, f.sign, sign.numel_, 1 + RELEASE_GIL // (16 * (1 + f.n)),
           times(a.numel_, 16) < RELEASE_GIL)
     return sign, size
-
-
-# ---- at import -----------------------------------------------------------------------------------
-
-def _fill():
-    for what, _, name, address in load("triangles").table():
-        if what == "eliminate":
-            eliminates[dtype_id(BY_NAME[name])] = <eliminate_fn><size_t>address
-
-
-_fill()

@@ -9,7 +9,8 @@ so that the bits of a column do not depend on the threads, nor on the matrices b
 
 from libc.string cimport memcpy, memset
 
-from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT64, N_DTYPES, dtype_id
+from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT64, N_DTYPES
+from tensorlib._core.base.kernels cimport find_by_dtype
 from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport MAX_NDIM, times
@@ -22,9 +23,7 @@ from tensorlib._core.tensor.meta cimport elements
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view
 from tensorlib._core.tiles.copies cimport copy_into, packed, packed_copy
 
-from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.products import small_matrices
-from tensorlib._kernels import load
 
 cdef enum:
     REFLECTIONS = 32         # columns of a block; as in the kernels
@@ -41,6 +40,8 @@ ctypedef void (*weigh_fn)(const char* s, const char* factors, char* t, Py_ssize_
 
 cdef reflect_fn reflects[N_DTYPES]
 cdef weigh_fn weighs[N_DTYPES]
+find_by_dtype("triangles", "reflect", <void**>reflects)
+find_by_dtype("triangles", "weigh", <void**>weighs)
 
 ctypedef struct Work:
     int dtype
@@ -385,16 +386,3 @@ def product(Tensor a not None, Tensor factors not None):
     cdef Tensor x = by_columns(a)
     run("linalg.householder_product", x, packed(factors), True)
     return turned(x)
-
-
-# ---- at import -----------------------------------------------------------------------------------
-
-def _fill():
-    for what, _, name, address in load("triangles").table():
-        if what == "reflect":
-            reflects[dtype_id(BY_NAME[name])] = <reflect_fn><size_t>address
-        elif what == "weigh":
-            weighs[dtype_id(BY_NAME[name])] = <weigh_fn><size_t>address
-
-
-_fill()

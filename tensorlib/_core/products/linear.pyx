@@ -5,10 +5,9 @@ from cpython.object cimport PyObject
 from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT64, compute_dtype
 from tensorlib._core.base.shape cimport MAX_NDIM, count, times
 from tensorlib._core.base.work cimport run_once
-from tensorlib._core.products.blas cimport matmul_run
-from tensorlib._core.products.panel_products cimport MatmulArgs, turn
+from tensorlib._core.products.blas cimport multiply_matrices
 from tensorlib._core.products.product cimport product, product_adds, wide_product
-from tensorlib._core.products.triangles cimport RELEASE_GIL, mirror, size_of
+from tensorlib._core.products.triangles cimport RELEASE_GIL, complete, size_of
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, new_view
 from tensorlib._core.tiles.copies cimport packed
 from tensorlib._core.tiles.program cimport TileProgram
@@ -107,24 +106,18 @@ ctypedef struct Gram:
 cdef void run_gram(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     """y := x @ x.T"""
     cdef Gram* w = <Gram*>context
-    cdef MatmulArgs args
-    cdef Py_ssize_t i, j, size = size_of(w.dtype), rows = (1 + (w.m - 1) // (ROWS * BLOCKS)) * ROWS
+    cdef Py_ssize_t i, j, m, size = size_of(w.dtype)
+    cdef Py_ssize_t most = (1 + (w.m - 1) // (ROWS * BLOCKS)) * ROWS
+    cdef char* x
     cdef char* y
-    args.batch, args.a_batch, args.b_batch, args.y_batch = 1, 0, 0, 0
-    args.a_col = args.b_row = args.y_col = size
-    args.a_row = args.b_col = w.k * size
-    args.y_row = w.m * size
-    args.k = w.k
     for i in range(w.batch):
-        y, j = w.y + i * w.m * w.m * size, 0
-        args.b = w.x + i * w.m * w.k * size
+        x, y, j = w.x + i * w.m * w.k * size, w.y + i * w.m * w.m * size, 0
         while j < w.m:
-            args.m = min(rows, w.m - j)
-            args.n, args.a, args.y = j + args.m, args.b + j * args.a_row, y + j * args.y_row
-            matmul_run(w.dtype, &args)
-            turn(w.dtype, args.y, w.m, y + j * size, w.m, args.m, j)
-            mirror(w.dtype, args.y + j * size, w.m, args.m)
-            j += args.m
+            m = min(most, w.m - j)
+            multiply_matrices(w.dtype, x + j * w.k * size, w.k, 1, x, 1, w.k, y + j * w.m * size,
+                              w.m, m, w.k, j + m)
+            complete(w.dtype, y, w.m, j, m)
+            j += m
 
 
 def gram(Tensor x not None):

@@ -8,10 +8,9 @@ float32. Subnormal numbers are taken for zero, as PyTorch does there.
 from libc.stdint cimport uint16_t, uint32_t
 from libc.string cimport memcpy
 
+from tensorlib._core.base.kernels cimport find_function
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport times
-
-from tensorlib import _kernels
 
 cdef enum:
     WIDTH = 32              # columns of a panel
@@ -45,12 +44,13 @@ ctypedef void (*few_fn)(const uint16_t* a, Py_ssize_t a_row, const uint16_t* b, 
                         Py_ssize_t b_col, float* y, Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k,
                         Py_ssize_t n) noexcept nogil
 
-cdef pack_fn pack = NULL            # NULL where the processor does not multiply pairs
-cdef product_fn panel_product = NULL
-cdef few_fn few = NULL
-cdef mix_fn mix = NULL
-cdef round_fn round_to_half = NULL
-cdef round_fn nearest = NULL
+# NULL where the processor does not multiply pairs
+cdef pack_fn pack = <pack_fn>find_function("panels", "pack_pairs", "bfloat16")
+cdef product_fn panel_product = <product_fn>find_function("panels", "product_of_pairs", "bfloat16")
+cdef few_fn few = <few_fn>find_function("panels", "few", "bfloat16")
+cdef mix_fn mix = <mix_fn>find_function("panels", "mix", "bfloat16")
+cdef round_fn round_to_half = <round_fn>find_function("panels", "round", "bfloat16")
+cdef round_fn nearest = <round_fn>find_function("panels", "nearest", "bfloat16")
 
 
 cdef bint takes_pairs(Py_ssize_t m, Py_ssize_t k, Py_ssize_t n) noexcept nogil:
@@ -180,23 +180,3 @@ cdef void multiply_columns(const MatmulArgs* args, char* y, Py_ssize_t y_row,
                           y + col * y_size, y_row, args.m, depth, cols, ADDS if l > 0 else first)
             col += cols
         l += depth
-
-
-def _fill():
-    global few, mix, nearest, pack, panel_product, round_to_half
-    for what, inputs, _, address in _kernels.load("panels").table():
-        if inputs[0] == "bfloat16" and what == "pack":
-            pack = <pack_fn><size_t>address
-        elif inputs[0] == "bfloat16" and what == "mix":
-            mix = <mix_fn><size_t>address
-        elif inputs[0] == "bfloat16" and what == "round":
-            round_to_half = <round_fn><size_t>address
-        elif inputs[0] == "bfloat16" and what == "nearest":
-            nearest = <round_fn><size_t>address
-        elif inputs[0] == "bfloat16" and what == "few":
-            few = <few_fn><size_t>address
-        elif inputs[0] == "bfloat16" and what == "product":
-            panel_product = <product_fn><size_t>address
-
-
-_fill()

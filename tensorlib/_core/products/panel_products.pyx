@@ -12,12 +12,11 @@ its bits follow from k alone, not from the rows and columns beside it, their lay
 
 from libc.string cimport memcpy
 
-from tensorlib._core.base.dtypes cimport BFLOAT16, FLOAT32, FLOAT64, N_DTYPES
+from tensorlib._core.base.dtypes cimport N_DTYPES
+from tensorlib._core.base.kernels cimport find_by_dtype
 from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport times
-
-from tensorlib import _kernels
 
 cdef enum:
     # Below this many products nothing is shared.
@@ -86,6 +85,12 @@ cdef turn_fn turns[N_DTYPES]
 cdef windows_fn windows[N_DTYPES]
 cdef runs_fn runs[N_DTYPES]
 cdef Py_ssize_t lanes[N_DTYPES]        # elements in a vector
+find_by_dtype("panels", "pack", <void**>packs)
+find_by_dtype("panels", "product", <void**>panels)
+find_by_dtype("panels", "turn", <void**>turns)
+find_by_dtype("panels", "windows", <void**>windows)
+find_by_dtype("panels", "runs", <void**>runs)
+find_by_dtype("panels", "lanes", <void**>lanes)
 cdef Way way = BLAS
 
 
@@ -330,26 +335,3 @@ def use_way(name):
     way = WAYS.index(name)
     return WAYS[before]
 
-
-def _fill():
-    names = {"float32": FLOAT32, "float64": FLOAT64}
-    for what, _, name, address in _kernels.load("panels").table():
-        if name == "bfloat16" and what == "windows":
-            windows[BFLOAT16] = <windows_fn><size_t>address
-        if name not in names:
-            continue
-        if what == "pack":
-            packs[names[name]] = <pack_fn><size_t>address
-        elif what == "turn":
-            turns[names[name]] = <turn_fn><size_t>address
-        elif what == "windows":
-            windows[names[name]] = <windows_fn><size_t>address
-        elif what == "runs":
-            runs[names[name]] = <runs_fn><size_t>address
-        elif what == "lanes":
-            lanes[names[name]] = address
-        else:
-            panels[names[name]] = <panel_fn><size_t>address
-
-
-_fill()

@@ -8,10 +8,9 @@ such a row is a table, whose columns and then rows are the lanes.
 
 from libc.stdlib cimport free
 
+from tensorlib._core.base.kernels cimport find_function
 from tensorlib._core.base.locks cimport Lock, drop, hold
 from tensorlib._kernels.fourier_plan cimport Passes
-
-from tensorlib._kernels import load
 
 cdef extern from "<stdlib.h>" nogil:
     int posix_memalign(void** memory, size_t alignment, size_t nbytes)
@@ -32,28 +31,23 @@ cdef Py_ssize_t kept_bytes = 0
 cdef Lock keeping                    # of both
 
 
-cdef int fill_functions() except -1:
-    cdef size_t address
-    cdef Functions* f
-    for name, _, dtype, address in load("fourier").table():
-        f = &functions[dtype == "complex128"]
-        if name == "plan_size":
-            f.plan_size = <Py_ssize_t (*)(Plan*) noexcept nogil>address
-        elif name == "fill":
-            f.fill = <void (*)(Plan*, char*) noexcept nogil>address
-        elif name == "points_size":
-            f.points_size = <Py_ssize_t (*)(const Plan*) noexcept nogil>address
-        elif name == "table_size":
-            f.table_size = <Py_ssize_t (*)(const Plan*) noexcept nogil>address
-        elif name == "transform":
-            f.transform = <void (*)(const Job*, Py_ssize_t, char*) noexcept nogil>address
-        else:
-            f.part = <void (*)(const Job*, Place, Place, int, Py_ssize_t, Py_ssize_t, char*,
-                               char*) noexcept nogil>address
+cdef int find_functions(Functions* found, str dtype) except -1:
+    found.plan_size = <Py_ssize_t (*)(Plan*) noexcept nogil>find_function(
+        "fourier", "plan_size", dtype)
+    found.fill = <void (*)(Plan*, char*) noexcept nogil>find_function("fourier", "fill", dtype)
+    found.points_size = <Py_ssize_t (*)(const Plan*) noexcept nogil>find_function(
+        "fourier", "points_size", dtype)
+    found.table_size = <Py_ssize_t (*)(const Plan*) noexcept nogil>find_function(
+        "fourier", "table_size", dtype)
+    found.transform = <void (*)(const Job*, Py_ssize_t, char*) noexcept nogil>find_function(
+        "fourier", "transform", dtype)
+    found.part = <void (*)(const Job*, Place, Place, int, Py_ssize_t, Py_ssize_t, char*,
+                           char*) noexcept nogil>find_function("fourier", "part", dtype)
     return 0
 
 
-fill_functions()
+find_functions(&functions[0], "complex64")
+find_functions(&functions[1], "complex128")
 
 
 cdef list factors_of(Py_ssize_t n):

@@ -9,9 +9,9 @@ from cpython.object cimport PyObject
 from tensorlib._core.arrays.operands cimport array_operand
 from tensorlib._core.base cimport watch
 from tensorlib._core.base.dtypes cimport (
-    BFLOAT16, BOOL, FLOAT_KIND, ITEMSIZE, KIND, N_DTYPES, compute_dtype, dtype_id, dtype_object,
-    promote,
+    BFLOAT16, BOOL, FLOAT_KIND, ITEMSIZE, KIND, N_DTYPES, compute_dtype, dtype_object, promote,
 )
+from tensorlib._core.base.kernels cimport find_by_dtype
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast, count, times
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.base.work cimport run_alone, run_once
@@ -20,18 +20,14 @@ from tensorlib._core.graph.op cimport Op
 from tensorlib._core.interpreters.door cimport interpreted
 from tensorlib._core.interpreters.foreign cimport overridden, overridden_form
 from tensorlib._core.interpreters.recording cimport record
-from tensorlib._core.products.blas cimport (
-    MatmulArgs, matmul_adds, matmul_run, narrow_products, outer_product, set_narrow, set_outer,
-)
+from tensorlib._core.products.blas cimport MatmulArgs, matmul_adds, matmul_run
 from tensorlib._core.products.pair_products cimport packs_pairs, takes_pairs
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view, requires_grad
 from tensorlib._core.tiles.copies cimport cast, packed_copy
 from tensorlib._core.tiles.loops cimport find_gather
 
-from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.shape import in_pytorchs_words
 from tensorlib._core.base.storage import OutOfMemoryError
-from tensorlib._kernels import load
 
 cdef enum:
     RELEASE_GIL = 1 << 15        # multiplications from which on the GIL is released
@@ -41,23 +37,9 @@ cdef enum:
 ctypedef void (*small_product)(const void* a, Py_ssize_t a_row, Py_ssize_t a_col, const void* b,
                                void* y, Py_ssize_t m, Py_ssize_t k) noexcept nogil
 
-cdef small_product small[N_DTYPES][SMALL + 1]      # by dtype and columns; NULL where there is none
-
-
-cdef int fill_kernels() except -1:
-    cdef size_t address
-    for name, _, dtype, address in load("product").table():
-        if name == "outer":
-            set_outer(dtype_id(BY_NAME[dtype]), <outer_product>address)
-            continue
-        if name.startswith("narrow"):
-            set_narrow(dtype_id(BY_NAME[dtype]), int(name.split("_")[1]), <narrow_products>address)
-            continue
-        small[dtype_id(BY_NAME[dtype])][<int>int(name.split("_")[1])] = <small_product>address
-    return 0
-
-
-fill_kernels()
+cdef small_product small[SMALL + 1][N_DTYPES]      # by columns; NULL where there is none
+for _columns in (4, 8, 16):
+    find_by_dtype("product", f"product_{_columns}", <void**>small[<int>_columns])
 
 
 # ---- the product ---------------------------------------------------------------------------------
@@ -82,7 +64,7 @@ cdef Tensor product(str name, Tensor a, Tensor b):
 cdef inline bint is_small(Tensor a, Tensor b) noexcept:
     """Whether a loop of ours does the product of these matrices."""
     return (a.dims[0] <= SMALL and a.dims[1] <= SMALL and b.dims[1] <= SMALL
-            and small[a.type][b.dims[1]] != NULL)
+            and small[b.dims[1]][a.type] != NULL)
 
 
 cdef bint is_plain_product(Tensor a, Tensor b) noexcept:
@@ -96,7 +78,7 @@ cdef int product_to(Tensor a, Tensor b, Tensor out) except -1:
     cdef MatmulArgs args
     cdef Small pair
     if is_small(a, b):
-        pair.loop, pair.dtype = small[a.type][b.dims[1]], b.type
+        pair.loop, pair.dtype = small[b.dims[1]][a.type], b.type
         pair.a, pair.a_row, pair.a_col = a.data_pointer, a.steps[0], a.steps[1]
         pair.b, pair.b_row, pair.b_col = b.data_pointer, b.steps[0], b.steps[1]
         pair.y, pair.m, pair.k, pair.n = out.data_pointer, a.dims[0], a.dims[1], b.dims[1]

@@ -6,15 +6,13 @@ matrix gives the same bits by itself and in a batch.
 
 from libc.stdint cimport int32_t
 
-from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT64, INT32, N_DTYPES, dtype_id
+from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT64, INT32, N_DTYPES
 from tensorlib._core.base.items cimport floating
+from tensorlib._core.base.kernels cimport find_by_dtype
 from tensorlib._core.base.shape cimport times
 from tensorlib._core.base.work cimport run_alone, share
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport packed
-
-from tensorlib._core.base.dtypes import BY_NAME
-from tensorlib._kernels import load
 
 cdef enum:
     MOST = 16                # rows; as in the kernels
@@ -28,9 +26,9 @@ cdef enum Function:
     CHOLESKY, SOLVE, INVERSE, DETERMINANT, EIGEN, SINGULAR, LU, QR, FUNCTIONS
 
 cdef run_fn functions[FUNCTIONS][N_DTYPES]
-cdef dict NUMBERS = {"cholesky": CHOLESKY, "solve": SOLVE, "inverse": INVERSE,
-                     "determinant": DETERMINANT, "eigen": EIGEN, "singular": SINGULAR, "lu": LU,
-                     "qr": QR}
+for _which, _name in enumerate(("cholesky", "solve", "inverse", "determinant", "eigen", "singular",
+                                "lu", "qr")):
+    find_by_dtype("small_matrices", _name, <void**>functions[<int>_which])
 
 ctypedef struct Work:
     run_fn run
@@ -41,16 +39,6 @@ ctypedef struct Work:
     char* z
     Py_ssize_t a_step, b_step, x_step, y_step, z_step     # bytes from one matrix to the next
     Py_ssize_t n, k
-
-
-cdef int fill_functions() except -1:
-    cdef size_t address
-    for name, _, dtype, address in load("small_matrices").table():
-        functions[<int>NUMBERS[name]][dtype_id(BY_NAME[dtype])] = <run_fn>address
-    return 0
-
-
-fill_functions()
 
 
 cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:

@@ -3,12 +3,11 @@
 from libc.stdint cimport int64_t
 
 from tensorlib._core.base.dtypes cimport FLOAT32, FLOAT64, INT64
+from tensorlib._core.base.kernels cimport find_pairs
 from tensorlib._core.base.work cimport run_once
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport packed, zero
 from tensorlib._kernels.entries cimport Entries
-
-from tensorlib import _kernels
 
 ctypedef void (*entries_fn)(Entries* of, const char* a, const char* x, char* y) noexcept nogil
 
@@ -20,15 +19,7 @@ cdef struct Job:
     char* out
 
 cdef void* loops[2][2]          # of sums and of dots, by whether they are of doubles
-
-
-cdef void find_loops() except *:
-    cdef size_t address
-    for name, _, dtype, address in _kernels.load("entries").table():
-        if name != "bags":
-            loops[name == "entry_dots"][dtype == "float64"] = <void*>address
-
-find_loops()
+find_pairs("entries", ("add_entries", "entry_dots"), loops[0])
 
 
 cdef void run(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:

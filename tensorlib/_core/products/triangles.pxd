@@ -32,7 +32,8 @@ cdef inline Py_ssize_t grain(Py_ssize_t each, Py_ssize_t depth) noexcept nogil:
     """How many matrices of so much work are worth a chunk of it."""
     return 1 + RELEASE_GIL // (1 + times(each, depth))
 
-cdef void mirror(int dtype, char* y, Py_ssize_t row, Py_ssize_t n) noexcept nogil
+cdef void complete(int dtype, char* y, Py_ssize_t n, Py_ssize_t first,
+                   Py_ssize_t rows) noexcept nogil
 cdef void negate(int dtype, char* p, Py_ssize_t n) noexcept nogil
 cdef void substitute(int dtype, const char* l, Py_ssize_t l_row, char* t, Py_ssize_t t_row,
                      Py_ssize_t n, Py_ssize_t m) noexcept nogil

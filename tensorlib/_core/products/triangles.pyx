@@ -10,21 +10,19 @@ from libc.math cimport NAN
 from libc.stdint cimport int32_t
 from libc.string cimport memset
 
-from tensorlib._core.base.dtypes cimport FLOAT32, INT32, N_DTYPES, dtype_id
+from tensorlib._core.base.dtypes cimport FLOAT32, INT32, N_DTYPES
+from tensorlib._core.base.kernels cimport find_by_dtype, find_function
 from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport times
 from tensorlib._core.base.work cimport share
-from tensorlib._core.products.blas cimport matmul_run
+from tensorlib._core.products.blas cimport multiply_matrices
 from tensorlib._core.products.panel_products cimport (
-    MatmulArgs, add_panels, pack_panels, panels_size, turn,
+    add_panels, pack_panels, panels_size, turn,
 )
 from tensorlib._core.tensor.meta cimport elements
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor
 from tensorlib._core.tiles.copies cimport packed, packed_copy
-
-from tensorlib._core.base.dtypes import BY_NAME
-from tensorlib._kernels import load
 
 cdef enum:
     CORNER_ROW = TRIANGLE + 2 * 16  # elements: the kernels go on behind a row by two vectors
@@ -40,8 +38,10 @@ ctypedef Py_ssize_t (*factor_fn)(char* u, Py_ssize_t u_row, Py_ssize_t n,
                                  double* d) noexcept nogil
 
 cdef substitute_fn substitutes[N_DTYPES]
-cdef squares_fn squares = NULL         # for float32
 cdef factor_fn factors[N_DTYPES]
+cdef squares_fn squares = <squares_fn>find_function("triangles", "squares", "float32")
+find_by_dtype("triangles", "substitute", <void**>substitutes)
+find_by_dtype("triangles", "factor", <void**>factors)
 
 
 cdef void substitute(int dtype, const char* l, Py_ssize_t l_row, char* t, Py_ssize_t t_row,
@@ -59,6 +59,16 @@ cdef void negate(int dtype, char* p, Py_ssize_t n) noexcept nogil:
     else:
         for i in range(n):
             (<double*>p)[i] = -(<double*>p)[i]
+
+
+cdef void complete(int dtype, char* y, Py_ssize_t n, Py_ssize_t first,
+                   Py_ssize_t rows) noexcept nogil:
+    """Rows [first, first + rows) of the lower half of a symmetric y (n, n), turned, are what lies
+    above them"""
+    cdef Py_ssize_t size = size_of(dtype)
+    cdef char* lower = y + first * n * size
+    turn(dtype, lower, n, y + first * size, n, rows, first)
+    mirror(dtype, lower + first * size, n, rows)
 
 
 cdef void mirror(int dtype, char* y, Py_ssize_t row, Py_ssize_t n) noexcept nogil:
@@ -347,18 +357,12 @@ cdef void invert_strips(void* context, Py_ssize_t begin, Py_ssize_t end) noexcep
 
 cdef void square(Inverses* v) noexcept nogil:
     """y := m.T @ m, of which the lower half is multiplied and turned"""
-    cdef MatmulArgs args
     cdef Py_ssize_t j = 0, cols, size = size_of(v.dtype), row = v.n * size
-    args.batch, args.a_batch, args.b_batch, args.y_batch = 1, 0, 0, 0
-    args.a_row = args.b_col = args.y_col = size
-    args.a_col = args.b_row = args.y_row = row
     while j < v.n:
         cols = min(<Py_ssize_t>TRIANGLE, v.n - j)
-        args.a, args.b, args.y = v.m + j * (row + size), v.m + j * row, v.y + j * row
-        args.m, args.k, args.n = cols, v.n - j, j + cols
-        matmul_run(v.dtype, &args)
-        turn(v.dtype, args.y, v.n, v.y + j * size, v.n, cols, j)
-        mirror(v.dtype, args.y + j * size, v.n, cols)
+        multiply_matrices(v.dtype, v.m + j * (row + size), 1, v.n, v.m + j * row, v.n, 1,
+                          v.y + j * row, v.n, cols, v.n - j, j + cols)
+        complete(v.dtype, v.y, v.n, j, cols)
         j += cols
 
 
@@ -394,19 +398,3 @@ def inverse_by_factor(Tensor a not None):
     if v.failed:
         raise MemoryError("cholesky_inverse: no memory for a block")
     return y
-
-
-# ---- at import -----------------------------------------------------------------------------------
-
-def _fill():
-    global squares
-    for what, _, name, address in load("triangles").table():
-        if what == "substitute":
-            substitutes[dtype_id(BY_NAME[name])] = <substitute_fn><size_t>address
-        elif what == "squares":
-            squares = <squares_fn><size_t>address
-        elif what == "factor":
-            factors[dtype_id(BY_NAME[name])] = <factor_fn><size_t>address
-
-
-_fill()

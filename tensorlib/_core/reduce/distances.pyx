@@ -7,14 +7,13 @@ from tensorlib._core.base.dtypes cimport (
     FLOAT32, FLOAT64, FLOAT_KIND, KIND, compute_dtype, dtype_object,
 )
 from tensorlib._core.base.items cimport floating
+from tensorlib._core.base.kernels cimport find_function
 from tensorlib._core.base.shape cimport MAX_NDIM, count, times
 from tensorlib._core.base.work cimport share
 from tensorlib._core.reduce.schedule cimport RELEASE_GIL
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, same_shape
 from tensorlib._core.tiles.copies cimport cast, packed, zero
 from tensorlib._kernels.distances cimport LANES
-
-from tensorlib import _kernels
 
 cdef enum:
     PIECE = 1 << 15      # differences in a piece of work
@@ -26,10 +25,6 @@ ctypedef void (*back_fn)(const char* g, const char* y, const char* x, const char
                          Py_ssize_t count) noexcept nogil
 
 NORMS = {1.0: "total", 2.0: "euclidean", float("inf"): "most"}
-cdef dict loops = {}         # addresses by names of norms, or of their slopes, and of dtypes
-
-for _name, _inputs, _, _address in _kernels.load("distances").table():
-    loops[_name, _inputs[0]] = _address
 
 cdef struct Work:
     void* loop
@@ -100,8 +95,8 @@ cdef int refuse(str what, Tensor one, Tensor other) except -1:
 cdef void* loop_of(object p, int dtype, str back) except NULL:
     if p not in NORMS:
         raise RuntimeError(f"cdist: has no loop for p={p}")
-    cdef size_t address = loops[NORMS[p] + back, "float32" if dtype == FLOAT32 else "float64"]
-    return <void*>address
+    return find_function("distances", NORMS[p] + back,
+                         "float32" if dtype == FLOAT32 else "float64")
 
 
 # ---- of two matrices -----------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from tensorlib._core.base.dtypes cimport (
     BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, FLOAT_KIND, INT16, INT32, INT64, INT8, ITEMSIZE,
     KIND, UINT8,
 )
+from tensorlib._core.base.kernels cimport find_function
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.base.work cimport share
@@ -21,8 +22,6 @@ from tensorlib._core.reduce.digits cimport LONG_ROW, place_by_digits
 from tensorlib._core.reduce.unsigned cimport signed_order
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport cast, packed
-
-from tensorlib import _kernels
 
 cdef enum:
     HALF = 32                # bits of the position beside an element of at most 32 bits
@@ -34,10 +33,9 @@ ctypedef void (*rank_fn)(const int64_t* keys, int64_t* places, Py_ssize_t rows,
 ctypedef void (*least_fn)(const int64_t* keys, int64_t* places, Py_ssize_t rows, Py_ssize_t n,
                           Py_ssize_t k) noexcept nogil
 ctypedef Py_ssize_t (*place_fn)(const int64_t* keys, Py_ssize_t n, Py_ssize_t k) noexcept nogil
-LOOPS = [address for *_, address in _kernels.load("ranks").table()[:3]]
-cdef rank_fn rank_rows = <rank_fn><void*><size_t>LOOPS[0]
-cdef least_fn least_of_rows = <least_fn><void*><size_t>LOOPS[1]
-cdef place_fn place_of_least = <place_fn><void*><size_t>LOOPS[2]
+cdef rank_fn rank_rows = <rank_fn>find_function("ranks", "order", "int64")
+cdef least_fn least_of_rows = <least_fn>find_function("ranks", "least", "int64")
+cdef place_fn place_of_least = <place_fn>find_function("ranks", "place of least", "int64")
 
 ctypedef fused short_number:
     uint8_t

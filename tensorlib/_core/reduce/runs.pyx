@@ -12,13 +12,12 @@ from tensorlib._core.base.dtypes cimport (
     ITEMSIZE, KIND, N_DTYPES,
 )
 from tensorlib._core.base.items cimport complex128_t, complex64_t, number
+from tensorlib._core.base.kernels cimport find_function
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.base.work cimport run_once, share
 from tensorlib._core.reduce.masks cimport count_true, nonzero_mask, number_true
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view
 from tensorlib._core.tiles.copies cimport cast, packed
-
-from tensorlib import _kernels
 
 ctypedef void (*differ_fn)(const char* x, char* marks, Py_ssize_t rows) noexcept nogil
 ctypedef Py_ssize_t (*take_fn)(const char* x, const char* marks, char* y,
@@ -35,35 +34,24 @@ cdef enum:
 
 cdef differ_fn[N_DTYPES] differ
 cdef take_fn[9] take_of          # by the size of an element
-cdef places_fn places_of
-cdef sums_fn sums_of
-cdef frequent_fn frequent_of_rows
+cdef places_fn places_of = <places_fn>find_function("runs", "places", "bool")
+cdef sums_fn sums_of = <sums_fn>find_function("runs", "sums", "bool")
+cdef frequent_fn frequent_of_rows = <frequent_fn>find_function("ranks", "most frequent", "int64")
 
 
-cdef int fill_loops() except -1:
-    global places_of, sums_of, frequent_of_rows
-    cdef size_t at
-    cdef int dtype
-    cdef dict loops = {(name, *inputs): address
-                       for name, inputs, _, address in _kernels.load("runs").table()}
+cdef int find_loops() except -1:
+    cdef int dtype, size
     for dtype in range(N_DTYPES):
         if KIND[dtype] != COMPLEX_KIND and ITEMSIZE[dtype] <= 8:
-            at = loops["differ", "float32" if dtype == FLOAT32 else "float64"
-                       if dtype == FLOAT64 else f"uint{8 * ITEMSIZE[dtype]}"]
-            differ[dtype] = <differ_fn>at
+            differ[dtype] = <differ_fn>find_function(
+                "runs", "differ", "float32" if dtype == FLOAT32 else "float64"
+                if dtype == FLOAT64 else f"uint{8 * ITEMSIZE[dtype]}")
     for size in (1, 2, 4, 8):
-        at = loops["take", f"uint{8 * size}"]
-        take_of[<int>size] = <take_fn>at
-    at = loops["places", "bool"]
-    places_of = <places_fn>at
-    at = loops["sums", "bool"]
-    sums_of = <sums_fn>at
-    at = {name: address for name, *_, address in _kernels.load("ranks").table()}["most frequent"]
-    frequent_of_rows = <frequent_fn>at
+        take_of[size] = <take_fn>find_function("runs", "take", f"uint{8 * size}")
     return 0
 
 
-fill_loops()
+find_loops()
 
 # ---- their places --------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from tensorlib._core.base.dtypes cimport (
     COMPLEX_KIND, FLOAT32, FLOAT_KIND, INT64, ITEMSIZE, KIND, N_DTYPES, compute_dtype, dtype_id,
     real_of,
 )
+from tensorlib._core.base.kernels cimport find_by_dtype
 from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.work cimport run_alone
 from tensorlib._core.reduce.by_cast cimport Cast, fold_by_cast, rows_by_cast
@@ -412,23 +413,21 @@ cdef void run_scans(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
                              min(first + SCAN_TILE, work.inner))
 
 
-def _fill_tables():
+cdef int find_loops() except -1:
     cdef size_t address
-    kinds = {"sum": SUM, "prod": PROD, "squares": SQUARES, "any": ANY, "all": ALL, "max": MAX,
-             "min": MIN, "argmax": ARGMAX, "argmin": ARGMIN, "known": KNOWN}
-    row_kinds = {"softmax": SOFTMAX, "log_softmax": LOG_SOFTMAX, "logsumexp": LOGSUMEXP,
-                 "softmax_backward": SOFTMAX_BACKWARD,
-                 "log_softmax_backward": LOG_SOFTMAX_BACKWARD}
-    for table in (_kernels.load("reduce").table(), _kernels.load("extremes").table(),
-                  _kernels.load("complex_arithmetic").reductions()):
-        for name, inputs, _, address in table:
-            loops[<int>kinds[name]][dtype_id(BY_NAME[inputs[0]])] = <void*>address
-    for name, inputs, _, address in _kernels.load("reduce").gapped_table():
-        gapped_loops[<int>kinds[name]][dtype_id(BY_NAME[inputs[0]])] = <void*>address
-    for _, inputs, _, address in _kernels.load("scan").table():
-        scan_loops[dtype_id(BY_NAME[inputs[0]])] = <void*>address
-    for name, inputs, _, address in _kernels.load("softmax").table():
-        row_loops[<int>row_kinds[name]][dtype_id(BY_NAME[inputs[0]])] = <void*>address
+    cdef int i
+    for i, name in enumerate(("sum", "prod", "squares", "any", "all", "max", "min", "argmax",
+                              "argmin", "known")):
+        find_by_dtype("reduce", name, loops[i])
+        find_by_dtype("reduce", "gapped_" + name, gapped_loops[i])
+        find_by_dtype("extremes", name, loops[i])
+    for i, name in enumerate(("softmax", "log_softmax", "logsumexp", "softmax_backward",
+                              "log_softmax_backward")):
+        find_by_dtype("softmax", name, row_loops[i])
+    find_by_dtype("scan", "cumsum", scan_loops)
+    for _, _, dtype, address in _kernels.load("complex_arithmetic").reductions():
+        loops[PROD][dtype_id(BY_NAME[dtype])] = <void*>address
+    return 0
 
 
-_fill_tables()
+find_loops()
