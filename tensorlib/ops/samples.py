@@ -105,6 +105,22 @@ def products(*cases):
     return generate
 
 
+def with_gradients(samples, reference, results_after=None):
+    """The samples of a backward operation: a gradient of the first result, then the arguments.
+
+    results_after: after how many arguments the results stand, where it takes them, too.
+    """
+    def generate(rng):
+        for args, keywords in samples(rng):
+            results = reference(*args)
+            results = results if isinstance(results, tuple) else (np.asarray(results),)
+            g = rng.uniform(-1, 1, results[0].shape)
+            if results_after is not None:
+                args = (*args[:results_after], *results, *args[results_after:])
+            yield (g, *args), keywords
+    return generate
+
+
 def refusals(*cases):
     """Error samples: the error, the shape of a real tensor (of ones), then the attributes."""
     def generate():

@@ -12,7 +12,7 @@ from tensorlib._core.products import linear as kernels
 from tensorlib._core.products.product import grad_of_right
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.modes import apart_from_transforms
-from tensorlib.nn.functional.batching import stands_for
+from tensorlib.nn.functional.fused import stands_for
 from tensorlib.nn.functional.checks import check_optional
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.products.matmul import matmul, product_multiplications
