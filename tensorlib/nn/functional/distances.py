@@ -60,17 +60,13 @@ def rows_back(grad, x1, x2, sizes, p):
     return (grad.unsqueeze(-1) * slope_of(away, sizes.unsqueeze(-1), p)).sum(-2)
 
 
-def some_rows(rng):
-    """Samples of `row_distances`."""
-    for p in LOOPED:
-        yield (rng.uniform(-2, 2, (2, 3)), rng.uniform(-2, 2, (3, 3)), float(p)), {}
-    yield (rng.uniform(-2, 2, (2, 1, 2)), rng.uniform(-2, 2, (2, 34, 2)), 1.0), {}
+SOME_ROWS = given_pairs(*(((2, 3), (3, 3), float(p)) for p in LOOPED), ((2, 1, 2), (2, 34, 2), 1.0))
 
 
 @stands_for(rows_back)
 @op(public=False, method=False, takes="floating", tolerance="reduction", differentiable=False,
     reference=lambda g, x, y, out, p: gradients(between)(g, x, y, p),
-    samples=with_gradients(some_rows, between, 2), kernel=kernels.row_distances_backward)
+    samples=with_gradients(SOME_ROWS, between, 2), kernel=kernels.row_distances_backward)
 def row_distances_backward(grad: Tensor, x1: Tensor, x2: Tensor, sizes: Tensor, p):
     """The gradient of `row_distances` for the first rows."""
 
@@ -83,7 +79,7 @@ def both_back(grad, x1, x2, out, p):
 
 @differentiated_by(rows_formula, both_back)
 @op(public=False, method=False, takes="floating", tolerance="reduction", reference=between,
-    samples=some_rows, kernel=kernels.row_distances)
+    samples=SOME_ROWS, kernel=kernels.row_distances)
 def row_distances(x1: Tensor, x2: Tensor, p):
     """The p-norm of the difference of each row of one matrix with each row of another.
 
@@ -122,17 +118,13 @@ def above(x, p):
     return between(x, x, p)[np.triu_indices(len(x), 1)]
 
 
-def some_pairs(rng):
-    """Samples of `pair_distances`."""
-    for p in LOOPED:
-        yield (rng.uniform(-2, 2, (4, 3)), float(p)), {}
-    yield (rng.uniform(-2, 2, (34, 1)), 1.0), {}
+SOME_PAIRS = given(*(((4, 3), float(p)) for p in LOOPED), ((34, 1), 1.0))
 
 
 @stands_for(pairs_back)
 @op(public=False, method=False, takes="floating", tolerance="reduction", differentiable=False,
     reference=lambda g, x, out, p: gradients(above)(g, x, p),
-    samples=with_gradients(some_pairs, above, 1), kernel=kernels.pair_distances_backward)
+    samples=with_gradients(SOME_PAIRS, above, 1), kernel=kernels.pair_distances_backward)
 def pair_distances_backward(grad: Tensor, input: Tensor, sizes: Tensor, p):
     """The gradient of `pair_distances`."""
 
@@ -140,7 +132,7 @@ def pair_distances_backward(grad: Tensor, input: Tensor, sizes: Tensor, p):
 @differentiated_by(pairs_formula, lambda grad, input, out, p: pair_distances_backward(
     grad, input, out, p))
 @op(public=False, method=False, takes="floating", tolerance="reduction", reference=above,
-    samples=some_pairs, kernel=kernels.pair_distances)
+    samples=SOME_PAIRS, kernel=kernels.pair_distances)
 def pair_distances(input: Tensor, p):
     """The p-norm of the difference of each two rows of a matrix. Gradient: as `norm`."""
 

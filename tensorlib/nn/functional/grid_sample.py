@@ -9,7 +9,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.fused import differentiated_by, gradients_of, stands_for
 from tensorlib.ops.declare import op
 from tensorlib.ops.references import gradients
-from tensorlib.ops.samples import with_gradients
+from tensorlib.ops.samples import given, with_gradients
 
 # ---- the formula ---------------------------------------------------------------------------------
 
@@ -136,18 +136,10 @@ def cubic_reference(x, grid, *options):
     return found
 
 
-def look_samples(rng):
-    """Samples of `look`, at positions between pixels."""
-    grid = np.array([[[[-0.13, 0.21], [0.41, -0.32]]]])
-    for padding, align in (("zeros", False), ("border", False)):
-        yield (rng.uniform(-2, 2, (1, 2, 2, 3)), grid, padding, False, align), {}
-
-
-def cubic_samples(rng):
-    """Samples of `look_cubic`."""
-    for (x, grid, padding, _, align), _ in look_samples(rng):
-        if padding == "zeros":
-            yield (x, grid, padding, align), {}
+GRID = np.array([[[[-0.13, 0.21], [0.41, -0.32]]]])             # positions between pixels
+LOOKS = given(((1, 2, 2, 3), GRID, "zeros", False, False),
+              ((1, 2, 2, 3), GRID, "border", False, False))
+CUBIC_LOOKS = given(((1, 2, 2, 3), GRID, "zeros", False))
 
 
 # ---- the operations ------------------------------------------------------------------------------
@@ -155,14 +147,14 @@ def cubic_samples(rng):
 @stands_for(gradients_of(look_formula, 2))
 @op(public=False, method=False, takes="floating", tolerance="product", differentiable=False,
     outputs=("g_input", "g_grid"), reference=gradients(bilinear_reference, 2),
-    samples=with_gradients(look_samples, bilinear_reference), kernel=kernels.look_back)
+    samples=with_gradients(LOOKS, bilinear_reference), kernel=kernels.look_back)
 def look_back(grad: Tensor, input: Tensor, grid: Tensor, padding, nearest, align):
     """The gradients of `look` for images and positions, by one kernel."""
 
 
 @differentiated_by(look_formula, look_back)
 @op(public=False, method=False, takes="floating", tolerance="product",
-    reference=bilinear_reference, samples=look_samples, kernel=kernels.look)
+    reference=bilinear_reference, samples=LOOKS, kernel=kernels.look)
 def look(input: Tensor, grid: Tensor, padding, nearest, align):
     """Images interpolated at positions: see `grid_sample`.
 
@@ -173,14 +165,14 @@ def look(input: Tensor, grid: Tensor, padding, nearest, align):
 @stands_for(gradients_of(cubic_formula, 2))
 @op(public=False, method=False, takes="floating", tolerance="product", differentiable=False,
     outputs=("g_input", "g_grid"), reference=gradients(cubic_reference, 2),
-    samples=with_gradients(cubic_samples, cubic_reference), kernel=cubic_sample.look_cubic_back)
+    samples=with_gradients(CUBIC_LOOKS, cubic_reference), kernel=cubic_sample.look_cubic_back)
 def look_cubic_back(grad: Tensor, input: Tensor, grid: Tensor, padding, align):
     """The gradients of `look_cubic` for images and positions."""
 
 
 @differentiated_by(cubic_formula, look_cubic_back)
 @op(public=False, method=False, takes="floating", tolerance="product",
-    reference=cubic_reference, samples=cubic_samples, kernel=cubic_sample.look_cubic)
+    reference=cubic_reference, samples=CUBIC_LOOKS, kernel=cubic_sample.look_cubic)
 def look_cubic(input: Tensor, grid: Tensor, padding, align):
     """Images interpolated at positions by cubic convolution: see `grid_sample`.
 

@@ -15,7 +15,7 @@ from tensorlib.nn.functional.checks import check_optional
 from tensorlib.ops.declare import op
 from tensorlib.ops.references import adjoint, gradients
 from tensorlib.ops.reduce.softmax import log_softmax, softmax, softmax_backward
-from tensorlib.ops.samples import with_gradients
+from tensorlib.ops.samples import calls, real, with_gradients
 from tensorlib.ops.value_checks import value_check
 
 IGNORED = -100
@@ -336,18 +336,12 @@ def logs_reference(x, target, weight=None, size_average=None, ignore_index=IGNOR
     return losses.sum() if reduction == "sum" else losses
 
 
-def class_samples(rng):
-    """Samples of `cross_entropy` and `nll_loss`."""
-    yield (rng.uniform(-2, -1, (3, 4)), np.array([1, 3, 0])), {}
-    yield (rng.uniform(-2, -1, (2, 3, 2)), np.array([[1, 2], [-100, 0]])), {"reduction": "none"}
-    yield (rng.uniform(-2, -1, (2, 3)), np.array([1, 1])), {"reduction": "sum", "ignore_index": 1}
-
-
-def smoothed_samples(rng):
-    """Samples of `cross_entropy`."""
-    yield from class_samples(rng)
-    yield (rng.uniform(-2, 2, (2, 3)), np.array([1, 2])), {"label_smoothing": 0.2}
-    yield (rng.uniform(-2, 2, (2, 3)), rng.uniform(0, 1, (2, 3))), {"label_smoothing": 0.2}
+CLASSES = (
+    (real(3, 4, low=-2, high=-1), np.array([1, 3, 0])),
+    (real(2, 3, 2, low=-2, high=-1), np.array([[1, 2], [-100, 0]]), {"reduction": "none"}),
+    (real(2, 3, low=-2, high=-1), np.array([1, 1]), {"reduction": "sum", "ignore_index": 1}))
+SMOOTHED = ((real(2, 3), np.array([1, 2]), {"label_smoothing": 0.2}),
+            (real(2, 3), real(2, 3, low=0, high=1), {"label_smoothing": 0.2}))
 
 
 def bad_targets():
@@ -361,7 +355,7 @@ def bad_targets():
     yield (x, np.array([0, 1])), {"reduction": "most"}, ValueError
 
 
-@loss(tensors=("input", "target"), samples=smoothed_samples, errors=bad_targets,
+@loss(tensors=("input", "target"), samples=calls(*CLASSES, *SMOOTHED), errors=bad_targets,
       reference=logs_reference, checks_values=True, rounds_once=False)
 def cross_entropy(input: Tensor, target: Tensor, weight=None, size_average=None,
                   ignore_index=IGNORED, reduce=None, reduction="mean", label_smoothing=0.0):
@@ -439,7 +433,7 @@ def of_probabilities(input, target, weight, reduction, label_smoothing):
     return losses if reduction == "none" else losses.mean() if reduction == "mean" else losses.sum()
 
 
-@loss(tensors=("input", "target"), samples=class_samples, errors=bad_targets,
+@loss(tensors=("input", "target"), samples=calls(*CLASSES), errors=bad_targets,
       reference=lambda *args, **options: logs_reference(*args, **options, logits=False),
       checks_values=True, rounds_once=False)
 def nll_loss(input: Tensor, target: Tensor, weight=None, size_average=None, ignore_index=IGNORED,

@@ -342,18 +342,16 @@ def margins_reference(x, t, p, margin, ends, reduction):
     return in_numpy(lambda: np.array(found))(reduction=reduction)
 
 
-def listed_samples(rng):
-    """Samples of `class_margins`, off the kinks."""
-    for t, p, margin, ends, reduction in (
-            ([[1], [0], [3]], 2, 0.7, False, "none"), ([1, 0, 3], 1, 1.0, False, "mean"),
-            ([[1, 3, -1, 0], [2, -1, 1, 1], [-1, 0, 0, 0]], 1, 1.0, True, "sum")):
-        yield (rng.uniform(-2, 2, (3, 4)), np.array(t), p, margin, ends, reduction), {}
+LISTED = given(
+    ((3, 4), np.array([[1], [0], [3]]), 2, 0.7, False, "none"),
+    ((3, 4), np.array([1, 0, 3]), 1, 1.0, False, "mean"),
+    ((3, 4), np.array([[1, 3, -1, 0], [2, -1, 1, 1], [-1, 0, 0, 0]]), 1, 1.0, True, "sum"))
 
 
 @stands_for(gradients_of(margins_formula))
 @op(public=False, method=False, takes="floating", tolerance="reduction", differentiable=False,
     reference=gradients(margins_reference),
-    samples=with_gradients(listed_samples, margins_reference),
+    samples=with_gradients(LISTED, margins_reference),
     kernel=margins.class_margins_backward, checks_values=True)
 def class_margins_backward(grad: Tensor, input: Tensor, target: Tensor, p, margin, ends, reduction):
     """The gradient of `class_margins`."""
@@ -361,7 +359,7 @@ def class_margins_backward(grad: Tensor, input: Tensor, target: Tensor, p, margi
 
 @differentiated_by(margins_formula, class_margins_backward, constants=1)
 @op(public=False, method=False, takes="floating", tolerance="reduction",
-    reference=margins_reference, samples=listed_samples, kernel=margins.class_margins,
+    reference=margins_reference, samples=LISTED, kernel=margins.class_margins,
     checks_values=True)
 def class_margins(input: Tensor, target: Tensor, p, margin, ends, reduction):
     """max(0, margin - x[t] + x[j])**p over the classes t that are listed and the others j.
