@@ -11,6 +11,7 @@ import pytest
 from _pytest.pathlib import import_path
 from hypothesis import HealthCheck, settings
 
+from tensorlib import get_num_threads, set_num_threads
 from tensorlib.ops.late import declare_all
 
 # No deadline: the time of one example says more about the machine than about the code.
@@ -93,3 +94,11 @@ def pytest_runtest_setup(item):
         gc.freeze()
         ran.clear()
     ran.append(item)
+
+
+@pytest.fixture
+def restore_threads():
+    """As many threads after a test as there were before it."""
+    before = get_num_threads()
+    yield
+    set_num_threads(before)

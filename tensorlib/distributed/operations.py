@@ -13,6 +13,7 @@ from math import prod
 import tensorlib
 from tensorlib import empty, where, zeros_like
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.autograd.batch.rules import as_it_is
 from tensorlib.autograd.batch.values import batched
 from tensorlib.distributed.collectives import operation_for
 from tensorlib.distributed.errors import DistError
@@ -220,11 +221,7 @@ def all_to_all_vjp(g, sent, taken, group):
 
 # ---- batches of examples -------------------------------------------------------------------------
 
-@batched(all_reduce, reduce_to, broadcast_from)
-def element_by_element(op, level, tensors, attributes):
-    """A batch is sent at once, as one tensor: its elements are combined with those in their places.
-    """
-    return op.function(tensors[0].value, **attributes)
+batched(all_reduce, reduce_to, broadcast_from)(as_it_is)      # sent at once, as one tensor
 
 
 @batched(all_gather, reduce_scatter, all_to_all)

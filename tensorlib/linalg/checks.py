@@ -109,15 +109,6 @@ def matrices(*shapes):
     return generate
 
 
-def with_keywords(*cases):
-    """Real tensors of the shapes in each case, and its keywords if it ends with a dict."""
-    def generate(rng):
-        for case in cases:
-            shapes, keywords = (case[:-1], case[-1]) if isinstance(case[-1], dict) else (case, {})
-            yield tuple(rng.uniform(-2, 2, shape) for shape in shapes), keywords
-    return generate
-
-
 def refusing(generate, n=2):
     """The samples, and a corner of n x n of the first as one whose errors are checked."""
     def with_checks(rng):

@@ -11,7 +11,7 @@ from tensorlib.linalg.checks import (
     DTYPES, NO_MATRIX, NOT_SQUARE, SQUARES, TAKEN, first, matrices, refusing, regular,
     require_matrices, require_no_failure, require_one_dtype, require_square, taken, without_checks,
 )
-from tensorlib.linalg.inverses import linalg_solve_triangular, tensors
+from tensorlib.linalg.inverses import linalg_solve_triangular, on_either_side, tensors
 from tensorlib.ops.calls import packed_gradient
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.shape.joining import cat
@@ -231,10 +231,7 @@ def solved_by_lu(lu, pivots, b, left=True, adjoint=False):
     """The reference of `linalg_lu_solve`."""
     p, lower, upper = lu_given(lu, pivots)
     a = p @ lower @ upper
-    a = a.swapaxes(-1, -2) if adjoint else a
-    if left:
-        return np.linalg.solve(a, b)
-    return np.linalg.solve(a.swapaxes(-1, -2), b.swapaxes(-1, -2)).swapaxes(-1, -2)
+    return on_either_side(a.swapaxes(-1, -2) if adjoint else a, b, left)
 
 
 def factored_systems(rng):

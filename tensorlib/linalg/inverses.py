@@ -213,14 +213,19 @@ def systems(*cases):
     return generate
 
 
+def on_either_side(a, b, left):
+    """For references: the X of a @ X = b, or of X @ a = b."""
+    if left:
+        return np.linalg.solve(a, b)
+    return np.linalg.solve(a.swapaxes(-1, -2), b.swapaxes(-1, -2)).swapaxes(-1, -2)
+
+
 def solved(a, b, left=True):
     """The reference of `linalg_solve`."""
     a = regular(a)
     if b.ndim == 1 or a.ndim - 1 == b.ndim and a.shape[:-1] == b.shape:
         return np.linalg.solve(a, b[..., None])[..., 0]
-    if left:
-        return np.linalg.solve(a, b)
-    return np.linalg.solve(a.swapaxes(-1, -2), b.swapaxes(-1, -2)).swapaxes(-1, -2)
+    return on_either_side(a, b, left)
 
 
 @op(outputs=("result", "info"), public=False, method=False, dtypes=TAKEN, tolerance="product",
@@ -268,6 +273,16 @@ def is_vector(A, B):
     return B.ndim == 1 or A.ndim - 1 == B.ndim and A.shape[:-1] == B.shape
 
 
+def broadcast_system(name, A, B, left):
+    """Both matrices of A @ X = B, or X @ A = B, with the batch of both. Raises: RuntimeError."""
+    if B.shape[-2 if left else -1] != A.shape[-1]:
+        raise RuntimeError(f"{name}: incompatible shapes of A and B for the equation "
+                           f"{'AX = B' if left else 'XA = B'}: {tuple(A.shape)} and "
+                           f"{tuple(B.shape)}")
+    batch = broadcast_shapes(name, A.shape[:-2], B.shape[:-2])
+    return A.expand(batch + A.shape[-2:]), B.expand(batch + B.shape[-2:])
+
+
 def solve_checked(A, B, left, check_errors):
     """The solution and info for any right-hand side."""
     require_square("linalg.solve", A)
@@ -277,13 +292,7 @@ def solve_checked(A, B, left, check_errors):
         raise RuntimeError("linalg.solve: vectors on the right take left=True, got left=False")
     if B.ndim == 0:
         raise RuntimeError("linalg.solve: B must have at least 1 dimension, got a number")
-    B = B.unsqueeze(-1) if vector else B
-    if B.shape[-2 if left else -1] != A.shape[-1]:
-        raise RuntimeError(f"linalg.solve: incompatible shapes of A and B for the equation "
-                           f"{'AX = B' if left else 'XA = B'}: {tuple(A.shape)} and "
-                           f"{tuple(B.shape)}")
-    batch = broadcast_shapes("linalg.solve", A.shape[:-2], B.shape[:-2])
-    A, B = A.expand(batch + A.shape[-2:]), B.expand(batch + B.shape[-2:])
+    A, B = broadcast_system("linalg.solve", A, B.unsqueeze(-1) if vector else B, left)
     if left:
         result, info = solve_matrices(A, B, check_errors)
     else:
@@ -344,10 +353,7 @@ def triangle(a, upper, unitriangular):
 
 def triangle_solved(a, b, *, upper, left=True, unitriangular=False):
     """The reference of `linalg_solve_triangular`."""
-    a = triangle(regular(a), upper, unitriangular)
-    if left:
-        return np.linalg.solve(a, b)
-    return np.linalg.solve(a.swapaxes(-1, -2), b.swapaxes(-1, -2)).swapaxes(-1, -2)
+    return on_either_side(triangle(regular(a), upper, unitriangular), b, left)
 
 
 @op(public=False, method=False, dtypes=TAKEN, tolerance="product",
@@ -401,12 +407,7 @@ def linalg_solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left=True, uni
     require_square("linalg.solve_triangular", A)
     require_matrices("linalg.solve_triangular", B, "B")
     require_one_dtype("linalg.solve_triangular", A, B)
-    if B.shape[-2 if left else -1] != A.shape[-1]:
-        raise RuntimeError("linalg.solve_triangular: incompatible shapes of A and B for the "
-                           f"equation {'AX = B' if left else 'XA = B'}: {tuple(A.shape)} and "
-                           f"{tuple(B.shape)}")
-    batch = broadcast_shapes("linalg.solve_triangular", A.shape[:-2], B.shape[:-2])
-    A, B = A.expand(batch + A.shape[-2:]), B.expand(batch + B.shape[-2:])
+    A, B = broadcast_system("linalg.solve_triangular", A, B, left)
     if left:
         return solve_triangles(A, B, bool(upper), bool(unitriangular))
     return solve_triangles(A.mT, B.mT, not upper, bool(unitriangular)).mT

@@ -4,13 +4,12 @@ import numpy as np
 
 from tensorlib._core.create import draws
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.linalg.checks import (
-    TAKEN, first, refused_matrices, regular, require_matrices, with_keywords,
-)
+from tensorlib.linalg.checks import TAKEN, first, refused_matrices, regular, require_matrices
 from tensorlib.linalg.orthogonal import linalg_qr
 from tensorlib.linalg.spectra import linalg_svd
 from tensorlib.ops.arguments import integer
 from tensorlib.ops.declare import composite
+from tensorlib.ops.samples import given_tensors
 
 SHAPES = (((3, 3), {"q": 2}), ((5, 3), {"q": 3}), ((2, 3, 5), {"q": 2}))
 
@@ -54,7 +53,7 @@ def largest(A, q, niter):
 
 @composite(random=True, tensors=("A",), method=False, outputs=("U", "S", "V"),
            dtypes=TAKEN, prepare=first(regular), reference=bounds,
-           samples=with_keywords(*SHAPES), reads_values=True, checks_values=True,
+           samples=given_tensors(*SHAPES), reads_values=True, checks_values=True,
            errors=refused_matrices((RuntimeError, (3,)), (ValueError, (3, 2), {"q": -1}),
                                    (ValueError, (3, 2), {"q": 1, "niter": -1})), complex=True)
 def svd_lowrank(A: Tensor, q=6, niter=2, M=None):
@@ -82,7 +81,7 @@ def svd_lowrank(A: Tensor, q=6, niter=2, M=None):
 
 @composite(random=True, tensors=("A",), method=False, outputs=("U", "S", "V"),
            dtypes=TAKEN, prepare=first(regular), reference=bounds,
-           samples=with_keywords(*SHAPES), reads_values=True, checks_values=True,
+           samples=given_tensors(*SHAPES), reads_values=True, checks_values=True,
            errors=refused_matrices((RuntimeError, (3,)), (ValueError, (3, 2), {"q": 3}),
                                    (ValueError, (3, 2), {"q": 1, "niter": -1})), complex=True)
 def pca_lowrank(A: Tensor, q=None, center=True, niter=2):

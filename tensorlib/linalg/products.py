@@ -13,7 +13,7 @@ from tensorlib._core.create.ranges import eye
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg.checks import (
     DTYPES, NOT_SQUARE, SQUARES, TAKEN, first, refused_matrices, regular, require_square,
-    values_behind, with_keywords,
+    values_behind,
 )
 from tensorlib.linalg.inverses import linalg_inv, linalg_solve
 from tensorlib.ops.arguments import integer
@@ -22,7 +22,7 @@ from tensorlib.ops.shape.joining import cat
 from tensorlib.ops.pointwise.comparison import with_no_slope
 from tensorlib.ops.products.matmul import matmul
 from tensorlib.ops.foreign import members
-from tensorlib.ops.samples import given_pairs
+from tensorlib.ops.samples import given_pairs, given_sequences, given_tensors, refused_sequences
 from tensorlib.ops.shape.views import diagonal
 
 
@@ -172,22 +172,6 @@ def matrix_exp(input):
 
 # ---- chains --------------------------------------------------------------------------------------
 
-def chains(*cases):
-    """Sequences of matrices of the shapes given."""
-    def generate(rng):
-        for shapes in cases:
-            yield (tuple(rng.uniform(-1, 1, shape) for shape in shapes),), {}
-    return generate
-
-
-def refused_chains(*cases):
-    """Error samples: sequences of matrices that have no product."""
-    def generate():
-        for shapes in cases:
-            yield (tuple(np.ones(shape) for shape in shapes),), {}, RuntimeError
-    return generate
-
-
 @lru_cache(maxsize=64)
 def splits(sizes):
     """Where to cut each run of a chain, such that it takes the fewest multiplications.
@@ -238,8 +222,10 @@ def chain(name, tensors):
 
 @composite(public=False, method=False, out=True, takes="integer floating", tolerance="product",
            reference=lambda *xs: np.linalg.multi_dot(xs),
-           samples=chains(((2, 3), (3, 4), (4, 2)), ((3,), (3, 2), (2,)), ((2, 3), (3, 2))),
-           errors=refused_chains(((2, 3),), ((2, 3), (2, 3)), ((2, 2, 2), (2, 2))))
+           samples=given_sequences(((2, 3), (3, 4), (4, 2)), ((3,), (3, 2), (2,)), ((2, 3), (3, 2)),
+                                   low=-1, high=1),
+           errors=refused_sequences((RuntimeError, (2, 3)), (RuntimeError, (2, 3), (2, 3)),
+                                    (RuntimeError, (2, 2, 2), (2, 2))))
 def linalg_multi_dot(tensors: Tensors):
     """The product of a chain of matrices, in the order that takes the fewest multiplications.
 
@@ -254,8 +240,9 @@ def linalg_multi_dot(tensors: Tensors):
 @composite(out=True, tensors=("matrices",), method=False, takes="integer floating",
            tolerance="product",
            reference=lambda *xs: np.linalg.multi_dot(xs) if len(xs) > 1 else xs[0],
-           samples=chains(((2, 3), (3, 4), (4, 2)), ((2, 3),)),
-           errors=refused_chains(((2, 3), (2, 3)), ((3,), (3, 2))), complex=True)
+           samples=given_sequences(((2, 3), (3, 4), (4, 2)), ((2, 3),), low=-1, high=1),
+           errors=refused_sequences((RuntimeError, (2, 3), (2, 3)), (RuntimeError, (3,), (3, 2))),
+           complex=True)
 def chain_matmul(*matrices: Tensors):
     """The product of a chain of matrices: `linalg.multi_dot` of its arguments."""
     if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)):
@@ -292,7 +279,7 @@ CROSSES = {"takes": "integer floating", "tolerance": "product", "reference": cro
 
 
 @composite(public=False, method=False, out=True, complex=True, **CROSSES,
-           samples=with_keywords(((3,), (3,)), ((2, 3), (1, 3)), ((3, 2), (3, 2), {"dim": 0}),
+           samples=given_tensors(((3,), (3,)), ((2, 3), (1, 3)), ((3, 2), (3, 2), {"dim": 0}),
                                  ((0, 3), (0, 3))),
            errors=refused_matrices((RuntimeError, (2, 3), np.ones(3)),
                                    (RuntimeError, (2, 2), np.ones((2, 2)))))
@@ -321,7 +308,7 @@ def cross(input, other: Tensor, dim=None):
 
 
 @composite(public=False, method=False, out=True, takes="floating", tolerance="product",
-           samples=with_keywords(((3,), (3,)), ((2, 3), (3,)), ((3, 2), (3, 2), {"dim": 0})),
+           samples=given_tensors(((3,), (3,)), ((2, 3), (3,)), ((3, 2), (3, 2), {"dim": 0})),
            reference=lambda x, y, dim=-1: (x.conj() * y).sum(dim), complex=True)
 def linalg_vecdot(x: Tensor, y: Tensor, *, dim=-1):
     """The sums over a dim of the products of two tensors, the first one conjugate.
@@ -332,7 +319,7 @@ def linalg_vecdot(x: Tensor, y: Tensor, *, dim=-1):
 
 
 @composite(public=False, method=False, complex=True,
-           samples=with_keywords(((3, 3),), ((2, 3, 4), {"offset": 1, "dim1": 0, "dim2": 2})),
+           samples=given_tensors(((3, 3),), ((2, 3, 4), {"offset": 1, "dim1": 0, "dim2": 2})),
            reference=lambda x, offset=0, dim1=-2, dim2=-1: np.diagonal(x, offset, dim1, dim2),
            view="maybe")
 def linalg_diagonal(A: Tensor, *, offset=0, dim1=-2, dim2=-1):
@@ -341,7 +328,7 @@ def linalg_diagonal(A: Tensor, *, offset=0, dim1=-2, dim2=-1):
 
 
 @composite(public=False, method=False,
-           samples=with_keywords(((3,),), ((2, 3),), ((2,), {"N": 4}), ((2,), {"N": 2})),
+           samples=given_tensors(((3,),), ((2, 3),), ((2,), {"N": 4}), ((2,), {"N": 2})),
            takes="floating", tolerance="product",
            errors=refused_matrices((RuntimeError, (3,), {"N": 1}),
                                    (TypeError, (3,), {"N": 1.5})),

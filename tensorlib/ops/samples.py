@@ -73,73 +73,109 @@ def integers(n, low=-8, high=8):
     return generate
 
 
+# ---- calls written out, in which some arguments are drawn ----------------------------------------
+
+class Drawn:
+    """An argument that is drawn for each sample: an array of a shape, of ones in error samples."""
+
+    def __init__(self, draw, shape):
+        self.draw, self.shape = draw, shape
+
+
+def real(*shape, low=-2.0, high=2.0):
+    """A real tensor of a shape, uniform in [low, high)."""
+    return Drawn(lambda rng: rng.uniform(low, high, shape), shape)
+
+
+def reals_of(shapes, low=-2.0, high=2.0):
+    """A tuple of real tensors of these shapes."""
+    return tuple(real(*shape, low=low, high=high) for shape in shapes)
+
+
+def drawn(value, rng):
+    """An argument, or a tuple of them, drawn; `rng` is None for error samples."""
+    if isinstance(value, Drawn):
+        return np.ones(value.shape) if rng is None else value.draw(rng)
+    return tuple(drawn(x, rng) for x in value) if type(value) is tuple else value
+
+
+def calls(*cases, arguments=lambda *case: case):
+    """The arguments of calls, the last of them a dict of keywords where it is one.
+
+    arguments: makes them of a case.
+    """
+    def generate(rng):
+        for case in cases:
+            yield of_call(arguments(*case), rng)
+    return generate
+
+
+def refused_calls(*cases, arguments=lambda *case: case):
+    """Error samples: the error, then the arguments as in `calls`."""
+    def generate():
+        for error, *case in cases:
+            yield *of_call(arguments(*case), None), error
+    return generate
+
+
+def of_call(case, rng):
+    """The arguments by position, and those by keyword, with what is to be drawn."""
+    *args, last = case or ({},)
+    args, keywords = (args, last) if isinstance(last, dict) else ((*args, last), {})
+    return drawn(tuple(args), rng), keywords
+
+
 def given(*cases):
     """One real tensor of the shape that each case begins with, then the case's attributes."""
-    def generate(rng):
-        for shape, *attributes in cases:
-            yield (rng.uniform(-2, 2, shape), *attributes), {}
-    return generate
+    return calls(*cases, arguments=lambda shape, *attributes: (real(*shape), *attributes))
 
 
 def given_pairs(*cases):
     """Two real tensors of the shapes that each case begins with, then the case's attributes."""
-    def generate(rng):
-        for shape, other_shape, *attributes in cases:
-            yield (rng.uniform(-2, 2, shape), rng.uniform(-2, 2, other_shape), *attributes), {}
-    return generate
+    return calls(*cases, arguments=lambda *case: (*reals_of(case[:2]), *case[2:]))
 
 
-def given_sequences(*cases):
-    """Pairs of (shapes of a sequence of tensors, dim)."""
-    def generate(rng):
-        for shapes, dim in zip(cases[::2], cases[1::2]):
-            yield (tuple(rng.uniform(-2, 2, shape) for shape in shapes),), {"dim": dim}
-    return generate
+def given_tensors(*cases):
+    """Real tensors of the shapes in each case, and its keywords if it ends with a dict."""
+    return calls(*cases, arguments=lambda *case: tuple(
+        x if isinstance(x, dict) else real(*x) for x in case))
 
 
-def products(*cases):
-    """Pairs of real tensors of the two shapes in each case."""
-    def generate(rng):
-        for a, b in cases:
-            yield (rng.uniform(-2, 2, a), rng.uniform(-2, 2, b)), {}
-    return generate
+def given_sequences(*cases, low=-2.0, high=2.0):
+    """A sequence of real tensors of the shapes in each case."""
+    return calls(*cases, arguments=lambda *shapes: (reals_of(shapes, low, high),))
 
 
 def refusals(*cases):
     """Error samples: the error, the shape of a real tensor (of ones), then the attributes."""
-    def generate():
-        for error, shape, *attributes in cases:
-            yield (np.ones(shape), *attributes), {}, error
-    return generate
+    return refused_calls(
+        *cases, arguments=lambda shape, *attributes: (real(*shape), *attributes))
 
 
-def calls(*cases):
-    """The arguments of calls as they stand, the last of them a dict of keywords where it is one."""
+def refused_sequences(*cases):
+    """Error samples: the error, then the shapes of a sequence of tensors."""
+    return refused_calls(*cases, arguments=lambda *shapes: (reals_of(shapes),))
+
+
+def with_gradients(samples, reference, results_after=None):
+    """The samples of a backward operation: a gradient of the first result, then the arguments.
+
+    results_after: after how many arguments the results stand, where it takes them, too.
+    """
     def generate(rng):
-        for case in cases:
-            yield split_keywords(case)
+        for args, keywords in samples(rng):
+            results = reference(*args)
+            results = results if isinstance(results, tuple) else (np.asarray(results),)
+            g = rng.uniform(-1, 1, results[0].shape)
+            if results_after is not None:
+                args = (*args[:results_after], *results, *args[results_after:])
+            yield (g, *args), keywords
     return generate
-
-
-def refused_calls(*cases):
-    """Error samples: the error, then the arguments as in `calls`."""
-    def generate():
-        for error, *case in cases:
-            yield *split_keywords(case), error
-    return generate
-
-
-def split_keywords(case):
-    """The arguments by position, and those by keyword."""
-    *args, last = case or ({},)
-    return (tuple(args), last) if isinstance(last, dict) else ((*args, last), {})
 
 
 def three_reals(low=-3.0, **keywords):
     """Samples of three real tensors that broadcast, without and with keywords."""
-    def generate(rng):
-        for shapes in (((3, 4), (3, 4), (3, 4)), ((3, 4), (4,), ()), ((2, 3), (2, 1), (3,)),
-                       ((2,), (), (2,))):
-            yield tuple(rng.uniform(low, 3, shape) for shape in shapes), {}
-            yield tuple(rng.uniform(low, 3, shape) for shape in shapes), keywords
-    return generate
+    shapes = (((3, 4), (3, 4), (3, 4)), ((3, 4), (4,), ()), ((2, 3), (2, 1), (3,)),
+              ((2,), (), (2,)))
+    return calls(*((each, words) for each in shapes for words in ({}, keywords)),
+                 arguments=lambda each, words: (*reals_of(each, low, 3.0), words))

@@ -38,6 +38,7 @@ import threading
 import numpy as np
 import pytest
 from cases import each
+from tensors import leaf
 
 import tensorlib as tl
 from tensorlib import autograd
@@ -45,10 +46,6 @@ from tensorlib.autograd.graph import saved_tensors_hooks
 from tensorlib.testing import assert_close
 
 inf, nan = math.inf, math.nan
-
-
-def leaf(*values):
-    return tl.tensor(values, dtype=tl.float64, requires_grad=True)
 
 
 # ---- the history ---------------------------------------------------------------------------------

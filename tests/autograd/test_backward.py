@@ -3,13 +3,10 @@
 import math
 
 import pytest
+from tensors import leaf
 
 import tensorlib as tl
 from tensorlib.testing import assert_close, gradcheck, gradgradcheck
-
-
-def leaf(*values):
-    return tl.tensor(values, dtype=tl.float64, requires_grad=True)
 
 
 def test_backward_accumulates():

@@ -3,15 +3,12 @@
 import warnings
 
 import pytest
+from tensors import leaf
 
 import tensorlib as tl
 from tensorlib.autograd import detect_anomaly, set_detect_anomaly
 from tensorlib.autograd.graph import Node, saved_tensors_hooks
 from tensorlib.testing import assert_close
-
-
-def leaf(*values):
-    return tl.tensor(values, dtype=tl.float64, requires_grad=True)
 
 
 # ---- inference mode ------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import weakref
 
 import numpy as np
 import pytest
+from tensors import leaf
 
 import tensorlib as tl
 from tensorlib import func
@@ -20,10 +21,6 @@ def function(forward, backward=None, **members):
     if backward is not None:
         members["backward"] = backward
     return type("Mine", (Function,), {k: staticmethod(v) for k, v in members.items()})
-
-
-def leaf(*values):
-    return tl.tensor(values, dtype=tl.float64, requires_grad=True)
 
 
 class Exp(Function):

@@ -4,14 +4,11 @@ import gc
 import weakref
 
 import pytest
+from tensors import leaf
 
 import tensorlib as tl
 from tensorlib._core.sweep.python_nodes import payload_of
 from tensorlib.testing import assert_close
-
-
-def leaf(*values):
-    return tl.tensor(values, dtype=tl.float64, requires_grad=True)
 
 
 def test_what_a_user_makes_is_a_leaf():

@@ -4,6 +4,7 @@ import threading
 import warnings
 
 import pytest
+from tensors import leaf
 
 import tensorlib as tl
 from tensorlib import autograd
@@ -19,10 +20,6 @@ from tensorlib.autograd.graph import (
     saved_tensors_hooks,
 )
 from tensorlib.testing import assert_close
-
-
-def leaf(*values):
-    return tl.tensor(values, dtype=tl.float64, requires_grad=True)
 
 
 # ---- gradient edges ------------------------------------------------------------------------------

@@ -7,13 +7,10 @@ import gc
 import weakref
 
 import pytest
+from tensors import leaf
 
 import tensorlib as tl
 from tensorlib.testing import assert_close
-
-
-def leaf(*values):
-    return tl.tensor(values, dtype=tl.float64, requires_grad=True)
 
 
 # ---- hooks of tensors ----------------------------------------------------------------------------

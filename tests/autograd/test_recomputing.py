@@ -5,15 +5,12 @@ import gc
 import weakref
 
 import pytest
+from tensors import leaf
 
 import tensorlib as tl
 from tensorlib.autograd import checkpoint
 from tensorlib.testing import assert_close
 from tensorlib.utils.checkpoint import checkpoint_sequential
-
-
-def leaf(*values):
-    return tl.tensor(values, dtype=tl.float64, requires_grad=True)
 
 
 def layered(x, w):

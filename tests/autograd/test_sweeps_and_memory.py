@@ -6,12 +6,9 @@ import threading
 import numpy as np
 import pytest
 from cases import each
+from tensors import leaf
 
 import tensorlib as tl
-
-
-def leaf(*values):
-    return tl.tensor(values, dtype=tl.float64, requires_grad=True)
 
 
 # ---- a gradient is a tensor like any other -------------------------------------------------------

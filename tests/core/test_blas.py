@@ -24,12 +24,7 @@ class MatmulArgs(ctypes.Structure):
 
 matmul_run = c_function(blas, "matmul_run", ctypes.c_int, ctypes.c_int, ctypes.POINTER(MatmulArgs))
 
-
-@pytest.fixture(autouse=True)
-def restore_threads():
-    before = pool.get_num_threads()
-    yield
-    pool.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("restore_threads")
 
 
 @pytest.fixture(params=panel_products.WAYS)

@@ -15,12 +15,7 @@ LAYOUTS = {
     "backwards": lambda x: x[::-1, ::-1],
 }
 
-
-@pytest.fixture(autouse=True)
-def restore_threads():
-    before = pool.get_num_threads()
-    yield
-    pool.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("restore_threads")
 
 
 def arranged(layout, size, dtype):

@@ -13,12 +13,7 @@ SHAPES = [(63,), (64,), (65,), (4096,), (4097,), (300_001,), (7, 100), (5, 5000)
 DTYPES = ["float16", "bfloat16"]
 INFINITY = {"float16": 0x7C00, "bfloat16": 0x7F80}
 
-
-@pytest.fixture(autouse=True)
-def restore_threads():
-    before = pool.get_num_threads()
-    yield
-    pool.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("restore_threads")
 
 
 def sample(shape, dtype, *patterns):

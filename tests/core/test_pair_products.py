@@ -23,12 +23,7 @@ LAYOUTS = {
     "one row again": lambda draw, m, n: draw(1, n).expand(m, n),
 }
 
-
-@pytest.fixture(autouse=True)
-def restore_threads():
-    before = pool.get_num_threads()
-    yield
-    pool.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("restore_threads")
 
 
 def drawing(rng):

@@ -16,12 +16,7 @@ RANGE_FN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_ss
 parallel_for = c_function(pool, "parallel_for", None, RANGE_FN, ctypes.c_void_p,
                           ctypes.c_ssize_t, ctypes.c_ssize_t)
 
-
-@pytest.fixture(autouse=True)
-def restore_threads():
-    before = pool.get_num_threads()
-    yield
-    pool.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("restore_threads")
 
 
 def chunks_of(n, grain, pause=0.0):

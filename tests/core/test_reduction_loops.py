@@ -27,12 +27,7 @@ SHAPES = [(1, 1, 1), (1, 7, 1), (5, 3, 1), (3, 64, 1), (2, 65, 1), (3, 1000, 1),
 LARGE = [(40, 9000, 1), (1, 20, 20000), (1, 300_001, 1), (2, 150_003, 1), (1, 60_001, 5),
          (3, 1000, 100), (3, 10, 9000)]
 
-
-@pytest.fixture(autouse=True)
-def restore_threads():
-    before = pool.get_num_threads()
-    yield
-    pool.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("restore_threads")
 
 
 def reduced(kind, x, c=None):

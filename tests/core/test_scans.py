@@ -14,12 +14,7 @@ SHAPES = [(1, 1, 1), (1, 7, 1), (3, 1000, 1), (40, 9000, 1), (1, 300_001, 1), (2
           (1, 1000, 7), (2, 100, 513), (1, 40, 3000), (2, 9, 5000), (0, 4, 4), (4, 0, 4), (4, 4, 0)]
 EPS = {"float32": 2.0**-24, "float64": 2.0**-53}
 
-
-@pytest.fixture(autouse=True)
-def restore_threads():
-    before = pool.get_num_threads()
-    yield
-    pool.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("restore_threads")
 
 
 def bits(x):

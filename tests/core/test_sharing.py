@@ -28,12 +28,7 @@ WORK = {
     "products of a batch": (lambda x: x @ x, (64, 32, 32)),
 }
 
-
-@pytest.fixture(autouse=True)
-def restore_threads():
-    before = pool.get_num_threads()
-    yield
-    pool.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("restore_threads")
 
 
 @pytest.mark.skipif(pool.usable_processors() < 2, reason="needs two processors")

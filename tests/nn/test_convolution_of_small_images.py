@@ -10,12 +10,7 @@ from hypothesis import strategies as st
 import tensorlib as tl
 from tensorlib._core.base import pool
 
-
-@pytest.fixture(autouse=True)
-def restore_threads():
-    before = pool.get_num_threads()
-    yield
-    pool.set_num_threads(before)
+pytestmark = pytest.mark.usefixtures("restore_threads")
 
 
 def windows(x, kernel, stride, padding, dilation):

@@ -5,11 +5,12 @@ import itertools
 
 import numpy as np
 import pytest
+from cases import each
 
 import tensorlib as tl
 from tensorlib import ops
 from tensorlib.ops.complete import missing, missing_for_tests
-from tensorlib.ops.samples import given, pairs, reals
+from tensorlib.ops.samples import PAIRS, given, pairs, reals
 from tensorlib.testing import check_op
 
 numbers = itertools.count()
@@ -260,3 +261,11 @@ def test_what_the_library_declares_has_a_reference_and_samples():
     made.deriv("x")(lambda: 1)
     made.deriv("y")(lambda: 1)
     assert not list(missing(made.op)) and check_op(made, samples=pairs(), reference=np.add)
+
+
+@each("seed", range(20))
+def test_samples_of_pairs_that_stay_apart(seed):
+    samples = list(pairs(apart=0.1)(np.random.default_rng(seed)))
+    assert len(samples) == len(PAIRS)
+    for (a, b), _ in samples:
+        assert (np.abs(a - b) >= 0.1).all()

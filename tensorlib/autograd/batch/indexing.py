@@ -8,6 +8,7 @@ the number of the example; a mask that differs can only be written through.
 from tensorlib._core.index.batch_keys import lifted
 from tensorlib._core.index.keys import Index
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.autograd.batch.rules import in_one, results_of
 from tensorlib.autograd.batch.values import (
     SHARED_WRITE,
     Batched,
@@ -21,7 +22,7 @@ from tensorlib.autograd.batch.values import (
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.ops.late import operations
 
-arange, stack = FUNCTIONS["arange"], FUNCTIONS["stack"]
+arange = FUNCTIONS["arange"]
 tensor, where = FUNCTIONS["tensor"], FUNCTIONS["where"]
 BOOL = FUNCTIONS["ones"](()).bool().dtype
 WHOLE = slice(None)
@@ -39,16 +40,12 @@ def refused(op, level, *args, **options):
 @batched_call(operations.bincount, operations.histc, operations.histogram)
 def one_by_one(op, level, *args, **options):
     """On each example in turn. Refused where the results are not of one shape."""
-    def of(i):
-        def example(x):
-            return x.value[i] if is_at(x, level) else x
-        return op.function(*map(example, args), **{k: example(x) for k, x in options.items()})
-    results = [of(i) for i in range(level.size)]
-    parts = list(zip(*results)) if results and isinstance(results[0], tuple) else [results]
-    if not all(len({x.shape for x in part}) == 1 for part in parts):
+    results = results_of(op.function, level, args, options)
+    shapes = {tuple(part.shape for part in (found if isinstance(found, tuple) else (found,)))
+              for found in results}
+    if len(shapes) != 1:
         refused(op, level)
-    found = [stack(part) for part in parts]
-    return found[0] if isinstance(results[0], Tensor) else type(results[0])(*found)
+    return in_one(results)
 
 
 @batched(operations.getitem, anywhere=True)

@@ -56,12 +56,6 @@ def elementwise(op, level, tensors, attributes):
     return op.function(*[aligned(x, ndim) if is_at(x, level) else x for x in tensors])
 
 
-@batched(operations.polygamma_of)
-def with_attributes(op, level, tensors, attributes):
-    """On each element, as its attributes say."""
-    return op.function(tensors[0].value, **attributes)
-
-
 def operand(op, place, x):
     """An argument as a Tensor, or a number, which promotes less."""
     if isinstance(x, np.generic):
@@ -334,12 +328,6 @@ def windows(op, level, tensors, attributes):
     return op.function(x.value, dim, attributes["size"], attributes["step"])
 
 
-@batched(operations.framed)
-def framed(op, level, tensors, attributes):
-    """Each example with its margins."""
-    return op.function(tensors[0].value, **attributes)
-
-
 @batched(operations.cat)
 def joined(op, level, tensors, attributes):
     """The parts of each example joined."""
@@ -382,7 +370,8 @@ def of_parts(op, level, tensors, attributes):
 
 
 @batched(operations.to, operations.clone, operations.contiguous, operations.own_positions,
-         operations.real_part, operations.imag_part, operations.view_as_real)
+         operations.real_part, operations.imag_part, operations.view_as_real, operations.framed,
+         operations.polygamma_of)
 def as_it_is(op, level, tensors, attributes):
     """The batch does as one tensor."""
     return op.function(tensors[0].value, **attributes)
@@ -448,17 +437,26 @@ def in_front(output, place, level):
 def one_by_one(name, function, level, args, options):
     """The batches of what a function gives for each example, with one warning for each name."""
     warn_of_loop(name, level)
+    with level.outside():
+        if level.randomness == "error":
+            generator.set_plan(False)
+        results = results_of(function, level, args, options)
+    return in_one(results)
 
+
+def results_of(function, level, args, options):
+    """What a function gives for each example."""
     def example(value, i):
         if isinstance(value, tuple):
             return tuple(example(part, i) for part in value)
         return value.value[i] if is_at(value, level) else value
-    with level.outside():
-        if level.randomness == "error":
-            generator.set_plan(False)
-        results = [function(*example(tuple(args), i),
-                            **{key: example(x, i) for key, x in options.items()})
-                   for i in range(level.size)]
+    return [function(*example(tuple(args), i),
+                     **{key: example(x, i) for key, x in options.items()})
+            for i in range(level.size)]
+
+
+def in_one(results):
+    """The batch of the results of examples, or a tuple of batches where each is a tuple."""
     if isinstance(results[0], Tensor):
         return stack(results)
     joined = [stack(column) for column in zip(*results)]

@@ -1,23 +1,22 @@
 """Activations without parameters: each is one loop, and its gradient a loop or a tile program."""
 
-
 import numpy as np
 
 from tensorlib._core.base.warned import warn_of
-from tensorlib import func
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.layers import glu as kernels
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib._core.tiles.loops import add_loops
-from tensorlib.nn.functional.batching import differentiated_by, stands_for
+from tensorlib.nn.functional.fused import differentiated_by, gradients_of, stands_for
 from tensorlib.nn.functional.samples import signed
 from tensorlib.ops.declare import FUNCTIONS, composite, elementwise, op
 from tensorlib.ops.pointwise.unary import erf as _erf
 from tensorlib.ops.pointwise.unary import relu as _relu
-from tensorlib.ops.samples import given, in_complex, reals, refusals
 from tensorlib.ops.reduce.softmax import log_softmax as _log_softmax
 from tensorlib.ops.reduce.softmax import softmax as _softmax
+from tensorlib.ops.references import gradients
+from tensorlib.ops.samples import given, in_complex, reals, refusals, with_gradients
 
 add_loops("activations")
 
@@ -266,41 +265,26 @@ def glu_reference(x, dim=-1):
     return first * logistic(second)
 
 
-def glu_back_reference(g, x, dim):
-    """The reference of `gated_backward`."""
-    first, second = np.split(x, 2, dim)
-    s = logistic(second)
-    return np.concatenate((g * s, g * first * s * (1 - s)), dim)
-
-
 def glu_formula(input, dim):
     """`gated_halves` by operations of their own."""
     size = input.size(dim) // 2
     return input.narrow(dim, 0, size) * input.narrow(dim, size, size).sigmoid()
 
 
-def glu_back_formula(grad, input, dim):
-    """`gated_backward` by operations of their own."""
-    return func.vjp(lambda x: glu_formula(x, dim), input)[1](grad)[0]
+HALVED = given(((4,), 0), ((2, 6), 1), ((4, 3), 0), ((0, 2), 1))
 
 
-@stands_for(glu_back_formula)
+@stands_for(gradients_of(glu_formula))
 @op(public=False, method=False, takes="floating", differentiable=False,
-    reference=glu_back_reference, kernel=kernels.gated_backward,
-    samples=lambda rng: iter([((rng.uniform(-1, 1, (2, 3)), rng.uniform(-2, 2, (2, 6)), 1), {}),
-                              ((rng.uniform(-1, 1, (2, 3)), rng.uniform(-2, 2, (4, 3)), 0), {})]))
+    reference=gradients(glu_reference), samples=with_gradients(HALVED, glu_reference),
+    kernel=kernels.gated_backward)
 def gated_backward(grad: Tensor, input: Tensor, dim):
     """The gradient of `gated_halves`, by one kernel."""
 
 
-def glu_back(grad, input, dim):
-    """`gated_backward`, as the sweep calls it."""
-    return (gated_backward(grad, input, dim),)
-
-
-@differentiated_by(glu_formula, glu_back, by_output=False)
-@op(public=False, method=False, takes="floating", reference=glu_reference,
-    samples=given(((4,), 0), ((2, 6), 1), ((4, 3), 0), ((0, 2), 1)), kernel=kernels.gated_halves)
+@differentiated_by(glu_formula, gated_backward)
+@op(public=False, method=False, takes="floating", reference=glu_reference, samples=HALVED,
+    kernel=kernels.gated_halves)
 def gated_halves(input: Tensor, dim):
     """The first half along a dim times the sigmoid of the second."""
 

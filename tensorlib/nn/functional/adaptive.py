@@ -8,11 +8,10 @@ import numpy as np
 from tensorlib import is_grad_enabled
 from tensorlib._core.layers import windows as kernels
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.nn.functional.convolution import adjoint, sizes_of
+from tensorlib.nn.functional.convolution import sizes_of
 from tensorlib.nn.functional.elementwise_losses import require_floating
 from tensorlib.nn.functional.pooling import (
     Pooled,
-    as_it_is,
     avg_pool,
     max_pool1d,
     max_pool2d,
@@ -24,6 +23,7 @@ from tensorlib.nn.functional.pooling import (
     put_places,
     taken,
 )
+from tensorlib.ops.adjoints import forward_and_back, planes_alone, turned_by_back
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.samples import given, refusals
 
@@ -79,31 +79,19 @@ def even_windows(spatial, counts):
     return None
 
 
-def adaptive_reference(x, spatial, planes, back):
-    """The reference of `adaptive_pool`, forward and back."""
-    n = len(planes)
-    if back:
-        lead = x.shape[:-n]
-        return np.stack([adjoint(lambda y: adaptive_reference(y, spatial, planes, False), spatial,
-                                 one) for one in x.reshape(-1, *planes)]).reshape(*lead, *spatial)
-    return by_bounds(np.mean)(x.reshape(1, -1, *spatial), planes).reshape(*x.shape[:-n], *planes)
+def adaptive_reference(x, spatial, planes):
+    """The reference of `adaptive_pool`."""
+    lead = x.shape[:-len(planes)]
+    return by_bounds(np.mean)(x.reshape(1, -1, *spatial), planes).reshape(*lead, *planes)
 
 
+@turned_by_back
 @op(public=False, method=False, linear=True, takes="floating", kernel=kernels.adaptive_pool,
-    tolerance="reduction", reference=adaptive_reference,
+    tolerance="reduction", reference=forward_and_back(adaptive_reference),
     samples=given(((2, 5), (5,), (3,), False), ((1, 3, 4), (3, 4), (2, 5), False),
                   ((2, 2, 2), (3, 5), (2, 2), True)))
 def adaptive_pool(input: Tensor, spatial, planes, back):
     """The means of windows that cover planes of sizes `spatial`; or back from them, its adjoint."""
-
-
-@adaptive_pool.vjp("input")
-def adaptive_pool_vjp(g, spatial, planes, back):
-    """The adjoint, which is the operation the other way round."""
-    return adaptive_pool(g, spatial, planes, not back)
-
-
-as_it_is(adaptive_pool)
 
 
 def adaptive_maxima(name, n, input, output_size, return_indices):
@@ -146,6 +134,7 @@ def adaptive_max_reference(x, planes):
     return parts.max(-1).reshape(shape), places.reshape(shape)
 
 
+@planes_alone
 @op(public=False, method=False, takes="floating", outputs=("values", "indices"),
     reference=adaptive_max_reference,
     samples=given(((2, 5), (3,)), ((1, 3, 4), (2, 5)), ((2, 2, 2, 3), (1, 2, 2))))
@@ -167,9 +156,6 @@ def adaptive_max_pool_vjp(g, indices, input_shape, planes):
 def adaptive_max_pool_jvp(d_input, indices, planes):
     """The tangents at the places of the maxima."""
     return taken(d_input, indices, len(planes)), None
-
-
-as_it_is(adaptive_max_pool)
 
 
 def by_bounds(function):

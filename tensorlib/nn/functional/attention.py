@@ -12,7 +12,7 @@ from tensorlib.nn.functional.dropout import dropout
 from tensorlib.nn.functional.elementwise_losses import require_floating
 from tensorlib.nn.functional.checks import check_optional
 from tensorlib.ops.declare import composite
-from tensorlib.ops.samples import refusals
+from tensorlib.ops.samples import calls, real, refusals
 
 
 def attended(q, k, v, mask=None, dropout_p=0.0, is_causal=False, scale=None):
@@ -26,17 +26,13 @@ def attended(q, k, v, mask=None, dropout_p=0.0, is_causal=False, scale=None):
     return p / p.sum(-1, keepdims=True) @ v
 
 
-def attention_samples(rng):
-    """Samples of `scaled_dot_product_attention`."""
-    mask = np.array([[True, False, True], [False, True, True]])
-    for q, k, v, masks, options in (
-            ((2, 2), (3, 2), (3, 1), (), {}), ((2, 2), (3, 2), (3, 1), (mask,), {}),
-            ((3, 2), (3, 2), (3, 2), (), {"is_causal": True, "scale": 0.7})):
-        yield (*(rng.uniform(-2, 2, s) for s in (q, k, v)), *masks), options
+MASK = np.array([[True, False, True], [False, True, True]])
 
 
 @composite(public=False, method=False, takes="floating", tolerance="product", reference=attended,
-           samples=attention_samples,
+           samples=calls((real(2, 2), real(3, 2), real(3, 1)),
+                         (real(2, 2), real(3, 2), real(3, 1), MASK),
+                         (real(3, 2), real(3, 2), real(3, 2), {"is_causal": True, "scale": 0.7})),
            errors=refusals((RuntimeError, (2, 3), np.ones((2, 4)), np.ones((2, 4))),
                            (RuntimeError, (2, 3), np.ones((4, 3)), np.ones((2, 3))),
                            (RuntimeError, (3,), np.ones((2, 3)), np.ones((2, 3)))),

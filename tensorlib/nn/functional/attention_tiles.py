@@ -8,8 +8,10 @@ from tensorlib import arange, where
 from tensorlib._core.base.shape import broadcast_shapes
 from tensorlib._core.layers import attention as kernels
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.nn.functional.batching import differentiated_by, stands_for
+from tensorlib.nn.functional.fused import differentiated_by, stands_for
 from tensorlib.ops.declare import op
+from tensorlib.ops.references import gradients
+from tensorlib.ops.samples import with_gradients
 
 # Of heads (*, L, E), (*, S, E) and (*, S, V), with a mask (*, L, S) or None that is added to the
 # scores. causal: nothing after its own place is looked at.
@@ -63,12 +65,9 @@ def attention_reference(q, k, v, mask, causal, scale):
     return p @ v, logs
 
 
-def backward_reference(g, q, k, v, out, logs, mask, causal, scale):
-    """The reference of `attention_backward`, by the Jacobian of each row's softmax."""
-    p, _ = softmax_of(q, k, causal, scale)
-    jacobians = np.eye(p.shape[-1]) * p[..., None] - p[..., None] * p[..., None, :]
-    slope = np.einsum("nlst,nls->nlt", jacobians, g @ v.swapaxes(-1, -2)) * scale
-    return slope @ k, slope.swapaxes(-1, -2) @ q, p.swapaxes(-1, -2) @ g
+def backward_reference(g, q, k, v, out, logs, *options):
+    """The reference of `attention_backward`."""
+    return gradients(lambda *args: attention_reference(*args)[0], 3)(g, q, k, v, *options)
 
 
 def heads(rng):
@@ -76,13 +75,6 @@ def heads(rng):
     for n, queries, keys, width, causal in ((2, 2, 3, 2, False), (1, 3, 3, 2, True)):
         shapes = (n, queries, width), (n, keys, width), (n, keys, 2)
         yield (*(rng.uniform(-2, 2, shape) for shape in shapes), None, causal, 0.7), {}
-
-
-def heads_back(rng):
-    """Samples of `attention_backward`."""
-    for inputs, _ in heads(rng):
-        out, logs = attention_reference(*inputs)
-        yield (rng.uniform(-1, 1, out.shape), *inputs[:3], out, logs, *inputs[3:]), {}
 
 
 # ---- the operations ------------------------------------------------------------------------------
@@ -96,15 +88,11 @@ def multiplications_back(inputs, result):
 @stands_for(backward_formula)
 @op(public=False, method=False, dtypes=("float32", "float64"), tolerance="product",
     differentiable=False, outputs=("g_query", "g_key", "g_value"), reference=backward_reference,
-    samples=heads_back, kernel=kernels.attention_backward, multiplications=multiplications_back)
+    samples=with_gradients(heads, attention_reference, 3), kernel=kernels.attention_backward,
+    multiplications=multiplications_back)
 def attention_backward(grad: Tensor, query: Tensor, key: Tensor, value: Tensor, out: Tensor,
                        logs: Tensor, mask, causal, scale):
     """The gradients of `attention` for its tensors, by one kernel."""
-
-
-def back(grad, query, key, value, out, logs, mask, causal, scale):
-    """`attention_backward`, as the sweep calls it."""
-    return attention_backward(grad, query, key, value, out, logs, mask, causal, scale)
 
 
 def multiplications(inputs, result):
@@ -113,7 +101,7 @@ def multiplications(inputs, result):
     return math.prod(query[:-1]) * key[-2] * (query[-1] + value[-1])
 
 
-@differentiated_by(attention_formula, back, "logs")
+@differentiated_by(attention_formula, attention_backward, "logs")
 @op(public=False, method=False, dtypes=("float32", "float64"), tolerance="product",
     outputs=("out", "logs"), reference=attention_reference, samples=heads,
     kernel=kernels.attention, multiplications=multiplications)

@@ -17,6 +17,7 @@ from tensorlib.ops.arguments import refuse_bools
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.foreign import members
 from tensorlib.ops.publish import FUNCTIONS
+from tensorlib.ops.references import adjoint
 from tensorlib.ops.samples import refusals
 
 LARGE = 2 ** 40              # beyond what sizes, strides and paddings may be
@@ -68,16 +69,6 @@ def by_windows(x, w, out, options):
     columns = columns.reshape(len(x), groups, -1, math.prod(out))
     found = np.einsum("gok,bgkp->bgop", w.reshape(groups, len(w) // groups, -1), columns)
     return found.reshape(len(x), len(w), *out) if n else found
-
-
-def adjoint(function, like, g):
-    """For references: the adjoint of a linear function of arrays like this, at `g`."""
-    found = np.zeros(like, g.dtype)
-    for place in np.ndindex(*like):
-        unit = np.zeros(like)
-        unit[place] = 1
-        found[place] = (function(unit) * g).sum()
-    return found
 
 
 CASES = (

@@ -9,9 +9,10 @@ from tensorlib._core.create.ranges import triangle_places
 from tensorlib._core.interpreters.stack import tell
 from tensorlib._core.reduce import distances as kernels
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.nn.functional.batching import differentiated_by, stands_for
+from tensorlib.nn.functional.fused import differentiated_by, stands_for
 from tensorlib.ops.declare import composite, elementwise, op
-from tensorlib.ops.samples import given, given_pairs, reals, refusals
+from tensorlib.ops.references import gradients
+from tensorlib.ops.samples import given, given_pairs, reals, refusals, with_gradients
 
 inf = float("inf")
 
@@ -43,16 +44,6 @@ def rows_formula(x1, x2, p):
     return cat(found, -2) if len(found) > 1 else found[0]
 
 
-def slope(x, y, p):
-    """For references: how the norms of differences change with the rows x."""
-    away = x[..., :, None, :] - y[..., None, :, :]
-    size = np.linalg.norm(away, p, -1, keepdims=True)
-    if p == inf:
-        found = np.sign(away) * (abs(away) == size)
-        return found / np.maximum(abs(found).sum(-1, keepdims=True), 1)
-    return np.sign(away) if p == 1 else away / np.where(size, size, 1)
-
-
 def slope_of(away, sizes, p):
     """How the p-norms of differences along the last dim change with these."""
     if p == 2:
@@ -69,24 +60,13 @@ def rows_back(grad, x1, x2, sizes, p):
     return (grad.unsqueeze(-1) * slope_of(away, sizes.unsqueeze(-1), p)).sum(-2)
 
 
-def some_rows(rng):
-    """Samples of `row_distances`."""
-    for p in LOOPED:
-        yield (rng.uniform(-2, 2, (2, 3)), rng.uniform(-2, 2, (3, 3)), float(p)), {}
-    yield (rng.uniform(-2, 2, (2, 1, 2)), rng.uniform(-2, 2, (2, 34, 2)), 1.0), {}
-
-
-def some_rows_back(rng):
-    """Samples of `row_distances_backward`."""
-    for (x, y, p), _ in some_rows(rng):
-        out = between(x, y, p)
-        yield (rng.uniform(-1, 1, out.shape), x, y, out, p), {}
+SOME_ROWS = given_pairs(*(((2, 3), (3, 3), float(p)) for p in LOOPED), ((2, 1, 2), (2, 34, 2), 1.0))
 
 
 @stands_for(rows_back)
 @op(public=False, method=False, takes="floating", tolerance="reduction", differentiable=False,
-    reference=lambda g, x, y, out, p: (g[..., None] * slope(x, y, p)).sum(-2),
-    samples=some_rows_back, kernel=kernels.row_distances_backward)
+    reference=lambda g, x, y, out, p: gradients(between)(g, x, y, p),
+    samples=with_gradients(SOME_ROWS, between, 2), kernel=kernels.row_distances_backward)
 def row_distances_backward(grad: Tensor, x1: Tensor, x2: Tensor, sizes: Tensor, p):
     """The gradient of `row_distances` for the first rows."""
 
@@ -99,7 +79,7 @@ def both_back(grad, x1, x2, out, p):
 
 @differentiated_by(rows_formula, both_back)
 @op(public=False, method=False, takes="floating", tolerance="reduction", reference=between,
-    samples=some_rows, kernel=kernels.row_distances)
+    samples=SOME_ROWS, kernel=kernels.row_distances)
 def row_distances(x1: Tensor, x2: Tensor, p):
     """The p-norm of the difference of each row of one matrix with each row of another.
 
@@ -138,37 +118,21 @@ def above(x, p):
     return between(x, x, p)[np.triu_indices(len(x), 1)]
 
 
-def above_back(g, x, out, p):
-    """The reference of `pair_distances_backward`."""
-    both = np.zeros((len(x), len(x)))
-    both[np.triu_indices(len(x), 1)] = g
-    return ((both + both.T)[..., None] * slope(x, x, p)).sum(1)
-
-
-def some_pairs(rng):
-    """Samples of `pair_distances`."""
-    for p in LOOPED:
-        yield (rng.uniform(-2, 2, (4, 3)), float(p)), {}
-    yield (rng.uniform(-2, 2, (34, 1)), 1.0), {}
-
-
-def some_pairs_back(rng):
-    """Samples of `pair_distances_backward`."""
-    for (x, p), _ in some_pairs(rng):
-        out = above(x, p)
-        yield (rng.uniform(-1, 1, out.shape), x, out, p), {}
+SOME_PAIRS = given(*(((4, 3), float(p)) for p in LOOPED), ((34, 1), 1.0))
 
 
 @stands_for(pairs_back)
 @op(public=False, method=False, takes="floating", tolerance="reduction", differentiable=False,
-    reference=above_back, samples=some_pairs_back, kernel=kernels.pair_distances_backward)
+    reference=lambda g, x, out, p: gradients(above)(g, x, p),
+    samples=with_gradients(SOME_PAIRS, above, 1), kernel=kernels.pair_distances_backward)
 def pair_distances_backward(grad: Tensor, input: Tensor, sizes: Tensor, p):
     """The gradient of `pair_distances`."""
 
 
-@differentiated_by(pairs_formula, lambda *args: (pair_distances_backward(*args),))
+@differentiated_by(pairs_formula, lambda grad, input, out, p: pair_distances_backward(
+    grad, input, out, p))
 @op(public=False, method=False, takes="floating", tolerance="reduction", reference=above,
-    samples=some_pairs, kernel=kernels.pair_distances)
+    samples=SOME_PAIRS, kernel=kernels.pair_distances)
 def pair_distances(input: Tensor, p):
     """The p-norm of the difference of each two rows of a matrix. Gradient: as `norm`."""
 

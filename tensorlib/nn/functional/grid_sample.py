@@ -2,13 +2,14 @@
 
 import numpy as np
 
-from tensorlib import func, where
+from tensorlib import where
 from tensorlib._core.layers import cubic_sample
 from tensorlib._core.layers import grid_sample as kernels
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.nn.functional.batching import differentiated_by, stands_for
-from tensorlib.nn.functional.convolution import adjoint
+from tensorlib.nn.functional.fused import differentiated_by, gradients_of, stands_for
 from tensorlib.ops.declare import op
+from tensorlib.ops.references import gradients
+from tensorlib.ops.samples import given, with_gradients
 
 # ---- the formula ---------------------------------------------------------------------------------
 
@@ -104,16 +105,6 @@ def cubic_formula(input, grid, padding, align, a=-0.75):
     return total
 
 
-def cubic_back_formula(grad, input, grid, padding, align):
-    """`look_cubic_back` composed of operations."""
-    return func.vjp(lambda *xs: cubic_formula(*xs, padding, align), input, grid)[1](grad)
-
-
-def back_formula(grad, input, grid, padding, nearest, align):
-    """`look_back` composed of operations."""
-    return func.vjp(lambda *xs: look_formula(*xs, padding, nearest, align), input, grid)[1](grad)
-
-
 # ---- the references ------------------------------------------------------------------------------
 
 def bilinear_reference(x, grid, *options):
@@ -145,67 +136,25 @@ def cubic_reference(x, grid, *options):
     return found
 
 
-def cubic_back_reference(*args):
-    """The reference of `look_cubic_back`."""
-    return back_reference(*args, reference=cubic_reference)
-
-
-def back_reference(g, x, grid, *options, reference=bilinear_reference):
-    """The reference of `look_back`, for places inside."""
-    dx = adjoint(lambda image: reference(image, grid), x.shape, g)
-    dgrid, step = np.zeros(grid.shape), 1e-6
-    for place in np.ndindex(*grid.shape):
-        moved = np.zeros(grid.shape)
-        moved[place] = step
-        dgrid[place] = ((reference(x, grid + moved) - reference(x, grid - moved)) * g).sum() / (
-            2 * step)
-    return dx, dgrid
-
-
-def look_samples(rng):
-    """Samples of `look`, at positions between pixels."""
-    grid = np.array([[[[-0.13, 0.21], [0.41, -0.32]]]])
-    for padding, align in (("zeros", False), ("border", False)):
-        yield (rng.uniform(-2, 2, (1, 2, 2, 3)), grid, padding, False, align), {}
-
-
-def back_samples(rng):
-    """Samples of `look_back`."""
-    for (x, grid, *options), _ in look_samples(rng):
-        yield (rng.uniform(-1, 1, (1, 2, 1, 2)), x, grid, *options), {}
-
-
-def cubic_samples(rng):
-    """Samples of `look_cubic`."""
-    for (x, grid, padding, _, align), _ in look_samples(rng):
-        if padding == "zeros":
-            yield (x, grid, padding, align), {}
-
-
-def cubic_back_samples(rng):
-    """Samples of `look_cubic_back`."""
-    for (x, *options), _ in cubic_samples(rng):
-        yield (rng.uniform(-1, 1, (1, 2, 1, 2)), x, *options), {}
+GRID = np.array([[[[-0.13, 0.21], [0.41, -0.32]]]])             # positions between pixels
+LOOKS = given(((1, 2, 2, 3), GRID, "zeros", False, False),
+              ((1, 2, 2, 3), GRID, "border", False, False))
+CUBIC_LOOKS = given(((1, 2, 2, 3), GRID, "zeros", False))
 
 
 # ---- the operations ------------------------------------------------------------------------------
 
-@stands_for(back_formula)
+@stands_for(gradients_of(look_formula, 2))
 @op(public=False, method=False, takes="floating", tolerance="product", differentiable=False,
-    outputs=("g_input", "g_grid"), reference=back_reference, samples=back_samples,
-    kernel=kernels.look_back)
+    outputs=("g_input", "g_grid"), reference=gradients(bilinear_reference, 2),
+    samples=with_gradients(LOOKS, bilinear_reference), kernel=kernels.look_back)
 def look_back(grad: Tensor, input: Tensor, grid: Tensor, padding, nearest, align):
     """The gradients of `look` for images and positions, by one kernel."""
 
 
-def back(grad, input, grid, out, padding, nearest, align):
-    """`look_back`, as the sweep calls it."""
-    return look_back(grad, input, grid, padding, nearest, align)
-
-
-@differentiated_by(look_formula, back)
+@differentiated_by(look_formula, look_back)
 @op(public=False, method=False, takes="floating", tolerance="product",
-    reference=bilinear_reference, samples=look_samples, kernel=kernels.look)
+    reference=bilinear_reference, samples=LOOKS, kernel=kernels.look)
 def look(input: Tensor, grid: Tensor, padding, nearest, align):
     """Images interpolated at positions: see `grid_sample`.
 
@@ -213,17 +162,17 @@ def look(input: Tensor, grid: Tensor, padding, nearest, align):
     """
 
 
-@stands_for(cubic_back_formula)
+@stands_for(gradients_of(cubic_formula, 2))
 @op(public=False, method=False, takes="floating", tolerance="product", differentiable=False,
-    outputs=("g_input", "g_grid"), reference=cubic_back_reference, samples=cubic_back_samples,
-    kernel=cubic_sample.look_cubic_back)
+    outputs=("g_input", "g_grid"), reference=gradients(cubic_reference, 2),
+    samples=with_gradients(CUBIC_LOOKS, cubic_reference), kernel=cubic_sample.look_cubic_back)
 def look_cubic_back(grad: Tensor, input: Tensor, grid: Tensor, padding, align):
     """The gradients of `look_cubic` for images and positions."""
 
 
-@differentiated_by(cubic_formula, lambda *args: look_cubic_back(*args), by_output=False)
+@differentiated_by(cubic_formula, look_cubic_back)
 @op(public=False, method=False, takes="floating", tolerance="product",
-    reference=cubic_reference, samples=cubic_samples, kernel=cubic_sample.look_cubic)
+    reference=cubic_reference, samples=CUBIC_LOOKS, kernel=cubic_sample.look_cubic)
 def look_cubic(input: Tensor, grid: Tensor, padding, align):
     """Images interpolated at positions by cubic convolution: see `grid_sample`.
 

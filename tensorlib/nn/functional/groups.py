@@ -7,11 +7,12 @@ import numpy as np
 from tensorlib import cat, func, no_grad, ones, zeros, zeros_like
 from tensorlib._core.layers import group_norm as kernels
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.nn.functional.batching import differentiated_by, stands_for
+from tensorlib.nn.functional.fused import differentiated_by, stands_for
 from tensorlib.nn.functional.norms import (
     affine_norm, batch_norm, channel_count, check_vectors, layer_reference, move_statistics,
 )
 from tensorlib.ops.declare import composite, op
+from tensorlib.ops.references import gradients
 from tensorlib.ops.samples import given, refusals
 
 
@@ -54,16 +55,8 @@ def group_reference_in_order(x, weight, bias, groups, eps):
 
 
 def backward_reference(g, x, w, groups, eps):
-    """The reference of `group_backward`, by the Jacobian of each group's normalisation."""
-    rows = x.reshape(len(x) * groups, -1)
-    n = rows.shape[1]
-    scale = 1 / np.sqrt(rows.var(1) + eps)
-    u = (rows - rows.mean(1, keepdims=True)) * scale[:, None]
-    jacobians = scale[:, None, None] * (np.eye(n) - 1 / n - u[:, :, None] * u[:, None, :] / n)
-    h = (g * w.reshape(-1, *(1,) * (x.ndim - 2))).reshape(rows.shape)
-    dims = (0, *range(2, x.ndim))
-    return (np.einsum("rij,ri->rj", jacobians, h).reshape(x.shape),
-            (g * u.reshape(x.shape)).sum(dims), g.sum(dims))
+    """The reference of `group_backward`."""
+    return gradients(group_reference_in_order, 3)(g, x, w, np.zeros_like(w), groups, eps)
 
 
 GROUPS = ((2, 4, 3), 2), ((2, 2), 1), ((2, 4), 2)
@@ -89,12 +82,7 @@ def group_backward(grad: Tensor, input: Tensor, weight: Tensor, groups, eps):
     """The gradients of `group_affine` for its tensors, by one kernel."""
 
 
-def back(grad, input, weight, bias, groups, eps):
-    """`group_backward`, as the sweep calls it."""
-    return group_backward(grad, input, weight, groups, eps)
-
-
-@differentiated_by(group_formula, back, by_output=False)
+@differentiated_by(group_formula, group_backward)
 @op(public=False, method=False, takes="floating", tolerance="reduction",
     reference=group_reference_in_order, samples=affine_samples, kernel=kernels.group_affine)
 def group_affine(input: Tensor, weight: Tensor, bias: Tensor, groups, eps):

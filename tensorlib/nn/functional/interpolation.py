@@ -7,10 +7,10 @@ import numpy as np
 from tensorlib import from_numpy
 from tensorlib._core.layers import resample as kernels
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.nn.functional.convolution import adjoint
 from tensorlib.nn.functional.grid_sample import cubic_far, cubic_near
-from tensorlib.nn.functional.pooling import as_it_is
+from tensorlib.ops.adjoints import turned_by_back
 from tensorlib.ops.declare import op
+from tensorlib.ops.references import adjoint
 from tensorlib.ops.samples import given
 
 KEPT = 2 ** 16          # elements of dims whose taps are kept for the next call
@@ -124,6 +124,7 @@ def resample_reference(x, dim, size, count, cubic, align_corners, scale, antiali
     return adjoint(forward, shape, x)
 
 
+@turned_by_back
 @op(public=False, method=False, linear=True, takes="floating", tolerance="reduction",
     reference=resample_reference,
     samples=given(((2, 3, 2), -2, 3, 5, False, False, None, False, False),
@@ -141,11 +142,4 @@ def resample(input: Tensor, dim, size, count, cubic, align_corners, scale, antia
     return kernels.resample(input, dim, size if back else count, *taps)
 
 
-@resample.vjp("input")
-def resample_vjp(g, dim, size, count, cubic, align_corners, scale, antialias, back, of_bytes):
-    """The adjoint, which is the operation the other way round."""
-    return resample(g, dim, size, count, cubic, align_corners, scale, antialias, not back, of_bytes)
-
-
-as_it_is(resample)
 resample.taps = taps_of      # for other forms of the operation, such as ONNX's

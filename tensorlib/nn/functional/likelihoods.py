@@ -9,12 +9,13 @@ from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.interpreters.foreign import needs_formula
 from tensorlib._core.layers import nll
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.nn.functional.batching import stands_for
-from tensorlib.nn.functional.convolution import adjoint
+from tensorlib.nn.functional.fused import stands_for
 from tensorlib.nn.functional.elementwise_losses import loss, older_reduction
 from tensorlib.nn.functional.checks import check_optional
 from tensorlib.ops.declare import op
+from tensorlib.ops.references import adjoint, gradients
 from tensorlib.ops.reduce.softmax import log_softmax, softmax, softmax_backward
+from tensorlib.ops.samples import calls, real, with_gradients
 from tensorlib.ops.value_checks import value_check
 
 IGNORED = -100
@@ -34,24 +35,12 @@ def nll_reference(x, target, ignored):
     return np.where(target == ignored, 0, -(logs * (classes_of(x) == target[:, None])).sum(1))
 
 
-def nll_backward_reference(g, x, target, ignored):
-    """The reference of `nll_of_logits_backward`."""
-    p = np.exp(x - x.max(1, keepdims=True, initial=0))
-    p /= p.sum(1, keepdims=True)
-    p -= classes_of(x) == target[:, None]
-    return np.where(target == ignored, 0, g)[:, None] * p
-
-
-def rows_and_targets(with_grad):
+def rows_and_targets(rng):
     """Samples: rows of logits and a class for each, some of them ignored."""
-    def generate(rng):
-        for shape, target in (((3, 4), (1, 3, 0)), ((2, 3), (-100, 2)), ((0, 3), ()),
-                              ((2, 3, 2), ((2, 0), (-100, 1))),
-                              ((1, 34, 17), np.arange(17).reshape(1, 17) * 2)):
-            x, target = rng.uniform(-2, 2, shape), np.array(target, np.int64)
-            more = (rng.uniform(-2, 2, target.shape),) if with_grad else ()
-            yield (*more, x, target, IGNORED), {}
-    return generate
+    for shape, target in (((3, 4), (1, 3, 0)), ((2, 3), (-100, 2)), ((0, 3), ()),
+                          ((2, 3, 2), ((2, 0), (-100, 1))),
+                          ((1, 34, 17), np.arange(17).reshape(1, 17) * 2)):
+        yield (rng.uniform(-2, 2, shape), np.array(target, np.int64), IGNORED), {}
 
 
 def picked(x, target, ignored):
@@ -66,7 +55,7 @@ def nll_formula(input, target, ignored):
 
 
 @op(public=False, method=False, takes="floating", tolerance="reduction",
-    reference=nll_reference, samples=rows_and_targets(False), kernel=nll.nll_of_logits,
+    reference=nll_reference, samples=rows_and_targets, kernel=nll.nll_of_logits,
     checks_values=True)
 def nll_of_logits(input: Tensor, target, ignored):
     """log(sum(exp(x))) - x[target] of each row x along dim 1, 0 where the target is `ignored`.
@@ -76,7 +65,7 @@ def nll_of_logits(input: Tensor, target, ignored):
 
 
 @op(public=False, method=False, takes="floating", tolerance="reduction",
-    reference=nll_backward_reference, samples=rows_and_targets(True),
+    reference=gradients(nll_reference), samples=with_gradients(rows_and_targets, nll_reference),
     kernel=nll.nll_of_logits_backward, checks_values=True)
 def nll_of_logits_backward(grad: Tensor, input: Tensor, target, ignored):
     """grad * (softmax(x) - 1 at the target) of each row x: the gradient of `nll_of_logits`."""
@@ -144,7 +133,7 @@ def logs_of_rows(x, weight, target, ignored, reduction):
 
 def sums_and_means(rng):
     """Samples of `nll_of_logs`."""
-    for (x, target, ignored), _ in rows_and_targets(False)(rng):
+    for (x, target, ignored), _ in rows_and_targets(rng):
         weight = rng.uniform(0.5, 2, x.shape[1])
         for reduction in ("sum", "mean", "none")[:3 if len(x) else 1]:
             yield (x, weight, target, ignored, reduction), {}
@@ -347,18 +336,12 @@ def logs_reference(x, target, weight=None, size_average=None, ignore_index=IGNOR
     return losses.sum() if reduction == "sum" else losses
 
 
-def class_samples(rng):
-    """Samples of `cross_entropy` and `nll_loss`."""
-    yield (rng.uniform(-2, -1, (3, 4)), np.array([1, 3, 0])), {}
-    yield (rng.uniform(-2, -1, (2, 3, 2)), np.array([[1, 2], [-100, 0]])), {"reduction": "none"}
-    yield (rng.uniform(-2, -1, (2, 3)), np.array([1, 1])), {"reduction": "sum", "ignore_index": 1}
-
-
-def smoothed_samples(rng):
-    """Samples of `cross_entropy`."""
-    yield from class_samples(rng)
-    yield (rng.uniform(-2, 2, (2, 3)), np.array([1, 2])), {"label_smoothing": 0.2}
-    yield (rng.uniform(-2, 2, (2, 3)), rng.uniform(0, 1, (2, 3))), {"label_smoothing": 0.2}
+CLASSES = (
+    (real(3, 4, low=-2, high=-1), np.array([1, 3, 0])),
+    (real(2, 3, 2, low=-2, high=-1), np.array([[1, 2], [-100, 0]]), {"reduction": "none"}),
+    (real(2, 3, low=-2, high=-1), np.array([1, 1]), {"reduction": "sum", "ignore_index": 1}))
+SMOOTHED = ((real(2, 3), np.array([1, 2]), {"label_smoothing": 0.2}),
+            (real(2, 3), real(2, 3, low=0, high=1), {"label_smoothing": 0.2}))
 
 
 def bad_targets():
@@ -372,7 +355,7 @@ def bad_targets():
     yield (x, np.array([0, 1])), {"reduction": "most"}, ValueError
 
 
-@loss(tensors=("input", "target"), samples=smoothed_samples, errors=bad_targets,
+@loss(tensors=("input", "target"), samples=calls(*CLASSES, *SMOOTHED), errors=bad_targets,
       reference=logs_reference, checks_values=True, rounds_once=False)
 def cross_entropy(input: Tensor, target: Tensor, weight=None, size_average=None,
                   ignore_index=IGNORED, reduce=None, reduction="mean", label_smoothing=0.0):
@@ -450,7 +433,7 @@ def of_probabilities(input, target, weight, reduction, label_smoothing):
     return losses if reduction == "none" else losses.mean() if reduction == "mean" else losses.sum()
 
 
-@loss(tensors=("input", "target"), samples=class_samples, errors=bad_targets,
+@loss(tensors=("input", "target"), samples=calls(*CLASSES), errors=bad_targets,
       reference=lambda *args, **options: logs_reference(*args, **options, logits=False),
       checks_values=True, rounds_once=False)
 def nll_loss(input: Tensor, target: Tensor, weight=None, size_average=None, ignore_index=IGNORED,

@@ -12,44 +12,41 @@ from tensorlib._core.products import linear as kernels
 from tensorlib._core.products.product import grad_of_right
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.modes import apart_from_transforms
-from tensorlib.nn.functional.batching import stands_for
+from tensorlib.nn.functional.fused import stands_for
 from tensorlib.nn.functional.checks import check_optional
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.products.matmul import matmul, product_multiplications
-from tensorlib.ops.samples import products, refusals
+from tensorlib.ops.samples import given_pairs, given_tensors, refusals
 from tensorlib.ops.value_checks import value_check
 
 
 rows_looked_up = deferred("tensorlib.sparse", "rows_looked_up")
 
 
-def with_bias(rng):
-    """Samples of inputs, weights and biases."""
-    for shape, weight in (((2, 3), (4, 3)), ((3,), (2, 3)), ((2, 2, 3), (1, 3)), ((0, 3), (2, 3))):
-        yield tuple(rng.uniform(-2, 2, s) for s in (shape, weight, weight[:1])), {}
-    for bias in (1, 4), (3, 1):
-        yield tuple(rng.uniform(-2, 2, s) for s in ((2, 3, 2), (4, 2), bias)), {}
+WITH_BIAS = given_tensors(
+    ((2, 3), (4, 3), (4,)), ((3,), (2, 3), (2,)), ((2, 2, 3), (1, 3), (1,)), ((0, 3), (2, 3), (2,)),
+    ((2, 3, 2), (4, 2), (1, 4)), ((2, 3, 2), (4, 2), (3, 1)))
 
 
 BAD_SIZES = refusals((RuntimeError, (2, 3), np.ones((4, 2))), (RuntimeError, (2, 3), np.ones(())))
 
 
 @op(public=False, method=False, multilinear=True, takes="floating", kernel=kernels.linear,
-    reference=lambda x, w: x @ w.T, samples=products(((2, 3), (4, 3)), ((2, 3), (3,))),
+    reference=lambda x, w: x @ w.T, samples=given_pairs(((2, 3), (4, 3)), ((2, 3), (3,))),
     multiplications=product_multiplications, complex=True)
 def linear_without_bias(input: Tensor, weight: Tensor):
     """input @ weight.mT: see `linear`."""
 
 
 @op(public=False, method=False, takes="floating", kernel=kernels.linear, tolerance="product",
-    reference=lambda x, w, b: x @ w.T + b, samples=with_bias, packs=True,
+    reference=lambda x, w, b: x @ w.T + b, samples=WITH_BIAS, packs=True,
     affine=True, multiplications=product_multiplications, complex=True)
 def linear_with_bias(input: Tensor, weight: Tensor, bias: Tensor):
     """input @ weight.mT + bias: see `linear`."""
 
 
 @op(public=False, method=False, multilinear=True, takes="floating", kernel=kernels.wide_linear,
-    reference=lambda x, w: x @ w.T, samples=products(((2, 3), (4, 3)), ((1, 3), (2, 3))),
+    reference=lambda x, w: x @ w.T, samples=given_pairs(((2, 3), (4, 3)), ((1, 3), (2, 3))),
     result_dtype=lambda x, w: float32 if x.dtype.itemsize == 2 else x.dtype,
     multiplications=product_multiplications)
 def wide_linear(input: Tensor, weight: Tensor):
@@ -120,7 +117,7 @@ stands_for(linear_formula)(linear_with_bias)
 
 @composite(tensors=("input", "weight", "bias"), out=True, public=False, method=False,
            takes="floating", tolerance="product", reference=lambda x, w, b: x @ w.T + b,
-           samples=with_bias, errors=BAD_SIZES, rounds_once=False, complex=True)
+           samples=WITH_BIAS, errors=BAD_SIZES, rounds_once=False, complex=True)
 def linear(input: Tensor, weight: Tensor, bias=None):
     """input @ weight.mT + bias: what a fully connected layer computes.
 

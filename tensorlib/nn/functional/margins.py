@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from tensorlib import arange, div, func, where
+from tensorlib import arange, div, where
 from tensorlib._core.base.shape import broadcast_shapes
 from tensorlib._core.layers import margins, nll
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.activations import logsigmoid
-from tensorlib.nn.functional.batching import differentiated_by, stands_for
+from tensorlib.nn.functional.fused import differentiated_by, gradients_of, stands_for
 from tensorlib.nn.functional.elementwise_losses import (
     ALL, in_floats, in_numpy, loss, older_reduction, reduced, require_floating,
 )
@@ -16,7 +16,8 @@ from tensorlib.nn.functional.likelihoods import are_classes, check_reduction
 from tensorlib.ops.arguments import refuse_bools, refuse_complex
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.pointwise.combined import no_integers
-from tensorlib.ops.samples import given, given_pairs, refusals
+from tensorlib.ops.references import gradients
+from tensorlib.ops.samples import given, given_pairs, refusals, with_gradients
 from tensorlib.ops.value_checks import value_check
 
 def numbers_in_floats(name, *tensors):
@@ -341,49 +342,24 @@ def margins_reference(x, t, p, margin, ends, reduction):
     return in_numpy(lambda: np.array(found))(reduction=reduction)
 
 
-def margins_back_reference(g, x, t, p, margin, ends, reduction):
-    """The reference of `class_margins_backward`, by differences: x lies off the kinks."""
-    step, found = 1e-6, np.zeros(x.shape)
-    for place in np.ndindex(*x.shape):
-        moved = np.zeros(x.shape)
-        moved[place] = step
-        ends_of = [margins_reference(x + s * moved, t, p, margin, ends, reduction) for s in (1, -1)]
-        found[place] = ((ends_of[0] - ends_of[1]) * g).sum() / (2 * step)
-    return found
+LISTED = given(
+    ((3, 4), np.array([[1], [0], [3]]), 2, 0.7, False, "none"),
+    ((3, 4), np.array([1, 0, 3]), 1, 1.0, False, "mean"),
+    ((3, 4), np.array([[1, 3, -1, 0], [2, -1, 1, 1], [-1, 0, 0, 0]]), 1, 1.0, True, "sum"))
 
 
-def listed_samples(rng):
-    """Samples of `class_margins`."""
-    for t, p, margin, ends, reduction in (
-            ([[1], [0], [3]], 2, 0.7, False, "none"), ([1, 0, 3], 1, 1.0, False, "mean"),
-            ([[1, 3, -1, 0], [2, -1, 1, 1], [-1, 0, 0, 0]], 1, 1.0, True, "sum")):
-        yield (rng.uniform(-2, 2, (3, 4)), np.array(t), p, margin, ends, reduction), {}
-
-
-def listed_back_samples(rng):
-    """Samples of `class_margins_backward`."""
-    for (x, *options), _ in listed_samples(rng):
-        yield (rng.uniform(-1, 1, (3,) if options[-1] == "none" else ()), x, *options), {}
-
-
-def margins_back(grad, input, target, p, margin, ends, reduction):
-    """`class_margins_backward` composed of operations."""
-    return func.vjp(lambda x: margins_formula(x, target, p, margin, ends, reduction), input)[1](
-        grad)[0]
-
-
-@stands_for(margins_back)
+@stands_for(gradients_of(margins_formula))
 @op(public=False, method=False, takes="floating", tolerance="reduction", differentiable=False,
-    reference=margins_back_reference, samples=listed_back_samples,
+    reference=gradients(margins_reference),
+    samples=with_gradients(LISTED, margins_reference),
     kernel=margins.class_margins_backward, checks_values=True)
 def class_margins_backward(grad: Tensor, input: Tensor, target: Tensor, p, margin, ends, reduction):
     """The gradient of `class_margins`."""
 
 
-@differentiated_by(margins_formula, lambda *args: (class_margins_backward(*args),),
-                   by_output=False, constants=1)
+@differentiated_by(margins_formula, class_margins_backward, constants=1)
 @op(public=False, method=False, takes="floating", tolerance="reduction",
-    reference=margins_reference, samples=listed_samples, kernel=margins.class_margins,
+    reference=margins_reference, samples=LISTED, kernel=margins.class_margins,
     checks_values=True)
 def class_margins(input: Tensor, target: Tensor, p, margin, ends, reduction):
     """max(0, margin - x[t] + x[j])**p over the classes t that are listed and the others j.

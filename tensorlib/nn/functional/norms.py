@@ -12,10 +12,10 @@ from tensorlib._core.interpreters.foreign import elements_known, stands_in
 from tensorlib._core.layers import group_norm as grouped, norms as kernels
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.modes import apart_from_transforms
-from tensorlib.nn.functional.batching import differentiated_by, stands_for
+from tensorlib.nn.functional.fused import differentiated_by, stands_for
 from tensorlib.nn.functional.checks import check_optional
 from tensorlib.ops.declare import composite, op
-from tensorlib.ops.samples import refusals
+from tensorlib.ops.samples import calls, real, reals_of, refusals
 
 # ---- what is normalised --------------------------------------------------------------------------
 # Rows: all dims that the weight has, the last ones. Channels: all dims but dim 1.
@@ -260,11 +260,8 @@ def rows_of(name, input, normalized_shape, weight, bias):
 
 def with_options(*cases):
     """Samples: a shape, the normalised shape, the shapes of tensors or None, and keywords."""
-    def generate(rng):
-        for shape, size, tensors, keywords in cases:
-            yield (rng.uniform(-2, 2, shape), size,
-                   *(None if x is None else rng.uniform(0.5, 2, x) for x in tensors)), keywords
-    return generate
+    return calls(*cases, arguments=lambda shape, size, tensors, keywords: (
+        real(*shape), size, *reals_of(tensors, 0.5, 2.0), keywords))
 
 
 def layer_reference(x, shape, weight=None, bias=None, eps=1e-5):
@@ -354,14 +351,14 @@ def channel_backward(grad: Tensor, input: Tensor, weight: Tensor):
     """The gradients of `channel_affine` for its tensors, by one kernel."""
 
 
-def channel_back(grad, input, weight, bias):
+def channel_back(grad, input, weight):
     """The gradients as the sweep takes them; channels of one element are summed as columns are."""
     if math.prod(input.shape[2:]) == 1:
         return channel_backward_formula(grad, input, weight)
     return channel_backward(grad, input, weight)
 
 
-@differentiated_by(channel_formula, channel_back, by_output=False)
+@differentiated_by(channel_formula, channel_back)
 @op(public=False, method=False, takes="floating", tolerance="reduction",
     reference=channel_formula, samples=channel_samples("x", "w", "w"),
     kernel=grouped.channel_affine)

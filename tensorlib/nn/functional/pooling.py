@@ -11,9 +11,10 @@ from tensorlib import is_grad_enabled, zeros
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.layers import windows as kernels
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.nn.functional.convolution import adjoint, out_size, sizes_of
+from tensorlib.nn.functional.convolution import out_size, sizes_of
 from tensorlib.nn.functional.elementwise_losses import require_floating
 from tensorlib.nn.functional.integers import in_doubles
+from tensorlib.ops.adjoints import forward_and_back, planes_alone, turned_by_back
 from tensorlib.ops.arguments import refuse_bools, refuse_complex
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.samples import given, refusals
@@ -57,6 +58,7 @@ MAXIMA = (((2, 5), (2,), (2,), (1,), (1,), (3,)),
           ((17,), (2,), (2,), (1,), (2,), (9,)), ((45,), (34,), (1,), (0,), (1,), (12,)))
 
 
+@planes_alone
 @op(public=False, method=False, takes="floating", outputs=("values", "indices"),
     reference=max_reference, samples=given(*MAXIMA))
 def max_pool(input: Tensor, kernel, stride, padding, dilation, planes):
@@ -108,6 +110,7 @@ def max_pool_jvp(d_input, indices, kernel):
     return taken(d_input, indices, len(kernel)), None
 
 
+@planes_alone
 @op(public=False, method=False, takes="floating", kernel=kernels.max_values,
     reference=lambda *args: max_reference(*args)[0], samples=given(*MAXIMA))
 def max_values(input: Tensor, kernel, stride, padding, dilation, planes):
@@ -131,14 +134,8 @@ def max_values_jvp(d_input, input, kernel, stride, padding, dilation, planes):
                  len(kernel))
 
 
-def mean_reference(x, spatial, kernel, stride, padding, planes, counts_padding, divisor,
-                   back=False):
-    """The reference of `avg_pool`, forward and back."""
-    if back:
-        lead = x.shape[:-len(kernel)]
-        return np.stack([adjoint(lambda y: mean_reference(
-            y, spatial, kernel, stride, padding, planes, counts_padding, divisor), spatial, one)
-            for one in x.reshape(-1, *planes)]).reshape(*lead, *spatial)
+def mean_reference(x, spatial, kernel, stride, padding, planes, counts_padding, divisor):
+    """The reference of `avg_pool`."""
     found = np.zeros((*x.shape[:-len(kernel)], *planes))
     sizes = [size + p for size, p in zip(spatial, padding)]
     for place, values, _ in windows_at(x, kernel, stride, padding, (1,) * len(kernel), planes,
@@ -159,28 +156,12 @@ MEANS = (((2, 5), (5,), (3,), (2,), (1,), (3,), True, 0, False),
          ((9,), (9,), (3,), (1,), (1,), (9,), True, 0, True))
 
 
+@turned_by_back
 @op(public=False, method=False, linear=True, takes="floating", kernel=kernels.avg_pool,
-    tolerance="reduction", reference=mean_reference, samples=given(*MEANS))
+    tolerance="reduction", reference=forward_and_back(mean_reference), samples=given(*MEANS))
 def avg_pool(input: Tensor, spatial, kernel, stride, padding, planes, counts_padding, divisor,
              back):
     """The means of windows of planes of sizes `spatial`; with `back` its adjoint, from `planes`."""
-
-
-@avg_pool.vjp("input")
-def avg_pool_vjp(g, spatial, kernel, stride, padding, planes, counts_padding, divisor, back):
-    """The adjoint, which is the operation the other way round."""
-    return avg_pool(g, spatial, kernel, stride, padding, planes, counts_padding, divisor, not back)
-
-
-def as_it_is(function):
-    """The batching rule of what leaves all dims before the last ones alone."""
-    def batching(info, dims, *values, **attributes):
-        return function(*values, **attributes), 0
-    function.batching = batching
-
-
-for _function in (max_pool, max_values, avg_pool):
-    as_it_is(_function)
 
 
 def for_all_examples(info, dims, input, places, spatial):

@@ -13,7 +13,7 @@ import numpy as np
 from tensorlib import cat, relu, tanh, where
 from tensorlib._core.layers import recurrent as kernels
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.nn.functional.batching import differentiated_by, stands_for
+from tensorlib.nn.functional.fused import differentiated_by, stands_for
 from tensorlib.ops.declare import op
 
 # ---- one step ------------------------------------------------------------------------------------
@@ -231,14 +231,7 @@ def recurrent_backward(grad: Tensor, grad_hidden: Tensor, grad_cell: Tensor, gat
     return g_gates, g_weight, g_moved.sum(0), g_hidden, g_cell
 
 
-def back(grad, grad_hidden, grad_cell, gates, weight, bias, hidden, cell, out, last, last_cell,
-         acts, cells, kind, sizes, reverse):
-    """`recurrent_backward`, which does without the last state."""
-    return recurrent_backward(grad, grad_hidden, grad_cell, gates, weight, bias, hidden, cell, out,
-                              acts, cells, kind, sizes, reverse)
-
-
-@differentiated_by(recurrent_formula, back, "acts", "cells")
+@differentiated_by(recurrent_formula, recurrent_backward, "acts", "cells")
 @op(public=False, method=False, takes="floating", tolerance="product",
     outputs=("out", "last", "last_cell", "acts", "cells"), reference=in_numpy,
     samples=recurrent_samples, kernel=kernels.recurrent,

@@ -4,12 +4,14 @@ import itertools
 
 import numpy as np
 
-from tensorlib import arange, cat, full, func, int64, logsumexp, stack, tensor, where, zeros
+from tensorlib import arange, cat, full, int64, logsumexp, stack, tensor, where, zeros
 from tensorlib._core.layers import ctc
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.nn.functional.batching import differentiated_by, stands_for
+from tensorlib.nn.functional.fused import differentiated_by, gradients_of, stands_for
 from tensorlib.nn.functional.elementwise_losses import loss, reduced, require_floating
 from tensorlib.ops.declare import op
+from tensorlib.ops.references import gradients
+from tensorlib.ops.samples import with_gradients
 from tensorlib.ops.value_checks import value_check
 
 NEVER = -1e30           # the logarithm of a probability of 0, which stays a number
@@ -155,26 +157,9 @@ def losses_formula(log_probs, labels, inputs, sizes, blank):
     return -log_likelihood(log_probs, labels, inputs, sizes, blank)
 
 
-def losses_back(grad, log_probs, labels, inputs, sizes, blank):
-    """`ctc_losses_backward` composed of operations."""
-    return func.vjp(lambda x: losses_formula(x, labels, inputs, sizes, blank), log_probs)[1](
-        grad)[0]
-
-
 def losses_reference(logs, labels, inputs, sizes, blank):
     """The reference of `ctc_losses`."""
     return all_alignments(logs, labels, inputs, sizes, blank, "none")
-
-
-def back_reference(g, logs, *options):
-    """The reference of `ctc_losses_backward`, by differences."""
-    step, found = 1e-6, np.zeros(logs.shape)
-    for place in np.ndindex(*logs.shape):
-        moved = np.zeros(logs.shape)
-        moved[place] = step
-        ends = [losses_reference(logs + s * moved, *options) for s in (1, -1)]
-        found[place] = ((ends[0] - ends[1]) * g).sum() / (2 * step)
-    return found
 
 
 def aligned(rng):
@@ -183,22 +168,15 @@ def aligned(rng):
         yield (logs, labels, inputs, sizes, 0), {}
 
 
-def aligned_back(rng):
-    """Samples of `ctc_losses_backward`."""
-    for (logs, *options), _ in aligned(rng):
-        yield (rng.uniform(-1, 1, logs.shape[1]), logs, *options), {}
-
-
-@stands_for(losses_back)
+@stands_for(gradients_of(losses_formula))
 @op(public=False, method=False, takes="floating", tolerance="reduction", differentiable=False,
-    reference=back_reference, samples=aligned_back, kernel=ctc.ctc_losses_backward,
-    checks_values=True)
+    reference=gradients(losses_reference), samples=with_gradients(aligned, losses_reference),
+    kernel=ctc.ctc_losses_backward, checks_values=True)
 def ctc_losses_backward(grad: Tensor, log_probs: Tensor, labels: Tensor, inputs, sizes, blank):
     """The gradient of `ctc_losses`."""
 
 
-@differentiated_by(losses_formula, lambda *args: (ctc_losses_backward(*args),), by_output=False,
-                   constants=1)
+@differentiated_by(losses_formula, ctc_losses_backward, constants=1)
 @op(public=False, method=False, takes="floating", tolerance="reduction",
     reference=losses_reference, samples=aligned, kernel=ctc.ctc_losses, checks_values=True)
 def ctc_losses(log_probs: Tensor, labels: Tensor, inputs, sizes, blank):

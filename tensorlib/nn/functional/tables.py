@@ -10,13 +10,13 @@ from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.interpreters.foreign import elements_known
 from tensorlib._core.layers import bags as kernels
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.nn.functional.batching import differentiated_by, stands_for
+from tensorlib.nn.functional.fused import differentiated_by, stands_for
 from tensorlib.nn.functional.checks import check_optional
-from tensorlib.nn.functional.convolution import adjoint
 from tensorlib.nn.functional.linear import by_frequency, check_indices, padding_place, renormalise
 from tensorlib.ops.arguments import integer
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.products.sparse import sparse_product
+from tensorlib.ops.references import adjoint
 
 
 def bags(i, w, offsets=None, mode="mean", **options):
@@ -101,10 +101,10 @@ def bag_sums_backward(grad: Tensor, places: Tensor, offsets: Tensor, rows, mean,
 
 def sums_back(grad, weight, places, offsets, mean, has_end):
     """`bag_sums_backward`, as the sweep calls it."""
-    return bag_sums_backward(grad, places, offsets, weight.shape[0], mean, has_end),
+    return bag_sums_backward(grad, places, offsets, weight.shape[0], mean, has_end)
 
 
-@differentiated_by(sums_formula, sums_back, by_output=False, constants=2)
+@differentiated_by(sums_formula, sums_back, constants=2)
 @op(public=False, method=False, takes="floating", tolerance="reduction",
     reference=sums_reference, samples=part_samples, kernel=kernels.bag_sums, checks_values=True)
 def bag_sums(weight: Tensor, places: Tensor, offsets: Tensor, mean, has_end):

@@ -8,10 +8,12 @@ from tensorlib import arange, cat, complex
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.layers import windows as kernels
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.nn.functional.convolution import adjoint, out_size, sizes_of
+from tensorlib.nn.functional.convolution import out_size, sizes_of
 from tensorlib.nn.functional.elementwise_losses import require_floating
-from tensorlib.nn.functional.pooling import as_it_is, planes_of, windows_at
+from tensorlib.nn.functional.pooling import planes_of, windows_at
+from tensorlib.ops.adjoints import turned_by_back
 from tensorlib.ops.declare import composite, op
+from tensorlib.ops.references import adjoint
 from tensorlib.ops.samples import given, refusals
 
 
@@ -28,21 +30,13 @@ def column_reference(x, spatial, kernel, stride, padding, dilation, planes, back
     return rows.reshape(*x.shape[:-len(kernel) - 1], -1, math.prod(planes))
 
 
+@turned_by_back
 @op(public=False, method=False, linear=True, takes="floating", kernel=kernels.columns,
     tolerance="reduction", reference=column_reference,
     samples=given(((1, 2, 3, 2), (3, 2), (2, 2), (1, 2), (1, 1), (1, 1), (4, 2), False),
                   ((2, 4, 2), (5,), (2,), (2,), (0,), (2,), (2,), True)))
 def columns(input: Tensor, spatial, kernel, stride, padding, dilation, planes, back):
     """The windows of planes as columns, (*, C * elements, windows); with `back` its adjoint."""
-
-
-@columns.vjp("input")
-def columns_vjp(g, spatial, kernel, stride, padding, dilation, planes, back):
-    """The adjoint, which is the operation the other way round."""
-    return columns(g, spatial, kernel, stride, padding, dilation, planes, not back)
-
-
-as_it_is(columns)
 
 
 def column_sizes(name, spatial, kernel_size, dilation, padding, stride):

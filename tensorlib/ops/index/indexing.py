@@ -18,7 +18,7 @@ from tensorlib._core.reduce.masks import nonzero as true_places
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.pointwise.comparison import where
-from tensorlib.ops.samples import given, refusals
+from tensorlib.ops.samples import Drawn, calls, given, real, refusals
 
 BOOL, INT64, WHOLE = BY_NAME["bool"], BY_NAME["int64"], slice(None)
 
@@ -71,10 +71,8 @@ def spread_index_vjp(g, index):
 
 def masks(*cases):
     """A real tensor, a mask, each of the shapes that a case begins with, then its attributes."""
-    def generate(rng):
-        for shape, mask, *attributes in cases:
-            yield (rng.uniform(-2, 2, shape), rng.random(mask) < 0.5, *attributes), {}
-    return generate
+    return calls(*cases, arguments=lambda shape, mask, *attributes: (
+        real(*shape), Drawn(lambda rng: rng.random(mask) < 0.5, mask), *attributes))
 
 
 def check_mask(name, mask):

@@ -25,37 +25,12 @@ from tensorlib.ops.index.indexing import (
 from tensorlib.ops.index.putting import add_index, put_index
 from tensorlib.ops.index.reductions import UFUNCS, combined_at, combined_slices, neutral
 from tensorlib.ops.index.rows import put_in_rows
-from tensorlib.ops.index.scattering import elements_at, written_at
+from tensorlib.ops.index.scattering import MEETING, ROWS, elements_at, written_at
 from tensorlib.ops.late import declared
 from tensorlib.ops.pointwise.comparison import where
-from tensorlib.ops.samples import given_pairs
+from tensorlib.ops.samples import calls, given_pairs, real, refused_calls
 
 WHOLE = slice(None)
-ROWS = np.array([[0, 2, 1], [2, 1, 0]])
-MEETING = np.array([[0, 2, 1], [0, 1, 1]])
-
-
-def is_shape(x):
-    """Whether an argument of a case stands for a real array."""
-    return isinstance(x, tuple) and len(x) > 0 and isinstance(x[0], str)
-
-
-def tried(*cases):
-    """Samples as they are but for shapes, tuples that begin with "x", which become real arrays."""
-    def generate(rng):
-        for case in cases:
-            *case, options = case if isinstance(case[-1], dict) else (*case, {})
-            yield tuple(rng.uniform(-2, 2, x[1:]) if is_shape(x) else x for x in case), options
-    return generate
-
-
-def refused(*cases):
-    """Error samples: the error, then the arguments; shapes as in `tried`."""
-    def generate():
-        for error, *case in cases:
-            *case, options = case if isinstance(case[-1], dict) else (*case, {})
-            yield tuple(np.ones(x[1:]) if is_shape(x) else x for x in case), options, error
-    return generate
 
 
 # ---- by an index expression ----------------------------------------------------------------------
@@ -94,13 +69,13 @@ def index_put_(input, indices, values: Tensor, accumulate=False):
 
 @composite(tensors=("input", "values"), inplace=index_put_, reference=put_by_key,
            tolerance="reduction",
-           samples=tried((("x", 4, 3), (np.array([0, 2]), np.array([1, 1])), ("x", 2)),
-                         (("x", 4, 3), (np.array([3, 0]),), ("x", 3)),
-                         (("x", 4, 3), (np.array([1, 1]),), ("x", 2, 3), True)),
-           errors=refused((RuntimeError, ("x", 3), (np.array([0]),), np.array([1])),
-                          (IndexError, ("x", 3), (np.array([3]),), ("x", 1)),
-                          (TypeError, ("x", 3), np.array([0]), ("x", 1)),
-                          (TypeError, ("x", 3), (0,), ("x", 1))), checks_values=True,
+           samples=calls((real(4, 3), (np.array([0, 2]), np.array([1, 1])), real(2)),
+                         (real(4, 3), (np.array([3, 0]),), real(3)),
+                         (real(4, 3), (np.array([1, 1]),), real(2, 3), True)),
+           errors=refused_calls((RuntimeError, real(3), (np.array([0]),), np.array([1])),
+                                (IndexError, real(3), (np.array([3]),), real(1)),
+                                (TypeError, real(3), np.array([0]), real(1)),
+                                (TypeError, real(3), (0,), real(1))), checks_values=True,
            rounds_once=False, complex=True)
 def index_put(input: Tensor, indices, values: Tensor, accumulate=False):
     """A copy of `input` with `values` at `indices`, a tuple of tensors: as input[indices] = values.
@@ -139,10 +114,10 @@ def put_over(input, index, source: Tensor, accumulate=False):
 
 @composite(tensors=("input", "source"), inplace=put_over, reference=put_flat,
            tolerance="reduction",
-           samples=tried((("x", 2, 3), np.array([0, -1]), ("x", 2)),
-                         (("x", 4), np.array([[1], [1]]), ("x", 2, 1), True)),
-           errors=refused((RuntimeError, ("x", 3), np.array([0, 1]), ("x", 1)),
-                          (IndexError, ("x", 3), np.array([3]), ("x", 1))), checks_values=True,
+           samples=calls((real(2, 3), np.array([0, -1]), real(2)),
+                         (real(4), np.array([[1], [1]]), real(2, 1), True)),
+           errors=refused_calls((RuntimeError, real(3), np.array([0, 1]), real(1)),
+                                (IndexError, real(3), np.array([3]), real(1))), checks_values=True,
            rounds_once=False, complex=True)
 def put(input: Tensor, index, source: Tensor, accumulate=False):
     """A copy of `input` with `source` at positions of `input` as a vector.
@@ -195,12 +170,12 @@ def picked_source(mask, source):
 
 
 @composite(tensors=("input", "mask", "source"), inplace=masked_over, reference=scattered_where,
-           samples=tried((("x", 2, 3), MASK, ("x", 5)), (("x", 2, 3), MASK[0], ("x", 2, 2)),
-                         (("x", 1, 3), MASK, ("x", 3)), (("x",), np.array(True), ("x", 1))),
-           errors=refused((RuntimeError, ("x", 2, 3), MASK, ("x", 2)),
-                          (RuntimeError, ("x", 2, 3), MASK * 1, ("x", 6)),
-                          (RuntimeError, ("x", 2, 3), MASK, np.ones(6, np.int64)),
-                          (RuntimeError, ("x", 2, 2), MASK, ("x", 6))), reads_values=True,
+           samples=calls((real(2, 3), MASK, real(5)), (real(2, 3), MASK[0], real(2, 2)),
+                         (real(1, 3), MASK, real(3)), (real(), np.array(True), real(1))),
+           errors=refused_calls((RuntimeError, real(2, 3), MASK, real(2)),
+                                (RuntimeError, real(2, 3), MASK * 1, real(6)),
+                                (RuntimeError, real(2, 3), MASK, np.ones(6, np.int64)),
+                                (RuntimeError, real(2, 2), MASK, real(6))), reads_values=True,
                           complex=True)
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor):
     """A copy of `input` with the elements of `source`, in order, where the mask holds.
@@ -293,11 +268,11 @@ def scatter_reduced_jvp(d_input, d_src, input, src, out, dim, index, reduce):
     return (d_input * own).scatter_add(dim, index, d_src * others)
 
 
-WITH_SOURCES = tried(
-    *[(("x", 3, 4), 0, MEETING, ("x", 2, 3), reduce)      # bools have no mean, but the rest
+WITH_SOURCES = calls(
+    *[(real(3, 4), 0, MEETING, real(2, 3), reduce)          # bools have no mean, but the rest
       for reduce in sorted(UFUNCS, key="mean".__ne__)],
-    *[(("x", 3, 4), 1, ROWS, ("x", 3, 4), reduce, {"include_self": False}) for reduce in UFUNCS],
-    (("x",), 0, np.array([0]), ("x", 1), "prod"))
+    *[(real(3, 4), 1, ROWS, real(3, 4), reduce, {"include_self": False}) for reduce in UFUNCS],
+    (real(), 0, np.array([0]), real(1), "prod"))
 
 
 COMBINED = {BY_NAME[name] for name in (
@@ -322,10 +297,10 @@ def reduce_over(input, dim, index: Tensor, src: Tensor, reduce, *, include_self=
 @composite(tensors=("input", "index", "src"), out=True, inplace=reduce_over,
            takes="integer floating", reference=combined_at, samples=WITH_SOURCES,
            tolerance="reduction",
-           errors=refused((RuntimeError, ("x", 3, 4), 0, ROWS, ("x", 2, 3), "max"),
-                          (RuntimeError, ("x", 3, 4), 0, ROWS, ("x", 1, 3), "amax"),
-                          (IndexError, ("x", 3, 4), 0, ROWS + 3, ("x", 2, 3), "prod"),
-                          (TypeError, ("x", 3, 4), 0, ROWS, 1.0, "sum")), checks_values=True)
+           errors=refused_calls((RuntimeError, real(3, 4), 0, ROWS, real(2, 3), "max"),
+                                (RuntimeError, real(3, 4), 0, ROWS, real(1, 3), "amax"),
+                                (IndexError, real(3, 4), 0, ROWS + 3, real(2, 3), "prod"),
+                                (TypeError, real(3, 4), 0, ROWS, 1.0, "sum")), checks_values=True)
 def scatter_reduce(input: Tensor, dim, index: Tensor, src: Tensor, reduce, *, include_self=True):
     """A copy of `input` with src[i][j] combined with out[index[i][j]][j] for dim 0, and so on.
 
@@ -373,11 +348,11 @@ def scatter_reduce(input: Tensor, dim, index: Tensor, src: Tensor, reduce, *, in
 
 @composite(tensors=("input", "index", "source"), out=True, inplace="of a copy",
            takes="integer floating", reference=combined_slices, tolerance="reduction",
-           samples=tried(*[(("x", 3, 4), 0, np.array([1, 1]), ("x", 2, 4), reduce, {
+           samples=calls(*[(real(3, 4), 0, np.array([1, 1]), real(2, 4), reduce, {
                "include_self": reduce != "amin"}) for reduce in ("prod", "mean", "amax", "amin")]),
-           errors=refused((RuntimeError, ("x", 3, 4), 0, np.array([0]), ("x", 1, 4), "sum"),
-                          (RuntimeError, ("x", 3, 4), 0, np.array([0]), ("x", 2, 4), "prod"),
-                          (IndexError, ("x", 3, 4), 0, np.array([3]), ("x", 1, 4), "prod")),
+           errors=refused_calls((RuntimeError, real(3, 4), 0, np.array([0]), real(1, 4), "sum"),
+                                (RuntimeError, real(3, 4), 0, np.array([0]), real(2, 4), "prod"),
+                                (IndexError, real(3, 4), 0, np.array([3]), real(1, 4), "prod")),
            checks_values=True)
 def index_reduce(input: Tensor, dim, index: Tensor, source: Tensor, reduce, *, include_self=True):
     """A copy of `input` with slices of `source` combined with those at `index`, a vector.

@@ -24,7 +24,7 @@ from tensorlib.ops.index.indexing import (
     fill_value, gather, own_positions, parsed, spread_index, vector,
 )
 from tensorlib.ops.index.putting import put_index
-from tensorlib.ops.samples import given, given_pairs, refusals
+from tensorlib.ops.samples import calls, given, given_pairs, real, refusals
 
 # ---- what the declarations share -----------------------------------------------------------------
 
@@ -34,21 +34,11 @@ MEETING = np.array([[0, 2, 1], [0, 1, 1]])        # of some columns the same one
 FIRST, BOTH, FLOATS = np.array([0]), np.array([0, 1]), np.ones(2)
 FEW = 4096        # elements that are written one by one sooner than a key is parsed
 FEWER = 16        # of how many one is added to sooner than all are cast
-
-
-def with_sources(*cases):
-    """The shape of a tensor, a dim, an index, and the shape of a source (or a number itself)."""
-    def generate(rng):
-        for shape, dim, index, source in cases:
-            values = rng.uniform(-2, 2, source) if isinstance(source, tuple) else source
-            yield (rng.uniform(-2, 2, shape), dim, index, values), {}
-    return generate
-
-
-SLICES = (((4, 5), 0, np.array([3, 0, 2]), (3, 5)), ((4, 5), -1, np.array([4, -2]), (4, 2)),
-          ((4,), 0, np.array(1), (1,)), ((), 0, FIRST, (1,)), ((2, 3), 0, np.zeros(0, int), (0, 3)))
-ELEMENTS = (((4, 5), 0, ROWS, (2, 3)), ((4, 5), -1, ROWS, (4, 5)), ((), 0, FIRST, (1,)),
-            ((4,), 0, np.array(-1), ()))
+SLICES = ((real(4, 5), 0, np.array([3, 0, 2]), real(3, 5)),
+          (real(4, 5), -1, np.array([4, -2]), real(4, 2)), (real(4), 0, np.array(1), real(1)),
+          (real(), 0, FIRST, real(1)), (real(2, 3), 0, np.zeros(0, int), real(0, 3)))
+ELEMENTS = ((real(4, 5), 0, ROWS, real(2, 3)), (real(4, 5), -1, ROWS, real(4, 5)),
+            (real(), 0, FIRST, real(1)), (real(4), 0, np.array(-1), real()))
 BAD_SLICES = (
     (RuntimeError, (4, 5), 0, BOTH, np.ones((3, 5))),
     (RuntimeError, (4, 5), 0, BOTH, np.ones((2, 5), np.int64)),
@@ -220,7 +210,7 @@ def fill_over(input, dim, index: Tensor, value):
 
 
 @composite(tensors=("input", "index", "source"), out=True, inplace=copy_over,
-           reference=put_slices, samples=with_sources(*SLICES), errors=refusals(*BAD_SLICES),
+           reference=put_slices, samples=calls(*SLICES), errors=refusals(*BAD_SLICES),
            checks_values=True, complex=True)
 def index_copy(input: Tensor, dim, index: Tensor, source: Tensor):
     """A copy of `input` with the slices of `source` at the positions of `index`, a vector.
@@ -238,7 +228,7 @@ def index_copy(input: Tensor, dim, index: Tensor, source: Tensor):
 
 @composite(tensors=("input", "index", "source"), out=True, inplace=add_over,
            reference=added_slices, errors=refusals(*BAD_SLICES), tolerance="reduction",
-           samples=with_sources(*SLICES, ((4, 5), 1, np.array([1, 1, 1]), (4, 3))),
+           samples=calls(*SLICES, (real(4, 5), 1, np.array([1, 1, 1]), real(4, 3))),
            checks_values=True, rounds_once=False, complex=True)
 def index_add(input: Tensor, dim, index: Tensor, source: Tensor, *, alpha=1):
     """A copy of `input` with alpha * `source` added at the positions of `index`, a vector.
@@ -410,7 +400,7 @@ def add_few(name, input, dim, index, src):
 
 
 @composite(tensors=("input", "index", "src"), out=True, inplace=scatter_over,
-           reference=put_elements, samples=with_sources(*ELEMENTS),
+           reference=put_elements, samples=calls(*ELEMENTS),
            errors=refusals(*BAD_ELEMENTS, (TypeError, (4,), 0, FIRST, "1")), checks_values=True,
            complex=True)
 def scatter(input: Tensor, dim, index: Tensor, src=None, *, value=None, reduce=None):
@@ -455,7 +445,7 @@ def combined(input, dim, index, src, reduce):
 
 @composite(tensors=("input", "index", "src"), out=True, inplace=scatter_add_over,
            reference=added_elements, errors=refusals(*BAD_ELEMENTS), tolerance="reduction",
-           samples=with_sources(*ELEMENTS, ((4, 5), 0, MEETING, (2, 3))), checks_values=True,
+           samples=calls(*ELEMENTS, (real(4, 5), 0, MEETING, real(2, 3))), checks_values=True,
            rounds_once=False, complex=True)
 def scatter_add(input: Tensor, dim, index: Tensor, src: Tensor):
     """A copy of `input` with src[i][j] added to out[index[i][j]][j] for dim 0, and so on.

@@ -10,9 +10,10 @@ from tensorlib._core.interpreters.capture import capture
 from tensorlib._core.interpreters.foreign import elements_known
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import composite
-from tensorlib.ops.index.replacing import neutral, refused, scatter_reduce, tried
+from tensorlib.ops.index.replacing import neutral, scatter_reduce
 from tensorlib.ops.late import declared
 from tensorlib.ops.order.searching import searchsorted
+from tensorlib.ops.samples import calls, real, refused_calls
 from tensorlib.ops.shape.joining import cat
 
 REDUCTIONS = {"sum": "sum", "mean": "sum", "prod": "prod", "max": "amax", "amax": "amax",
@@ -73,21 +74,22 @@ PAIRS, ENDS = np.array([[2, 0, 2], [1, 3, 0]]), np.array([0, 1, 1, 3])
 
 @composite(tensors=("data",), method=False, takes="floating", tolerance="reduction",
            reference=reduced_pieces, checks_values=True,
-           samples=tried(
-               *[(("x", 4, 2), reduce, {"lengths": np.array([1, 3])})
+           samples=calls(
+               *[(real(4, 2), reduce, {"lengths": np.array([1, 3])})
                  for reduce in ("sum", "mean", "prod", "max", "min")],
-               (("x", 2, 4), "sum", {"lengths": PAIRS, "axis": 1}),
-               (("x", 2, 4, 2), "mean", {"lengths": PAIRS, "axis": 1, "initial": 1}),
-               (("x", 4), "max", {"offsets": ENDS, "initial": -9}),
-               (("x", 0), "sum", {"lengths": np.array([0, 0])})),
-           errors=refused((RuntimeError, ("x", 4), "sum"),
-                          (RuntimeError, ("x", 4), "median", {"lengths": np.array([4])}),
-                          (RuntimeError, ("x", 4), "sum", {"lengths": np.array([1, 2])}),
-                          (RuntimeError, ("x", 4), "sum", {"lengths": np.array([-1, 5])}),
-                          (RuntimeError, ("x", 4), "sum", {"lengths": np.array([4.0])}),
-                          (RuntimeError, ("x", 4), "sum", {"offsets": np.array([0, 5])}),
-                          (RuntimeError, ("x", 4), "sum", {"lengths": np.array([[4]])}),
-                          (IndexError, ("x", 4), "sum", {"lengths": np.array([4]), "axis": 1})))
+               (real(2, 4), "sum", {"lengths": PAIRS, "axis": 1}),
+               (real(2, 4, 2), "mean", {"lengths": PAIRS, "axis": 1, "initial": 1}),
+               (real(4), "max", {"offsets": ENDS, "initial": -9}),
+               (real(0), "sum", {"lengths": np.array([0, 0])})),
+           errors=refused_calls(
+               (RuntimeError, real(4), "sum"),
+               (RuntimeError, real(4), "median", {"lengths": np.array([4])}),
+               (RuntimeError, real(4), "sum", {"lengths": np.array([1, 2])}),
+               (RuntimeError, real(4), "sum", {"lengths": np.array([-1, 5])}),
+               (RuntimeError, real(4), "sum", {"lengths": np.array([4.0])}),
+               (RuntimeError, real(4), "sum", {"offsets": np.array([0, 5])}),
+               (RuntimeError, real(4), "sum", {"lengths": np.array([[4]])}),
+               (IndexError, real(4), "sum", {"lengths": np.array([4]), "axis": 1})))
 def segment_reduce(data: Tensor, reduce, *, lengths=None, indices=None, offsets=None, axis=0,
                    unsafe=False, initial=None):
     """The sum, mean, product or extreme of each piece of a dim, whose pieces lie one after another.

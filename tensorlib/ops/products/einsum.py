@@ -18,6 +18,7 @@ from tensorlib.ops.declare import Tensors, composite
 from tensorlib.ops.late import declared
 from tensorlib.ops.pointwise.arithmetic import mul
 from tensorlib.ops.products.matmul import matmul
+from tensorlib.ops.samples import calls, reals_of, refused_calls
 from tensorlib.ops.shape.views import diagonal, permute, reshape
 
 PLANS = {}
@@ -303,31 +304,22 @@ def by_elements(a, b, names, sizes, output):
 
 # ---- the operation -------------------------------------------------------------------------------
 
-def equations(*cases):
-    """Equations with operands of the shapes given."""
-    def generate(rng):
-        for equation, *shapes in cases:
-            yield (equation, tuple(rng.uniform(-1, 1, shape) for shape in shapes)), {}
-    return generate
-
-
-def refused_equations(*cases):
-    """Error samples: equations that operands of the shapes given do not fit."""
-    def generate():
-        for equation, *shapes in cases:
-            yield (equation, tuple(np.ones(shape) for shape in shapes)), {}, RuntimeError
-    return generate
+def with_operands(equation, *shapes):
+    """The arguments: the equation, and operands of the shapes."""
+    return equation, reals_of(shapes, -1.0, 1.0)
 
 
 @composite(tensors=("operands",), method=False, takes="integer floating", tolerance="product",
            reference=lambda equation, xs: np.einsum(equation, *xs),
-           samples=equations(("ij,jk->ik", (2, 3), (3, 4)), ("ii->i", (3, 3)), ("ij->ji", (2, 3)),
-                             ("bij,bkj->bik", (2, 2, 3), (2, 2, 3)), ("i,j", (2,), (3,)),
-                             ("...i,...i->...", (2, 3), (3,)), ("ij,jk,kl", (2, 3), (3, 2), (2, 2)),
-                             ("aij,ijb->ba", (2, 2, 3), (2, 3, 2))),
-           errors=refused_equations(("ij,jk", (2, 3), (2, 3)), ("ij", (2,)), ("ij,jk", (2, 3)),
-                                    ("i1", (2, 2)), ("i->j", (2,)), ("i.j", (2, 2)),
-                                    ("i->ii", (2,)), ("i...j...", (2, 2)), ("ii->i", (3, 1))),
+           samples=calls(("ij,jk->ik", (2, 3), (3, 4)), ("ii->i", (3, 3)), ("ij->ji", (2, 3)),
+                         ("bij,bkj->bik", (2, 2, 3), (2, 2, 3)), ("i,j", (2,), (3,)),
+                         ("...i,...i->...", (2, 3), (3,)), ("ij,jk,kl", (2, 3), (3, 2), (2, 2)),
+                         ("aij,ijb->ba", (2, 2, 3), (2, 3, 2)), arguments=with_operands),
+           errors=refused_calls(
+               *((RuntimeError, *case) for case in (
+                   ("ij,jk", (2, 3), (2, 3)), ("ij", (2,)), ("ij,jk", (2, 3)), ("i1", (2, 2)),
+                   ("i->j", (2,)), ("i.j", (2, 2)), ("i->ii", (2,)), ("i...j...", (2, 2)),
+                   ("ii->i", (3, 1)))), arguments=with_operands),
            view="maybe", complex=True)
 def einsum(equation, *operands: Tensors):
     """The sum of products of operands over letters of their dims: Einstein's convention.

@@ -13,7 +13,7 @@ from tensorlib._core.products.linear import gram
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import alias, composite, op
 from tensorlib.ops.pointwise.arithmetic import check_factors, mul
-from tensorlib.ops.samples import products
+from tensorlib.ops.samples import given_pairs
 
 MATRICES = (((2, 3), (3, 4)), ((1, 3), (3, 1)), ((2, 0), (0, 4)), ((0, 3), (3, 2)))
 MATRIX_VECTOR = (((2, 3), (3,)), ((2, 0), (0,)), ((0, 3), (3,)))
@@ -40,7 +40,7 @@ def product_multiplications(inputs, result):
 
 @op(multilinear=True, maker=make_product(), out=True, reference=np.matmul,
     takes="integer floating",
-    samples=products(*MATRICES, *MATRIX_VECTOR, *VECTORS, *BATCHES, *MIXED),
+    samples=given_pairs(*MATRICES, *MATRIX_VECTOR, *VECTORS, *BATCHES, *MIXED),
     errors=wrong(((2, 3), (2, 3)), ((), (3,)), ((3,), (2,)), ((2, 2, 3), (3, 3, 2))), packs=True,
     multiplications=product_multiplications, complex=True)
 def matmul(input: Tensor, other: Tensor):
@@ -79,7 +79,7 @@ def gram_matrix_jvp(d_A, A):
 
 
 @op(multilinear=True, maker=make_product(2, 2, "mat2"), out=True, reference=np.matmul,
-    takes="integer floating", samples=products(*MATRICES),
+    takes="integer floating", samples=given_pairs(*MATRICES),
     errors=wrong(((2, 3), (2, 3)), ((2, 3), (3,))), packs=True,
     multiplications=product_multiplications, complex=True)
 def mm(input: Tensor, other: Tensor):
@@ -92,7 +92,7 @@ def mm(input: Tensor, other: Tensor):
 
 
 @op(multilinear=True, maker=make_product(2, 1, "vec"), out=True, reference=np.matmul,
-    takes="integer floating", samples=products(*MATRIX_VECTOR),
+    takes="integer floating", samples=given_pairs(*MATRIX_VECTOR),
     errors=wrong(((2, 3), (2,)), ((3,), (3,))), multiplications=product_multiplications,
     complex=True)
 def mv(input: Tensor, other: Tensor):
@@ -105,7 +105,7 @@ def mv(input: Tensor, other: Tensor):
 
 
 @op(multilinear=True, maker=make_product(1, 1, "tensor"), out=True, reference=np.dot,
-    takes="integer floating", samples=products(*VECTORS),
+    takes="integer floating", samples=given_pairs(*VECTORS),
     errors=wrong(((3,), (4,)), ((2, 3), (3,))), multiplications=product_multiplications,
     complex=True)
 def dot(input: Tensor, other: Tensor):
@@ -118,7 +118,7 @@ def dot(input: Tensor, other: Tensor):
 
 
 @op(multilinear=True, maker=make_product(3, 3, "mat2"), out=True, reference=np.matmul,
-    takes="integer floating", samples=products(*BATCHES),
+    takes="integer floating", samples=given_pairs(*BATCHES),
     errors=wrong(((5, 2, 3), (4, 3, 4)), ((2, 3), (3, 4))),
     multiplications=product_multiplications, complex=True)
 def bmm(input: Tensor, other: Tensor):
@@ -137,7 +137,7 @@ for _product in (matmul, mm, mv, dot, bmm):
     _product.vjp("input")(product.grad_of_left)
     _product.vjp("other")(product.grad_of_right)
 
-@composite(reference=np.vdot, samples=products(*VECTORS), takes="integer floating", out=True,
+@composite(reference=np.vdot, samples=given_pairs(*VECTORS), takes="integer floating", out=True,
            complex=True, tolerance="product", rounds_once=False)
 def vdot(input, other: Tensor):
     """Inner product of two vectors, of which the first is conjugated.
@@ -149,7 +149,7 @@ def vdot(input, other: Tensor):
 
 # ---- products made of operations -----------------------------------------------------------------
 
-@composite(reference=np.outer, samples=products(((3,), (4,)), ((0,), (4,))),
+@composite(reference=np.outer, samples=given_pairs(((3,), (4,)), ((0,), (4,))),
            errors=wrong(((2, 3), (4,))), complex=True)
 def outer(input, vec2: Tensor, *, out=None):
     """Every product of an element of one vector with one of another.
@@ -170,7 +170,8 @@ def outer(input, vec2: Tensor, *, out=None):
 
 @composite(reference=np.inner, out=True, takes="integer floating",
            errors=wrong(((2, 3), (4, 2))),
-           samples=products(*VECTORS, ((2, 3), (4, 3)), ((2, 3), (3,)), ((), (3,))), complex=True)
+           complex=True,
+           samples=given_pairs(*VECTORS, ((2, 3), (4, 3)), ((2, 3), (3,)), ((), (3,))))
 def inner(input, other: Tensor):
     """Sums of products over the last dim of both; the product where one has no dim.
 

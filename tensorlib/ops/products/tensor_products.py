@@ -15,7 +15,7 @@ from tensorlib.ops.late import declared
 from tensorlib.ops.products.matmul import (
     FACTORS, added_product, bmm, matmul, outer, with_matrix,
 )
-from tensorlib.ops.samples import given, given_pairs, products, refusals
+from tensorlib.ops.samples import given, given_pairs, refusals
 from tensorlib.ops.shape.joining import cat
 
 
@@ -74,7 +74,7 @@ def addbmm(input, batch1: Tensor, batch2: Tensor, *, beta=1, alpha=1):
 
 
 @composite(reference=np.kron, out=True,
-           samples=products(((2, 3), (4, 5)), ((3,), (2,)), ((2,), (3, 2)), ((), (3,)),
+           samples=given_pairs(((2, 3), (4, 5)), ((3,), (2,)), ((2,), (3, 2)), ((), (3,)),
                             ((0, 2), (2, 2))), complex=True)
 def kron(input, other: Tensor):
     """Kronecker product: `other` times each element of `input`, in their places.

@@ -11,10 +11,10 @@ from tensorlib.ops.arguments import integer
 from tensorlib.ops.declare import Tensors, composite
 from tensorlib.ops.late import declared
 from tensorlib.ops.publish import FUNCTIONS, attach_checked
-from tensorlib.ops.samples import given, refusals
+from tensorlib.ops.samples import given, given_sequences, refusals, refused_sequences
 from tensorlib.ops.shape.joining import cat
 from tensorlib.ops.shape.padding import framed
-from tensorlib.ops.shape.stacking import refused_sequences, sequences, unpacked
+from tensorlib.ops.shape.stacking import unpacked
 
 
 # ---- diagonals -----------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ def blocks(*xs):
 
 
 @composite(tensors=("tensors",), method=False, reference=blocks,
-           samples=sequences(((2, 3), (2,), ()), ((2, 2),), ((0, 2), (1, 1))),
+           samples=given_sequences(((2, 3), (2,), ()), ((2, 2),), ((0, 2), (1, 1))),
            errors=refused_sequences((RuntimeError, (2, 2, 2))), complex=True)
 def block_diag(*tensors: Tensors):
     """The matrix with the matrices along its diagonal, zeros elsewhere.

@@ -12,7 +12,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer
 from tensorlib.ops.declare import Tensors, alias, composite, op
 from tensorlib.ops.foreign import members, within_memory
-from tensorlib.ops.samples import given, given_sequences, refusals
+from tensorlib.ops.samples import calls, given, reals_of, refusals
 
 # ---- one part ------------------------------------------------------------------------------------
 
@@ -65,7 +65,8 @@ def not_joined(*cases):
 
 @op(linear=True, method=False, out=True, kernel=joining.cat,
     reference=lambda *xs, dim=0: np.concatenate(xs, dim),
-    samples=given_sequences(((2, 3), (1, 3)), 0, ((2, 3), (2, 1), (2, 0)), 1),
+    samples=calls((reals_of(((2, 3), (1, 3))), {"dim": 0}),
+                  (reals_of(((2, 3), (2, 1), (2, 0))), {"dim": 1})),
     errors=not_joined((ValueError, (), 0), (RuntimeError, ((2, 3), (3, 2)), 0),
                       (RuntimeError, ((), ()), 0), (IndexError, ((2, 3), (2, 3)), 2)),
     complex=True)
@@ -99,7 +100,7 @@ def cat_vjp(g, tensors_shape, dim):
 
 @op(linear=True, method=False, out=True, kernel=joining.stack,
     reference=lambda *xs, dim=0: np.stack(xs, dim),
-    samples=given_sequences(((2, 3), (2, 3)), 0, ((2,), (2,)), -1),
+    samples=calls((reals_of(((2, 3), (2, 3))), {"dim": 0}), (reals_of(((2,), (2,))), {"dim": -1})),
     errors=not_joined((RuntimeError, (), 0), (RuntimeError, ((2,), (3,)), 0),
                       (IndexError, ((2,), (2,)), 2)), complex=True)
 def stack(tensors: Tensors, dim=0):

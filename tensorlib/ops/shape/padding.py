@@ -5,6 +5,7 @@ import numpy as np
 from tensorlib._core.create import padding as kernels
 from tensorlib._core.create.creation import plain_number
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.adjoints import forward_and_back, turned_by_back
 from tensorlib.ops.arguments import integer
 from tensorlib.ops.declare import FUNCTIONS, composite, op
 from tensorlib.ops.late import declared
@@ -49,36 +50,12 @@ BORDERED = tuple(((2, *size), size, margins, mode, False) for size, margins, mod
     ((1, 2, 3), (1, 1, 1, 0, 2, 1), "replicate")))
 
 
-def bordered_reference(x, spatial, margins_, mode, back):
-    """The reference of `bordered`, forward and back."""
-    if not back:
-        return margins(x, margins_, mode)
-    n = len(spatial)
-    places = margins(np.arange(np.prod(spatial)).reshape(spatial), margins_, mode)
-    found = np.zeros((*x.shape[:-n], int(np.prod(spatial))))
-    for lead in np.ndindex(*x.shape[:-n]):
-        np.add.at(found[lead], places.ravel(), x[lead].ravel())
-    return found.reshape(*x.shape[:-n], *spatial)
-
-
+@turned_by_back
 @op(public=False, method=False, linear=True, kernel=kernels.bordered, tolerance="reduction",
-    reference=bordered_reference, samples=given(*BORDERED))
+    reference=forward_and_back(lambda x, spatial, *options: margins(x, *options)),
+    samples=given(*BORDERED))
 def bordered(input: Tensor, spatial, margins, mode, back):
     """Planes of sizes `spatial`, padded by what they show (see `pad`), or the adjoint."""
-
-
-@bordered.vjp("input")
-def bordered_vjp(g, spatial, margins, mode, back):
-    """The adjoint, which is the operation the other way round."""
-    return bordered(g, spatial, margins, mode, not back)
-
-
-def of_examples(info, dims, input, **attributes):
-    """The batching rule: all dims before the last ones are left alone."""
-    return bordered(input, **attributes), 0
-
-
-bordered.batching = of_examples
 
 
 PADDED = (((2, 3), (1, 2)), ((2, 3), (1, 0, 2, 1), "constant", 1.0), ((2, 2), (-1, 1, 0, -1)),

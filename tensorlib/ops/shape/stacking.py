@@ -15,27 +15,11 @@ from tensorlib.ops.arguments import integer, require_dims
 from tensorlib.ops.declare import FUNCTIONS, Tensors, alias, composite, publish
 from tensorlib.ops.foreign import members, within_memory
 from tensorlib.ops.late import declared
-from tensorlib.ops.samples import given, refusals
+from tensorlib.ops.samples import given, given_sequences, refusals, refused_sequences
 from tensorlib.ops.shape.joining import cat, stack
 
 WHOLE = slice(None)
 FEW = 1024                  # parts of which nobody asks whether there is memory for them
-
-
-def sequences(*cases):
-    """Sequences of real tensors of the shapes in each case, a tuple of them."""
-    def generate(rng):
-        for shapes in cases:
-            yield (tuple(rng.uniform(-2, 2, shape) for shape in shapes),), {}
-    return generate
-
-
-def refused_sequences(*cases):
-    """Error samples: the error, then the shapes of a sequence of tensors."""
-    def generate():
-        for error, *shapes in cases:
-            yield (tuple(np.ones(shape) for shape in shapes),), {}, error
-    return generate
 
 
 def unpacked(name, tensors):
@@ -50,7 +34,7 @@ def unpacked(name, tensors):
 
 # ---- to a number of dims, and to one shape -------------------------------------------------------
 
-MIXED = sequences(((), (3,)), ((2, 3), (2, 3, 4)), ((0,),))
+MIXED = given_sequences(((), (3,)), ((2, 3), (2, 3, 4)), ((0,),))
 
 
 def of_each(function):
@@ -96,9 +80,10 @@ def atleast_3d(*tensors: Tensors):
                       for x in unpacked("atleast_3d", tensors)))
 
 
-@composite(tensors=("tensors",), method=False, errors=refused_sequences((RuntimeError, (2,), (3,))),
+@composite(tensors=("tensors",), method=False, view="maybe", complex=True,
            reference=lambda *xs: tuple(np.broadcast_arrays(*xs)),
-           samples=sequences(((2, 1), (3,)), ((), (0, 2)), ((3,),)), view="maybe", complex=True)
+           samples=given_sequences(((2, 1), (3,)), ((), (0, 2)), ((3,),)),
+           errors=refused_sequences((RuntimeError, (2,), (3,))))
 def broadcast_tensors(*tensors: Tensors):
     """The tensors expanded to the shape to which they broadcast, as views.
 
@@ -136,10 +121,9 @@ def grids(*xs, indexing="ij"):
     return tuple(np.meshgrid(*xs, indexing=indexing))
 
 
-@composite(tensors=("tensors",), method=False, reference=grids,
-           errors=refused_sequences((RuntimeError, (2, 2), (3,)), (RuntimeError,)),
-           samples=sequences(((2,), (3,)), ((2,), (), (4,)), ((3,),), ((0,), (2,))), view="maybe",
-           complex=True)
+@composite(tensors=("tensors",), method=False, reference=grids, view="maybe", complex=True,
+           samples=given_sequences(((2,), (3,)), ((2,), (), (4,)), ((3,),), ((0,), (2,))),
+           errors=refused_sequences((RuntimeError, (2, 2), (3,)), (RuntimeError,)))
 def meshgrid(*tensors: Tensors, indexing="ij"):
     """The coordinates of all points of a grid: for each vector one tensor, a view.
 
@@ -175,7 +159,7 @@ def meshgrid(*tensors: Tensors, indexing="ij"):
 def stacked(function):
     """The declaration of a function that stacks tensors as NumPy's function does."""
     return composite(reference=lambda *xs: function(xs), out=True, method=False, complex=True,
-                     samples=sequences(((3,), (3,)), ((2, 3), (2, 3)),
+                     samples=given_sequences(((3,), (3,)), ((2, 3), (2, 3)),
                                        ((2, 1, 3), (2, 1, 3)), ((2,),)),
                      errors=refused_sequences((RuntimeError, (2, 3), (3, 4)), (RuntimeError,)))
 
@@ -284,7 +268,7 @@ def all_tuples(*xs):
 
 
 @composite(tensors=("tensors",), method=False, reference=all_tuples,
-           samples=sequences(((2,), (3,)), ((2,),), ((2,), (1,), (2,))),
+           samples=given_sequences(((2,), (3,)), ((2,),), ((2,), (1,), (2,))),
            errors=refused_sequences((RuntimeError, (2, 2), (3,)), (RuntimeError,)), view="maybe",
            complex=True)
 def cartesian_prod(*tensors: Tensors):

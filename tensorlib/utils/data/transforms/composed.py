@@ -9,6 +9,7 @@ from typing import Any
 import tensorlib as tl
 from tensorlib import Tensor, nn
 from tensorlib._core.base.error_names import type_name
+from tensorlib.nn.modules.repr import Shown
 
 Transform = Callable[[Any], Any]
 
@@ -151,8 +152,10 @@ def probability(name: str, p: float) -> float:
     return p
 
 
-class Drawn(nn.Module):
+class Drawn(Shown):
     """The base of transforms that are done, as a whole, with a probability `p`."""
+
+    shown = ("p",)
 
     def __init__(self, p: float = 0.5) -> None:
         super().__init__()
@@ -165,7 +168,3 @@ class Drawn(nn.Module):
     def forward(self, img: Tensor) -> Tensor:
         """The image, changed or as it was."""
         return self.changed(img) if drawn() < self.p else img
-
-    def extra_repr(self) -> str:
-        """The probability."""
-        return f"p={self.p}"

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorlib as tl
-from tensorlib import Tensor, nn
+from tensorlib import Tensor
+from tensorlib.nn.modules.repr import Shown
 from tensorlib.utils.data.transforms import colours, places
 from tensorlib.utils.data.transforms.composed import Drawn, drawn
 from tensorlib.utils.data.transforms.drawn_places import TRIES, drawn_place
@@ -31,7 +32,7 @@ def factors(name: str, value: Any, center: float = 1.0, low: float = 0.0,
     return None if first == last == center else (float(first), float(last))
 
 
-class ColorJitter(nn.Module):
+class ColorJitter(Shown):
     """The image with other colours, changed in an order that is drawn.
 
     Args:
@@ -46,6 +47,8 @@ class ColorJitter(nn.Module):
     >>> ColorJitter(brightness=0.2, hue=0.1)(tensorlib.ones(3, 4, 4)).shape
     tensorlib.Size([3, 4, 4])
     """
+
+    shown = ("brightness", "contrast", "saturation", "hue")
 
     def __init__(self, brightness: Factor = 0, contrast: Factor = 0, saturation: Factor = 0,
                  hue: Factor = 0) -> None:
@@ -67,11 +70,6 @@ class ColorJitter(nn.Module):
                 img = adjust(img, drawn(*range_))
         return img
 
-    def extra_repr(self) -> str:
-        """The ranges."""
-        return (f"brightness={self.brightness}, contrast={self.contrast}, "
-                f"saturation={self.saturation}, hue={self.hue}")
-
 
 class RandomGrayscale(Drawn):
     """The image in grey, in as many channels as it had, or as it was.
@@ -89,13 +87,15 @@ class RandomGrayscale(Drawn):
         return colours.rgb_to_grayscale(img, img.shape[-3])
 
 
-class GaussianBlur(nn.Module):
+class GaussianBlur(Shown):
     """The image blurred, more or less.
 
     Args:
         kernel_size: how many pixels a mean is over, odd: one number, or (across, down).
         sigma: the least and the greatest standard deviation of their weights, or one for both.
     """
+
+    shown = ("kernel_size", "sigma")
 
     def __init__(self, kernel_size: int | Sequence[int],
                  sigma: float | Sequence[float] = (0.1, 2.0)) -> None:
@@ -109,10 +109,6 @@ class GaussianBlur(nn.Module):
     def forward(self, img: Tensor) -> Tensor:
         """The blurred image."""
         return colours.gaussian_blur(img, self.kernel_size, drawn(*self.sigma))
-
-    def extra_repr(self) -> str:
-        """The size and the deviations."""
-        return f"kernel_size={self.kernel_size}, sigma={self.sigma}"
 
 
 class RandomErasing(Drawn):

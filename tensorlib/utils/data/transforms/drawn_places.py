@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorlib as tl
 from tensorlib import Tensor, nn
+from tensorlib.nn.modules.repr import Shown
 from tensorlib.utils.data.transforms import places, turns
 from tensorlib.utils.data.transforms.composed import Drawn, drawn
 from tensorlib.utils.data.transforms.images import InterpolationMode, mode_of, require_image
@@ -57,7 +58,7 @@ class RandomVerticalFlip(Drawn):
         return places.vflip(img)
 
 
-class RandomCrop(nn.Module):
+class RandomCrop(Shown):
     """A part of the image, anywhere in it.
 
     Args:
@@ -69,6 +70,8 @@ class RandomCrop(nn.Module):
 
     Raises: ValueError for an image that is too small.
     """
+
+    shown = ("size", "padding")
 
     def __init__(self, size: Sizes, padding: Sizes | None = None, pad_if_needed: bool = False,
                  fill: float = 0, padding_mode: str = "constant") -> None:
@@ -96,10 +99,6 @@ class RandomCrop(nn.Module):
             tall, wide = (max(want - have, 0) for want, have in zip(self.size, img.shape[-2:]))
             img = places.pad(img, (wide, tall), self.fill, self.padding_mode)
         return places.crop(img, *self.get_params(img, self.size))
-
-    def extra_repr(self) -> str:
-        """The size and the padding."""
-        return f"size={self.size}, padding={self.padding}"
 
 
 class RandomResizedCrop(nn.Module):
@@ -154,7 +153,7 @@ class RandomResizedCrop(nn.Module):
         return f"size={self.size}, scale={tuple(self.scale)}, ratio={tuple(self.ratio)}"
 
 
-class RandomRotation(nn.Module):
+class RandomRotation(Shown):
     """The image turned by an angle.
 
     Args:
@@ -164,6 +163,8 @@ class RandomRotation(nn.Module):
         center: the point (x, y) around which it turns, from the upper left corner.
         fill: the value beyond the image: a number, or one for each channel.
     """
+
+    shown = ("degrees", "expand")
 
     def __init__(self, degrees: float | Sequence[float],
                  interpolation: Any = InterpolationMode.NEAREST, expand: bool = False,
@@ -184,12 +185,8 @@ class RandomRotation(nn.Module):
         return turns.rotate(img, self.get_params(self.degrees), self.interpolation, self.expand,
                             self.center, self.fill)
 
-    def extra_repr(self) -> str:
-        """The angles."""
-        return f"degrees={self.degrees}, expand={self.expand}"
 
-
-class RandomAffine(nn.Module):
+class RandomAffine(Shown):
     """The image turned, moved, made larger and sheared.
 
     Args:
@@ -202,6 +199,8 @@ class RandomAffine(nn.Module):
         fill: the value beyond the image: a number, or one for each channel.
         center: the point (x, y) around which it turns, from the upper left corner.
     """
+
+    shown = ("degrees", "translate", "scale", "shear")
 
     def __init__(self, degrees: float | Sequence[float], translate: Sequence[float] | None = None,
                  scale: Sequence[float] | None = None,
@@ -232,11 +231,6 @@ class RandomAffine(nn.Module):
         shear = [drawn(*angles) for angles in self.shears]
         return turns.affine(img, drawn(*self.degrees), moved, scale, shear, self.interpolation,
                             self.fill, self.center)
-
-    def extra_repr(self) -> str:
-        """What is drawn from."""
-        return (f"degrees={self.degrees}, translate={self.translate}, scale={self.scale}, "
-                f"shear={self.shear}")
 
 
 def sheared_by(shear: Any) -> list[tuple[float, float]]:

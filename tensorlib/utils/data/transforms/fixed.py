@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorlib as tl
 from tensorlib import Tensor, nn
+from tensorlib.nn.modules.repr import Shown
 from tensorlib.utils.data.transforms import colours, images, places
 from tensorlib.utils.data.transforms.images import InterpolationMode
 from tensorlib.utils.data.transforms.places import Sizes
@@ -114,7 +115,7 @@ class Resize(nn.Module):
                 f"antialias={self.antialias}")
 
 
-class CenterCrop(nn.Module):
+class CenterCrop(Shown):
     """The middle of the image; one that is smaller is padded by 0 first.
 
     Args:
@@ -123,6 +124,8 @@ class CenterCrop(nn.Module):
 
     on_batches = True
 
+    shown = ("size",)
+
     def __init__(self, size: Sizes) -> None:
         super().__init__()
         self.size = places.pair("CenterCrop", size)
@@ -130,10 +133,6 @@ class CenterCrop(nn.Module):
     def forward(self, img: Tensor) -> Tensor:
         """The middle of the image."""
         return places.center_crop(img, self.size)
-
-    def extra_repr(self) -> str:
-        """The size."""
-        return f"size={self.size}"
 
 
 class Pad(nn.Module):
@@ -165,7 +164,7 @@ class Pad(nn.Module):
         return f"padding={self.padding}, fill={self.fill}, padding_mode={self.padding_mode}"
 
 
-class Grayscale(nn.Module):
+class Grayscale(Shown):
     """How bright each pixel is.
 
     Args:
@@ -174,6 +173,8 @@ class Grayscale(nn.Module):
 
     on_batches = True
 
+    shown = ("num_output_channels",)
+
     def __init__(self, num_output_channels: int = 1) -> None:
         super().__init__()
         self.num_output_channels = num_output_channels
@@ -181,7 +182,3 @@ class Grayscale(nn.Module):
     def forward(self, img: Tensor) -> Tensor:
         """The image in grey."""
         return colours.rgb_to_grayscale(img, self.num_output_channels)
-
-    def extra_repr(self) -> str:
-        """The channels."""
-        return f"num_output_channels={self.num_output_channels}"

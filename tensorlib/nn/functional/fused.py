@@ -1,5 +1,7 @@
 """Rules of fused operations, taken from the composed formulas that they replace."""
 
+from inspect import signature
+
 from tensorlib import func, zeros_like
 from tensorlib.autograd import is_grad_enabled
 
@@ -16,20 +18,35 @@ def stands_for(formula):
     return decorate
 
 
-def differentiated_by(formula, backward, *kept, by_output=True, constants=0):
+def gradients_of(formula, count=1):
+    """The gradients of a formula for its first `count` arguments, as a formula of the gradient of
+    its result and of its arguments."""
+    def gradients(grad, *args, **attributes):
+        moving, rest = args[:count], args[count:]
+        found = func.vjp(lambda *xs: formula(*xs, *rest, **attributes), *moving)[1](grad)
+        return found if count > 1 else found[0]
+    return gradients
+
+
+def differentiated_by(formula, backward, *kept, constants=0):
     """Gives an operation the derivatives of `formula`, of its arguments, which gives its outputs.
 
     The sweep that nobody differentiates calls `backward` instead: with the gradients of the outputs
     but those in `kept`, which are there for its sake alone, then the operation's tensors, outputs
-    and attributes. It returns a gradient for each tensor. by_output: False for an operation whose
-    one output it is not given, so that the graph need not keep that. constants: how many of the
-    last tensors have no gradients, such as numbers of classes.
+    and attributes that its parameters name. It returns a gradient for each tensor. Outputs that it
+    does not name are not kept. constants: how many of the last tensors have no gradients, such as
+    numbers of classes.
     """
     def decorate(function):
         op = function.op
         count, results = len(op.arguments), len(op.outputs) - len(kept)
+        wanted = tuple(signature(backward).parameters)[results:]
+        by_output = not set(wanted).isdisjoint(op.outputs)
         named = op.outputs if by_output else ()
         moving = count - constants
+        names = (*op.arguments, *named, *op.attributes)
+        places = [names.index(name) for name in wanted]
+        single, none = moving == 1, (None,) * constants
 
         def pull(g, *values):
             tensors, outputs = values[:count], values[count:count + len(named)]
@@ -41,11 +58,11 @@ def differentiated_by(formula, backward, *kept, by_output=True, constants=0):
                        for g_out, out in zip(g[:results] if plain else g, outputs)
                        ) if by_output else g
             if plain:
-                return (*backward(*gs, *tensors, *outputs, *attributes), *(None,) * constants)
+                found = backward(*gs, *[values[place] for place in places])
+                return (found, *none) if single else (*found, *none)
             gs = (*gs, *map(zeros_like, outputs[len(gs):]))
             return (*func.vjp(lambda *xs: formula(*xs, *tensors[moving:], *attributes),
-                              *tensors[:moving])[1](gs if len(gs) > 1 else gs[0]),
-                    *(None,) * constants)
+                              *tensors[:moving])[1](gs if len(gs) > 1 else gs[0]), *none)
 
         def push(*values):
             tangents, tensors, attributes = (
@@ -53,7 +70,7 @@ def differentiated_by(formula, backward, *kept, by_output=True, constants=0):
             return func.jvp(lambda *xs: formula(*xs, *tensors[moving:], *attributes),
                             tensors[:moving], tangents[:moving])[1]
 
-        op.add_rule(None, pull, names=("g", *op.arguments, *named, *op.attributes))
+        op.add_rule(None, pull, names=("g", *names))
         op.add_tangent(push, (*(f"d_{x}" for x in op.arguments), *op.arguments, *op.attributes))
         return stands_for(formula)(function)
     return decorate

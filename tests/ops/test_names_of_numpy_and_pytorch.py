@@ -1,11 +1,9 @@
-"""Functions that worked under NumPy's name only."""
+"""Functions that NumPy and PyTorch have under one name: operations of the registry, as all."""
 
 import numpy as np
-import pytest
 from cases import each
 
 import tensorlib as tl
-from tensorlib.func import grad, jvp, vmap
 from tensorlib.io.table import COUNTERPARTS
 
 NAMES = ("argwhere atleast_1d atleast_2d atleast_3d broadcast_tensors column_stack deg2rad diff "
@@ -41,26 +39,6 @@ def test_the_example_of_a_grid():
     assert x.shape == y.shape == (3, 2)
 
 
-@pytest.mark.parametrize("function", [
-    lambda x: tl.hypot(x, x + 1), lambda x: tl.logaddexp(x, 2 * x), lambda x: tl.fmax(x, x * x),
-    lambda x: tl.diff(x), lambda x: tl.kron(x, x), lambda x: tl.tensordot(x, x, 1),
-    lambda x: tl.hstack([x, x * x]), lambda x: tl.vstack([x, x * x]), lambda x: tl.nan_to_num(x),
-    lambda x: tl.dstack([x, x]), lambda x: tl.column_stack([x, x * x]), lambda x: tl.deg2rad(x),
-    lambda x: tl.meshgrid(x, x * x)[1], lambda x: tl.take(x, tl.tensor([0, 2, 0])),
-    lambda x: tl.tensor_split(x, 2)[0], lambda x: tl.broadcast_tensors(x, tl.ones(2, 1))[0],
-    lambda x: tl.atleast_2d(x), lambda x: tl.flipud(x)])
-def test_it_has_gradients_forward_mode_and_batches(function):
-    x, v = tl.tensor([0.3, 1.7, -0.4], dtype=tl.float64), tl.tensor([1.0, -2.0, 0.5]).double()
-
-    def total(x):
-        return (function(x) * 1.5).sum()
-    slope = (total(x + 1e-6 * v) - total(x - 1e-6 * v)) / 2e-6
-    assert (grad(total)(x) * v).sum().item() == pytest.approx(slope.item(), abs=1e-6)
-    assert jvp(total, (x,), (v,))[1].item() == pytest.approx(slope.item(), abs=1e-6)
-    batch = tl.stack([x, v])
-    assert np.allclose(vmap(function)(batch), tl.stack([function(x), function(v)]))
-
-
 def test_stacks_of_tensors_without_dims():
     x = tl.tensor(1.0)
     for name in ("hstack", "vstack", "dstack", "column_stack"):
@@ -68,7 +46,7 @@ def test_stacks_of_tensors_without_dims():
         assert found.tolist() == wanted.tolist(), name
 
 
-def test_edges_of_the_new_functions():
+def test_edges():
     inf, nan = float("inf"), float("nan")
     x = tl.tensor([inf, -inf, nan, 1.0])
     assert x.nan_to_num().tolist()[2:] == [0, 1] and x.nan_to_num().isfinite().all()
