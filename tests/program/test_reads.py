@@ -1,5 +1,8 @@
 """Each way to read something in Python: its change is seen, and that of what is not read is not."""
 
+import collections
+import datetime
+import operator
 import os
 import random
 import sys
@@ -50,10 +53,17 @@ def test_what_is_read_is_seen_when_it_changes(name, change):
 
 # ---- what can't be guarded ----------------------------------------------------------------------
 
+DATE = datetime.datetime
 ITERATOR = iter([1.0] * 100)
 
 UNKNOWN = {
     "random.random": lambda x: x * random.random(),
+    "operator.call": lambda x: x * operator.call(random.random),
+    "iter": lambda x: x * next(iter(random.random, 2)),
+    "defaultdict": lambda x: x * collections.defaultdict(random.random)[0],
+    "defaultdict of a clock": lambda x: x * collections.defaultdict(DATE.now)[0].year,
+    "map of a clock": lambda x: x * next(map(DATE.now, [None])).year,
+    "map of a setting": lambda x: x * len([*map(tl.set_default_dtype, [tl.float32])]),
     "np.random.rand": lambda x: x * float(np.random.rand()),
     "time.time": lambda x: x * time.time(),
     "print": lambda x: (print("told"), x)[1],

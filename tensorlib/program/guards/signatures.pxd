@@ -11,8 +11,10 @@ cdef class Signature:
     cdef int default_dtype
     cdef int64_t inference           # what inference mode begins versions with, else 0
     cdef readonly str opaque
+    cdef public tuple bare
     cdef tuple shape_of(self, value, list seen)
     cpdef tuple tensors_of(self, tuple args, dict kwargs)
+    cdef bint are_bare(self, tuple tensors) except -1
     cdef bint has_tensors(self, tuple args) except -1
     cdef bint has(self, Tensor x, Py_ssize_t i) except -1
     cdef bint look(self, tuple shape, value, list found) except -1

@@ -8,7 +8,7 @@ cdef extern from "Python.h":
 
 from tensorlib._core.base.dtypes cimport default_float
 from tensorlib._core.base.recursion cimport enter, leave
-from tensorlib._core.base.storage cimport Storage, allocate, first_version
+from tensorlib._core.base.storage cimport Storage, allocate, first_version, untracked
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.node cimport Node
 from tensorlib._core.tensor.meta cimport is_meta
@@ -32,11 +32,13 @@ cdef class Signature:
     The structure of the arguments, the layout and dtype of each tensor and whether it requires a
     gradient, which arguments are the same tensor, and the value of all else.
     others: the values of what is no tensor and no container. opaque: the type of an argument that
-    is as good as any of its type, or "".
+    is as good as any of its type, or "". bare: the tensors that must have no `.grad`, by their
+    places.
     """
 
     def __init__(self, tuple args, dict kwargs):
         self.examples, self.requires, self.kinds, self.others, self.opaque = [], [], [], [], ""
+        self.bare = ()
         self.grad, self.default_dtype = mode().grad, default_float()
         self.inference = first_version()[0]
         self.shape = self.shape_of((args, kwargs), [])
@@ -55,7 +57,7 @@ cdef class Signature:
             self.requires.append(place_of_argument(<Tensor>value))
             self.kinds.append(type(value))
             return (TENSOR, len(seen) - 1)
-        if isinstance(value, np.ndarray):
+        if is_array(value):
             self.opaque = type(value).__name__
             return (ARRAY,)
         is_container = isinstance(value, (dict, tuple, list))
@@ -83,8 +85,18 @@ cdef class Signature:
                 self.inference != first_version()[0]):
             return None
         if self.flat and not kwargs:
-            return args if self.has_tensors(args) else None
-        return tuple(found) if self.look(self.shape, (args, kwargs), found) else None
+            return args if self.has_tensors(args) and self.are_bare(args) else None
+        if not self.look(self.shape, (args, kwargs), found):
+            return None
+        args = tuple(found)
+        return args if self.are_bare(args) else None
+
+    cdef bint are_bare(self, tuple tensors) except -1:
+        """Whether those tensors have no `.grad` that must have none."""
+        for place in self.bare:
+            if (<Tensor>tensors[<Py_ssize_t>place]).gradient is not None:
+                return False
+        return True
 
     def why(self, args, kwargs):
         """Why a call is of another kind, in words."""
@@ -105,6 +117,8 @@ cdef class Signature:
         for x, y in zip(self.others, other.others):
             if not is_same(x, y):
                 return f"an argument is another {type(y).__name__}"
+        if self.bare:
+            return "an argument has a gradient"
         return "the arguments have another structure"
 
     cdef bint has_tensors(self, tuple args) except -1:
@@ -144,7 +158,7 @@ cdef class Signature:
         if kind is OTHER:
             return is_same(shape[1], value)
         if kind is ARRAY:
-            return isinstance(value, np.ndarray)
+            return is_array(value)
         if type(value) is not shape[1]:
             return False
         if shape[2] is not None and not self.look_at_parts(<tuple>shape[2], value, found):
@@ -246,6 +260,11 @@ cdef class Overlaps:
         return True
 
 
+cdef bint is_array(value) except -1:
+    """Whether a value is an array, of which its class alone is asked."""
+    return issubclass(type(value), np.ndarray)
+
+
 cdef Py_ssize_t APART = PY_SSIZE_T_MIN       # no memory is as large
 
 cdef Py_ssize_t overlap(Tensor x, Tensor y) noexcept:
@@ -268,14 +287,16 @@ cdef inline bint can_be(Tensor x, Tensor example) noexcept:
 
 
 cdef inline int place_in_graph(Tensor x) noexcept:
-    """0 for what requires no gradient, 1 for a leaf, 2 for what an operation made."""
-    return 0 if not requires_grad(x) else 1 if x.grad_node is None else 2
+    """0 for what requires no gradient, 1 for a leaf, 2 for what an operation made; 3 more for what
+    was made in inference mode."""
+    cdef int place = 0 if not requires_grad(x) else 1 if x.grad_node is None else 2
+    return place + 3 if untracked(x.storage) else place
 
 
 cdef inline int place_of_argument(Tensor x) noexcept:
-    """`place_in_graph`, and 3 more where a hook waits for the gradient."""
+    """`place_in_graph`, and 6 more where a hook waits for the gradient."""
     cdef int place = place_in_graph(x)
-    return place + 3 if place and has_hooks(x) else place
+    return place + 6 if requires_grad(x) and has_hooks(x) else place
 
 
 cdef inline bint has_hooks(Tensor x) noexcept:

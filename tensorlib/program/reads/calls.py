@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.program.guards.guarded import MISSING, in_class, is_written_in_python
+from tensorlib.program.guards.guarded import is_written_in_python
+from tensorlib.program.guards.values import MISSING, in_class
 from tensorlib.program.ir.call_forms import user_line
 from tensorlib.program.ir.model import Variable
 from tensorlib.program.reads import settings, sources
@@ -29,11 +30,12 @@ from tensorlib.program.reads.known import (
     COMPILED,
     is_foreign,
     is_known,
+    is_known_of_class,
     is_of_library,
     is_of_numpy,
     is_trusted,
 )
-from tensorlib.program.reads.looks import classes_below, length_of
+from tensorlib.program.reads.looks import classes_below, field_of, length_of
 from tensorlib.program.reads.notes import vars_of
 from tensorlib.program.reads.recorder import Reads, is_module
 from tensorlib.program.run.dispatch import Dispatcher
@@ -64,7 +66,7 @@ def called(reads: Reads, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
             reads.passed((*args, *kwargs.values()))
     elif kind is partial:
         for name in ("func", "args", "keywords"):
-            reads.value(f, getattr, name)
+            reads.value(f, field_of, name)
         reads.note(f.keywords, "dict", None, list(f.keywords.items()))
         called(reads, f.func, (*f.args, *args), {**f.keywords, **kwargs})
     elif issubclass(kind, Dispatcher):
@@ -212,16 +214,13 @@ def reads_attributes(text: str) -> bool:
 def static_called(reads: Reads, owner: type, name: str, f: Any, args: tuple[Any, ...],
                   kwargs: dict[str, Any]) -> None:
     """Notes what a method of a class reads, such as `dict.fromkeys`."""
-    known = id(owner) in CLASSES and name not in ("now", "today", "utcnow")
     if name in ("__setattr__", "__delattr__") and args:
         reads.written(owner, args[0])
     elif name == "__getattribute__" and args:
         reads.looked_up(owner, args[0])
     elif name == "__subclasses__":
         reads.value(owner, classes_below, None)
-    elif known or is_of_library(owner) or not is_foreign(owner) or name in (
-            "__new__", "__init__", "__init_subclass__", "__call__", "mro", "__subclasshook__",
-            "__instancecheck__", "__subclasscheck__"):
+    elif is_known_of_class(owner, name):
         reads.passed((*args, *kwargs.values()))
     else:
         unknown(reads, f"{owner.__qualname__}.{name}")
