@@ -29,7 +29,9 @@ from tensorlib.program.compiled.states import Undo
 from tensorlib.program.differentiation.backward import dependents
 from tensorlib.program.guards.guarded import Guards
 from tensorlib.program.guards.signatures import Conditions, Overlaps, Signature, storage_of
-from tensorlib.program.guards.values import fields_of, in_class, is_settled, items_of, members_of
+from tensorlib.program.guards.values import (
+    MISSING, fields_of, in_class, is_settled, items_of, members_of,
+)
 from tensorlib.program.ir.errors import CaptureError, ProgramError
 from tensorlib.program.ir.model import Variable, inner_calls
 from tensorlib.program.ir.nested import are_same
@@ -74,7 +76,15 @@ class Compiled(Dispatcher):
         return getattr(self._f, name)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else partial(self, instance)
+        f = self._f
+        if type(f) is FunctionType:
+            return self if instance is None else MethodType(self, instance)
+        if type(f) is staticmethod or in_class(type(f), "__get__") is MISSING:
+            return self
+        found = f.__get__(instance, owner)           # what else binds itself, as it likes
+        if type(found) is MethodType and found.__func__ is f:
+            return MethodType(self, found.__self__)
+        return self if found is f else found
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._f, self._fullgraph, self._options, self._check)   # captures anew
