@@ -174,6 +174,35 @@ def test_elements_of_lists_and_rates_of_optimisers_that_are_read():
         assert same(w, expected)
 
 
+def test_a_parameter_without_a_gradient_at_a_step_has_one_later():
+    """The step writes over what the sweep after it needs, once it has a gradient to go by."""
+    def build():
+        w = tl.tensor([1.0, 2.0], requires_grad=True)
+        optimizer = tl.optim.SGD([w], lr=0.1)
+
+        def step(x):
+            loss = (w.exp() * w * x).sum()
+            optimizer.step()
+            optimizer.zero_grad()
+            loss.backward()
+            return loss.detach()
+
+        return step, w
+
+    seen = []
+    for wrap in (lambda f: f, tl.compile):
+        step, w = build()
+        step, found = wrap(step), []
+        for k in range(4):
+            try:
+                found.append(step(tl.ones(2)).tolist())
+            except RuntimeError as error:
+                found.append(str(error)[:60])
+            found.append((w.tolist(), None if w.grad is None else w.grad.tolist()))
+        seen.append(found)
+    assert seen[0] == seen[1] and any("backward: " in str(x) for x in seen[0])
+
+
 def test_what_a_function_counts_is_counted_in_each_call():
     counts, seen = [0], []
 

@@ -424,6 +424,9 @@ class ReplayRecorder(Recorder):
         self.groups.setdefault(id(optimizer), (optimizer, rates_of(optimizer)))
         if args or kwargs:
             self.fail(f"step: a closure can't be captured, {user_line()}")
+        put = {id(x.value) for x in self.grads}          # else it leaves these as they are
+        self.bare += [x for group in optimizer.param_groups for x in group["params"]
+                      if id(x) not in put and gradient_of(x) is None]
         self.put_grads()
 
     def before_module(self, module: Any, args: Any) -> None:
