@@ -379,8 +379,10 @@ def way_for(kind: Signature, recorder: ReplayRecorder, tensors: tuple[Tensor, ..
     if changing and replay.machine.beyond:
         raise Unplanned("it writes before a check of values, and reaches beyond its arguments")
     slots = [places[x] if type(x) is Variable else -1 for x in slots]
+    known = {id(x) for x in (*tensors, *replay.values)}
+    met = [x for x in read if id(x) not in known]
     return Way(
-        kind, Conditions(replay.values, recorder.leaves, recorder.bare, guards),
+        kind, Conditions(replay.values, recorder.leaves, recorder.bare, guards, met),
         replay, None if linked else replay.machine, structure,
         slots, [None if place >= 0 else x for place, x in zip(slots, leaves)],
         Overlaps(tensors, replay.values, written, read),

@@ -22,8 +22,9 @@ cdef class Signature:
     cdef bint look_at_parts(self, tuple shape, value, list found) except -1
 
 cdef class Conditions:
-    cdef readonly list values, examples, requires, leaves, bare
+    cdef readonly list values, met, examples, requires, leaves, bare
     cdef readonly Guards guards
+    cdef bint is_like(self, Tensor x, Py_ssize_t i) noexcept
     cpdef bint hold(self) except -1
 
 cdef bint laid_out_as(Tensor x, Tensor y) noexcept

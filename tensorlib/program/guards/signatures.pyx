@@ -186,19 +186,21 @@ cdef class Signature:
 cdef class Conditions:
     """What has to be as it was, beside the arguments, for a call to be replayed.
 
-    values: tensors from around the function, of which the layout and the dtype stay. leaves: those
+    values: tensors from around the function, of which the layout and the dtype stay. met: others of
+    which they stay, since the function came upon them, be it only for a shape. leaves: those
     without hooks. bare: those without a `.grad`. guards: None for none.
     """
 
-    def __init__(self, list values, list leaves, list bare, Guards guards=None):
+    def __init__(self, list values, list leaves, list bare, Guards guards=None, list met=None):
         self.values, self.leaves, self.bare, self.guards = values, leaves, bare, guards
-        self.examples = [like_on_meta(x) for x in values]
-        self.requires = [place_in_graph(<Tensor?>x) for x in values]
+        self.met = [] if met is None else met
+        self.examples = [like_on_meta(x) for x in values + self.met]
+        self.requires = [place_in_graph(<Tensor?>x) for x in values + self.met]
 
     def why(self):
         """What is not as it was, in words, or the guard that does not hold; None where all is."""
-        for i, x in enumerate(self.values):
-            if not is_like(<Tensor>x, <Tensor>self.examples[i], <int>self.requires[i]):
+        for i, x in enumerate(self.values + self.met):
+            if not self.is_like(<Tensor>x, i):
                 return (f"a tensor from outside of shape {tuple(self.examples[i].shape)} is now of "
                         f"shape {tuple(x.shape)}, or has other strides, another dtype or another "
                         "place in a graph")
@@ -208,12 +210,19 @@ cdef class Conditions:
             return "a leaf has a hook"
         return None if self.guards is None else self.guards.broken()
 
+    cdef bint is_like(self, Tensor x, Py_ssize_t i) noexcept:
+        """Whether a tensor is laid out as it was, and has the place in the graph that it had."""
+        return has_layout(x, <Tensor>self.examples[i]) and (
+            place_in_graph(x) == <int>self.requires[i])
+
     cpdef bint hold(self) except -1:
         """Whether all is as it was."""
-        cdef Py_ssize_t i
-        for i in range(len(self.values)):
-            if not is_like(<Tensor>self.values[i], <Tensor>self.examples[i],
-                           <int>self.requires[i]):
+        cdef Py_ssize_t i, n = len(self.values)
+        for i in range(n):
+            if not self.is_like(<Tensor>self.values[i], i) or is_meta(<Tensor>self.values[i]):
+                return False
+        for i in range(len(self.met)):
+            if not self.is_like(<Tensor>self.met[i], n + i):
                 return False
         if not (are_without_grads(self.bare) and are_without_hooks(self.leaves)):
             return False
