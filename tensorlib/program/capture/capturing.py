@@ -88,6 +88,10 @@ class ReplayRecorder(Recorder):
     def refuse(self, why: str) -> None:
         self.fail(why)
 
+    def ends_for(self, what: str) -> bool:
+        self.fail(f"{what} can't be captured, {user_line()}")
+        return True
+
     def leaving(self, name: str, tensor: Tensor) -> None:
         try:
             super().leaving(name, tensor)

@@ -130,6 +130,8 @@ def class_called(reads: Reads, cls: type, args: tuple[Any, ...], kwargs: dict[st
         settings.note_writing(reads)
     if cls is super or id(cls) in CLASSES or is_of_library(cls) or (
             is_of_numpy(cls) and (issubclass(cls, np.generic) or cls is np.dtype)):
+        if asks_for_the_time(cls, args):
+            unknown(reads, name_of(cls))
         if cls is not super:
             reads.passed((*args, *kwargs.values()))
         return
@@ -146,7 +148,7 @@ def class_called(reads: Reads, cls: type, args: tuple[Any, ...], kwargs: dict[st
 
 def function_called(reads: Reads, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Notes what a call of a function reads that is not written in Python."""
-    if is_known(f):
+    if is_known(f) and not asks_for_the_time(f, args):
         if id(f) in settings.WRITING and id(type(args[0])) not in ATOMS:
             settings.note_writing(reads)
         if is_of_numpy(f) or type(f) is np.ufunc:
@@ -156,6 +158,11 @@ def function_called(reads: Reads, f: Any, args: tuple[Any, ...], kwargs: dict[st
             reads.met[id(f), "called"] = f       # and is known from now on
     else:
         unknown(reads, name_of(f))
+
+
+def asks_for_the_time(f: Any, args: tuple[Any, ...]) -> bool:
+    """Whether a function of NumPy's is given the words that it takes for the present time."""
+    return is_of_numpy(f) and any(type(x) is str and x.lower() in ("now", "today") for x in args)
 
 
 def method_called(reads: Reads, owner: Any, name: str, f: Any, args: tuple[Any, ...],
@@ -180,6 +187,8 @@ def method_called(reads: Reads, owner: Any, name: str, f: Any, args: tuple[Any, 
                 reads_attributes(owner)):
             unknown(reads, "str.format with an attribute in it")
         reads.passed((*args, *kwargs.values()))
+    elif name in WRITING_FILES:
+        unknown(reads, f"{kind.__module__}.{kind.__qualname__}.{name}")
     elif reads.whole(owner):
         if name not in KEEPING:
             reads.passed((*args, *kwargs.values()))
@@ -322,4 +331,5 @@ SPECIAL_CALLS: dict[int, Any] = {
     id(callable): called_back,
 }
 WHOLE = {"__dir__", "__getstate__", "__reduce__", "__reduce_ex__", "__sizeof__"}   # of an object
+WRITING_FILES = {"tofile", "dump"}                         # of an array
 KEEPING = {"append", "insert", "appendleft", "setdefault", "__setitem__"}   # what takes its operand
