@@ -385,7 +385,7 @@ def way_for(kind: Signature, recorder: ReplayRecorder, tensors: tuple[Tensor, ..
         kind, Conditions(replay.values, recorder.leaves, recorder.bare, guards, met),
         replay, None if linked else replay.machine, structure,
         slots, [None if place >= 0 else x for place, x in zip(slots, leaves)],
-        Overlaps(tensors, replay.values, written, read),
+        Overlaps(tensors, replay.values, written, read, met),
         inference, views_in(slots, found, (*tensors, *replay.values)),
         Undo(changing, written, replay.values) if changing else None)
 

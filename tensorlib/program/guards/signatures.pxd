@@ -24,7 +24,11 @@ cdef class Signature:
 cdef class Conditions:
     cdef readonly list values, met, examples, requires, leaves, bare
     cdef readonly Guards guards
-    cdef bint is_like(self, Tensor x, Py_ssize_t i) noexcept
+    cdef list all
+    cdef dict pairs
+    cdef size_t* at
+    cdef bint lie_as_before(self) except -1
+    cdef bint is_met(self, Tensor x, Py_ssize_t i) noexcept
     cpdef bint hold(self) except -1
 
 cdef bint laid_out_as(Tensor x, Tensor y) noexcept
