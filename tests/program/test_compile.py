@@ -5,10 +5,12 @@ import gc
 import pickle
 import threading
 import warnings
+from functools import partial
 
 import pytest
 
 import tensorlib as tl
+from cases import each
 from process import run_python
 from tensorlib import nn, optim
 from tensorlib.program import CaptureError
@@ -383,6 +385,41 @@ def test_methods_can_be_compiled():
     two, three = Scaled(2.0), Scaled(3.0)
     for _ in range(2):
         assert two(tl.ones(1)).item() == 2 and three(tl.ones(1)).item() == 3
+
+
+class Scaling:
+    by = 2.0
+
+    def times(self, x):
+        return x * self.by
+
+    @classmethod
+    def shared(cls, x):
+        return x * cls.by
+
+
+@each("give", [
+    lambda f: Scaling.times, lambda f: f(Scaling.times), lambda f: Scaling().times,
+    lambda f: Scaling.shared, lambda f: partial(Scaling.times, Scaling()),
+    lambda f: staticmethod(abs), lambda f: staticmethod(lambda x: x * 3), lambda f: abs])
+def test_what_was_compiled_binds_itself_as_it_did(give):
+    found = []
+    for wrap in (lambda f: f, tl.compile):
+        class Holder(Scaling):
+            by = 5.0
+            run = wrap(give(wrap))
+
+        holder = Holder()
+        for get in (lambda: holder.run, lambda: Holder.run):
+            for args in ((), (tl.ones(2),), (holder, tl.ones(2))):
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    try:
+                        found.append(str(get()(*args)))
+                    except Exception as error:
+                        found.append(type(error).__name__)
+        found.append([holder.run == holder.run, getattr(holder.run, "__self__", None) is holder])
+    assert found[:len(found) // 2] == found[len(found) // 2:]
 
 
 IN_A_FRESH_PROCESS = """

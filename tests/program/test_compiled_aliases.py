@@ -319,3 +319,82 @@ def test_results_know_what_they_are_views_of(view):
         w = tl.ones(2, requires_grad=True)
         logs = [seen_of(f, tl.arange(16.0).reshape(4, 4), w) for f in (view, compiled)]
         assert logs[0] == logs[1]
+
+
+# ---- memory that tensors from outside share, until their `data` is set ---------------------------
+
+PARTS = {"all": lambda w: w[:], "detached": lambda w: w.detach(), "data": lambda w: w.data,
+         "some": lambda w: w[1:3], "in another shape": lambda w: w.view(2, 2)}
+
+
+def reads_both(x, w, v):
+    return x * w.sum() + v.sum()
+
+
+def writes_one(x, w, v):
+    y = v * 2
+    w.add_(1)
+    return x * y.sum() + v.sum()
+
+
+def gives_a_view(x, w, v):
+    w.add_(1)
+    return v[:1], x + 1
+
+
+@pytest.mark.parametrize("f", [reads_both, writes_one, gives_a_view])
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.filterwarnings("ignore:compile")
+def test_tensors_from_outside_share_memory_in_another_way(f, part, shared):
+    def history(wrap):
+        w, v = tl.arange(4.0), PARTS[part](tl.arange(4.0))
+        if shared:
+            v = PARTS[part](w)
+        g, found = wrap(lambda x: f(x, w, v)), []
+        for k in range(6):
+            if k == 2:
+                v.data = PARTS[part](tl.full((4,), 10.0) if shared else w)
+            if k == 4:
+                w.data = tl.full((4,), 100.0)
+            found.append(list(map(seen, (*tensors_in([g(tl.ones(1))]), w, v))))
+        return found
+
+    assert history(lambda f: f) == history(tl.compile)
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+def test_a_tensor_from_outside_leaves_the_memory_of_an_argument():
+    def history(wrap):
+        w, found = tl.arange(4.0), []
+
+        def f(x):
+            y = x.float().reshape(-1)
+            w.mul_(2)
+            return w[:], y
+
+        g, x = wrap(f), w[:]
+        for k in range(4):
+            if k == 2:
+                w.data = tl.full((4,), 10.0)
+            found.append(list(map(seen, (*g(x), w, x))))
+        return found
+
+    assert history(lambda f: f) == history(tl.compile)
+
+
+def test_tied_weights_are_untied():
+    def history(wrap):
+        model, found = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2)), []
+        with tl.no_grad():
+            for x in model.parameters():
+                x.fill_(0.5)
+        model[1].weight.data = model[0].weight.data
+        f = wrap(model)
+        for k in range(4):
+            if k == 2:
+                model[0].weight.data = tl.ones(2, 2)
+            found.append(seen(f(tl.ones(2))))
+        return found
+
+    assert history(lambda f: f) == history(tl.compile)

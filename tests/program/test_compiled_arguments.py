@@ -2,6 +2,7 @@
 
 import argparse
 import collections
+import enum
 import functools
 import types
 import warnings
@@ -48,6 +49,54 @@ def test_keys_and_members_that_are_equal_and_not_the_same():
     x = tl.ones(2, dtype=INT)
     assert agree(lambda d: sum(x * key for key, x in d.items()), *[({k: x},) for k in (1, 1.0)])
     assert agree(lambda x, s: x * sum(s), *[(x, frozenset([k])) for k in (1, 1.0, True)])
+
+
+@pytest.mark.parametrize("values", [
+    (set([0, 8]), set([8, 0])), (frozenset([0, 8]), frozenset([8, 0])), ({0.0}, {-0.0}),
+    (frozenset([0.0]), frozenset([-0.0])), (range(0, 3, 2), range(0, 4, 2)), (range(0), range(5, 5))
+])
+@pytest.mark.parametrize("given", [True, False])
+def test_sets_and_ranges_that_are_equal_and_not_the_same(values, given):
+    held = {}
+
+    def f(x, held=held):
+        v = held["v"]
+        for k in (v.start, v.stop) if type(v) is range else v:
+            x = x * 3 + k
+        return 1 / x
+
+    first, second = values
+    assert first == second
+    compiled = tl.compile(f)
+    for v in (first, second, second, first):
+        held["v"] = v
+        args = (tl.zeros(2), {"v": v}) if given else (tl.zeros(2),)
+        assert same(compiled(*args), f(*args)), v
+
+
+@pytest.mark.parametrize("kinds", [
+    (False, True, False, True), (True, False), (False, False, True)])
+@pytest.mark.filterwarnings("ignore:compile")
+def test_an_argument_has_a_gradient_in_one_call_and_not_in_another(kinds):
+    f = tl.compile(lambda x: x * (2 if x.grad is None else 3))
+    for has_gradient in kinds:
+        x = tl.ones(2, requires_grad=True)
+        x.grad = tl.ones(2) if has_gradient else None
+        assert f(x).tolist() == [3.0 if has_gradient else 2.0] * 2
+    assert kinds[0] or any(way.replay is not None for way in f._entries)
+
+
+def test_tensors_of_inference_mode_are_another_kind():
+    with tl.inference_mode():
+        made = tl.ones(2)
+    held = [made]
+    assert agree(lambda x: x * (2 if x.is_inference() else 3), *[
+        (x,) for x in (tl.ones(2), made, tl.ones(2), made)])
+    compiled = tl.compile(lambda x: x * (2 if held[0].is_inference() else 3))
+    for x, scale in ((made, 2), (tl.ones(2), 3), (made, 2)):
+        held[0] = x
+        for _ in range(2):
+            assert tl.equal(compiled(tl.ones(2)), tl.full((2,), float(scale)))
 
 
 @pytest.mark.parametrize("made, change", [
@@ -198,6 +247,26 @@ def test_what_is_returned_is_new_in_each_call(name):
         compiled = tl.compile(f)
         for k in (1.0, 2.0, 3.0):
             assert same(take(compiled(tl.full((2,), k))), take(f(tl.full((2,), k))))
+
+
+def of_a_class(kind):
+    return type("Of" + kind.__name__, (kind,), {})
+
+
+OfInt, OfStr = of_a_class(int), of_a_class(str)
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: lambda: 2, lambda x: type("Made", (), {}), lambda x: enum.Enum("Made", "a").a,
+    lambda x: OfInt(3), lambda x: (x, OfStr("a")), lambda x: [].append, lambda x: tl.Tensor])
+@pytest.mark.filterwarnings("ignore:compile")
+def test_what_may_be_given_attributes_is_another_one_in_each_call(f):
+    def kept(f):
+        results = [f(tl.ones(1)) for _ in range(3)]
+        found = [x[1] if type(x) is tuple else x for x in results]
+        return [x is y for x in found for y in found]
+
+    assert kept(tl.compile(f)) == kept(f)
 
 
 def test_an_argument_that_is_returned_is_that_argument():

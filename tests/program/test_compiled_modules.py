@@ -84,6 +84,20 @@ def test_states_with_pytorchs_mark_of_a_compiled_module():
         compiled.load_state_dict({})
 
 
+def test_a_compiled_module_that_is_compiled_again_is_a_module():
+    model = tl.nn.Linear(2, 1)
+    twice = tl.compile(tl.compile(model))
+    assert isinstance(twice, tl.nn.Linear) and twice.__class__ is tl.nn.Linear
+    whole = tl.nn.Sequential(twice)
+    assert list(whole.state_dict()) == ["0.weight", "0.bias"]
+    twice.load_state_dict({"weight": tl.ones(1, 2), "bias": tl.zeros(1)})
+    for scale in (1.0, 1.0, 2.0):
+        with tl.no_grad():
+            model.bias.fill_(scale)
+        assert whole(tl.ones(2)).item() == 2 + scale
+    assert twice.eval() is twice and not model.training
+
+
 def test_what_is_set_on_it_is_set_on_the_module():
     f = made(tl.compile)
     module, x = f.inner, tl.ones(1, 3)

@@ -7,7 +7,8 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 import tensorlib as tl
-from tensorlib.program.guards.guarded import MISSING, DictGuard
+from tensorlib.program.guards.guarded import DictGuard
+from tensorlib.program.guards.values import MISSING
 
 
 def guard_of(d, owner=None):

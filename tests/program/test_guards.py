@@ -1,5 +1,6 @@
 """Compiled functions see what is around them as eager ones do: modes, numbers in tensors."""
 
+import operator
 import warnings
 
 import pytest
@@ -172,6 +173,71 @@ def test_elements_of_lists_and_rates_of_optimisers_that_are_read():
         step(tl.ones(2))
         expected = expected - (1.0 + k // 2) * factors[0] * factors[1]
         assert same(w, expected)
+
+
+@pytest.mark.parametrize("f", [
+    lambda x, w: x * len(w), lambda x, w: x * tl.numel(w), lambda x, w: x * tl.Tensor.dim(w),
+    lambda x, w: tl.zeros_like(w), lambda x, w: tl.empty_like(w).shape,
+    lambda x, w: x.expand_as(w), lambda x, w: x.type_as(w), lambda x, w: x.to(w),
+    lambda x, w: x * sum(range(len(w))), lambda x, w: x * operator.length_hint(w),
+    lambda x, w: x * tl.is_same_size(x, w), lambda x, w: x * isinstance(w, tl.FloatTensor),
+    lambda x, w: tl.full_like(w.detach(), 2), lambda x, w: x * len(w.unbind(0))])
+def test_a_tensor_from_outside_of_which_only_the_layout_is_read(f):
+    w = tl.ones(4)
+    compiled = tl.compile(lambda x: f(x, w), fullgraph=True)
+
+    def grow():
+        w.resize_(6)
+
+    for change in (grow, lambda: w.set_(tl.ones(3, 2)), lambda: setattr(w, "data", w.double()),
+                   lambda: setattr(w, "data", w[:, :1]), lambda: None):
+        for _ in range(2):
+            found, wanted = compiled(tl.ones(1)), f(tl.ones(1), w)
+            assert type(found) is type(wanted)
+            if isinstance(wanted, tl.Tensor):
+                assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
+                assert tl.equal(found, wanted)
+            else:
+                assert found == wanted
+        change()
+    assert len(compiled._entries) == 5
+
+
+def test_a_tensor_on_meta_from_outside_may_be_looked_at():
+    w = tl.ones(4, 2, device="meta")
+    f = tl.compile(lambda x: x.expand(w.shape[0]) * len(w), fullgraph=True)
+    for _ in range(3):
+        assert f(tl.ones(1)).tolist() == [4.0] * 4
+    assert len(f._entries) == 1
+
+
+def test_a_parameter_without_a_gradient_at_a_step_has_one_later():
+    """The step writes over what the sweep after it needs, once it has a gradient to go by."""
+    def build():
+        w = tl.tensor([1.0, 2.0], requires_grad=True)
+        optimizer = tl.optim.SGD([w], lr=0.1)
+
+        def step(x):
+            loss = (w.exp() * w * x).sum()
+            optimizer.step()
+            optimizer.zero_grad()
+            loss.backward()
+            return loss.detach()
+
+        return step, w
+
+    seen = []
+    for wrap in (lambda f: f, tl.compile):
+        step, w = build()
+        step, found = wrap(step), []
+        for k in range(4):
+            try:
+                found.append(step(tl.ones(2)).tolist())
+            except RuntimeError as error:
+                found.append(str(error)[:60])
+            found.append((w.tolist(), None if w.grad is None else w.grad.tolist()))
+        seen.append(found)
+    assert seen[0] == seen[1] and any("backward: " in str(x) for x in seen[0])
 
 
 def test_what_a_function_counts_is_counted_in_each_call():

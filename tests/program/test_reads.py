@@ -1,5 +1,9 @@
 """Each way to read something in Python: its change is seen, and that of what is not read is not."""
 
+import collections
+import datetime
+import io
+import operator
 import os
 import random
 import sys
@@ -50,10 +54,21 @@ def test_what_is_read_is_seen_when_it_changes(name, change):
 
 # ---- what can't be guarded ----------------------------------------------------------------------
 
+ARRAY = np.ones(3)
+DATE = datetime.datetime
 ITERATOR = iter([1.0] * 100)
 
 UNKNOWN = {
     "random.random": lambda x: x * random.random(),
+    "operator.call": lambda x: x * operator.call(random.random),
+    "iter": lambda x: x * next(iter(random.random, 2)),
+    "defaultdict": lambda x: x * collections.defaultdict(random.random)[0],
+    "defaultdict of a clock": lambda x: x * collections.defaultdict(DATE.now)[0].year,
+    "map of a clock": lambda x: x * next(map(DATE.now, [None])).year,
+    "np.datetime64": lambda x: (x, np.datetime64("now"))[0],
+    "a clock in np.array": lambda x: (x, np.array("today", dtype="M8[s]"))[0],
+    "np.info": lambda x: (np.info(np.ones, output=io.StringIO()), x)[1],
+    "map of a setting": lambda x: x * len([*map(tl.set_default_dtype, [tl.float32])]),
     "np.random.rand": lambda x: x * float(np.random.rand()),
     "time.time": lambda x: x * time.time(),
     "print": lambda x: (print("told"), x)[1],
@@ -152,3 +167,43 @@ def test_a_method_of_tensors_may_be_replaced(monkeypatch):
     assert f(tl.zeros(1)).item() == f(tl.zeros(1)).item() == 0
     monkeypatch.setattr(tl.Tensor, "tanh", lambda x: x + 3)
     assert f(tl.zeros(1)).item() == f(tl.zeros(1)).item() == 3
+
+
+WRITING = {
+    "tofile": lambda x, path: (ARRAY.tofile(path), x)[1],
+    "dump": lambda x, path: (ARRAY.dump(path), x)[1],
+    "ndarray.tofile": lambda x, path: (np.ndarray.tofile(ARRAY, path), x)[1],
+}
+
+
+@pytest.mark.parametrize("name", WRITING)
+@pytest.mark.filterwarnings("ignore:compile")
+def test_files_are_written_in_each_call(name, tmp_path):
+    f, path = tl.compile(WRITING[name]), tmp_path / "file"
+    for _ in range(3):
+        f(tl.ones(1), str(path))
+        assert path.read_bytes()
+        path.unlink()
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+def test_a_function_is_traced_inside_of_a_compiled_one():
+    def f(x):
+        return tl.program.trace(lambda y: y * 2 + 1, x)(x)
+
+    compiled = tl.compile(f)
+    for k in range(3):
+        assert compiled(tl.full((2,), float(k))).tolist() == [2.0 * k + 1] * 2
+    with pytest.raises(tl.program.CaptureError, match="can't be captured"):
+        tl.compile(f, fullgraph=True)(tl.ones(1))
+    with pytest.raises(RuntimeError, match="traced already"):
+        tl.program.trace(f, tl.ones(1))
+
+
+@pytest.mark.filterwarnings("ignore:compile")
+def test_writes_that_are_told_of_are_counted_in_each_call():
+    w = tl.ones(2)
+    f = tl.compile(lambda x: (tl.autograd.graph.increment_version(w), x * w)[1])
+    for k in range(1, 5):
+        f(tl.ones(2))
+        assert w._version == k

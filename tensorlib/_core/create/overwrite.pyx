@@ -7,6 +7,7 @@ from tensorlib._core.arrays.operands cimport operand
 from tensorlib._core.base.dtypes cimport KIND
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast, sizes_of
 from tensorlib._core.base.storage cimport untracked
+from tensorlib._core.base.upcalls cimport effect
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.create.creation cimport fill_number, plain_number
 from tensorlib._core.graph.modes cimport mode
@@ -53,6 +54,7 @@ cdef int write(str name, Tensor x, Tensor source) except -1:
 
 def _count_write(Tensor x):
     """Notes that the elements of `x` were written by other means."""
+    effect("increment_version", x)
     if not untracked(x.storage):
         x.storage.version += 1
 

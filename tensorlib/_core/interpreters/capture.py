@@ -24,6 +24,10 @@ class Capture(Interpreter):
         """Is told that the graph of what runs is walked along, from nodes `starts`, none from
         before number `since`."""
 
+    def ends_for(self, what):
+        """Whether it ends where something is done that it has no note for."""
+        return False
+
     def resumed(self):
         """A context under which this capture is on the stack, while it does a call."""
         return Held((set_stack,), (stack_with(self),))

@@ -24,7 +24,8 @@ from tensorlib.program.building.builder import Builder
 from tensorlib.program.capture.recorder import Recorder, has_examples
 from tensorlib.program.differentiation.backward import Backward, dependents
 from tensorlib.program.differentiation.control_gradients import visit_control
-from tensorlib.program.guards.guarded import in_class, is_written_in_python
+from tensorlib.program.guards.guarded import is_written_in_python
+from tensorlib.program.guards.values import in_class
 from tensorlib.program.guards.signatures import are_without_hooks, gradient_of, memory_of
 from tensorlib.program.ir.call_forms import user_line
 from tensorlib.program.ir.errors import CaptureError, ProgramError
@@ -62,6 +63,7 @@ class ReplayRecorder(Recorder):
         self.put: dict[Variable, Variable | None] = {}   # and the value that was noted for it
         self.leaves: list[Tensor] = []                 # those that a sweep reached
         self.bare: list[Tensor] = []                   # of these, what must have no `.grad` before
+        self.bare_arguments: dict[int, None] = {}      # and of the arguments, by their places
         self.older: dict[int, Tensor] = {}             # gradients that were there before, by id
         self.graded: list[Tensor] = []                 # what has these, which was looked at
         self.groups: dict[int, Any] = {}               # of an optimiser, its `rates_of`
@@ -85,6 +87,10 @@ class ReplayRecorder(Recorder):
 
     def refuse(self, why: str) -> None:
         self.fail(why)
+
+    def ends_for(self, what: str) -> bool:
+        self.fail(f"{what} can't be captured, {user_line()}")
+        return True
 
     def leaving(self, name: str, tensor: Tensor) -> None:
         try:
@@ -118,7 +124,11 @@ class ReplayRecorder(Recorder):
                 self.older[id(grad)] = grad
                 self.graded.append(x)
             elif grad is None and not inside and not any(x is y.value for y in self.grads):
-                self.bare.append(x)
+                place = next((i for i, y in enumerate(self.arguments) if x is y), None)
+                if place is None:
+                    self.bare.append(x)
+                else:
+                    self.bare_arguments[place] = None
         elif name in OF_MEMORY:                  # nothing says where the next argument will lie
             if not self.is_inside(x if x._base is None else x._base) or name == "data_ptr":
                 self.fail(f"{name}: the place of a tensor in its memory can't be captured, "
@@ -418,6 +428,9 @@ class ReplayRecorder(Recorder):
         self.groups.setdefault(id(optimizer), (optimizer, rates_of(optimizer)))
         if args or kwargs:
             self.fail(f"step: a closure can't be captured, {user_line()}")
+        put = {id(x.value) for x in self.grads}          # else it leaves these as they are
+        self.bare += [x for group in optimizer.param_groups for x in group["params"]
+                      if id(x) not in put and gradient_of(x) is None]
         self.put_grads()
 
     def before_module(self, module: Any, args: Any) -> None:

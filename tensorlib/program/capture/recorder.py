@@ -83,8 +83,9 @@ class Recorder(Noter):
         self.constants[id(tensor)] = tensor
 
     def settings(self) -> Any:
-        """Nothing else is set. Raises: RuntimeError under another capture."""
-        if capture() is not None:
+        """Nothing else is set. Raises: RuntimeError under another capture that must not end."""
+        around = capture()
+        if around is not None and not around.ends_for("tracing a function inside of it"):
             raise RuntimeError("program: a function is being traced already on this thread")
 
     # ---- tensors and their variables

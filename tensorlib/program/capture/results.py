@@ -12,7 +12,14 @@ from tensorlib._core.base.dtypes import dtype
 from tensorlib._core.base.formats import Format
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.guards.signatures import storage_of
-from tensorlib.program.guards.values import fields_of, is_settled
+from tensorlib.program.guards.values import (
+    MISSING,
+    fields_of,
+    in_class,
+    is_settled,
+    items_of,
+    members_of,
+)
 from tensorlib.program.run.arena import do_meet
 from tensorlib.program.run.plan import Unplanned
 
@@ -29,7 +36,7 @@ def refuse_to_return(result: Any, arguments: Any) -> None:
     that of an argument.
     """
     given = things_in(arguments)
-    alike = {id(x) for x in given if isinstance(x, (list, dict)) or is_settled(x)
+    alike = {id(x) for x in given if issubclass(type(x), (list, dict)) or is_settled(x)
              or fields_of(x) is not None}
     others = {id(x) for x in given} - alike
     returned: set[int] = set()
@@ -38,7 +45,7 @@ def refuse_to_return(result: Any, arguments: Any) -> None:
             raise Unplanned(f"it returns a {type(x).__name__} that is an argument")
         if id(x) in returned:
             raise Unplanned(f"it returns the same {type(x).__name__} twice, or one in itself")
-        if isinstance(x, (list, dict)):
+        if issubclass(type(x), (list, dict)):
             returned.add(id(x))
         if id(x) not in others and not is_constant(x):
             raise Unplanned(f"it returns a {type(x).__name__}, which a replay can't make anew")
@@ -46,13 +53,12 @@ def refuse_to_return(result: Any, arguments: Any) -> None:
 
 def is_constant(x: Any) -> bool:
     """Whether a result is one that replays can give: a plain container, or what never changes."""
-    if isinstance(x, dict):
-        return type(x) is dict
-    if isinstance(x, list):
-        return type(x) is list
-    if isinstance(x, tuple):
-        return not getattr(x, "__dict__", None)
-    return isinstance(x, CONSTANTS) or isinstance(x, FunctionType) and x.__closure__ is None
+    kind = type(x)
+    if issubclass(kind, (dict, list)):
+        return kind is dict or kind is list
+    if issubclass(kind, tuple):
+        return not fields_of(x)
+    return issubclass(kind, CONSTANTS) or kind is FunctionType and x.__closure__ is None
 
 
 def things_in(value: Any) -> list[Any]:
@@ -60,25 +66,38 @@ def things_in(value: Any) -> list[Any]:
     gone into once."""
     found, inside = [value], set()
     for x in found:
-        if isinstance(x, (dict, list, tuple)) and id(x) not in inside:
+        kind = type(x)
+        if issubclass(kind, (dict, list, tuple)) and id(x) not in inside:
             inside.add(id(x))
-            found += x.values() if isinstance(x, dict) else x
+            found += items_of(x).values() if issubclass(kind, dict) else members_of(x)
     return found
 
 
-def refuse_containers(result: Any, reads: Any) -> None:
-    """Raises: Unplanned for a list or a dict in a result that was there before the call: a replay
-    would give another one."""
+def refuse_by_age(result: Any, reads: Any) -> None:
+    """Raises: Unplanned for a list or a dict in a result that was there before the call, for which
+    a replay would give another one; and for what may be given attributes and was not, of which a
+    replay would give the same one again."""
     for x in things_in(result):
-        if isinstance(x, (list, dict)) and reads.is_old(x):
-            raise Unplanned(f"it returns a {type(x).__name__} that was there before")
+        kind = type(x)
+        if issubclass(kind, (list, dict)):
+            if reads.is_old(x):
+                raise Unplanned(f"it returns a {kind.__name__} that was there before")
+        elif not issubclass(kind, Tensor) and has_attributes(x) and not reads.is_old(x):
+            raise Unplanned(f"it returns a {kind.__name__} that it makes, of which each call makes "
+                            "another")
+
+
+def has_attributes(x: Any) -> bool:
+    """Whether something may be told apart from its like by what somebody puts into it."""
+    return issubclass(type(x), (type, FunctionType, BuiltinFunctionType)) or (
+        in_class(type(x), "__dict__") is not MISSING)
 
 
 def refuse_views(result: Any, given: list[Tensor]) -> None:
     """Raises: Unplanned where a part of a function gives a view that has a gradient of what it is
     given, or gives: the next part may write into it, and into what a replay gives nobody may."""
     places = {storage_of(x) for x in given}
-    found = {id(x): x for x in things_in(result) if isinstance(x, Tensor) and x.requires_grad
+    found = {id(x): x for x in things_in(result) if issubclass(type(x), Tensor) and x.requires_grad
              and not any(x is y for y in given)}
     if any(storage_of(x) in places for x in found.values()) or any(
             storage_of(x) == storage_of(y) and do_meet(x, y)

@@ -26,7 +26,7 @@ class CompiledModule(Compiled):
 
     @property                    # isinstance(x, Module) holds, and of the module's own class
     def __class__(self) -> Any:
-        return type(self._f)
+        return self._f.__class__                 # also of a module that is compiled already
 
     @__class__.setter
     def __class__(self, kind: type) -> None:
@@ -43,14 +43,14 @@ class CompiledModule(Compiled):
 
     def load_state_dict(self, *args: Any, **kwargs: Any) -> Any:
         """As the module does; names may begin with `_orig_mod.`, as PyTorch has them."""
-        return type(self._f).load_state_dict(self, *args, **kwargs)
+        return self._f.__class__.load_state_dict(self, *args, **kwargs)
 
     def __copy__(self) -> Compiled:
         return type(self)(copy(self._f), self._fullgraph, self._options, self._check)
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._f, name)
-        if name in RETURNING and isinstance(found, MethodType):
+        if name in RETURNING and type(found) in (MethodType, partial):
             return partial(self._chained, found)
         return found
 

@@ -21,15 +21,17 @@ from tensorlib.autograd.tree import flatten
 from tensorlib.program.capture.aliases import check_results, make_constants_anew
 from tensorlib.program.capture.capturing import ReplayRecorder, capture
 from tensorlib.program.capture.escapes import escaped
-from tensorlib.program.capture.results import refuse_containers, refuse_to_return, refuse_views
+from tensorlib.program.capture.results import refuse_by_age, refuse_to_return, refuse_views
 from tensorlib.program.capture.trace import captured_names
 from tensorlib.program.compiled.checking import compared
 from tensorlib.program.compiled.replaying import Differentiable, Replay
 from tensorlib.program.compiled.states import Undo
 from tensorlib.program.differentiation.backward import dependents
-from tensorlib.program.guards.guarded import Guards, in_class
+from tensorlib.program.guards.guarded import Guards
 from tensorlib.program.guards.signatures import Conditions, Overlaps, Signature, storage_of
-from tensorlib.program.guards.values import fields_of, is_settled, items_of, members_of
+from tensorlib.program.guards.values import (
+    MISSING, fields_of, in_class, is_settled, items_of, members_of,
+)
 from tensorlib.program.ir.errors import CaptureError, ProgramError
 from tensorlib.program.ir.model import Variable, inner_calls
 from tensorlib.program.ir.nested import are_same
@@ -74,7 +76,15 @@ class Compiled(Dispatcher):
         return getattr(self._f, name)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else partial(self, instance)
+        f = self._f
+        if type(f) is FunctionType:
+            return self if instance is None else MethodType(self, instance)
+        if type(f) is staticmethod or in_class(type(f), "__get__") is MISSING:
+            return self
+        found = f.__get__(instance, owner)           # what else binds itself, as it likes
+        if type(found) is MethodType and found.__func__ is f:
+            return MethodType(self, found.__self__)
+        return self if found is f else found
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self._f, self._fullgraph, self._options, self._check)   # captures anew
@@ -134,7 +144,7 @@ class Compiled(Dispatcher):
             refuse_to_return(result[0], given)
             guards = guards_of(recorder, tensors)
             read = [*recorder.reads.tensors.values(), *recorder.older.values()]
-            refuse_containers(result[0], recorder.reads)
+            refuse_by_age(result[0], recorder.reads)
             if self._quiet and recorder.writes.by_data:
                 raise Unplanned("a part writes by way of `data` into what graphs may keep")
             if self._quiet:
@@ -149,6 +159,7 @@ class Compiled(Dispatcher):
                     return None                 # the next call is captured
                 raise Unplanned(f"each call changes {described(broken)}")
             guards.all.extend(guard_of_gradient(x) for x in recorder.graded)
+            kind.bare = tuple(recorder.bare_arguments)
             self._changes = 0
             return way
         except (Unplanned, CaptureError, ProgramError) as error:
@@ -299,16 +310,17 @@ def contained(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int, Any]:
     waiting: list[Any] = [args, kwargs]
     found: dict[int, Any] = {}
     for x in waiting:
-        if isinstance(x, Tensor):
+        kind = type(x)
+        if issubclass(kind, Tensor):
             found[id(x)] = x
             continue
-        fields, is_container = fields_of(x), isinstance(x, (dict, tuple, list))
+        fields, is_container = fields_of(x), issubclass(kind, (dict, tuple, list))
         if fields is not None or is_container:
             if id(x) not in found:
                 found[id(x)] = x
                 waiting += (fields or {}).values()
                 if is_container:
-                    waiting += items_of(x).values() if isinstance(x, dict) else members_of(x)
+                    waiting += items_of(x).values() if issubclass(kind, dict) else members_of(x)
         elif is_settled(x):
             found[id(x)] = x
     return found
@@ -367,11 +379,13 @@ def way_for(kind: Signature, recorder: ReplayRecorder, tensors: tuple[Tensor, ..
     if changing and replay.machine.beyond:
         raise Unplanned("it writes before a check of values, and reaches beyond its arguments")
     slots = [places[x] if type(x) is Variable else -1 for x in slots]
+    known = {id(x) for x in (*tensors, *replay.values)}
+    met = [x for x in read if id(x) not in known]
     return Way(
-        kind, Conditions(replay.values, recorder.leaves, recorder.bare, guards),
+        kind, Conditions(replay.values, recorder.leaves, recorder.bare, guards, met),
         replay, None if linked else replay.machine, structure,
         slots, [None if place >= 0 else x for place, x in zip(slots, leaves)],
-        Overlaps(tensors, replay.values, written, read),
+        Overlaps(tensors, replay.values, written, read, met),
         inference, views_in(slots, found, (*tensors, *replay.values)),
         Undo(changing, written, replay.values) if changing else None)
 

@@ -14,10 +14,10 @@ from cpython.object cimport PyObject, PyTypeObject
 from cpython.ref cimport Py_XDECREF, Py_XINCREF
 from libc.stdlib cimport calloc, free, realloc
 from tensorlib._core.base.locks cimport FREE_THREADED
-from tensorlib.program.guards.values cimport is_same
+from tensorlib.program.guards.values cimport from_new, in_class, is_same
 from tensorlib.program.guards.versions cimport forget, version_of
 
-from tensorlib.program.guards.values import is_settled
+from tensorlib.program.guards.values import MISSING, Missing, is_settled
 
 cdef extern from *:
     """
@@ -40,16 +40,17 @@ cdef extern from *:
         return found == d;
     }
     #endif
-    #ifdef Py_GIL_DISABLED
-    #define LOOKED_UP _PyType_LookupRef
-    #else
-    #define LOOKED_UP(t, name) Py_XNewRef(_PyType_Lookup(t, name))
-    #endif
+    /* A `class` statement takes the name of the type object from its name for Python; what
+     * PyType_FromSpec makes has the name of the specification. */
+    static int HAS_NAME_OF_STATEMENT(PyTypeObject* t) {
+        return (t->tp_flags & Py_TPFLAGS_HEAPTYPE)
+            && t->tp_name == PyUnicode_AsUTF8(((PyHeapTypeObject*)t)->ht_name);
+    }
     #define LOOKS_UP_AS_USUAL(t) ((t)->tp_getattro == PyObject_GenericGetAttr)
     """
     unsigned int TAG_OF(PyTypeObject* t)
-    PyObject* LOOKED_UP(PyTypeObject* t, PyObject* name)     # a new reference, or NULL
     bint LOOKS_UP_AS_USUAL(PyTypeObject* t)
+    bint HAS_NAME_OF_STATEMENT(PyTypeObject* t)
     bint HAS_DICT(PyObject* x, PyObject* d)
 
 cdef extern from "Python.h":
@@ -61,19 +62,10 @@ cdef extern from "Python.h":
     PyObject* PyFunction_GET_KW_DEFAULTS(PyObject* f)
 
 
-class Missing:
-    """What is not there."""
-
-    def __repr__(self):
-        return "nothing"
-
-
-MISSING = Missing()
-
-
 def is_written_in_python(kind):
     """Whether a class was made by a `class` statement, and not by an extension module."""
-    return (<PyTypeObject*>kind).tp_dealloc == (<PyTypeObject*>Missing).tp_dealloc
+    return (<PyTypeObject*>kind).tp_dealloc == (<PyTypeObject*>Missing).tp_dealloc and (
+        HAS_NAME_OF_STATEMENT(<PyTypeObject*>kind))
 
 
 def is_generic(kind):
@@ -81,23 +73,10 @@ def is_generic(kind):
     return LOOKS_UP_AS_USUAL(<PyTypeObject*>kind)
 
 
-def in_class(kind, str name):
-    """What a class, or one above it, has under a name; MISSING for nothing."""
-    cdef PyObject* found = LOOKED_UP(<PyTypeObject*>kind, <PyObject*>name)
-    return MISSING if found == NULL else from_new(found)
-
-
 def in_cell(cell):
     """What is in a cell of a closure; MISSING for nothing."""
     cdef PyObject* content = PyCell_Get(<PyObject*>cell)
     return MISSING if content == NULL else from_new(content)
-
-
-cdef inline object from_new(PyObject* reference):
-    """An object from a reference to it that is given away."""
-    found = <object>reference
-    Py_XDECREF(reference)
-    return found
 
 
 cdef bint is_still(before, now) except -1:

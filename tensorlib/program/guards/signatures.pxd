@@ -11,8 +11,10 @@ cdef class Signature:
     cdef int default_dtype
     cdef int64_t inference           # what inference mode begins versions with, else 0
     cdef readonly str opaque
+    cdef public tuple bare
     cdef tuple shape_of(self, value, list seen)
     cpdef tuple tensors_of(self, tuple args, dict kwargs)
+    cdef bint are_bare(self, tuple tensors) except -1
     cdef bint has_tensors(self, tuple args) except -1
     cdef bint has(self, Tensor x, Py_ssize_t i) except -1
     cdef bint look(self, tuple shape, value, list found) except -1
@@ -20,8 +22,13 @@ cdef class Signature:
     cdef bint look_at_parts(self, tuple shape, value, list found) except -1
 
 cdef class Conditions:
-    cdef readonly list values, examples, requires, leaves, bare
+    cdef readonly list values, met, examples, requires, leaves, bare
     cdef readonly Guards guards
+    cdef list all
+    cdef dict pairs
+    cdef size_t* at
+    cdef bint lie_as_before(self) except -1
+    cdef bint is_met(self, Tensor x, Py_ssize_t i) noexcept
     cpdef bint hold(self) except -1
 
 cdef bint laid_out_as(Tensor x, Tensor y) noexcept

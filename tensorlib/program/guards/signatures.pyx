@@ -1,6 +1,7 @@
 """Signatures of calls, the keys of the trace cache: types, shapes and layouts of the arguments."""
 
 cimport cython
+from libc.stdlib cimport free, realloc
 import numpy as np
 
 cdef extern from "Python.h":
@@ -8,7 +9,7 @@ cdef extern from "Python.h":
 
 from tensorlib._core.base.dtypes cimport default_float
 from tensorlib._core.base.recursion cimport enter, leave
-from tensorlib._core.base.storage cimport Storage, allocate, first_version
+from tensorlib._core.base.storage cimport Storage, allocate, first_version, untracked
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.node cimport Node
 from tensorlib._core.tensor.meta cimport is_meta
@@ -32,11 +33,13 @@ cdef class Signature:
     The structure of the arguments, the layout and dtype of each tensor and whether it requires a
     gradient, which arguments are the same tensor, and the value of all else.
     others: the values of what is no tensor and no container. opaque: the type of an argument that
-    is as good as any of its type, or "".
+    is as good as any of its type, or "". bare: the tensors that must have no `.grad`, by their
+    places.
     """
 
     def __init__(self, tuple args, dict kwargs):
         self.examples, self.requires, self.kinds, self.others, self.opaque = [], [], [], [], ""
+        self.bare = ()
         self.grad, self.default_dtype = mode().grad, default_float()
         self.inference = first_version()[0]
         self.shape = self.shape_of((args, kwargs), [])
@@ -55,7 +58,7 @@ cdef class Signature:
             self.requires.append(place_of_argument(<Tensor>value))
             self.kinds.append(type(value))
             return (TENSOR, len(seen) - 1)
-        if isinstance(value, np.ndarray):
+        if is_array(value):
             self.opaque = type(value).__name__
             return (ARRAY,)
         is_container = isinstance(value, (dict, tuple, list))
@@ -83,8 +86,18 @@ cdef class Signature:
                 self.inference != first_version()[0]):
             return None
         if self.flat and not kwargs:
-            return args if self.has_tensors(args) else None
-        return tuple(found) if self.look(self.shape, (args, kwargs), found) else None
+            return args if self.has_tensors(args) and self.are_bare(args) else None
+        if not self.look(self.shape, (args, kwargs), found):
+            return None
+        args = tuple(found)
+        return args if self.are_bare(args) else None
+
+    cdef bint are_bare(self, tuple tensors) except -1:
+        """Whether those tensors have no `.grad` that must have none."""
+        for place in self.bare:
+            if (<Tensor>tensors[<Py_ssize_t>place]).gradient is not None:
+                return False
+        return True
 
     def why(self, args, kwargs):
         """Why a call is of another kind, in words."""
@@ -105,6 +118,8 @@ cdef class Signature:
         for x, y in zip(self.others, other.others):
             if not is_same(x, y):
                 return f"an argument is another {type(y).__name__}"
+        if self.bare:
+            return "an argument has a gradient"
         return "the arguments have another structure"
 
     cdef bint has_tensors(self, tuple args) except -1:
@@ -144,7 +159,7 @@ cdef class Signature:
         if kind is OTHER:
             return is_same(shape[1], value)
         if kind is ARRAY:
-            return isinstance(value, np.ndarray)
+            return is_array(value)
         if type(value) is not shape[1]:
             return False
         if shape[2] is not None and not self.look_at_parts(<tuple>shape[2], value, found):
@@ -172,36 +187,81 @@ cdef class Signature:
 cdef class Conditions:
     """What has to be as it was, beside the arguments, for a call to be replayed.
 
-    values: tensors from around the function, of which the layout and the dtype stay. leaves: those
+    values: tensors from around the function, of which the layout and the dtype stay. met: others of
+    which they stay, since the function came upon them, be it only for a shape. leaves: those
     without hooks. bare: those without a `.grad`. guards: None for none.
+    pairs: of which of them, by number, share memory, how far apart they lie. at: where the elements
+    of each lay when that was looked at.
     """
 
-    def __init__(self, list values, list leaves, list bare, Guards guards=None):
+    def __init__(self, list values, list leaves, list bare, Guards guards=None, list met=None):
         self.values, self.leaves, self.bare, self.guards = values, leaves, bare, guards
-        self.examples = [like_on_meta(x) for x in values]
-        self.requires = [place_in_graph(<Tensor?>x) for x in values]
+        self.met = [] if met is None else met
+        self.examples = [like_on_meta(x) for x in values + self.met]
+        self.requires = [place_in_graph(<Tensor?>x) for x in values + self.met]
+        self.all = values + self.met
+        self.pairs = pairs_in(self.all)
+        self.at = <size_t*>realloc(self.at, max(len(self.all), 1) * sizeof(size_t))
+        if self.at == NULL:
+            raise MemoryError
+        for i, x in enumerate(self.all):
+            self.at[i] = <size_t>(<Tensor>x).data_pointer
+
+    def __dealloc__(self):
+        free(self.at)
 
     def why(self):
         """What is not as it was, in words, or the guard that does not hold; None where all is."""
-        for i, x in enumerate(self.values):
-            if not is_like(<Tensor>x, <Tensor>self.examples[i], <int>self.requires[i]):
+        for i, x in enumerate(self.all):
+            if not self.is_met(<Tensor>x, i):
                 return (f"a tensor from outside of shape {tuple(self.examples[i].shape)} is now of "
                         f"shape {tuple(x.shape)}, or has other strides, another dtype or another "
                         "place in a graph")
+        if not self.lie_as_before():
+            return "tensors from outside share memory in another way"
         if not are_without_grads(self.bare):
             return "a gradient was there before"
         if not are_without_hooks(self.leaves):
             return "a leaf has a hook"
         return None if self.guards is None else self.guards.broken()
 
+    cdef bint is_met(self, Tensor x, Py_ssize_t i) noexcept:
+        """Whether a tensor is laid out as it was, and has the place in the graph that it had."""
+        return has_layout(x, <Tensor>self.examples[i]) and (
+            place_in_graph(x) == <int>self.requires[i])
+
+    cdef bint lie_as_before(self) except -1:
+        """Whether those share memory that did, as far apart; somebody may set the `data` of each.
+        """
+        cdef Py_ssize_t i, k, distance, n = len(self.all)
+        cdef Tensor x
+        for i in range(n):
+            x = <Tensor>self.all[i]
+            if <size_t>x.data_pointer == self.at[i]:
+                continue
+            for k in range(n):
+                distance = APART if i == k else overlap(x, <Tensor>self.all[k])
+                if distance == APART:
+                    if self.pairs and i * n + k in self.pairs:
+                        return False
+                elif self.pairs.get(i * n + k) != distance:
+                    return False
+        for i in range(n):
+            self.at[i] = <size_t>(<Tensor>self.all[i]).data_pointer
+        return True
+
     cpdef bint hold(self) except -1:
         """Whether all is as it was."""
-        cdef Py_ssize_t i
-        for i in range(len(self.values)):
+        cdef Py_ssize_t i, n = len(self.values)
+        for i in range(n):
             if not is_like(<Tensor>self.values[i], <Tensor>self.examples[i],
                            <int>self.requires[i]):
                 return False
-        if not (are_without_grads(self.bare) and are_without_hooks(self.leaves)):
+        for i in range(len(self.met)):
+            if not self.is_met(<Tensor>self.met[i], n + i):
+                return False
+        if not (self.lie_as_before() and are_without_grads(self.bare)
+                and are_without_hooks(self.leaves)):
             return False
         return self.guards is None or self.guards.hold()
 
@@ -213,12 +273,14 @@ cdef class Overlaps:
 
     written: the numbers, among arguments and then `values`, of what the call writes into. read:
     tensors from outside that the call met. An argument that is one of them is another kind of call.
+    met: those of them that are not among `values`; the call may have found one by its memory.
     """
 
-    def __init__(self, tuple tensors, list values, written, list read):
-        cdef list given = [*tensors, *values]
+    def __init__(self, tuple tensors, list values, written, list read, list met):
+        cdef list given = [*tensors, *values, *met]
         cdef Py_ssize_t i, k
-        self.values, self.firsts, self.seconds, self.known = values, [], [], []
+        cdef Py_ssize_t distance, n = len(tensors) + len(values)
+        self.values, self.firsts, self.seconds, self.known = values + met, [], [], []
         lasting = set(map(id, values))           # which keep their layout
         self.strangers = [(i, x) for i, y in enumerate(tensors) for x in read
                           if id(x) not in lasting
@@ -226,11 +288,12 @@ cdef class Overlaps:
         self.count = len(tensors)
         for i in range(len(given)):
             for k in range(min(i, self.count)):
-                if i in written or k in written or (
-                        requires_grad(<Tensor?>given[i]) and requires_grad(<Tensor?>given[k])):
+                distance = overlap(<Tensor?>given[k], <Tensor?>given[i])
+                if i in written or k in written or i >= n and distance != APART or (
+                        requires_grad(<Tensor>given[i]) and requires_grad(<Tensor>given[k])):
                     self.firsts.append(k)
                     self.seconds.append(i)
-                    self.known.append(overlap(<Tensor>given[k], <Tensor>given[i]))
+                    self.known.append(distance)
 
     cpdef bint hold(self, tuple tensors) except -1:
         """Whether it is as it was for these arguments."""
@@ -246,6 +309,11 @@ cdef class Overlaps:
         return True
 
 
+cdef bint is_array(value) except -1:
+    """Whether a value is an array, of which its class alone is asked."""
+    return issubclass(type(value), np.ndarray)
+
+
 cdef Py_ssize_t APART = PY_SSIZE_T_MIN       # no memory is as large
 
 cdef Py_ssize_t overlap(Tensor x, Tensor y) noexcept:
@@ -255,6 +323,28 @@ cdef Py_ssize_t overlap(Tensor x, Tensor y) noexcept:
             or y.storage.data >= x.storage.data + x.storage.nbytes):
         return APART
     return x.data_pointer - y.data_pointer
+
+
+cdef dict pairs_in(list tensors):
+    """Of each two that share memory, one of n and another, i * n + k, how far the first lies behind
+    the second."""
+    cdef Py_ssize_t n = len(tensors)
+    cdef dict found = {}
+    order = sorted(range(n), key=lambda i: place_in_memory(tensors[i]))
+    for start, i in enumerate(order):
+        for place in range(start + 1, n):
+            k = order[place]
+            if not begins_before_the_end(tensors[k], tensors[i]):
+                break
+            distance = overlap(tensors[i], tensors[k])
+            if distance != APART:
+                found[i * n + k], found[k * n + i] = distance, -distance
+    return found
+
+
+cdef bint begins_before_the_end(Tensor x, Tensor y) noexcept:
+    """Whether the memory that one tensor looks at begins before that of another one ends."""
+    return x.storage.data < y.storage.data + y.storage.nbytes
 
 
 cdef bint is_like(Tensor x, Tensor example, int place) noexcept:
@@ -268,14 +358,16 @@ cdef inline bint can_be(Tensor x, Tensor example) noexcept:
 
 
 cdef inline int place_in_graph(Tensor x) noexcept:
-    """0 for what requires no gradient, 1 for a leaf, 2 for what an operation made."""
-    return 0 if not requires_grad(x) else 1 if x.grad_node is None else 2
+    """0 for what requires no gradient, 1 for a leaf, 2 for what an operation made; 3 more for what
+    was made in inference mode."""
+    cdef int place = 0 if not requires_grad(x) else 1 if x.grad_node is None else 2
+    return place + 3 if untracked(x.storage) else place
 
 
 cdef inline int place_of_argument(Tensor x) noexcept:
-    """`place_in_graph`, and 3 more where a hook waits for the gradient."""
+    """`place_in_graph`, and 6 more where a hook waits for the gradient."""
     cdef int place = place_in_graph(x)
-    return place + 3 if place and has_hooks(x) else place
+    return place + 6 if requires_grad(x) and has_hooks(x) else place
 
 
 cdef inline bint has_hooks(Tensor x) noexcept:

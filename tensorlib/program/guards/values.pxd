@@ -1,3 +1,7 @@
+from cpython.object cimport PyObject
+
+cdef object from_new(PyObject* reference)
+cpdef in_class(kind, str name)
 cdef bint is_same(x, y) except -1
 cdef object settled(value)
 cpdef dict fields_of(value)

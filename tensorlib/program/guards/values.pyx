@@ -2,7 +2,7 @@
 
 from array import array
 from collections import OrderedDict, deque
-from types import MethodType, SimpleNamespace
+from types import MemberDescriptorType, MethodType, SimpleNamespace
 
 import numpy as np
 
@@ -13,13 +13,47 @@ from tensorlib._core.base.formats import Format
 from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_CheckExact
 from cpython.long cimport PyLong_CheckExact
 from cpython.unicode cimport PyUnicode_CheckExact
+from cpython.object cimport PyObject, PyTypeObject
+from cpython.ref cimport Py_XDECREF
 from libc.string cimport memcmp
+
+cdef extern from *:
+    """
+    #ifdef Py_GIL_DISABLED
+    #define LOOKED_UP _PyType_LookupRef
+    #else
+    #define LOOKED_UP(t, name) Py_XNewRef(_PyType_Lookup(t, name))
+    #endif
+    """
+    PyObject* LOOKED_UP(PyTypeObject* t, PyObject* name)     # a new reference, or NULL
+
+
+class Missing:
+    """What is not there."""
+
+    def __repr__(self):
+        return "nothing"
+
+
+MISSING = Missing()
 
 # What has the value of its parts, which its owner may change.
 cdef tuple CHANGEABLE = (set, bytearray, deque, array)
 # What compares by its value, all of it.
-cdef frozenset PLAIN = frozenset((bytes, bytearray, range, dtype, device, Format))
-cdef frozenset HASHED = frozenset((int, float, bool, str, bytes, type(None), dtype))
+cdef frozenset PLAIN = frozenset((bytes, bytearray, dtype, device, Format))
+
+
+cdef inline object from_new(PyObject* reference):
+    """An object from a reference to it that is given away."""
+    found = <object>reference
+    Py_XDECREF(reference)
+    return found
+
+
+cpdef in_class(kind, str name):
+    """What a class, or one above it, has under a name; MISSING for nothing."""
+    cdef PyObject* found = LOOKED_UP(<PyTypeObject*>kind, <PyObject*>name)
+    return MISSING if found == NULL else from_new(found)
 
 
 cdef bint is_same(x, y) except -1:
@@ -61,7 +95,7 @@ cpdef dict items_of(x):
     """What is in a dict, in its order, whatever its class says of it."""
     if type(x) is dict:
         return x
-    if isinstance(x, OrderedDict):
+    if issubclass(type(x), OrderedDict):
         return {key: dict.__getitem__(x, key) for key in OrderedDict.__iter__(x)}
     return dict.copy(x)
 
@@ -90,31 +124,18 @@ cdef bint is_equal(x, y) except -1:
         return repr(x) == repr(y)                        # which has the sign of each zero
     if kind in PLAIN:
         return bool(x == y)
-    if kind is slice:
+    if kind is slice or kind is range:
         return are_same((x.start, x.stop, x.step), (y.start, y.stop, y.step))
     if kind is set or kind is frozenset:
-        return len(x) == len(y) and all_plain(x) and types_in(x) == types_in(y)
+        return are_same(tuple(x), tuple(y))              # in the order that each has
     if kind is deque or kind is array:
         return (kind is array or x.maxlen == y.maxlen) and are_same(
             (getattr(x, "typecode", 0), *x), (getattr(y, "typecode", 0), *y))
     if kind is MethodType:
         return x.__self__ is y.__self__ and x.__func__ is y.__func__
-    if isinstance(x, np.generic):
+    if issubclass(kind, np.generic):
         return x.dtype == y.dtype and x.tobytes() == y.tobytes()
     return False
-
-
-cdef bint all_plain(values) except -1:
-    """Whether all members of a set are numbers and texts, of which nobody's code is asked."""
-    for x in values:
-        if type(x) not in HASHED:
-            return False
-    return True
-
-
-cdef set types_in(values):
-    """The members of a set, each with its type: 1, 1.0 and True are equal."""
-    return {(type(x), x) for x in values}
 
 
 cdef object settled(value):
@@ -135,11 +156,31 @@ cpdef dict fields_of(value):
         return None
     if isinstance(value, (dict, list, tuple)):
         return attributes_of(value)
-    if kind is SimpleNamespace or (
-            kind.__module__ == "argparse" and kind.__name__ == "Namespace"):
+    if kind is SimpleNamespace or is_namespace(kind):
         return attributes_of(value)
-    names = getattr(kind, "__dataclass_fields__", None)
-    if names is None or callable(value):         # a module is more than its fields
+    names = in_class(kind, "__dataclass_fields__")
+    if names is MISSING or callable(value):         # a module is more than its fields
         return None
-    own = attributes_of(value)
-    return own if own else {x: getattr(value, x) for x in names if hasattr(value, x)}
+    return attributes_of(value) or slots_of(value, names)
+
+
+cdef bint is_namespace(kind) except -1:
+    """Whether a class is that of what `argparse` parsed."""
+    return type.__getattribute__(kind, "__name__") == "Namespace" and (
+        type.__getattribute__(kind, "__module__") == "argparse")
+
+
+cdef dict slots_of(value, names):
+    """What is in slots of these names, or in the class, where no code of the user's is asked."""
+    cdef dict found = {}
+    kind = type(value)
+    for name in names:
+        part = in_class(kind, name)
+        if type(part) is MemberDescriptorType:
+            try:
+                found[name] = part.__get__(value, kind)
+            except AttributeError:
+                pass
+        elif part is not MISSING and in_class(type(part), "__get__") is MISSING:
+            found[name] = part
+    return found

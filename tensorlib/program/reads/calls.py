@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.program.guards.guarded import MISSING, in_class, is_written_in_python
+from tensorlib.program.guards.guarded import is_written_in_python
+from tensorlib.program.guards.values import MISSING, in_class
 from tensorlib.program.ir.call_forms import user_line
 from tensorlib.program.ir.model import Variable
 from tensorlib.program.reads import settings, sources
@@ -29,11 +30,12 @@ from tensorlib.program.reads.known import (
     COMPILED,
     is_foreign,
     is_known,
+    is_known_of_class,
     is_of_library,
     is_of_numpy,
     is_trusted,
 )
-from tensorlib.program.reads.looks import classes_below, length_of
+from tensorlib.program.reads.looks import classes_below, field_of, length_of
 from tensorlib.program.reads.notes import vars_of
 from tensorlib.program.reads.recorder import Reads, is_module
 from tensorlib.program.run.dispatch import Dispatcher
@@ -64,7 +66,7 @@ def called(reads: Reads, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
             reads.passed((*args, *kwargs.values()))
     elif kind is partial:
         for name in ("func", "args", "keywords"):
-            reads.value(f, getattr, name)
+            reads.value(f, field_of, name)
         reads.note(f.keywords, "dict", None, list(f.keywords.items()))
         called(reads, f.func, (*f.args, *args), {**f.keywords, **kwargs})
     elif issubclass(kind, Dispatcher):
@@ -128,6 +130,8 @@ def class_called(reads: Reads, cls: type, args: tuple[Any, ...], kwargs: dict[st
         settings.note_writing(reads)
     if cls is super or id(cls) in CLASSES or is_of_library(cls) or (
             is_of_numpy(cls) and (issubclass(cls, np.generic) or cls is np.dtype)):
+        if asks_for_the_time(cls, args):
+            unknown(reads, name_of(cls))
         if cls is not super:
             reads.passed((*args, *kwargs.values()))
         return
@@ -144,7 +148,7 @@ def class_called(reads: Reads, cls: type, args: tuple[Any, ...], kwargs: dict[st
 
 def function_called(reads: Reads, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Notes what a call of a function reads that is not written in Python."""
-    if is_known(f):
+    if is_known(f) and not asks_for_the_time(f, args):
         if id(f) in settings.WRITING and id(type(args[0])) not in ATOMS:
             settings.note_writing(reads)
         if is_of_numpy(f) or type(f) is np.ufunc:
@@ -154,6 +158,11 @@ def function_called(reads: Reads, f: Any, args: tuple[Any, ...], kwargs: dict[st
             reads.met[id(f), "called"] = f       # and is known from now on
     else:
         unknown(reads, name_of(f))
+
+
+def asks_for_the_time(f: Any, args: tuple[Any, ...]) -> bool:
+    """Whether a function of NumPy's is given the words that it takes for the present time."""
+    return is_of_numpy(f) and any(type(x) is str and x.lower() in ("now", "today") for x in args)
 
 
 def method_called(reads: Reads, owner: Any, name: str, f: Any, args: tuple[Any, ...],
@@ -178,6 +187,8 @@ def method_called(reads: Reads, owner: Any, name: str, f: Any, args: tuple[Any, 
                 reads_attributes(owner)):
             unknown(reads, "str.format with an attribute in it")
         reads.passed((*args, *kwargs.values()))
+    elif name in WRITING_FILES:
+        unknown(reads, f"{kind.__module__}.{kind.__qualname__}.{name}")
     elif reads.whole(owner):
         if name not in KEEPING:
             reads.passed((*args, *kwargs.values()))
@@ -212,16 +223,13 @@ def reads_attributes(text: str) -> bool:
 def static_called(reads: Reads, owner: type, name: str, f: Any, args: tuple[Any, ...],
                   kwargs: dict[str, Any]) -> None:
     """Notes what a method of a class reads, such as `dict.fromkeys`."""
-    known = id(owner) in CLASSES and name not in ("now", "today", "utcnow")
     if name in ("__setattr__", "__delattr__") and args:
         reads.written(owner, args[0])
     elif name == "__getattribute__" and args:
         reads.looked_up(owner, args[0])
     elif name == "__subclasses__":
         reads.value(owner, classes_below, None)
-    elif known or is_of_library(owner) or not is_foreign(owner) or name in (
-            "__new__", "__init__", "__init_subclass__", "__call__", "mro", "__subclasshook__",
-            "__instancecheck__", "__subclasscheck__"):
+    elif is_known_of_class(owner, name):
         reads.passed((*args, *kwargs.values()))
     else:
         unknown(reads, f"{owner.__qualname__}.{name}")
@@ -323,4 +331,5 @@ SPECIAL_CALLS: dict[int, Any] = {
     id(callable): called_back,
 }
 WHOLE = {"__dir__", "__getstate__", "__reduce__", "__reduce_ex__", "__sizeof__"}   # of an object
+WRITING_FILES = {"tofile", "dump"}                         # of an array
 KEEPING = {"append", "insert", "appendleft", "setdefault", "__setitem__"}   # what takes its operand

@@ -12,7 +12,8 @@ from tensorlib._core.base.garbage import add_pauses
 from tensorlib._core.base.registry import Registry
 from tensorlib._core.base.settings import AttributeSwap, Held
 from tensorlib._core.base.warned import told as told_of_warnings
-from tensorlib.program.guards.guarded import MISSING, Watch, in_cell, in_class
+from tensorlib.program.guards.guarded import Watch, in_cell
+from tensorlib.program.guards.values import MISSING, in_class
 from tensorlib.program.ir.call_forms import HOME, user_line
 from tensorlib.program.reads import sources
 from tensorlib.program.reads.known import ATOMS, STANDARD, is_foreign, is_trusted
@@ -152,19 +153,20 @@ class Observer(Notes):
 
     def observe(self, f: Any) -> None:
         """Has a function tell what it reads, in whatever it is wrapped."""
-        if isinstance(f, (staticmethod, classmethod, MethodType)):
+        kind = type(f)                           # `isinstance` would ask the object
+        if issubclass(kind, (staticmethod, classmethod, MethodType)):
             return self.observe(f.__func__)
-        if isinstance(f, property):
+        if issubclass(kind, property):
             for part in (f.fget, f.fset, f.fdel):
                 self.observe(part)
             return None
-        if isinstance(f, partial):
+        if issubclass(kind, partial):
             return self.passed((f.func, *f.args, *f.keywords.values()))
-        if isinstance(f, Dispatcher):
+        if issubclass(kind, Dispatcher):
             return self.observe(f._f)
-        if isinstance(f, cached_property):
+        if issubclass(kind, cached_property):
             return self.observe(f.func)
-        if type(f) is not FunctionType or id(f) in self.met:
+        if kind is not FunctionType or id(f) in self.met:
             return None
         self.met[id(f)] = f
         code = sources.own_code(f)

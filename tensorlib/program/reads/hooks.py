@@ -11,7 +11,7 @@ from typing import Any
 
 from tensorlib._core.base.warned import warn_at
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.program.guards.guarded import MISSING, in_class
+from tensorlib.program.guards.values import MISSING, in_class
 from tensorlib.program.reads.calls import called
 from tensorlib.program.reads.functions import running, told
 from tensorlib.program.reads.notes import vars_of
@@ -197,7 +197,7 @@ def matched(x: Any) -> Any:
 def matching(cls: Any) -> None:
     """Tells of a class in a pattern of `match`."""
     reads = running.recorder
-    if reads is not None and isinstance(cls, type):
+    if reads is not None and issubclass(type(cls), type):
         reads.noted(reads.in_class, cls, "__match_args__")
         reads.noted(called, reads, isinstance, (None, cls), {})
 

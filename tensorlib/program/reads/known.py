@@ -129,6 +129,16 @@ def is_known(f: Any) -> bool:
         type(f) is types.BuiltinFunctionType and f in FUNCTIONS)
 
 
+def is_known_of_class(owner: type, name: str) -> bool:
+    """Whether a method of a class is known that is not written in Python, such as
+    `dict.fromkeys`."""
+    if id(owner) in CLASSES:
+        return name not in ("now", "today", "utcnow")
+    return is_of_library(owner) or not is_foreign(owner) or name in (
+        "__new__", "__init__", "__init_subclass__", "__call__", "mro", "__subclasshook__",
+        "__instancecheck__", "__subclasscheck__")
+
+
 def is_foreign(kind: type) -> bool:
     """Whether a class is not written in Python, or trusted: its methods are not looked at."""
     return not is_written_in_python(kind) or is_of_library(kind) or is_of_numpy(kind)

@@ -4,15 +4,27 @@ What they return is recorded, and compared before each replay. Some only inspect
 value.
 """
 
-from types import MethodType
+from types import GetSetDescriptorType, MemberDescriptorType, MethodType
 from typing import Any
 
 import numpy as np
 
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.program.guards.guarded import MISSING, in_class
+from tensorlib.program.guards.values import MISSING, in_class
 from tensorlib.program.reads.known import CONTENTS, base_of
 from tensorlib.program.reads.notes import vars_of
+
+FIELDS = GetSetDescriptorType, MemberDescriptorType       # of objects: they hold what they give
+
+
+def field_of(x: Any, name: str) -> Any:
+    """What is in a field of an object, such as a slot, where its class has it: no code of the
+    user's is asked. MISSING for nothing."""
+    found = in_class(type(x), name)
+    try:
+        return found.__get__(x, type(x)) if type(found) in FIELDS else MISSING
+    except AttributeError:
+        return MISSING
 
 
 def members_of(x: Any, _: Any) -> Any:

@@ -12,7 +12,6 @@ from typing import Any
 
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.guards.guarded import (
-    MISSING,
     CellGuard,
     DictGuard,
     FunctionGuard,
@@ -22,11 +21,10 @@ from tensorlib.program.guards.guarded import (
     TypeGuard,
     ValueGuard,
     Youngest,
-    in_class,
     is_written_in_python,
     youngest,
 )
-from tensorlib.program.guards.values import fields_of
+from tensorlib.program.guards.values import MISSING, fields_of, in_class
 from tensorlib.program.ir.call_forms import user_line
 from tensorlib.program.reads.known import ATOMS, is_trusted
 from tensorlib.program.reads.sources import own_code

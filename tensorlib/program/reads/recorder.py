@@ -7,7 +7,6 @@ from types import (
     BuiltinFunctionType,
     FunctionType,
     GeneratorType,
-    GetSetDescriptorType,
     MemberDescriptorType,
     MethodType,
     ModuleType,
@@ -21,16 +20,15 @@ from tensorlib._core.graph import owners
 from tensorlib._core.tensor.properties import Attribute
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.guards.guarded import (
-    MISSING,
     Guard,
     TypeGuard,
-    in_class,
     is_generic,
     is_written_in_python,
 )
-from tensorlib.program.guards.values import is_alike
+from tensorlib.program.guards.values import MISSING, in_class, is_alike
 from tensorlib.program.ir.call_forms import user_line
 from tensorlib.program.ir.model import Variable
+from tensorlib.program.reads import settings
 from tensorlib.program.reads.functions import SPECIAL, Observer, is_library_function
 from tensorlib.program.reads.known import (
     ATOMS,
@@ -39,13 +37,16 @@ from tensorlib.program.reads.known import (
     base_of,
     is_foreign,
     is_known,
+    is_known_of_class,
     is_of_library,
     is_of_numpy,
 )
 from tensorlib.program.reads.looks import (
+    FIELDS,
     args_of,
     attribute_of,
     contents_of,
+    field_of,
     is_filled,
     is_one_of_many,
     layout_of,
@@ -118,18 +119,24 @@ class Reads(Observer):
                 self.meet(x, all=True)
             elif kind is BuiltinFunctionType or kind is COMPILED:
                 owner = getattr(x, "__self__", None)
+                self.setting_passed(x)
                 if owner is not None and type(owner) is not ModuleType:
                     waiting.append(owner)
-                elif not is_known(x):
+                    known = not issubclass(type(owner), type) or (
+                        is_known_of_class(owner, x.__name__))
+                else:
+                    known = is_known(x)
+                if not known:
                     self.fail(f"what {x.__qualname__}() reads or changes is not known, "
                               f"{user_line()}")
             elif issubclass(kind, (FunctionType, MethodType, partial, Dispatcher)):
                 if kind is MethodType:
                     waiting.append(x.__self__)
+                elif kind is FunctionType:
+                    self.setting_passed(x)
                 elif kind is partial:
-                    self.value(x, getattr, "func")
-                    self.value(x, getattr, "args")
-                    self.value(x, getattr, "keywords")
+                    for name in ("func", "args", "keywords"):
+                        self.value(x, field_of, name)
                     self.note(x.keywords, "dict", None, list(x.keywords.items()))
                 self.observe(x)
             elif kind in GETTERS:
@@ -144,10 +151,19 @@ class Reads(Observer):
             elif is_module(x):
                 self.module(x)
                 waiting += [y for y in vars_of(x).get("_modules", {}).values() if y is not None]
-            elif isinstance(x, owners.optimizers.base):
+            elif issubclass(kind, owners.optimizers.base):
                 self.optimizer(x)
             else:
                 waiting += self.parts_of_object(x)
+
+    def setting_passed(self, f: Any) -> None:
+        """Ends the capture where others may call what gets or sets a setting: nobody sees with
+        what, nor when."""
+        if any(settings.is_one_of(f, *ways) for ways in (
+                (settings.GIVING, settings.GIVING_NUMPY),
+                (settings.CHANGING, settings.CHANGING_NUMPY))):
+            self.fail(f"what {f.__qualname__}() reads or changes is not known where others call "
+                      f"it, {user_line()}")
 
     def parts_of_object(self, x: Any) -> list[Any]:
         """Notes what an object has that is no container; the parts to be looked at."""
@@ -161,11 +177,11 @@ class Reads(Observer):
                 self.note(x, "attrs", None, list(found.items()))
             values = list(found.values())
             for cls in kind.__mro__:
-                slots = vars(cls).get("__slots__", ()) if not is_of_library(cls) else ()
-                for name in (slots,) if isinstance(slots, str) else slots:
-                    if hasattr(x, name):
-                        self.value(x, getattr, name)
-                        values.append(getattr(x, name))
+                slots = vars(cls) if not is_foreign(cls) else {}
+                for name, slot in slots.items():
+                    if type(slot) is MemberDescriptorType and in_class(kind, name) is slot:
+                        self.value(x, field_of, name)
+                        values.append(field_of(x, name))
             return values
         if not issubclass(kind, (ModuleType, np.generic)) and not is_of_numpy(kind):
             self.must_be_young(x, f"the state of a {kind.__name__} is not known")
@@ -253,19 +269,22 @@ class Reads(Observer):
 
     def attribute_value(self, x: Any, name: str, found: Any) -> None:
         """Notes the value of an attribute, of which `attribute` says that it is to be noted."""
+        getter = in_class(type(x), name)
         if type(x) is type(found) is np.ndarray:        # over the same memory
             self.whole(x)
-        elif not callable(found) or type(in_class(type(x), name)) in FIELDS:
-            self.value(x, getattr, name, found)
-        elif issubclass(type(x), Tensor) and not self.is_inside(x):
-            self.value(x, layout_of, None)
+        elif type(getter) in FIELDS:
+            self.value(x, field_of, name, found)
+        elif issubclass(type(x), Tensor):
+            if not callable(found):
+                if type(getter) is property and is_library_function(getter.fget):
+                    self.value(x, getattr, name, found)
+            elif not self.is_inside(x):
+                self.value(x, layout_of, None)
 
     def looked_up(self, x: Any, name: Any) -> None:
         """Notes an attribute that C code looks up by its name."""
         if isinstance(name, str) and self.attribute(x, name):
-            found = getattr(x, name, MISSING)
-            if found is not MISSING:
-                self.attribute_value(x, name, found)
+            self.attribute_value(x, name, field_of(x, name))
 
     def in_class(self, kind: type, name: str) -> Any:
         """What a class has under a name, which is noted."""
@@ -310,12 +329,12 @@ class Reads(Observer):
         if setter is not MISSING:
             if isinstance(found, property) and is_library_function(found.fget):
                 self.passed((x,))
-            if type(found) is MemberDescriptorType and not hasattr(x, name):
-                self.value(x, hasattr, name)
+            if type(found) is MemberDescriptorType and field_of(x, name) is MISSING:
+                self.value(x, field_of, name)
             if name == "__dict__":
                 self.dicts[id(vars_of(x))] = vars_of(x), x
                 self.note(x, "attrs", None, list(vars_of(x).items()))
-            return not isinstance(found, property) and name not in ("__dict__", "__class__")
+            return type(found) in FIELDS and name not in ("__dict__", "__class__")
         own = vars_of(x)
         self.note(x, "attr", name, own.get(name, MISSING))
         if name not in own and found is MISSING:
@@ -344,7 +363,7 @@ class Reads(Observer):
             if kind is not dict:
                 self.meet(kind)
                 if kind is defaultdict:
-                    self.value(x, getattr, "default_factory")
+                    self.value(x, field_of, "default_factory")
                     self.passed((x.default_factory,))
         elif issubclass(kind, list) and type(key) is int and -len(x) <= key < len(x):
             self.note(x, "item", key, list.__getitem__(x, key))
@@ -451,10 +470,8 @@ class Reads(Observer):
         if is_module(x):
             self.module(x)
         if found is not MISSING and in_class(type(found), "__set__") is not MISSING:
-            if not isinstance(found, property) and hasattr(x, name):
-                self.value(x, getattr, name)
-            elif not isinstance(found, property):
-                self.value(x, hasattr, name)
+            if type(found) in FIELDS:
+                self.value(x, field_of, name)
         else:
             self.note(x, "attr", name, vars_of(x).get(name, MISSING))
         return None
@@ -475,7 +492,6 @@ GETTERS = attrgetter, itemgetter, methodcaller
 # Whose state is noted where it is read, or never changes.
 SEEN = (int, float, complex, str, bytes, tuple, list, dict, set, frozenset, type, ModuleType,
         np.ndarray)
-FIELDS = GetSetDescriptorType, MemberDescriptorType       # of objects: they hold what they give
 HASHES = {x.__hash__ for x in SAFE_KEYS}
 CALLABLE = set(map(id, (
     FunctionType, MethodType, BuiltinFunctionType, COMPILED, partial, type, GeneratorType)))

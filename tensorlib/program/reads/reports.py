@@ -4,7 +4,6 @@ from typing import Any
 
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.guards.guarded import (
-    MISSING,
     CellGuard,
     DictGuard,
     FunctionGuard,
@@ -13,8 +12,8 @@ from tensorlib.program.guards.guarded import (
     ListGuard,
     TypeGuard,
     ValueGuard,
-    in_class,
 )
+from tensorlib.program.guards.values import MISSING, in_class
 
 OUTDONE = ("most of its gradients were asked for with create_graph=True, for which a replay runs "
            "all operations again")

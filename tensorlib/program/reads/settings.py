@@ -30,7 +30,9 @@ GIVING_NUMPY = {id(x) for x in (np.geterr, np.get_printoptions)}
 CHANGING_NUMPY = {id(x) for x in (
     np.seterr, np.set_printoptions, np.errstate, np.printoptions, np.seterrcall, np.geterrcall,
     np.setbufsize, np.getbufsize, np.load, np.save, np.savez, np.savez_compressed, np.loadtxt,
-    np.savetxt, np.genfromtxt, np.fromfile, np.memmap, np.show_config, np.lib.format.open_memmap)}
+    np.savetxt, np.genfromtxt, np.fromfile, np.memmap, np.show_config, np.lib.format.open_memmap,
+    *(vars(np)[name] for name in ("info", "lookfor", "show_runtime", "source", "who")
+      if name in vars(np)))}                  # which print
 WRITING = {id(x) for x in (str, repr, format, ascii, np.array2string, np.array_repr, np.array_str)}
 
 
