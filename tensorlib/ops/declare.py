@@ -18,6 +18,7 @@ from inspect import CO_VARARGS
 from types import FunctionType
 
 from tensorlib._core.apply.converted import make_checked, make_converted
+from tensorlib._core.base.entrance import make_offered
 from tensorlib._core.apply.operators import OPTIONS, make_elementwise, make_general, make_sized
 from tensorlib._core.graph.op import Op, find
 from tensorlib._core.tensor.tensor import Tensor
@@ -380,12 +381,20 @@ def checked(name, function, out, op=None, between=None, widens=False, factors=No
     """
     places = tensor_places(function) if type(function) is FunctionType else {}
     if not places and not out and not widens:
-        return function
+        return offered(function)
     made = wraps(function)(make_checked(name, places, function, out, op, between, widens,
                                          factors))
     if out:
         made.__signature__ = with_out(function)
     return made
+
+
+def offered(function):
+    """A decorator of a function in Python: what takes part in operations is given it as it is
+    called. Of a compiled one the function itself."""
+    if type(function) is not FunctionType:
+        return function
+    return wraps(function)(make_offered(function))
 
 
 # ---- calls in their canonical form ---------------------------------------------------------------

@@ -26,8 +26,8 @@ from tensorlib.ops.declare import FUNCTIONS
 class TorchFunctionMode(Interpreter):
     """A context in which `__torch_function__` of its class does the thread's operations.
 
-    func: the public function that is called, with the arguments of the operation. A function made
-    of operations that has their gradient is seen as these.
+    func: the public function that is called, with the arguments of the call; what it is made of is
+    not seen.
 
     >>> class Names(tensorlib.overrides.TorchFunctionMode):
     ...     def __torch_function__(self, func, types, args=(), kwargs=None):
@@ -42,23 +42,28 @@ class TorchFunctionMode(Interpreter):
         """What a call gives. Raises: NotImplementedError where a class has none of its own."""
         raise NotImplementedError(f"{type(self).__name__}: has no __torch_function__")
 
+    takes_functions = True
+
+    def called(self, function: Any, args: Any, kwargs: Any) -> Any:
+        """What a public function gives. Raises: TypeError where no one does it."""
+        given = foreign.overriding((*args, *kwargs.values()))
+        done = self.__torch_function__(function, tuple(map(type, given)), args, kwargs)
+        if done is NotImplemented:
+            return foreign.dispatched(function, given, args, kwargs)
+        return done
+
     def call(self, op: Any, args: Any, kwargs: Any) -> Any:
         """What an operation gives."""
-        func = Tensor.__getitem__ if op.name == "getitem" else op.function
-        return self.__torch_function__(func, types_of(args), args, kwargs)
+        return self.called(Tensor.__getitem__ if op.name == "getitem" else op.function, args,
+                           kwargs)
 
     def write(self, op: Any, name: str, args: Any, kwargs: Any) -> Any:
         """Does what writes into its first tensor."""
         if name == "setitem":
             x, value, key = args
-            self.__torch_function__(Tensor.__setitem__, types_of(args), (x, key, value), kwargs)
+            self.called(Tensor.__setitem__, (x, key, value), kwargs)
             return x
-        return self.__torch_function__(getattr(Tensor, name), types_of(args), args, kwargs)
-
-
-def types_of(values: Iterable[Any]) -> tuple[type, ...]:
-    """The classes that override, among those of values."""
-    return tuple(type(x) for x in foreign.overriding(values))
+        return self.called(getattr(Tensor, name), args, kwargs)
 
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
