@@ -100,7 +100,7 @@ cdef vectorcallfunc enter = NULL   # how Cython enters the functions of operatio
 
 # How the library's other functions are entered: each module has its own way. They live for ever.
 cdef enum:
-    MAX_LISTED = 1024              # a power of 2, at least twice the number of functions
+    MAX_LISTED = 2048              # a power of 2, at least twice the number of functions
 
 cdef PyObject* listed[MAX_LISTED]
 cdef vectorcallfunc entrances[MAX_LISTED]
@@ -258,7 +258,7 @@ def name_errors(function, bint for_ever=False):
     cdef vectorcallfunc found = PyVectorcall_Function(function)
     cdef vectorcallfunc* slot = <vectorcallfunc*>(
         <char*><PyObject*>function + Py_TYPE(function).tp_vectorcall_offset)
-    if found == call_named or found == call_listed or found == call_by_tuple:
+    if found in (call_named, call_listed, call_offered, call_by_tuple):
         return function
     if found == NULL:
         slot[0] = call_by_tuple
