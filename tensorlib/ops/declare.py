@@ -52,8 +52,9 @@ class Tensors:
 # ---- element by element --------------------------------------------------------------------------
 
 def elementwise(*, reference=None, samples=None, kernel=None, formula=None, ufuncs=(), edges=(),
-                to_float=False, boolean=(), factors=(), refuses=None, differentiable=True,
-                public=True, method=True, inplace=True, convert=None, slopes={}, **declared):
+                to_float=False, boolean=(), factors=(), refuses=None, no_bools=None,
+                differentiable=True, public=True, method=True, inplace=True, convert=None,
+                slopes={}, **declared):
     """Declares an operation that the loop `kernel` (by default of its name) does on each element.
 
     Dtypes for which the kernels have no such loop get NumPy's, from `reference` where that is a
@@ -65,7 +66,8 @@ def elementwise(*, reference=None, samples=None, kernel=None, formula=None, ufun
     values the number whose product with a change has the change of the value as its real part.
     boolean: arguments that are bool. factors: those of which a Python number is not rounded to the
     half type beside it. refuses:
-    "zero" or "negative", integers that are an error in the last argument. convert: what brings the
+    "zero" or "negative", integers that are an error in the last argument. no_bools: what the errors
+    say for one argument that is bool, and for all. convert: what brings the
     arguments of a call into those of the operation. slopes: derivatives that are the same number
     everywhere, by argument; `@NAME.deriv("x")` adds the formula of another.
     reference, samples, edges: the NumPy function it must equal, inputs to try, values to try it at;
@@ -92,7 +94,7 @@ def elementwise(*, reference=None, samples=None, kernel=None, formula=None, ufun
             check_loop(name, loop, arguments)
         record = Op(
             registered, function.__doc__, arguments, loop=loop, program=program,
-            to_float=to_float, refuses=refuses,
+            to_float=to_float, refuses=refuses, no_bools=no_bools,
             boolean_inputs=tuple(arguments.index(a) for a in boolean), factors=factors,
             differentiable=differentiable, linearity="deriv" if differentiable else "",
             takes_out=True, convert=convert,
@@ -381,7 +383,7 @@ def checked(name, function, out, op=None, between=None, widens=False, factors=No
     """
     places = tensor_places(function) if type(function) is FunctionType else {}
     if not places and not out and not widens:
-        return offered(function)
+        return offered(function) if is_ours(function) else function
     made = wraps(function)(make_checked(name, places, function, out, op, between, widens,
                                          factors))
     if out:
