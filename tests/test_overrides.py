@@ -467,3 +467,18 @@ def test_what_a_mode_declines_is_done_by_what_is_given_or_by_no_one():
             for call in (lambda: t.zeros(2), lambda: t.add(ONES[t], 1), lambda: ONES[t] + 1):
                 with pytest.raises(TypeError):
                     call()
+
+
+def test_what_can_be_overridden_is_listed():
+    for t in LIBRARIES:
+        overridable, made = t.overrides.get_overridable_functions(), (
+            t.overrides.get_testing_overrides())
+        assert t.add in overridable[t] and t.Tensor.add in overridable[t.Tensor]
+        assert t.nn.functional.relu in overridable[t.nn.functional] and t.fft.fft in made
+        assert made[t.add](1, 2) == -1
+        ignored = t.overrides.get_ignored_functions()
+        assert {t.zeros, t.arange, t.manual_seed} <= ignored and not ignored & set(overridable[t])
+        assert t.overrides.is_tensor_method_or_property(t.Tensor.add)
+        assert not t.overrides.is_tensor_method_or_property(t.einsum)
+        with t.overrides.BaseTorchFunctionMode():
+            assert t.add(1, ONES[t]).tolist() == [2, 2]

@@ -23,7 +23,9 @@ from tensorlib._core.base.locks cimport claim, set_to
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.base.storage cimport allocate_whole
 from tensorlib._core.graph.modes cimport mode
-from tensorlib._core.graph.op cimport BOOLS, GRADIENT, NOTHING, Op, PASS, Rule, TILES as FORMULA, ZERO
+from tensorlib._core.graph.op cimport (
+    BOOLS, GRADIENT, NOTHING, Op, PASS, Rule, TILES as FORMULA, ZERO,
+)
 from tensorlib._core.products.product cimport is_plain_product, is_rows_product
 from tensorlib._core.reduce.arrange cimport arrange as laid_out_for_fold, reduced_dims
 from tensorlib._core.reduce.schedule cimport SUM as OF_SUMS
