@@ -234,7 +234,7 @@ cdef const TileLoops* program_for(Op op, PyObject** args, int promoted) except N
         dtype = compute_dtype(dtype)
     if op.program.one_loop and find_loop(op.loop, dtype).run == NULL:
         raise UnsupportedDtype(f"{op.name}: not implemented for {dtype_object(promoted)}")
-    if op.guard != NOTHING and op.guard != BOOLS and KIND[dtype] < FLOAT_KIND:
+    if op.guard > BOOLS and KIND[dtype] < FLOAT_KIND:
         check_guard(op, <Tensor>args[op.n_args - 1], dtype)
     return op.program.at(dtype)
 

@@ -5,12 +5,12 @@ cdef enum:
     MAX_WANTS = 64       # that the parameters of a forward-mode rule may be
     MAX_PARAMETERS = 16  # of a gradient rule
 
-# What makes an operation on integers, or bools, an error: the first in its last argument.
+# What makes an operation on integers, or bools, an error: integers in its last argument.
 cdef enum Guard:
     NOTHING
+    BOOLS         # in any argument: see `no_bools`
     ZEROS
     NEGATIVES
-    BOOLS         # in any argument: see `no_bools`
 
 # What a rule is, once traced.
 cdef enum RuleKind:
