@@ -114,7 +114,8 @@ WIDE = {
     "cross_entropy": lambda: F.cross_entropy(X @ W, tl.arange(4)),
     "binary": lambda: F.binary_cross_entropy_with_logits(X @ W, X.sigmoid()),
     "inverse": lambda: tl.linalg.inv((X @ W) + 9 * tl.eye(4)), "mixed": lambda: (X @ W) + X,
-    "cdist": lambda: tl.cdist(X @ W, X @ W), "cat": lambda: tl.cat([X @ W, X]), "exp alone": lambda: X.exp(),
+    "cdist": lambda: tl.cdist(X @ W, X @ W),
+    "cat": lambda: tl.cat([X @ W, X]), "exp alone": lambda: X.exp(),
     "mixed norm": lambda: F.layer_norm(X @ W, (4,), W[0], W[1]),
 }
 
