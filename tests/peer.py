@@ -40,10 +40,7 @@ DIFFERENCES = [
     ) for name in ("softmax", "log_softmax")],
 ]
 
-BOOLS = "PyTorch refuses bools beside numbers in a difference; here they count as 0 and 1"
 DIFFERENCES += [
-    *[Difference(name, lambda *dtypes: "bool" in dtypes and dtypes != ("bool", "bool"), BOOLS)
-      for name in ("sub", "-", "reflected -")],
     *[Difference(name, lambda *dtypes: dtypes == ("bool", "bool"), "bools have no power")
       for name in ("**", "reflected **")],
     Difference(

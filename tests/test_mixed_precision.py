@@ -93,6 +93,7 @@ F = tl.nn.functional
 X, W = tl.randn(4, 4), tl.randn(4, 4)
 LOW = {
     "matmul": lambda: X @ W, "linear": lambda: F.linear(X, W, W[0]), "mv": lambda: X.mv(W[0]),
+    "addmm": lambda: tl.addmm(W[0], X, W), "baddbmm": lambda: W.baddbmm(X[None], W[None]),
     "bmm": lambda: X[None].bmm(W[None]), "einsum": lambda: tl.einsum("ij,jk->ik", X, W),
     "conv1d": lambda: F.conv1d(X[None], W[:2, :, None]),
     "conv_transpose2d": lambda: F.conv_transpose2d(X[None, None], W[None, None]),
@@ -113,6 +114,7 @@ WIDE = {
     "cross_entropy": lambda: F.cross_entropy(X @ W, tl.arange(4)),
     "binary": lambda: F.binary_cross_entropy_with_logits(X @ W, X.sigmoid()),
     "inverse": lambda: tl.linalg.inv((X @ W) + 9 * tl.eye(4)), "mixed": lambda: (X @ W) + X,
+    "cdist": lambda: tl.cdist(X @ W, X @ W),
     "cat": lambda: tl.cat([X @ W, X]), "exp alone": lambda: X.exp(),
     "mixed norm": lambda: F.layer_norm(X @ W, (4,), W[0], W[1]),
 }

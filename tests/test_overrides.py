@@ -16,6 +16,7 @@ except ImportError:
     torch = None
 
 LIBRARIES = [tl] if torch is None else [tl, torch]
+ONES = {t: t.ones(2) for t in LIBRARIES}
 
 CALLS = {
     "add": lambda t, x, y: t.add(x, y), "+": lambda t, x, y: x + y, "*": lambda t, x, y: x * 2.0,
@@ -386,3 +387,98 @@ class Duck:
         return table[func]
 print(tl.unique(Duck()), table[tl.cartesian_prod], {tl.flip} == {tl.flip})
 """).split() == ["1", "2", "True"]
+
+
+FUNCTIONAL = {
+    "relu": {}, "softmax": {"dim": 0}, "log_softmax": {"dim": 0}, "softmin": {"dim": 0},
+    "gelu": {}, "glu": {}, "elu": {}, "hardtanh": {}, "dropout": {}, "mse_loss": {"target": None},
+    "layer_norm": {"normalized_shape": (2,)}, "normalize": {}, "linear": {"weight": None},
+    "cross_entropy": {"target": None}, "cosine_similarity": {"x2": None},
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONAL)
+def test_functions_of_layers_are_given_as_they_were_called(name):
+    for t in LIBRARIES:
+        function, seen = getattr(t.nn.functional, name), []
+
+        class Noting(t.Tensor):
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None, seen=seen):
+                seen.append(func)
+                return super().__torch_function__(func, types, args, kwargs or {})
+
+        class Mode(t.overrides.TorchFunctionMode):
+            def __torch_function__(self, func, types, args=(), kwargs=None, seen=seen):
+                seen.append(func)
+                return func(*args, **(kwargs or {}))
+
+        x = t.rand(2, 2)
+        given = {key: x if value is None else value for key, value in FUNCTIONAL[name].items()}
+        function(x.as_subclass(Noting), **given)
+        assert seen == [function]
+        seen.clear()
+        with Mode():
+            function(x, **given)
+        assert seen == [function]
+
+
+@pytest.mark.parametrize("call, name", [
+    (lambda t: t.zeros(2), "zeros"), (lambda t: t.empty((2,)), "empty"),
+    (lambda t: t.arange(3), "arange"), (lambda t: t.tensor([1.0]), "tensor"),
+    (lambda t: t.full((2,), 3.0), "full"), (lambda t: t.rand(2), "rand"),
+    (lambda t: t.eye(2), "eye"), (lambda t: t.linspace(0, 1, 3), "linspace"),
+    (lambda t: t.hann_window(3), "hann_window"), (lambda t: t.as_tensor(1.0), "as_tensor"),
+    (lambda t: t.ones_like(ONES[t]), "ones_like"), (lambda t: ONES[t].new_zeros(2), "new_zeros"),
+    (lambda t: ONES[t].clone().uniform_(), "uniform_"), (lambda t: t.stack([ONES[t]]), "stack"),
+    (lambda t: t.meshgrid(ONES[t], ONES[t], indexing="ij"), "meshgrid"),
+    (lambda t: t.einsum("i,i", ONES[t], ONES[t]), "einsum"),
+    (lambda t: t.kl_div(ONES[t], ONES[t]), "kl_div"), (lambda t: ONES[t].norm(), "norm")],
+    ids=lambda x: x if isinstance(x, str) else "")
+def test_a_mode_is_given_functions_whole_and_those_that_make_tensors(call, name):
+    for t in LIBRARIES:
+        seen = []
+
+        class Mode(t.overrides.TorchFunctionMode):
+            def __torch_function__(self, func, types, args=(), kwargs=None, seen=seen):
+                seen.append(func.__name__)
+                return func(*args, **(kwargs or {}))
+
+        with Mode():
+            call(t)
+        assert [x for x in seen if x != "clone"] == [name]
+        call(t)
+        assert [x for x in seen if x != "clone"] == [name]
+
+
+def test_what_a_mode_declines_is_done_by_what_is_given_or_by_no_one():
+    for t in LIBRARIES:
+        class Declining(t.overrides.TorchFunctionMode):
+            def __torch_function__(self, func, types, args=(), kwargs=None):
+                return NotImplemented
+
+        class Own:
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                return "own"
+
+        with Declining():
+            assert t.stack([Own()]) == "own"
+            for call in (lambda: t.zeros(2), lambda: t.add(ONES[t], 1), lambda: ONES[t] + 1):
+                with pytest.raises(TypeError):
+                    call()
+
+
+def test_what_can_be_overridden_is_listed():
+    for t in LIBRARIES:
+        overridable, made = t.overrides.get_overridable_functions(), (
+            t.overrides.get_testing_overrides())
+        assert t.add in overridable[t] and t.Tensor.add in overridable[t.Tensor]
+        assert t.nn.functional.relu in overridable[t.nn.functional] and t.fft.fft in made
+        assert made[t.add](1, 2) == -1
+        ignored = t.overrides.get_ignored_functions()
+        assert {t.zeros, t.arange, t.manual_seed} <= ignored and not ignored & set(overridable[t])
+        assert t.overrides.is_tensor_method_or_property(t.Tensor.add)
+        assert not t.overrides.is_tensor_method_or_property(t.einsum)
+        with t.overrides.BaseTorchFunctionMode():
+            assert t.add(1, ONES[t]).tolist() == [2, 2]

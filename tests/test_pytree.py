@@ -79,6 +79,7 @@ def test_results_have_the_named_types():
         assert issubclass(kind, tuple) and kind._fields
     x = tl.eye(2)
     for name, found in {"max": x.max(0), "sort": x.sort(), "topk": x.topk(1), "qr": tl.qr(x),
+                        "linalg_qr": tl.linalg.qr(x), "lu_unpack": tl.lu_unpack(*tl.lu(x)),
                         "linalg_eigh": tl.linalg.eigh(x), "slogdet": tl.slogdet(x),
                         "aminmax": tl.aminmax(x), "frexp": tl.frexp(x)}.items():
         assert isinstance(found, getattr(tl.return_types, name)), name
@@ -88,7 +89,8 @@ def test_results_have_the_named_types():
 
 def test_results_are_written_and_pickled_by_their_names():
     x = tl.eye(2)
-    for found in (x.max(0), tl.linalg.eigh(x), tl.qr(x), tl.slogdet(x), tl.frexp(x)):
+    for found in (x.max(0), tl.linalg.eigh(x), tl.qr(x), tl.linalg.qr(x), tl.slogdet(x),
+                  tl.frexp(x)):
         again = pickle.loads(pickle.dumps(found))
         assert type(again) is type(found) is getattr(tl.return_types, type(found).__name__)
         assert all(a.equal(b) for a, b in zip(again, found))

@@ -95,7 +95,7 @@ REASONS = [
      "an error in PyTorch, too: `linalg` has them. `clip_grad_norm` is deprecated for "
      "`clip_grad_norm_`.",
      r"batch_norm|instance_norm|embedding|embedding_bag|adaptive_(avg|max)_pool1d|range|lstsq|"
-     r"solve|eig|symeig|index|is_inference|rrelu_|"
+     r"solve|eig|symeig|index|is_inference|"
      r"multi_head_attention_forward|"
      r"clip_grad_norm"),
     ("The memory of a tensor", "A storage keeps its size, since views and the graph rely on it: a "

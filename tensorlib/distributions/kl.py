@@ -16,7 +16,7 @@ from tensorlib.distributions.discrete import (
 from tensorlib.distributions.distribution import ExponentialFamily, Independent
 from tensorlib.distributions.location import EULER, Cauchy, Gumbel, Laplace, Normal, Uniform
 from tensorlib.distributions.matrices import Wishart, mvdigamma
-from tensorlib.distributions.mixtures import InverseGamma, Pareto
+from tensorlib.distributions.mixtures import InverseGamma, Pareto, Weibull
 from tensorlib.distributions.multivariate import LowRankMultivariateNormal, MultivariateNormal
 from tensorlib.distributions.positive import Beta, Dirichlet, Exponential, Gamma, HalfNormal
 from tensorlib.distributions.transformed import TransformedDistribution
@@ -181,6 +181,15 @@ def _(p, q):
 def _(p, q):
     ratio, away = p.scale / q.scale, (q.loc - p.loc) / q.scale
     return -ratio.log() - away + ratio * EULER + (away + (1 + ratio).lgamma()).exp() - (1 + EULER)
+
+
+@register_kl(Weibull, Weibull)
+def _(p, q):
+    """EULER (r - 1) - log(r) - a + e**a gamma(1 + r) - 1, with the ratio r of the concentrations
+    and a = log((scale of p / scale of q)**(concentration of q))"""
+    ratio = q.concentration / p.concentration
+    away = q.concentration * (p.scale / q.scale).log()
+    return EULER * (ratio - 1) - ratio.log() - away + (away + (1 + ratio).lgamma()).exp() - 1
 
 
 @register_kl(Uniform, Uniform)

@@ -55,7 +55,7 @@ def mapped(func, batches, dims, structure, kwargs, size, out_dims, randomness):
     """
     with Level(size, randomness) as level:
         given = [x if d is None else Batched(x, level) for x, d in zip(batches, dims)]
-        result = func(*unflatten(structure, given), **kwargs)
+        result = by_name(func)(*unflatten(structure, given), **kwargs)
         outputs, shape = flatten(result, "vmap: the container of results")
         for x in outputs:
             if not isinstance(x, Tensor):
@@ -70,6 +70,14 @@ def mapped(func, batches, dims, structure, kwargs, size, out_dims, randomness):
                   for x, d in zip(outputs, places)]
         return [x if d is None else batch_of(x, level)
                 for x, d in zip(outputs, places)], shape, places
+
+
+def by_name(func):
+    """A method of Tensor that takes nothing else, such as `Tensor.__add__`, as one of its name."""
+    name = getattr(func, "__name__", None)
+    if hasattr(func, "op") or getattr(Tensor, str(name), None) is not func:
+        return func
+    return lambda self, *args, **kwargs: getattr(self, name)(*args, **kwargs)
 
 
 def placed_dims(in_dims, leaves, structure):

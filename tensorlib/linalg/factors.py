@@ -19,6 +19,7 @@ from tensorlib.ops.shape.joining import cat
 LUFactor = result_type("linalg_lu_factor", "LU pivots")
 LUFactorEx = result_type("linalg_lu_factor_ex", "LU pivots info")
 PLU = result_type("linalg_lu", "P L U")
+Unpacked = result_type("lu_unpack", "P L U")
 Triangular = result_type("triangular_solve", "solution cloned_coefficient")
 
 
@@ -224,7 +225,8 @@ def lu_unpack(LU_data: Tensor, LU_pivots, unpack_data=True, unpack_pivots=True):
     require_matrices("lu_unpack", LU_data, "LU_data")
     p, lower, upper = unpacked(LU_data, LU_pivots)
     none = LU_data.new_zeros((0,))
-    return PLU(p if unpack_pivots else none, *((lower, upper) if unpack_data else (none, none)))
+    return Unpacked(p if unpack_pivots else none,
+                    *((lower, upper) if unpack_data else (none, none)))
 
 
 def solved_by_lu(lu, pivots, b, left=True, adjoint=False):

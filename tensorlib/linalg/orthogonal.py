@@ -16,6 +16,7 @@ from tensorlib.ops.declare import composite, op
 from tensorlib.ops.shape.joining import cat
 
 Orthogonal = result_type("linalg_qr", "Q R")
+OldOrthogonal = result_type("qr", "Q R")
 
 
 @op(outputs=("Q", "R"), public=False, method=False, dtypes=TAKEN, tolerance="product",
@@ -117,4 +118,4 @@ def linalg_qr(A: Tensor, mode="reduced"):
            complex=True)
 def qr(input, some=True):
     """The QR decomposition as a named tuple (Q, R): `linalg.qr`, complete where not `some`."""
-    return both(input, "qr", "reduced" if some else "complete")
+    return OldOrthogonal(*both(input, "qr", "reduced" if some else "complete"))

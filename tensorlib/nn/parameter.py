@@ -34,6 +34,12 @@ class Parameter(Tensor):
     def __init__(self, *data: Any, **options: Any) -> None:
         """`__new__` made all of it, also that of a subclass which takes other arguments."""
 
+    def __deepcopy__(self, memo):
+        """A parameter with elements of its own, and no gradient, as in PyTorch."""
+        made = super().__deepcopy__(memo)
+        made.grad = None
+        return made
+
     def __repr__(self) -> str:
         text = plain_text(self) if type(self) is Parameter else f"Parameter({super().__repr__()})"
         return f"Parameter containing:\n{text}"

@@ -18,6 +18,7 @@ from inspect import CO_VARARGS
 from types import FunctionType
 
 from tensorlib._core.apply.converted import make_checked, make_converted
+from tensorlib._core.base.entrance import make_offered
 from tensorlib._core.apply.operators import OPTIONS, make_elementwise, make_general, make_sized
 from tensorlib._core.graph.op import Op, find
 from tensorlib._core.tensor.tensor import Tensor
@@ -51,8 +52,9 @@ class Tensors:
 # ---- element by element --------------------------------------------------------------------------
 
 def elementwise(*, reference=None, samples=None, kernel=None, formula=None, ufuncs=(), edges=(),
-                to_float=False, boolean=(), factors=(), refuses=None, differentiable=True,
-                public=True, method=True, inplace=True, convert=None, slopes={}, **declared):
+                to_float=False, boolean=(), factors=(), refuses=None, no_bools=None,
+                differentiable=True, public=True, method=True, inplace=True, convert=None,
+                slopes={}, **declared):
     """Declares an operation that the loop `kernel` (by default of its name) does on each element.
 
     Dtypes for which the kernels have no such loop get NumPy's, from `reference` where that is a
@@ -64,7 +66,8 @@ def elementwise(*, reference=None, samples=None, kernel=None, formula=None, ufun
     values the number whose product with a change has the change of the value as its real part.
     boolean: arguments that are bool. factors: those of which a Python number is not rounded to the
     half type beside it. refuses:
-    "zero" or "negative", integers that are an error in the last argument. convert: what brings the
+    "zero" or "negative", integers that are an error in the last argument. no_bools: what the errors
+    say for one argument that is bool, and for all. convert: what brings the
     arguments of a call into those of the operation. slopes: derivatives that are the same number
     everywhere, by argument; `@NAME.deriv("x")` adds the formula of another.
     reference, samples, edges: the NumPy function it must equal, inputs to try, values to try it at;
@@ -91,7 +94,7 @@ def elementwise(*, reference=None, samples=None, kernel=None, formula=None, ufun
             check_loop(name, loop, arguments)
         record = Op(
             registered, function.__doc__, arguments, loop=loop, program=program,
-            to_float=to_float, refuses=refuses,
+            to_float=to_float, refuses=refuses, no_bools=no_bools,
             boolean_inputs=tuple(arguments.index(a) for a in boolean), factors=factors,
             differentiable=differentiable, linearity="deriv" if differentiable else "",
             takes_out=True, convert=convert,
@@ -380,12 +383,20 @@ def checked(name, function, out, op=None, between=None, widens=False, factors=No
     """
     places = tensor_places(function) if type(function) is FunctionType else {}
     if not places and not out and not widens:
-        return function
+        return offered(function) if is_ours(function) else function
     made = wraps(function)(make_checked(name, places, function, out, op, between, widens,
                                          factors))
     if out:
         made.__signature__ = with_out(function)
     return made
+
+
+def offered(function):
+    """A decorator of a function in Python: what takes part in operations is given it as it is
+    called. Of a compiled one the function itself."""
+    if type(function) is not FunctionType:
+        return function
+    return wraps(function)(make_offered(function))
 
 
 # ---- calls in their canonical form ---------------------------------------------------------------

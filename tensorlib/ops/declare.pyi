@@ -59,6 +59,7 @@ def elementwise(
     formula: Any = None, ufuncs: Sequence[Any] = (), edges: Sequence[float] = (),
     to_float: bool = False, boolean: Sequence[str] = (), factors: Sequence[str] = (),
     refuses: str | None = None,
+    no_bools: tuple[str | None, str] | None = None,
     differentiable: bool = True, public: bool = True, method: bool = True, inplace: bool = True,
     convert: Any = None, slopes: Mapping[str, float] = {}, **declared: Any
 ) -> _DeclaresElementwise: ...

@@ -126,7 +126,8 @@ def gathered(package):
     for name, value in vars(sys.modules[package]).items():
         home = getattr(value, "__module__", None) or ""
         if name[0] != "_" and (
-                home == "tensorlib" or isfunction(value) and home.startswith(f"{package}.")):
+                home == "tensorlib" or home.startswith(f"{package}.")
+                and isfunction(getattr(value, "__wrapped__", value))):
             names.append(name)
             if id(value) not in published:
                 value.__module__, value.__qualname__ = package, name

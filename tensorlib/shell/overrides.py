@@ -14,20 +14,27 @@ tensor([2., 2.])
 """
 
 from collections.abc import Callable, Iterable
-from functools import wraps
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache, wraps
 from typing import Any
 
+import tensorlib
 from tensorlib._core.interpreters import foreign
 from tensorlib._core.interpreters.stack import Interpreter, current_layer
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import FUNCTIONS
 
+# Of Tensor's attributes those that Python asks for, which no class is asked about.
+OWN = frozenset("""__class__ __dict__ __weakref__ __new__ __init__ __init_subclass__ __doc__
+    __getattribute__ __setattr__ __delattr__ __dir__ __sizeof__ __subclasshook__ __module__
+    __torch_function__ __reduce__ __getstate__""".split())
+
 
 class TorchFunctionMode(Interpreter):
     """A context in which `__torch_function__` of its class does the thread's operations.
 
-    func: the public function that is called, with the arguments of the operation. A function made
-    of operations that has their gradient is seen as these.
+    func: the public function that is called, with the arguments of the call; what it is made of is
+    not seen.
 
     >>> class Names(tensorlib.overrides.TorchFunctionMode):
     ...     def __torch_function__(self, func, types, args=(), kwargs=None):
@@ -42,23 +49,35 @@ class TorchFunctionMode(Interpreter):
         """What a call gives. Raises: NotImplementedError where a class has none of its own."""
         raise NotImplementedError(f"{type(self).__name__}: has no __torch_function__")
 
+    takes_functions = True
+
+    def called(self, function: Any, args: Any, kwargs: Any) -> Any:
+        """What a public function gives. Raises: TypeError where no one does it."""
+        given = foreign.overriding((*args, *kwargs.values()))
+        done = self.__torch_function__(function, tuple(map(type, given)), args, kwargs)
+        if done is NotImplemented:
+            return foreign.dispatched(function, given, args, kwargs)
+        return done
+
     def call(self, op: Any, args: Any, kwargs: Any) -> Any:
         """What an operation gives."""
-        func = Tensor.__getitem__ if op.name == "getitem" else op.function
-        return self.__torch_function__(func, types_of(args), args, kwargs)
+        return self.called(Tensor.__getitem__ if op.name == "getitem" else op.function, args,
+                           kwargs)
 
     def write(self, op: Any, name: str, args: Any, kwargs: Any) -> Any:
         """Does what writes into its first tensor."""
         if name == "setitem":
             x, value, key = args
-            self.__torch_function__(Tensor.__setitem__, types_of(args), (x, key, value), kwargs)
+            self.called(Tensor.__setitem__, (x, key, value), kwargs)
             return x
-        return self.__torch_function__(getattr(Tensor, name), types_of(args), args, kwargs)
+        return self.called(getattr(Tensor, name), args, kwargs)
 
 
-def types_of(values: Iterable[Any]) -> tuple[type, ...]:
-    """The classes that override, among those of values."""
-    return tuple(type(x) for x in foreign.overriding(values))
+class BaseTorchFunctionMode(TorchFunctionMode):
+    """A mode that changes nothing, to derive others from."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return func(*args, **(kwargs or {}))
 
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
@@ -95,6 +114,64 @@ def is_tensor_like(inp: Any) -> bool:
     return isinstance(inp, Tensor) or hasattr(inp, "__torch_function__")
 
 
+# ---- which functions there are -------------------------------------------------------------------
+
+def is_offered(function: Any) -> bool:
+    """Whether a public function is given to classes that take part, and to modes."""
+    return callable(function) and (
+        hasattr(function, "op") or hasattr(function, "__wrapped__")
+        or getattr(Tensor, getattr(function, "__name__", ""), None) is function)
+
+
+@cache
+def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
+    """The functions that may arrive at `__torch_function__`, by where they are.
+
+    >>> tensorlib.add in get_overridable_functions()[tensorlib]
+    True
+    """
+    found = {}
+    for home in (tensorlib, tensorlib.nn.functional, tensorlib.linalg, tensorlib.fft,
+                 tensorlib.special):
+        values = [getattr(home, name) for name in dir(home) if name[0] != "_"]
+        found[home] = [x for x in values if is_offered(x) and x not in get_ignored_functions()]
+    members = {name: getattr(Tensor, name) for name in dir(Tensor) if name not in OWN}
+    found[Tensor] = [x if callable(x) else x.__get__ for x in members.values()
+                     if callable(x) or hasattr(x, "__get__")]
+    return found
+
+
+@cache
+def get_ignored_functions() -> set[Callable[..., Any]]:
+    """The functions that are never given to `__torch_function__` of a class: they take no tensor.
+
+    >>> tensorlib.zeros in get_ignored_functions()
+    True
+    """
+    values = [getattr(tensorlib, name) for name in dir(tensorlib) if name[0] != "_"]
+    return {x for x in values if callable(x) and not isinstance(x, type) and (
+        not is_offered(x) or hasattr(x, "op") and not x.op.arguments and not x.op.variadic)}
+
+
+@cache
+def get_testing_overrides() -> dict[Callable[..., Any], Callable[..., Any]]:
+    """For each function that can be overridden one that takes its arguments and gives -1."""
+    return {function: lambda *args, **kwargs: -1
+            for functions in get_overridable_functions().values() for function in functions}
+
+
+def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
+    """Whether a function is a method of Tensor, or the `__get__` of one of its properties."""
+    name = getattr(func, "__name__", "")
+    return name == "__get__" or func in get_overridable_functions()[Tensor]
+
+
+def enable_reentrant_dispatch() -> AbstractContextManager[None]:
+    """Nothing: functions that are called in a `__torch_dispatch__`, which there is not, dispatch.
+    """
+    return nullcontext()
+
+
 def resolve_name(f: Callable[..., Any]) -> str | None:
     """The public name of a function, None for one that has none."""
     name = getattr(f, "__name__", "")
@@ -103,5 +180,7 @@ def resolve_name(f: Callable[..., Any]) -> str | None:
     return f"tensorlib.Tensor.{name}" if getattr(Tensor, name, None) == f else None
 
 
-__all__ = ["TorchFunctionMode", "handle_torch_function", "has_torch_function", "is_tensor_like",
-           "resolve_name", "wrap_torch_function"]
+__all__ = ["BaseTorchFunctionMode", "TorchFunctionMode", "enable_reentrant_dispatch",
+           "get_ignored_functions", "get_overridable_functions", "get_testing_overrides",
+           "handle_torch_function", "has_torch_function", "is_tensor_like",
+           "is_tensor_method_or_property", "resolve_name", "wrap_torch_function"]

@@ -11,12 +11,12 @@ _HOMES = {
     "tensorlib.linalg.determinants": {"linalg_slogdet": "SignedLog", "slogdet": "SignedLog"},
     "tensorlib.linalg.factors": {
         "linalg_lu": "PLU", "linalg_lu_factor": "LUFactor", "linalg_lu_factor_ex": "LUFactorEx",
-        "triangular_solve": "Triangular"},
+        "lu_unpack": "Unpacked", "triangular_solve": "Triangular"},
     "tensorlib.linalg.general": {"linalg_eig": "Eigen", "linalg_lstsq": "LeastSquares"},
     "tensorlib.linalg.inverses": {
         "linalg_cholesky_ex": "Factor", "linalg_inv_ex": "Inverse", "linalg_solve_ex": "Solution"},
     "tensorlib.linalg.ldl": {"linalg_ldl_factor": "LDL", "linalg_ldl_factor_ex": "LDLEx"},
-    "tensorlib.linalg.orthogonal": {"linalg_qr": "Orthogonal", "qr": "Orthogonal"},
+    "tensorlib.linalg.orthogonal": {"linalg_qr": "Orthogonal", "qr": "OldOrthogonal"},
     "tensorlib.linalg.reflections": {"geqrf": "Reflections"},
     "tensorlib.linalg.spectra": {
         "linalg_eigh": "Eigen", "linalg_svd": "Singular", "svd": "OldSingular"},

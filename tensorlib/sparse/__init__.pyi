@@ -3,6 +3,7 @@
 from tensorlib.sparse import mm as mm
 from tensorlib.sparse.functions import addmm as addmm
 from tensorlib.sparse.functions import log_softmax as log_softmax
+from tensorlib.sparse.functions import sampled_addmm as sampled_addmm
 from tensorlib.sparse.functions import softmax as softmax
 from tensorlib.sparse.functions import sum as sum
 from tensorlib.sparse.gradients import rows_looked_up as rows_looked_up
@@ -13,11 +14,12 @@ from tensorlib.sparse.making import make as FloatTensor
 from tensorlib.sparse.making import sparse_coo_tensor as sparse_coo_tensor
 from tensorlib.sparse.making import sparse_csc_tensor as sparse_csc_tensor
 from tensorlib.sparse.making import sparse_csr_tensor as sparse_csr_tensor
+from tensorlib.sparse.making import spdiags as spdiags
 from tensorlib.sparse.making import to_scipy as to_scipy
 from tensorlib.sparse.tensor import SparseTensor as SparseTensor
 
 __all__ = [
     "DoubleTensor", "FloatTensor", "SparseTensor", "addmm", "from_dense", "from_scipy",
-    "log_softmax", "mm", "rows_looked_up", "softmax", "sparse_coo_tensor", "sparse_csc_tensor",
-    "sparse_csr_tensor", "sum", "to_scipy"
+    "log_softmax", "mm", "rows_looked_up", "sampled_addmm", "softmax", "sparse_coo_tensor",
+    "sparse_csc_tensor", "sparse_csr_tensor", "spdiags", "sum", "to_scipy"
 ]

@@ -3,7 +3,9 @@
 from numbers import Number
 from typing import Any
 
-from tensorlib import Tensor, arange, cat, is_grad_enabled, repeat_interleave, zeros
+from tensorlib import (
+    Tensor, arange, cat, empty, is_grad_enabled, repeat_interleave, searchsorted, zeros,
+)
 from tensorlib.ops import registry
 from tensorlib.ops.late import name_of, operations
 from tensorlib.sparse.dispatch import does, refuse
@@ -73,6 +75,25 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) ->
     return beta * input + alpha * matmul(mat1, mat2)
 
 
+def sampled_addmm(input: SparseTensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1,
+                  alpha: Any = 1) -> SparseTensor:
+    """beta * input + alpha * (mat1 @ mat2) at the positions of a sparse matrix, and there alone.
+
+    Shapes: (M, N), (M, K), (K, N) -> (M, N). Raises: RuntimeError for others, TypeError.
+    """
+    if not isinstance(input, SparseTensor) or isinstance(mat1, SparseTensor) or isinstance(
+            mat2, SparseTensor):
+        raise refuse("sampled_addmm", input, mat1, mat2)
+    if mat1.ndim != 2 or mat2.ndim != 2 or mat1.shape[1] != mat2.shape[0] or tuple(
+            input.shape) != (mat1.shape[0], mat2.shape[1]):
+        raise RuntimeError(f"sampled_addmm: sizes do not fit: {tuple(input.shape)}, "
+                           f"{tuple(mat1.shape)} @ {tuple(mat2.shape)}")
+    input = input.coalesce()
+    rows, columns = input._indices_
+    terms = (mat1[rows] * mat2.mT[columns]).sum(-1)
+    return input.with_values(beta * input._values_ + alpha * terms)
+
+
 # ---- sums and multiples --------------------------------------------------------------------------
 
 @does(operations.add)
@@ -107,21 +128,47 @@ def is_number(value: Any) -> bool:
 
 @does(operations.mul)
 def mul(input: Any, other: Any) -> Any:
-    """A sparse tensor times a number or a dense tensor of its shape: at its positions.
+    """A sparse tensor times a number, a dense tensor that is broadcast to its shape, or a sparse
+    one of its shape: at the positions that both have.
 
-    Raises: TypeError for two sparse tensors, RuntimeError for another shape.
+    Raises: RuntimeError for another shape, TypeError for other numbers of sparse dims.
     """
     if not isinstance(input, SparseTensor):
         input, other = other, input
     if is_number(other):
         return input.with_values(input._values_ * other)
     if isinstance(other, SparseTensor):
-        raise refuse("mul", input, other)
-    if other.shape != input.shape:
+        return product_of_elements(input, other)
+    try:
+        other = other.expand(input.shape)
+    except RuntimeError:
         raise RuntimeError(f"mul: expected a number or a dense tensor of shape "
-                           f"{tuple(input.shape)}, got {tuple(other.shape)}")
+                           f"{tuple(input.shape)}, got {tuple(other.shape)}") from None
     input = input.coalesce()
     return input.with_values(input._values_ * other[tuple(input._indices_)])
+
+
+def product_of_elements(a: SparseTensor, b: SparseTensor) -> SparseTensor:
+    """The products of the values at the positions that two sparse tensors share."""
+    if a.shape != b.shape:
+        raise RuntimeError(f"mul: sparse tensors have one shape, got {tuple(a.shape)} and "
+                           f"{tuple(b.shape)}")
+    if a.sparse_dim() != b.sparse_dim():
+        raise refuse("mul", a, b)
+    a, b = a.coalesce(), b.coalesce()
+    found, places = places_in(b, a)
+    values = a._values_[found] * b._values_[places[found]]
+    return SparseTensor.of(a._indices_[:, found], values, a.shape, True)
+
+
+def places_in(b: SparseTensor, a: SparseTensor) -> tuple[Tensor, Tensor]:
+    """Which positions of `a` are among those of `b`, which is coalesced, and where they are there.
+    """
+    wanted, held = a.flat(), b.flat()
+    if not held.shape[0]:
+        return wanted < 0, wanted
+    places = searchsorted(held, wanted).clamp(max=held.shape[0] - 1)
+    return held[places] == wanted, places
 
 
 @does(operations.div)
@@ -225,6 +272,14 @@ def any_of(input: SparseTensor, dim: Any = None, keepdim: bool = False) -> Tenso
     return input.coalesce()._values_.any()
 
 
+def without_entries(input: SparseTensor, *, dtype: Any = None, **_: Any) -> SparseTensor:
+    """A sparse tensor of this shape, all of whose elements are zero."""
+    size, dense = input.sparse_dim(), input.shape[input.sparse_dim():]
+    return SparseTensor.of(input._indices_.new_zeros((size, 0)),
+                           empty((0, *dense), dtype=dtype or input.dtype), input.shape, True)
+
+
+does(operations.zeros_like, operations.empty_like)(without_entries)
 for _operation in (
         operations.neg, operations.abs, operations.sqrt, operations.square, operations.sin,
         operations.sinh, operations.tan, operations.tanh, operations.asin, operations.asinh,

@@ -18,6 +18,7 @@ from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.importing import deferred
 from tensorlib.ops.arguments import integer
 from tensorlib.sparse.dispatch import does, refuse
+from tensorlib.sparse.functions import places_in
 from tensorlib.sparse.tensor import SparseTensor
 
 coo_matrix = deferred("scipy.sparse", "coo_matrix")
@@ -198,18 +199,52 @@ def from_dense(input: Tensor, sparse_dim: int | None = None) -> SparseTensor:
 def masked(input: Tensor, mask: Any) -> SparseTensor:
     """The elements of a tensor at the positions of a sparse one: `Tensor.sparse_mask`.
 
-    Gradient: to those elements. Raises: TypeError unless mask is sparse and input is dense,
-    RuntimeError if their shapes differ.
+    Gradient: to those elements. Raises: TypeError unless mask is sparse, RuntimeError if their
+    shapes differ.
     """
     if not isinstance(mask, SparseTensor):
         raise TypeError(f"sparse_mask: mask must be a sparse tensor, got {type_name(mask)}")
-    if isinstance(input, SparseTensor):
-        raise refuse("sparse_mask", input, mask)
     if input.shape != mask.shape:
         raise RuntimeError(f"sparse_mask: the shapes must be the same, got {tuple(input.shape)} "
                            f"and {tuple(mask.shape)} of the mask")
+    if isinstance(input, SparseTensor):
+        return masked_sparse(input.coalesce(), mask.coalesce())
     return SparseTensor.of(mask._indices(), input[tuple(mask._indices())], mask.shape,
                            mask.is_coalesced())
+
+
+def masked_sparse(input: SparseTensor, mask: SparseTensor) -> SparseTensor:
+    """The elements of a sparse tensor at the positions of another; zero where it has none."""
+    if input.sparse_dim() != mask.sparse_dim():
+        raise refuse("sparse_mask", input, mask)
+    found, places = places_in(input, mask)
+    values = input._values_.new_zeros((mask._nnz(), *input._values_.shape[1:]))
+    values = values.index_put((found.nonzero().squeeze(1),), input._values_[places[found]])
+    return SparseTensor.of(mask._indices_, values, mask.shape, True)
+
+
+def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) -> SparseTensor:
+    """The sparse matrix with these diagonals: element j of each row lies in column j.
+
+    Raises: RuntimeError for other than distinct offsets, one for each row.
+
+    >>> spdiags(tensorlib.tensor([[1., 2., 3.]]), tensorlib.tensor([1]), (3, 3)).to_dense()
+    tensor([[0., 2., 0.],
+            [0., 0., 3.],
+            [0., 0., 0.]])
+    """
+    diagonals = diagonals.unsqueeze(0) if diagonals.ndim == 1 else diagonals
+    offsets = offsets.reshape(-1)
+    if diagonals.ndim != 2 or offsets.shape[0] != diagonals.shape[0]:
+        raise RuntimeError(f"spdiags: expected an offset for each row of {tuple(diagonals.shape)} "
+                           f"diagonals, got {offsets.shape[0]}")
+    if offsets.unique().shape[0] != offsets.shape[0]:
+        raise RuntimeError("spdiags: offset tensor contains duplicate values")
+    rows = tensorlib.arange(diagonals.shape[1]) - offsets.unsqueeze(1)
+    columns = tensorlib.arange(diagonals.shape[1]).expand(rows.shape)
+    kept = (rows >= 0) & (rows < shape[0]) & (columns < shape[1])
+    return sparse_coo_tensor(tensorlib.stack([rows[kept], columns[kept]]), diagonals[kept],
+                             tuple(shape)).coalesce()
 
 
 def from_scipy(matrix: Any) -> SparseTensor:

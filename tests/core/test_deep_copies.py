@@ -21,3 +21,12 @@ def test_deepcopy_keeps_which_tensors_share_memory():
     assert alone.tolist() == [0, 0] and copy.deepcopy(tl.ones(2, 3, device="meta")).is_meta
     with pytest.raises(RuntimeError, match="Only Tensors created explicitly by the user"):
         copy.deepcopy(tl.ones(2, requires_grad=True) * 2)
+
+
+def test_a_copy_of_a_parameter_has_no_gradient_and_one_of_a_tensor_has():
+    for kind, kept in ((tl.nn.Parameter, False), (lambda x: x.requires_grad_(), True)):
+        x = kind(tl.ones(2))
+        x.grad = tl.ones(2)
+        twin = copy.deepcopy(x)
+        assert (twin.grad is not None) is kept and x.grad.tolist() == [1, 1]
+        assert type(twin) is type(x) and twin.requires_grad

@@ -235,6 +235,7 @@ PAIRS = [
     (of("InverseGamma", 2.5, 3.0), of("InverseGamma", 1.7, 2.0), POSITIVE),
     (of("Beta", 2.5, 3.0), of("Beta", 1.7, 4.0), (0, 1)),
     (of("Pareto", 2.0, 2.5), of("Pareto", 1.5, 1.7), (2, inf)),
+    (of("Weibull", 2.0, 2.5), of("Weibull", 1.5, 1.7), POSITIVE),
     (of("ContinuousBernoulli", 0.2), of("ContinuousBernoulli", 0.7), (0, 1)),
     (of("Beta", 2.5, 3.0), of("ContinuousBernoulli", 0.7), (0, 1)),
     (of("Beta", 2.5, 3.0), of("Exponential", 0.7), (0, 1)),

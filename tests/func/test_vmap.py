@@ -432,3 +432,23 @@ def test_counts_of_each_example_where_they_are_as_many():
     assert nested.tolist() == [[[1.0, 1.0], [0.0, 2.0]]]
     with pytest.raises(RuntimeError, match="bincount: vmap: the shape .* would differ"):
         vmap(tl.bincount)(x.long())
+
+
+X, Y = tl.arange(6.0).reshape(2, 3), tl.ones(2, 3) * 2
+
+
+@pytest.mark.parametrize("name", """__add__ __radd__ __sub__ __rsub__ __mul__ __truediv__ __matmul__
+    __pow__ __mod__ __eq__ __lt__ add matmul maximum""".split())
+def test_methods_of_the_class_are_functions_of_two_examples(name):
+    wanted = tl.stack([getattr(x, name)(y) for x, y in zip(X, Y)])
+    assert vmap(getattr(tl.Tensor, name))(X, Y).tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("name", "__neg__ __abs__ neg sum exp clone detach t".split())
+def test_methods_of_the_class_are_functions_of_an_example(name):
+    wanted = tl.stack([getattr(x, name)() for x in X])
+    assert vmap(getattr(tl.Tensor, name))(X).tolist() == wanted.tolist()
+
+
+def test_an_item_is_taken_of_each_example_by_the_method_of_the_class():
+    assert vmap(tl.Tensor.__getitem__, (0, None))(X, 1).tolist() == [1, 4]

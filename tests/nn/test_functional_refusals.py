@@ -237,3 +237,13 @@ def test_resampling_by_itself_writes_nothing_beyond_its_result(x):
     """The operation alone, which `interpolate` gives floating images only."""
     with pytest.raises((RuntimeError, IndexError), match="interpolate: "):
         resample(x, -1, 4, 5, False, False, None, False, False)
+
+
+def test_reductions_have_numbers_and_older_words():
+    names = F._Reduction
+    assert [names.get_enum(x) for x in ("none", "mean", "sum")] == [0, 1, 2]
+    with pytest.raises(ValueError, match="x is not a valid value for reduction"):
+        names.get_enum("x")
+    with pytest.warns(UserWarning, match="please use reduction='none'"):
+        assert names.legacy_get_string(None, False) == "none"
+    assert names.legacy_get_enum(False, None, emit_warning=False) == 2

@@ -57,3 +57,8 @@ def test_names_of_types():
     assert (tl.typename(3), tl.typename(int), tl.typename(len)) == ("int", "int", "len")
     assert tl.typename(Own.Inner()) == f"{__name__}.{Own.Inner.__qualname__}"
     assert tl.is_storage(tl.ones(2).untyped_storage()) and not tl.is_storage(tl.ones(2))
+
+
+def test_rrelu_is_a_function_in_place():
+    x = tl.tensor([-1.0, 2.0])
+    assert F.rrelu_(x, 0.25, 0.25) is x and x.tolist() == [-0.25, 2]

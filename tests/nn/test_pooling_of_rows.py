@@ -132,3 +132,13 @@ def test_planes_without_elements_are_refused(pool):
                 pool(tl.ones(shape), 2, 1, padding)
     assert pool(tl.ones(2, 0, 4, 4), 2).shape == (2, 0, 2, 2)
     assert pool(tl.ones(0, 3, 4, 4), 2).shape == (0, 3, 2, 2)
+
+
+@pytest.mark.parametrize("ndim", [2, 3])
+def test_fractional_pools_of_no_images(ndim):
+    pool = getattr(F, f"fractional_max_pool{ndim}d")
+    sizes = (4,) * ndim
+    assert pool(tl.ones(0, 1, *sizes), 2, output_size=2).shape == (0, 1, *(2,) * ndim)
+    assert pool(tl.ones(0, *sizes), 2, output_size=2).shape == (0, *(2,) * ndim)
+    with pytest.raises(RuntimeError, match="non-zero size for non-batch dimensions"):
+        pool(tl.ones(1, 0, *sizes), 2, output_size=2)

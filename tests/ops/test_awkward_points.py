@@ -6,6 +6,7 @@ import pytest
 
 import tensorlib as tl
 from tensorlib.func import hessian
+from tensorlib.testing import assert_close
 
 
 @pytest.mark.parametrize("apart", [0.0, 1.0, 1000.0, -1000.0])
@@ -27,8 +28,22 @@ def test_products_of_scattered_factors_with_zeros():
     x = tl.tensor([1.0, 0.0, 0.0], requires_grad=True)
     product(x).backward()
     assert x.grad.tolist() == [0, 0, 0]
-    with pytest.raises(RuntimeError, match="several zeros has no second derivative"):
-        hessian(product)(x.detach())
+    assert hessian(product)(x.detach()).tolist() == [[0, 0, 0], [0, 0, 1], [0, 1, 0]]
+
+
+@pytest.mark.parametrize("place", [[0, 1, 0, 0], [1, 1, 1, 1], [0, 0, 0, 1]])
+@pytest.mark.parametrize("zeros", [(), (0,), (0, 3), (0, 1, 2, 3)])
+def test_second_derivatives_of_scattered_products_are_those_of_products(place, zeros):
+    def scattered(x):
+        return x[4:].scatter_reduce(0, tl.tensor(place), x[:4], "prod").sum()
+
+    def multiplied(x):
+        return sum(tl.stack([x[4 + i], *[x[j] for j in range(4) if place[j] == i]]).prod()
+                   for i in range(2))
+
+    x = tl.tensor([2.0, 3.0, 5.0, 7.0, 0.0, 11.0])
+    x[list(zeros)] = 0.0
+    assert_close(hessian(scattered)(x), hessian(multiplied)(x))
 
 
 # ---- neighbours of what is infinite, and results that are copies ---------------------------------

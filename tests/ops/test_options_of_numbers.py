@@ -1,5 +1,6 @@
 """Numbers in the place of tensors where an operation has an option, as in PyTorch."""
 
+import numpy as np
 import pytest
 
 import tensorlib as tl
@@ -89,13 +90,68 @@ def test_integers_are_not_divided(input):
         tl.addcmul(*[tl.tensor([True])] * 3)
 
 
+I, B, F = tl.tensor([1, 2]), tl.tensor([True, False]), tl.tensor([1.0, 2.0])
+
+
+@pytest.mark.parametrize("a, b", [(I, B), (B, I), (F, B), (B, F), (F.half(), B), (B, B), (I, True),
+                                  (True, I), (F, True), (True, F), (B, 1), (1, B), (B, 1.5),
+                                  (B, True), (True, B), (I, B[0]), (B[0], F), (F, np.bool_(1))],
+                         ids=repr)
+def test_differences_with_bools_are_refused(a, b):
+    both = all(getattr(x, "dtype", type(x)) in (tl.bool, bool, np.bool_) for x in (a, b))
+    match = "with two bool tensors" if both else "with a bool tensor"
+    calls = [lambda: a - b, lambda: tl.sub(a, b), lambda: tl.sub(a, b, alpha=2),
+             lambda: tl.sub(a, b, out=tl.empty(0))]
+    if isinstance(b, tl.Tensor):
+        calls.append(lambda: tl.rsub(b, a))
+    if isinstance(a, tl.Tensor) and a.ndim:
+        calls += [lambda: a.sub(b), lambda: a.clone().sub_(b), lambda: a.clone().__isub__(b)]
+    for call in calls:
+        with pytest.raises(RuntimeError, match=f"Subtraction, the `-` operator, {match}"):
+            call()
+
+
+def test_negatives_of_bools_are_refused():
+    for call in (lambda: -B, lambda: tl.neg(B), lambda: B.clone().neg_()):
+        with pytest.raises(RuntimeError, match="Negation, the `-` operator, on a bool tensor"):
+            call()
+
+
+BYTES, HALVES = tl.tensor([1, 2], dtype=tl.uint8), F.half()
+
+
+@pytest.mark.parametrize("call", [
+    lambda: tl.add(BYTES, BYTES, alpha=300), lambda: tl.add(BYTES, 1, alpha=-300),
+    lambda: tl.sub(BYTES, BYTES, alpha=256), lambda: BYTES.clone().add_(BYTES, alpha=300),
+    lambda: tl.rsub(BYTES, BYTES, alpha=300), lambda: tl.add(BYTES.char(), BYTES.char(), alpha=128),
+    lambda: tl.add(HALVES, HALVES, alpha=1e6), lambda: tl.add(HALVES, 1.0, alpha=-1e6),
+    lambda: tl.sub(F, F, alpha=1e40), lambda: tl.add(F.cfloat(), F.cfloat(), alpha=1e40),
+    lambda: tl.addcmul(BYTES, BYTES, BYTES, value=300),
+    lambda: tl.addmm(BYTES[None], BYTES[None, :1], BYTES[None], beta=300)])
+def test_a_factor_that_overflows_the_dtype_is_refused(call):
+    with pytest.raises(RuntimeError, match="value cannot be converted to type .* without overflow"):
+        call()
+
+
+def test_a_factor_of_another_kind_than_the_result_is_refused():
+    with pytest.raises(RuntimeError, match="must not be a complex number"):
+        tl.add(F, F, alpha=2j)
+    with pytest.raises(RuntimeError, match="Boolean alpha only supported for Boolean results"):
+        tl.add(I, I, alpha=True)
+
+
+def test_factors_that_wrap_or_are_infinite_are_taken():
+    assert tl.add(BYTES, BYTES, alpha=-1).tolist() == [0, 0]
+    assert tl.add(BYTES.char(), BYTES.char(), alpha=-128).tolist() == [-127, 2]
+    assert tl.add(F, F, alpha=float("inf")).isinf().all()
+    assert tl.add(B, True, alpha=2).tolist() == [True, True]
+
+
 def test_a_factor_of_bools():
     a, b = tl.tensor([True, False, False]), tl.tensor([False, True, False])
     assert tl.add(a, b, alpha=3).tolist() == [True, True, False]
     assert tl.add(a, b, alpha=0).tolist() == [True, False, False]
     found = tl.add(tl.ones(3, dtype=tl.int32), b, alpha=3)
     assert found.tolist() == [1, 4, 1] and found.dtype is tl.int32
-    with pytest.raises(RuntimeError, match="sub: not implemented for tensorlib.bool"):
-        tl.sub(a, b, alpha=3)
     with pytest.raises(RuntimeError, match="add: result type .* can't be cast"):
         tl.ones(3, dtype=tl.int32).add_(tl.ones(3), alpha=2)

@@ -179,3 +179,18 @@ def test_an_index_of_one_column_adds_to_that_column(dtype):
     wanted = [[1.0, 0, 0], [0] * 3, [2, 0, 0], [0] * 3, [1, 0, 0]]
     assert x.scatter_add(0, index, src).tolist() == wanted
     assert x.scatter_add_(0, index, src).tolist() == wanted
+
+
+@pytest.mark.parametrize("shape", [(0,), (2, 0), (5, 0), (0, 3, 1)])
+@pytest.mark.parametrize("dtype", [tl.int64, tl.int32, tl.float32])
+def test_an_empty_index_may_have_any_shape(shape, dtype):
+    x, index = tl.arange(6.0).reshape(2, 3).requires_grad_(), tl.empty(shape, dtype=dtype)
+    found = x.gather(1, index)
+    assert found.shape == shape
+    found.sum().backward()
+    assert x.grad.tolist() == [[0] * 3] * 2
+    if dtype is tl.int64:
+        for written in (x.scatter(1, index, 1.0), x.scatter(1, index, tl.ones(2, 3)),
+                        x.scatter_add(1, index, tl.ones(2, 3)),
+                        x.scatter_reduce(1, index, tl.ones(2, 3), "sum")):
+            assert written.equal(x)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import tensorlib as tl
+from tensorlib.testing import assert_close
 
 RNG = np.random.default_rng(1)
 INDICES = RNG.integers(0, [[4], [5], [3]], (3, 20))     # some of them twice
@@ -87,3 +88,65 @@ def test_a_size_alone_makes_zeros():
     assert made.to_dense().tolist() == [1.0, 0.0, 1.0] and made.dtype == tl.float64
     with pytest.raises(TypeError, match="or a size"):
         tl.sparse_coo_tensor(3)
+
+
+# ---- at the positions of both --------------------------------------------------------------------
+
+A = tl.tensor([[0, 1.0, 0, 2], [3, 0, 0, 0], [0, 0, 4, 5]])
+B = tl.tensor([[0, 2.0, 1, 0], [0, 0, 0, 0], [6, 0, 3, 7]])
+
+
+@pytest.mark.parametrize("b", [B, A, tl.zeros(3, 4)], ids=["some", "all", "none"])
+def test_products_of_sparse_tensors_are_at_the_positions_of_both(b):
+    x, y = A.to_sparse().requires_grad_(), b.to_sparse().requires_grad_()
+    found = x * y
+    assert found.to_dense().equal(A * b) and found._nnz() == (A * b != 0).sum()
+    found.to_dense().sum().backward()
+    assert x.grad.to_dense().equal(b * (A != 0)) and y.grad.to_dense().equal(A * (b != 0))
+    twice = tl.sparse_coo_tensor([[0, 0], [1, 1]], [1.0, 2.0], (3, 4))
+    assert (twice * A.to_sparse()).to_dense().equal(twice.to_dense() * A)
+
+
+@pytest.mark.parametrize("other", [tl.arange(4.0), tl.arange(3.0).unsqueeze(1), tl.tensor([2.0])])
+def test_a_dense_factor_is_broadcast(other):
+    assert (A.to_sparse() * other).to_dense().equal(A * other)
+    assert (other * A.to_sparse()).to_dense().equal(A * other)
+
+
+@pytest.mark.parametrize("error, call", [
+    (RuntimeError, lambda: A.to_sparse() * tl.ones(3)),
+    (RuntimeError, lambda: A.to_sparse() * B.t().to_sparse()),
+    (TypeError, lambda: A.to_sparse() * B.to_sparse(1)),
+    (RuntimeError, lambda: tl.sparse.sampled_addmm(A.to_sparse(), tl.ones(3, 2), tl.ones(3, 4))),
+    (TypeError, lambda: tl.sparse.sampled_addmm(A, tl.ones(3, 2), tl.ones(2, 4))),
+    (RuntimeError, lambda: tl.sparse.spdiags(tl.ones(2, 3), tl.tensor([1, 1]), (3, 3)))])
+def test_what_does_not_fit_is_refused(error, call):
+    with pytest.raises(error):
+        call()
+
+
+def test_a_sparse_tensor_at_the_positions_of_another():
+    x = A.to_sparse().requires_grad_()
+    found = x.sparse_mask(B.to_sparse())
+    assert found.indices().equal(B.to_sparse().indices())
+    assert found.to_dense().equal(A * (B != 0))
+    found.to_dense().sum().backward()
+    assert x.grad.to_dense().equal(((A != 0) & (B != 0)).float())
+
+
+def test_a_product_is_sampled_at_positions():
+    x, left, right = A.to_sparse().requires_grad_(), tl.rand(3, 2), tl.rand(2, 4)
+    found = tl.sparse.sampled_addmm(x, left.requires_grad_(), right, beta=2, alpha=3)
+    assert_close(found.to_dense(), 2 * A + 3 * (left @ right) * (A != 0))
+    found.to_dense().sum().backward()
+    assert_close(left.grad, 3 * (A != 0).float() @ right.t())
+    assert x.grad.values().tolist() == [2] * 5
+
+
+def test_sparse_tensors_of_no_entries_and_of_diagonals():
+    for make in (tl.zeros_like, tl.empty_like):
+        found = make(A.to_sparse(), dtype=tl.float64)
+        assert found.is_sparse and found._nnz() == 0 and found.dtype is tl.float64
+        assert found.to_dense().equal(tl.zeros(3, 4).double())
+    found = tl.sparse.spdiags(tl.arange(1.0, 9).reshape(2, 4), tl.tensor([0, -1]), (3, 4))
+    assert found.to_dense().tolist() == [[1, 0, 0, 0], [5, 2, 0, 0], [0, 6, 3, 0]]

@@ -15,7 +15,7 @@ from tensorlib._core.base.shape cimport MAX_NDIM, broadcast
 from tensorlib._core.base.storage cimport LINE
 from tensorlib._core.base.work cimport run_alone
 from tensorlib._core.graph.modes cimport mode
-from tensorlib._core.graph.op cimport NEGATIVES, NOTHING, Op, ZEROS
+from tensorlib._core.graph.op cimport BOOLS, NEGATIVES, NOTHING, Op, ZEROS
 from tensorlib._core.interpreters.door cimport interpreted
 from tensorlib._core.interpreters.foreign cimport overridden
 from tensorlib._core.interpreters.recording cimport record
@@ -122,7 +122,8 @@ cdef bint is_dense(Tensor x) noexcept:
 cdef inline bint is_whole(Op op, const Loop* loop, int dtype) noexcept:
     """Whether the loop is the whole operation where all operands have this dtype."""
     return (loop.run != NULL and not (op.to_float and KIND[dtype] < FLOAT_KIND)
-            and (op.guard == NOTHING or KIND[dtype] >= FLOAT_KIND)
+            and (op.guard == NOTHING or KIND[dtype] >= FLOAT_KIND
+                 or op.guard == BOOLS and dtype != BOOL)
             and (dtype == BOOL or not op.boolean_inputs))
 
 
@@ -225,15 +226,27 @@ cdef const TileLoops* program_for(Op op, PyObject** args, int promoted) except N
             raise RuntimeError(
                 f"{op.name}: {op.arguments[i]} must be a bool tensor, got "
                 f"{(<Tensor>args[i]).dtype}")
+    if op.guard == BOOLS:
+        check_no_bools(op, args)
     if op.to_float and KIND[dtype] < FLOAT_KIND:
         dtype = default_float()
     if not has_own_loop(op, args, dtype):
         dtype = compute_dtype(dtype)
     if op.program.one_loop and find_loop(op.loop, dtype).run == NULL:
         raise UnsupportedDtype(f"{op.name}: not implemented for {dtype_object(promoted)}")
-    if op.guard != NOTHING and KIND[dtype] < FLOAT_KIND:
+    if op.guard > BOOLS and KIND[dtype] < FLOAT_KIND:
         check_guard(op, <Tensor>args[op.n_args - 1], dtype)
     return op.program.at(dtype)
+
+
+cdef int check_no_bools(Op op, PyObject** args) except -1:
+    """Raises UnsupportedDtype where an argument is bool."""
+    cdef int i, found = 0
+    for i in range(op.n_args):
+        found += (<Tensor>args[i]).type == BOOL
+    if found:
+        raise UnsupportedDtype(f"{op.name}: {op.no_bools[found == op.n_args]}")
+    return 0
 
 
 cdef bint has_own_loop(Op op, PyObject** args, int dtype) noexcept:

@@ -13,8 +13,9 @@ from tensorlib._core.base.upcalls cimport (
     setitem_function, upcalls,
 )
 from tensorlib._core.graph.attached cimport track_held
-from tensorlib._core.interpreters.door cimport offered_method
-from tensorlib._core.interpreters.stack cimport effect, leaving
+from tensorlib._core.interpreters.door cimport called_whole, offered_method
+from tensorlib._core.interpreters.foreign cimport any_asks
+from tensorlib._core.interpreters.stack cimport called, effect, leaving
 from tensorlib._core.tensor.numbers cimport item_of
 
 from tensorlib._core.base.upcalls import OPERATIONS
@@ -45,6 +46,7 @@ def fill_upcalls(*, needs_of, gradient_of, tangent_of, declare_all):
     upcalls.fill_buffer = <buffer_function>fill_buffer
     upcalls.track_held = <held_function>track_held
     upcalls.leaving, upcalls.effect, upcalls.offered = leaving, effect, offered_method
+    upcalls.called, upcalls.whole, upcalls.asks = called, called_whole, any_asks
 
 
 cdef PyObject* owned(object value):

@@ -12,9 +12,12 @@ from tensorlib._core.apply.elementwise cimport apply_binary, bind_elementwise, a
 from tensorlib._core.apply.inplace cimport bind_inplace
 from tensorlib._core.apply.out_argument cimport apply_out
 from tensorlib._core.arrays.operands cimport (
-    all_tensors, as_tensors, convert_arguments, operand, operands_of, refused, tuple_of,
+    all_tensors, as_tensors, convert_arguments, operand, operands_of, refused, require_factor,
+    tuple_of,
 )
-from tensorlib._core.base.dtypes cimport COMPLEX_KIND, FLOAT_KIND, INTEGER_KIND, KIND
+from tensorlib._core.base.dtypes cimport (
+    COMPLEX_KIND, FLOAT_KIND, INTEGER_KIND, KIND, dtype_object,
+)
 from tensorlib._core.base.shape cimport MAX_NDIM, items
 from tensorlib._core.base.upcalls cimport MATMUL, OpSlot, upcalls
 from tensorlib._core.base.watch cimport watched
@@ -218,6 +221,7 @@ cdef object add_times(str name, tuple by_factor, bint in_place, object a, object
 
     by_factor: the record of the operation, and whether alpha is taken with the other sign.
     """
+    require_factor(name, "alpha", alpha, dtype_object((<Tensor>a).type))
     cdef Op op = <Op>by_factor[0]
     cdef Tensor factor = operand(op, 2, -alpha if by_factor[1] else alpha, a)
     cdef PyObject* args[3]

@@ -1,4 +1,4 @@
-from tensorlib._core.base.dtypes cimport compute_dtype
+from tensorlib._core.base.dtypes cimport compute_dtype, dtype as DType
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.tensor.tensor cimport Tensor
 
@@ -18,4 +18,5 @@ cdef tuple convert_arguments(Op op, tuple args)
 cdef list as_tensors(Op op, tuple args)
 cdef object refused(Op op, tuple args, dict kwargs)
 cdef list operands_of(Op op, tuple args)
+cpdef int require_factor(str name, str argument, object value, DType dtype) except -1
 cdef object array_operand(Op op, object x)

@@ -14,21 +14,22 @@ from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_AsUnsignedLongLon
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport int64_t, uint64_t
+from libc.math cimport isfinite
 from libc.string cimport memcpy
 
 import numpy as np
 
 from tensorlib._core.arrays.arrays cimport from_ndarray
 from tensorlib._core.base.dtypes cimport (
-    BOOL, COMPLEX128, COMPLEX_KIND, FLOAT64, FLOAT_KIND, INT64, ITEMSIZE, KIND, UINT64,
-    complex_of, default_float, dtype_object, promote,
+    BOOL, BOOLEAN_KIND, COMPLEX128, COMPLEX_KIND, FLOAT64, FLOAT_KIND, INT64, ITEMSIZE, KIND,
+    UINT64, complex_of, default_float, dtype as DType, dtype_object, is_unsigned, promote,
 )
 from tensorlib._core.base.locks cimport (
     FREE_THREADED, Lock, drop, get_pointer, hold, set_pointer,
 )
 from tensorlib._core.base.shape cimport LARGEST, items
 from tensorlib._core.base.storage cimport LINE
-from tensorlib._core.graph.op cimport NEGATIVES, Op
+from tensorlib._core.graph.op cimport BOOLS, NEGATIVES, Op
 from tensorlib._core.interpreters.foreign cimport stand_in, to_write
 from tensorlib._core.tensor.meta cimport new_in_mode
 from tensorlib._core.tensor.numbers cimport as_real, element, exact_number
@@ -141,7 +142,7 @@ cdef Tensor operand(Op op, int i, object value, Tensor partner):
         return number(value, dtype)
     if PyBool_Check(value) or PyLong_Check(value):
         dtype = BOOL if PyBool_Check(value) else INT64
-        if partner is not None:
+        if partner is not None and not (dtype == BOOL and op.guard == BOOLS):
             if KIND[partner.type] >= FLOAT_KIND:
                 return number(as_real(value), number_dtype(op, i, partner.type))
             if KIND[partner.type] >= KIND[dtype] and not (op.to_float or op.guard == NEGATIVES):
@@ -163,6 +164,26 @@ cdef int require_fits(str name, object value, int dtype) except -1:
     """Raises OutOfRangeError for an int that an integer dtype can't hold."""
     if element(scalar_tensor(value, dtype)) != value:
         raise OutOfRangeError(f"{name}: {value} does not fit in {dtype_object(dtype)}")
+    return 0
+
+
+cpdef int require_factor(str name, str argument, object value, DType dtype) except -1:
+    """Raises OutOfRangeError for a number that overflows the dtype in which it is a factor. A
+    negative one wraps in an unsigned dtype; inf and NaN are as they are."""
+    cdef int id = dtype.id
+    cdef bint fits = True
+    if KIND[id] == BOOLEAN_KIND or id == FLOAT64 or id == COMPLEX128:
+        return 0
+    if KIND[id] >= FLOAT_KIND:
+        fits = not isinstance(value, (int, float)) or not isfinite(as_real(value)) or isfinite(
+            as_real(abs(element(scalar_tensor(value, id)))))
+    elif id != INT64 and isinstance(value, int):      # beyond 64 bits it is refused anyhow
+        if is_unsigned(id):
+            value = abs(value)
+        fits = element(scalar_tensor(value, id)) == value
+    if not fits:
+        raise OutOfRangeError(f"{name}: {argument}: value cannot be converted to type {dtype.name} "
+                              f"without overflow, got {value}")
     return 0
 
 

@@ -11,7 +11,10 @@ from cpython.exc cimport (
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 
+from tensorlib._core.base cimport watch
 from tensorlib._core.base.locks cimport Lock, drop, hold, set_pointer
+from tensorlib._core.base.upcalls cimport called_function, upcalls
+from tensorlib._core.base.watch cimport watched
 
 from tensorlib._core.base.error_names import parameters, shown
 from tensorlib._core.base.storage import OutOfMemoryError
@@ -97,10 +100,11 @@ cdef vectorcallfunc enter = NULL   # how Cython enters the functions of operatio
 
 # How the library's other functions are entered: each module has its own way. They live for ever.
 cdef enum:
-    MAX_LISTED = 1024              # a power of 2, at least twice the number of functions
+    MAX_LISTED = 2048              # a power of 2, at least twice the number of functions
 
 cdef PyObject* listed[MAX_LISTED]
 cdef vectorcallfunc entrances[MAX_LISTED]
+cdef PyObject* python_of[MAX_LISTED]   # the function in Python behind one that `make_offered` made
 cdef int n_listed = 0
 cdef Lock listing               # for who adds to these
 
@@ -128,12 +132,49 @@ cdef inline PyObject* call_by(vectorcallfunc entrance, PyObject* function, PyObj
     cdef PyObject* result = NULL
     cdef PyObject* own = own_names(function, names)
     if own != NULL or names == NULL:
+        if watched & watch.FUNCTIONS and is_offered(
+                upcalls.called, function, args, n, own, &result):
+            if own != names:
+                Py_XDECREF(own)
+            return result
         result = entrance(function, args, n, own)
     if result == NULL:
         replace_error(function, own)
     if own != names:
         Py_XDECREF(own)
     return result
+
+
+cdef bint is_offered(called_function offer, PyObject* function, PyObject* const* args, size_t n,
+                     PyObject* names, PyObject** result) noexcept:
+    """Whether `offer` did a call as a whole: `result` is what that gave, NULL for an error."""
+    cdef Py_ssize_t i, count = PyVectorcall_NARGS(n)
+    try:
+        done = offer(
+            <object>function, tuple([<object>args[i] for i in range(count)]),
+            {} if names == NULL else {name: <object>args[count + i]
+                                      for i, name in enumerate(<tuple>names)})
+        if done is NotImplemented:
+            return False
+        Py_INCREF(done)
+        result[0] = <PyObject*>done
+    except BaseException as error:
+        result[0] = NULL
+        PyErr_SetObject(type(error), error)
+    return True
+
+
+cdef PyObject* call_offered(PyObject* function, PyObject* const* args, size_t n,
+                            PyObject* names) noexcept:
+    """How what `make_offered` made is entered: the function behind it is, unless someone does it.
+    """
+    cdef PyObject* result = NULL
+    cdef int i
+    if (watched or upcalls.asks != NULL and upcalls.asks(args, PyVectorcall_NARGS(n))) and (
+            is_offered(upcalls.whole, function, args, n, names, &result)):
+        return result
+    i = place_of(function)
+    return entrances[i](python_of[i], args, n, names)
 
 
 cdef PyObject* call_by_tuple(PyObject* function, PyObject* const* args, size_t n,
@@ -143,6 +184,9 @@ cdef PyObject* call_by_tuple(PyObject* function, PyObject* const* args, size_t n
     """
     cdef Py_ssize_t count = PyVectorcall_NARGS(n)
     cdef PyObject* result = NULL
+    if watched & watch.FUNCTIONS and is_offered(
+            upcalls.called, function, args, n, names, &result):
+        return result
     cdef PyObject* given = new_tuple(args, count)
     cdef PyObject* own = own_names(function, names)
     cdef PyObject* named = NULL if own == NULL else new_dict(own, args + count)
@@ -208,30 +252,51 @@ def name_errors(function, bint for_ever=False):
 
     for_ever: it is the library's, and no function of an operation.
     """
-    global enter, n_listed
+    global enter
     if function.__class__.__name__ != "cython_function_or_method":
         return function
     cdef vectorcallfunc found = PyVectorcall_Function(function)
     cdef vectorcallfunc* slot = <vectorcallfunc*>(
         <char*><PyObject*>function + Py_TYPE(function).tp_vectorcall_offset)
-    cdef int i
-    if found == call_named or found == call_listed or found == call_by_tuple:
+    if found in (call_named, call_listed, call_offered, call_by_tuple):
         return function
     if found == NULL:
         slot[0] = call_by_tuple
     elif not for_ever and (enter == NULL or found == enter):
         enter = found
         slot[0] = call_named
-    elif for_ever and n_listed < MAX_LISTED // 2:   # a full table would be searched for ever
-        Py_INCREF(function)
-        hold(&listing)
-        n_listed += 1
-        i = place_of(<PyObject*>function)
-        entrances[i] = found
-        set_pointer(&listed[i], <PyObject*>function)       # from here on others may find it
-        drop(&listing)
+    elif for_ever and put_in_list(function, found, None):
         slot[0] = call_listed
     return function
+
+
+cdef bint put_in_list(function, vectorcallfunc found, of) except -1:
+    """Lists how a function is entered, and `of`, what is behind it, for ever; False if it is full.
+    """
+    global n_listed
+    cdef int i
+    if n_listed >= MAX_LISTED // 2:             # a full table would be searched for ever
+        return False
+    Py_INCREF(function)
+    Py_INCREF(of)
+    hold(&listing)
+    n_listed += 1
+    i = place_of(<PyObject*>function)
+    entrances[i], python_of[i] = found, <PyObject*>of
+    set_pointer(&listed[i], <PyObject*>function)       # from here on others may find it
+    drop(&listing)
+    return True
+
+
+def make_offered(function):
+    """What does as a function in Python does, which interpreters and classes that take part in
+    operations are offered as it is called."""
+    def offered(*args, **kwargs):
+        return function(*args, **kwargs)
+    if put_in_list(offered, PyVectorcall_Function(function), function):
+        (<vectorcallfunc*>(<char*><PyObject*>offered
+                           + Py_TYPE(offered).tp_vectorcall_offset))[0] = call_offered
+    return offered
 
 
 def one_frame(function):

@@ -32,6 +32,8 @@ ctypedef int (*buffer_function)(object x, Py_buffer* buffer, int flags) except -
 ctypedef int (*held_function)(object holder, object held) except -1
 ctypedef int (*told_function)(str name, object x) except -1
 ctypedef object (*offered_function)(object op, str name, tuple args, dict kwargs)
+ctypedef object (*called_function)(object function, tuple args, dict kwargs)
+ctypedef bint (*asks_function)(PyObject* const* args, Py_ssize_t n) noexcept
 
 cdef struct Upcalls:
     # what the slots of the Tensor type call
@@ -49,6 +51,10 @@ cdef struct Upcalls:
     told_function leaving
     told_function effect
     offered_function offered
+    called_function called           # ... and any public function, as it was called
+    # what a class makes of a call, too, and whether any among the arguments is no Tensor and may
+    called_function whole
+    asks_function asks
     # records of operations, each an `Op`
     PyObject* operations[N_OP_SLOTS]
     # functions of an `Op`: what its gradient needs, its backward operation, its forward-mode rule

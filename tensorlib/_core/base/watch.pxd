@@ -5,5 +5,6 @@ cdef enum:
     PROFILES = 2        # a profile is being taken
     META = 4            # this process has had a tensor without memory
     OVERRIDES = 8       # there is a subclass of Tensor that takes part in operations
+    FUNCTIONS = 16      # a thread has an interpreter that is given functions as they are called
 
 cdef int watched

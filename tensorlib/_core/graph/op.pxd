@@ -5,9 +5,10 @@ cdef enum:
     MAX_WANTS = 64       # that the parameters of a forward-mode rule may be
     MAX_PARAMETERS = 16  # of a gradient rule
 
-# What makes an operation on integers an error, in its last argument.
+# What makes an operation on integers, or bools, an error: integers in its last argument.
 cdef enum Guard:
     NOTHING
+    BOOLS         # in any argument: see `no_bools`
     ZEROS
     NEGATIVES
 
@@ -95,6 +96,7 @@ cdef class Op:
     cdef int n_args
     cdef bint to_float                 # integers are computed as the default float
     cdef Guard guard                   # what integers the last argument may not hold
+    cdef tuple no_bools                # the errors for one that is bool, and for all that are
     cdef readonly tuple boolean_inputs # places of the arguments that are bool
     cdef int rounded                   # bits of the arguments of which a number is rounded first
     cdef int loop

@@ -108,6 +108,7 @@ cdef class Op:
     def __cinit__(self, str name, str doc or None, arguments, attributes=(), defaults=(),
                   outputs=("out",), *, forward=None, loop=None, program=None,
                   boolean_inputs=(), factors=(), bint to_float=False, refuses=None,
+                  no_bools=None,
                   bint differentiable=True, bint variadic=False,
                   bint is_view=False, bint takes_out=False, bint random=False, returns=None,
                   convert=None, places=None, str linearity="", testing=None,
@@ -154,7 +155,8 @@ cdef class Op:
         self.rules = (None,) * self.n_args
         self.kept_attributes = frozenset()
         self.to_float = to_float
-        self.guard = GUARDS[refuses]
+        self.guard = GUARDS[refuses] if no_bools is None else BOOLS
+        self.no_bools = no_bools
         self.boolean_inputs = tuple(boolean_inputs)
         self.rounded = sum(1 << i for i, x in enumerate(self.arguments) if x not in factors)
         self.elementwise = loop is not None

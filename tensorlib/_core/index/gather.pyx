@@ -230,9 +230,9 @@ cdef bint walk(line run, Tensor x, int dim, Tensor places, Tensor y, bint adds) 
     cdef Lines lines
     cdef Cut cut
     cdef int d
-    require_places(x, dim, places, y)
     if n == 0:
         return True
+    require_places(x, dim, places, y)
     lines.run, lines.x, lines.y = run, x.data_pointer, y.data_pointer
     lines.places = <const int64_t*>places.data_pointer
     lines.size, lines.along = x.dims[dim], x.steps[dim] * itemsize
@@ -246,9 +246,8 @@ cdef bint walk(line run, Tensor x, int dim, Tensor places, Tensor y, bint adds) 
         for d in range(lines.ndim):
             if lines.dims[d] > lines.dims[lines.inner]:
                 lines.inner = d
-    cut.lines, cut.failed, cut.dim = &lines, 0, -1
-    if n >= RELEASE_GIL:
-        cut.dim = longest(&lines, dim if adds else -1)
+    cut.lines, cut.failed = &lines, 0
+    cut.dim = longest(&lines, dim if adds else -1) if n >= RELEASE_GIL else -1
     parts = lines.dims[cut.dim] if cut.dim >= 0 else 1
     grain = 1 + GRAIN // (n // parts)
     if cut.dim == lines.inner:               # lines stay as long as there are threads for them
@@ -438,8 +437,9 @@ cdef int check_index(str name, Tensor x, int dim, Tensor index) except -1:
     cdef int d
     if not 0 <= dim < like.ndim_:
         raise IndexError(f"{name}: dim {dim} is not one of {like.ndim_}, counted from the front")
-    if index.numel_:                         # an empty one may have any dtype, as in PyTorch
-        check_positions(name, index)
+    if index.numel_ == 0:                # of any dtype and shape, as in PyTorch
+        return 0
+    check_positions(name, index)
     if like.ndim_ != places.ndim_:
         raise RuntimeError(
             f"{name}: index must have the same number of dimensions as input, got "

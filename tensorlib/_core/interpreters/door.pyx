@@ -10,7 +10,7 @@ from tensorlib._core.base.watch cimport watched
 from tensorlib._core.interpreters.foreign cimport overridden, overridden_form
 from tensorlib._core.interpreters.on_meta cimport is_for_meta, with_elements, without_elements
 from tensorlib._core.interpreters.profile cimport begin_event, end_event, note_result, observing
-from tensorlib._core.interpreters.stack cimport offered, plain_call
+from tensorlib._core.interpreters.stack cimport called, offered, plain_call
 from tensorlib._core.tensor.tensor cimport Tensor
 
 
@@ -41,6 +41,13 @@ cdef object offered_method(object op, str name, tuple args, dict kwargs):
         if done is not NotImplemented:
             return done
     return offered(op, name, args, kwargs)
+
+
+cdef object called_whole(object function, tuple args, dict kwargs):
+    """What an interpreter, or a class that takes part, makes of a call of a public function before
+    its arguments are looked at: NotImplemented, where there is none."""
+    done = called(function, args, kwargs) if watched & watch.FUNCTIONS else NotImplemented
+    return overridden(function, args, kwargs) if done is NotImplemented else done
 
 
 cdef object executed(object op, str name, tuple args, dict kwargs, plain_call run, object what,

@@ -1,5 +1,6 @@
 from cpython.float cimport PyFloat_CheckExact
 from cpython.long cimport PyLong_CheckExact
+from cpython.object cimport PyObject
 
 from tensorlib._core.base cimport watch
 from tensorlib._core.base.watch cimport watched
@@ -22,6 +23,7 @@ cdef inline bint may_override(object value):
     return watched & watch.OVERRIDES or not isinstance(value, Tensor)
 
 
+cdef bint any_asks(PyObject* const* args, Py_ssize_t n) noexcept
 cdef bint is_read_alone(object value) noexcept
 cdef object stand_in(Op op, tuple args, dict kwargs)
 cdef object done_for_stand_in(object function, tuple args, dict kwargs)

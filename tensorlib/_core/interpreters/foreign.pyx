@@ -188,6 +188,23 @@ cdef bint any_overrides(tuple values) except -1:
     return False
 
 
+cdef bint any_asks(PyObject* const* args, Py_ssize_t n) noexcept:
+    """Whether there is something among values, or in a sequence among them, that is no Tensor and
+    has a `__torch_function__`."""
+    cdef Py_ssize_t i
+    for i in range(n):
+        value = <object>args[i]
+        if type(value) is Tensor:
+            continue
+        if isinstance(value, (tuple, list)):
+            for part in value:
+                if not isinstance(part, Tensor) and class_has(part, "__torch_function__"):
+                    return True
+        elif not isinstance(value, Tensor) and class_has(value, "__torch_function__"):
+            return True
+    return False
+
+
 cdef bint is_of_pytorch(object value) except -1:
     """Whether a value is a Tensor of PyTorch's, which need not be imported to tell.
 

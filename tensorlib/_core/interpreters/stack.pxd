@@ -11,6 +11,7 @@ cdef class Layer:
 cpdef Layer current_layer()
 cdef Layer put_stack(Layer layers)
 cdef tuple numbers_as_such(object op, tuple args)
+cdef object called(object function, tuple args, dict kwargs)
 cdef object offered(object op, str name, tuple args, dict kwargs)
 cpdef object performed(object op, str name, tuple args, dict kwargs)
 cdef int made(object x) except -1

@@ -26,6 +26,7 @@ cdef extern from * nogil:
     void store_layer(void* layer)
 
 cdef int n_stacks = 0                # threads whose stack is not empty
+cdef int n_takers = 0                # interpreters in `with` that are given functions
 cdef Lock counting                   # of these
 
 
@@ -61,6 +62,19 @@ cdef Layer put_stack(Layer layers):
     return before
 
 
+cdef int count_takers(int change) except -1:
+    """Counts the interpreters that are given functions; calls are looked at while there are any."""
+    global n_takers
+    hold(&counting)
+    n_takers += change
+    if n_takers:
+        add_bits(&watch.watched, watch.FUNCTIONS)
+    else:
+        take_bits(&watch.watched, watch.FUNCTIONS)
+    drop(&counting)
+    return 0
+
+
 cpdef Layer stack_with(innermost):
     """The stack of this thread with one interpreter more, as `set_stack` takes it."""
     cdef Layer layer = Layer.__new__(Layer)
@@ -82,6 +96,8 @@ cdef class Interpreter:
     operation made of others.
     """
 
+    takes_functions = False            # whether `called` is given public functions before they run
+
     def __enter__(self):
         cdef Setting held = self.settings()
         cdef bint entered = False
@@ -92,6 +108,8 @@ cdef class Interpreter:
                 held.enter()
                 entered = True
             put_stack(stack_with(self))
+            if self.takes_functions:
+                count_takers(1)
         except BaseException:
             self.held = before
             if entered:
@@ -105,6 +123,8 @@ cdef class Interpreter:
             layer = layer.below
         if layer is not None:
             put_stack(layer.below)
+        if self.takes_functions:
+            count_takers(-1)
         cdef Setting held = self.held[0]
         self.held = self.held[1]
         if held is not None:
@@ -137,6 +157,10 @@ cdef class Interpreter:
         op: None for what writes and is the form of no operation, such as `uniform_`.
         """
         return performed(op, name, args, kwargs)
+
+    def called(self, function, args, kwargs):
+        """What a public function gives, as it was called."""
+        return NotImplemented
 
     def composed(self, op, function, args, kwargs):
         """What a composed operation gives, which `function` runs."""
@@ -198,6 +222,23 @@ cdef tuple numbers_as_such(object op, tuple args):
         if not isinstance(x, (bool, int, float, complex)):
             return given
     return args
+
+
+cdef object called(object function, tuple args, dict kwargs):
+    """What the innermost interpreter of this thread makes of a public function, before the
+    arguments are looked at; NotImplemented: nothing."""
+    cdef Layer layer = current_layer()
+    if layer is None or not layer.interpreter.takes_functions:
+        return NotImplemented
+    name = function.__name__
+    if not (hasattr(function, "op") or hasattr(function, "__wrapped__")) and (
+            name.startswith("_") or getattr(Tensor, name, None) is not function):
+        return NotImplemented          # neither an operation nor made of any: a setting, say
+    put_stack(layer.below)
+    try:
+        return layer.interpreter.called(function, args, kwargs)
+    finally:
+        put_stack(layer)
 
 
 cdef object offered(object op, str name, tuple args, dict kwargs):

@@ -46,6 +46,7 @@ from tensorlib import poisson_nll_loss as poisson_nll_loss
 from tensorlib import prelu as prelu
 from tensorlib import rms_norm as rms_norm
 from tensorlib import rrelu as rrelu
+from tensorlib import rrelu_ as rrelu_
 from tensorlib import selu as selu
 from tensorlib import selu_ as selu_
 from tensorlib import sigmoid as sigmoid
@@ -71,11 +72,12 @@ __all__ = [
     "mish", "mse_loss", "multi_head_attention_forward", "multi_margin_loss",
     "multilabel_margin_loss", "multilabel_soft_margin_loss", "nll_loss", "normalize", "one_hot",
     "pad", "pairwise_distance", "pdist", "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss",
-    "prelu", "relu", "relu6", "relu_", "rms_norm", "rrelu", "scaled_dot_product_attention", "selu",
-    "selu_", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin",
-    "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "threshold_",
-    "triplet_margin_loss", "triplet_margin_with_distance_loss", "unfold", "upsample",
-    "upsample_bilinear", "upsample_nearest"
+    "prelu", "relu", "relu6", "relu_", "rms_norm", "rrelu", "rrelu_",
+    "scaled_dot_product_attention", "selu", "selu_", "sigmoid", "silu", "smooth_l1_loss",
+    "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh",
+    "tanhshrink", "threshold", "threshold_", "triplet_margin_loss",
+    "triplet_margin_with_distance_loss", "unfold", "upsample", "upsample_bilinear",
+    "upsample_nearest"
 ]
 
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:

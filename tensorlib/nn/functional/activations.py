@@ -10,7 +10,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib._core.tiles.loops import add_loops
 from tensorlib.nn.functional.fused import differentiated_by, gradients_of, stands_for
 from tensorlib.nn.functional.samples import signed
-from tensorlib.ops.declare import FUNCTIONS, composite, elementwise, op
+from tensorlib.ops.declare import FUNCTIONS, composite, elementwise, offered, op
 from tensorlib.ops.pointwise.unary import erf as _erf
 from tensorlib.ops.pointwise.unary import relu as _relu
 from tensorlib.ops.reduce.softmax import log_softmax as _log_softmax
@@ -44,6 +44,7 @@ def logistic(x):
 
 # ---- of one tensor -------------------------------------------------------------------------------
 
+@offered
 def relu(input, inplace=False):
     """The larger of each element and 0: `tensorlib.relu`, or with `inplace` its in-place form."""
     return _relu.inplace(input) if inplace else _relu(input)
@@ -316,17 +317,20 @@ def usual_dim(name, input):
     return 0 if input.ndim in (0, 1, 3) else 1
 
 
+@offered
 def softmax(input, dim=None, _stacklevel=3, dtype=None):
     """exp(input) / sum(exp(input)) along one dim: `tensorlib.softmax`."""
     return _softmax(input, usual_dim("softmax", input) if dim is None else dim, dtype=dtype)
 
 
+@offered
 def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
     """The logarithm of `softmax`, exact where that is small: `tensorlib.log_softmax`."""
     return _log_softmax(input, usual_dim("log_softmax", input) if dim is None else dim,
                         dtype=dtype)
 
 
+@offered
 def softmin(input, dim=None, _stacklevel=3, dtype=None):
     """`softmax` of the negative: exp(-input) / sum(exp(-input)) along one dim."""
     return _softmax(-input, usual_dim("softmin", input) if dim is None else dim, dtype=dtype)

@@ -11,6 +11,7 @@ from tensorlib._core.base.shape import broadcast_shapes
 from tensorlib._core.create.creation import plain_number
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib._core.tiles.loops import add_loops
+from tensorlib.nn._reduction import legacy_get_string
 from tensorlib.nn.functional.checks import check_optional
 from tensorlib.ops.arguments import refuse_complex
 from tensorlib.ops.declare import composite, elementwise
@@ -42,10 +43,7 @@ def reduced(name, losses, reduction, size_average=None, reduce=None):
 
 def older_reduction(size_average, reduce):
     """The reduction in the words of old programs."""
-    found = "none" if reduce is False else "sum" if size_average is False else "mean"
-    warn_of("size_average and reduce args will be deprecated, please use "
-            f"reduction={found!r} instead.", level=4)
-    return found
+    return legacy_get_string(size_average, reduce, level=4)
 
 
 def warn_of_broadcast(input, target):

@@ -1,5 +1,7 @@
 """Fractional max pooling: windows at random positions, for output sizes that no stride gives."""
 
+import math
+
 import numpy as np
 
 from tensorlib import arange, rand
@@ -54,6 +56,9 @@ def pooled(name, ndim, input, kernel_size, output_size, output_ratio, return_ind
                            f"{input.ndim}")
     batch = input if input.ndim == ndim + 2 else input.unsqueeze(0)
     planes, sizes = tuple(batch.shape[:2]), tuple(batch.shape[2:])
+    if 0 in input.shape[1:]:
+        raise RuntimeError(f"{name}: Expected input to have non-zero size for non-batch "
+                           f"dimensions, but got {list(input.shape)}")
     window = numbers(name, "kernel_size", kernel_size, ndim, int)
     outs = output_sizes(name, sizes, window, output_size, output_ratio)
     if samples is None:
@@ -68,8 +73,9 @@ def pooled(name, ndim, input, kernel_size, output_size, output_ratio, return_ind
         shape = [*planes, *[1] * (2 * ndim)]
         shape[2 + d], shape[2 + ndim + d] = out, length
         index = index * size + (begin.unsqueeze(-1) + arange(length)).reshape(shape)
-    index = index.reshape(*planes, -1)
-    values = batch.flatten(2).gather(2, index).reshape(*planes, *outs, -1)
+    shape = (*planes, *outs, math.prod(window))
+    index = index.reshape(*planes, math.prod(shape[2:]))
+    values = batch.flatten(2).gather(2, index).reshape(shape)
     best = values.detach().argmax(-1, keepdim=True)
     result = values.gather(-1, best).squeeze(-1)
     places = index.reshape(values.shape).gather(-1, best).squeeze(-1)

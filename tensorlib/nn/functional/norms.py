@@ -384,7 +384,7 @@ def check_vectors(name, channels, **vectors):
 
 def refuse_one_value(name, input):
     """Raises ValueError where a channel has one value, which lies nowhere from its mean."""
-    if math.prod(input.shape) == input.shape[1]:
+    if input.shape[0] * math.prod(input.shape[2:]) == 1:
         raise ValueError(f"{name}: Expected more than 1 value per channel when training, got input "
                          f"size {tuple(input.shape)}")
 

@@ -19,7 +19,7 @@ from tensorlib.nn.functional.grid_sample import (
     look_formula,
 )
 from tensorlib.nn.functional.interpolation import KEPT, resample
-from tensorlib.ops.declare import composite
+from tensorlib.ops.declare import composite, offered
 from tensorlib.ops.samples import given, refusals
 
 # ---- other sizes ---------------------------------------------------------------------------------
@@ -159,6 +159,7 @@ def interpolate(input: Tensor, size=None, scale_factor=None, mode="nearest", ali
     return input.movedim(-1, 1) if beside else input.to(dtype)
 
 
+@offered
 def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
     """`interpolate`, by its old name."""
     warn_of("`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` "
@@ -166,6 +167,7 @@ def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
+@offered
 def upsample_nearest(input, size=None, scale_factor=None):
     """`interpolate` by the nearest element, under an old name. Warns that it is deprecated."""
     warn_of("`nn.functional.upsample_nearest` is deprecated. Use "
@@ -173,6 +175,7 @@ def upsample_nearest(input, size=None, scale_factor=None):
     return interpolate(input, size, scale_factor, mode="nearest")
 
 
+@offered
 def upsample_bilinear(input, size=None, scale_factor=None):
     """`interpolate` of images with `align_corners`, under an old name. Warns so."""
     warn_of("`nn.functional.upsample_bilinear` is deprecated. Use "

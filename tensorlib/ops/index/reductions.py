@@ -2,6 +2,10 @@
 
 import numpy as np
 
+from tensorlib._core.create.ranges import arange
+from tensorlib.ops.declare import FUNCTIONS
+
+cat = FUNCTIONS["cat"]
 UFUNCS = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum,
           "amin": np.minimum}
 
@@ -44,3 +48,24 @@ def combined_slices(x, dim, index, source, reduce, include_self=True):
     sizes[dim] = -1
     return combined_at(x, dim, np.broadcast_to(index.reshape(sizes), source.shape), source, reduce,
                        include_self)
+
+
+def products_of_others(input, src, place):
+    """The products of all factors but one, for each element and each of `src`, that meet at places.
+
+    They have all derivatives, also where several factors are zero: a row for each place has its
+    factors, and those before and after each one are multiplied.
+    """
+    places = arange(input.numel())
+    rows = cat((places, place.reshape(-1)))
+    order = rows.argsort(stable=True)
+    row, counts = rows[order], rows.bincount(minlength=input.numel())
+    column = arange(row.numel()) - (counts.cumsum(0) - counts)[row]
+    factors = cat((input.reshape(-1), src.reshape(-1)))[order]
+    one = factors.new_ones(input.numel(), 1)
+    table = one.repeat(1, int(counts.amax())).index_put((row, column), factors)
+    before = cat((one, table[:, :-1]), 1).cumprod(1)
+    after = cat((table[:, 1:], one), 1).flip(1).cumprod(1).flip(1)
+    found = (before * after)[row, column][order.argsort()]
+    own, others = found.split((input.numel(), src.numel()))
+    return own.reshape(input.shape), others.reshape(src.shape)

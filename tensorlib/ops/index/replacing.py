@@ -10,6 +10,7 @@ from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.shape import broadcast_shapes, wrap
 from tensorlib._core.create.overwrite import write_result
+from tensorlib._core.create.ranges import arange
 from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.index.along import put_in_copy
 from tensorlib._core.index.combining import combine_along, combined_along
@@ -23,7 +24,9 @@ from tensorlib.ops.index.indexing import (
     check_mask, counted, gather, parsed, vector,
 )
 from tensorlib.ops.index.putting import add_index, put_index
-from tensorlib.ops.index.reductions import UFUNCS, combined_at, combined_slices, neutral
+from tensorlib.ops.index.reductions import (
+    UFUNCS, combined_at, combined_slices, neutral, products_of_others,
+)
 from tensorlib.ops.index.rows import put_in_rows
 from tensorlib.ops.index.scattering import MEETING, ROWS, elements_at, written_at
 from tensorlib.ops.late import declared
@@ -234,15 +237,11 @@ def own_shares(input, src, out, dim, index, reduce):
 
 
 def factors_of_others(input, src, out, result, dim, index):
-    """The products of all other factors, also where some are zero.
-
-    Raises: RuntimeError where they are recorded and two factors are zero: what each changes by the
-    other would be lost.
-    """
+    """The products of all other factors, also where some are zero."""
     zeros = (input == 0).to(input.dtype).scatter_add(dim, index, (src == 0).to(input.dtype))
     if is_grad_enabled() and elements_known(zeros) and bool((zeros > 1).any()):
-        raise RuntimeError("scatter_reduce: a product of several zeros has no second derivative "
-                           "here; multiply along a dim by prod, or leave create_graph out")
+        place = gather(arange(input.numel()).reshape(input.shape), dim, index)
+        return products_of_others(input, src, place)
     apart = scatter_reduced(input.where(input != 0, 1), src.where(src != 0, 1), dim, index, "prod")
     rest = apart.where(zeros == 1, 0)            # without the only zero
     return ((out / input.where(input != 0, 1)).where(input != 0, rest),

@@ -291,6 +291,8 @@ def elements_at(name, input, dim, index, src):
                            f"{input.dtype} and {src.dtype}")
     if src.shape == index.shape:
         return src
+    if not index.numel():                # of any shape
+        return src.new_empty(index.shape)
     sizes, most = index.shape or (1,), src.shape or (1,)
     if len(sizes) != len(most) or any(n > m for n, m in zip(sizes, most)):
         raise RuntimeError(f"{name}: size of index {list(index.shape)} exceeds that of src "

@@ -2,8 +2,10 @@
 
 import numpy as np
 
+from tensorlib._core.arrays.operands import require_factor
 from tensorlib._core.base.dtypes import BY_NAME
-from tensorlib.ops.declare import alias, elementwise
+from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.declare import FUNCTIONS, alias, elementwise
 from tensorlib.ops.samples import pairs, three_reals
 
 inf, nan = float("inf"), float("nan")
@@ -24,29 +26,64 @@ def scaled_down(input, other, *, alpha=1):
 
 def sum_with(name, input, other, alpha, factor):
     """The operands for alpha 1, else input + factor * other in one pass."""
-    if alpha == 1 or name == "sub" and is_bool(other):       # which `sub` does not take
+    bools = is_bool(input) and is_bool(other)
+    if type(alpha) is int and alpha == 1 or name == "sub" and (
+            is_bool(input) or is_bool(other)):              # which it refuses
         return input, other
-    if not isinstance(alpha, int):
-        check_factors(name, (input, other), alpha=alpha)
-    if is_bool(input) and is_bool(other):
+    if isinstance(alpha, bool) and not bools:
+        raise RuntimeError(f"{name}: Boolean alpha only supported for Boolean results")
+    check_factors(name, (input, other), alpha=alpha)
+    if bools:
         return input, mul(other, bool(alpha))
+    if alpha == 1:
+        return input, other
     if type(alpha) in (int, float) and hasattr(input, "dtype"):
+        dtype = sum_dtype((input, other))
+        if dtype is not None:
+            require_factor(name, "alpha", alpha, dtype)
         return [add_product, input, other, factor]
     return input, mul(other, alpha)
 
 
+def sum_dtype(terms):
+    """The dtype of the sum of tensors of one, or of two tensors and numbers; None for others."""
+    dtypes = {getattr(x, "dtype", None) for x in terms}
+    if len(dtypes) == 1:
+        return dtypes.pop()
+    if len(terms) == 2 and all(isinstance(x, (Tensor, int, float, complex)) for x in terms):
+        return FUNCTIONS["result_type"](*terms)
+    return None
+
+
 def is_bool(x):
-    return getattr(x, "dtype", None) is BY_NAME["bool"]
+    return isinstance(x, (bool, np.bool_)) or getattr(x, "dtype", None) is BY_NAME["bool"]
 
 
 def check_factors(name, terms, **factors):
-    """Raises RuntimeError for a factor that is a float where all that is added are integers."""
+    """Raises RuntimeError for a factor that what is added has no place for: a float among integers,
+    an int that overflows their dtype, a complex number among real ones."""
     for argument, factor in factors.items():
-        if isinstance(factor, float) and not any(
-                isinstance(x, (float, complex)) or getattr(x, "is_floating_point", bool)()
-                or getattr(x, "is_complex", bool)() for x in terms):
+        if not isinstance(factor, (int, float, complex)) or factor == 1:
+            continue
+        kinds = [kind_of(x) for x in terms]
+        if isinstance(factor, complex) and "c" not in kinds:
+            raise RuntimeError(f"{name}: for non-complex input tensors, argument {argument} must "
+                               f"not be a complex number, got {factor}")
+        if "c" in kinds or "f" in kinds:
+            continue
+        if isinstance(factor, float):
             raise RuntimeError(f"{name}: for integral input tensors, argument {argument} must not "
                                f"be a floating point number, got {factor}")
+        dtype = sum_dtype(terms)
+        if dtype is not None:
+            require_factor(name, argument, factor, dtype)
+
+
+def kind_of(x):
+    """"c" for complex numbers, "f" for floating-point ones, else "i"."""
+    if isinstance(x, complex) or getattr(x, "is_complex", bool)():
+        return "c"
+    return "f" if isinstance(x, float) or getattr(x, "is_floating_point", bool)() else "i"
 
 
 @elementwise(reference=np.add, samples=pairs(), edges=EDGES, convert=scaled, complex=True,
@@ -59,7 +96,11 @@ def add(input, other):
 
 
 @elementwise(reference=np.subtract, samples=pairs(), edges=EDGES, takes="integer floating",
-             convert=scaled_down, complex=True, slopes={"input": 1, "other": -1})
+             convert=scaled_down, complex=True, slopes={"input": 1, "other": -1}, no_bools=(
+                 "Subtraction, the `-` operator, with a bool tensor is not supported. If you are "
+                 "trying to invert a mask, use the `~` or `logical_not()` operator instead.",
+                 "Subtraction, the `-` operator, with two bool tensors is not supported. Use the "
+                 "`^` or `logical_xor()` operator instead."))
 def sub(input, other):
     """Difference of the elements of both, with broadcasting.
 

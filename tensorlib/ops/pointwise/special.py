@@ -188,7 +188,7 @@ def mvlgamma(input: Tensor, p: int):
         raise RuntimeError(f"mvlgamma: p must be in [1, 100000], got {p}")
     total = lgamma(input)
     for j in range(1, p):
-        total = total + lgamma(input - j / 2)
+        total = total + lgamma(input + -j / 2)
     return total + p * (p - 1) / 4 * 1.1447298858494002                  # log(pi)
 
 

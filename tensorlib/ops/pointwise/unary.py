@@ -16,7 +16,9 @@ EDGES = (0.0, -0.0, 1.0, -1.0, inf, -inf, nan)
 # ---- sign and size -------------------------------------------------------------------------------
 
 @elementwise(reference=np.negative, samples=reals(-3, 3), edges=EDGES, takes="integer floating",
-             complex=True, slopes={"input": -1})
+             complex=True, slopes={"input": -1}, no_bools=(None, (
+                 "Negation, the `-` operator, on a bool tensor is not supported. If you are trying "
+                 "to invert a mask, use the `~` or `logical_not()` operator instead.")))
 def neg(input):
     """The negative of each element."""
 

@@ -207,7 +207,10 @@ def added_product(name, product_of):
     """beta * input + alpha * (a @ b), where beta = 0 ignores even NaN in `input`."""
     def function(input, a, b, beta, alpha):
         made = product_of(a, b)
-        if not type(beta) is type(alpha) is int:
+        dtype = made.dtype
+        if dtype is not a.dtype and a.dtype is b.dtype is input.dtype:     # so `autocast` has it
+            input = input.to(dtype)
+        if not (type(beta) is type(alpha) is int and dtype.is_floating_point):
             check_factors(name, (input, made), beta=beta, alpha=alpha)
         result = made if alpha == 1 else made * alpha
         if isinstance(beta, (int, float)) and beta == 0:

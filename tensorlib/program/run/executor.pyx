@@ -23,7 +23,7 @@ from tensorlib._core.base.locks cimport claim, set_to
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.base.storage cimport allocate_whole
 from tensorlib._core.graph.modes cimport mode
-from tensorlib._core.graph.op cimport GRADIENT, NOTHING, Op, PASS, Rule, TILES as FORMULA, ZERO
+from tensorlib._core.graph.op cimport BOOLS, GRADIENT, Op, PASS, Rule, TILES as FORMULA, ZERO
 from tensorlib._core.products.product cimport is_plain_product, is_rows_product
 from tensorlib._core.reduce.arrange cimport arrange as laid_out_for_fold, reduced_dims
 from tensorlib._core.reduce.schedule cimport SUM as OF_SUMS
@@ -146,7 +146,7 @@ cdef class Machine:
         for i, x in enumerate(tensors):
             given[i] = <PyObject*>x
         promoted = result_dtype(op, given)
-        if op.guard != NOTHING and KIND[promoted] < FLOAT_KIND:
+        if op.guard > BOOLS and KIND[promoted] < FLOAT_KIND:
             return None
         result = op.function(*args)
         if not isinstance(result, Tensor):
