@@ -102,6 +102,7 @@ from tensorlib.shell import signal as signal
 from tensorlib.shell import sklearn as sklearn
 from tensorlib.shell import special as special
 from tensorlib.shell import storage as storage
+from tensorlib.shell import torch_version as torch_version
 from tensorlib.shell import types as types
 from tensorlib.shell import version as version
 from tensorlib.shell import vision as vision

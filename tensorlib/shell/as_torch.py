@@ -25,6 +25,7 @@ from tensorlib import version
 from tensorlib._core.base import library
 from tensorlib._core.base.error_names import print_as
 from tensorlib._core.base.importing import OtherNames
+from tensorlib.torch_version import TorchVersion
 
 __all__ = ["TorchFinder", "install", "main"]
 
@@ -75,7 +76,8 @@ def install() -> None:
         tensorlib.torch = tensorlib            # PyTorch's package has itself as an attribute
         tensorlib.__name__ = library.name = "torch"
         print_as(tensorlib.Tensor, "torch.Tensor")      # libraries look for this in `str(type(x))`
-        version.__version__ = tensorlib.__version__ = f"{PYTORCH}+tensorlib.{version.__version__}"
+        version.__version__ = tensorlib.__version__ = TorchVersion(
+            f"{PYTORCH}+tensorlib.{version.__version__}")
         described = multiprocessing.spawn.get_preparation_data
 
         def with_torch(name: str) -> dict[str, Any]:

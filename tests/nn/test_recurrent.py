@@ -238,6 +238,10 @@ def test_layers_tell_their_weights_and_check_their_states(name, options):
     layer = made(name, 3, 4, 2, bidirectional=True, **options)
     assert layer._flat_weights_names == [key for key, _ in layer.named_parameters()]
     assert all(map(lambda x, y: x is y, layer._flat_weights, layer.parameters()))
+    other = nn.Parameter(layer.weight_hh_l1.detach() + 1)
+    layer._flat_weights = [other if x is layer.weight_hh_l1 else x for x in layer._flat_weights]
+    assert layer.weight_hh_l1 is other and len(layer._flat_weights) == len(layer._all_weights) * (
+        4 + ("proj_size" in options))
     x, width = numbers(5, 2, 3), options.get("proj_size", 4)
     assert layer.get_expected_hidden_size(x, None) == (4, 2, width)
     assert layer.get_expected_hidden_size(x, tl.tensor([3, 1])) == (4, 3, width)

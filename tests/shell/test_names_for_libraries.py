@@ -8,6 +8,7 @@ from process import run_forked
 
 import tensorlib as tl
 from tensorlib.futures import Future, collect_all, wait_all
+from tensorlib.torch_version import TorchVersion
 from tensorlib.utils import _foreach_utils, _pytree
 from tensorlib.utils.hooks import RemovableHandle
 
@@ -52,6 +53,7 @@ torch.nn.utils.spectral_norm.SpectralNorm torch.nn.modules.module._addindent
 torch.nn.init._no_grad_trunc_normal_ torch.distributions.utils.euler_constant
 torch.nn.modules.normalization._shape_t torch.nn.modules.transformer._get_clones
 torch.nn.modules.transformer._get_activation_fn torch.legacy_contiguous_format
+torch.torch_version.TorchVersion torch.types._int torch.types._dtype torch.types._TensorOrTensors
 """.split()
 
 
@@ -308,3 +310,34 @@ def test_small_names_do_what_they_say():
     layer = tl.nn.Linear(3, 1)
     assert tl.equal(layer._call_impl(x), layer(x))
     assert callable(tl.nn.utils.weight_norm) and callable(tl.nn.utils.spectral_norm)
+
+
+# in their order, those in one row alike
+VERSIONS = """
+1.9.1
+1.10.dev2 1.10.0.dev2
+1.10a 1.10.0a0
+1.10rc1 1.10.0-pre1
+1.10 1.10.0 v1.10
+1.10+cpu
+1.10.post1 1.10-1
+2.4
+2.13
+1!0.1
+"""
+
+
+def test_versions_compare_by_their_numbers():
+    rows = [row.split() for row in VERSIONS.split("\n") if row]
+    placed = [(i, name) for i, row in enumerate(rows) for name in row]
+    for i, a in placed:
+        for j, b in placed:
+            a_version = TorchVersion(a)
+            assert (a_version < b, a_version <= b, a_version == b, a_version != b, a_version >= b,
+                    a_version > b) == (i < j, i <= j, i == j, i != j, i >= j, i > j), (a, b)
+    version = TorchVersion("2.13.0+cpu")
+    assert version > (2, 4) and version >= (2, 13) and not version < (2, 13, 0)
+    assert TorchVersion("new") > "2.13" and version != 2 and version != None    # noqa: E711
+    assert {version: 1}["2.13.0+cpu"] == 1 and version.startswith("2.")
+    with pytest.raises(TypeError):
+        version < 2                                                             # noqa: B015

@@ -103,6 +103,12 @@ class RNNBase(Module):
     def _flat_weights(self) -> list[Tensor]:
         return [getattr(self, name) for name in self._flat_weights_names]
 
+    @_flat_weights.setter
+    def _flat_weights(self, weights: list[Tensor]) -> None:
+        for name, weight in zip(self._flat_weights_names, weights, strict=True):
+            if getattr(self, name) is not weight:
+                setattr(self, name, weight)
+
     def flatten_parameters(self) -> None:
         """Nothing: parameters need not lie in one piece of memory here."""
 
