@@ -90,13 +90,14 @@ def test_integers_are_not_divided(input):
         tl.addcmul(*[tl.tensor([True])] * 3)
 
 
-I, B, F = tl.tensor([1, 2]), tl.tensor([True, False]), tl.tensor([1.0, 2.0])
+INTS, BOOLS, FLOATS = tl.tensor([1, 2]), tl.tensor([True, False]), tl.tensor([1.0, 2.0])
 
 
-@pytest.mark.parametrize("a, b", [(I, B), (B, I), (F, B), (B, F), (F.half(), B), (B, B), (I, True),
-                                  (True, I), (F, True), (True, F), (B, 1), (1, B), (B, 1.5),
-                                  (B, True), (True, B), (I, B[0]), (B[0], F), (F, np.bool_(1))],
-                         ids=repr)
+@pytest.mark.parametrize("a, b", [
+    (INTS, BOOLS), (BOOLS, INTS), (FLOATS, BOOLS), (BOOLS, FLOATS), (FLOATS.half(), BOOLS),
+    (BOOLS, BOOLS), (INTS, True), (True, INTS), (FLOATS, True), (True, FLOATS), (BOOLS, 1),
+    (1, BOOLS), (BOOLS, 1.5), (BOOLS, True), (True, BOOLS), (INTS, BOOLS[0]), (BOOLS[0], FLOATS),
+    (FLOATS, np.bool_(1))], ids=repr)
 def test_differences_with_bools_are_refused(a, b):
     both = all(getattr(x, "dtype", type(x)) in (tl.bool, bool, np.bool_) for x in (a, b))
     match = "with two bool tensors" if both else "with a bool tensor"
@@ -112,12 +113,12 @@ def test_differences_with_bools_are_refused(a, b):
 
 
 def test_negatives_of_bools_are_refused():
-    for call in (lambda: -B, lambda: tl.neg(B), lambda: B.clone().neg_()):
+    for call in (lambda: -BOOLS, lambda: tl.neg(BOOLS), lambda: BOOLS.clone().neg_()):
         with pytest.raises(RuntimeError, match="Negation, the `-` operator, on a bool tensor"):
             call()
 
 
-BYTES, HALVES = tl.tensor([1, 2], dtype=tl.uint8), F.half()
+BYTES, HALVES = tl.tensor([1, 2], dtype=tl.uint8), FLOATS.half()
 
 
 @pytest.mark.parametrize("call", [
@@ -125,7 +126,8 @@ BYTES, HALVES = tl.tensor([1, 2], dtype=tl.uint8), F.half()
     lambda: tl.sub(BYTES, BYTES, alpha=256), lambda: BYTES.clone().add_(BYTES, alpha=300),
     lambda: tl.rsub(BYTES, BYTES, alpha=300), lambda: tl.add(BYTES.char(), BYTES.char(), alpha=128),
     lambda: tl.add(HALVES, HALVES, alpha=1e6), lambda: tl.add(HALVES, 1.0, alpha=-1e6),
-    lambda: tl.sub(F, F, alpha=1e40), lambda: tl.add(F.cfloat(), F.cfloat(), alpha=1e40),
+    lambda: tl.sub(FLOATS, FLOATS, alpha=1e40),
+    lambda: tl.add(FLOATS.cfloat(), FLOATS.cfloat(), alpha=1e40),
     lambda: tl.addcmul(BYTES, BYTES, BYTES, value=300),
     lambda: tl.addmm(BYTES[None], BYTES[None, :1], BYTES[None], beta=300)])
 def test_a_factor_that_overflows_the_dtype_is_refused(call):
@@ -135,16 +137,16 @@ def test_a_factor_that_overflows_the_dtype_is_refused(call):
 
 def test_a_factor_of_another_kind_than_the_result_is_refused():
     with pytest.raises(RuntimeError, match="must not be a complex number"):
-        tl.add(F, F, alpha=2j)
+        tl.add(FLOATS, FLOATS, alpha=2j)
     with pytest.raises(RuntimeError, match="Boolean alpha only supported for Boolean results"):
-        tl.add(I, I, alpha=True)
+        tl.add(INTS, INTS, alpha=True)
 
 
 def test_factors_that_wrap_or_are_infinite_are_taken():
     assert tl.add(BYTES, BYTES, alpha=-1).tolist() == [0, 0]
     assert tl.add(BYTES.char(), BYTES.char(), alpha=-128).tolist() == [-127, 2]
-    assert tl.add(F, F, alpha=float("inf")).isinf().all()
-    assert tl.add(B, True, alpha=2).tolist() == [True, True]
+    assert tl.add(FLOATS, FLOATS, alpha=float("inf")).isinf().all()
+    assert tl.add(BOOLS, True, alpha=2).tolist() == [True, True]
 
 
 def test_a_factor_of_bools():
