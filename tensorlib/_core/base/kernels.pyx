@@ -6,9 +6,14 @@ from tensorlib import _kernels
 from tensorlib._core.base.dtypes import BY_NAME
 
 
-cdef void* find_function(str module, str name, str dtype) except? NULL:
-    """The function of a kernel module for a dtype; NULL where there is none."""
-    cdef size_t address = _kernels.functions(module).get((name, dtype), 0)
+cdef void* find_function(str module, str name, str dtype, bint optional=False) except? NULL:
+    """The function of a kernel module for a dtype. Raises: KeyError where there is none; NULL if
+    it is `optional`."""
+    cdef dict functions = _kernels.functions(module)
+    cdef size_t address
+    if optional and (name, dtype) not in functions:
+        return NULL
+    address = functions[name, dtype]
     return <void*>address
 
 

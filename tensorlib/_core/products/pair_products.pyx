@@ -45,12 +45,13 @@ ctypedef void (*few_fn)(const uint16_t* a, Py_ssize_t a_row, const uint16_t* b, 
                         Py_ssize_t n) noexcept nogil
 
 # NULL where the processor does not multiply pairs
-cdef pack_fn pack = <pack_fn>find_function("panels", "pack_pairs", "bfloat16")
-cdef product_fn panel_product = <product_fn>find_function("panels", "product_of_pairs", "bfloat16")
-cdef few_fn few = <few_fn>find_function("panels", "few", "bfloat16")
-cdef mix_fn mix = <mix_fn>find_function("panels", "mix", "bfloat16")
-cdef round_fn round_to_half = <round_fn>find_function("panels", "round", "bfloat16")
-cdef round_fn nearest = <round_fn>find_function("panels", "nearest", "bfloat16")
+cdef pack_fn pack = <pack_fn>find_function("panels", "pack_pairs", "bfloat16", True)
+cdef product_fn panel_product = <product_fn>find_function(
+    "panels", "product_of_pairs", "bfloat16", True)
+cdef few_fn few = <few_fn>find_function("panels", "few", "bfloat16", True)
+cdef mix_fn mix = <mix_fn>find_function("panels", "mix", "bfloat16", True)
+cdef round_fn round_to_half = <round_fn>find_function("panels", "round", "bfloat16", True)
+cdef round_fn nearest = <round_fn>find_function("panels", "nearest", "bfloat16", True)
 
 
 cdef bint takes_pairs(Py_ssize_t m, Py_ssize_t k, Py_ssize_t n) noexcept nogil:
