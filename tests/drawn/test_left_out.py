@@ -37,12 +37,10 @@ LOOKS = {
         "o.k = type('E', (C,), {})", ways.CLASS),
     looks.attribute_of: ways.Way("y = y * (2 if hasattr(w, 'odd') else 3)", "w.odd = 1",
         "w = tl.ones(1)"),
-    hasattr: ways.Way("y = y * (2 if hasattr(o, 'k') else 3)", "o.k = 3",
+    looks.field_of: ways.Way("y = y * (2 if hasattr(o, 'k') else 3)", "o.k = 3",
         "class P:\n    __slots__ = ('k',)\no = P()"),
     settings.given_now: ways.Way("y = y * tl.get_num_threads()",
         "tl.set_num_threads(3 - tl.get_num_threads())", "tl.set_num_threads(1)"),
-    getattr: ways.Way("y = y * p()", "p.__setstate__((len, ((1, 2, 3),), {}, {}))",
-        "p = functools.partial(len, (1, 2))"),
 }
 
 
