@@ -306,15 +306,7 @@ class Optimizer:
         if not isinstance(states, Mapping):
             raise TypeError("load_state_dict: expected a dict by the numbers of parameters as "
                             f"'state', got {type(states).__name__}")
-        if len(saved) != len(self.param_groups):
-            raise ValueError("loaded state dict has a different number of parameter groups: "
-                             f"{len(saved)}, where the optimizer has {len(self.param_groups)}")
-        for i, (old, group) in enumerate(zip(saved, self.param_groups)):
-            if len(old["params"]) != len(group["params"]):
-                raise ValueError(
-                    "loaded state dict contains a parameter group that doesn't match the size of "
-                    f"optimizer's group: group {i} has {len(old['params'])} parameters, the "
-                    f"optimizer's {len(group['params'])}")
+        _check_sizes(saved, self.param_groups)
         numbers = chain.from_iterable(group["params"] for group in saved)
         params = dict(zip(numbers, chain.from_iterable(
             group["params"] for group in self.param_groups)))
@@ -404,6 +396,19 @@ class Optimizer:
 
 def _changed(result, before):
     return before if result is None else result
+
+
+def _check_sizes(saved, groups):
+    """Raises ValueError unless there are as many groups, each of as many parameters, as saved."""
+    if len(saved) != len(groups):
+        raise ValueError("loaded state dict has a different number of parameter groups: "
+                         f"{len(saved)}, where the optimizer has {len(groups)}")
+    for i, (old, group) in enumerate(zip(saved, groups)):
+        if len(old["params"]) != len(group["params"]):
+            raise ValueError(
+                "loaded state dict contains a parameter group that doesn't match the size of "
+                f"optimizer's group: group {i} has {len(old['params'])} parameters, the "
+                f"optimizer's {len(group['params'])}")
 
 
 def _own_copy(p, value, name=None):

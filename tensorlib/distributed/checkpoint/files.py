@@ -46,24 +46,7 @@ def save(state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike[str],
     group.check("checkpoint.save")
     folder, rank, size = Path(checkpoint_id), group.rank(), group.size()
     file = f"rank{rank}of{size}.safetensors"
-    tensors: dict[str, Tensor] = {}
-    facts: dict[str, Any] = {}
-    values: dict[str, Any] = {}
-    refused = None
-    for number, (name, value, _, _) in enumerate(flattened(state_dict)):
-        if isinstance(value, Stretch):
-            if value.count():
-                tensors[name] = value.tensor.reshape(-1)[:value.count()]
-            facts[name] = fact(value.tensor, value.full_shape, file, value.start, value.count())
-        elif isinstance(value, Tensor):
-            if number % size == rank:
-                tensors[name] = value.detach().reshape(-1)
-            facts[name] = fact(value, value.shape, file, 0,
-                               value.numel() if number % size == rank else 0)
-        elif is_plain(value):
-            values[name] = value
-        else:
-            refused = refused or f"{name} is a {type(value).__name__}"
+    tensors, facts, values, refused = written_by(rank, size, state_dict, file)
     told: list[Any] = [None] * size
     all_gather_object(told, (refused, facts), group)
     refusals = [text for text, _ in told if text]
@@ -88,6 +71,34 @@ def save(state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike[str],
         part.write_text(json.dumps(index))
         part.replace(folder / INDEX)
     all_gather_object(outcomes, True, group)
+
+
+def written_by(rank: int, size: int, state_dict: dict[str, Any], file: str) -> tuple[
+        dict[str, Tensor], dict[str, Any], dict[str, Any], str | None]:
+    """The tensors that a rank of `size` writes into its file, what the index says of all, the plain
+    values, and what cannot be saved.
+
+    A `Stretch` is written by the rank that has it; tensors, which all have, by the ranks in turn.
+    """
+    tensors: dict[str, Tensor] = {}
+    facts: dict[str, Any] = {}
+    values: dict[str, Any] = {}
+    refused = None
+    for number, (name, value, _, _) in enumerate(flattened(state_dict)):
+        if isinstance(value, Stretch):
+            if value.count():
+                tensors[name] = value.tensor.reshape(-1)[:value.count()]
+            facts[name] = fact(value.tensor, value.full_shape, file, value.start, value.count())
+        elif isinstance(value, Tensor):
+            own = number % size == rank
+            if own:
+                tensors[name] = value.detach().reshape(-1)
+            facts[name] = fact(value, value.shape, file, 0, value.numel() if own else 0)
+        elif is_plain(value):
+            values[name] = value
+        else:
+            refused = refused or f"{name} is a {type(value).__name__}"
+    return tensors, facts, values, refused
 
 
 def is_plain(value: Any) -> bool:

@@ -68,22 +68,27 @@ class RNNBase(Module):
         self.mode, self.input_size, self.hidden_size = mode, input_size, hidden_size
         self.num_layers, self.bias, self.batch_first = num_layers, bias, batch_first
         self.dropout, self.bidirectional, self.proj_size = float(dropout), bidirectional, proj_size
-        width, given = GATES[mode] * hidden_size, proj_size or hidden_size
         self._all_weights: list[list[str]] = []
         for layer in range(num_layers):
+            shapes = self._parameter_shapes(layer)
             for suffix in ("", "_reverse") if bidirectional else ("",):
-                took = input_size if layer == 0 else given * (2 if bidirectional else 1)
-                shapes: dict[str, tuple[int, ...]] = {
-                    "weight_ih": (width, took), "weight_hh": (width, given)}
-                if bias:
-                    shapes.update(bias_ih=(width,), bias_hh=(width,))
-                if proj_size:
-                    shapes["weight_hr"] = (proj_size, hidden_size)
                 names = {f"{name}_l{layer}{suffix}": shape for name, shape in shapes.items()}
                 self._all_weights.append(list(names))
                 for name, shape in names.items():
                     setattr(self, name, Parameter(empty(shape, device=device, dtype=dtype)))
         self.reset_parameters()
+
+    def _parameter_shapes(self, layer: int) -> dict[str, tuple[int, ...]]:
+        """The shapes of the parameters of a layer in one direction, by their names without it."""
+        width, state = GATES[self.mode] * self.hidden_size, self.proj_size or self.hidden_size
+        below = state * (2 if self.bidirectional else 1) if layer else self.input_size
+        shapes: dict[str, tuple[int, ...]] = {
+            "weight_ih": (width, below), "weight_hh": (width, state)}
+        if self.bias:
+            shapes.update(bias_ih=(width,), bias_hh=(width,))
+        if self.proj_size:
+            shapes["weight_hr"] = (self.proj_size, self.hidden_size)
+        return shapes
 
     def reset_parameters(self) -> None:
         """Draws the parameters anew."""
@@ -127,8 +132,7 @@ class RNNBase(Module):
         order = input.sorted_indices if packed else None
         if order is not None:
             states = tuple(x.index_select(1, order) for x in states)
-        params = [weight for weights in self.all_weights for weight in weights]
-        rest = (params, self.bias, self.num_layers, self.dropout, self.training,
+        rest = (self._flat_weights, self.bias, self.num_layers, self.dropout, self.training,
                 self.bidirectional)
         kind = self.mode.lower()
         if packed:
