@@ -100,7 +100,8 @@ def atleast_3d(*tensors: Tensors):
            reference=lambda *xs: tuple(np.broadcast_arrays(*xs)),
            samples=sequences(((2, 1), (3,)), ((), (0, 2)), ((3,),)), view="maybe", complex=True)
 def broadcast_tensors(*tensors: Tensors):
-    """The tensors expanded to the shape to which they broadcast, as views.
+    """The tensors expanded to the shape to which they broadcast: views, and those of that shape
+    themselves.
 
     Raises: RuntimeError for shapes that do not broadcast, TypeError.
     """
@@ -108,7 +109,7 @@ def broadcast_tensors(*tensors: Tensors):
     shape = ()
     for x in tensors:
         shape = shape_of_both("broadcast_tensors", shape, x.shape)
-    return tuple(x.expand(shape) for x in tensors)
+    return tuple(x if x.shape == shape else x.expand(shape) for x in tensors)
 
 
 def broadcast_shapes(*shapes):
