@@ -127,6 +127,8 @@ BYTES, HALVES = tl.tensor([1, 2], dtype=tl.uint8), F.half()
     lambda: tl.add(HALVES, HALVES, alpha=1e6), lambda: tl.add(HALVES, 1.0, alpha=-1e6),
     lambda: tl.sub(F, F, alpha=1e40), lambda: tl.add(F.cfloat(), F.cfloat(), alpha=1e40),
     lambda: tl.addcmul(BYTES, BYTES, BYTES, value=300),
+    lambda: BYTES.index_add(0, tl.tensor([0]), BYTES[:1], alpha=300),
+    lambda: BYTES.clone().index_add_(0, tl.tensor([0]), BYTES[:1], alpha=300),
     lambda: tl.addmm(BYTES[None], BYTES[None, :1], BYTES[None], beta=300)])
 def test_a_factor_that_overflows_the_dtype_is_refused(call):
     with pytest.raises(RuntimeError, match="value cannot be converted to type .* without overflow"):
