@@ -97,6 +97,12 @@ LOW = {
     "bmm": lambda: X[None].bmm(W[None]), "einsum": lambda: tl.einsum("ij,jk->ik", X, W),
     "conv1d": lambda: F.conv1d(X[None], W[:2, :, None]),
     "conv_transpose2d": lambda: F.conv_transpose2d(X[None, None], W[None, None]),
+    "layers of convolutions": lambda: tl.nn.Sequential(
+        tl.nn.Conv1d(4, 3, 1), tl.nn.ReLU(), tl.nn.Conv1d(3, 4, 1, bias=False),
+        tl.nn.ConvTranspose1d(4, 2, 1))(X),
+    "LSTM of a product": lambda: tl.nn.LSTM(4, 3)(X @ W, (tl.zeros(1, 3), tl.zeros(1, 3)))[0],
+    "GRU of a product": lambda: tl.nn.GRU(4, 3)(X @ W)[0],
+    "attention of a product": lambda: F.scaled_dot_product_attention(X @ W, W, X),
     "LSTM": lambda: tl.nn.LSTM(4, 3)(X)[0], "relu of a product": lambda: (X @ W).relu(),
     "layer_norm of a product": lambda: F.layer_norm(X @ W, (4,)),
     "attention": lambda: F.scaled_dot_product_attention(X, W, X),
@@ -116,6 +122,7 @@ WIDE = {
     "inverse": lambda: tl.linalg.inv((X @ W) + 9 * tl.eye(4)), "mixed": lambda: (X @ W) + X,
     "cdist": lambda: tl.cdist(X @ W, X @ W),
     "cat": lambda: tl.cat([X @ W, X]), "exp alone": lambda: X.exp(),
+    "PReLU": lambda: tl.nn.PReLU()(X @ W),
     "mixed norm": lambda: F.layer_norm(X @ W, (4,), W[0], W[1]),
 }
 
@@ -360,3 +367,24 @@ def test_what_is_not_available_warns():
         assert [each._scale, each._growth_factor, each._backoff_factor, each._growth_interval] == [
             2, 3, 0.25, 7]
         assert tl.cuda.amp.autocast(False, tl.bfloat16).fast_dtype == tl.bfloat16
+
+
+def test_dtypes_that_differ_are_refused_where_no_autocast_casts_them():
+    layer, half, double = tl.nn.Conv1d(4, 3, 1), X.bfloat16(), X.double()
+    with tl.autocast("cpu"):
+        layer(half)
+        with pytest.raises(RuntimeError, match="should have one dtype"):
+            layer(double)
+        with tl.autocast("cpu", enabled=False), pytest.raises(RuntimeError, match="one dtype"):
+            layer(half)
+    with pytest.raises(RuntimeError, match="should have one dtype"):
+        layer(half)
+
+
+def test_layers_of_convolutions_train_under_autocast():
+    model = tl.nn.Sequential(tl.nn.Conv1d(4, 3, 1), tl.nn.PReLU(), tl.nn.Conv1d(3, 1, 1))
+    with tl.autocast("cpu"):
+        loss = model(X).float().square().mean()
+    loss.backward()
+    assert all(p.grad.dtype is tl.float32 and p.grad.isfinite().all()
+               for p in model.parameters())

@@ -438,6 +438,9 @@ class Multinomial(OfClasses):
             raise NotImplementedError("inhomogeneous total_count is not supported")
         self.total_count = total_count
         super().__init__(probs, logits, validate_args)
+        if self._validate_args and total_count < 0:
+            raise ValueError("Multinomial: Expected parameter total_count to be at least 0, got "
+                             f"{total_count}")
 
     @constraints.dependent_property(is_discrete=True, event_dim=1)
     def support(self):

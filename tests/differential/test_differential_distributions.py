@@ -201,8 +201,8 @@ def test_divergences(p, q):
         found.append([divergence.detach().numpy()] + [
             0 if g is None else g.numpy() + (g.numpy().swapaxes(-1, -2) if g.shape[-2:] == (2, 2)
                                              else 0) for g in gradients])
-    if found[1] is None:
-        assert found[0] is None
+    if found[1] is None:                    # PyTorch has that of equal Weibull's alone
+        assert found[0] is None or p[0] == "Weibull"
     elif found[0] is not None:
         if p[0] == "Wishart":               # PyTorch's has no gradient of the first one
             found = [[rows[0], *rows[len(rows) // 2 + 1:]] for rows in found]

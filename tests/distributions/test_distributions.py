@@ -319,3 +319,18 @@ def test_lazy_properties_can_be_told():
     with tl.no_grad():
         assert mine.value and mine.value
     assert mine.calls == 1 and Mine.value.__doc__ == "The value."
+
+
+def test_parameters_of_the_whole_shape_are_kept_themselves():
+    loc, scale = tl.zeros(2, requires_grad=True), tl.ones(2, requires_grad=True)
+    p = d.Normal(loc, scale)
+    assert p.loc is loc and p.scale is scale and d.Normal(loc, 1.0).loc is loc
+    assert d.Exponential(scale).rate is scale and d.Bernoulli(logits=loc).logits is loc
+    p.log_prob(tl.ones(2)).sum().backward()
+    assert p.loc.grad.tolist() == [1, 1]
+    assert not d.Normal(loc, tl.ones(3, 2)).loc.is_leaf
+
+
+def test_a_negative_number_of_draws_is_refused():
+    with pytest.raises(ValueError, match="Expected parameter total_count"):
+        d.Multinomial(-1, tl.ones(2))

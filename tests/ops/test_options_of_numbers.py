@@ -129,6 +129,8 @@ BYTES, HALVES = tl.tensor([1, 2], dtype=tl.uint8), FLOATS.half()
     lambda: tl.sub(FLOATS, FLOATS, alpha=1e40),
     lambda: tl.add(FLOATS.cfloat(), FLOATS.cfloat(), alpha=1e40),
     lambda: tl.addcmul(BYTES, BYTES, BYTES, value=300),
+    lambda: BYTES.index_add(0, tl.tensor([0]), BYTES[:1], alpha=300),
+    lambda: BYTES.clone().index_add_(0, tl.tensor([0]), BYTES[:1], alpha=300),
     lambda: tl.addmm(BYTES[None], BYTES[None, :1], BYTES[None], beta=300)])
 def test_a_factor_that_overflows_the_dtype_is_refused(call):
     with pytest.raises(RuntimeError, match="value cannot be converted to type .* without overflow"):

@@ -16,12 +16,22 @@ cdef object SINGLE = dtype_object(FLOAT32)
 
 
 class Rounding(local):
-    """Which functions this thread lets keep float32. keeps: a function that says so, or None."""
+    """Which functions this thread lets keep float32. keeps: a function that says so, or None.
+
+    casts: whether operations are given their float32 and half types in one dtype, by `autocast`.
+    """
 
     keeps = None
+    casts = False
 
 
 rounding = Rounding()
+
+
+def are_cast(*tensors):
+    """Whether tensors of different dtypes go together all the same, since `autocast` casts them."""
+    return rounding.casts and all([
+        x is None or x.dtype.name in ("float32", "float16", "bfloat16") for x in tensors])
 
 
 cdef object widened(object function, tuple args, dict kwargs):

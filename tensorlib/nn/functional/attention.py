@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from tensorlib import where
+from tensorlib._core.apply.halves import are_cast
 from tensorlib._core.interpreters.foreign import needs_formula
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.attention_tiles import by_tiles, scores_of
@@ -53,7 +54,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     check_optional(name, attn_mask=attn_mask)
     if min(query.ndim, key.ndim, value.ndim) < 2:
         raise RuntimeError(f"{name}: expects query, key and value of at least 2 dims")
-    if not query.dtype == key.dtype == value.dtype:
+    if not query.dtype == key.dtype == value.dtype and not are_cast(query, key, value):
         raise RuntimeError(f"{name}: expected query, key and value to have the same dtype, got "
                            f"{query.dtype}, {key.dtype} and {value.dtype}")
     if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:

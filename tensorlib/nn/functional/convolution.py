@@ -1,6 +1,5 @@
 """Convolutions and transposed convolutions, each the adjoint of the other."""
 
-import itertools
 import math
 from functools import lru_cache
 from operator import index as as_int
@@ -8,15 +7,15 @@ from operator import index as as_int
 import numpy as np
 
 from tensorlib import stack
+from tensorlib._core.apply.halves import are_cast
 from tensorlib._core.interpreters.foreign import is_looked_at_alone
 from tensorlib._core.layers import convolution as kernels
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.checks import check_optional
 from tensorlib.nn.functional.integers import in_doubles
 from tensorlib.ops.arguments import refuse_bools
-from tensorlib.ops.declare import composite, op
+from tensorlib.ops.declare import FUNCTIONS, composite, op
 from tensorlib.ops.foreign import members
-from tensorlib.ops.publish import FUNCTIONS
 from tensorlib.ops.references import adjoint
 from tensorlib.ops.samples import refusals
 
@@ -55,7 +54,7 @@ def windows_of(x, kernel, out, options):
     stride, padding, dilation, _ = options
     padded = np.pad(x, [(0, 0)] * 2 + [(p, p + s) for p, s in zip(padding, stride)])
     found = np.zeros((*x.shape[:2], *kernel, *out), x.dtype)
-    for place in itertools.product(*map(range, kernel)):
+    for place in np.ndindex(*kernel):
         first = [k * d for k, d in zip(place, dilation)]
         found[(..., *place, *[slice(None)] * len(out))] = padded[(..., *(
             slice(f, f + (o - 1) * s + 1, s) for f, o, s in zip(first, out, stride)))]
@@ -230,7 +229,8 @@ def with_batch(name, input, weight, bias, n, transposed=False):
         raise RuntimeError(f"{name}: expected {n + 1}D (unbatched) or {n + 2}D (batched) input and "
                            f"{n + 2}D weight, got shapes {tuple(input.shape)} and "
                            f"{tuple(weight.shape)}")
-    if input.dtype != weight.dtype or bias is not None and bias.dtype != input.dtype:
+    if (input.dtype != weight.dtype or bias is not None and bias.dtype != input.dtype) and (
+            not are_cast(input, weight, bias)):
         raise RuntimeError(f"{name}: input ({input.dtype}), weight ({weight.dtype}) and bias "
                            "should have one dtype")
     refuse_bools(name, input, RuntimeError)

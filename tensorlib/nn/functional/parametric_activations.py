@@ -3,6 +3,7 @@
 import numpy as np
 
 from tensorlib import clamp
+from tensorlib._core.apply.halves import are_cast
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.activations import INPLACE, activation, made, take_in_place
 from tensorlib.nn.functional.samples import with_numbers
@@ -287,7 +288,7 @@ def prelu(input: Tensor, weight: Tensor):
     """
     if weight.ndim > 1:
         raise RuntimeError(f"prelu: weight must have at most one dim, got {weight.ndim}")
-    if weight.dtype != input.dtype:
+    if weight.dtype != input.dtype and not are_cast(input, weight):
         raise RuntimeError(f"prelu: input is {input.dtype}, but weight {weight.dtype}")
     count = weight.numel()
     if count == 1:

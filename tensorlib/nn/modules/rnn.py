@@ -3,6 +3,7 @@
 from operator import index as as_int
 from typing import Any
 
+from tensorlib._core.apply.halves import are_cast
 from tensorlib._core.base.warned import warn_of
 from tensorlib import Tensor, empty, zeros
 from tensorlib._core.base.error_names import type_name
@@ -156,8 +157,9 @@ class RNNBase(Module):
         if data.shape[-1] != self.input_size:
             raise RuntimeError(f"{name}: input.size(-1) must be equal to input_size. Expected "
                                f"{self.input_size}, got {data.shape[-1]}")
-        wanted = getattr(self, self._all_weights[0][0]).dtype
-        if data.dtype != wanted:
+        weight = getattr(self, self._all_weights[0][0])
+        wanted = weight.dtype
+        if data.dtype != wanted and not are_cast(data, weight):
             raise ValueError(f"{name}: RNN input dtype ({data.dtype}) does not match weight dtype "
                              f"({wanted}). Convert input: input.to({wanted}), or convert model: "
                              f"model.to({data.dtype})")

@@ -24,6 +24,7 @@ from tensorlib.ops.index.indexing import (
     fill_value, gather, own_positions, parsed, spread_index, vector,
 )
 from tensorlib.ops.index.putting import put_index
+from tensorlib.ops.pointwise.arithmetic import check_factors
 from tensorlib.ops.samples import calls, given, given_pairs, real, refusals
 
 # ---- what the declarations share -----------------------------------------------------------------
@@ -166,6 +167,7 @@ def times_alpha(input, source, alpha):
     if alpha != 1 and source.dtype is kind and (
             type(alpha) in (int, float) and (kind in (FLOAT32, FLOAT64) or kind.is_complex)
             or type(alpha) is int and not kind.is_floating_point and kind.name != "bool"):
+        check_factors("index_add", (source,), alpha=alpha)
         return source * alpha, 1
     return source, alpha
 

@@ -85,7 +85,8 @@ def atleast_3d(*tensors: Tensors):
            samples=given_sequences(((2, 1), (3,)), ((), (0, 2)), ((3,),)),
            errors=refused_sequences((RuntimeError, (2,), (3,))))
 def broadcast_tensors(*tensors: Tensors):
-    """The tensors expanded to the shape to which they broadcast, as views.
+    """The tensors expanded to the shape to which they broadcast: views, and those of that shape
+    themselves.
 
     Raises: RuntimeError for shapes that do not broadcast, TypeError.
     """
@@ -93,7 +94,7 @@ def broadcast_tensors(*tensors: Tensors):
     shape = ()
     for x in tensors:
         shape = shape_of_both("broadcast_tensors", shape, x.shape)
-    return tuple(x.expand(shape) for x in tensors)
+    return tuple(x if x.shape == shape else x.expand(shape) for x in tensors)
 
 
 def broadcast_shapes(*shapes):

@@ -83,8 +83,8 @@ class autocast(Interpreter):
     def settings(self) -> Any:
         """Makes it the innermost one of its thread, in compiled code."""
         return None if self.device != "cpu" else Held(
-            (AttributeSwap(_state, "innermost"), AttributeSwap(rounding, "keeps")),
-            (self, self.keeps_float32))
+            (AttributeSwap(_state, "innermost"), AttributeSwap(rounding, "keeps"),
+             AttributeSwap(rounding, "casts")), (self, self.keeps_float32, self._enabled))
 
     def call(self, op: Any, args: Any, kwargs: Any) -> Any:
         """What an operation gives for tensors of the dtype that it is computed in."""
