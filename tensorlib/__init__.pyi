@@ -533,7 +533,8 @@ def broadcast_shapes(*shapes: Any) -> Size:
     """The sizes to which tensors of these sizes broadcast."""
 
 def broadcast_tensors(*tensors: Sequence[Tensor]) -> Tensor:
-    """The tensors expanded to the shape to which they broadcast, as views."""
+    """The tensors expanded to the shape to which they broadcast: views, and those of that shape
+    themselves."""
 
 def broadcast_to(input: Tensor, size: _Sizes) -> Tensor:
     """`input` repeated along dims of size 1 and new leading dims, as a view of sizes `size`."""
