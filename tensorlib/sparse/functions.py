@@ -3,7 +3,16 @@
 from numbers import Number
 from typing import Any
 
-from tensorlib import Tensor, arange, cat, is_grad_enabled, repeat_interleave, zeros
+from tensorlib import (
+    Tensor,
+    arange,
+    cat,
+    is_grad_enabled,
+    isin,
+    repeat_interleave,
+    searchsorted,
+    zeros,
+)
 from tensorlib.ops import registry
 from tensorlib.ops.late import name_of, operations
 from tensorlib.sparse.dispatch import does, refuse
@@ -107,21 +116,33 @@ def is_number(value: Any) -> bool:
 
 @does(operations.mul)
 def mul(input: Any, other: Any) -> Any:
-    """A sparse tensor times a number or a dense tensor of its shape: at its positions.
+    """A sparse tensor times a number or a tensor of its shape: at its positions, and of two sparse
+    tensors at those that both have.
 
-    Raises: TypeError for two sparse tensors, RuntimeError for another shape.
+    Raises: RuntimeError for another shape, TypeError for other sparse dims.
     """
     if not isinstance(input, SparseTensor):
         input, other = other, input
     if is_number(other):
         return input.with_values(input._values_ * other)
-    if isinstance(other, SparseTensor):
-        raise refuse("mul", input, other)
     if other.shape != input.shape:
-        raise RuntimeError(f"mul: expected a number or a dense tensor of shape "
-                           f"{tuple(input.shape)}, got {tuple(other.shape)}")
+        raise RuntimeError(f"mul: expected a number or a tensor of shape {tuple(input.shape)}, got "
+                           f"{tuple(other.shape)}")
     input = input.coalesce()
+    if isinstance(other, SparseTensor):
+        return at_shared_positions(input, other.coalesce())
     return input.with_values(input._values_ * other[tuple(input._indices_)])
+
+
+def at_shared_positions(a: SparseTensor, b: SparseTensor) -> SparseTensor:
+    """The product of two tensors whose positions are in order."""
+    if a.sparse_dim() != b.sparse_dim():
+        raise refuse("mul", a, b)
+    first, second = a.flat(), b.flat()
+    mine = isin(first, second, assume_unique=True).nonzero()[:, 0]
+    places = searchsorted(second, first[mine])
+    return SparseTensor.of(a._indices_[:, mine], a._values_[mine] * b._values_[places], a.shape,
+                           True)
 
 
 @does(operations.div)
@@ -234,6 +255,21 @@ for _operation in (
         operations.isnan, operations.isinf, operations.nan_to_num):
     does(_operation)(on_values(name_of(_operation)))
 does(operations.t)(SparseTensor.t)
+
+
+@does("zeros_like")
+def zeros_like(input: SparseTensor, **kwargs: Any) -> SparseTensor:
+    """A tensor of its shape without entries. Raises: TypeError for a layout or a memory format."""
+    unknown = kwargs.keys() - {"dtype", "requires_grad"}
+    if any(kwargs[name] is not None for name in unknown):
+        raise TypeError(f"zeros_like of sparse tensors takes no {min(unknown)}; to_dense() gives a "
+                        "dense tensor")
+    values = input._values_.new_zeros((0, *input._values_.shape[1:]), dtype=kwargs.get("dtype"))
+    made = SparseTensor.of(input._indices_.new_zeros((input.sparse_dim(), 0)), values, input.shape,
+                           True)
+    return made.requires_grad_(bool(kwargs.get("requires_grad")))
+
+
 does(operations.to)(SparseTensor.to)
 does(operations.clone)(SparseTensor.clone)
 
@@ -252,5 +288,27 @@ def in_place(name: str, function: Any) -> Any:
     return write
 
 
-for _name, _function in (("add_", add), ("sub_", sub), ("mul_", mul), ("div_", div)):
+for _name, _function in (("mul_", mul), ("div_", div)):
     does(_name)(in_place(_name, _function))
+
+
+@does("add_")
+def add_(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """input + alpha * other, put into `input`: of a dense one only what `other` has is written.
+
+    Raises: RuntimeError, TypeError as `add`, and for sums that the dtype can't hold.
+    """
+    if isinstance(input, SparseTensor):
+        return into_sparse(input, other, alpha=alpha)
+    if input.shape != other.shape or input.dtype != other.dtype:
+        return input.add_(other.to_dense(), alpha=alpha)
+    return input.index_put_(tuple(other._indices_), other._values_ * alpha, accumulate=True)
+
+
+@does("sub_")
+def sub_(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """input - alpha * other, put into `input`: see `add_`."""
+    return add_(input, other, alpha=-alpha)
+
+
+into_sparse = in_place("add_", add)

@@ -76,6 +76,8 @@ def test_sums_and_multiples(a):
     same(-a, -DENSE)
     same(tl.tensor(DENSE) + a, 2 * DENSE)
     same(a * tl.tensor(DENSE), DENSE * DENSE)
+    same(a * a, DENSE * DENSE)
+    same(tl.zeros_like(a), 0 * DENSE)
     same(a.abs(), np.abs(DENSE))
     same(tl.sparse.sum(a, 1), DENSE.sum(1))
     assert np.isclose(a.sum().item(), DENSE.sum())
@@ -163,7 +165,7 @@ def test_positions_are_checked():
 @pytest.mark.parametrize("call", [
     lambda a: a.exp(), lambda a: a[[0, 1], [1, 0]], lambda a: a.reshape(-1),
     lambda a: tl.cat([a, a.to_dense()]), lambda a: a ** -1, lambda a: a.norm(dim=1),
-    lambda a: a + 1, lambda a: a * a, lambda a: a.numpy(), lambda a: a.tolist(),
+    lambda a: a + 1, lambda a: a.numpy(), lambda a: a.tolist(),
     lambda a: np.asarray(a), lambda a: a.zero_().exp_(), lambda a: tl.ones(5, 7).mul_(a),
     lambda a: tl.nn.functional.linear(a, a)])
 def test_what_is_not_there_says_so_and_names_to_dense(a, call):
