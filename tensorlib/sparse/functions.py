@@ -4,7 +4,7 @@ from numbers import Number
 from typing import Any
 
 from tensorlib import (
-    Tensor, arange, cat, empty, is_grad_enabled, repeat_interleave, searchsorted, zeros,
+    Tensor, arange, cat, is_grad_enabled, repeat_interleave, searchsorted, zeros,
 )
 from tensorlib.ops import registry
 from tensorlib.ops.late import name_of, operations
@@ -272,14 +272,19 @@ def any_of(input: SparseTensor, dim: Any = None, keepdim: bool = False) -> Tenso
     return input.coalesce()._values_.any()
 
 
-def without_entries(input: SparseTensor, *, dtype: Any = None, **_: Any) -> SparseTensor:
-    """A sparse tensor of this shape, all of whose elements are zero."""
-    size, dense = input.sparse_dim(), input.shape[input.sparse_dim():]
-    return SparseTensor.of(input._indices_.new_zeros((size, 0)),
-                           empty((0, *dense), dtype=dtype or input.dtype), input.shape, True)
+@does(operations.zeros_like, operations.empty_like)
+def zeros_like(input: SparseTensor, **kwargs: Any) -> SparseTensor:
+    """A tensor of its shape without entries. Raises: TypeError for a layout or a memory format."""
+    unknown = kwargs.keys() - {"dtype", "requires_grad"}
+    if any(kwargs[name] is not None for name in unknown):
+        raise TypeError(f"zeros_like of sparse tensors takes no {min(unknown)}; to_dense() gives a "
+                        "dense tensor")
+    values = input._values_.new_zeros((0, *input._values_.shape[1:]), dtype=kwargs.get("dtype"))
+    made = SparseTensor.of(input._indices_.new_zeros((input.sparse_dim(), 0)), values, input.shape,
+                           True)
+    return made.requires_grad_(bool(kwargs.get("requires_grad")))
 
 
-does(operations.zeros_like, operations.empty_like)(without_entries)
 for _operation in (
         operations.neg, operations.abs, operations.sqrt, operations.square, operations.sin,
         operations.sinh, operations.tan, operations.tanh, operations.asin, operations.asinh,
@@ -307,5 +312,27 @@ def in_place(name: str, function: Any) -> Any:
     return write
 
 
-for _name, _function in (("add_", add), ("sub_", sub), ("mul_", mul), ("div_", div)):
+for _name, _function in (("mul_", mul), ("div_", div)):
     does(_name)(in_place(_name, _function))
+
+
+@does("add_")
+def add_(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """input + alpha * other, put into `input`: of a dense one only what `other` has is written.
+
+    Raises: RuntimeError, TypeError as `add`, and for sums that the dtype can't hold.
+    """
+    if isinstance(input, SparseTensor):
+        return into_sparse(input, other, alpha=alpha)
+    if input.shape != other.shape or input.dtype != other.dtype:
+        return input.add_(other.to_dense(), alpha=alpha)
+    return input.index_put_(tuple(other._indices_), other._values_ * alpha, accumulate=True)
+
+
+@does("sub_")
+def sub_(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """input - alpha * other, put into `input`: see `add_`."""
+    return add_(input, other, alpha=-alpha)
+
+
+into_sparse = in_place("add_", add)

@@ -90,6 +90,43 @@ def test_a_size_alone_makes_zeros():
         tl.sparse_coo_tensor(3)
 
 
+def test_a_product_is_where_both_have_entries(a):
+    b = tl.sparse_coo_tensor((INDICES + 1) % [[4], [5], [3]], VALUES, SHAPE)
+    for x, y in ((a, b), (b, a), (a, tl.zeros_like(a)), (tl.zeros_like(a), a)):
+        assert np.allclose((x * y).to_dense().numpy(), x.to_dense().numpy() * y.to_dense().numpy())
+    assert (a * tl.zeros_like(a))._nnz() == 0 and (a * a)._nnz() == a.coalesce()._nnz()
+    values = tl.tensor(VALUES, requires_grad=True)
+    (tl.sparse_coo_tensor(INDICES, values, SHAPE) * b).to_dense().sum().backward()
+    assert np.allclose(values.grad.numpy(), b.to_dense()[tuple(tl.tensor(INDICES))].numpy())
+    with pytest.raises(TypeError, match="mul is not there for sparse and sparse"):
+        a * a.to_dense().to_sparse()
+    with pytest.raises(RuntimeError, match="shape"):
+        a * a[:2]
+
+
+@pytest.mark.parametrize("write", [
+    lambda x, a: x.add_(a), lambda x, a: x.add_(a, alpha=-2), lambda x, a: x.sub_(a, alpha=3),
+    lambda x, a: x.sub_(a), lambda x, a: x.add_(a.float())])
+def test_a_dense_tensor_takes_the_sum_with_a_sparse_one_in_place(a, write):
+    x, wanted = tl.ones(SHAPE, dtype=tl.float64), tl.ones(SHAPE, dtype=tl.float64)
+    assert write(x, a) is x
+    assert np.allclose(x.numpy(), write(wanted, a.to_dense()).numpy())
+    for wrong in (tl.ones(4, 5, 3, 3), tl.ones(SHAPE, dtype=tl.int64)):
+        with pytest.raises(RuntimeError):
+            write(wrong, a)
+    weight = tl.ones(SHAPE, dtype=tl.float64, requires_grad=True)
+    with pytest.raises(RuntimeError, match="leaf"):
+        write(weight, a)
+
+
+def test_zeros_like_keeps_the_shape_and_takes_a_dtype(a):
+    zeros = tl.zeros_like(a, dtype=tl.float32)
+    assert zeros.is_sparse and zeros.shape == SHAPE and zeros.dtype == tl.float32
+    assert zeros._nnz() == 0 and zeros.sparse_dim() == 3
+    with pytest.raises(TypeError, match="memory_format"):
+        tl.zeros_like(a, memory_format=tl.contiguous_format)
+
+
 # ---- at the positions of both --------------------------------------------------------------------
 
 A = tl.tensor([[0, 1.0, 0, 2], [3, 0, 0, 0], [0, 0, 4, 5]])

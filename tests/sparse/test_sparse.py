@@ -76,6 +76,8 @@ def test_sums_and_multiples(a):
     same(-a, -DENSE)
     same(tl.tensor(DENSE) + a, 2 * DENSE)
     same(a * tl.tensor(DENSE), DENSE * DENSE)
+    same(a * a, DENSE * DENSE)
+    same(tl.zeros_like(a), 0 * DENSE)
     same(a.abs(), np.abs(DENSE))
     same(tl.sparse.sum(a, 1), DENSE.sum(1))
     assert np.isclose(a.sum().item(), DENSE.sum())
