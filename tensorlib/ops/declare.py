@@ -391,12 +391,12 @@ def checked(name, function, out, op=None, between=None, widens=False, factors=No
     return made
 
 
-def offered(function):
-    """A decorator of a function in Python: what takes part in operations is given it as it is
-    called. Of a compiled one the function itself."""
+def offered(function, of_one=None):
+    """A function in Python which is given as it is called to what takes part in operations; a
+    compiled one as it is. of_one: as of `make_offered`."""
     if type(function) is not FunctionType:
         return function
-    return wraps(function)(make_offered(function))
+    return wraps(function)(make_offered(function, of_one))
 
 
 # ---- calls in their canonical form ---------------------------------------------------------------

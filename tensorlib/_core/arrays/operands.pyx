@@ -9,8 +9,10 @@ a loop over few elements reads as it is.
 from cpython.complex cimport (
     PyComplex_Check, PyComplex_ImagAsDouble, PyComplex_RealAsDouble,
 )
-from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_Check
-from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_AsUnsignedLongLong, PyLong_Check
+from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_Check, PyFloat_CheckExact
+from cpython.long cimport (
+    PyLong_AsLongLongAndOverflow, PyLong_AsUnsignedLongLong, PyLong_Check, PyLong_CheckExact,
+)
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF, Py_XDECREF
 from libc.stdint cimport int64_t, uint64_t
@@ -170,8 +172,14 @@ cdef int require_fits(str name, object value, int dtype) except -1:
 cpdef int require_factor(str name, str argument, object value, DType dtype) except -1:
     """Raises OutOfRangeError for a number that overflows the dtype in which it is a factor. A
     negative one wraps in an unsigned dtype; inf and NaN are as they are."""
-    cdef int id = dtype.id
+    cdef int id = dtype.id, overflows = 0
     cdef bint fits = True
+    if PyFloat_CheckExact(value):                     # at first what any dtype can hold
+        if -65504 <= <double>value <= 65504:
+            return 0
+    elif PyLong_CheckExact(value):
+        if -128 <= PyLong_AsLongLongAndOverflow(value, &overflows) <= 127 and not overflows:
+            return 0
     if KIND[id] == BOOLEAN_KIND or id == FLOAT64 or id == COMPLEX128:
         return 0
     if KIND[id] >= FLOAT_KIND:

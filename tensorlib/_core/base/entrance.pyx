@@ -25,6 +25,8 @@ cdef extern from "Python.h":
     struct CallableType "_typeobject":
         Py_ssize_t tp_vectorcall_offset
     CallableType* Py_TYPE(object value)
+    PyObject* PyObject_Vectorcall(PyObject* function, PyObject* const* args, size_t n,
+                                  PyObject* names)
     Py_ssize_t PyVectorcall_NARGS(size_t n)
     ctypedef struct MethodDef "PyMethodDef":
         void* ml_meth
@@ -104,7 +106,10 @@ cdef enum:
 
 cdef PyObject* listed[MAX_LISTED]
 cdef vectorcallfunc entrances[MAX_LISTED]
-cdef PyObject* python_of[MAX_LISTED]   # the function in Python behind one that `make_offered` made
+# Of one that `make_offered` made: the function in Python behind it, and the one that a call with
+# one argument comes to, or NULL.
+cdef PyObject* python_of[MAX_LISTED]
+cdef PyObject* of_one[MAX_LISTED]
 cdef int n_listed = 0
 cdef Lock listing               # for who adds to these
 
@@ -174,6 +179,8 @@ cdef PyObject* call_offered(PyObject* function, PyObject* const* args, size_t n,
             is_offered(upcalls.whole, function, args, n, names, &result)):
         return result
     i = place_of(function)
+    if of_one[i] != NULL and names == NULL and PyVectorcall_NARGS(n) == 1:
+        return PyObject_Vectorcall(of_one[i], args, n, NULL)
     return entrances[i](python_of[i], args, n, names)
 
 
@@ -270,30 +277,35 @@ def name_errors(function, bint for_ever=False):
     return function
 
 
-cdef bint put_in_list(function, vectorcallfunc found, of) except -1:
-    """Lists how a function is entered, and `of`, what is behind it, for ever; False if it is full.
-    """
+cdef bint put_in_list(function, vectorcallfunc found, of, alone=None) except -1:
+    """Lists how a function is entered, and `of` and `alone`, what is behind it, for ever; False if
+    the list is full."""
     global n_listed
     cdef int i
     if n_listed >= MAX_LISTED // 2:             # a full table would be searched for ever
         return False
     Py_INCREF(function)
     Py_INCREF(of)
+    Py_INCREF(alone)
     hold(&listing)
     n_listed += 1
     i = place_of(<PyObject*>function)
     entrances[i], python_of[i] = found, <PyObject*>of
+    of_one[i] = NULL if alone is None else <PyObject*>alone
     set_pointer(&listed[i], <PyObject*>function)       # from here on others may find it
     drop(&listing)
     return True
 
 
-def make_offered(function):
+def make_offered(function, of_one=None):
     """What does as a function in Python does, which interpreters and classes that take part in
-    operations are offered as it is called."""
+    operations are offered as it is called.
+
+    of_one: the compiled function that it calls where it is called with one argument.
+    """
     def offered(*args, **kwargs):
         return function(*args, **kwargs)
-    if put_in_list(offered, PyVectorcall_Function(function), function):
+    if put_in_list(offered, PyVectorcall_Function(function), function, of_one):
         (<vectorcallfunc*>(<char*><PyObject*>offered
                            + Py_TYPE(offered).tp_vectorcall_offset))[0] = call_offered
     return offered

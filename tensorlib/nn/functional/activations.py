@@ -1,5 +1,7 @@
 """Activations without parameters: each is one loop, and its gradient a loop or a tile program."""
 
+from functools import partial
+
 import numpy as np
 
 from tensorlib._core.base.warned import warn_of
@@ -44,7 +46,7 @@ def logistic(x):
 
 # ---- of one tensor -------------------------------------------------------------------------------
 
-@offered
+@partial(offered, of_one=_relu)
 def relu(input, inplace=False):
     """The larger of each element and 0: `tensorlib.relu`, or with `inplace` its in-place form."""
     return _relu.inplace(input) if inplace else _relu(input)

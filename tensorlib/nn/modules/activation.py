@@ -79,7 +79,7 @@ class ReLU(InPlace):
 
     def forward(self, input: Tensor) -> Tensor:
         """The function of each element."""
-        return F.relu(input, self.inplace)
+        return F.relu_(input) if self.inplace else F.relu(input)
 
 
 class SELU(InPlace):
