@@ -319,3 +319,19 @@ def test_handles_have_numbers_that_find_the_hook_again():
     again = pickle.loads(pickle.dumps(layer))
     last = again.register_forward_hook(print)
     assert list(again._forward_hooks.values()) == [print, doubled, print] and last.id != other.id
+
+
+def test_classes_with_a_state_dict_of_their_own_call_its_hooks():
+    layer, seen = nn.Linear(2, 1), []
+    assert not layer._state_dict_hooks and not layer._state_dict_pre_hooks
+    before = layer.register_state_dict_pre_hook(lambda *args: seen.append(args))
+    after = layer._register_state_dict_hook(lambda module, state, prefix, local: {"all": prefix})
+    for hook in layer._state_dict_pre_hooks.values():
+        hook(layer, "a.", False)
+    for hook in layer._state_dict_hooks.values():
+        assert hook(layer, {}, "a.", {}) == {"all": "a."}
+    assert seen == [(layer, "a.", False)]
+    assert list(layer._state_dict_hooks) == [after.id]
+    assert list(layer._state_dict_pre_hooks) == [before.id]
+    layer._state_dict_hooks.clear()
+    assert list(layer.state_dict()) == ["weight", "bias"]

@@ -42,6 +42,8 @@ class Stated(Members):
 
     _version = 1
     _state_hooks: dict[str, OrderedDict[object, Callable[..., Any]]] | None = None
+    _state_dict_hooks = property(lambda self: kept_hooks(self, "save"))
+    _state_dict_pre_hooks = property(lambda self: kept_hooks(self, "save_pre"))
 
     # ---- out -----------------------------------------------------------------------------------
 
@@ -309,8 +311,13 @@ def state_hooks(module, kind):
     return () if hooks is None else list(hooks.get(kind, {}).values())
 
 
-def add_state_hook(module, kind, hook):
-    """The handle of a new hook."""
+def kept_hooks(module, kind):
+    """The dict of the hooks of one kind, which goes on to be theirs."""
     if module._state_hooks is None:
         vars(module)["_state_hooks"] = {}
-    return registered(module._state_hooks.setdefault(kind, OrderedDict()), hook)
+    return module._state_hooks.setdefault(kind, OrderedDict())
+
+
+def add_state_hook(module, kind, hook):
+    """The handle of a new hook."""
+    return registered(kept_hooks(module, kind), hook)
