@@ -300,6 +300,7 @@ static void pair_windows(const uint32_t* a, const Py_ssize_t* places, const Py_s
                          const uint32_t* p, Py_ssize_t first, Py_ssize_t k, Py_ssize_t all,
                          float* y, Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t n) {}
 static void pair_mix(const uint16_t* a, const uint16_t* b, uint32_t* p, Py_ssize_t n) {}
+static void pair_nearest(const float* x, uint16_t* y, Py_ssize_t n) {}
 static void pair_round(const float* x, uint16_t* y, Py_ssize_t n) {}
 static void pair_pack(const uint16_t* b, Py_ssize_t b_row, Py_ssize_t b_col, uint32_t* p,
                       Py_ssize_t k, Py_ssize_t count) {}
