@@ -236,14 +236,12 @@ def any_is_given(gs):
 def checked_likes(op, likes):
     """What a backward operation was given as shape and dtype of each input. Raises: TypeError."""
     given = likes if isinstance(likes, (list, tuple)) else ()
-    if len(given) == len(op.arguments):
-        for pair in given[0] if op.variadic else given:
-            if not (isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[1], dtype)):
-                break
-        else:
-            return likes
-    raise TypeError(f"{op.name}_gradient: likes must be the shape and dtype of each input, got "
-                    f"{likes!r}")
+    if len(given) != len(op.arguments) or not all([
+            isinstance(pair, tuple) and len(pair) == 2 and isinstance(pair[1], dtype)
+            for pair in (given[0] if op.variadic else given)]):
+        raise TypeError(f"{op.name}_gradient: likes must be the shape and dtype of each input, got "
+                        f"{likes!r}")
+    return likes
 
 
 def swept(op, inputs, attributes, gs, wanted=None):

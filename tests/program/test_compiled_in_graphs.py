@@ -305,7 +305,7 @@ def test_where_most_gradients_have_a_graph_calls_become_eager(capsys):
     wanted = slope(f._f, x, False)
     assert all(same(g.detach(), wanted) for g in found)
     f.explain(x)
-    assert "runs eagerly: most of its gradients" in capsys.readouterr().out
+    assert "runs eagerly: most of its replays" in capsys.readouterr().out
     assert same(slope(f, x, False), slope(f._f, x, False))
 
 

@@ -7,7 +7,7 @@ from tensorlib._core.base.dtypes cimport (
     FLOAT32, FLOAT64, FLOAT_KIND, KIND, compute_dtype, dtype_object,
 )
 from tensorlib._core.base.items cimport floating
-from tensorlib._core.base.kernels cimport find_function
+from tensorlib._core.base.kernels cimport find_pairs
 from tensorlib._core.base.shape cimport MAX_NDIM, count, times
 from tensorlib._core.base.work cimport share
 from tensorlib._core.reduce.schedule cimport RELEASE_GIL
@@ -24,7 +24,12 @@ ctypedef void (*back_fn)(const char* g, const char* y, const char* x, const char
                          double* dx, Py_ssize_t rows, Py_ssize_t m, Py_ssize_t step,
                          Py_ssize_t count) noexcept nogil
 
-NORMS = {1.0: "total", 2.0: "euclidean", float("inf"): "most"}
+NORMS = {1.0: 0, 2.0: 1, float("inf"): 2}      # the places of their loops
+
+cdef void* loops[2 * 3][2]          # of distances, then of gradients; of float32 and float64
+
+find_pairs("distances", ("total", "euclidean", "most", "total_back", "euclidean_back",
+                         "most_back"), loops[0])
 
 cdef struct Work:
     void* loop
@@ -92,11 +97,11 @@ cdef int refuse(str what, Tensor one, Tensor other) except -1:
                        f"{tuple(one.shape)} and {dtype_object(one.type)}")
 
 
-cdef void* loop_of(object p, int dtype, str back) except NULL:
-    if p not in NORMS:
+cdef void* loop_of(object p, int dtype, bint back) except NULL:
+    place = NORMS.get(p)
+    if place is None:
         raise RuntimeError(f"cdist: has no loop for p={p}")
-    return find_function("distances", NORMS[p] + back,
-                         "float32" if dtype == FLOAT32 else "float64")
+    return loops[<int>place + 3 * back][dtype != FLOAT32]
 
 
 # ---- of two matrices -----------------------------------------------------------------------------
@@ -141,7 +146,7 @@ def row_distances(Tensor x1, Tensor x2, p):
     cdef int d, dtype = compute_dtype(x1.type)
     if not fits(x1, x2):
         refuse("a matrix", x1, x2)
-    work.loop, work.g = loop_of(p, dtype, ""), NULL
+    work.loop, work.g = loop_of(p, dtype, False), NULL
     x, others = packed(cast(x1, dtype)), packed(cast(x2, dtype))
     for d in range(x.ndim_):
         dims[d] = x.dims[d]
@@ -172,7 +177,7 @@ def row_distances_backward(Tensor grad, Tensor x1, Tensor x2, Tensor sizes, p):
     g, y, dx = packed(cast(grad, dtype)), packed(cast(sizes, dtype)), new_like(x, FLOAT64)
     zero(dx)
     if y.numel_ and x.numel_:
-        work.loop = loop_of(p, dtype, "_back")
+        work.loop = loop_of(p, dtype, True)
         work.g, work.y, work.dx = g.data_pointer, y.data_pointer, <double*>dx.data_pointer
         panels = laid(&work, x, others, batch_of(x))
         share(run_rows, &work, work.dx, batch_of(x) * work.rows,
@@ -251,7 +256,7 @@ def pair_distances(Tensor input, p):
     cdef int dtype = compute_dtype(input.type)
     dims[0] = pairs_of(input)
     count("pdist", 1, dims)
-    work.loop, work.g = loop_of(p, dtype, ""), NULL
+    work.loop, work.g = loop_of(p, dtype, False), NULL
     x, y = packed(cast(input, dtype)), new_tensor(dtype, 1, dims)
     if y.numel_:
         work.y = y.data_pointer
@@ -272,7 +277,7 @@ def pair_distances_backward(Tensor grad, Tensor input, Tensor sizes, p):
     dx = new_like(x, FLOAT64)
     zero(dx)
     if y.numel_ and x.numel_:
-        work.loop = loop_of(p, dtype, "_back")
+        work.loop = loop_of(p, dtype, True)
         work.g, work.y, work.dx = g.data_pointer, y.data_pointer, <double*>dx.data_pointer
         panels = laid(&work, x, x, 1)
         share(run_pairs_back, &work, work.dx, work.rows, rows_in_piece(&work),

@@ -4,9 +4,9 @@ from functools import partial
 
 import numpy as np
 
-from tensorlib._core.base.warned import warn_of
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.shape import wrap
+from tensorlib._core.base.warned import warn_of
 from tensorlib._core.layers import glu as kernels
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib._core.tiles.loops import add_loops

@@ -167,7 +167,8 @@ def times_alpha(input, source, alpha):
     if alpha != 1 and source.dtype is kind and (
             type(alpha) in (int, float) and (kind in (FLOAT32, FLOAT64) or kind.is_complex)
             or type(alpha) is int and not kind.is_floating_point and kind.name != "bool"):
-        check_factors("index_add", (source,), alpha=alpha)
+        if not (kind.is_floating_point or kind.is_complex):
+            check_factors("index_add", (source,), alpha=alpha)
         return source * alpha, 1
     return source, alpha
 

@@ -25,8 +25,8 @@ from tensorlib.program.capture.recorder import Recorder, has_examples
 from tensorlib.program.differentiation.backward import Backward, dependents
 from tensorlib.program.differentiation.control_gradients import visit_control
 from tensorlib.program.guards.guarded import is_written_in_python
-from tensorlib.program.guards.values import in_class
 from tensorlib.program.guards.signatures import are_without_hooks, gradient_of, memory_of
+from tensorlib.program.guards.values import in_class
 from tensorlib.program.ir.call_forms import user_line
 from tensorlib.program.ir.errors import CaptureError, ProgramError
 from tensorlib.program.ir.model import OpCall, Variable

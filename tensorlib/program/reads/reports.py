@@ -15,8 +15,8 @@ from tensorlib.program.guards.guarded import (
 )
 from tensorlib.program.guards.values import MISSING, in_class
 
-OUTDONE = ("most of its gradients were asked for with create_graph=True, for which a replay runs "
-           "all operations again")
+OUTDONE = ("most of its replays had to run all operations again, for gradients with "
+           "create_graph=True or between results")
 
 
 def described(guard: Any) -> str:
