@@ -19,12 +19,15 @@ def floating(name, x):
 
     Raises: UnsupportedDtype for half types.
     """
-    if x.dtype.name in HALF_TYPES:
-        raise UnsupportedDtype(f"{name}: takes float32, float64 and complex dtypes, got {x.dtype}; "
-                               "x.float() gives float32")
-    if x.dtype.is_floating_point or x.dtype.is_complex:
+    dtype = x.dtype
+    if dtype.is_complex:
         return x
-    return x.to(get_default_dtype())
+    if not dtype.is_floating_point:
+        return x.to(get_default_dtype())
+    if dtype.name in HALF_TYPES:
+        raise UnsupportedDtype(f"{name}: takes float32, float64 and complex dtypes, got {dtype}; "
+                               "x.float() gives float32")
+    return x
 
 
 def real_input(name, x):
@@ -45,7 +48,8 @@ def complex_input(name, x):
 def many(name, what, values):
     """An argument as a list of ints, of which one may stand alone. Raises: TypeError."""
     if isinstance(values, (list, tuple)):
-        return [integer(name, f"each of {what}", value) for value in values]
+        return [value if type(value) is int else integer(name, f"each of {what}", value)
+                for value in values]
     return [integer(name, what, values)]
 
 
@@ -64,11 +68,6 @@ def dims_and_lengths(name, x, s, dim, halved=False):
     Raises: RuntimeError for dims twice, for other lengths than dims, for none and for lengths below
     1; IndexError; TypeError.
     """
-    if type(dim) is int and (s is None or type(s) is int and s != -1):      # as most have it
-        d = one_dim(name, x, dim)
-        lengths = [s if s is not None else 2 * (x.size(d) - 1) if halved else x.size(d)]
-        check_lengths(name, lengths)
-        return [d], lengths
     lengths = None if s is None else many(name, "s", s)
     if dim is None:
         count = x.ndim if lengths is None else len(lengths)
@@ -80,48 +79,44 @@ def dims_and_lengths(name, x, s, dim, halved=False):
         dims = [one_dim(name, x, d) for d in many(name, "dim", dim)]
     if len(set(dims)) < len(dims):
         raise RuntimeError(f"{name}: FFT dims must be unique, got dim={dim}")
-    if lengths is None:
-        lengths = [-1] * len(dims)
-    if len(lengths) != len(dims):
+    if lengths is not None and len(lengths) != len(dims):
         raise RuntimeError(f"{name}: when given, dim and shape arguments must have the same length,"
                            f" got {len(dims)} and {len(lengths)}")
-    for place, d in enumerate(dims):
-        if lengths[place] == -1:
-            last = halved and place == len(dims) - 1
-            lengths[place] = 2 * (x.size(d) - 1) if last else x.size(d)
-    check_lengths(name, lengths)
+    sizes = [x.size(d) for d in dims]
+    if halved and dims:
+        sizes[-1] = 2 * (sizes[-1] - 1)
+    lengths = sizes if lengths is None else [
+        size if n == -1 else n for n, size in zip(lengths, sizes, strict=True)]
+    for n in lengths:
+        check_length(name, n)
     return dims, lengths
 
 
-def check_lengths(name, lengths):
-    """Raises RuntimeError for lengths below 1."""
-    for n in lengths:
-        if n < 1:
-            raise RuntimeError(f"{name}: invalid number of data points ({n}) specified, there must "
-                               "be one at least")
+def check_length(name, n):
+    """Raises RuntimeError for less than a point."""
+    if n < 1:
+        raise RuntimeError(f"{name}: invalid number of data points ({n}) specified, there must be "
+                           "one at least")
 
 
-def resized(x, dims, lengths):
-    """The tensor with other sizes of some dims: cut at the end, or with zeros there."""
-    for d, n in zip(dims, lengths, strict=True):
-        size = x.size(d)
-        if n < size:
-            x = x.narrow(d, 0, n)
-        elif n > size:
-            shape = list(x.shape)
-            shape[d] = n - size
-            x = cat([x, zeros(shape, dtype=x.dtype, device=x.device)], d)
+def resized(x, dim, size, length):
+    """A tensor with another size of a dim: cut at the end, or with zeros there."""
+    if length < size:
+        return x.narrow(dim, 0, length)
+    if length > size:
+        shape = list(x.shape)
+        shape[dim] = length - size
+        return cat([x, zeros(shape, dtype=x.dtype, device=x.device)], dim)
     return x
 
 
-def factor_of(name, norm, lengths, forward):
-    """The factor of a transform. Raises: RuntimeError for an unknown norm."""
-    if norm not in (None, "backward", "ortho", "forward"):
-        raise RuntimeError(f"{name}: invalid normalization mode {norm!r}; the modes are 'backward',"
-                           " 'ortho' and 'forward'")
-    count = 1
-    for n in lengths:
-        count *= n
+def factor_of(name, norm, count, forward):
+    """The factor of a transform of so many points. Raises: RuntimeError for an unknown norm."""
+    if norm is None or norm == "backward":
+        return 1.0 if forward else 1.0 / count
     if norm == "ortho":
         return count ** -0.5
-    return 1.0 / count if (norm == "forward") == forward else 1.0
+    if norm == "forward":
+        return 1.0 / count if forward else 1.0
+    raise RuntimeError(f"{name}: invalid normalization mode {norm!r}; the modes are 'backward', "
+                       "'ortho' and 'forward'")

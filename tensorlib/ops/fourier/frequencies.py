@@ -5,7 +5,7 @@ import numpy as np
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer
 from tensorlib.ops.declare import FUNCTIONS, composite
-from tensorlib.ops.fourier.arguments import check_lengths, many, one_dim
+from tensorlib.ops.fourier.arguments import check_length, many, one_dim
 from tensorlib.ops.late import declared
 from tensorlib.ops.samples import calls, given, refusals, refused_calls
 from tensorlib.ops.shape.repeating import roll
@@ -18,7 +18,7 @@ SHIFTED = given(((5,),), ((3, 4),), ((3, 4), 1), ((2, 3, 4), (0, 2)), ((2, 0),))
 def frequencies(name, n, d, dtype, half, options):
     """k / (n d) for the elements of a spectrum, or of its first half."""
     n = integer(name, "n", n)
-    check_lengths(name, [n])
+    check_length(name, n)
     options = {key: value for key, value in options.items() if value is not None}
     out = FUNCTIONS["empty"](n // 2 + 1 if half else n, dtype=dtype, **options)
     if not (out.is_floating_point() or out.is_complex()):

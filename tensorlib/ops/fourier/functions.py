@@ -5,20 +5,23 @@ backward ones exp(2 pi i jk / n) and by default 1 / n. norm: "backward", "ortho"
 1 / sqrt(n) in both, or "forward" for 1 / n in forward ones.
 """
 
+import math
+from typing import NamedTuple
+
 import numpy as np
 
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer
 from tensorlib.ops.declare import composite
 from tensorlib.ops.fourier.arguments import (
-    complex_input, dims_and_lengths, factor_of, floating, one_dim, real_input, resized)
+    check_length, complex_input, dims_and_lengths, factor_of, floating, one_dim, real_input, resized)
 from tensorlib.ops.fourier.transforms import fft_c2c, fft_c2r, fft_r2c
 from tensorlib.ops.late import declared
 from tensorlib.ops.samples import given, refusals
 
 SHARED = {"method": False, "public": False, "out": True, "tolerance": "product", "complex": True,
           "dtypes": ("float32", "float64", "complex64", "complex128")}
-REAL = {**SHARED, "dtypes": ("float32", "float64")}
+OF_REAL = {**SHARED, "dtypes": ("float32", "float64")}
 SIGNALS = given(((5,),), ((2, 4),), ((2, 3), 5), ((3, 4), 2, 0), ((4, 3), None, 0, "ortho"),
                 ((3, 2), 3, -1, "forward"))
 HALVES = given(((5,),), ((2, 4),), ((2, 3), 5), ((3, 4), 2, 0), ((4, 3), None, 0, "ortho"),
@@ -37,56 +40,63 @@ BAD_SPACES = refusals(*REFUSED, (RuntimeError, (2,), (2, 2)))
 BAD_PLANES = refusals(*REFUSED, (IndexError, (2,), (2, 2)))
 
 
-# ---- along several dims --------------------------------------------------------------------------
+# ---- kinds ---------------------------------------------------------------------------------------
 
-def transformed(name, input, s, dim, norm, forward):
+class Kind(NamedTuple):
+    """What a function takes, and the operation: of a tensor, dims, the points along the last of
+    them, the factor and the direction. halved: what it takes is half a spectrum."""
+
+    takes: object
+    transform: object
+    halved: bool = False
+
+
+def whole_spectrum(x, dims, n, factor, forward):
     """Of complex numbers, or all of the spectrum of real ones."""
-    x = floating(name, input)
-    dims, lengths = dims_and_lengths(name, x, s, dim)
-    factor = factor_of(name, norm, lengths, forward)
-    x = resized(x, dims, lengths)
     if x.dtype.is_complex:
-        return fft_c2c(x, tuple(dims), factor, forward) if dims else x.clone()
-    if not dims:
-        return x.to(x.dtype.to_complex())
-    return fft_r2c(x, tuple(dims), factor, forward, True)
+        return fft_c2c(x, dims, factor, forward) if dims else x.clone()
+    return fft_r2c(x, dims, factor, forward, True) if dims else x.to(x.dtype.to_complex())
 
 
-def of_real(name, input, s, dim, norm, forward):
-    """Half of the spectrum of real numbers."""
-    x = real_input(name, input)
-    dims, lengths = dims_and_lengths(name, x, s, dim)
-    require_dims(name, dims)
-    factor = factor_of(name, norm, lengths, forward)
-    return fft_r2c(resized(x, dims, lengths), tuple(dims), factor, forward, False)
+def half_spectrum(x, dims, n, factor, forward):
+    """Of real numbers, half of the spectrum."""
+    return fft_r2c(x, dims, factor, forward, False)
 
 
-def to_real(name, input, s, dim, norm, forward):
-    """Real numbers, of half of their spectrum."""
-    x = complex_input(name, input)
-    dims, lengths = dims_and_lengths(name, x, s, dim, halved=True)
-    require_dims(name, dims)
-    factor = factor_of(name, norm, lengths, forward)
-    n = lengths[-1]
-    x = resized(x, dims, [*lengths[:-1], n // 2 + 1])
-    return fft_c2r(x, tuple(dims), n, factor, forward)
+WHOLE = Kind(floating, whole_spectrum)
+HALF = Kind(real_input, half_spectrum)
+REAL = Kind(complex_input, fft_c2r, halved=True)
 
 
-def require_dims(name, dims):
-    """Raises RuntimeError where there is no dim to transform."""
-    if not dims:
-        raise RuntimeError(f"{name}: must transform at least one axis")
-
-
-def along_one(function, name, input, n, dim, norm, forward):
-    """One of these along one dim, of `n` points."""
+def along_one(kind, name, input, n, dim, norm, forward):
+    """The transform along one dim, of `n` points."""
     d = one_dim(name, input, integer(name, "dim", dim))
     if n is not None:
         n = integer(name, "n", n)
-        if n < 1:                           # -1 stands for the size in lists of lengths alone
-            raise RuntimeError(f"{name}: invalid number of data points ({n}) specified, there must "
-                               "be one at least")
-    return function(name, input, n, d, norm, forward)
+        check_length(name, n)               # -1 stands for the size in lists of lengths alone
+    x = kind.takes(name, input)
+    size = x.size(d)
+    if n is None:
+        n = 2 * (size - 1) if kind.halved else size
+        check_length(name, n)
+    factor = factor_of(name, norm, n, forward)
+    return kind.transform(resized(x, d, size, n // 2 + 1 if kind.halved else n), (d,), n, factor,
+                          forward)
+
+
+def along_several(kind, name, input, s, dim, norm, forward):
+    """The transform along several dims, of `s` points."""
+    x = kind.takes(name, input)
+    dims, lengths = dims_and_lengths(name, x, s, dim, kind.halved)
+    if not dims and kind is not WHOLE:
+        raise RuntimeError(f"{name}: must transform at least one axis")
+    factor = factor_of(name, norm, math.prod(lengths), forward)
+    n = lengths[-1] if lengths else 1
+    if s is not None:
+        stored = [*lengths[:-1], n // 2 + 1] if kind.halved else lengths
+        for d, length in zip(dims, stored, strict=True):
+            x = resized(x, d, x.size(d), length)
+    return kind.transform(x, tuple(dims), n, factor, forward)
 
 
 # ---- one dim -------------------------------------------------------------------------------------
@@ -101,7 +111,7 @@ def fft_fft(input: Tensor, n=None, dim=-1, norm=None):
     >>> tensorlib.fft.fft(tensorlib.tensor([1., 0., 0., 0.])).real
     tensor([1., 1., 1., 1.])
     """
-    return along_one(transformed, "fft.fft", input, n, dim, norm, True)
+    return along_one(WHOLE, "fft.fft", input, n, dim, norm, True)
 
 
 @composite(reference=np.fft.ifft, samples=SIGNALS, errors=BAD, **SHARED)
@@ -110,16 +120,16 @@ def fft_ifft(input: Tensor, n=None, dim=-1, norm=None):
 
     Shapes: (*, N, *) -> (*, n, *). Raises: as `fft`.
     """
-    return along_one(transformed, "fft.ifft", input, n, dim, norm, False)
+    return along_one(WHOLE, "fft.ifft", input, n, dim, norm, False)
 
 
-@composite(reference=np.fft.rfft, samples=SIGNALS, errors=BAD, **REAL)
+@composite(reference=np.fft.rfft, samples=SIGNALS, errors=BAD, **OF_REAL)
 def fft_rfft(input: Tensor, n=None, dim=-1, norm=None):
     """The first half of the `fft` of real numbers; the other one is its conjugate in reverse.
 
     Shapes: (*, N, *) -> (*, n // 2 + 1, *). Raises: as `fft`, RuntimeError for complex numbers.
     """
-    return along_one(of_real, "fft.rfft", input, n, dim, norm, True)
+    return along_one(HALF, "fft.rfft", input, n, dim, norm, True)
 
 
 @composite(reference=np.fft.irfft, samples=HALVES, errors=BAD, **SHARED)
@@ -128,7 +138,7 @@ def fft_irfft(input: Tensor, n=None, dim=-1, norm=None):
 
     Shapes: (*, N, *) -> (*, n, *). Raises: as `fft`.
     """
-    return along_one(to_real, "fft.irfft", input, n, dim, norm, False)
+    return along_one(REAL, "fft.irfft", input, n, dim, norm, False)
 
 
 @composite(reference=np.fft.hfft, samples=HALVES, errors=BAD, **SHARED)
@@ -138,16 +148,16 @@ def fft_hfft(input: Tensor, n=None, dim=-1, norm=None):
 
     Shapes: (*, N, *) -> (*, n, *). Raises: as `fft`.
     """
-    return along_one(to_real, "fft.hfft", input, n, dim, norm, True)
+    return along_one(REAL, "fft.hfft", input, n, dim, norm, True)
 
 
-@composite(reference=np.fft.ihfft, samples=SIGNALS, errors=BAD, **REAL)
+@composite(reference=np.fft.ihfft, samples=SIGNALS, errors=BAD, **OF_REAL)
 def fft_ihfft(input: Tensor, n=None, dim=-1, norm=None):
     """The inverse of `hfft`: the first half of the `ifft` of real numbers.
 
     Shapes: (*, N, *) -> (*, n // 2 + 1, *). Raises: as `fft`, RuntimeError for complex numbers.
     """
-    return along_one(of_real, "fft.ihfft", input, n, dim, norm, False)
+    return along_one(HALF, "fft.ihfft", input, n, dim, norm, False)
 
 
 # ---- several dims --------------------------------------------------------------------------------
@@ -180,79 +190,79 @@ def fft_fftn(input: Tensor, s=None, dim=None, norm=None):
     Raises: RuntimeError for dims twice, other lengths than dims, lengths below 1 (but -1 stands for
     the size) and an unknown norm; IndexError for a dim that is not there.
     """
-    return transformed("fft.fftn", input, s, dim, norm, True)
+    return along_several(WHOLE, "fft.fftn", input, s, dim, norm, True)
 
 
 @composite(reference=over(np.fft.ifftn), samples=SPACES, errors=BAD_SPACES, **SHARED)
 def fft_ifftn(input: Tensor, s=None, dim=None, norm=None):
     """The inverse of `fftn`. Raises: as `fftn`."""
-    return transformed("fft.ifftn", input, s, dim, norm, False)
+    return along_several(WHOLE, "fft.ifftn", input, s, dim, norm, False)
 
 
-@composite(reference=over(np.fft.rfftn), samples=SPACES, errors=BAD_SPACES, **REAL)
+@composite(reference=over(np.fft.rfftn), samples=SPACES, errors=BAD_SPACES, **OF_REAL)
 def fft_rfftn(input: Tensor, s=None, dim=None, norm=None):
     """The `fftn` of real numbers, of whose last dim there is the first half.
 
     Raises: as `fftn`, RuntimeError for complex numbers and for no dims.
     """
-    return of_real("fft.rfftn", input, s, dim, norm, True)
+    return along_several(HALF, "fft.rfftn", input, s, dim, norm, True)
 
 
 @composite(reference=over(np.fft.irfftn), samples=SPACES, errors=BAD_SPACES, **SHARED)
 def fft_irfftn(input: Tensor, s=None, dim=None, norm=None):
     """The inverse of `rfftn`. Raises: as `fftn`, RuntimeError for no dims."""
-    return to_real("fft.irfftn", input, s, dim, norm, False)
+    return along_several(REAL, "fft.irfftn", input, s, dim, norm, False)
 
 
 @composite(reference=hermitian, samples=SPACES, errors=BAD_SPACES, **SHARED)
 def fft_hfftn(input: Tensor, s=None, dim=None, norm=None):
     """The `fftn` of a signal that equals its conjugate in reverse, of whose last dim there is the
     first half: real numbers. Raises: as `fftn`, RuntimeError for no dims."""
-    return to_real("fft.hfftn", input, s, dim, norm, True)
+    return along_several(REAL, "fft.hfftn", input, s, dim, norm, True)
 
 
-@composite(reference=inverse_hermitian, samples=SPACES, errors=BAD_SPACES, **REAL)
+@composite(reference=inverse_hermitian, samples=SPACES, errors=BAD_SPACES, **OF_REAL)
 def fft_ihfftn(input: Tensor, s=None, dim=None, norm=None):
     """The inverse of `hfftn`, of real numbers. Raises: as `rfftn`."""
-    return of_real("fft.ihfftn", input, s, dim, norm, False)
+    return along_several(HALF, "fft.ihfftn", input, s, dim, norm, False)
 
 
 @composite(reference=over(np.fft.fft2, (-2, -1)), samples=PLANES, errors=BAD_PLANES, **SHARED)
 def fft_fft2(input: Tensor, s=None, dim=(-2, -1), norm=None):
     """The `fft` along two dims. Raises: as `fftn`."""
-    return transformed("fft.fft2", input, s, dim, norm, True)
+    return along_several(WHOLE, "fft.fft2", input, s, dim, norm, True)
 
 
 @composite(reference=over(np.fft.ifft2, (-2, -1)), samples=PLANES, errors=BAD_PLANES, **SHARED)
 def fft_ifft2(input: Tensor, s=None, dim=(-2, -1), norm=None):
     """The inverse of `fft2`. Raises: as `fftn`."""
-    return transformed("fft.ifft2", input, s, dim, norm, False)
+    return along_several(WHOLE, "fft.ifft2", input, s, dim, norm, False)
 
 
-@composite(reference=over(np.fft.rfft2, (-2, -1)), samples=PLANES, errors=BAD_PLANES, **REAL)
+@composite(reference=over(np.fft.rfft2, (-2, -1)), samples=PLANES, errors=BAD_PLANES, **OF_REAL)
 def fft_rfft2(input: Tensor, s=None, dim=(-2, -1), norm=None):
     """The `rfftn` along two dims. Raises: as `rfftn`."""
-    return of_real("fft.rfft2", input, s, dim, norm, True)
+    return along_several(HALF, "fft.rfft2", input, s, dim, norm, True)
 
 
 @composite(reference=over(np.fft.irfft2, (-2, -1)), samples=PLANES, errors=BAD_PLANES, **SHARED)
 def fft_irfft2(input: Tensor, s=None, dim=(-2, -1), norm=None):
     """The inverse of `rfft2`. Raises: as `irfftn`."""
-    return to_real("fft.irfft2", input, s, dim, norm, False)
+    return along_several(REAL, "fft.irfft2", input, s, dim, norm, False)
 
 
 @composite(reference=lambda x, s=None, dim=(-2, -1), norm=None: hermitian(x, s, dim, norm),
            samples=PLANES, errors=BAD_PLANES, **SHARED)
 def fft_hfft2(input: Tensor, s=None, dim=(-2, -1), norm=None):
     """The `hfftn` along two dims. Raises: as `hfftn`."""
-    return to_real("fft.hfft2", input, s, dim, norm, True)
+    return along_several(REAL, "fft.hfft2", input, s, dim, norm, True)
 
 
 @composite(reference=lambda x, s=None, dim=(-2, -1), norm=None: inverse_hermitian(x, s, dim, norm),
-           samples=PLANES, errors=BAD_PLANES, **REAL)
+           samples=PLANES, errors=BAD_PLANES, **OF_REAL)
 def fft_ihfft2(input: Tensor, s=None, dim=(-2, -1), norm=None):
     """The `ihfftn` along two dims. Raises: as `rfftn`."""
-    return of_real("fft.ihfft2", input, s, dim, norm, False)
+    return along_several(HALF, "fft.ihfft2", input, s, dim, norm, False)
 
 
 declared(__name__)

@@ -14,15 +14,14 @@ from tensorlib.ops.late import declared
 asarray, ones = FUNCTIONS["asarray"], FUNCTIONS["ones"]
 
 
-def passed(x, dim, n, forward, factor, **options):
+def passed(x, dim, n, forward, factor, real=False, whole=False, inside=False):
     """One pass along one dim: by kernels or loops, or where there are none by NumPy's functions."""
-    halved = not x.dtype.is_complex or options.get("real", False)
-    if loops.has(n, halved):
-        return loops.transform(x, dim, n, forward, factor, **options)
-    return asarray(by_numpy(x.numpy(), dim, n, forward, factor, **options))
+    if loops.has(n, real or not x.dtype.is_complex):
+        return loops.transform(x, dim, n, forward, factor, real, whole, inside)
+    return asarray(by_numpy(x.numpy(), dim, n, forward, factor, real, whole))
 
 
-def by_numpy(a, dim, n, forward, factor, real=False, whole=False, inside=False):
+def by_numpy(a, dim, n, forward, factor, real=False, whole=False):
     """The same of an array: what the tests compare with."""
     norm = "backward" if forward else "forward"                  # that without a factor
     if real:
@@ -49,9 +48,14 @@ def middle_weights(x, dim, n, weight):
 
 def several(x, dims, factor, forward):
     """Transforms along dims one after another, the first into new memory."""
-    for place, dim in enumerate(reversed(dims)):
-        x = passed(x, dim, x.shape[dim], forward, factor if place == 0 else 1.0,
-                   inside=place > 0)
+    *others, last = dims
+    return in_place(passed(x, last, x.size(last), forward, factor), reversed(others), forward)
+
+
+def in_place(x, dims, forward):
+    """Transforms along dims in the memory of a new tensor."""
+    for dim in dims:
+        x = passed(x, dim, x.size(dim), forward, 1.0, inside=True)
     return x
 
 
@@ -106,10 +110,8 @@ def fft_r2c(input: Tensor, dims, factor, forward, whole):
     """The transform of real numbers along dims, times a factor: `whole`, or the first half of the
     last of these dims, from which the other one follows."""
     last = dims[-1]
-    x = passed(input, last, input.shape[last], forward, factor, whole=whole)
-    for dim in dims[:-1]:
-        x = passed(x, dim, x.shape[dim], forward, 1.0, inside=True)
-    return x
+    x = passed(input, last, input.size(last), forward, factor, whole=whole)
+    return in_place(x, dims[:-1], forward)
 
 
 @fft_r2c.vjp("input")
@@ -142,7 +144,8 @@ def half_reference(x, dims, n, factor, forward):
 def fft_c2r(input: Tensor, dims, n, factor, forward):
     """The real numbers, `n` along the last of the dims, whose spectrum has this first half, times a
     factor. The imaginary parts of what stands for one element are not read."""
-    return passed(several(input, dims[:-1], 1.0, forward), dims[-1], n, forward, factor, real=True)
+    x = several(input, dims[:-1], 1.0, forward) if len(dims) > 1 else input
+    return passed(x, dims[-1], n, forward, factor, real=True)
 
 
 @fft_c2r.vjp("input")
