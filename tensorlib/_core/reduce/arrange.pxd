@@ -8,7 +8,7 @@ cdef int take_roots(Tensor x) except -1
 cdef Tensor sum_to(str name, Tensor g, int ndim, const Py_ssize_t* dims)
 cdef Tensor arrange(int kind, Tensor x, int n_reduced, const int* reduced, Py_ssize_t* sizes)
 cdef Tensor new_reduced(Tensor x, int n_reduced, const int* reduced, bint keepdim, int dtype)
-cdef Tensor rows_of(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* sizes)
+cdef Tensor reduced_last(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* sizes)
 cdef int check_status(int status, Tensor x) except -1
 cdef int reduced_dims(object dim, int ndim, int* reduced) except -1
 cdef Tensor expand_over(Tensor g, int ndim, const Py_ssize_t* dims, int n_reduced,

@@ -283,14 +283,6 @@ cdef Tensor arrange(int kind, Tensor x, int n_reduced, const int* reduced, Py_ss
     return reduced_last(x, n_reduced, reduced, sizes)
 
 
-cdef Tensor rows_of(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* sizes):
-    """A tensor with the elements of `x` in memory as (rows, n), and these sizes."""
-    cdef Tensor source = arrange(SUM, x, n_reduced, reduced, sizes)
-    if sizes[2] == 1 and (sizes[0] == 1 or sizes[3] == sizes[1]):
-        return source
-    return reduced_last(x, n_reduced, reduced, sizes)
-
-
 cdef Tensor reduced_last(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* sizes):
     """A contiguous copy of `x` with the reduced dims after the others."""
     cdef Py_ssize_t dims[MAX_NDIM]

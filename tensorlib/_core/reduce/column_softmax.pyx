@@ -1,16 +1,19 @@
-"""Softmax and its kin down columns of (outer, n, inner), by tiles of them that stay in the cache.
+"""Softmax, logsumexp and their kin down columns of (outer, n, inner), by tiles of them that stay in
+the cache.
 
 A tile goes through all steps before the next one. Steps over whole tensors, one after the other,
 read what another thread's cache holds: with two threads they took longer than with one.
 """
 
+from cython cimport floating
+from libc.math cimport isinf
 from libc.string cimport memcpy
 
-from tensorlib._core.base.dtypes cimport ITEMSIZE
+from tensorlib._core.base.dtypes cimport FLOAT32, ITEMSIZE
 from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.reduce.schedule cimport (
-    LOG_SOFTMAX, LOG_SOFTMAX_BACKWARD, MAX, SOFTMAX, SOFTMAX_BACKWARD, SUM, fold_loop,
+    LOGSUMEXP, LOG_SOFTMAX, LOG_SOFTMAX_BACKWARD, MAX, SOFTMAX, SOFTMAX_BACKWARD, SUM, fold_loop,
 )
 from tensorlib._core.tiles.loops cimport cast_loop, find_cast, find_loop, loop1, loop2, loop_id
 
@@ -18,8 +21,10 @@ cdef enum:
     TILE_BYTES = 65536       # of a tile, in the dtype that is computed in
     LEAST = 64               # columns of one, unless there are fewer: GAPPED_BYTES of float32
     MOST = 1024              # unless the rest of a slice is with them
-    LARGEST = 65536          # elements of a slice: rows of larger ones push each other out of the
-                             # L2 cache, and steps over the whole took half as long
+    LARGEST = 65536          # elements of a slice whose rows do not push each other out of the L2
+                             # cache. Of larger ones pieces of rows are streams: they have
+    RUN = 512                # columns at least, and steps over the whole took half as long where
+    MOST_ROWS = 256          # that is too much for the cache
     SHORT = 256              # elements of a run that makes up for its call
     PIECE = 8192             # elements worth a worker's while
 
@@ -36,6 +41,8 @@ cdef struct Columns:
     cast_loop back
     Py_ssize_t item, from_item           # bytes of an element, computed and in memory
     Py_ssize_t n, inner, width, tiles    # columns of a tile, and tiles of a slice
+    Py_ssize_t x_slice, x_row            # elements from slice to slice of x, and from row to row
+    Py_ssize_t y_slice                   # of y and g
     Py_ssize_t last          # columns of the last tile
     bint no_memory
 
@@ -45,15 +52,17 @@ cdef struct Rows:
     Py_ssize_t step
 
 
-cdef bint fits_columns(Py_ssize_t elements) noexcept nogil:
-    """Whether slices of so many elements are for `columns_run`."""
-    return 0 < elements <= LARGEST
+cdef bint fits_columns(Py_ssize_t elements, Py_ssize_t n) noexcept nogil:
+    """Whether slices of so many elements, in n rows, are for `columns_run`."""
+    return 0 < elements <= LARGEST or 0 < n <= MOST_ROWS
 
 
 cdef int columns_run(int kind, int dtype, int computed, const char* x, const char* g, char* y,
-                     Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner) noexcept nogil:
-    """y := softmax or log_softmax of x down n; or, for the kinds of gradients, that of `g`, x being
-    the result. All are contiguous (outer, n, inner) of `dtype`. -1 where there is no memory."""
+                     Py_ssize_t outer, Py_ssize_t n, Py_ssize_t inner, Py_ssize_t x_slice,
+                     Py_ssize_t x_row) noexcept nogil:
+    """y := softmax, log_softmax or logsumexp of x down n; or, for the kinds of gradients, that of
+    `g`, x being the result. All are (outer, n, inner) of `dtype`, contiguous but for x, and that of
+    logsumexp is (outer, inner). -1 where there is no memory."""
     cdef Columns of
     of.kind, of.dtype, of.x, of.g, of.y = kind, computed, x, g, y
     of.cast = of.back = NULL
@@ -61,7 +70,9 @@ cdef int columns_run(int kind, int dtype, int computed, const char* x, const cha
         of.cast, of.back = find_cast(dtype, computed), find_cast(computed, dtype)
     of.item, of.from_item = ITEMSIZE[computed], ITEMSIZE[dtype]
     of.n, of.inner, of.no_memory = n, inner, False
-    of.width = min(max(TILE_BYTES // (n * of.item), <Py_ssize_t>LEAST), <Py_ssize_t>MOST)
+    of.x_slice, of.x_row, of.y_slice = x_slice, x_row, inner if kind == LOGSUMEXP else n * inner
+    cdef Py_ssize_t least = RUN if n <= MOST_ROWS and n * inner > LARGEST else LEAST
+    of.width = min(max(TILE_BYTES // (n * of.item), least), <Py_ssize_t>MOST)
     of.tiles = max(inner // of.width, <Py_ssize_t>1)
     of.width = inner // of.tiles
     of.last = of.width + inner % of.tiles
@@ -71,8 +82,10 @@ cdef int columns_run(int kind, int dtype, int computed, const char* x, const cha
 
 cdef void run_tiles(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Columns* of = <Columns*>context
-    cdef Py_ssize_t piece, first, offset, width
-    cdef size_t tile = of.n * of.last * of.item
+    cdef Py_ssize_t piece, first, slice_, width
+    cdef size_t tile = of.n * of.last * of.item, offset
+    cdef const char* x
+    cdef const char* g
     cdef char* scratch = take_scratch(3 * tile)
     if scratch == NULL:
         of.no_memory = True
@@ -80,40 +93,42 @@ cdef void run_tiles(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
     for piece in range(begin, end):
         first = piece % of.tiles * of.width
         width = of.last if piece % of.tiles == of.tiles - 1 else of.width
-        offset = (piece // of.tiles * of.n * of.inner + first) * of.from_item
+        slice_ = piece // of.tiles
+        x = of.x + (slice_ * of.x_slice + first) * of.from_item
+        offset = (slice_ * of.y_slice + first) * of.from_item
+        g = NULL if of.g == NULL else of.g + offset
         if of.cast == NULL:
-            run_tile(of, offset, width, scratch)
+            run_tile(of, x, g, of.y + offset, width, scratch)
         else:
-            run_cast(of, offset, width, scratch, tile)
+            run_cast(of, x, g, of.y + offset, width, scratch, tile)
     give_scratch(scratch, 3 * tile)
 
 
-cdef void run_tile(Columns* of, Py_ssize_t offset, Py_ssize_t width, char* scratch) noexcept nogil:
+cdef void run_tile(Columns* of, const char* x, const char* g, char* y, Py_ssize_t width,
+                   char* scratch) noexcept nogil:
     """A tile of float32 or float64, where it lies."""
-    cdef Rows x, g, aside, y
-    x.step = g.step = y.step = of.inner * of.item
-    x.data, y.data = <char*>of.x + offset, of.y + offset
-    g.data = <char*>of.g + offset if of.g != NULL else NULL
-    aside = y
-    if of.kind == LOG_SOFTMAX:           # which keeps the exponentials beside
-        aside.data, aside.step = scratch, width * of.item
-    compute(of, x, g, aside, y, y, width)
+    cdef Rows from_, grad, aside, to
+    from_.data, from_.step = <char*>x, of.x_row * of.item
+    grad.data, to.data = <char*>g, y
+    grad.step = to.step = of.inner * of.item
+    aside.data, aside.step = scratch, width * of.item    # whose rows lie close
+    compute(of, from_, grad, aside, to, to, width)
 
 
-cdef void run_cast(Columns* of, Py_ssize_t offset, Py_ssize_t width, char* scratch,
-                   Py_ssize_t tile) noexcept nogil:
+cdef void run_cast(Columns* of, const char* x, const char* g, char* y, Py_ssize_t width,
+                   char* scratch, Py_ssize_t tile) noexcept nogil:
     """A tile of a half type, in float32 beside others."""
     cdef Py_ssize_t step = of.inner * of.from_item, i
-    cdef Rows x, g, aside
-    x.data, g.data, aside.data = scratch, scratch + tile, scratch + 2 * tile
-    x.step = g.step = aside.step = width * of.item
+    cdef Rows from_, grad, aside
+    from_.data, grad.data, aside.data = scratch, scratch + tile, scratch + 2 * tile
+    from_.step = grad.step = aside.step = width * of.item
     for i in range(of.n):
-        of.cast(of.x + offset + i * step, x.data + i * x.step, width)
-        if of.g != NULL:
-            of.cast(of.g + offset + i * step, g.data + i * g.step, width)
-    compute(of, x, g, aside, x, x, width)
-    for i in range(of.n):
-        of.back(x.data + i * x.step, of.y + offset + i * step, width)
+        of.cast(x + i * of.x_row * of.from_item, from_.data + i * from_.step, width)
+        if g != NULL:
+            of.cast(g + i * step, grad.data + i * grad.step, width)
+    compute(of, from_, grad, aside, from_, from_, width)
+    for i in range(1 if of.kind == LOGSUMEXP else of.n):
+        of.back(from_.data + i * from_.step, y + i * step, width)
 
 
 cdef void compute(Columns* of, Rows x, Rows g, Rows aside, Rows exps, Rows y,
@@ -132,6 +147,17 @@ cdef void compute(Columns* of, Rows x, Rows g, Rows aside, Rows exps, Rows y,
         map_rows(of, EXP, x, aside, width)
         apply(of, MUL, aside, of_columns, aside, width)
         apply(of, SUB, g, aside, y, width)
+    elif of.kind == LOGSUMEXP:
+        reduce(of, MAX, x, y.data, width)
+        memcpy(buffer, y.data, width * of.item)
+        apply(of, SUB, x, of_columns, aside, width)
+        map_rows(of, EXP, aside, aside, width)
+        reduce(of, SUM, aside, of_columns.data, width)
+        (<loop1>find_loop(LOG, of.dtype).run)(buffer, buffer, width)
+        if of.dtype == FLOAT32:
+            add_finite(<const float*>buffer, <float*>y.data, width)
+        else:
+            add_finite(<const double*>buffer, <double*>y.data, width)
     else:
         reduce(of, MAX, x, of_columns.data, width)
         apply(of, SUB, x, of_columns, aside, width)
@@ -144,6 +170,14 @@ cdef void compute(Columns* of, Rows x, Rows g, Rows aside, Rows exps, Rows y,
         reduce(of, SUM, exps, of_columns.data, width)
         (<loop1>find_loop(LOG, of.dtype).run)(buffer, buffer, width)
         apply(of, SUB, aside, of_columns, y, width)
+
+
+cdef void add_finite(const floating* x, floating* y, Py_ssize_t width) noexcept nogil:
+    """y += x, but where the greatest element is infinite: so is the result"""
+    cdef Py_ssize_t i
+    for i in range(width):
+        if not isinf(y[i]):
+            y[i] += x[i]
 
 
 cdef void reduce(Columns* of, int kind, Rows x, char* y, Py_ssize_t width) noexcept nogil:

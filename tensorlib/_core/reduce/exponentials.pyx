@@ -12,7 +12,7 @@ from tensorlib._core.base.dtypes cimport (
 from tensorlib._core.base.eras cimport work_begins, work_ends
 from tensorlib._core.base.shape cimport MAX_NDIM, settled, wrap_dim
 from tensorlib._core.base.upcalls cimport REAL_PART, TO, registered
-from tensorlib._core.reduce.arrange cimport fold, new_reduced, rows_of
+from tensorlib._core.reduce.arrange cimport arrange, fold, new_reduced, reduced_last
 from tensorlib._core.reduce.by_cast cimport BLOCK
 from tensorlib._core.reduce.column_softmax cimport columns_run, fits_columns
 from tensorlib._core.reduce.reductions cimport chosen_dims, floating_result
@@ -28,6 +28,8 @@ from tensorlib._core.tiles.run cimport run_program
 
 cdef enum:
     LONG = 32                # elements of a run
+    SIDE_BY_SIDE = 16        # columns that are worth loops of their own
+    MOST_ROWS = 16384        # of which a tile has memory beside
 
 
 def logsumexp(Tensor input, dim, bint keepdim=False):
@@ -39,8 +41,12 @@ def logsumexp(Tensor input, dim, bint keepdim=False):
     cdef int result = input.type if KIND[input.type] == FLOAT_KIND else default_float()
     cdef Tensor x = cast(input, compute_dtype(result))
     cdef Tensor out = new_reduced(x, n, dims, keepdim, x.type)
-    cdef Tensor source = rows_of(x, n, dims, sizes)
-    if out.numel_:
+    cdef Tensor source = arrange(SUM, x, n, dims, sizes)
+    if sizes[2] >= SIDE_BY_SIDE and 0 < sizes[0] * sizes[1] and sizes[1] <= MOST_ROWS:
+        run_columns(LOGSUMEXP, alias(source), None, out, sizes, x.type)
+    elif out.numel_:
+        if sizes[2] != 1 or sizes[0] != 1 and sizes[3] != sizes[1]:
+            source = reduced_last(x, n, dims, sizes)
         run_rows(LOGSUMEXP, source, None, out, sizes[0], sizes[1])
     return cast(out, result)
 
@@ -102,7 +108,7 @@ cdef Tensor by_rows(str name, int kind, int back_kind, Tensor input, Tensor grad
         for d in range(along):
             outer *= input.dims[d]
         if input.type == result and (grad is None or grad.type == result) and (
-                input.numel_ and fits_columns(input.numel_ // outer)):
+                input.numel_ and fits_columns(input.numel_ // outer, n)):
             return by_tiles(kind if grad is None else back_kind, alias(packed(input)),
                             None if grad is None else alias(packed(grad)), outer, n, dtype)
         x = cast(input, dtype)
@@ -123,18 +129,27 @@ cdef Tensor by_rows(str name, int kind, int back_kind, Tensor input, Tensor grad
 cdef Tensor by_tiles(int kind, Tensor x, Tensor g, Py_ssize_t outer, Py_ssize_t n, int computed):
     """What `by_rows` gives, of contiguous tensors (outer, n, ...)."""
     cdef Tensor y = new_like(x, x.type)
+    cdef Py_ssize_t inner = x.numel_ // outer // n
+    cdef Py_ssize_t* sizes = [outer, n, inner, n * inner, inner]
+    run_columns(kind, x, g, y, sizes, computed)
+    return y
+
+
+cdef int run_columns(int kind, Tensor x, Tensor g, Tensor y, const Py_ssize_t* sizes,
+                     int computed) except -1:
+    """y := softmax or a kin down the columns of `x`, of sizes as `arrange` has them."""
     cdef const char* from_ = x.data_pointer
     cdef const char* grad = NULL if g is None else g.data_pointer
     cdef char* to = y.data_pointer
-    cdef Py_ssize_t inner = x.numel_ // outer // n
     cdef int era, failed, dtype = x.type
     era = work_begins()
     with nogil:
-        failed = columns_run(kind, dtype, computed, from_, grad, to, outer, n, inner)
+        failed = columns_run(kind, dtype, computed, from_, grad, to, sizes[0], sizes[1], sizes[2],
+                             sizes[3], sizes[4])
     work_ends(era)
     if failed:
         raise MemoryError("softmax: no memory for columns")
-    return y
+    return 0
 
 
 # Along other dims than the last the steps of large slices run one after the other, each over the

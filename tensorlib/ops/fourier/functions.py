@@ -14,7 +14,8 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer
 from tensorlib.ops.declare import composite
 from tensorlib.ops.fourier.arguments import (
-    check_length, complex_input, dims_and_lengths, factor_of, floating, one_dim, real_input, resized)
+    check_length, complex_input, dims_and_lengths, factor_of, floating, one_dim, real_input,
+    resized)
 from tensorlib.ops.fourier.transforms import fft_c2c, fft_c2r, fft_r2c
 from tensorlib.ops.late import declared
 from tensorlib.ops.samples import given, refusals
