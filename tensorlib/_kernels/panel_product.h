@@ -43,7 +43,7 @@
    long. */
 #define PANEL_EACH _Pragma("GCC unroll 16")
 
-enum { PANEL_ROWS = 6, PANEL_MOST = PANEL_BYTES == 64 ? 8 : 6, PANEL_DEEP = 128 };
+enum { PANEL_ROWS = 6, PANEL_MOST = PANEL_BYTES == 64 ? 8 : 6, PANEL_DEEP = 128, PANEL_AHEAD = 24 };
 
 #define PANEL_PRODUCT(T, I, NAME, LOW, HIGH)                                                     \
     typedef T NAME(vector) __attribute__((vector_size(PANEL_BYTES), aligned(sizeof(T)),          \
@@ -184,10 +184,10 @@ enum { PANEL_ROWS = 6, PANEL_MOST = PANEL_BYTES == 64 ? 8 : 6, PANEL_DEEP = 128 
         }                                                                                        \
     }                                                                                            \
                                                                                                  \
-    /* `rows` rows of y := those of a @ one panel */                                             \
+    /* `rows` rows of y := those of a @ one panel, of which rows are p_row apart */              \
     static inline __attribute__((always_inline)) void NAME(tile)(                                \
-            const T* a, Py_ssize_t a_row, Py_ssize_t a_col, const T* p, T* y, Py_ssize_t y_row,  \
-            Py_ssize_t k, Py_ssize_t count, NAME(base) base, const int rows,                     \
+            const T* a, Py_ssize_t a_row, Py_ssize_t a_col, const T* p, Py_ssize_t p_row, T* y,  \
+            Py_ssize_t y_row, Py_ssize_t k, Py_ssize_t count, NAME(base) base, const int rows,   \
             const int vectors) {                                                                 \
         NAME(vector) left[PANEL_MOST] = {{0}}, right[PANEL_MOST] = {{0}};                        \
         for (int i = 0; k >= PANEL_DEEP && i < rows; i++) {    /* y may lie far away */          \
@@ -195,8 +195,12 @@ enum { PANEL_ROWS = 6, PANEL_MOST = PANEL_BYTES == 64 ? 8 : 6, PANEL_DEEP = 128 
             if (vectors == 2) __builtin_prefetch(y + i * y_row + NAME(LANES), 1);                \
         }                                                                                        \
         for (Py_ssize_t l = 0; l < k; l++) {                                                     \
-            NAME(vector) b0 = *(const NAME(vector)*)(p + l * NAME(WIDTH)), b1 = {0};             \
-            if (vectors == 2) b1 = *(const NAME(vector)*)(p + l * NAME(WIDTH) + NAME(LANES));    \
+            /* of a b where it lies, which no prefetcher follows */                              \
+            __builtin_prefetch(p + (l + PANEL_AHEAD) * p_row);                                   \
+            if (vectors == 2)                                                                    \
+                __builtin_prefetch(p + (l + PANEL_AHEAD) * p_row + NAME(LANES));                 \
+            NAME(vector) b0 = *(const NAME(vector)*)(p + l * p_row), b1 = {0};                   \
+            if (vectors == 2) b1 = *(const NAME(vector)*)(p + l * p_row + NAME(LANES));          \
             _Pragma("GCC unroll 8") for (int i = 0; i < rows; i++) {                             \
                 T x = a[i * a_row + l * a_col];                                                  \
                 left[i] += x * b0;                                                               \
@@ -228,43 +232,46 @@ enum { PANEL_ROWS = 6, PANEL_MOST = PANEL_BYTES == 64 ? 8 : 6, PANEL_DEEP = 128 
                                                                                                  \
     /* The same for all rows of a */                                                             \
     static inline __attribute__((always_inline)) void NAME(rows)(                                \
-            const T* a, Py_ssize_t a_row, Py_ssize_t a_col, const T* p, T* y, Py_ssize_t y_row,  \
-            Py_ssize_t m, Py_ssize_t k, Py_ssize_t count, NAME(base) base, const int vectors) {  \
+            const T* a, Py_ssize_t a_row, Py_ssize_t a_col, const T* p, Py_ssize_t p_row, T* y,  \
+            Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k, Py_ssize_t count, NAME(base) base,     \
+            const int vectors) {                                                                 \
         /* one row alone or two take as long as three */                                         \
         while (PANEL_MOST > PANEL_ROWS                                                           \
                && (m == PANEL_MOST || m >= PANEL_MOST + 3)) {                                    \
-            NAME(tile)(a, a_row, a_col, p, y, y_row, k, count, base, PANEL_MOST, vectors);       \
+            NAME(tile)(a, a_row, a_col, p, p_row, y, y_row, k, count, base, PANEL_MOST, vectors);\
             m -= PANEL_MOST;                                                                     \
             a += PANEL_MOST * a_row;                                                             \
             y += PANEL_MOST * y_row;                                                             \
             base.at += PANEL_MOST * base.row;                                                    \
         }                                                                                        \
         for (; m >= PANEL_ROWS; m -= PANEL_ROWS) {                                               \
-            NAME(tile)(a, a_row, a_col, p, y, y_row, k, count, base, 6, vectors);                \
+            NAME(tile)(a, a_row, a_col, p, p_row, y, y_row, k, count, base, 6, vectors);         \
             a += PANEL_ROWS * a_row;                                                             \
             y += PANEL_ROWS * y_row;                                                             \
             base.at += PANEL_ROWS * base.row;                                                    \
         }                                                                                        \
         switch (m) {                                                                             \
-        case 5: NAME(tile)(a, a_row, a_col, p, y, y_row, k, count, base, 5, vectors); break;     \
-        case 4: NAME(tile)(a, a_row, a_col, p, y, y_row, k, count, base, 4, vectors); break;     \
-        case 3: NAME(tile)(a, a_row, a_col, p, y, y_row, k, count, base, 3, vectors); break;     \
-        case 2: NAME(tile)(a, a_row, a_col, p, y, y_row, k, count, base, 2, vectors); break;     \
-        case 1: NAME(tile)(a, a_row, a_col, p, y, y_row, k, count, base, 1, vectors); break;     \
+        case 5: NAME(tile)(a, a_row, a_col, p, p_row, y, y_row, k, count, base, 5, vectors); break;\
+        case 4: NAME(tile)(a, a_row, a_col, p, p_row, y, y_row, k, count, base, 4, vectors); break;\
+        case 3: NAME(tile)(a, a_row, a_col, p, p_row, y, y_row, k, count, base, 3, vectors); break;\
+        case 2: NAME(tile)(a, a_row, a_col, p, p_row, y, y_row, k, count, base, 2, vectors); break;\
+        case 1: NAME(tile)(a, a_row, a_col, p, p_row, y, y_row, k, count, base, 1, vectors); break;\
         }                                                                                        \
     }                                                                                            \
                                                                                                  \
-    /* y (m, n) := base + a (m, k) @ the b that was packed into p */                             \
-    static void NAME(product)(const T* a, Py_ssize_t a_row, Py_ssize_t a_col, const T* p, T* y,  \
-                              Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k, Py_ssize_t n,        \
-                              const T* base_at, Py_ssize_t base_row) {                           \
+    /* y (m, n) := base + a (m, k) @ the b that was packed into p; or a b of whole panels where  \
+       it lies: rows and panels are so many elements apart */                                    \
+    static void NAME(product)(const T* a, Py_ssize_t a_row, Py_ssize_t a_col, const T* p,        \
+                              Py_ssize_t p_row, Py_ssize_t panel, T* y, Py_ssize_t y_row,        \
+                              Py_ssize_t m, Py_ssize_t k, Py_ssize_t n, const T* base_at,        \
+                              Py_ssize_t base_row) {                                             \
         NAME(base) base = NAME(base_of)(base_at, base_row);                                      \
-        for (; n > NAME(LANES); n -= NAME(WIDTH), y += NAME(WIDTH), p += k * NAME(WIDTH)) {      \
-            NAME(rows)(a, a_row, a_col, p, y, y_row, m, k,                                       \
+        for (; n > NAME(LANES); n -= NAME(WIDTH), y += NAME(WIDTH), p += panel) {                \
+            NAME(rows)(a, a_row, a_col, p, p_row, y, y_row, m, k,                                \
                        n < NAME(WIDTH) ? n : NAME(WIDTH), base, 2);                              \
             base.at += NAME(WIDTH) * base.col;                                                   \
         }                                                                                        \
-        if (n > 0) NAME(rows)(a, a_row, a_col, p, y, y_row, m, k, n, base, 1);                   \
+        if (n > 0) NAME(rows)(a, a_row, a_col, p, p_row, y, y_row, m, k, n, base, 1);            \
     }                                                                                            \
                                                                                                  \
     static inline __attribute__((always_inline)) void NAME(window_rows)(                         \

@@ -49,20 +49,25 @@ cdef enum:
 # What does products of any size: the BLAS; panels; or panels where the BLAS packs slowly. OpenBLAS
 # for AVX-512 multiplies 8 x 128 @ 128 x 512 of float32 in 11 us, panels in 18; but with a b
 # that is turned, as the weight of a layer, in 55 and 21, and 32 x 784 @ 784 x 512 in 516 and 291.
+# A few rows read b where it lies: 16 x 512 @ 512 x 512 in 52 us; OpenBLAS packs it, in 100.
 cdef enum Way:
     BLAS, PANELS, MOSTLY_PANELS
 
 cdef enum:
     FLAT = 8                # rows from which on MOSTLY_PANELS takes a turned b; with fewer it takes
     MOST_FLAT = 1 << 21     # more than these multiplications
+    PACKED = 96             # rows from which on another b is packed
     TALL = 64               # rows, and multiplications, that another b has at least
     MANY = 1 << 19
+    FEW = 6                 # rows that keep up with reading it where it lies, and
+    BLAS_SMALL = 1000000    # multiplications up to which OpenBLAS packs nothing either
 
 ctypedef void (*pack_fn)(const char* b, Py_ssize_t b_row, Py_ssize_t b_col, char* p, Py_ssize_t k,
                          Py_ssize_t n) noexcept nogil
 ctypedef void (*panel_fn)(const char* a, Py_ssize_t a_row, Py_ssize_t a_col, const char* p,
-                          char* y, Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k, Py_ssize_t n,
-                          const char* base, Py_ssize_t base_row) noexcept nogil
+                          Py_ssize_t p_row, Py_ssize_t panel, char* y, Py_ssize_t y_row,
+                          Py_ssize_t m, Py_ssize_t k, Py_ssize_t n, const char* base,
+                          Py_ssize_t base_row) noexcept nogil
 ctypedef void (*turn_fn)(const char* x, Py_ssize_t x_row, char* y, Py_ssize_t y_row, Py_ssize_t m,
                          Py_ssize_t n) noexcept nogil
 
@@ -109,18 +114,26 @@ cdef void pack_panels(int dtype, const char* b, Py_ssize_t b_row, Py_ssize_t b_c
     packs[dtype](b, b_row, b_col, p, k, n)
 
 
+cdef inline void multiply(int dtype, const char* a, Py_ssize_t a_row, Py_ssize_t a_col,
+                          const char* p, char* y, Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k,
+                          Py_ssize_t n, const char* base, Py_ssize_t base_row) noexcept nogil:
+    """y (m, n) := base + a (m, k) @ the matrix that was packed into p"""
+    cdef Py_ssize_t width = 2 * lanes[dtype]
+    panels[dtype](a, a_row, a_col, p, width, k * width, y, y_row, m, k, n, base, base_row)
+
+
 cdef void multiply_panels(int dtype, const char* a, Py_ssize_t a_row, Py_ssize_t a_col,
                           const char* p, char* y, Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k,
                           Py_ssize_t n) noexcept nogil:
     """y (m, n) := a (m, k) @ the matrix that was packed into p"""
-    panels[dtype](a, a_row, a_col, p, y, y_row, m, k, n, NULL, 0)
+    multiply(dtype, a, a_row, a_col, p, y, y_row, m, k, n, NULL, 0)
 
 
 cdef void add_panels(int dtype, const char* a, Py_ssize_t a_row, Py_ssize_t a_col, const char* p,
                      char* y, Py_ssize_t y_row, Py_ssize_t m, Py_ssize_t k,
                      Py_ssize_t n) noexcept nogil:
     """y (m, n) += a (m, k) @ the matrix that was packed into p"""
-    panels[dtype](a, a_row, a_col, p, y, y_row, m, k, n, y, y_row)
+    multiply(dtype, a, a_row, a_col, p, y, y_row, m, k, n, y, y_row)
 
 
 cdef void multiply_windows(int dtype, const char* a, const Py_ssize_t* places,
@@ -195,10 +208,10 @@ cdef void run_panels(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept n
             packs[work.dtype](args.b + matrix * args.b_batch, args.b_row // size,
                               args.b_col // size, p, args.k, args.n)
         packed = matrix
-        panels[work.dtype](args.a + matrix * args.a_batch + row * args.a_row, args.a_row // size,
-                           args.a_col // size, p,
-                           args.y + matrix * args.y_batch + row * args.y_row, args.y_row // size,
-                           min(<Py_ssize_t>CHUNK_ROWS, args.m - row), args.k, args.n, work.row, 0)
+        multiply(work.dtype, args.a + matrix * args.a_batch + row * args.a_row,
+                 args.a_row // size, args.a_col // size, p,
+                 args.y + matrix * args.y_batch + row * args.y_row, args.y_row // size,
+                 min(<Py_ssize_t>CHUNK_ROWS, args.m - row), args.k, args.n, work.row, 0)
 
 
 # ---- any b, part by part -------------------------------------------------------------------------
@@ -213,7 +226,9 @@ cdef bint panels_are_wide(int dtype, const MatmulArgs* args) noexcept nogil:
         return True
     if args.b_row == args.y_col:
         return args.m >= FLAT or products > MOST_FLAT
-    return args.m >= TALL and products >= MANY
+    if args.m >= TALL:
+        return products >= MANY
+    return args.m >= FEW and args.n >= COLUMNS and products > BLAS_SMALL
 
 
 cdef bint block_by_panels(int dtype, const MatmulArgs* args, const char* added,
@@ -268,9 +283,9 @@ cdef void multiply_swapped(int dtype, const MatmulArgs* args, const char* added,
         y = args.y + block.matrix * args.y_batch + block.row * args.y_row + col * size
         l = 0
         while l < args.k:
-            panels[dtype](b + l * size, args.b_col // size, 1, scratch + l * width, near,
-                          block.rows, cols, min(depth, args.k - l), block.rows,
-                          near if l > 0 else NULL, block.rows)
+            multiply(dtype, b + l * size, args.b_col // size, 1, scratch + l * width, near,
+                     block.rows, cols, min(depth, args.k - l), block.rows,
+                     near if l > 0 else NULL, block.rows)
             l += depth
         turn(dtype, near, block.rows, y, args.y_row // size, cols, block.rows)
         if added != NULL:
@@ -304,9 +319,19 @@ cdef void multiply_part(int dtype, const MatmulArgs* args, const char* added, Bl
     cdef Py_ssize_t size = args.y_col, row = block.row, rows, end = block.row + block.rows
     cdef Py_ssize_t most = CHUNK_ROWS * 4 // size       # which is half of L2
     cdef Py_ssize_t a_row = args.a_row // size, a_col = args.a_col // size, i
+    cdef Py_ssize_t whole               # columns of whole panels, which are read where they lie
     cdef bint turned = a_row == 1 and a_col != 1 and cols >= TURNED_LEAST
     cdef bint moved = (a_col == 1 and args.a_row % FEW_LINES == 0 and depth < args.k
                        and cols >= MOVED_LEAST)
+    if args.b_col == size and block.rows < PACKED:
+        whole = cols // (2 * lanes[dtype]) * (2 * lanes[dtype])
+        multiply_unpacked(dtype, args, base, block, b, l, depth, col, whole)
+        if whole == cols:
+            return
+        b += whole * size
+        col += whole
+        cols -= whole
+        base = NULL if base == NULL else base + whole * size
     if turned or moved:
         a_row, a_col = TURNED_ROW, 1
     packs[dtype](b, args.b_row // size, args.b_col // size, scratch, depth, cols)
@@ -318,9 +343,22 @@ cdef void multiply_part(int dtype, const MatmulArgs* args, const char* added, Bl
             turn(dtype, a, args.a_col // size, near, TURNED_ROW, depth, rows)
         for i in range(rows if moved else 0):
             memcpy(near + i * TURNED_ROW * size, a + i * args.a_row, depth * size)
-        panels[dtype](near if turned or moved else a, a_row, a_col, scratch, y, args.y_row // size,
-                      rows, depth, cols, y if l > 0 else base, args.y_row // size if l > 0 else 0)
+        multiply(dtype, near if turned or moved else a, a_row, a_col, scratch, y,
+                 args.y_row // size, rows, depth, cols, y if l > 0 else base,
+                 args.y_row // size if l > 0 else 0)
         row += rows
+
+
+cdef void multiply_unpacked(int dtype, const MatmulArgs* args, const char* base, Block block,
+                            const char* b, Py_ssize_t l, Py_ssize_t depth, Py_ssize_t col,
+                            Py_ssize_t cols) noexcept nogil:
+    """The same for few rows of a, and whole panels of a b that is read where it lies"""
+    cdef Py_ssize_t size = args.y_col, y_row = args.y_row // size
+    cdef const char* a = args.a + block.matrix * args.a_batch + block.row * args.a_row
+    cdef char* y = args.y + block.matrix * args.y_batch + block.row * args.y_row + col * size
+    panels[dtype](a + l * args.a_col, args.a_row // size, args.a_col // size, b,
+                  args.b_row // size, 2 * lanes[dtype], y, y_row, block.rows, depth, cols,
+                  y if l > 0 else base, y_row if l > 0 else 0)
 
 
 # ---- at import -----------------------------------------------------------------------------------
