@@ -1,5 +1,7 @@
 """Inverses, systems of equations, and the Cholesky factor."""
 
+import math
+
 import numpy as np
 
 from tensorlib._core.arrays.arrays import from_numpy
@@ -23,6 +25,8 @@ Factor = result_type("linalg_cholesky_ex", "L info")
 Inverse = result_type("linalg_inv_ex", "inverse info")
 Solution = result_type("linalg_solve_ex", "result info")
 
+FEW_COLUMNS = 16         # of right-hand sides that a matrix is read for: with more, it matters less
+MANY_ROWS = 1000         # of all of them, which are worth a copy
 INT32 = BY_NAME["int32"]
 NOT_DEFINITE = ("the factorization could not be completed because the input is not "
                 "positive-definite (the leading minor of order {} is not positive-definite)")
@@ -273,14 +277,51 @@ def is_vector(A, B):
     return B.ndim == 1 or A.ndim - 1 == B.ndim and A.shape[:-1] == B.shape
 
 
-def broadcast_system(name, A, B, left):
-    """Both matrices of A @ X = B, or X @ A = B, with the batch of both. Raises: RuntimeError."""
-    if B.shape[-2 if left else -1] != A.shape[-1]:
+def one_batch(name, A, B, left):
+    """Both matrices of A @ X = B, or their transposes where it is X @ A = B, with the batch of
+    both; and the dims that went apart, for `put_back`, or None.
+
+    Where B has few columns for each of some matrices of A, those of leading dims that A does not
+    have go beside each other, so that a matrix is read and factored once. Raises: RuntimeError.
+    """
+    if not left:
+        A, B = A.mT, B.mT
+    if B.size(-2) != A.size(-1):
         raise RuntimeError(f"{name}: incompatible shapes of A and B for the equation "
-                           f"{'AX = B' if left else 'XA = B'}: {tuple(A.shape)} and "
-                           f"{tuple(B.shape)}")
+                           f"{'AX = B' if left else 'XA = B'}: {tuple((A if left else A.mT).shape)}"
+                           f" and {tuple((B if left else B.mT).shape)}")
+    if A.ndim == B.ndim == 2:
+        return A, B, None
     batch = broadcast_shapes(name, A.shape[:-2], B.shape[:-2])
-    return A.expand(batch + A.shape[-2:]), B.expand(batch + B.shape[-2:])
+    count = dims_of_one_matrix(A, B)
+    if count:
+        sizes = B.shape[:count]
+        A = A.reshape(A.shape[max(0, count - (B.ndim - A.ndim)):])
+        B = B.movedim(tuple(range(count)), tuple(range(-1 - count, -1))).flatten(-1 - count)
+        batch = batch[count:]
+    return A.expand(batch + A.shape[-2:]), B.expand(batch + B.shape[-2:]), sizes if count else None
+
+
+def put_back(X, sizes, left):
+    """The solution with the dims that `one_batch` put beside each other."""
+    if sizes is not None:
+        count = len(sizes)
+        X = X.unflatten(-1, (*sizes, -1))
+        X = X.movedim(tuple(range(-1 - count, -1)), tuple(range(count)))
+    return X if left else X.mT
+
+
+def dims_of_one_matrix(A, B):
+    """How many leading dims B has for the same matrices of A, if that is worth a copy."""
+    columns = B.size(-1)
+    if columns > FEW_COLUMNS or B.numel() < MANY_ROWS * columns:
+        return 0
+    sides, matrices = B.shape[:-2], A.shape[:-2]
+    missing = len(sides) - len(matrices)
+    count = 0
+    while count < len(sides) and (count < missing or matrices[count - missing] == 1):
+        count += 1
+    return count if math.prod(sides[:count]) * B.size(-2) >= MANY_ROWS else 0
 
 
 def solve_checked(A, B, left, check_errors):
@@ -292,12 +333,9 @@ def solve_checked(A, B, left, check_errors):
         raise RuntimeError("linalg.solve: vectors on the right take left=True, got left=False")
     if B.ndim == 0:
         raise RuntimeError("linalg.solve: B must have at least 1 dimension, got a number")
-    A, B = broadcast_system("linalg.solve", A, B.unsqueeze(-1) if vector else B, left)
-    if left:
-        result, info = solve_matrices(A, B, check_errors)
-    else:
-        result, info = solve_matrices(A.mT, B.mT, check_errors)
-        result = result.mT
+    A, B, sizes = one_batch("linalg.solve", A, B.unsqueeze(-1) if vector else B, left)
+    result, info = solve_matrices(A, B, check_errors)
+    result = put_back(result, sizes, left)
     return result.squeeze(-1) if vector else result, info
 
 
@@ -319,9 +357,9 @@ def linalg_solve_ex(A: Tensor, B: Tensor, *, left=True, check_errors=False):
     Shapes and errors are those of `linalg.solve`; info has a number for each matrix of A.
     """
     result, info = solve_checked(A, B, left, check_errors)
-    if info.shape != A.shape[:-2]:
+    if info.numel() != math.prod(A.shape[:-2]):
         info = linalg_inv_ex(A.detach()).info
-    return Solution(result, info)
+    return Solution(result, info.reshape(A.shape[:-2]))
 
 
 @composite(public=False, method=False, out=True, dtypes=DTYPES, tolerance="product",
@@ -407,7 +445,6 @@ def linalg_solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left=True, uni
     require_square("linalg.solve_triangular", A)
     require_matrices("linalg.solve_triangular", B, "B")
     require_one_dtype("linalg.solve_triangular", A, B)
-    A, B = broadcast_system("linalg.solve_triangular", A, B, left)
-    if left:
-        return solve_triangles(A, B, bool(upper), bool(unitriangular))
-    return solve_triangles(A.mT, B.mT, not upper, bool(unitriangular)).mT
+    A, B, sizes = one_batch("linalg.solve_triangular", A, B, left)
+    X = solve_triangles(A, B, bool(upper) == bool(left), bool(unitriangular))
+    return put_back(X, sizes, left)

@@ -123,3 +123,25 @@ def test_inverses_by_factors_are_those_of_the_whole(n, dtype, upper):
     tl.linalg.inv(product).abs().square().sum().backward()
     kept = other.grad.triu() if upper else other.grad.tril()
     assert_close(factor.grad, kept, atol=1e-9, rtol=1e-7)
+
+
+@each("matrices, sides", [((), (600,)), ((1,), (600,)), ((4,), (300, 4)), ((1, 4), (300, 4)),
+                          ((3, 1), (400, 3, 1)), ((4, 1), (4, 300)), ((1, 1), (30, 20))])
+@each("solve", ["solve", "solve_triangular"])
+@each("left", [False, True])
+def test_sides_of_one_matrix_are_solved_as_by_copies_of_it(matrices, sides, solve, left):
+    rng = np.random.default_rng(len(sides) + 10 * len(matrices))
+    options = {"left": left} | ({"upper": True} if solve == "solve_triangular" else {})
+    matrix = rng.standard_normal((*matrices, 2, 2)) + 3 * np.eye(2)
+    side = rng.standard_normal((*sides, 2, 1) if left else (*sides, 1, 2))
+    batch = np.broadcast_shapes(matrices, sides)
+    found, wanted = [], []
+    for copies, results in ((False, found), (True, wanted)):
+        a, b = (tl.tensor(x, requires_grad=True) for x in (matrix, side))
+        whole = a.expand(*batch, 2, 2).contiguous() if copies else a
+        x = getattr(tl.linalg, solve)(whole, b, **options)
+        x.pow(2).sum().backward()
+        results += [x, a.grad, b.grad]
+    for one, other in zip(found, wanted, strict=True):
+        assert one.shape == other.shape
+        assert_close(one.detach(), other.detach().numpy())
