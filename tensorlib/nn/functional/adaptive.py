@@ -1,6 +1,7 @@
 """Adaptive pooling, whose number of windows is given, and power-average (LP) pooling."""
 
 import math
+from functools import lru_cache
 from operator import index as as_int
 
 import numpy as np
@@ -18,14 +19,17 @@ from tensorlib.nn.functional.pooling import (
     max_pool3d,
     max_values,
     mean_pooled,
+    planes_in,
     planes_of,
     pool_sizes,
     put_places,
     taken,
 )
 from tensorlib.ops.adjoints import forward_and_back, planes_alone, turned_by_back
-from tensorlib.ops.declare import composite, op
+from tensorlib.ops.declare import FUNCTIONS, composite, op
 from tensorlib.ops.samples import given, refusals
+
+amax, mean = FUNCTIONS["amax"], FUNCTIONS["mean"]
 
 
 def windows_of(size, count):
@@ -58,18 +62,31 @@ def require_planes(name, input, n, output_size):
                          f"sizes, got shape {tuple(input.shape)}")
 
 
+def are_plain(output_size):
+    """Whether sizes are ints, or a tuple of them, by which a cache finds what follows from them."""
+    return type(output_size) is int or type(output_size) is tuple and (
+        set(map(type, output_size)) == {int})
+
+
+def means_of(name, n, shape, output_size):
+    """The operation that takes the means, and what it takes beside the tensor."""
+    spatial = planes_in(name, shape, n)
+    counts = wanted_sizes(name, spatial, output_size)
+    if all(count == 1 for count in counts):
+        return mean, (tuple(range(-n, 0)), True)
+    kernel = even_windows(spatial, counts)
+    if kernel:
+        return avg_pool, (spatial, kernel, kernel, (0,) * n, counts, True, 0, False)
+    return adaptive_pool, (spatial, counts, False)
+
+
 def adaptive_means(name, n, input, output_size):
     """The means of windows: of all elements, of equal windows, or of windows that differ."""
     require_floating(name, input)
     require_planes(name, input, n, output_size)
-    spatial = planes_of(name, input, n)
-    counts = wanted_sizes(name, spatial, output_size)
-    if all(count == 1 for count in counts):
-        return input.mean(tuple(range(-n, 0)), keepdim=True)
-    kernel = even_windows(spatial, counts)
-    if kernel:
-        return avg_pool(input, spatial, kernel, kernel, (0,) * n, counts, True, 0, False)
-    return adaptive_pool(input, spatial, counts, False)
+    find = plain_means_of if are_plain(output_size) else means_of
+    operation, given_sizes = find(name, n, input.shape, output_size)
+    return operation(input, *given_sizes)
 
 
 def even_windows(spatial, counts):
@@ -94,24 +111,35 @@ def adaptive_pool(input: Tensor, spatial, planes, back):
     """The means of windows that cover planes of sizes `spatial`; or back from them, its adjoint."""
 
 
+def maxima_of(name, n, shape, output_size):
+    """How many windows there are, and what finds their values alone: an operation, and what it
+    takes beside the tensor; or None."""
+    spatial = planes_in(name, shape, n)
+    sizes = wanted_sizes(name, spatial, output_size)
+    if all(size == 1 for size in sizes):
+        return sizes, (amax, (tuple(range(-n, 0)), True))
+    kernel = even_windows(spatial, sizes)
+    return sizes, kernel and (max_values, (kernel, kernel, (0,) * n, (1,) * n, sizes))
+
+
 def adaptive_maxima(name, n, input, output_size, return_indices):
     """The maxima of windows, one after the other, and their places in the plane."""
     require_floating(name, input)
     require_planes(name, input, n, output_size)
-    spatial = planes_of(name, input, n)
-    sizes = wanted_sizes(name, spatial, output_size)
-    shape = (*input.shape[:-n], *sizes)
+    find = plain_maxima_of if are_plain(output_size) else maxima_of
+    sizes, values_alone = find(name, n, input.shape, output_size)
     if not math.prod(sizes):
-        empty = input.new_zeros(shape)
+        empty = input.new_zeros((*input.shape[:-n], *sizes))
         return (empty, empty.long()) if return_indices else empty
-    if not (return_indices or input.requires_grad and is_grad_enabled()):
-        if all(size == 1 for size in sizes):
-            return input.amax(tuple(range(-n, 0)), keepdim=True)
-        kernel = even_windows(spatial, sizes)
-        if kernel:
-            return max_values(input, kernel, kernel, (0,) * n, (1,) * n, sizes)
+    if values_alone and not (return_indices or input.requires_grad and is_grad_enabled()):
+        operation, given_sizes = values_alone
+        return operation(input, *given_sizes)
     values, indices = adaptive_max_pool(input, sizes)
     return (values, indices) if return_indices else values
+
+
+# they take as long as a small pool
+plain_means_of, plain_maxima_of = map(lru_cache(256), (means_of, maxima_of))
 
 
 def in_plane(spatial, sizes):
