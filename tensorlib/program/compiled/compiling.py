@@ -24,7 +24,7 @@ from tensorlib.program.capture.escapes import escaped
 from tensorlib.program.capture.results import refuse_by_age, refuse_to_return, refuse_views
 from tensorlib.program.capture.trace import captured_names
 from tensorlib.program.compiled.checking import compared
-from tensorlib.program.compiled.replaying import Differentiable, Replay
+from tensorlib.program.compiled.replaying import Differentiable, Replay, Savers
 from tensorlib.program.compiled.states import Undo
 from tensorlib.program.differentiation.backward import dependents
 from tensorlib.program.guards.guarded import Guards
@@ -362,9 +362,11 @@ def way_for(kind: Signature, recorder: ReplayRecorder, tensors: tuple[Tensor, ..
     if not holds:
         return None
     wanted = list(dict.fromkeys(x for x in slots if type(x) is Variable))
-    made = partial(Differentiable, savers={
-        x: savers_above(tensor, recorder.epoch) for x, tensor in zip(slots, found)
-        if type(x) is Variable and tensor.requires_grad}, all_gone=all_gone) if linked else Replay
+    roots = {x: tensor for x, tensor in zip(slots, found)
+             if type(x) is Variable and tensor.requires_grad}
+    made = partial(Differentiable, savers=Savers([*roots], *savers_above(
+        [*roots.values()], recorder.epoch)), all_gone=all_gone) if linked else Replay
+    del roots
     lasts = recorder.program.persistables()
     lie = map(storage_of, (*tensors, *(x.value for x in lasts)))
     calls, asked = checks_first(list(recorder.block.ops),
