@@ -46,6 +46,11 @@ def was_made_since(Tensor x, int64_t epoch):
     return x.storage.born >= epoch
 
 
+def was_recorded_since(Tensor x, int64_t number):
+    """Whether the operation that gave a tensor was recorded as the node of this number or later."""
+    return x.grad_node is not None and gradient_node(x).sequence >= number
+
+
 def gradient_place(Tensor x):
     """The node that takes the gradient of `x`, and which of its outputs `x` is."""
     return classed(gradient_node(x)), x.slot

@@ -12,11 +12,12 @@ from typing import Any
 from tensorlib._core.base.dtypes import has_gradients
 from tensorlib._core.create.generator import default_generator
 from tensorlib._core.graph.modes import is_grad_enabled
+from tensorlib._core.graph.node import recorded_so_far
 from tensorlib._core.graph.op import Op
 from tensorlib._core.interpreters.capture import capture, unseen
 from tensorlib._core.interpreters.stack import Interpreter
 from tensorlib._core.sweep.graph_reader import (
-    begin_epoch, gradient_place, nodes_between, was_made_since,
+    begin_epoch, gradient_place, nodes_between, was_made_since, was_recorded_since,
 )
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.batch import Batched
@@ -63,7 +64,7 @@ class Recorder(Noter):
 
     def __init__(self, program: Any, block: Block, names: dict[int, str] | None = None):
         self.program, self.block, self.names = program, block, names or {}
-        self.epoch = begin_epoch()
+        self.epoch, self.begun = begin_epoch(), recorded_so_far()
         self.known: dict[int, tuple[Tensor, Variable]] = {}
         self.by_memory: dict[tuple[Any, ...], Tensor] = {}
         self.by_storage: dict[int, list[Tensor]] = {}    # what is no view, by where memory begins
@@ -126,8 +127,7 @@ class Recorder(Noter):
             return self.writes.present(tensor, known[1])
         self.check_new(tensor)
         same = self.by_memory.get(memory_of(tensor))
-        if same is not None and tensor.numel() and not (
-                tensor.requires_grad and not same.requires_grad and self.is_leaf_of_others(tensor)):
+        if same is not None and tensor.numel() and not self.is_elsewhere(tensor, same):
             self.uncounted[id(tensor)] = tensor
             x = self.variable_of(same)
             if not was_made_since(tensor, self.epoch) and any(x is y for y in self.program.inputs):
@@ -137,9 +137,14 @@ class Recorder(Noter):
             return self.cut(tensor, x) if is_cut else x
         return self.know(tensor, self.captured(tensor))
 
-    def is_leaf_of_others(self, tensor: Tensor) -> bool:
-        """Whether a tensor is a leaf that was there before the function ran."""
-        return tensor.is_leaf and not was_made_since(tensor, self.epoch)
+    def is_elsewhere(self, tensor: Tensor, same: Tensor) -> bool:
+        """Whether a tensor that was there before the function ran has another place in the graph
+        than one of the same memory, as two parameters over one array have."""
+        if not tensor.requires_grad or was_made_since(tensor, self.epoch):
+            return False
+        return tensor.is_leaf or same.requires_grad and (
+            not was_recorded_since(tensor, self.begun)
+            and gradient_place(tensor) != gradient_place(same))
 
     def cut(self, tensor: Tensor, x: Variable) -> Variable:
         """The variable of a tensor that has the value of `x`, and no gradient."""

@@ -417,11 +417,6 @@ cdef int expand(Node node) except -1:
     return 0
 
 
-def number_now():
-    """The number that the next node has."""
-    return recorded_so_far()
-
-
 def resave(list made, int64_t since, dict late, set right):
     """Notes what nodes that were made since, and lead to what was `made`, keep of tensors that were
     written later, as it was then: `late` has the version by the place of the memory. Whether all
