@@ -261,11 +261,14 @@ class Recorder(Noter):
 
     def function_of(self, cls: Any, args: tuple[Any, ...], inputs: dict[str, Any]) -> Any:
         """The same of values that the program knows."""
-        before = [x._version for x in args if isinstance(x, Tensor)]
+        counted = [x for x in args if isinstance(x, Tensor) and not x.is_inference()]
+        before = [x._version for x in counted]
         state = default_generator.__reduce__()
         with Again() as again:
             result = cls.apply(*args)
-        if [x._version for x in args if isinstance(x, Tensor)] != before:
+        if any(isinstance(x, Tensor) and x.is_inference() for x in args):
+            again.why = again.why or "is given inference tensors, which may be written unseen,"
+        elif [x._version for x in counted] != before:
             again.why = "writes in place"
         elif default_generator.__reduce__() != state:
             again.why = "draws numbers"
