@@ -315,3 +315,28 @@ def test_where_few_gradients_have_a_graph_calls_are_replayed(capsys):
         slope(f, x, i % 3 == 0)
     f.explain(x)
     assert "replayed" in capsys.readouterr().out
+
+
+# ---- the graph around a call ---------------------------------------------------------------------
+
+def test_what_was_written_in_the_graph_of_an_argument_is_nothing_to_the_function():
+    f = tl.compile(lambda x: x * 2, fullgraph=True)
+    for _ in range(2):
+        x = tl.ones(3, requires_grad=True).exp()
+        with tl.no_grad():
+            x.add_(1)
+        assert tl.equal(f(x), x * 2)
+
+
+def test_a_second_sweep_names_the_node_of_the_call_that_let_go_of_its_values():
+    def f(x):
+        y = (x * 1)[tl.tensor([2, 0])]
+        return y * 2, y * 3
+
+    compiled = tl.compile(f)
+    for k in range(3):
+        x = tl.ones(3, requires_grad=True) * k
+        y, z = compiled(x)
+        y.sum().backward()
+        with pytest.raises(RuntimeError, match="that MulBackward0 saved were released"):
+            z.sum().backward()

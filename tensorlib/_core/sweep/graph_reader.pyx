@@ -75,7 +75,7 @@ def nodes_between(list inputs, list roots, int64_t since):
 
 
 def are_as_saved(list roots, int64_t since, set changed):
-    """Whether all that the nodes below `roots` have saved, since an epoch began, is as it was.
+    """Whether all that the nodes below `roots`, from `since` on, have saved is as it was.
 
     changed: where memory begins that was written, which no version tells.
     """
@@ -135,7 +135,7 @@ def savers_above(list roots, int64_t since):
 
 
 def are_released(list roots, int64_t since):
-    """Whether no node below `roots`, of those since an epoch began, has values that it saved."""
+    """Whether no node below `roots`, from `since` on, has values that it saved."""
     cdef Node node
     for node in nodes_below(roots, [], since, False)[0]:
         if node.n_saved:

@@ -355,9 +355,9 @@ def way_for(kind: Signature, recorder: ReplayRecorder, tensors: tuple[Tensor, ..
             f"{call.type}, {call.line}" for call in recorder.block.ops
             if any(x is kept for x in call.writes())))
     nodes = [x.grad_fn for x in found if isinstance(x, Tensor) and x.grad_fn is not None]
-    if not are_as_saved(nodes, recorder.epoch, recorder.writes.by_data):
+    if not are_as_saved(nodes, recorder.begun, recorder.writes.by_data):
         raise Unplanned("it writes over what a gradient of its result needs")
-    all_gone = are_released(nodes, recorder.epoch)
+    all_gone = are_released(nodes, recorder.begun)
     del nodes
     if not holds:
         return None
@@ -365,7 +365,7 @@ def way_for(kind: Signature, recorder: ReplayRecorder, tensors: tuple[Tensor, ..
     roots = {x: tensor for x, tensor in zip(slots, found)
              if type(x) is Variable and tensor.requires_grad}
     made = partial(Differentiable, savers=Savers([*roots], *savers_above(
-        [*roots.values()], recorder.epoch)), all_gone=all_gone) if linked else Replay
+        [*roots.values()], recorder.begun)), all_gone=all_gone) if linked else Replay
     del roots
     lasts = recorder.program.persistables()
     lie = map(storage_of, (*tensors, *(x.value for x in lasts)))
