@@ -340,3 +340,25 @@ def test_a_second_sweep_names_the_node_of_the_call_that_let_go_of_its_values():
         y.sum().backward()
         with pytest.raises(RuntimeError, match="that MulBackward0 saved were released"):
             z.sum().backward()
+
+
+PLACES = tl.tensor([2, 0])
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: x[PLACES], lambda x: x.sort()[0], lambda x: x.gather(0, PLACES + 0),
+    lambda x: x.topk(2)[0], lambda x: x.take(PLACES), lambda x: (x + 1)[PLACES].sum() + x,
+    lambda x: nn.functional.embedding(PLACES + 0, x.view(3, 1)), lambda x: x.sin()[PLACES],
+])
+def test_positions_are_there_for_a_second_sweep_as_in_an_eager_graph(f):
+    compiled, found = tl.compile(f), []
+    for function in (f, compiled, compiled, compiled):
+        x = tl.tensor([1.0, -2.0, 0.5], requires_grad=True)
+        y, told = function(x), ""
+        y.sum().backward()
+        try:
+            y.sum().backward()
+        except RuntimeError as error:
+            told = str(error)
+        found.append((x.grad.tolist(), told))
+    assert found == found[:1] * 4

@@ -132,8 +132,8 @@ cdef class Kept:
     tensors, the last ones, were given. over: a bit for each node of the eager graph whose values
     were let go of. ran: those calls whose gradients were computed, where no gradient arrived for
     some results, or those of some sources were not wanted; left: the saved tensors that the others
-    need, each with its version, else None. In an eager graph the nodes of those have not run, and
-    are not released. nesting: how the saved tensors lie in stacks, None where there are no stacks.
+    need, each with its version, else None, and positions. In an eager graph the nodes of those have
+    not run, or have values that are not released. nesting: how the saved tensors lie in stacks, None where there are no stacks.
     """
 
     cdef readonly object replay
@@ -230,7 +230,7 @@ def gradients(Node node, g):
         tensors = left_tensors(kept, grads, before, wanted, gone)
     elif tensors is None:
         tensors = needed_tensors(node, kept, grads, before, wanted)
-    if node.released or not node.packs and in_part:
+    if node.released or not node.packs and (in_part or kept.replay.positions):
         kept.leave(node, kept.replay.reached(grads, before, wanted))
     else:
         kept.left = None
@@ -272,10 +272,7 @@ cdef list needed_tensors(Node node, Kept kept, list grads, dict before, tuple wa
 
 cdef list left_tensors(Kept kept, list grads, dict before, tuple wanted, error):
     """The tensors that a node kept before it was released, of which those are as they were that the
-    gradients need which are wanted. Raises: `error` where gradients of the same calls were
-    computed."""
-    if not kept.ran.isdisjoint(kept.replay.reached(grads, before, wanted)):
-        raise error
+    gradients need which are wanted. Raises: `error` where one was let go of."""
     for i, is_needed in enumerate(kept.replay.needed(grads, before, wanted, kept.sizes())):
         if is_needed:
             if kept.left[i] is None:

@@ -8,6 +8,7 @@ from operator import or_
 from threading import Lock
 from typing import Any
 
+from tensorlib._core.base.dtypes import has_gradients
 from tensorlib._core.sweep.graph_reader import gradient_place
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.modes import set_grad_enabled
@@ -138,6 +139,7 @@ class Differentiable(Replay):
         self.saved = [x for x in read if x in written and x not in at_hand]
         self.direct = [x for x in read if x in at_hand]
         self.backward = backward
+        self.positions = {x for x in read if not has_gradients(x.dtype)}
         again = set(self.copies.values())
         self.again_calls = [call for call in backward if not again.isdisjoint(call.writes())]
         self.whole_pullback = Pullback(
@@ -219,13 +221,13 @@ class Differentiable(Replay):
 
     def needed_after(self, ran: frozenset[int], sizes: list[int]) -> list[bool]:
         """Whether gradients of other calls than those that ran may need each tensor that the node
-        keeps."""
+        keeps, or it is positions, which eager nodes keep."""
         place = ran, tuple(sizes)
         if place not in self.after:
             read = {x for i, call in enumerate(self.calls) if i not in ran
                     and not self.depends.isdisjoint(call.writes())
                     for x in (*call.reads(), *call.writes())}
-            self.after[place] = [x in read for x in self.kept_by_node(sizes)]
+            self.after[place] = [x in read or x in self.positions for x in self.kept_by_node(sizes)]
         return self.after[place]
 
     def named(self, error: RuntimeError, sizes: list[int]) -> RuntimeError:
