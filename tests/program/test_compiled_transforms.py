@@ -234,3 +234,33 @@ def test_tangents_of_what_is_picked_are_those_of_each_call(transform, name):
         return
     for args in calls:
         assert tl.equal(traced(*args), function(*args))
+
+
+# ---- transforms that were made before ------------------------------------------------------------
+
+FACTOR = {"k": 2.0}
+
+
+def scaled(x):
+    return (x.sin() * FACTOR["k"]).sum()
+
+
+MADE_BEFORE = {
+    "vmap of grad": func.vmap(func.grad(scaled)), "vmap of jacrev": func.vmap(func.jacrev(scaled)),
+    "vmap of jacfwd": func.vmap(func.jacfwd(scaled)),
+    "vmap of vmap": func.vmap(func.vmap(lambda x: x.sin() * FACTOR["k"])),
+    "without gradients": tl.no_grad()(func.vmap(func.grad(scaled))),
+    "grad of vmap": func.grad(lambda x: func.vmap(scaled)(x).sum()),
+}
+
+
+@pytest.mark.parametrize("name", MADE_BEFORE)
+@pytest.mark.parametrize("way", [
+    lambda f: lambda x: f(x) * 2, lambda f: lambda x: sum(map(f, [x, x])),
+    lambda f: lambda x, g=f: g(x) + x])
+def test_what_transforms_of_transforms_read_is_seen(name, way, monkeypatch):
+    function, x = way(MADE_BEFORE[name]), tl.arange(6.0).view(2, 3)
+    compiled = tl.compile(function, fullgraph=True)
+    for k in (2.0, 2.0, 3.0, 3.0):
+        monkeypatch.setitem(FACTOR, "k", k)
+        assert tl.equal(compiled(x), function(x))

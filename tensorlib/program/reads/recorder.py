@@ -113,6 +113,7 @@ class Reads(Observer):
             if issubclass(kind, type):
                 self.meet(x, all=True)
             elif kind is BuiltinFunctionType or kind is COMPILED:
+                self.observe(x)
                 owner = getattr(x, "__self__", None)
                 self.setting_passed(x)
                 if owner is not None and type(owner) is not ModuleType:
