@@ -14,8 +14,10 @@ from tensorlib._core.create.generator import default_generator
 from tensorlib._core.graph.modes import is_grad_enabled
 from tensorlib._core.graph.node import recorded_so_far
 from tensorlib._core.graph.op import Op
+from tensorlib._core.index.keys import Index
 from tensorlib._core.interpreters.capture import capture, unseen
 from tensorlib._core.interpreters.stack import Interpreter
+from tensorlib._core.sweep.graph_reader import attributes as kept_attributes
 from tensorlib._core.sweep.graph_reader import (
     begin_epoch, gradient_place, nodes_between, was_made_since, was_recorded_since,
 )
@@ -27,7 +29,7 @@ from tensorlib.program.building.blocks import composed_call
 from tensorlib.program.building.builder import Builder, Noter, inferred, is_several, refuse_out
 from tensorlib.program.capture.writes import Writes
 from tensorlib.program.differentiation.sweeps import noted_sweep
-from tensorlib.program.guards.signatures import memory_of, storage_of
+from tensorlib.program.guards.signatures import is_number, memory_of, storage_of
 from tensorlib.program.ir.call_forms import IMPORTING, user_line
 from tensorlib.program.ir.call_types import DRAWING, cuts, form_of_call, is_sized_by_values
 from tensorlib.program.ir.errors import CaptureError
@@ -200,11 +202,34 @@ class Recorder(Noter):
     def call(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What an operation gives, after its call was noted. NotImplemented for one of examples of
         a batch: what their rules do with the whole of it is noted."""
-        return NotImplemented if has_examples(args, kwargs) else super().call(op, args, kwargs)
+        if has_examples(args, kwargs):
+            return NotImplemented
+        tensors = [x for x in args if isinstance(x, Tensor)]
+        if tensors and all(map(self.is_number_of_node, tensors)):
+            with unseen():
+                result = op.function(*args, **kwargs)
+            self.made(result)
+            return result
+        return super().call(op, args, kwargs)
+
+    def is_number_of_node(self, x: Any) -> bool:
+        """Whether a tensor stands for a number, which a rule has of a node, such as an exponent."""
+        return type(x) is Tensor and is_number(x) and not self.knows(x)
 
     def done(self, type: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any],
              inputs: dict[str, Any], attributes: dict[str, Any]) -> Any:
-        return self.noted(type, inputs, function(*args, **kwargs), attributes)
+        result = self.noted(type, inputs, function(*args, **kwargs), attributes)
+        if attributes and isinstance(result, Tensor) and result.grad_fn is not None:
+            for name, x in kept_attributes(result.grad_fn).items():
+                if isinstance(x, Index):             # which a rule gives to operations
+                    self.parsed(x, attributes.get(name))
+        return result
+
+    def value(self, x: Any) -> Any:
+        if self.is_number_of_node(x):
+            with unseen():
+                return x.item()
+        return super().value(x)
 
     def write(self, op: Op | None, name: str, args: tuple[Any, ...],
               kwargs: dict[str, Any]) -> Any:
