@@ -45,6 +45,7 @@ from tensorlib.program.reads.parting import Parted
 from tensorlib.program.reads.recorder import Reads
 from tensorlib.program.reads.reports import described, guard_of_gradient, lines_of, why_not
 from tensorlib.program.reads.sources import NoSource
+from tensorlib.program.reads.tracebacks import without_frames
 from tensorlib.program.run.dispatch import UNDONE, Chooser, Dispatcher, Way, views_in
 from tensorlib.program.run.plan import Unplanned
 
@@ -125,8 +126,12 @@ class Compiled(Dispatcher):
                 recorder.fail(f"an argument is a {type(x).__name__}, whose class has a "
                               "__torch_function__")
         with without_collections():             # of all that is made now, nearly all stays
-            result = [self._f(*args, **kwargs) if recorder.why else
-                      capture(self._f, args, kwargs, tensors, recorder)]
+            try:
+                result = [self._f(*args, **kwargs) if recorder.why else
+                          capture(self._f, args, kwargs, tensors, recorder)]
+            except BaseException as error:
+                without_frames(error)
+                raise
             way = self._way(kind, recorder, (args, kwargs), tensors, result)
         if way is not None:
             self._entries.insert(0, way)
