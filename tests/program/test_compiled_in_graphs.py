@@ -8,6 +8,7 @@ from beside_eager import agrees
 
 import tensorlib as tl
 from tensorlib import nn
+from tensorlib.program.compiled import states
 from tensorlib.utils.checkpoint import checkpoint
 from test_compile_agrees import same
 
@@ -315,6 +316,24 @@ def test_where_few_gradients_have_a_graph_calls_are_replayed(capsys):
         slope(f, x, i % 3 == 0)
     f.explain(x)
     assert "replayed" in capsys.readouterr().out
+
+
+def test_a_call_that_became_eager_copies_nothing_to_undo_it(monkeypatch):
+    count, copied = tl.zeros(1, dtype=tl.int64), []
+
+    @tl.compile
+    def f(x):
+        count.add_(1)
+        return x.sin()[count % 3].exp()
+
+    monkeypatch.setattr(states, "elements", lambda x: copied.append(x) or x.detach().clone())
+    x = tl.ones(3, requires_grad=True)
+    for _ in range(12):
+        slope(f, x, True)
+    assert copied and f._entries[0].replay.outdone
+    copied.clear()
+    slope(f, x, True)
+    assert not copied and count.item() == 13
 
 
 # ---- the graph around a call ---------------------------------------------------------------------
