@@ -381,3 +381,30 @@ def test_positions_are_there_for_a_second_sweep_as_in_an_eager_graph(f):
             told = str(error)
         found.append((x.grad.tolist(), told))
     assert found == found[:1] * 4
+
+
+# ---- results of which others are computed --------------------------------------------------------
+
+ACTS = [(kind, place) for kind in ("retain", "hook") for place in (0, 1)]
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: (x.sin()[:2], x.sin()), lambda x: (lambda y: (y * 3, y))(x.sin()),
+    lambda x: (lambda y: (y[:2], y))(x.exp()), lambda x: (lambda y: (y.sum() * y, y * 2))(x * 2)])
+@pytest.mark.parametrize("acts", [x for n in (1, 2, 3) for x in itertools.permutations(ACTS, n)],
+                         ids=str)
+def test_hooks_of_results_see_what_comes_by_in_whatever_order_they_are_put(f, acts):
+    def seen(f):
+        x = tl.tensor([0.5, -1.0, 2.0, 0.25], requires_grad=True)
+        results = f(x)
+        for kind, place in acts:
+            if kind == "retain":
+                results[place].retain_grad()
+            else:
+                results[place].register_hook(lambda g: g * 2)
+        for _ in range(2):
+            tl.autograd.backward([y.sum() * 2 for y in results], retain_graph=True)
+        return [x.grad.tolist(), *(y.grad.tolist() for y in results if y.retains_grad)]
+
+    compiled = tl.compile(f)
+    assert [seen(compiled) for _ in range(3)] == [seen(f)] * 3

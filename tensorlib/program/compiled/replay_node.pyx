@@ -337,18 +337,25 @@ def expand_below(list roots):
 
 
 def expand_result(Tensor x):
-    """Has nodes of operations take the place of that of a replayed call that gave a tensor, if its
-    other results are computed of it. Raises: RuntimeError where a value for that is gone."""
+    """Has nodes of operations take the place of that of a replayed call that gave a tensor, if
+    results of it are computed of others. Raises: RuntimeError where it is such a result, and a
+    value for that is gone."""
     cdef Node node = gradient_node(x)
     if node.op is not compiled or node.released:
         return
     cdef Kept kept = payload_of(node)
     if not kept.replay.is_passed[x.slot]:
+        if any(kept.replay.is_passed):           # of which a hook may come to be later
+            try:
+                expand(node)
+            except RuntimeError:                 # a value was written over
+                pass
         return
     if kept.replay.gone and not kept.replay.all_gone:
         raise RuntimeError("compile: a gradient that passes a result can't be asked for after the "
                            "compiled function ran backward through a part of its graph")
-    expand(node)
+    if not node.hooks:
+        expand(node)
     if node.op is compiled:
         raise RuntimeError(f"compile: {why_not_again({})}")
 
