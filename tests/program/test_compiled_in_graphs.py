@@ -347,6 +347,20 @@ def test_what_was_written_in_the_graph_of_an_argument_is_nothing_to_the_function
         assert tl.equal(f(x), x * 2)
 
 
+@pytest.mark.parametrize("f", [
+    lambda x, y, w: ((x ** 2).sum(), (y ** 3).sum()),
+    lambda x, y, w: ((x * w).sum(), (y * w).sum()),
+    lambda x, y, w: ((x * w).sum() * w, (y.detach() * w).exp() * y)])
+def test_graphs_of_arguments_that_a_result_is_not_made_of_are_there_for_another(f):
+    compiled, grads = tl.compile(f), []
+    for function in (f, compiled, compiled, compiled):
+        leaves = [tl.tensor([0.5, k], requires_grad=True) for k in (1.0, 2.0, 3.0)]
+        first, second = function(*(x.tanh() for x in leaves[:2]), leaves[2] * 1)
+        tl.autograd.grad(first.sum(), leaves[0])
+        grads.append(tl.autograd.grad(second.sum(), leaves[1])[0].tolist())
+    assert grads == grads[:1] * 4
+
+
 def test_a_second_sweep_names_the_node_of_the_call_that_let_go_of_its_values():
     def f(x):
         y = (x * 1)[tl.tensor([2, 0])]

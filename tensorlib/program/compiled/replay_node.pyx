@@ -61,7 +61,7 @@ cdef class Links:
                  list passed, list several):
         self.n_outputs, self.roots, self.sources = n_outputs, roots, sources
         self.direct, self.again, self.passed, self.several = direct, again, passed, several
-        set_expansion(expand_below, expand_result)
+        set_expansion(expand_below, expand_result, compiled, passing)
 
     def run(self, replay, tuple given, bint retries):
         """The results of `replay.values_for(given, retries)`, linked to a new node; None where an
@@ -212,7 +212,7 @@ def gradients(Node node, g):
         raise RuntimeError(released(kept.replay.savers[(kept.over & asked).bit_length() - 1]))
     if node.released:
         gone = RuntimeError(released(node.name()))
-        if kept.left is None or mode().grad:
+        if kept.left is None:
             raise gone
         tensors = None
     else:
@@ -238,7 +238,7 @@ def gradients(Node node, g):
         kept.over = kept.over | asked
     values = kept.values(tensors)
     if mode().grad:                              # its operations could not take its place
-        return differentiated(node, kept, grads, before)
+        return differentiated(node, kept, grads, before, tensors if node.released else None)
     if not maps_over_batches():
         return kept.replay.gradients(grads, values, kept, before, wanted)
     with outside_of_all():            # what a node keeps and is given are whole batches
@@ -360,12 +360,16 @@ def expand_result(Tensor x):
         raise RuntimeError(f"compile: {why_not_again({})}")
 
 
-cdef list run_again(Node node, Kept kept, list grads=None):
+cdef list run_again(Node node, Kept kept, list grads=None, list left=None):
     """What a call gave, with the graph of its operations; of `grads` the gradients that arrive,
-    those of its sources in that graph. None where a value that the graph needs is gone."""
+    those of its sources in that graph. None where a value that the graph needs is gone. left: the
+    tensors that a released node still has."""
     cdef Tensor x
     cdef Py_ssize_t i
-    cdef list values = [saved_at(node, i, -1) for i in range(node.n_saved - kept.n_direct)]
+    cdef list values = [saved_at(node, i, -1) for i in range(node.n_saved - kept.n_direct)] if (
+        left is None) else left[:len(left) - kept.n_direct]
+    if kept.nesting is not None and any([x is None for x in values]):
+        return None
     cdef list given = kept.as_given(node), others = []
     try:
         for i, x in enumerate(given):            # a leaf may have been frozen since, or the other
@@ -383,12 +387,12 @@ cdef list run_again(Node node, Kept kept, list grads=None):
             x.wants_grad = not x.wants_grad
 
 
-cdef list differentiated(Node node, Kept kept, list grads, dict before):
+cdef list differentiated(Node node, Kept kept, list grads, dict before, list left):
     """The gradients of the sources, with a graph, where a sweep is under way that comes by at the
     node as well, which has to stay."""
     cdef list found = None
     if not before and -1 not in kept.replay.places_of_sources:    # each use is added in turn
-        found = run_again(node, kept, grads)
+        found = run_again(node, kept, grads, left)
     if found is None:
         raise RuntimeError(f"compile: {why_not_again(before)}")
     return found

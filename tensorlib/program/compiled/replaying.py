@@ -320,7 +320,10 @@ class Differentiable(Replay):
     def with_graph(self, values: list[Any], kept: Any, given: list[Tensor]) -> list[Any] | None:
         """The roots as eager calls give them, with their graph, of what the node kept and what was
         `given`; None where a value that the graph needs is no longer there."""
-        saved = dict(zip((*self.saved, *self.drawn), values))
+        saved = {x: value for x, value in zip((*self.saved, *self.drawn), values)
+                 if value is not None}
+        if not saved.keys() >= {*self.kept, *self.drawn}:
+            return None
         versions = dict(zip(self.again, kept.versions))
         for all_changed in (False, True):
             found = {x: saved[x] for x in (*self.kept, *self.drawn)}
