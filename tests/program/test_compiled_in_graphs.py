@@ -422,3 +422,27 @@ def test_hooks_of_results_see_what_comes_by_in_whatever_order_they_are_put(f, ac
 
     compiled = tl.compile(f)
     assert [seen(compiled) for _ in range(3)] == [seen(f)] * 3
+
+
+# ---- sweeps with a graph after others ------------------------------------------------------------
+
+@pytest.mark.parametrize("f", [
+    lambda v, w: (w.flip(0) * 3, v.relu()), lambda v, w: (w.softmax(0), w[PLACES] * v[:2]),
+    lambda v, w: (w.sin(), v * w)])
+@pytest.mark.parametrize("same", [False, True])
+@pytest.mark.parametrize("retain", [False, True])
+def test_a_sweep_with_a_graph_after_one_through_a_part(f, same, retain):
+    def seen(f):
+        w = tl.tensor([0.5, -1.0, 2.0], requires_grad=True)
+        results, told = f(w if same else w * 1, w), ""
+        first = tl.autograd.grad(results[0].sum(), w, retain_graph=retain)[0].tolist()
+        for y in (results[1], sum(y.sum() for y in results)):
+            try:
+                y.sum().backward(create_graph=True, retain_graph=retain)
+            except RuntimeError as error:
+                told = str(error)
+                break
+        return first, w.grad is not None and w.grad.tolist(), told
+
+    compiled = tl.compile(f)
+    assert [seen(compiled) for _ in range(3)] == [seen(f)] * 3

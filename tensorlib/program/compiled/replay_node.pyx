@@ -25,10 +25,11 @@ from tensorlib._core.tensor.tensor cimport Tensor, alias
 from tensorlib.program.run.arena cimport do_meet
 
 from tensorlib._core.graph.node import leave_out
-from tensorlib._core.sweep.python_nodes import is_retained, wanted_inputs
+from tensorlib._core.sweep.python_nodes import is_retained, linked_alias, wanted_inputs
 from tensorlib._core.sweep.sweep import set_expansion
 from tensorlib.autograd.batch import outside_of_all
 from tensorlib.autograd.gradients import grad
+from tensorlib.ops.calls import ARGUMENT
 from tensorlib.program.ir.stacks import count, flattened, restored
 
 cdef enum:
@@ -376,12 +377,15 @@ cdef list run_again(Node node, Kept kept, list grads=None, list left=None):
             if x.grad_node is None and x.wants_grad != <bint>kept.required[i]:      # way round
                 x.wants_grad = not x.wants_grad
                 others.append(x)
+        if grads is not None:                    # one may lead to another, by the graph around
+            given = [linked_alias(ARGUMENT, x) if x.requires_grad else x for x in given]
         made = kept.replay.with_graph(kept.values(values), kept, given)
         if made is None or grads is None:
             return made
         pairs = [(y, g) for y, g in zip(made, grads) if g is not None]
         return list(grad([y for y, _ in pairs], [given[i] for i in kept.replay.places_of_sources],
-                         [g for _, g in pairs], create_graph=True, allow_unused=True))
+                         [g for _, g in pairs], create_graph=True, allow_unused=True,
+                         retain_graph=is_retained(node)))
     finally:
         for x in others:
             x.wants_grad = not x.wants_grad
