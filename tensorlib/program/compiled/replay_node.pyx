@@ -134,7 +134,8 @@ cdef class Kept:
     were let go of. ran: those calls whose gradients were computed, where no gradient arrived for
     some results, or those of some sources were not wanted; left: the saved tensors that the others
     need, each with its version, else None, and positions. In an eager graph the nodes of those have
-    not run, or have values that are not released. nesting: how the saved tensors lie in stacks, None where there are no stacks.
+    not run, or have values that are not released. nesting: how the saved tensors lie in stacks,
+    None where there are no stacks.
     """
 
     cdef readonly object replay

@@ -190,8 +190,8 @@ class Differentiable(Replay):
         each = [x for x, size in zip(values, sizes) for _ in range(size)] if sizes else values
         return [*each, *self.direct]
 
-    def needed(self, grads: list[Tensor | None], before: dict[int, Tensor], wanted: tuple[bool, ...],
-               sizes: list[int]) -> list[bool]:
+    def needed(self, grads: list[Tensor | None], before: dict[int, Tensor],
+               wanted: tuple[bool, ...], sizes: list[int]) -> list[bool]:
         """Whether the gradients that are wanted, of those that arrived, need each tensor that the
         node keeps."""
         read = self.pullback_for(grads, before, wanted).read

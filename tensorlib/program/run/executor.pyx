@@ -335,15 +335,12 @@ cdef class Machine:
         cdef Root root
         cdef Tensor x
         cdef Step step
-        cdef Py_ssize_t i
         cdef list given = []
         self.outputs, self.passing = list(outputs), []
         for x in outputs:
             self.give_out(self.root(x), given)
-        for i in self.puts:
-            step = self.steps[i]
-            root = self.root(step.out)
-            x = step.out
+        for step in [self.steps[place] for place in self.puts]:
+            x, root = step.out, self.root(step.out)
             step.copies = not (
                 x.packed and has_usual_steps(x) and root.source != FED and root not in given
                 and root.meta.nbytes == x.numel_ * ITEMSIZE[x.type])
