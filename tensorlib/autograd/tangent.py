@@ -8,7 +8,7 @@ What a rule knows of the run of its operation it has from a source: a node, whic
 (forward.py), or a `Call`.
 """
 
-from tensorlib._core.layout.views import zeros
+from tensorlib._core.create.creation import zeros
 from tensorlib._core.sweep import graph_reader, rules
 from tensorlib.ops.primitive import NoForwardRule, Primitive
 
@@ -69,14 +69,19 @@ RULES = {"linear": linear_tangent, "multilinear": multilinear_tangent,
 
 def filled(source, tangents):
     """The tangents, zeros for those that are None."""
-    return tuple(zeros(*graph_reader.input_facts(source, i)) if tangent is None else tangent
+    return tuple(no_change(*graph_reader.input_facts(source, i)) if tangent is None else tangent
                  for i, tangent in enumerate(tangents))
+
+
+def no_change(shape, dtype):
+    """The tangent of what does not depend on the inputs."""
+    return zeros(shape, dtype=dtype)
 
 
 def added(terms, source):
     """The sum of the terms, brought to the shape and dtype of the output."""
     if not terms:
-        return zeros(*graph_reader.output_facts(source, 0))
+        return no_change(*graph_reader.output_facts(source, 0))
     return fitted(sum(terms[1:], terms[0]), source)
 
 

@@ -26,8 +26,7 @@ WARNED = {
     "register_hook": "tensor_hook tensor_hook_inside_step",
     "options of an optimiser": "lr_set_inside",
     "kept outside": "module_attr_state nonlocal_state state_rebound arg_attr",
-    "a Function or a kernel":
-        "param_data_assign func_jvp numpy_scalar deepcopy",
+    "a Function or a kernel": "param_data_assign numpy_scalar deepcopy",
     "_pickle.dumps() reads or changes is not known": "pickled",
     "writes over a value": "param_data_write leaf_argument_written_without_grad",
     "requires a gradient in another": "requires_grad_inside",

@@ -164,3 +164,51 @@ def test_gradients_go_through_the_graphs_of_arguments():
         compiled = tl.compile(f)
         for _ in range(3):
             assert compiled(o.w * 2).tolist() == f(o.w * 2).tolist()
+
+
+# ---- several places in the graph -----------------------------------------------------------------
+
+OVER_ONE_MEMORY = {
+    "another parameter": lambda p: tl.nn.Parameter(p.data),
+    "a view from before the call": lambda p: p.view(3),
+}
+
+
+def twice(p, q, x):
+    return (p * x).sum() + (q * x * 2).sum()
+
+
+def the_other_first(p, q, x):
+    return (q * x).sum() * (p.detach() * x).sum() + p.sum()
+
+
+def asked_of_the_other(p, q, x):
+    return tl.autograd.grad((p * x + q * x * 2).sum(), q)[0]
+
+
+def swept_within(p, q, x):
+    p.grad = None
+    (q * x).sum().backward()
+    return x + 1
+
+
+def grads_over_one_memory(around, function, wrap):
+    p = tl.nn.Parameter(tl.tensor([0.5, -1.0, 2.0]))
+    q = OVER_ONE_MEMORY[around](p)
+    f, found = wrap(lambda x: function(p, q, x)), []
+    for k in range(3):
+        p.grad = q.grad = None
+        q.requires_grad and not q.is_leaf and q.retain_grad()
+        y = f(tl.tensor([1.0, 2.0, -0.5]) * k)
+        if y.requires_grad:
+            y.backward(retain_graph=True)
+        found += [y.detach(), p.grad, q.grad]
+    return found
+
+
+@each("around", OVER_ONE_MEMORY)
+@each("function", [twice, the_other_first, asked_of_the_other, swept_within])
+def test_tensors_over_one_memory_have_gradients_of_their_own(around, function):
+    for eager, found in zip(grads_over_one_memory(around, function, lambda f: f),
+                            grads_over_one_memory(around, function, tl.compile)):
+        assert eager is found or tl.equal(eager, found)

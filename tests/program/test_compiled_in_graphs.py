@@ -8,6 +8,7 @@ from beside_eager import agrees
 
 import tensorlib as tl
 from tensorlib import nn
+from tensorlib.program.compiled import states
 from tensorlib.utils.checkpoint import checkpoint
 from test_compile_agrees import same
 
@@ -315,3 +316,133 @@ def test_where_few_gradients_have_a_graph_calls_are_replayed(capsys):
         slope(f, x, i % 3 == 0)
     f.explain(x)
     assert "replayed" in capsys.readouterr().out
+
+
+def test_a_call_that_became_eager_copies_nothing_to_undo_it(monkeypatch):
+    count, copied = tl.zeros(1, dtype=tl.int64), []
+
+    @tl.compile
+    def f(x):
+        count.add_(1)
+        return x.sin()[count % 3].exp()
+
+    monkeypatch.setattr(states, "elements", lambda x: copied.append(x) or x.detach().clone())
+    x = tl.ones(3, requires_grad=True)
+    for _ in range(12):
+        slope(f, x, True)
+    assert copied and f._entries[0].replay.outdone
+    copied.clear()
+    slope(f, x, True)
+    assert not copied and count.item() == 13
+
+
+# ---- the graph around a call ---------------------------------------------------------------------
+
+def test_what_was_written_in_the_graph_of_an_argument_is_nothing_to_the_function():
+    f = tl.compile(lambda x: x * 2, fullgraph=True)
+    for _ in range(2):
+        x = tl.ones(3, requires_grad=True).exp()
+        with tl.no_grad():
+            x.add_(1)
+        assert tl.equal(f(x), x * 2)
+
+
+@pytest.mark.parametrize("f", [
+    lambda x, y, w: ((x ** 2).sum(), (y ** 3).sum()),
+    lambda x, y, w: ((x * w).sum(), (y * w).sum()),
+    lambda x, y, w: ((x * w).sum() * w, (y.detach() * w).exp() * y)])
+def test_graphs_of_arguments_that_a_result_is_not_made_of_are_there_for_another(f):
+    compiled, grads = tl.compile(f), []
+    for function in (f, compiled, compiled, compiled):
+        leaves = [tl.tensor([0.5, k], requires_grad=True) for k in (1.0, 2.0, 3.0)]
+        first, second = function(*(x.tanh() for x in leaves[:2]), leaves[2] * 1)
+        tl.autograd.grad(first.sum(), leaves[0])
+        grads.append(tl.autograd.grad(second.sum(), leaves[1])[0].tolist())
+    assert grads == grads[:1] * 4
+
+
+def test_a_second_sweep_names_the_node_of_the_call_that_let_go_of_its_values():
+    def f(x):
+        y = (x * 1)[tl.tensor([2, 0])]
+        return y * 2, y * 3
+
+    compiled = tl.compile(f)
+    for k in range(3):
+        x = tl.ones(3, requires_grad=True) * k
+        y, z = compiled(x)
+        y.sum().backward()
+        with pytest.raises(RuntimeError, match="that MulBackward0 saved were released"):
+            z.sum().backward()
+
+
+PLACES = tl.tensor([2, 0])
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: x[PLACES], lambda x: x.sort()[0], lambda x: x.gather(0, PLACES + 0),
+    lambda x: x.topk(2)[0], lambda x: x.take(PLACES), lambda x: (x + 1)[PLACES].sum() + x,
+    lambda x: nn.functional.embedding(PLACES + 0, x.view(3, 1)), lambda x: x.sin()[PLACES],
+])
+def test_positions_are_there_for_a_second_sweep_as_in_an_eager_graph(f):
+    compiled, found = tl.compile(f), []
+    for function in (f, compiled, compiled, compiled):
+        x = tl.tensor([1.0, -2.0, 0.5], requires_grad=True)
+        y, told = function(x), ""
+        y.sum().backward()
+        try:
+            y.sum().backward()
+        except RuntimeError as error:
+            told = str(error)
+        found.append((x.grad.tolist(), told))
+    assert found == found[:1] * 4
+
+
+# ---- results of which others are computed --------------------------------------------------------
+
+ACTS = [(kind, place) for kind in ("retain", "hook") for place in (0, 1)]
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: (x.sin()[:2], x.sin()), lambda x: (lambda y: (y * 3, y))(x.sin()),
+    lambda x: (lambda y: (y[:2], y))(x.exp()), lambda x: (lambda y: (y.sum() * y, y * 2))(x * 2)])
+@pytest.mark.parametrize("acts", [x for n in (1, 2, 3) for x in itertools.permutations(ACTS, n)],
+                         ids=str)
+def test_hooks_of_results_see_what_comes_by_in_whatever_order_they_are_put(f, acts):
+    def seen(f):
+        x = tl.tensor([0.5, -1.0, 2.0, 0.25], requires_grad=True)
+        results = f(x)
+        for kind, place in acts:
+            if kind == "retain":
+                results[place].retain_grad()
+            else:
+                results[place].register_hook(lambda g: g * 2)
+        for _ in range(2):
+            tl.autograd.backward([y.sum() * 2 for y in results], retain_graph=True)
+        return [x.grad.tolist(), *(y.grad.tolist() for y in results if y.retains_grad)]
+
+    compiled = tl.compile(f)
+    assert [seen(compiled) for _ in range(3)] == [seen(f)] * 3
+
+
+# ---- sweeps with a graph after others ------------------------------------------------------------
+
+@pytest.mark.parametrize("f", [
+    lambda v, w: (w.flip(0) * 3, v.relu()), lambda v, w: (w.softmax(0), w[PLACES] * v[:2]),
+    lambda v, w: (w.sin(), v * w)])
+@pytest.mark.parametrize("same", [False, True])
+@pytest.mark.parametrize("retain", [False, True])
+def test_a_sweep_with_a_graph_after_one_through_a_part(f, same, retain):
+    def seen(f):
+        w = tl.tensor([0.5, -1.0, 2.0], requires_grad=True)
+        results, told = f(w if same else w * 1, w), ""
+        first = tl.autograd.grad(results[0].sum(), w, retain_graph=retain)[0].tolist()
+        for y in (results[1], sum(y.sum() for y in results)):
+            try:
+                y.sum().backward(create_graph=True, retain_graph=retain)
+            except RuntimeError as error:
+                told = str(error)
+                break
+        return first, w.grad is not None and w.grad.tolist(), told
+
+    compiled = tl.compile(f)
+    assert [seen(compiled) for _ in range(3)] == [seen(f)] * 3

@@ -226,6 +226,14 @@ class Incremented(tl.autograd.Function):
         return g
 
 
+@pytest.mark.parametrize("function", [Doubled, Incremented])
+def test_a_function_of_inference_tensors_runs_eagerly(function):
+    with tl.inference_mode(), pytest.warns(RuntimeWarning, match="runs eagerly"):
+        f, x = tl.compile(lambda x: function.apply(x) + 1), tl.ones(2)
+        assert [f(x).tolist() for _ in range(3)] == [
+            (function.apply(y) + 1).tolist() for y in [tl.ones(2)] * 3]
+
+
 @cache                           # not on import: the tests of all operations are made of those then
 def composed():
     return ops.compose("halved_in_refusals", lambda x: x.tanh() / 2)

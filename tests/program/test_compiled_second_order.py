@@ -245,3 +245,22 @@ def test_a_sweep_with_a_graph_does_not_make_the_steps_of_a_call_again():
             assert v.grad is None
             found.append((v.tolist(), g.tolist()))
     assert found[:3] == found[3:]
+
+
+def test_a_write_that_reads_a_parameter_does_not_write_to_it():
+    w = tl.tensor([0.5, -1.0], requires_grad=True)
+    average = w.detach().clone()
+
+    @tl.compile
+    def f(x):
+        y = (x * w).sin()
+        with tl.no_grad():
+            average.lerp_(w, 0.5)
+        return y
+
+    for _ in range(3):
+        x = w.detach()                           # over the same memory
+        (first,) = tl.autograd.grad(f(x).sum(), w, create_graph=True)
+        (expected,) = tl.autograd.grad((x * w).sin().sum(), w, create_graph=True)
+        assert tl.equal(first, expected)
+        assert tl.equal(*(tl.autograd.grad(g.sum(), w)[0] for g in (first, expected)))

@@ -234,3 +234,66 @@ def test_tangents_of_what_is_picked_are_those_of_each_call(transform, name):
         return
     for args in calls:
         assert tl.equal(traced(*args), function(*args))
+
+
+# ---- transforms that were made before ------------------------------------------------------------
+
+FACTOR = {"k": 2.0}
+
+
+def scaled(x):
+    return (x.sin() * FACTOR["k"]).sum()
+
+
+MADE_BEFORE = {
+    "vmap of grad": func.vmap(func.grad(scaled)), "vmap of jacrev": func.vmap(func.jacrev(scaled)),
+    "vmap of jacfwd": func.vmap(func.jacfwd(scaled)),
+    "vmap of vmap": func.vmap(func.vmap(lambda x: x.sin() * FACTOR["k"])),
+    "without gradients": tl.no_grad()(func.vmap(func.grad(scaled))),
+    "grad of vmap": func.grad(lambda x: func.vmap(scaled)(x).sum()),
+}
+
+
+@pytest.mark.parametrize("name", MADE_BEFORE)
+@pytest.mark.parametrize("way", [
+    lambda f: lambda x: f(x) * 2, lambda f: lambda x: sum(map(f, [x, x])),
+    lambda f: lambda x, g=f: g(x) + x])
+def test_what_transforms_of_transforms_read_is_seen(name, way, monkeypatch):
+    function, x = way(MADE_BEFORE[name]), tl.arange(6.0).view(2, 3)
+    compiled = tl.compile(function, fullgraph=True)
+    for k in (2.0, 2.0, 3.0, 3.0):
+        monkeypatch.setitem(FACTOR, "k", k)
+        assert tl.equal(compiled(x), function(x))
+
+
+# ---- forward mode that is replayed whole ---------------------------------------------------------
+
+LINEAR = tl.nn.Linear(3, 3)
+PUSHED = {
+    "power": lambda x: x ** 2, "root": lambda x: x ** 0.5, "own power": lambda x: x ** x,
+    "number to a power": lambda x: 2 ** x, "positions": lambda x: x[tl.tensor([2, 0])] ** 3,
+    "embedding": lambda x: F.embedding(tl.tensor([0, 2]), x.view(3, 1)),
+    "linear": lambda x: LINEAR(x).tanh(), "softmax": lambda x: x.softmax(0),
+    "norm": lambda x: x.norm() * x, "std": lambda x: x.std(), "hypot": lambda x: tl.hypot(x, x),
+    "layer_norm": lambda x: F.layer_norm(x, (3,)), "scatter": lambda x: x.scatter(
+        0, tl.tensor([1]), 2.0), "cross_entropy": lambda x: F.cross_entropy(
+        x[None], tl.tensor([1])),
+}
+
+
+@pytest.mark.parametrize("name", PUSHED)
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_tangents_are_replayed(name, requires_grad):
+    def function(x):
+        return func.jvp(PUSHED[name], (x,), (x.detach().cos(),))[1]
+
+    compiled, found = tl.compile(function, fullgraph=True), []
+    for f in (function, compiled):
+        for k in range(3):
+            x = tl.tensor([0.1, 0.5, 0.25]) + k
+            x.requires_grad_(requires_grad)
+            y = f(x)
+            if y.requires_grad:
+                y.sum().backward()
+            found.append((y.tolist(), y.requires_grad, x.grad is not None and x.grad.tolist()))
+    assert found[:3] == found[3:]

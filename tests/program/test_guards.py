@@ -175,6 +175,22 @@ def test_elements_of_lists_and_rates_of_optimisers_that_are_read():
         assert same(w, expected)
 
 
+def test_an_optimiser_whose_steps_get_gradients():
+    w = nn.Parameter(tl.ones(2))
+    optimizer = tl.optim.SGD([w], lr=0.5)
+
+    @compiled_quietly
+    def step(x):
+        optimizer.zero_grad()
+        (x * w).sum().backward()
+        optimizer.step()
+
+    step(tl.ones(2)), step(tl.ones(2))
+    optimizer.param_groups[0]["differentiable"] = True
+    with pytest.raises(RuntimeError, match="leaf"):
+        step(tl.ones(2))
+
+
 @pytest.mark.parametrize("f", [
     lambda x, w: x * len(w), lambda x, w: x * tl.numel(w), lambda x, w: x * tl.Tensor.dim(w),
     lambda x, w: tl.zeros_like(w), lambda x, w: tl.empty_like(w).shape,

@@ -143,3 +143,37 @@ def test_a_row_is_written_of_what_shares_elements(view):
         x = tl.randn(3, 3)
         for found, wanted in zip(compiled(x), f(x)):
             assert found.equal(wanted) and found.stride() == wanted.stride()
+
+
+# ---- gradients of views, in dims of at most one element ------------------------------------------
+
+VIEWED = [lambda w: w.t().sin(), lambda w: w.t() * 2, lambda w: w.mT,
+          lambda w: tl.einsum("ij->ji", w), lambda w: w.t() @ tl.ones(w.shape[0], 2),
+          lambda w: w.expand(2, *w.shape)]
+
+
+@pytest.mark.parametrize("f", VIEWED)
+@pytest.mark.parametrize("shape", [(1, 3), (3, 1), (0, 3), (3, 0), (2, 3)], ids=str)
+def test_strides_of_gradients_are_those_of_an_eager_sweep(f, shape):
+    def step(w):
+        w.grad = None
+        f(w).sum().backward()
+
+    def strides(step, f):
+        w, found = tl.nn.Parameter(tl.ones(shape)), []
+        for _ in range(3):
+            step(w)
+            found.append(w.grad.stride())
+            w.grad = None
+            f(w).sum().backward()
+            found.append(w.grad.stride())
+        return found
+
+    w = tl.nn.Parameter(tl.ones(shape))
+    closed = tl.compile(lambda: step(w))
+    found = []
+    for _ in range(3):
+        closed()
+        found.append(w.grad.stride())
+    assert strides(step, tl.compile(f)) == strides(step, f) == [w.grad.stride()] * 6
+    assert found == [w.grad.stride()] * 3

@@ -29,6 +29,7 @@ cdef struct Visit:
     char asked           # its own gradients are asked for
     char passes_on       # a gradient that is asked for depends on its own
     char shared          # an outer sweep, whose visit is set aside, comes by as well
+    char idle            # nothing that ran leads to it: only a result of a call that others made
     PyObject* grads      # that arrived, owned: one, or for several outputs a tuple; NULL before
 
 # 256 bytes with the collector's header. Tensors have 272: were nodes as large, the two would lie

@@ -9,3 +9,4 @@ cdef int accumulate(Node node, bint create_graph) except -1
 cdef bint add_picked(Sweep* sweep, Node node, Tensor g, Node target) except -1
 cdef int hold_spread(Sweep* sweep, Tensor g, Node target) except -1
 cdef void drop_spread(Sweep* sweep) noexcept
+cdef bint has_usual_steps(Tensor x) noexcept

@@ -38,6 +38,18 @@ cdef inline bint only_ours(PyObject* g) noexcept:
             and Py_REFCNT(<PyObject*>x.storage) == 1)
 
 
+cdef bint has_usual_steps(Tensor x) noexcept:
+    """Whether a contiguous tensor also has the steps of a new one in dims of at most one element:
+    what a replay gives may have those of a view."""
+    cdef Py_ssize_t expected = 1
+    cdef int d
+    for d in range(x.ndim_ - 1, -1, -1):
+        if x.steps[d] != expected:
+            return False
+        expected *= max(x.dims[d], 1)
+    return True
+
+
 cdef int add_to_place(PyObject** place, Tensor g, bint create_graph) except -1:
     """Adds `g` to the gradient that waits at an output of a node."""
     cdef object total
@@ -114,8 +126,10 @@ cdef int accumulate(Node node, bint create_graph) except -1:
         track_tensor(leaf)
     cdef object total = gradient_of(leaf)
     if total is None:
-        set_gradient(leaf, <Tensor>g if create_graph or only_ours(g) else (
-            packed_copy(<Tensor>g, (<Tensor>g).type)))
+        if create_graph or only_ours(g) and has_usual_steps(<Tensor>g):
+            set_gradient(leaf, <Tensor>g)
+        else:
+            set_gradient(leaf, packed_copy(<Tensor>g, (<Tensor>g).type))
     elif watched and overrides(total):                  # of a class that adds by itself
         set_gradient(leaf, <Tensor?>upcalls.binary(ADD, total, <Tensor>g))
     elif (create_graph or requires_grad(<Tensor>total)

@@ -46,6 +46,11 @@ def was_made_since(Tensor x, int64_t epoch):
     return x.storage.born >= epoch
 
 
+def was_recorded_since(Tensor x, int64_t number):
+    """Whether the operation that gave a tensor was recorded as the node of this number or later."""
+    return x.grad_node is not None and gradient_node(x).sequence >= number
+
+
 def gradient_place(Tensor x):
     """The node that takes the gradient of `x`, and which of its outputs `x` is."""
     return classed(gradient_node(x)), x.slot
@@ -70,7 +75,7 @@ def nodes_between(list inputs, list roots, int64_t since):
 
 
 def are_as_saved(list roots, int64_t since, set changed):
-    """Whether all that the nodes below `roots` have saved, since an epoch began, is as it was.
+    """Whether all that the nodes below `roots`, from `since` on, have saved is as it was.
 
     changed: where memory begins that was written, which no version tells.
     """
@@ -96,46 +101,46 @@ def saved_ids(list roots, int64_t since):
     return found
 
 
-def savers_above(Tensor root, int64_t since):
-    """For each place that the graph of a tensor leads to, a node from before `since` or a leaf,
-    what lies on the ways there: the newest node that saved values, and the newest whose values
-    were let go of, each by its number and its name, or None."""
-    cdef dict found = {}
+def savers_above(list roots, int64_t since):
+    """Which nodes that saved values lie between the tensors `roots` and each place that their graph
+    leads to, a node from before `since` or a leaf.
+
+    First the names of these nodes, oldest first, and a number that has a bit for each whose values
+    were let go of; then for each root, by the place, a number that has a bit for each on the ways.
+    """
+    cdef dict bits = {}, found
+    cdef list names = [], tables = []
     cdef Node node
     cdef int i
-    for node in sorted(nodes_below([gradient_node(root)], [], since, False)[0], key=age,
-                       reverse=True):
-        saver, gone = found.pop(node, NONE_ABOVE)
-        own = (node.sequence, node.name())
-        if node.n_saved or node.released:
-            saver = saver or own
-        if node.released:
-            gone = gone or own
-        for i in range(node.n_edges):
-            if node.edges[i].target != NULL:
-                target = <Node>node.edges[i].target
-                inside = (<Node>target).sequence >= since and not (<Node>target).is_leaf
-                place = target if inside else (target, node.edges[i].slot)
-                others = found.get(place, NONE_ABOVE)
-                found[place] = newest(saver, others[0]), newest(gone, others[1])
-    return found
+    gone = 0
+    for node in sorted(nodes_below([gradient_node(x) for x in roots], [], since, False)[0],
+                       key=age):
+        if not node.is_leaf and (node.n_saved or node.released):
+            bits[node] = 1 << len(names)
+            gone |= bits[node] if node.released else 0
+            names.append(node.name())
+    for root in roots:
+        found = {}
+        for node in sorted(nodes_below([gradient_node(root)], [], since, False)[0], key=age,
+                           reverse=True):
+            on_way = found.pop(node, 0) | bits.get(node, 0)
+            for i in range(node.n_edges):
+                if node.edges[i].target != NULL:
+                    target = <Node>node.edges[i].target
+                    inside = (<Node>target).sequence >= since and not (<Node>target).is_leaf
+                    place = target if inside else (target, node.edges[i].slot)
+                    found[place] = found.get(place, 0) | on_way
+        tables.append(found)
+    return names, gone, tables
 
 
 def are_released(list roots, int64_t since):
-    """Whether no node below `roots`, of those since an epoch began, has values that it saved."""
+    """Whether no node below `roots`, from `since` on, has values that it saved."""
     cdef Node node
     for node in nodes_below(roots, [], since, False)[0]:
         if node.n_saved:
             return False
     return True
-
-
-cdef tuple NONE_ABOVE = (None, None)
-
-
-def newest(first, second):
-    """Of two nodes, by their numbers and names, the newer one; None is no node."""
-    return max(first, second) if first and second else first or second
 
 
 def age(Node node):

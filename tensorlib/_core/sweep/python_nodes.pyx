@@ -117,7 +117,7 @@ def is_forward_mode():
 def is_retained(Node node):
     """Whether what a node keeps outlives the sweep that runs now: another may come by as well."""
     cdef Sweep* sweep = own_sweep()
-    return sweep != NULL and sweep.retain_graph or mode().grad or node.visit.shared
+    return sweep != NULL and sweep.retain_graph or node.visit.shared
 
 
 def captured(tuple outputs, tuple inputs, int64_t since):

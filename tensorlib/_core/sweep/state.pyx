@@ -129,6 +129,7 @@ cdef int enter(Sweep* sweep, Node node) except -1:
     node.visit.asked = node.is_leaf and sweep.targets == NULL
     node.visit.passes_on = not node.is_leaf and wants_all(sweep)
     node.visit.shared = other != NULL
+    node.visit.idle = True
     node.visit.grads = NULL
     if sweep.create_graph:
         track(node)

@@ -100,6 +100,7 @@ cdef int run_rules(Sweep* sweep, Node node) except -1:
     cdef object g, joint, grad = None
     cdef bint observed = node.hooks is not None or sweep.anomalies
     cdef bint picks = not observed and not watched and op is registered(GETITEM)
+    cdef bint in_part = op is replayed or op is passing      # not all results need all inputs
     cdef Edge* edge
     cdef Node target
     cdef int i
@@ -125,10 +126,26 @@ cdef int run_rules(Sweep* sweep, Node node) except -1:
             deliver(sweep, target, edge.slot, <Tensor>grad)
             if picks:
                 hold_spread(sweep, <Tensor>grad, target)
+            target.visit.idle = False
             grad = None
+        elif not in_part:
+            target.visit.idle = False
         target.visit.pending -= 1
         if target.visit.pending == 0:
             push_ready(&sweep.ready, target)
+    return 0
+
+
+cdef int pass_by(Sweep* sweep, Node node) except -1:
+    """Goes on where nothing leads to a node after all: it does not run, nor lets go of values."""
+    cdef Node target
+    cdef int i
+    for i in range(node.n_edges):
+        if leads_on(sweep, &node.edges[i]):
+            target = <Node>node.edges[i].target
+            target.visit.pending -= 1
+            if target.visit.pending == 0:
+                push_ready(&sweep.ready, target)
     return 0
 
 
@@ -148,13 +165,16 @@ cdef int reach_leaf(Sweep* sweep, Node node) except -1:
 
 cdef object expand = None            # has nodes of operations take the place of those of calls
 cdef object expand_result = None
+cdef object replayed = None          # the operation that stands for calls in graphs
+cdef object passing = None           # and the one of those of which only hooks are left
 
 
-def set_expansion(below, result):
+def set_expansion(below, result, *operations):
     """Has a function called with the nodes that a sweep with `create_graph` begins at, and another
-    with a tensor that gets a hook, or whose gradient is asked for."""
-    global expand, expand_result
-    expand, expand_result = below, result
+    with a tensor that gets a hook, or whose gradient is asked for, where nodes of some operations
+    stand for replayed calls."""
+    global expand, expand_result, replayed, passing
+    expand, expand_result, (replayed, passing) = below, result, operations
 
 
 cpdef int own_node(Tensor x) except -1:
@@ -233,6 +253,7 @@ cdef tuple run_sweep(tuple roots, tuple grads, bint retain_graph, bint create_gr
     try:
         for k, x in enumerate(roots):
             node = gradient_node(x)
+            node.visit.idle = False
             if no_grad is None or (node, x.slot) not in no_grad:
                 deliver(&sweep, node, x.slot, <Tensor>grads[k])
             if node.visit.pending == 0:
@@ -297,6 +318,9 @@ cdef int drain(Sweep* sweep, tuple inputs, list found, bint shallow) except -1:
             if node.is_leaf and node.visit.asked and found is None:
                 reach_leaf(sweep, node)
             drop_grads(node)
+            continue
+        if node.visit.idle:
+            pass_by(sweep, node)
             continue
         run_node(sweep, node)
         if not sweep.retain_graph:

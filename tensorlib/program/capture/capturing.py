@@ -17,7 +17,7 @@ from tensorlib._core.graph.op import Op
 from tensorlib._core.interpreters.capture import Capture, capture as innermost, unseen
 from tensorlib._core.interpreters.stack import Layer, current_layer, set_stack
 from tensorlib._core.interpreters.subclasses import asks_for_all
-from tensorlib._core.sweep.graph_reader import begin_epoch, was_made_since
+from tensorlib._core.sweep.graph_reader import begin_epoch, gradient_place, was_made_since
 from tensorlib._core.sweep.sweep import sweep
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.building.builder import Builder
@@ -33,7 +33,6 @@ from tensorlib.program.ir.model import OpCall, Variable
 from tensorlib.program.passes.facts import lasting, may_fail
 from tensorlib.program.reads.hooks import call
 from tensorlib.program.reads.notes import line_in
-
 
 # The methods by which an operation may ask an object of the user's what it is.
 ASKED = ("__index__", "__int__", "__float__", "__complex__", "__len__", "__getitem__", "__iter__",
@@ -85,8 +84,7 @@ class ReplayRecorder(Recorder):
         if self.fullgraph:
             raise CaptureError(why)
 
-    def refuse(self, why: str) -> None:
-        self.fail(why)
+    refuse = fail
 
     def ends_for(self, what: str) -> bool:
         self.fail(f"{what} can't be captured, {user_line()}")
@@ -205,7 +203,7 @@ class ReplayRecorder(Recorder):
         """Raises: CaptureError for an object whose methods say what number or sequence it is: a
         plan calls them more often than the function does, and a replay never."""
         found = super().value(x)
-        if found is x and is_written_in_python(type(x)) and any(
+        if found is x and type(x) is not Variable and is_written_in_python(type(x)) and any(
                 type(in_class(type(x), name)) is FunctionType for name in ASKED):
             raise CaptureError(f"an operation asks a {type(x).__name__} what number it is, which "
                                f"can't be captured, {user_line()}; give it a number")
@@ -277,10 +275,16 @@ class ReplayRecorder(Recorder):
             raise CaptureError(f"a {type(tensor).__name__}, whose class has a __torch_function__, "
                                f"can't be captured, {user_line()}")
         if was_made_since(tensor, self.epoch) and (
-                tensor.grad_fn is not None or memory_of(tensor) not in self.by_memory
-                and id(tensor) not in self.constants):
+                memory_of(tensor) not in self.by_memory and id(tensor) not in self.constants
+                or tensor.grad_fn is not None and not self.is_result(tensor)):
             raise CaptureError("a tensor that a Function or a kernel made can't be captured, "
                                f"{user_line()}")
+
+    def is_result(self, tensor: Tensor) -> bool:
+        """Whether a tensor is what a noted call gave, as its node gives it to a rule."""
+        place = memory_of(tensor), gradient_place(tensor)
+        return any(x.requires_grad and (memory_of(x), gradient_place(x)) == place
+                   for x, _ in self.known.values())
 
     # ---- training steps
 

@@ -35,7 +35,7 @@ def escaped(recorder: Any, result: list[Any], leaves: list[Any]) -> Variable | N
             variables.append(x)
     del held, known
     tensor = None
-    own = holders(leaves, [x.grad for x in params], recorder.epoch)
+    own = holders(leaves, [x.grad for x in params], recorder.begun)
     if all(count <= own.get(id(x), 0) for x, count in zip(tensors, counts(tensors))):
         return None                        # the search through all objects takes milliseconds
     around = gc.get_referrers(*tensors)
@@ -56,12 +56,12 @@ def counts(things: list[Any]) -> list[int]:
     return [sys.getrefcount(x) - alone for x in things]
 
 
-def holders(leaves: list[Any], grads: list[Any], epoch: int) -> dict[int, int]:
+def holders(leaves: list[Any], grads: list[Any], since: int) -> dict[int, int]:
     """How many of the library's own, and of what is returned, hold a tensor, by its id."""
     nodes = [x.grad_fn for x in leaves if isinstance(x, Tensor) and x.grad_fn is not None]
     # in the result and among its leaves; in `.grad`; in the graph of what is returned
     return Counter((*map(id, leaves), *map(id, leaves), *map(id, grads),
-                    *saved_ids(nodes, epoch)))
+                    *saved_ids(nodes, since)))
 
 
 def is_graph(holder: Any, allowed: set[int]) -> bool:

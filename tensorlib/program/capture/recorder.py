@@ -12,11 +12,14 @@ from typing import Any
 from tensorlib._core.base.dtypes import has_gradients
 from tensorlib._core.create.generator import default_generator
 from tensorlib._core.graph.modes import is_grad_enabled
+from tensorlib._core.graph.node import recorded_so_far
 from tensorlib._core.graph.op import Op
+from tensorlib._core.index.keys import Index
 from tensorlib._core.interpreters.capture import capture, unseen
 from tensorlib._core.interpreters.stack import Interpreter
+from tensorlib._core.sweep.graph_reader import attributes as kept_attributes
 from tensorlib._core.sweep.graph_reader import (
-    begin_epoch, gradient_place, nodes_between, was_made_since,
+    begin_epoch, gradient_place, nodes_between, was_made_since, was_recorded_since,
 )
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.batch import Batched
@@ -26,7 +29,7 @@ from tensorlib.program.building.blocks import composed_call
 from tensorlib.program.building.builder import Builder, Noter, inferred, is_several, refuse_out
 from tensorlib.program.capture.writes import Writes
 from tensorlib.program.differentiation.sweeps import noted_sweep
-from tensorlib.program.guards.signatures import memory_of, storage_of
+from tensorlib.program.guards.signatures import is_number, memory_of, storage_of
 from tensorlib.program.ir.call_forms import IMPORTING, user_line
 from tensorlib.program.ir.call_types import DRAWING, cuts, form_of_call, is_sized_by_values
 from tensorlib.program.ir.errors import CaptureError
@@ -63,7 +66,7 @@ class Recorder(Noter):
 
     def __init__(self, program: Any, block: Block, names: dict[int, str] | None = None):
         self.program, self.block, self.names = program, block, names or {}
-        self.epoch = begin_epoch()
+        self.epoch, self.begun = begin_epoch(), recorded_so_far()
         self.known: dict[int, tuple[Tensor, Variable]] = {}
         self.by_memory: dict[tuple[Any, ...], Tensor] = {}
         self.by_storage: dict[int, list[Tensor]] = {}    # what is no view, by where memory begins
@@ -126,8 +129,7 @@ class Recorder(Noter):
             return self.writes.present(tensor, known[1])
         self.check_new(tensor)
         same = self.by_memory.get(memory_of(tensor))
-        if same is not None and tensor.numel() and not (
-                tensor.requires_grad and not same.requires_grad and self.is_leaf_of_others(tensor)):
+        if same is not None and tensor.numel() and not self.is_elsewhere(tensor, same):
             self.uncounted[id(tensor)] = tensor
             x = self.variable_of(same)
             if not was_made_since(tensor, self.epoch) and any(x is y for y in self.program.inputs):
@@ -137,9 +139,14 @@ class Recorder(Noter):
             return self.cut(tensor, x) if is_cut else x
         return self.know(tensor, self.captured(tensor))
 
-    def is_leaf_of_others(self, tensor: Tensor) -> bool:
-        """Whether a tensor is a leaf that was there before the function ran."""
-        return tensor.is_leaf and not was_made_since(tensor, self.epoch)
+    def is_elsewhere(self, tensor: Tensor, same: Tensor) -> bool:
+        """Whether a tensor that was there before the function ran has another place in the graph
+        than one of the same memory, as two parameters over one array have."""
+        if not tensor.requires_grad or was_made_since(tensor, self.epoch):
+            return False
+        return tensor.is_leaf or same.requires_grad and (
+            not was_recorded_since(tensor, self.begun)
+            and gradient_place(tensor) != gradient_place(same))
 
     def cut(self, tensor: Tensor, x: Variable) -> Variable:
         """The variable of a tensor that has the value of `x`, and no gradient."""
@@ -195,11 +202,34 @@ class Recorder(Noter):
     def call(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """What an operation gives, after its call was noted. NotImplemented for one of examples of
         a batch: what their rules do with the whole of it is noted."""
-        return NotImplemented if has_examples(args, kwargs) else super().call(op, args, kwargs)
+        if has_examples(args, kwargs):
+            return NotImplemented
+        tensors = [x for x in args if isinstance(x, Tensor)]
+        if tensors and all(map(self.is_number_of_node, tensors)):
+            with unseen():
+                result = op.function(*args, **kwargs)
+            self.made(result)
+            return result
+        return super().call(op, args, kwargs)
+
+    def is_number_of_node(self, x: Any) -> bool:
+        """Whether a tensor stands for a number, which a rule has of a node, such as an exponent."""
+        return type(x) is Tensor and is_number(x) and not self.knows(x)
 
     def done(self, type: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any],
              inputs: dict[str, Any], attributes: dict[str, Any]) -> Any:
-        return self.noted(type, inputs, function(*args, **kwargs), attributes)
+        result = self.noted(type, inputs, function(*args, **kwargs), attributes)
+        if attributes and isinstance(result, Tensor) and result.grad_fn is not None:
+            for name, x in kept_attributes(result.grad_fn).items():
+                if isinstance(x, Index):             # which a rule gives to operations
+                    self.parsed(x, attributes.get(name))
+        return result
+
+    def value(self, x: Any) -> Any:
+        if self.is_number_of_node(x):
+            with unseen():
+                return x.item()
+        return super().value(x)
 
     def write(self, op: Op | None, name: str, args: tuple[Any, ...],
               kwargs: dict[str, Any]) -> Any:
@@ -256,11 +286,14 @@ class Recorder(Noter):
 
     def function_of(self, cls: Any, args: tuple[Any, ...], inputs: dict[str, Any]) -> Any:
         """The same of values that the program knows."""
-        before = [x._version for x in args if isinstance(x, Tensor)]
+        counted = [x for x in args if isinstance(x, Tensor) and not x.is_inference()]
+        before = [x._version for x in counted]
         state = default_generator.__reduce__()
         with Again() as again:
             result = cls.apply(*args)
-        if [x._version for x in args if isinstance(x, Tensor)] != before:
+        if any(isinstance(x, Tensor) and x.is_inference() for x in args):
+            again.why = again.why or "is given inference tensors, which may be written unseen,"
+        elif [x._version for x in counted] != before:
             again.why = "writes in place"
         elif default_generator.__reduce__() != state:
             again.why = "draws numbers"

@@ -11,9 +11,10 @@ Nor can it where such a value decides which branch is taken, or whether a loop t
 from collections.abc import Callable
 from typing import Any
 
+from tensorlib._core.graph.node import recorded_so_far
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.modes import no_grad
-from tensorlib.program.compiled.replay_node import number_now, resave
+from tensorlib.program.compiled.replay_node import resave
 from tensorlib.program.compiled.states import bits_of
 from tensorlib.program.guards.signatures import storage_of
 from tensorlib.program.ir.call_types import registered
@@ -105,7 +106,7 @@ class AfterWrites:
 
     def run_late(self, call: OpCall, saved: Saved, late: dict[int, int]) -> None:
         """Runs a call without blocks that reads what was overwritten."""
-        op, values, since = registered(call.type), self.values, number_now()
+        op, values, since = registered(call.type), self.values, recorded_so_far()
         if op is None or op.linearity == "composite":
             raise Gone
         try:

@@ -24,7 +24,7 @@ from tensorlib.program.capture.escapes import escaped
 from tensorlib.program.capture.results import refuse_by_age, refuse_to_return, refuse_views
 from tensorlib.program.capture.trace import captured_names
 from tensorlib.program.compiled.checking import compared
-from tensorlib.program.compiled.replaying import Differentiable, Replay
+from tensorlib.program.compiled.replaying import Differentiable, Replay, Savers
 from tensorlib.program.compiled.states import Undo
 from tensorlib.program.differentiation.backward import dependents
 from tensorlib.program.guards.guarded import Guards
@@ -45,6 +45,7 @@ from tensorlib.program.reads.parting import Parted
 from tensorlib.program.reads.recorder import Reads
 from tensorlib.program.reads.reports import described, guard_of_gradient, lines_of, why_not
 from tensorlib.program.reads.sources import NoSource
+from tensorlib.program.reads.tracebacks import without_frames
 from tensorlib.program.run.dispatch import UNDONE, Chooser, Dispatcher, Way, views_in
 from tensorlib.program.run.plan import Unplanned
 
@@ -125,8 +126,12 @@ class Compiled(Dispatcher):
                 recorder.fail(f"an argument is a {type(x).__name__}, whose class has a "
                               "__torch_function__")
         with without_collections():             # of all that is made now, nearly all stays
-            result = [self._f(*args, **kwargs) if recorder.why else
-                      capture(self._f, args, kwargs, tensors, recorder)]
+            try:
+                result = [self._f(*args, **kwargs) if recorder.why else
+                          capture(self._f, args, kwargs, tensors, recorder)]
+            except BaseException as error:
+                without_frames(error)
+                raise
             way = self._way(kind, recorder, (args, kwargs), tensors, result)
         if way is not None:
             self._entries.insert(0, way)
@@ -355,16 +360,18 @@ def way_for(kind: Signature, recorder: ReplayRecorder, tensors: tuple[Tensor, ..
             f"{call.type}, {call.line}" for call in recorder.block.ops
             if any(x is kept for x in call.writes())))
     nodes = [x.grad_fn for x in found if isinstance(x, Tensor) and x.grad_fn is not None]
-    if not are_as_saved(nodes, recorder.epoch, recorder.writes.by_data):
+    if not are_as_saved(nodes, recorder.begun, recorder.writes.by_data):
         raise Unplanned("it writes over what a gradient of its result needs")
-    all_gone = are_released(nodes, recorder.epoch)
+    all_gone = are_released(nodes, recorder.begun)
     del nodes
     if not holds:
         return None
     wanted = list(dict.fromkeys(x for x in slots if type(x) is Variable))
-    made = partial(Differentiable, savers={
-        x: savers_above(tensor, recorder.epoch) for x, tensor in zip(slots, found)
-        if type(x) is Variable and tensor.requires_grad}, all_gone=all_gone) if linked else Replay
+    roots = {x: tensor for x, tensor in zip(slots, found)
+             if type(x) is Variable and tensor.requires_grad}
+    made = partial(Differentiable, savers=Savers([*roots], *savers_above(
+        [*roots.values()], recorder.begun)), all_gone=all_gone) if linked else Replay
+    del roots
     lasts = recorder.program.persistables()
     lie = map(storage_of, (*tensors, *(x.value for x in lasts)))
     calls, asked = checks_first(list(recorder.block.ops),

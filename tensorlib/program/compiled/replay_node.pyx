@@ -25,11 +25,11 @@ from tensorlib._core.tensor.tensor cimport Tensor, alias
 from tensorlib.program.run.arena cimport do_meet
 
 from tensorlib._core.graph.node import leave_out
-from tensorlib._core.sweep.graph_reader import newest
-from tensorlib._core.sweep.python_nodes import is_retained, wanted_inputs
+from tensorlib._core.sweep.python_nodes import is_retained, linked_alias, wanted_inputs
 from tensorlib._core.sweep.sweep import set_expansion
 from tensorlib.autograd.batch import outside_of_all
 from tensorlib.autograd.gradients import grad
+from tensorlib.ops.calls import ARGUMENT
 from tensorlib.program.ir.stacks import count, flattened, restored
 
 cdef enum:
@@ -62,7 +62,7 @@ cdef class Links:
                  list passed, list several):
         self.n_outputs, self.roots, self.sources = n_outputs, roots, sources
         self.direct, self.again, self.passed, self.several = direct, again, passed, several
-        set_expansion(expand_below, expand_result)
+        set_expansion(expand_below, expand_result, compiled, passing)
 
     def run(self, replay, tuple given, bint retries):
         """The results of `replay.values_for(given, retries)`, linked to a new node; None where an
@@ -87,7 +87,7 @@ cdef class Links:
             return None
         payload = Kept.__new__(Kept)
         payload.replay, payload.links, payload.versions = replay, self, []
-        payload.several = self.several
+        payload.several, payload.over = self.several, replay.gone
         payload.required, payload.n_direct = [], len(self.direct)
         payload.again = [given[place] for place in self.again]
         for value in payload.again:
@@ -130,10 +130,12 @@ cdef class Kept:
 
     again: what gradients that have gradients are computed of, as given; versions: what each was;
     required: which of them were leaves that require a gradient. n_direct: how many of the saved
-    tensors, the last ones, were given. ran: those calls whose gradients were computed, where no
-    gradient arrived for some results; left: the saved tensors that the others need, each with its
-    version, else None. In an eager graph the nodes of those have not run, and are not released.
-    nesting: how the saved tensors lie in stacks, None where there are no stacks.
+    tensors, the last ones, were given. over: a bit for each node of the eager graph whose values
+    were let go of. ran: those calls whose gradients were computed, where no gradient arrived for
+    some results, or those of some sources were not wanted; left: the saved tensors that the others
+    need, each with its version, else None, and positions. In an eager graph the nodes of those have
+    not run, or have values that are not released. nesting: how the saved tensors lie in stacks,
+    None where there are no stacks.
     """
 
     cdef readonly object replay
@@ -144,6 +146,7 @@ cdef class Kept:
     cdef object nesting
     cdef list left
     cdef frozenset ran
+    cdef object over
 
     cdef list flat(self, list values):
         """The tensors in values and in stacks of them."""
@@ -172,9 +175,7 @@ cdef class Kept:
             return 0
         self.ran = self.ran | ran if node.released else ran
         needed = self.replay.needed_after(self.ran, self.sizes())
-        if not needed:
-            self.left = None
-        elif node.released:
+        if node.released:
             self.left = [x if is_needed else None for x, is_needed in zip(self.left, needed)]
         else:
             self.left = [(<Tensor>node.saved[i].tensor, node.saved[i].version) if is_needed
@@ -206,14 +207,14 @@ def gradients(Node node, g):
     cdef list grads = list(g) if isinstance(g, tuple) else [g]
     cdef list values, tensors
     cdef dict before = {}
-    if kept.replay.gone is not None:
-        name = newest_above(kept.replay.gone, node, grads)
-        if name is not None:                     # an eager sweep raises as well
-            raise RuntimeError(released(name))
+    cdef tuple wanted = wanted_inputs(node)
+    cdef bint in_part = not all(wanted) or any([x is None for x in grads])
+    asked = on_the_ways(kept.replay.on_ways, grads, wanted) if in_part else kept.replay.on_any_way
+    if kept.over & asked:                        # an eager sweep raises as well
+        raise RuntimeError(released(kept.replay.savers[(kept.over & asked).bit_length() - 1]))
     if node.released:
-        gone = RuntimeError(released(newest_above(kept.replay.savers, node, grads)
-                                     or node.name()))
-        if kept.left is None or mode().grad:
+        gone = RuntimeError(released(node.name()))
+        if kept.left is None:
             raise gone
         tensors = None
     else:
@@ -228,41 +229,42 @@ def gradients(Node node, g):
         if g is not None:
             before[i] = g
     if node.released:
-        tensors = left_tensors(kept, grads, before, gone)
+        tensors = left_tensors(kept, grads, before, wanted, gone)
     elif tensors is None:
-        tensors = needed_tensors(node, kept, grads, before)
-    if node.released or not node.packs and any([x is None for x in grads]):
-        kept.leave(node, kept.replay.reached(grads, before))
+        tensors = needed_tensors(node, kept, grads, before, wanted)
+    if node.released or not node.packs and (in_part or kept.replay.positions):
+        kept.leave(node, kept.replay.reached(grads, before, wanted))
     else:
         kept.left = None
+    if not is_retained(node):
+        kept.over = kept.over | asked
     values = kept.values(tensors)
     if mode().grad:                              # its operations could not take its place
-        return differentiated(node, kept, grads, before)
+        return differentiated(node, kept, grads, before, tensors if node.released else None)
     if not maps_over_batches():
-        return kept.replay.gradients(grads, values, kept, before)
+        return kept.replay.gradients(grads, values, kept, before, wanted)
     with outside_of_all():            # what a node keeps and is given are whole batches
-        return kept.replay.gradients(grads, values, kept, before)
+        return kept.replay.gradients(grads, values, kept, before, wanted)
 
 
-cdef object newest_above(list table, Node node, list grads):
-    """The name of the newest node on the ways from results whose gradients arrived to sources whose
-    gradients are wanted; None where there is none. table: the node of each way, by the places of
-    results and sources."""
-    cdef object found = None
-    cdef tuple wanted = wanted_inputs(node)
+cdef object on_the_ways(list table, list grads, tuple wanted):
+    """A bit for each node on the ways from results whose gradients arrived to sources whose
+    gradients are wanted. table: those on each way, by the places of results and sources."""
+    found = 0
     for g, by_source in zip(grads, table):
         if g is not None:
             for is_wanted, each in zip(wanted, by_source):
                 if is_wanted:
-                    found = newest(found, each)
-    return None if found is None else found[1]
+                    found |= each
+    return found
 
 
-cdef list needed_tensors(Node node, Kept kept, list grads, dict before):
-    """The tensors that a node keeps, of which those are as they were that these gradients need."""
+cdef list needed_tensors(Node node, Kept kept, list grads, dict before, tuple wanted):
+    """The tensors that a node keeps, of which those are as they were that the gradients need which
+    are wanted."""
     cdef list found = []
     cdef Py_ssize_t i
-    for i, is_needed in enumerate(kept.replay.needed(grads, before, kept.sizes())):
+    for i, is_needed in enumerate(kept.replay.needed(grads, before, wanted, kept.sizes())):
         try:
             found.append(saved_at(node, i, -1) if is_needed else <Tensor>node.saved[i].tensor)
         except RuntimeError as error:
@@ -270,12 +272,10 @@ cdef list needed_tensors(Node node, Kept kept, list grads, dict before):
     return found
 
 
-cdef list left_tensors(Kept kept, list grads, dict before, error):
-    """The tensors that a node kept before it was released, of which those are as they were that
-    these gradients need. Raises: `error` where gradients of the same calls were computed."""
-    if not kept.ran.isdisjoint(kept.replay.reached(grads, before)):
-        raise error
-    for i, is_needed in enumerate(kept.replay.needed(grads, before, kept.sizes())):
+cdef list left_tensors(Kept kept, list grads, dict before, tuple wanted, error):
+    """The tensors that a node kept before it was released, of which those are as they were that the
+    gradients need which are wanted. Raises: `error` where one was let go of."""
+    for i, is_needed in enumerate(kept.replay.needed(grads, before, wanted, kept.sizes())):
         if is_needed:
             if kept.left[i] is None:
                 raise error
@@ -339,51 +339,65 @@ def expand_below(list roots):
 
 
 def expand_result(Tensor x):
-    """Has nodes of operations take the place of that of a replayed call that gave a tensor, if its
-    other results are computed of it. Raises: RuntimeError where a value for that is gone."""
+    """Has nodes of operations take the place of that of a replayed call that gave a tensor, if
+    results of it are computed of others. Raises: RuntimeError where it is such a result, and a
+    value for that is gone."""
     cdef Node node = gradient_node(x)
     if node.op is not compiled or node.released:
         return
     cdef Kept kept = payload_of(node)
     if not kept.replay.is_passed[x.slot]:
+        if any(kept.replay.is_passed):           # of which a hook may come to be later
+            try:
+                expand(node)
+            except RuntimeError:                 # a value was written over
+                pass
         return
-    if kept.replay.gone is not None and not kept.replay.all_gone:
+    if kept.replay.gone and not kept.replay.all_gone:
         raise RuntimeError("compile: a gradient that passes a result can't be asked for after the "
                            "compiled function ran backward through a part of its graph")
-    expand(node)
+    if not node.hooks:
+        expand(node)
     if node.op is compiled:
         raise RuntimeError(f"compile: {why_not_again({})}")
 
 
-cdef list run_again(Node node, Kept kept, list grads=None):
+cdef list run_again(Node node, Kept kept, list grads=None, list left=None):
     """What a call gave, with the graph of its operations; of `grads` the gradients that arrive,
-    those of its sources in that graph. None where a value that the graph needs is gone."""
+    those of its sources in that graph. None where a value that the graph needs is gone. left: the
+    tensors that a released node still has."""
     cdef Tensor x
     cdef Py_ssize_t i
-    cdef list values = [saved_at(node, i, -1) for i in range(node.n_saved - kept.n_direct)]
+    cdef list values = [saved_at(node, i, -1) for i in range(node.n_saved - kept.n_direct)] if (
+        left is None) else left[:len(left) - kept.n_direct]
+    if kept.nesting is not None and any([x is None for x in values]):
+        return None
     cdef list given = kept.as_given(node), others = []
     try:
         for i, x in enumerate(given):            # a leaf may have been frozen since, or the other
             if x.grad_node is None and x.wants_grad != <bint>kept.required[i]:      # way round
                 x.wants_grad = not x.wants_grad
                 others.append(x)
+        if grads is not None:                    # one may lead to another, by the graph around
+            given = [linked_alias(ARGUMENT, x) if x.requires_grad else x for x in given]
         made = kept.replay.with_graph(kept.values(values), kept, given)
         if made is None or grads is None:
             return made
         pairs = [(y, g) for y, g in zip(made, grads) if g is not None]
         return list(grad([y for y, _ in pairs], [given[i] for i in kept.replay.places_of_sources],
-                         [g for _, g in pairs], create_graph=True, allow_unused=True))
+                         [g for _, g in pairs], create_graph=True, allow_unused=True,
+                         retain_graph=is_retained(node)))
     finally:
         for x in others:
             x.wants_grad = not x.wants_grad
 
 
-cdef list differentiated(Node node, Kept kept, list grads, dict before):
+cdef list differentiated(Node node, Kept kept, list grads, dict before, list left):
     """The gradients of the sources, with a graph, where a sweep is under way that comes by at the
     node as well, which has to stay."""
     cdef list found = None
     if not before and -1 not in kept.replay.places_of_sources:    # each use is added in turn
-        found = run_again(node, kept, grads)
+        found = run_again(node, kept, grads, left)
     if found is None:
         raise RuntimeError(f"compile: {why_not_again(before)}")
     return found
@@ -394,7 +408,7 @@ cdef int expand(Node node) except -1:
     cdef int64_t since
     cdef Node inner
     cdef list made, nodes
-    if node.released or kept.replay.gone is not None and not kept.replay.all_gone or (
+    if node.released or kept.over and not kept.replay.all_gone or (
             active_sweep(node.visit.sweep) != NULL):
         return 0                                 # its rule does without
     since = recorded_so_far()
@@ -407,18 +421,13 @@ cdef int expand(Node node) except -1:
     nodes = nodes_below([gradient_node(<Tensor?>x) for x in made], [], since, False)[0]
     for i, inner in enumerate(sorted(nodes, key=number_of)):
         inner.sequence = node.sequence - NUMBERS + i
-        if kept.replay.gone is not None:         # as in the graph of the eager call
+        if kept.replay.gone:                     # as in the graph of the eager call
             release_saved(inner)
     if node.hooks is not None:
         node.op = passing
     move(node, made)
     node.attributes = None
     return 0
-
-
-def number_now():
-    """The number that the next node has."""
-    return recorded_so_far()
 
 
 def resave(list made, int64_t since, dict late, set right):

@@ -3,9 +3,12 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
+from operator import or_
 from threading import Lock
 from typing import Any
 
+from tensorlib._core.base.dtypes import has_gradients
 from tensorlib._core.sweep.graph_reader import gradient_place
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.modes import set_grad_enabled
@@ -27,7 +30,6 @@ from tensorlib.program.run.schedule import Lines
 from tensorlib.program.run.segments import machine_for
 
 # By a node and the number of its output: two nodes above it, each by its number and its name.
-Savers = Mapping[tuple[Any, int], tuple[Any, Any]]
 
 MAKING = Lock()           # held while a backward part is put together in a block
 
@@ -74,17 +76,28 @@ def run_calls(calls: list[OpCall], values: dict[Variable, Any],
     return Lines(calls, values, wanted)(values, wanted)
 
 
+class Savers:
+    """The nodes of a graph that saved values, as `savers_above` has them: their names, and numbers
+    that have a bit for each."""
+
+    def __init__(self, roots: Sequence[Variable] = (), names: Sequence[str] = (), gone: int = 0,
+                 tables: Sequence[Mapping[Any, int]] = ()):
+        self.names, self.gone, self.tables = names, gone, dict(zip(roots, tables))
+
+    def between(self, root: Variable, place: Any) -> int:
+        """Those on the ways from a result to a place that the graph leads to."""
+        return self.tables.get(root, {}).get(place, 0)
+
+
 class Differentiable(Replay):
     """Calls whose results have gradients: one node in the graph of the caller.
 
-    savers: for each result, and each place in the graph of the eager call that it leads to, which
-    node saved values on the way there and which let go of them, as `savers_above` has it. all_gone:
-    no node has values any more.
+    savers: which nodes of the eager call's graph saved values. all_gone: none has them any more.
     """
 
     def __init__(self, block: Block, calls: list[OpCall], given: list[Variable],
                  layouts: list[Tensor], lasting: list[Variable], wanted: list[Variable],
-                 flags: dict[str, bool], savers: Mapping[Variable, Savers] | None = None,
+                 flags: dict[str, bool], savers: Savers | None = None,
                  all_gone: bool = False):
         self.flags, self.all_gone = flags, all_gone
         calls = apart(calls)              # their blocks will give what the backward part needs
@@ -102,7 +115,8 @@ class Differentiable(Replay):
         self.pullbacks: dict[Any, Pullback] = {}
         self.after: dict[Any, list[bool]] = {}     # see `needed_after`
         self.before: dict[int, Variable] = {}      # of sources: gradients of other nodes
-        if any(call.blocks() for call in calls):     # each root may be the only one to be used
+        self.in_parts = not any(call.blocks() for call in calls)
+        if not self.in_parts:                # each root may be the only one to be used
             for start in self.starts:
                 self.backward_part(calls, [g if g is start else None for g in self.starts], {})
         backward, totals = self.backward_part(calls, self.starts, {})
@@ -110,10 +124,12 @@ class Differentiable(Replay):
         self.grads = [g for g in totals if g is not None]
         places = {x: gradient_place(like) for x, like in zip(
             (*given, *lasting), (*layouts, *(x.value for x in lasting))) if x in set(self.sources)}
-        table = [[(savers or {}).get(root, {}).get(places[x], (None, None)) for x in self.sources]
-                 for root in self.roots]
-        self.savers, gone = [[[each[i] for each in row] for row in table] for i in (0, 1)]
-        self.gone = gone if any(map(any, gone)) else None     # let go of by a sweep of the call
+        savers = savers or Savers()
+        self.on_ways = [[savers.between(root, places[x]) for x in self.sources]
+                        for root in self.roots]
+        self.on_any_way = reduce(or_, (each for row in self.on_ways for each in row), 0)
+        self.savers = savers.names
+        self.gone = savers.gone & self.on_any_way         # let go of by a sweep of the call
         self.copies: dict[Variable, Variable] = {}
         if flags["recompute"]:
             calls, backward, self.copies = recomputed_parts(
@@ -123,6 +139,7 @@ class Differentiable(Replay):
         self.saved = [x for x in read if x in written and x not in at_hand]
         self.direct = [x for x in read if x in at_hand]
         self.backward = backward
+        self.positions = {x for x in read if not has_gradients(x.dtype)}
         again = set(self.copies.values())
         self.again_calls = [call for call in backward if not again.isdisjoint(call.writes())]
         self.whole_pullback = Pullback(
@@ -146,18 +163,23 @@ class Differentiable(Replay):
         return results
 
     def gradients(self, grads: list[Tensor | None], values: list[Any], kept: Any,
-                  before: dict[int, Tensor]) -> list[Any]:
-        """The gradients of the sources, for those of the roots and what the node kept: `values`,
-        which it saved, and what is in `kept`. before: to what is added, by the source's place."""
+                  before: dict[int, Tensor], wanted: tuple[bool, ...]) -> list[Any]:
+        """The gradients of the sources, as far as they are wanted, for those of the roots and what
+        the node kept: `values`, which it saved, and what is in `kept`. before: to what is added, by
+        the source's place."""
         n = len(self.saved)
-        return self.pullback_for(grads, before).run([
+        return self.pullback_for(grads, before, wanted).run([
             *grads, *values[:n], *values[n + len(self.drawn):], *before.values()])
 
-    def pullback_for(self, grads: list[Tensor | None], before: dict[int, Tensor]) -> "Pullback":
+    def pullback_for(self, grads: list[Tensor | None], before: dict[int, Tensor],
+                     wanted: tuple[bool, ...]) -> "Pullback":
         """The backward part for those roots that have a gradient."""
         are_given = tuple([g is not None for g in grads])
-        return self.pullback(are_given, tuple(before)) if before or not all(are_given) else (
-            self.whole_pullback)
+        if not self.in_parts:
+            wanted = (True,) * len(wanted)
+        if before or not all(are_given) or not all(wanted):
+            return self.pullback(are_given, tuple(before), wanted)
+        return self.whole_pullback
 
     def kept_by_node(self, sizes: list[int]) -> list[Variable]:
         """Of each tensor that the node keeps, which value it is, or is of.
@@ -169,36 +191,43 @@ class Differentiable(Replay):
         return [*each, *self.direct]
 
     def needed(self, grads: list[Tensor | None], before: dict[int, Tensor],
-               sizes: list[int]) -> list[bool]:
-        """Whether the gradients that arrived need each tensor that the node keeps."""
-        pullback = self.pullback_for(grads, before)
-        return [x in pullback.read for x in self.kept_by_node(sizes)]
+               wanted: tuple[bool, ...], sizes: list[int]) -> list[bool]:
+        """Whether the gradients that are wanted, of those that arrived, need each tensor that the
+        node keeps."""
+        read = self.pullback_for(grads, before, wanted).read
+        return [x in read for x in self.kept_by_node(sizes)]
 
-    def reached(self, grads: list[Tensor | None], before: dict[int, Tensor]) -> frozenset[int]:
-        """The numbers of the calls that lead to results whose gradients arrived, and of which the
-        node keeps something that these need."""
-        pullback = self.pullback_for(grads, before)
+    def reached(self, grads: list[Tensor | None], before: dict[int, Tensor],
+                wanted: tuple[bool, ...]) -> frozenset[int]:
+        """The numbers of the calls on the ways from results whose gradients arrived to sources
+        whose gradients are wanted, and of which the node keeps something that these need."""
+        pullback = self.pullback_for(grads, before, wanted)
         if pullback.reached is None:
-            wanted = {x for x, g in zip(self.roots, grads) if g is not None}
+            depends = self.depends_on(wanted if self.in_parts else ())
+            ways = {x for x, g in zip(self.roots, grads) if g is not None} & depends
             found: set[int] = set()
             for i, call in reversed(list(enumerate(self.calls))):
-                if not wanted.isdisjoint(call.writes()):
-                    wanted |= self.depends.intersection(call.reads())
+                if not ways.isdisjoint(call.writes()):
+                    ways |= depends.intersection(call.reads())
                     if not pullback.read.isdisjoint((*call.reads(), *call.writes())):
                         found.add(i)
             pullback.reached = frozenset(found)
         return pullback.reached
 
+    def depends_on(self, wanted: tuple[bool, ...]) -> set[Variable]:
+        """What depends on the sources whose gradients are wanted, or on any."""
+        return self.depends if all(wanted) else dependents(
+            self.calls, [x for x, is_wanted in zip(self.sources, wanted) if is_wanted])
+
     def needed_after(self, ran: frozenset[int], sizes: list[int]) -> list[bool]:
         """Whether gradients of other calls than those that ran may need each tensor that the node
-        keeps; [] where they need none."""
+        keeps, or it is positions, which eager nodes keep."""
         place = ran, tuple(sizes)
         if place not in self.after:
             read = {x for i, call in enumerate(self.calls) if i not in ran
                     and not self.depends.isdisjoint(call.writes())
                     for x in (*call.reads(), *call.writes())}
-            found = [x in read for x in self.kept_by_node(sizes)]
-            self.after[place] = found if any(found) else []
+            self.after[place] = [x in read or x in self.positions for x in self.kept_by_node(sizes)]
         return self.after[place]
 
     def named(self, error: RuntimeError, sizes: list[int]) -> RuntimeError:
@@ -219,14 +248,14 @@ class Differentiable(Replay):
         return [i for i, x in enumerate(self.sources) if counts[x] > 1]
 
     def backward_part(self, calls: list[OpCall], starts: list[Variable | None],
-                      before: dict[Variable, Variable]) -> tuple[
+                      before: dict[Variable, Variable], wanted: tuple[bool, ...] = ()) -> tuple[
                           list[OpCall], list[Variable | None]]:
-        """The backward part of calls, and the gradients of all sources; `starts` are those of the
-        roots, None for a root that has none. before: of sources, to what theirs are added.
-        Raises: Unplanned."""
+        """The backward part of calls, and the gradients of all sources, or of those that are
+        wanted; `starts` are those of the roots, None for a root that has none. before: of sources,
+        to what theirs are added. Raises: Unplanned."""
         block = self.block.copy()
         block.ops = []
-        work = Backward(block, block, self.depends, visit_control)
+        work = Backward(block, block, self.depends_on(wanted), visit_control)
         work.begin_with(before)
         try:
             totals = work.gradients(calls, zip(self.roots, starts), self.all_sources)
@@ -238,11 +267,12 @@ class Differentiable(Replay):
             call.attributes["must_run"] = True
         return block.ops, totals
 
-    def pullback(self, are_given: tuple[bool, ...], places: tuple[int, ...]) -> "Pullback":
-        """The backward part for those roots that have a gradient: what leads to the others is left
-        out, as zeros are no gradient, and may become NaN on their way. places: of the sources
-        whose gradients are added to others."""
-        found = self.pullbacks.get((are_given, places))
+    def pullback(self, are_given: tuple[bool, ...], places: tuple[int, ...],
+                 wanted: tuple[bool, ...]) -> "Pullback":
+        """The backward part for those roots that have a gradient, and for those sources whose
+        gradient is wanted: what leads to the others is left out, as zeros are no gradient, and may
+        become NaN on their way. places: of the sources whose gradients are added to others."""
+        found = self.pullbacks.get((are_given, places, wanted))
         if found is None:
             with MAKING:
                 for i in places:
@@ -252,14 +282,15 @@ class Differentiable(Replay):
                             f"{x.name}@GRAD", x.shape, x.dtype)
                 calls, totals = self.backward_part(apart(self.calls), [
                     g if is_given else None for g, is_given in zip(self.starts, are_given)],
-                    {self.sources[i]: self.before[i] for i in places})
+                    {self.sources[i]: self.before[i] for i in places if wanted[i]}, wanted)
             if self.copies:                      # what is not kept is computed again at first
                 gone = {x: y for x, y in self.copies.items() if x not in set(self.saved)}
                 calls = [*self.again_calls, *[with_inputs(call, gone) for call in calls]]
             by_source = dict(zip(self.all_sources, totals))
-            found = self.pullbacks[are_given, places] = Pullback(
+            found = self.pullbacks[are_given, places, wanted] = Pullback(
                 calls, [*self.whole_pullback.fed, *(self.before[i] for i in places)],
-                [by_source[x] for x in self.sources], self.flags)
+                [by_source[x] if is_wanted else None
+                 for x, is_wanted in zip(self.sources, wanted)], self.flags)
         return found
 
     # ---- gradients that have gradients
@@ -289,7 +320,10 @@ class Differentiable(Replay):
     def with_graph(self, values: list[Any], kept: Any, given: list[Tensor]) -> list[Any] | None:
         """The roots as eager calls give them, with their graph, of what the node kept and what was
         `given`; None where a value that the graph needs is no longer there."""
-        saved = dict(zip((*self.saved, *self.drawn), values))
+        saved = {x: value for x, value in zip((*self.saved, *self.drawn), values)
+                 if value is not None}
+        if not saved.keys() >= {*self.kept, *self.drawn}:
+            return None
         versions = dict(zip(self.again, kept.versions))
         for all_changed in (False, True):
             found = {x: saved[x] for x in (*self.kept, *self.drawn)}

@@ -395,6 +395,11 @@ def memory_of(Tensor x):
     return (<size_t>x.data_pointer, x.type, *sizes)
 
 
+def is_number(Tensor x):
+    """Whether a tensor stands for a number, as the one of `x ** 2` in a graph does."""
+    return x.is_scalar
+
+
 def storage_of(Tensor x):
     """Where the memory begins that a tensor looks at."""
     return <size_t>x.storage.data

@@ -163,10 +163,10 @@ def lasting(calls: Iterable[OpCall], given: Iterable[Variable],
         if traits.elementwise or traits.packs or call.type in CONTROL or (
                 is_sum_of_parts(call) and len(call.inputs["parts"]) > 1):
             continue
-        for x in call.reads():
-            if x in found or others and x.persistable:
-                found.update(call.writes())
-                break
+        read = call.reads()
+        if any(x in found or others and x.persistable for x in read):
+            found.update(call.writes() if not call.in_place else
+                         [x for x in call.writes() if x not in read])    # else as it was
     return found
 
 

@@ -16,7 +16,7 @@ from tensorlib.program.guards.guarded import Watch, in_cell
 from tensorlib.program.guards.values import MISSING, in_class
 from tensorlib.program.ir.call_forms import HOME, user_line
 from tensorlib.program.reads import sources
-from tensorlib.program.reads.known import ATOMS, STANDARD, is_foreign, is_trusted
+from tensorlib.program.reads.known import ATOMS, COMPILED, STANDARD, is_foreign, is_trusted
 from tensorlib.program.reads.notes import Notes
 from tensorlib.program.run.dispatch import Dispatcher
 
@@ -166,9 +166,11 @@ class Observer(Notes):
             return self.observe(f._f)
         if issubclass(kind, cached_property):
             return self.observe(f.func)
-        if kind is not FunctionType or id(f) in self.met:
+        if kind is not FunctionType and kind is not COMPILED or id(f) in self.met:
             return None
         self.met[id(f)] = f
+        if kind is COMPILED:
+            return self.observe(getattr(f, "__wrapped__", None))   # as of a transform
         code = sources.own_code(f)
         if is_trusted(code.co_filename):
             return self.observe(getattr(f, "__wrapped__", None))   # as of `@no_grad()`

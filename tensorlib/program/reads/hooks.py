@@ -16,6 +16,7 @@ from tensorlib.program.reads.calls import called
 from tensorlib.program.reads.functions import running, told
 from tensorlib.program.reads.notes import vars_of
 from tensorlib.program.reads.recorder import GETTERS, is_module
+from tensorlib.program.reads.tracebacks import without_frames
 
 LOCK = type(RLock())
 
@@ -241,9 +242,15 @@ def written_cell() -> None:
     """Tells of a write to such a variable."""
 
 
+def caught() -> None:
+    """Takes the frames of the capture out of the traceback of the error that is handled."""
+    without_frames(sys.exc_info()[1])
+
+
 told.update((f.__name__, f) for f in (
-    attribute, element, call, contains, identical, operand, unpacked, made, entered, matched,
-    matching, decorator, augmented_attribute, augmented_part, read_cell, written_cell, slice))
+    attribute, caught, element, call, contains, identical, operand, unpacked, made, entered,
+    matched, matching, decorator, augmented_attribute, augmented_part, read_cell, written_cell,
+    slice))
 told.update({
     "tested": telling("tested"),                     # `x`, where it is asked whether it is true
     "iterated": telling("iterated", False),          # where it is iterated over, also as `**x`

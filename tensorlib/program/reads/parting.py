@@ -62,16 +62,20 @@ class Parted(Chooser):
         cells = dict(zip(self.code.co_freevars, f.__closure__ or ()))
         cells[DETACHED] = CellType(detached)
         for part in cutter.made:
-            plain, telling = made[part.name]
+            plain, telling = (self.named_as_whole(code) for code in made[part.name])
             sources.register(plain, telling)
             g = FunctionType(plain, f.__globals__, f.__name__, None, closure(plain, cells))
             self.parts.append(compiled(g, (path, kind, part)))
             self.spans.append((part.body[0].lineno, part.end_lineno or 0))
             cells[part.name] = CellType(self.parts[-1])
-        plain, _ = made[LEFT]
+        plain = self.named_as_whole(made[LEFT][0])
         self.g = FunctionType(plain, f.__globals__, f.__name__, f.__defaults__,
                               closure(plain, cells))
         self.g.__kwdefaults__ = f.__kwdefaults__
+
+    def named_as_whole(self, code: CodeType) -> CodeType:
+        """The code of a part, which a traceback shows under the name of the function."""
+        return code.replace(co_name=self.code.co_name, co_qualname=self.code.co_qualname)
 
     def _choice(self) -> Any:
         f = self.f

@@ -19,12 +19,7 @@ import numpy as np
 from tensorlib._core.graph import owners
 from tensorlib._core.tensor.properties import Attribute
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.program.guards.guarded import (
-    Guard,
-    TypeGuard,
-    is_generic,
-    is_written_in_python,
-)
+from tensorlib.program.guards.guarded import Guard, TypeGuard, is_generic, is_written_in_python
 from tensorlib.program.guards.values import MISSING, in_class, is_alike
 from tensorlib.program.ir.call_forms import user_line
 from tensorlib.program.ir.model import Variable
@@ -118,6 +113,7 @@ class Reads(Observer):
             if issubclass(kind, type):
                 self.meet(x, all=True)
             elif kind is BuiltinFunctionType or kind is COMPILED:
+                self.observe(x)
                 owner = getattr(x, "__self__", None)
                 self.setting_passed(x)
                 if owner is not None and type(owner) is not ModuleType:
@@ -210,12 +206,14 @@ class Reads(Observer):
         self.meet(kind, all=True)
 
     def optimizer(self, x: Any) -> None:
-        """Notes which parameters an optimiser has: what else it reads is read at each step."""
+        """Notes an optimiser's parameters, and whether its steps have gradients: what else it reads
+        is read at each step."""
         groups = vars_of(x).get("param_groups", [])
         self.note(x, "attr", "param_groups", groups)
         self.whole(groups)
         for group in groups:
-            self.note(group, "key", "params", group["params"])
+            for name in ("params", "differentiable"):
+                self.note(group, "key", name, group.get(name, MISSING))
             self.whole(group["params"])
 
     def value(self, holder: Any, look: Any, key: Any, found: Any = MISSING) -> None:

@@ -328,6 +328,19 @@ class Rewriter(ast.NodeTransformer):
         node.msg = node.msg and self.visit(node.msg)
         return node
 
+    def visit_Try(self, node: Any) -> Any:
+        self.generic_visit(node)
+        for body in (*(x.body for x in node.handlers), node.finalbody):
+            if body and self.scope is not None:
+                body.insert(0, self.caught(body[0]))
+        return node
+
+    def caught(self, at: ast.stmt) -> Any:
+        """A statement for where code of the user's may look at an error."""
+        return ast.fix_missing_locations(ast.copy_location(ast.Expr(self.told("caught")), at))
+
+    visit_TryStar = visit_Try
+
     def visit_For(self, node: ast.For) -> Any:
         node.iter = self.iterated(node.iter, has_parts(node.target))
         node.target = self.visit(node.target)
@@ -365,6 +378,17 @@ class Rewriter(ast.NodeTransformer):
         if node.optional_vars is not None:
             node.optional_vars = self.visit(node.optional_vars)
         return node
+
+    def visit_With(self, node: Any) -> Any:
+        self.generic_visit(node)
+        if self.scope is not None:           # an `__exit__` may look at the error
+            first = node.body[0]
+            handler = ast.ExceptHandler(None, None, [self.caught(first), ast.Raise()])
+            made = ast.copy_location(ast.Try(node.body, [handler], [], []), first)
+            node.body = [ast.fix_missing_locations(made)]
+        return node
+
+    visit_AsyncWith = visit_With
 
     def visit_Match(self, node: ast.Match) -> Any:
         node.subject = self.visit(node.subject)

@@ -66,7 +66,10 @@ cdef class Way:
         cdef list found, leaves
         cdef Py_ssize_t i
         cdef int64_t before = first_version()[0]
-        cdef object state = None if self.undo is None else self.undo(tensors)
+        cdef object state
+        if self.undo is not None and self.replay.outdone:
+            return UNDONE                        # nothing has to be copied for that
+        state = None if self.undo is None else self.undo(tensors)
         if self.inference:
             first_version()[0] = UNTRACKED
         try:

@@ -27,6 +27,7 @@ from tensorlib._core.graph.op cimport BOOLS, GRADIENT, Op, PASS, Rule, TILES as 
 from tensorlib._core.products.product cimport is_plain_product, is_rows_product
 from tensorlib._core.reduce.arrange cimport arrange as laid_out_for_fold, reduced_dims
 from tensorlib._core.reduce.schedule cimport SUM as OF_SUMS
+from tensorlib._core.sweep.accumulate cimport has_usual_steps
 from tensorlib._core.sweep.rules cimport arguments, some_complex
 from tensorlib._core.tensor.meta cimport is_meta
 from tensorlib._core.tensor.tensor cimport Tensor, alias, new_like, new_tensor, set_gradient
@@ -334,17 +335,15 @@ cdef class Machine:
         cdef Root root
         cdef Tensor x
         cdef Step step
-        cdef Py_ssize_t i
         cdef list given = []
         self.outputs, self.passing = list(outputs), []
         for x in outputs:
             self.give_out(self.root(x), given)
-        for i in self.puts:
-            step = self.steps[i]
-            root = self.root(step.out)
-            x = step.out
-            step.copies = not (x.packed and root.meta.nbytes == x.numel_ * ITEMSIZE[x.type]
-                               and root.source != FED and root not in given)
+        for step in [self.steps[place] for place in self.puts]:
+            x, root = step.out, self.root(step.out)
+            step.copies = not (
+                x.packed and has_usual_steps(x) and root.source != FED and root not in given
+                and root.meta.nbytes == x.numel_ * ITEMSIZE[x.type])
             if not step.copies:
                 root.written_over = True
                 self.give_out(root, given)

@@ -1,0 +1,33 @@
+"""Tracebacks of errors in a capture, without the frames of the capture."""
+
+import os
+from typing import Any
+
+from tensorlib.program.ir.call_forms import HOME
+
+ROOM = f"{HOME}{os.sep}program{os.sep}"
+DOING = tuple(f"{ROOM}reads{os.sep}{name}.py" for name in ("hooks", "functions"))
+NOTING = tuple(f"{ROOM}{name}{os.sep}" for name in ("building", "capture", "reads"))
+
+
+def without_frames(error: BaseException | None) -> None:
+    """Takes the frames of a capture out of the traceback of an error, and of those behind it. What
+    notes a call stays where it is to blame: nothing else runs in it."""
+    waiting, seen = [error], set()
+    for x in waiting:
+        if x is None or id(x) in seen:
+            continue
+        seen.add(id(x))
+        waiting += x.__cause__, x.__context__, *getattr(x, "exceptions", ())
+        links: list[Any] = []
+        link = x.__traceback__
+        while link is not None:
+            links.append(link)
+            link = link.tb_next
+        last = None
+        for link in reversed(links):
+            path = link.tb_frame.f_code.co_filename
+            if not path.startswith(DOING) and (last is None or not path.startswith(NOTING)):
+                link.tb_next = last
+                last = link
+        x.__traceback__ = last
