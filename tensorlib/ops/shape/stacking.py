@@ -147,8 +147,13 @@ def meshgrid(*tensors: Tensors, indexing="ij"):
                            f"{[str(x.dtype) for x in tensors]}")
     if indexing not in ("ij", "xy", None):
         raise RuntimeError(f"meshgrid: indexing must be 'ij' or 'xy', got {indexing!r}")
+    return spread_vectors(tensors, indexing == "xy")
+
+
+def spread_vectors(tensors, exchanged):
+    """Vectors, each along a dim of its own, the first two `exchanged` or not: views."""
     places = list(range(len(tensors)))
-    if indexing == "xy":
+    if exchanged:
         places[:2] = reversed(places[:2])
     sizes = [0] * len(tensors)
     for x, place in zip(tensors, places):
