@@ -92,7 +92,8 @@ def test_a_hook_on_all_is_called_when_the_last_gradient_that_comes_is_there():
     autograd.grad(c.sum(), c, retain_graph=True)
     (c + d).sum().backward(retain_graph=True)
     assert calls == [[2.0, 1.0, 1.0, None, None], [2.0, None, 1.0, None, None],
-                     [2.0, None, 1.0, None, None], [None, None, 1.0, None, None], [3.0, 2.0, 1.0, 1.0, None]]
+                     [2.0, None, 1.0, None, None], [None, None, 1.0, None, None],
+                     [3.0, 2.0, 1.0, 1.0, None]]
     handle.remove()
     c.sum().backward()
     assert len(calls) == 5
