@@ -103,6 +103,21 @@ def test_an_orthogonal_matrix_is_assigned_to(shape, trivialization, maps):
             made.weight = tl.ones(2, 9, dtype=tl.float64)
 
 
+@pytest.mark.parametrize("trivialization", [True, False])
+@pytest.mark.parametrize("orthogonal_map", [None, "matrix_exp", "cayley"])
+@pytest.mark.parametrize("shape", [(3, 3), (5, 3), (3, 5)], ids=str)
+def test_a_complex_matrix_becomes_unitary(shape, orthogonal_map, trivialization):
+    made = parametrizations.orthogonal(
+        layer(tl.complex(numbers(*shape), numbers(*shape[::-1]).T)), orthogonal_map=orthogonal_map,
+        use_trivialization=trivialization)
+    with tl.no_grad():
+        made.parametrizations.weight.original.add_(tl.complex(numbers(*shape), numbers(*shape)))
+    tall = made.weight.mT if shape[0] < shape[1] else made.weight
+    assert_close(tall.mH @ tall, tl.eye(min(shape), dtype=tl.complex128))
+    with pytest.raises(ValueError, match="householder takes no complex matrices"):
+        parametrizations.orthogonal(layer(made.weight.detach()), orthogonal_map="householder")
+
+
 def test_learning_starts_at_the_matrix_or_at_the_orthogonal_one_nearest():
     flips = tl.diag(tl.tensor([1.0, -1, 1], dtype=tl.float64))
     assert_close(parametrizations.orthogonal(layer(flips)).weight, flips)
