@@ -171,6 +171,15 @@ def test_the_largest_singular_value_is_one_along_any_dim(dim):
     assert len(made.parametrizations.weight[0]._u) == (5, 3)[dim]
 
 
+@pytest.mark.parametrize("norm", [nn.utils.weight_norm, nn.utils.spectral_norm])
+def test_norms_of_weights_that_have_no_shape_yet_are_refused(norm):
+    model = nn.LazyLinear(2)
+    with pytest.raises(ValueError, match="'weight' of LazyLinear.* has no shape yet; call the"):
+        norm(model)
+    model(tl.ones(1, 3))
+    assert norm(model)(tl.ones(1, 3)).shape == (1, 2)
+
+
 @pytest.mark.parametrize("dim", [2, -3])
 def test_a_dim_that_the_weight_does_not_have(dim):
     with pytest.raises(IndexError, match=rf"range of \[-2, 1\] but got {dim}\)$"):
