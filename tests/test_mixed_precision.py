@@ -1,5 +1,6 @@
 """`autocast`, and losses scaled for half precision."""
 
+import contextlib
 import inspect
 import threading
 import warnings
@@ -8,6 +9,8 @@ import pytest
 
 import tensorlib as tl
 from tensorlib import amp
+from tensorlib.autograd import checkpoint
+from tensorlib.testing import assert_close
 
 
 def state():
@@ -177,6 +180,28 @@ def test_a_backward_sweep_under_autocast_is_the_one_outside():
                 y.backward()
         return x.grad if inside else tl.autograd.grad(y, x)[0]
     assert gradient(True).equal(gradient(False))
+
+
+@pytest.mark.parametrize("inside", [False, True])
+@pytest.mark.parametrize("contexts", [
+    [tl.autocast("cpu")], [tl.autocast("cpu", tl.float16)], [tl.autocast("cpu", enabled=False)],
+    [tl.autocast("cpu"), tl.autocast("cpu", enabled=False)], []])
+def test_checkpoints_compute_again_under_the_autocast_of_the_first_run(contexts, inside):
+    x, w = (tl.rand(3, 3, requires_grad=True) for _ in range(2))
+    grads = []
+    for run in (lambda f, *args: f(*args), checkpoint):
+        x.grad = w.grad = None
+        with contextlib.ExitStack() as entered:
+            for context in contexts:
+                entered.enter_context(context)
+            loss = run(lambda x, w: ((x @ w).tanh() @ w).exp(), x, w).sum()
+            if inside:
+                loss.backward()
+        with tl.autocast("cpu"):
+            if not inside:
+                loss.backward()
+        grads.append((x.grad, w.grad))
+    assert_close(grads[1], grads[0], rtol=0, atol=0)
 
 
 def test_the_innermost_autocast_decides():

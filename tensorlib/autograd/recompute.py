@@ -2,14 +2,14 @@
 
 import weakref
 from collections.abc import Iterable
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 
 from tensorlib._core.base.explained import explain
 from tensorlib._core.base.settings import Held
 from tensorlib._core.base.shape import listed
 from tensorlib._core.create.generator import default_generator
 from tensorlib._core.graph.modes import _set_forward_mode, is_forward_mode, packing
-from tensorlib._core.interpreters.stack import tell
+from tensorlib._core.interpreters.stack import current_layer, tell
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.graph import saved_tensors_hooks
 from tensorlib.autograd.modes import enable_grad
@@ -55,6 +55,15 @@ class _Input:
         return self.hooks[1](self.kept).detach().requires_grad_(self.requires_grad)
 
 
+def _once_more():
+    """Interpreters for the second run of what is computed now, the outermost first."""
+    found, layer = [], current_layer()
+    while layer is not None:
+        found.append(layer.interpreter.again())
+        layer = layer.below
+    return [interpreter for interpreter in reversed(found) if interpreter is not None]
+
+
 class _Segment:
     """One call of a checkpointed function, which can be run again."""
 
@@ -68,6 +77,7 @@ class _Segment:
         self.random_state = random_state
         self.context = context
         self.forward_mode = is_forward_mode()
+        self.interpreters = _once_more()
         self.places = []
 
     def pack(self, x):
@@ -107,9 +117,13 @@ class _Segment:
             default_generator.set_state(self.random_state)
         mode = Held((_set_forward_mode,), (self.forward_mode,))
         try:
-            with mode, enable_grad(), saved_tensors_hooks(fill, lambda x: x), self.context:
-                self.function(*[restored(value) for value in self.args],
-                              **{name: restored(value) for name, value in self.kwargs.items()})
+            with ExitStack() as entered:
+                for interpreter in self.interpreters:
+                    entered.enter_context(interpreter)
+                with mode, enable_grad(), saved_tensors_hooks(fill, lambda x: x), self.context:
+                    self.function(
+                        *[restored(value) for value in self.args],
+                        **{name: restored(value) for name, value in self.kwargs.items()})
         finally:
             if self.random_state is not None:
                 default_generator.set_state(now)

@@ -251,6 +251,12 @@ class HalfCauchy(Half):
         return math.log(2 * math.pi) + self.scale.log()
 
 
+def inside(shares):
+    """Shares without 0 and 1, which they can only round to: densities there may be infinite."""
+    bounds = tl.finfo(shares.dtype)
+    return shares.clamp(bounds.tiny, 1 - bounds.eps / 2)
+
+
 class Dirichlet(ExponentialFamily):
     """The Dirichlet distribution: of shares that sum to 1, along the last dim.
 
@@ -296,7 +302,8 @@ class Dirichlet(ExponentialFamily):
         return self.concentration * (total - self.concentration) / (total.square() * (total + 1))
 
     def rsample(self, sample_shape=()):
-        return log_gamma(self.concentration.expand(self._extended_shape(sample_shape))).softmax(-1)
+        return inside(
+            log_gamma(self.concentration.expand(self._extended_shape(sample_shape))).softmax(-1))
 
     def log_prob(self, value):
         self._validate_sample(value)
@@ -340,7 +347,7 @@ class Beta(ExponentialFamily):
         shape = self._extended_shape(sample_shape)
         one, other = (log_gamma(a.expand(shape))
                       for a in (self.concentration1, self.concentration0))
-        return (one - other).sigmoid()
+        return inside((one - other).sigmoid())
 
     def log_prob(self, value):
         self._validate_sample(value)

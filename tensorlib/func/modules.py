@@ -4,12 +4,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from tensorlib._core.base.error_names import type_name
+from tensorlib._core.interpreters.foreign import is_tensor
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.shape.joining import stack
 
 T = TypeVar("T")
 M = TypeVar("M", bound=Any)
 KINDS = ("_parameters", "_buffers")
+ABSENT = object()            # the value of a name that a module does not have
 
 
 def functional_call(
@@ -25,10 +28,12 @@ def functional_call(
 
     They are given by dotted name, in one dict or several, and the module is afterwards as it was.
     What the module has under two names is replaced in both places, unless `tie_weights` is False.
-    Names that are not given stay as they are, if not `strict`.
+    If not `strict`, names that are not given stay as they are, and those of other tensors of the
+    module, or of nothing yet, are replaced as well.
 
     Raises: RuntimeError for missing and unexpected names (strict), ValueError where one name, or
-    two names of one tensor, are given different tensors, TypeError for what is no tensor.
+    two names of one tensor, are given different tensors, TypeError for what is no tensor,
+    AttributeError for a name in a module that is not there.
 
     >>> model = tensorlib.nn.Linear(2, 1)
     >>> state = {"weight": tensorlib.tensor([[1., 2.]]), "bias": tensorlib.tensor([3.])}
@@ -70,7 +75,9 @@ def replaced(module: Any, tensors: dict[str, Tensor], tie_weights: bool,
     new = {name: value for name, value in tensors.items() if name in places}
     if tie_weights:
         new = tied(places, new)
-    old = {name: places[name][0][places[name][1]] for name in new}
+    for name in [name for name in tensors if name not in places]:
+        places[name], new[name] = place_of(module, name), tensors[name]
+    old = {name: places[name][0].get(places[name][1], ABSENT) for name in new}
     try:
         for name, value in new.items():
             table, own = places[name]
@@ -79,7 +86,27 @@ def replaced(module: Any, tensors: dict[str, Tensor], tie_weights: bool,
     finally:
         for name, value in old.items():
             table, own = places[name]
-            table[own] = value
+            if value is ABSENT:
+                del table[own]
+            else:
+                table[own] = value
+
+
+def place_of(module: Any, name: str) -> tuple[dict[str, Any], str]:
+    """Where another attribute of a module is, or would be: in which dict, under which name.
+
+    Raises: AttributeError for a path that leads to no module, TypeError for what is no tensor.
+    """
+    path, _, own = name.rpartition(".")
+    owner = module.get_submodule(path)
+    for kind in KINDS:
+        if own in getattr(owner, kind):          # as None
+            return getattr(owner, kind), own
+    value = getattr(owner, own, None)
+    if value is not None and not is_tensor(value):
+        raise TypeError(f"functional_call: {name!r} is no tensor of the module, but "
+                        f"{type_name(value)}")
+    return vars(owner), own
 
 
 def require_module(name: str, module: Any) -> None:

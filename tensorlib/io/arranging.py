@@ -7,6 +7,7 @@ from tensorlib.io.operands import alike, dtype_of, tensor_of
 from tensorlib.io.table import counterpart
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.ops.foreign import repeated_places
+from tensorlib.ops.shape.stacking import spread_vectors
 
 cat, unsqueeze = FUNCTIONS["cat"], FUNCTIONS["unsqueeze"]
 
@@ -100,7 +101,9 @@ def as_asked(found):
 
 @counterpart(np.meshgrid)
 def meshgrid(*xi, indexing="xy"):
-    return FUNCTIONS["meshgrid"]([tensor_of(x).ravel() for x in xi], indexing=indexing)
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"meshgrid: indexing must be 'ij' or 'xy', got {indexing!r}")
+    return spread_vectors([tensor_of(x).ravel() for x in xi], indexing == "xy")
 
 
 # ---- joining -------------------------------------------------------------------------------------

@@ -263,7 +263,7 @@ def linalg_cond(A: Tensor, p=None):
         return smallest / largest if p == -2 else largest / smallest
     require_square("linalg.cond", A)
     if A.numel() == 0:
-        return A.new_zeros(A.shape[:-2])
+        return A.real.new_zeros(A.shape[:-2])
     size = matrix_norm("linalg.cond", A, p, (-2, -1), False, None)
     inverse, info = linalg_inv_ex(A)
     inverse_size = matrix_norm("linalg.cond", inverse.where((info == 0)[..., None, None], 1), p,

@@ -53,7 +53,8 @@ class Adagrad(FormulaOptimizer):
         return ("sum",)
 
     def begin(self, group, p):
-        return {"sum": full_like(p, group["initial_accumulator_value"])}
+        start = group["initial_accumulator_value"]       # of both parts of a complex number
+        return {"sum": full_like(p, complex(start, start) if p.is_complex() else start)}
 
     def numbers(self, group, step, state):
         return {"rate": group["lr"] / (1 + (step - 1) * group["lr_decay"]), "eps": group["eps"],

@@ -31,6 +31,9 @@ class OpOverload:
         vars(self)[name] = made = OpOverload(f"{self._name}.{name}")
         return made
 
+    def __reduce__(self) -> tuple:
+        return _operation, (self._name,)
+
     def __repr__(self) -> str:
         return f"<OpOverload(aten.{self._name})>"
 
@@ -40,3 +43,9 @@ def __getattr__(name: str) -> OpOverload:
         raise AttributeError(f"aten has no operation {name!r}")
     globals()[name] = made = OpOverload(name)
     return made
+
+
+def _operation(name: str) -> OpOverload:
+    operation, _, overload = name.partition(".")
+    found = globals().get(operation) or __getattr__(operation)
+    return getattr(found, overload) if overload else found

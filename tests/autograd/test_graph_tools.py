@@ -87,13 +87,16 @@ def test_a_hook_on_all_is_called_when_the_last_gradient_that_comes_is_there():
         [None if g is None else g.item() for g in grads]))
     c.sum().backward(retain_graph=True)
     c.sum().backward(inputs=[a], retain_graph=True)
+    c.sum().backward(inputs=[a, apart], retain_graph=True)       # which does not lead there
+    d.sum().backward(inputs=[apart], retain_graph=True)
     autograd.grad(c.sum(), c, retain_graph=True)
     (c + d).sum().backward(retain_graph=True)
     assert calls == [[2.0, 1.0, 1.0, None, None], [2.0, None, 1.0, None, None],
-                     [None, None, 1.0, None, None], [3.0, 2.0, 1.0, 1.0, None]]
+                     [2.0, None, 1.0, None, None], [None, None, 1.0, None, None],
+                     [3.0, 2.0, 1.0, 1.0, None]]
     handle.remove()
     c.sum().backward()
-    assert len(calls) == 4
+    assert len(calls) == 5
 
 
 def test_a_hook_on_any_is_called_at_the_first_gradient_of_each_sweep():
@@ -213,6 +216,15 @@ def test_an_argument_of_a_checkpoint_written_over_is_noticed(leaf, by_name):
     z = checkpoint(lambda x: x.mul_(2).sin(), x * 1)
     with pytest.raises(RuntimeError, match="argument 0"):
         z.sum().backward()
+
+
+def test_numbers_are_not_packed():
+    """They are saved as 0-d tensors, which a user never made."""
+    x, packed = tl.tensor([1.0, 2.0], requires_grad=True), []
+    with saved_tensors_hooks(lambda x: packed.append(x.shape) or 2 * x, lambda x: x):
+        y = (x * 3 + x ** 2 + x * tl.tensor(4.0)) / 0.5
+    y.sum().backward()
+    assert packed == [(2,), ()] and x.grad.tolist() == [2 * (3 + 4 + 8), 2 * (3 + 8 + 8)]
 
 
 def test_forward_mode_passes_checkpoints_and_saved_values():

@@ -424,7 +424,8 @@ def test_zero_is_strong_for_complex_numbers():
 
 @pytest.mark.parametrize("made", [
     lambda p: tl.optim.SGD(p, lr=0.1, momentum=0.9), lambda p: tl.optim.Adam(p, lr=0.1),
-    lambda p: tl.optim.Adagrad(p, lr=0.1), lambda p: tl.optim.RMSprop(p, lr=0.1),
+    lambda p: tl.optim.Adagrad(p, lr=0.1, initial_accumulator_value=0.1),
+    lambda p: tl.optim.RMSprop(p, lr=0.1),
     lambda p: tl.optim.LBFGS(p, lr=0.5, max_iter=2),
 ], ids=["SGD", "Adam", "Adagrad", "RMSprop", "LBFGS"])
 def test_optimisers_step_complex_parameters_as_pairs(made):

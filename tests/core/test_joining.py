@@ -91,3 +91,12 @@ def test_none_among_the_tensors_is_refused_by_the_forward_functions(name, place)
     given[place] = None
     with pytest.raises(TypeError):
         tl.ops.registry[name].forward(tuple(given), 0)
+
+
+@each("dim", [0, 1, -3])
+def test_vectors_of_nothing_join_to_nothing_along_any_dim(dim):
+    nothing = tl.empty(0, requires_grad=True)
+    joined = tl.cat([nothing, nothing], dim)
+    joined.sum().backward()
+    assert joined.shape == nothing.grad.shape == (0,)
+    assert tl.cat([nothing, tl.ones(2, 3, 4), nothing], dim).shape == (2, 3, 4)

@@ -104,6 +104,16 @@ def test_small_concentrations_give_shares():
     assert a.grad.isfinite().all()
 
 
+@pytest.mark.parametrize("dtype", [tl.float32, tl.float64])
+@pytest.mark.parametrize("make", [lambda a: d.Beta(a, a), lambda a: d.Dirichlet(a.expand(3))])
+def test_shares_are_never_0_nor_1(make, dtype):
+    """There the density of a small concentration is infinite."""
+    shares = make(tl.tensor(1e-2, dtype=dtype))
+    drawn = shares.sample((1000,))
+    assert 0 < drawn.min() < 1e-4 and 0.999 < drawn.max() < 1
+    assert shares.log_prob(drawn).isfinite().all()
+
+
 def test_a_second_derivative_of_gamma_numbers_is_refused():
     a = tl.tensor(2.0, requires_grad=True)
     g, = tl.autograd.grad(d.Gamma(a, 1.0).rsample(), a, create_graph=True)

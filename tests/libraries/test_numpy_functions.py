@@ -133,7 +133,7 @@ CASES |= {
     np.atleast_2d: [(np.atleast_2d, V), (np.atleast_2d, M)],
     np.atleast_3d: [(np.atleast_3d, V), (np.atleast_3d, M), (np.atleast_3d, C)],
     np.meshgrid: [(np.meshgrid, V, FLAT[:3]), (lambda x, y: np.meshgrid(x, y, indexing="ij"), V, W),
-                  (np.meshgrid, V, W, FLAT[:2]), (np.meshgrid, V)],
+                  (np.meshgrid, V, W, FLAT[:2]), (np.meshgrid, V), (np.meshgrid, V, np.arange(3))],
     np.concatenate: [(lambda x, y: np.concatenate([x, y]), V, W),
                      (lambda x, y: np.concatenate((x, y), axis=1), M, N.T),
                      (lambda x, y: np.concatenate((x, y), axis=None), M, V),

@@ -77,6 +77,7 @@ def test_condition_numbers(p, wanted):
 def test_condition_numbers_of_no_elements_are_zero():
     for p in (None, 2, -2, 1, "fro", math.inf):
         assert linalg.cond(tl.ones(3, 0, 0), p).tolist() == [0.0] * 3
+        assert linalg.cond(tl.ones(3, 0, 0, dtype=tl.complex64), p).dtype is tl.float32
     assert linalg.cond(tl.ones(0, 0)).shape == ()
 
 

@@ -47,6 +47,17 @@ def test_targets_in_a_row_and_logarithms_in_any_layout_have_the_same_loss():
                  atol=1e-2)
 
 
+@pytest.mark.parametrize("lengths, error", [
+    (tl.tensor([4.5, 4.0]), RuntimeError), (tl.tensor([4.0, 4.0]), RuntimeError),
+    ([4.5, 4], TypeError),
+])
+def test_lengths_are_integers(lengths, error):
+    logs, labels = tl.zeros(5, 2, 3), tl.ones(2, 5, dtype=tl.int64)
+    for given in ((lengths, (2, 2)), ((4, 4), lengths)):
+        with pytest.raises(error, match="integer"):
+            F.ctc_loss(logs, labels, *given)
+
+
 def test_sequences_have_derivatives_of_any_kind():
     logs, labels, inputs, sizes = drawn(5, 2, 3, 2, seed=2)
     inputs = (5, 4)

@@ -90,6 +90,8 @@ def test_a_parameter_that_is_refused_leaves_no_gap():
     (lambda: nn.Sequential(nn.ReLU())[2], IndexError, "index 2 is out of range for 1"),
     (lambda: nn.Sequential(3), TypeError, "must be a Module or None, got int"),
     (lambda: nn.Sequential(nn.ReLU()) * 0, ValueError, "1 or more times"),
+    (lambda: nn.Sequential(nn.ReLU()).insert(2, nn.ReLU()), IndexError, "index 2 is out of range"),
+    (lambda: nn.Sequential(nn.ReLU()).insert(-2, nn.ReLU()), IndexError, "index -2 is out of"),
     (lambda: nn.Sequential() + 3, TypeError, "unsupported operand"),
     (lambda: nn.ModuleList(3), TypeError, "expected modules, got int"),
     (lambda: nn.ModuleList([3]), TypeError, "must be a Module"),

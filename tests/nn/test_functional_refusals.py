@@ -127,6 +127,8 @@ CALLS = [
      lambda: F.layer_norm(ROWS, (3,), None, tl.ones(1, 3))),
     (TYPE, "group_norm: weight must be a Tensor or None, not list",
      lambda: F.group_norm(LINES, 1, [1.0, 1.0])),
+    (VALUE, "group_norm: expected more than 1 value in a group, got input size (1, 3, 1) and num_g",
+     lambda: F.group_norm(VECTOR.reshape(1, 3, 1), 3)),
     # losses
     (VALUE, "mse_loss: inputs and weight must have the same size, got (2, 3) and (3,)",
      lambda: F.mse_loss(ROWS, ROWS, weight=VECTOR)),

@@ -252,6 +252,32 @@ def test_gradients_with_hooks_can_be_differentiated():
     assert tl.allclose(*found)
 
 
+def test_backward_hooks_leave_alone_what_requires_no_gradient():
+    class Scaled(nn.Module):
+        def forward(self, x, scale, at):
+            seen.append((x.requires_grad, scale.requires_grad))
+            return x * scale, scale * 2, at
+
+    seen, module, x = [], Scaled(), tl.ones(2, requires_grad=True)
+    module.register_full_backward_hook(lambda m, grad_in, grad_out: seen.append(
+        [[None if g is None else g.tolist() for g in grads] for grads in (grad_in, grad_out)]))
+    y, scale, _ = module(x, tl.tensor([3.0, 4.0]), tl.tensor(1))
+    y.sum().backward()
+    assert not scale.requires_grad
+    assert seen == [(True, False), [[[3.0, 4.0], [0.0, 0.0], 0], [[1.0, 1.0], None, None]]]
+
+
+def test_hooks_are_not_called_for_gradients_that_come_past_the_outputs():
+    """As those of gradients do: what the first sweep found for the outputs is not theirs."""
+    x, calls = tl.ones(2, requires_grad=True), []
+    loss = nn.MSELoss()
+    loss.register_full_backward_hook(lambda m, grad_in, grad_out: calls.append(grad_out))
+    slope, = tl.autograd.grad(loss(x, tl.zeros(2)), x, create_graph=True)
+    assert len(calls) == 1
+    tl.autograd.grad(slope.sum(), x)
+    assert len(calls) == 1
+
+
 def test_a_graph_with_hooks_is_gone_at_once():
     """Its memory does not wait for the collector."""
     layer = nn.Linear(3, 3)

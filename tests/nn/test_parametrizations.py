@@ -103,6 +103,21 @@ def test_an_orthogonal_matrix_is_assigned_to(shape, trivialization, maps):
             made.weight = tl.ones(2, 9, dtype=tl.float64)
 
 
+@pytest.mark.parametrize("trivialization", [True, False])
+@pytest.mark.parametrize("orthogonal_map", [None, "matrix_exp", "cayley"])
+@pytest.mark.parametrize("shape", [(3, 3), (5, 3), (3, 5)], ids=str)
+def test_a_complex_matrix_becomes_unitary(shape, orthogonal_map, trivialization):
+    made = parametrizations.orthogonal(
+        layer(tl.complex(numbers(*shape), numbers(*shape[::-1]).T)), orthogonal_map=orthogonal_map,
+        use_trivialization=trivialization)
+    with tl.no_grad():
+        made.parametrizations.weight.original.add_(tl.complex(numbers(*shape), numbers(*shape)))
+    tall = made.weight.mT if shape[0] < shape[1] else made.weight
+    assert_close(tall.mH @ tall, tl.eye(min(shape), dtype=tl.complex128))
+    with pytest.raises(ValueError, match="householder takes no complex matrices"):
+        parametrizations.orthogonal(layer(made.weight.detach()), orthogonal_map="householder")
+
+
 def test_learning_starts_at_the_matrix_or_at_the_orthogonal_one_nearest():
     flips = tl.diag(tl.tensor([1.0, -1, 1], dtype=tl.float64))
     assert_close(parametrizations.orthogonal(layer(flips)).weight, flips)
@@ -154,6 +169,15 @@ def test_the_largest_singular_value_is_one_along_any_dim(dim):
     made = parametrizations.spectral_norm(layer(numbers(5, 3)), n_power_iterations=60, dim=dim)
     assert_close(made.weight, numbers(5, 3) / tl.linalg.matrix_norm(numbers(5, 3), 2))
     assert len(made.parametrizations.weight[0]._u) == (5, 3)[dim]
+
+
+@pytest.mark.parametrize("norm", [nn.utils.weight_norm, nn.utils.spectral_norm])
+def test_norms_of_weights_that_have_no_shape_yet_are_refused(norm):
+    model = nn.LazyLinear(2)
+    with pytest.raises(ValueError, match="'weight' of LazyLinear.* has no shape yet; call the"):
+        norm(model)
+    model(tl.ones(1, 3))
+    assert norm(model)(tl.ones(1, 3)).shape == (1, 2)
 
 
 @pytest.mark.parametrize("dim", [2, -3])

@@ -289,6 +289,18 @@ def test_tied_tensors_are_replaced_together():
         functional_call(model, {**new, "1.weight": tl.eye(2)}, x)
 
 
+def test_functional_call_replaces_other_tensors_of_a_module_too():
+    model = nn.Linear(2, 2, bias=False)
+    model.scale, x = tl.ones(2), tl.ones(2)
+    model.register_forward_hook(lambda m, args, out: out * m.scale + m.shift)
+    state = {"weight": tl.eye(2), "bias": tl.tensor([1.0, 2.0]), "scale": tl.tensor([3.0, 4.0]),
+             "shift": tl.tensor(0.5)}                # one that is None, one that is not there
+    assert functional_call(model, state, x).tolist() == [6.5, 12.5]
+    slope = grad(lambda scale: functional_call(model, {**state, "scale": scale}, x).sum())
+    assert slope(tl.zeros(2)).tolist() == [2.0, 3.0]
+    assert model.scale.tolist() == [1, 1] and model.bias is None and not hasattr(model, "shift")
+
+
 @pytest.mark.parametrize("act, error, text", [
     (lambda m: functional_call(m, {"weight": m.weight}, strict=True), RuntimeError,
      r"missing key\(s\): \['bias'\]"),
@@ -296,6 +308,8 @@ def test_tied_tensors_are_replaced_together():
      RuntimeError, r"unexpected key\(s\): \['a'\]"),
     (lambda m: functional_call(m, [{"bias": m.bias}, {"bias": m.bias}]), ValueError, "several"),
     (lambda m: functional_call(m, 3), ValueError, "expected a dict"),
+    (lambda m: functional_call(m, {"module.weight": m.weight}), AttributeError, "'module'"),
+    (lambda m: functional_call(m, {"in_features": m.bias}), TypeError, "is no tensor .* int"),
     (lambda m: functional_call(65, {}), TypeError, "must be a Module, got int"),
     (lambda m: stack_module_state([]), RuntimeError, "at least one"),
     (lambda m: stack_module_state([m, nn.ReLU()]), RuntimeError, "same class"),

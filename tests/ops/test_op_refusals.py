@@ -29,6 +29,7 @@ CALLS = [
     (RUN, "mT: expects a tensor with at least 2 dims, got 1", lambda: VECTOR.mT),
     (RUN, "shape", lambda: VECTOR.reshape_as(ROWS)),
     (TYPE, "vstack: expected a Tensor as element 1, got float", lambda: tl.vstack([VECTOR, 1.0])),
+    (RUN, "meshgrid: expects tensors of the same dtype", lambda: tl.meshgrid(VECTOR, INTS)),
     (RUN, "meshgrid: indexing must be 'ij' or 'xy', got 'yx'",
      lambda: tl.meshgrid(VECTOR, indexing="yx")),
     (RUN, "as_strided_scatter: sizes (2,), strides (3,) and offset 0 are negative or out of bounds "

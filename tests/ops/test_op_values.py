@@ -213,6 +213,17 @@ def test_slopes_between_places_of_ones_own(n, edge_order):
             same(slopes, np.gradient(y, widths[d], axis=d, edge_order=edge_order))
 
 
+@pytest.mark.parametrize(("kind", "places", "wanted"), [
+    ("float32", "float64", "float64"), ("int64", "float64", "float64"),
+    ("float32", "int64", "float32"), ("int64", "int32", "float32"),
+    ("float16", "float32", "float32"), ("complex64", "float64", "complex128"),
+])
+def test_places_of_ones_own_take_part_in_the_promotion_of_slopes(kind, places, wanted):
+    y, at = np.array([1, 2, 4, 8]).astype(kind), np.array([1, 2, 4, 8]).astype(places)
+    (slope,) = tl.gradient(tl.tensor(y), spacing=[tl.tensor(at)])
+    same(slope, np.gradient(y, at), getattr(tl, wanted))
+
+
 def test_slopes_of_two_places():
     found, = tl.gradient(tl.tensor([1.0, 4.0]), spacing=(tl.tensor([2.0, 8.0]),))
     assert found.tolist() == [0.5, 0.5]

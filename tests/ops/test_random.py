@@ -141,6 +141,9 @@ def test_random_covers_what_the_dtype_holds():
     assert values(tl.empty(N).random_()).max() <= 2**24
     assert set(tl.empty(1000).random_(3).tolist()) == {0, 1, 2}
     assert set(tl.empty(1000, dtype=tl.int16).random_(-1, 1).tolist()) == {-1, 0}
+    drawn = tl.empty(N, dtype=tl.int8).random_(120, None)
+    assert set(drawn.tolist()) == set(range(120, 128))
+    assert values(tl.empty(N).random_(5, None)).min() >= 5
 
 
 def test_normal_with_tensors():

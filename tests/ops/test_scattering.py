@@ -103,6 +103,8 @@ def test_a_tensor_without_dims():
     assert x.index_fill(0, zero, 2.0).tolist() == 2.0
     assert x.index_copy(0, zero, tl.tensor(3.0)).tolist() == 3.0
     assert x.index_add(0, zero, tl.tensor([3.0])).tolist() == 4.0
+    assert tl.zeros(2).index_copy(0, zero, x).tolist() == [1.0, 0.0]
+    assert tl.zeros(2).index_copy_(0, tl.tensor(1), x).tolist() == [0.0, 1.0]
     assert x.scatter(0, zero, tl.tensor([5.0])).tolist() == 5.0
     assert x.scatter_add(-1, tl.tensor(0), tl.tensor(5.0)).tolist() == 6.0
 

@@ -1,5 +1,7 @@
 """Names that libraries around PyTorch import or ask for, and what they are here."""
 
+import copy
+import pickle
 import threading
 from collections import namedtuple
 
@@ -175,6 +177,7 @@ def test_operations_by_the_names_of_aten():
     add = tl.ops.aten.add
     assert add(tl.ones(2), 1).tolist() == add.Tensor(tl.ones(2), 1).tolist() == [2, 2]
     assert {add.Tensor: 1}[tl.ops.aten.add.Tensor] == 1 and add.Tensor != add.Scalar
+    assert copy.deepcopy(add.Tensor) is pickle.loads(pickle.dumps(add)).Tensor is add.Tensor
     with pytest.raises(NotImplementedError, match="aten.nothing: there is no operation"):
         tl.ops.aten.nothing(tl.ones(2))
 

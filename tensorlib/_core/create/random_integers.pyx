@@ -135,18 +135,20 @@ def randint_like(input, low=None, high=None, *, generator=None, dtype=None, layo
     return seen_apart(finish("randint_like", x, None, requires_grad))
 
 
-def random_(Tensor self, from_=None, to=None, *, generator=None):
+def random_(Tensor self, from_=None, to=..., *, generator=None):
     """This tensor, after its elements became integers in [from, to).
 
-    `random_(to)` begins at 0; without `to`, up to the largest integer that the dtype holds exactly.
+    `random_(to)` begins at 0; without `to`, and in `random_(from, None)`, they reach the largest
+    integer that the dtype holds exactly.
     Gradient: the old elements get zero. Raises: RuntimeError unless from < to, OutOfRangeError.
     """
     if watched:
-        done = offered(None, "random_", (self, from_, to), {"generator": generator})
+        given = (self, from_) if to is Ellipsis else (self, from_, to)
+        done = offered(None, "random_", given, {"generator": generator})
         if done is not NotImplemented:
             return done
-    if to is None and from_ is not None:
-        from_, to = 0, from_
+    if to is Ellipsis:
+        from_, to = None, from_
     from_ = 0 if from_ is None else whole("random_", "from", from_)
     to = largest(self.type) + 1 if to is None else whole("random_", "to", to)
     check_writable("random_", self, mode().grad)

@@ -10,7 +10,7 @@ from tensorlib._core.graph.node cimport Edge, Node, OUTPUT, Saved, edge_dims
 from tensorlib._core.tensor.tensor cimport Tensor, alias
 
 from tensorlib._core.graph.anomalies import recorded_at
-from tensorlib._core.graph.packing import Packed
+from tensorlib._core.graph.packing import AS_IS, Packed
 
 cdef extern from * nogil:
     int __builtin_popcount(unsigned int bits)
@@ -25,7 +25,8 @@ cdef int keep(Node node, int bit, Tensor x) except -1:
             f"{node.op.name}: inference tensors cannot be saved for backward; to work around "
             "you can make a clone() to get a normal tensor and use it in autograd")
     if node.packs:
-        value = Packed(node.op.name, alias(x), <object>mode().packing)
+        value = Packed(node.op.name, alias(x),
+                       AS_IS if x.is_scalar else <object>mode().packing)
     Py_INCREF(value)
     saved.tensor = <PyObject*>value
     saved.version = x.storage.version

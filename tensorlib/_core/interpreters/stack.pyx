@@ -137,6 +137,12 @@ cdef class Interpreter:
     def ended(self):
         """Is told that it was taken from the stack."""
 
+    def again(self):
+        """An interpreter under which a part of its calls is later to run once more, or None.
+
+        So what a checkpoint lets go is computed again in the dtypes that it was computed in.
+        """
+
     def below(self, op, tuple args, dict kwargs, str name=None):
         """What the interpreters below this one make of a call, or execution where there is none.
 

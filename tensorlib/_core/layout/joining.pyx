@@ -1,5 +1,6 @@
 """Concatenation, `cat` and `stack`, and cutting into views, outside autograd."""
 
+from cpython.number cimport PyNumber_Index
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
@@ -53,9 +54,9 @@ def cat(tuple tensors, dim=0):
                 f"cat: Sizes of tensors must match except in dimension {along}. Expected "
                 f"{list(first.shape)} but got {list(x.shape)}")
         dims[along] = add_sizes("cat", dims[along], x.dims[along])
-    if first is None:                # nothing but nothing
+    if first is None:                # nothing but nothing, whatever the dim
+        PyNumber_Index(dim)
         first = <Tensor>tensors[0]
-        along = wrap_dim("cat", dim, 1)
         dims[0] = 0
     return joined(tensors, first.ndim_, dims, along, dtype)
 

@@ -346,5 +346,5 @@ def is_running(int64_t sweep):
 def is_reached(Node node):
     """Whether the sweep that runs now comes by at a node."""
     cdef Sweep* sweep = own_sweep()
-    return sweep != NULL and node.visit.sweep == sweep.id and (
+    return sweep != NULL and node.visit.sweep == sweep.id and node.visit.cursor >= 0 and (
         node.visit.asked or node.visit.passes_on)

@@ -115,7 +115,8 @@ def group_norm(input: Tensor, num_groups, weight=None, bias=None, eps=1e-5):
     """Each group of channels less its mean, over its standard deviation; times weight plus bias.
 
     Shapes: (B, C, *), with weight and bias (C,) -> the same.
-    Raises: RuntimeError for channels that the groups do not divide, and other sizes.
+    Raises: RuntimeError for channels that the groups do not divide, and other sizes; ValueError
+    for groups of one element, which lies nowhere from its mean.
     Source: Wu and He, "Group Normalization", ECCV 2018.
     """
     if input.ndim < 2:
@@ -124,6 +125,9 @@ def group_norm(input: Tensor, num_groups, weight=None, bias=None, eps=1e-5):
     if num_groups < 1 or channels % num_groups:
         raise RuntimeError(f"group_norm: expected the number of channels to be divisible by "
                            f"num_groups, got {channels} channels and num_groups={num_groups}")
+    if input.numel() == num_groups:
+        raise ValueError("group_norm: expected more than 1 value in a group, got input size "
+                         f"{tuple(input.shape)} and num_groups={num_groups}")
     check_vectors("group_norm", channels, weight=weight, bias=bias)
     return of_groups(input, num_groups, weight, bias, eps)
 

@@ -1,6 +1,7 @@
 """`ctc_loss`: connectionist temporal classification, over all alignments of a sequence."""
 
 import itertools
+from operator import index
 
 import numpy as np
 
@@ -59,11 +60,15 @@ def bad_sequences():
 
 
 def lengths_of(name, given, count, most):
-    """Lengths as ints, one for each sequence. Raises: RuntimeError."""
-    given = given.reshape(-1).tolist() if isinstance(given, Tensor) else list(given)
+    """Lengths as ints, one for each sequence. Raises: RuntimeError, TypeError."""
+    if isinstance(given, Tensor):
+        if given.is_floating_point() or given.is_complex():
+            raise RuntimeError(f"ctc_loss: {name} must be integers, got {given.dtype}")
+        given = given.reshape(-1).tolist()
+    given = [index(n) for n in given]
     if len(given) != count or not all(0 <= n <= most for n in given):
         raise RuntimeError(f"ctc_loss: {name} must be {count} numbers up to {most}, got {given}")
-    return [int(n) for n in given]
+    return given
 
 
 @loss(public=True, tensors=("log_probs",), reference=all_alignments, samples=short_sequences,
@@ -76,7 +81,8 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths, target_lengths, 
     that of losses over lengths of targets. zero_infinity: 0 where there is no alignment.
     Shapes: (T, B, C), (B, S) or the sum of the target lengths, (B,), (B,) -> (), or (B,) with
     "none"; without B, too.
-    Raises: RuntimeError for lengths or labels that do not fit, ValueError for another `reduction`.
+    Raises: RuntimeError for lengths or labels that do not fit, ValueError for another `reduction`,
+    TypeError.
     Source: Graves et al., "Connectionist Temporal Classification", ICML 2006.
     """
     require_floating("ctc_loss", log_probs)

@@ -242,6 +242,8 @@ def greatest(rows, owners, begins, sizes, counted):
         last = tensor([sizes[bag] - 1 for bag in bags]).unsqueeze(1)
         at = tensor([begins[bag] for bag in bags]).unsqueeze(1) + arange(longest).minimum(last)
         found = found.index_copy(0, tensor(bags), rows[at].max(1).values)
+    if not any(sizes):           # a part of the graph all the same, as that of one bag among others
+        found = found.index_add(0, zeros(0, dtype=owners.dtype), rows[:0])
     return found
 
 

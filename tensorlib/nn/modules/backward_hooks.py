@@ -29,6 +29,8 @@ class Passage:
         """The arguments, so linked that their gradients are seen."""
         args, self.inputs = linked(args, self.leave)
         self.input_count = len(args)
+        self.zeros = {i: x.new_zeros(()).expand(x.shape) for i, x in enumerate(args)
+                      if isinstance(x, Tensor) and i not in self.inputs} if self.inputs else {}
         return args
 
     def out_of(self, output):
@@ -54,23 +56,23 @@ class Passage:
 
     def leave(self, grads):
         """What the gradients of the inputs become, when they are there."""
-        if self.grad_output is None:     # they came past the outputs, in a dict for instance
-            return grads
+        if self.grad_output is None:     # they came past the outputs, in a dict for instance, or
+            return grads                 # are those of gradients
         full = placed(grads, self.inputs, self.input_count)
+        full = tuple(self.zeros.get(i, grad) for i, grad in enumerate(full))
+        grad_output, self.grad_output = self.grad_output, None
         for hook in self.after:
-            result = hook(self.module, full, self.grad_output)
+            result = hook(self.module, full, grad_output)
             if result is not None and self.inputs:
                 full = checked(result, full, "backward hook")
         return tuple(full[i] for i in self.inputs)
 
 
 def linked(values, seen):
-    """Values, the tensors among them linked to a function; and the positions of those.
-
-    There are none where no tensor requires a gradient.
-    """
-    positions = [i for i, value in enumerate(values) if isinstance(value, Tensor)]
-    if not any(values[i].requires_grad for i in positions):
+    """Values, the tensors that require gradients linked to a function; and their positions."""
+    positions = [i for i, value in enumerate(values)
+                 if isinstance(value, Tensor) and value.requires_grad]
+    if not positions:
         return values, []
     passed = list(values)
     for i, value in zip(positions, Passing.apply(seen, *[values[i] for i in positions])):

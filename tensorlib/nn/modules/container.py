@@ -125,6 +125,13 @@ class Sequential(Row):
             return type(self)(OrderedDict(list(self._modules.items())[idx]))
         return self._modules[self._get_abs_string_index(idx)]
 
+    def insert(self, index: int, module: Module) -> Self:
+        """This one with a module before that at a position. Raises: IndexError, TypeError."""
+        if not -len(self) <= index <= len(self):
+            raise IndexError(f"Sequential.insert: index {index} is out of range for {len(self)} "
+                             "modules")
+        return super().insert(index, module)
+
     def __mul__(self, other: int) -> Self:
         if not isinstance(other, int):
             return NotImplemented

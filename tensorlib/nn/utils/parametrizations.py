@@ -198,12 +198,12 @@ class Orthogonal(Module):
 
 
 def by_skew(X: Tensor, orthogonal_map: str) -> Tensor:
-    """The first columns of an orthogonal matrix, of the skew-symmetric part of X."""
+    """The first columns of an orthogonal matrix, of the skew-symmetric (-Hermitian) part of X."""
     n, k = X.shape[-2:]
     X = X.tril()
     if n != k:
         X = cat([X, X.new_zeros((*X.shape[:-2], n, n - k))], dim=-1)
-    A = X - X.mT
+    A = X - X.mH
     if orthogonal_map == "matrix_exp":
         Q = matrix_exp(A)
     else:
@@ -223,7 +223,7 @@ def by_reflections(X: Tensor) -> Tensor:
 def is_orthogonal(Q: Tensor) -> bool:
     """Whether the columns of Q are orthonormal, to rounding."""
     n, k = Q.shape[-2:]
-    return allclose(Q.mT @ Q, eye(k, dtype=Q.dtype), atol=10 * n * finfo(Q.dtype).eps)
+    return allclose(Q.mH @ Q, eye(k, dtype=Q.dtype), atol=10 * n * finfo(Q.dtype).eps)
 
 
 def orthonormal(A: Tensor) -> Tensor:
@@ -237,12 +237,13 @@ def orthogonal(module: Any, name: str = "weight", orthogonal_map: str | None = N
     """This module, with a weight that stays orthogonal, or of orthonormal rows or columns.
 
     `orthogonal_map` says how it is made of a matrix that is learnt: "matrix_exp" or "cayley" of its
-    skew-symmetric part, or "householder" reflections; unless given, the first for square ones, else
-    the last. With `use_trivialization`, the map's result multiplies a fixed matrix, from which
-    learning starts; without, "matrix_exp" and "cayley" can't be assigned to.
+    skew-symmetric part, or "householder" reflections; unless given, the first for square and for
+    complex ones, which become unitary, else the last. With `use_trivialization`, the map's result
+    multiplies a fixed matrix, from which learning starts; without, "matrix_exp" and "cayley" can't
+    be assigned to.
 
     Source: Lezcano-Casado, "Trivializations for Gradient-Based Optimization on Manifolds", NeurIPS
-    2019. Raises: ValueError for vectors, or unknown maps.
+    2019. Raises: ValueError for vectors, unknown maps, or householder of complex matrices.
 
     >>> layer = orthogonal(Linear(2, 4))
     >>> (layer.weight.mT @ layer.weight).detach().round().abs()
@@ -254,10 +255,14 @@ def orthogonal(module: Any, name: str = "weight", orthogonal_map: str | None = N
         raise ValueError(f"orthogonal: expected a matrix or batch of matrices, got a tensor of "
                          f"{weight.ndim} dimensions")
     if orthogonal_map is None:
-        orthogonal_map = "matrix_exp" if weight.shape[-2] == weight.shape[-1] else "householder"
+        square = weight.shape[-2] == weight.shape[-1]
+        orthogonal_map = "matrix_exp" if square or weight.is_complex() else "householder"
     if orthogonal_map not in MAPS:
         raise ValueError(f"orthogonal: orthogonal_map has to be one of {MAPS}, got "
                          f"{orthogonal_map!r}")
+    if orthogonal_map == "householder" and weight.is_complex():
+        raise ValueError("orthogonal: householder takes no complex matrices; matrix_exp and cayley "
+                         "do")
     return parametrize.register_parametrization(
         module, name, Orthogonal(weight, orthogonal_map, use_trivialization=use_trivialization),
         unsafe=True)

@@ -7,7 +7,7 @@ from tensorlib.autograd.modes import apart_from_transforms
 from tensorlib.nn import functional as F
 from tensorlib.nn.modules.conv import ConvTranspose
 from tensorlib.nn.parameter import Parameter
-from tensorlib.nn.utils.weight_norm_hook import hook_of
+from tensorlib.nn.utils.weight_norm_hook import begun_weight, hook_of
 
 
 class SpectralNorm:
@@ -45,13 +45,14 @@ def spectral_norm(module: Any, name: str = "weight", n_power_iterations: int = 1
                   eps: float = 1e-12, dim: int | None = None) -> Any:
     """This module, with the parameter `weight_orig`: see `parametrizations.spectral_norm`.
 
-    Raises: RuntimeError where the weight has one already.
+    Raises: RuntimeError where the weight has one already, ValueError where it has no shape yet.
     """
     if hook_of(module, SpectralNorm, name) is not None:
         raise RuntimeError(f"Cannot register two spectral_norm hooks on the same parameter {name}")
     if dim is None:
         dim = 1 if isinstance(module, ConvTranspose) else 0
-    hook, weight = SpectralNorm(name, n_power_iterations, dim, eps), getattr(module, name)
+    weight = begun_weight(module, "spectral_norm", name)
+    hook = SpectralNorm(name, n_power_iterations, dim, eps)
     with no_grad():
         matrix = hook.matrix(weight)
         u, v = (F.normalize(matrix.new_empty((size,)).normal_(0, 1), dim=0, eps=eps)

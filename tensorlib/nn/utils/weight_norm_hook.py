@@ -3,7 +3,7 @@
 from typing import Any
 
 from tensorlib import Tensor, no_grad
-from tensorlib.nn.parameter import Parameter
+from tensorlib.nn.parameter import Parameter, is_lazy
 from tensorlib.nn.utils.parametrizations import norm_except_dim
 
 
@@ -31,14 +31,23 @@ def hook_of(module: Any, kind: type, name: str) -> Any:
     return None
 
 
+def begun_weight(module: Any, kind: str, name: str) -> Tensor:
+    """The weight that a norm is to be taken of. Raises: ValueError before it has a shape."""
+    weight: Tensor = getattr(module, name)
+    if is_lazy(weight):
+        raise ValueError(f"{kind}: '{name}' of {module} has no shape yet; call the module once "
+                         "before, so that it begins")
+    return weight
+
+
 def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
     """This module, with parameters `weight_g` and `weight_v`: see `parametrizations.weight_norm`.
 
-    Raises: RuntimeError where the weight has one already.
+    Raises: RuntimeError where the weight has one already, ValueError where it has no shape yet.
     """
     if hook_of(module, WeightNorm, name) is not None:
         raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")
-    weight, hook = getattr(module, name), WeightNorm(name, dim)
+    weight, hook = begun_weight(module, "weight_norm", name), WeightNorm(name, dim)
     delattr(module, name)
     module.register_parameter(name + "_g", Parameter(norm_except_dim(weight, dim).detach()))
     module.register_parameter(name + "_v", Parameter(weight.detach()))

@@ -133,6 +133,11 @@ def checked_source(name, input, shape, source):
     return source.reshape(shape)
 
 
+def as_slices(input, source):
+    """The slices to copy, of which a 0-d tensor is one of a vector."""
+    return source if source.ndim or input.ndim != 1 else source.reshape(1)
+
+
 def put_at(input, key, values):
     """A copy of `input`, which may be 0-d, with `values` where the key picks."""
     if input.ndim:
@@ -155,7 +160,7 @@ def copy_over(input, dim, index: Tensor, source: Tensor):
     """`index_copy_`"""
     if input.ndim and is_plain_write(input, source, index):
         dim, index, shape = slices_along("index_copy", input, dim, index)
-        source = checked_source("index_copy", input, shape, source)
+        source = checked_source("index_copy", input, shape, as_slices(input, source))
         return slices_over("index_copy", input, dim, index, source, False)
     return write_result("index_copy_", input, index_copy(input, dim, index, source))
 
@@ -218,7 +223,8 @@ def fill_over(input, dim, index: Tensor, value):
 def index_copy(input: Tensor, dim, index: Tensor, source: Tensor):
     """A copy of `input` with the slices of `source` at the positions of `index`, a vector.
 
-    Shapes: (*, N, *), (K,), (*, K, *) -> (*, N, *). Where positions meet, the last wins.
+    Shapes: (*, N, *), (K,), (*, K, *) -> (*, N, *); (N,), (1,), () -> (N,).
+    Where positions meet, the last wins.
     Raises: RuntimeError for other shapes or dtypes, IndexError.
 
     >>> tensorlib.zeros(3).index_copy(0, tensorlib.tensor([2, 0]), tensorlib.tensor([5., 6.]))
@@ -226,7 +232,7 @@ def index_copy(input: Tensor, dim, index: Tensor, source: Tensor):
     """
     dim, index, shape = slices_along("index_copy", input, dim, index)
     key = slices_at("index_copy", input, dim, index)
-    return put_at(input, key, checked_source("index_copy", input, shape, source))
+    return put_at(input, key, checked_source("index_copy", input, shape, as_slices(input, source)))
 
 
 @composite(tensors=("input", "index", "source"), out=True, inplace=add_over,

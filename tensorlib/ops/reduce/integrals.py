@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tensorlib._core.base.dtypes import has_gradients
+from tensorlib._core.base.dtypes import has_gradients, promote_types
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.create.creation import plain_number
@@ -169,8 +169,9 @@ def slopes(x, spacing=1, dim=None, edge_order=1):
 def gradient(input: Tensor, spacing=1, dim=None, edge_order=1):
     """The derivatives along each dim of a function with the values `input`: a tuple.
 
-    spacing: the distance of samples, one for each dim, or vectors of the positions of samples. dim:
-    an int or several, by default all. edge_order: 1 or 2, the order of the estimates at both ends.
+    spacing: the distance of samples, one for each dim, or vectors of the positions of samples,
+    which take part in the promotion of dtypes. dim: an int or several, by default all. edge_order:
+    1 or 2, the order of the estimates at both ends.
     Shapes: (*) -> (*) for each dim. Raises: RuntimeError for a dim of less than edge_order + 1
     elements and for another number of spacings than dims, IndexError, TypeError.
 
@@ -191,8 +192,7 @@ def gradient(input: Tensor, spacing=1, dim=None, edge_order=1):
     if len(steps) != len(dims):
         raise RuntimeError("gradient: expected spacing to be a number or one for each of "
                            f"{len(dims)} dims, got {len(steps)}")
-    x = input if has_gradients(input.dtype) else input.to(FUNCTIONS["ones"](()).dtype)
-    return tuple(slope_along(x, d, step, edge_order) for d, step in zip(dims, steps))
+    return tuple(slope_along(input, d, step, edge_order) for d, step in zip(dims, steps))
 
 
 def slope_along(x, dim, step, edge_order):
@@ -201,8 +201,11 @@ def slope_along(x, dim, step, edge_order):
     if n < edge_order + 1:
         raise RuntimeError("gradient: expected each dimension size to be at least edge_order + 1, "
                            f"got {n} along dim {dim}")
+    placed = isinstance(step, Tensor) and step.ndim
+    kind = promote_types(x.dtype, step.dtype) if placed else x.dtype
+    x = x.to(kind if has_gradients(kind) else FUNCTIONS["ones"](()).dtype)
     between, even = after(x, dim) - before(x, dim), None
-    if isinstance(step, Tensor) and step.ndim:
+    if placed:
         if step.numel() != n:
             raise RuntimeError(f"gradient: expected {n} positions along dim {dim}, got "
                                f"{step.numel()}")

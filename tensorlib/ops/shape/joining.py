@@ -73,8 +73,8 @@ def not_joined(*cases):
 def cat(tensors: Tensors, dim=0):
     """The tensors joined along a dim that is there. Dtypes are promoted.
 
-    Vectors without elements join with anything. Shapes: (*, N, *), (*, M, *), ... along the dim of
-    N and M -> (*, N + M + ..., *).
+    Vectors without elements join with anything, along any dim.
+    Shapes: (*, N, *), (*, M, *), ... along the dim of N and M -> (*, N + M + ..., *).
     Raises: ValueError for no tensors, RuntimeError for sizes that differ in another dim,
     IndexError.
 

@@ -131,7 +131,8 @@ def meshgrid(*tensors: Tensors, indexing="ij"):
     indexing: "ij" for the dims in the order of the vectors, "xy" for the first two exchanged.
 
     Shapes: (M,), (N,), ... -> (M, N, ...) each, or (N, M, ...) with "xy".
-    Raises: RuntimeError for what has two dims or more, no tensor, or another `indexing`; TypeError.
+    Raises: RuntimeError for what has two dims or more, no tensor, tensors of several dtypes, or
+    another `indexing`; TypeError.
 
     >>> tensorlib.meshgrid(tensorlib.tensor([1, 2]), tensorlib.tensor([3, 4, 5]))[0]
     tensor([[1, 1, 1],
@@ -141,10 +142,18 @@ def meshgrid(*tensors: Tensors, indexing="ij"):
     if not tensors or any(x.ndim > 1 for x in tensors):
         raise RuntimeError("meshgrid: expects tensors of 0 or 1 dims, at least one, got shapes "
                            f"{[tuple(x.shape) for x in tensors]}")
+    if any(x.dtype is not tensors[0].dtype for x in tensors):
+        raise RuntimeError("meshgrid: expects tensors of the same dtype, got "
+                           f"{[str(x.dtype) for x in tensors]}")
     if indexing not in ("ij", "xy", None):
         raise RuntimeError(f"meshgrid: indexing must be 'ij' or 'xy', got {indexing!r}")
+    return spread_vectors(tensors, indexing == "xy")
+
+
+def spread_vectors(tensors, exchanged):
+    """Vectors, each along a dim of its own, the first two `exchanged` or not: views."""
     places = list(range(len(tensors)))
-    if indexing == "xy":
+    if exchanged:
         places[:2] = reversed(places[:2])
     sizes = [0] * len(tensors)
     for x, place in zip(tensors, places):

@@ -86,6 +86,10 @@ class autocast(Interpreter):
             (AttributeSwap(_state, "innermost"), AttributeSwap(rounding, "keeps"),
              AttributeSwap(rounding, "casts")), (self, self.keeps_float32, self._enabled))
 
+    def again(self) -> "autocast":
+        """One like it, for what is computed again after it has ended."""
+        return autocast(self.device, self.fast_dtype, self._enabled)
+
     def call(self, op: Any, args: Any, kwargs: Any) -> Any:
         """What an operation gives for tensors of the dtype that it is computed in."""
         cast = self.cast(op, args, kwargs)
