@@ -75,7 +75,8 @@ def test_setups_and_names():
     names = {"x": 1}
     Timer("x = 2", globals=names).timeit(1)
     assert names == {"x": 1}
-    for wrong in ({"language": "c++"}, {"language": Language.CPP}, {"global_setup": "int x;"}, {"stmt": print}):
+    for wrong in ({"language": "c++"}, {"language": Language.CPP}, {"global_setup": "int x;"},
+                  {"stmt": print}):
         with pytest.raises(ValueError, match="Timer"):
             Timer(**wrong)
     for missing in (Timer().repeat, Timer().autorange):

@@ -1,6 +1,5 @@
 """Measuring how long a statement takes."""
 
-import sys
 import timeit
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -52,8 +51,9 @@ class Timer:
         self._task_spec = TaskSpec(stmt, setup, global_setup, label, sub_label, description, env,
                                    num_threads)
         # a copy: what the statement assigns does not reach the caller's names
-        names = {"torch": sys.modules["tensorlib"], **(globals or {})}
-        self._timer = timeit.Timer(stmt, setup, timer, names)
+        names = dict(globals or {})
+        first = "" if "torch" in names else "import tensorlib as torch\n"
+        self._timer = timeit.Timer(stmt, first + setup, timer, names)
 
     @contextmanager
     def _threads(self) -> Iterator[None]:
