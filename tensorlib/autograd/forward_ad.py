@@ -9,7 +9,7 @@ computes are kept until it ends, and `backward` within it needs `retain_graph=Tr
 import threading
 from typing import NamedTuple
 
-from tensorlib._core.base.dtypes import has_gradients
+from tensorlib._core.base.dtypes import has_gradients, promote_types
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.explained import explain
 from tensorlib._core.base.settings import AttributeSwap, Setting
@@ -113,10 +113,11 @@ class dual_level(Setting):
 
 
 def make_dual(tensor, tangent, *, level=None):
-    """A tensor that shares the memory of `tensor` and has `tangent`, of its shape and dtype.
+    """A tensor that shares the memory of `tensor` and has `tangent`, of its shape, in its dtype.
 
     Raises: TypeError for what is no Tensor, ValueError for one that is not floating, RuntimeError
-    for another shape or dtype, for a tensor that has a tangent, and outside of a level.
+    for another shape, for a dtype that that of the tensor does not hold, for a tensor that has a
+    tangent, and outside of a level.
 
     Source: Baydin, Pearlmutter, Radul and Siskind, "Automatic differentiation in machine learning:
     a survey", Journal of Machine Learning Research 18(153), 2018.
@@ -127,14 +128,15 @@ def make_dual(tensor, tangent, *, level=None):
         if not has_gradients(x.dtype):
             raise ValueError(f"make_dual: Expected {name} to be floating point, but got: {x.dtype}")
     current = checked_level("make_dual", level)
-    if (tensor.shape, tensor.dtype) != (tangent.shape, tangent.dtype):
+    if (tensor.shape != tangent.shape
+            or promote_types(tensor.dtype, tangent.dtype) is not tensor.dtype):
         raise RuntimeError(
             f"make_dual: the tensor is of shape {tuple(tensor.shape)} and {tensor.dtype}, but its "
             f"tangent of shape {tuple(tangent.shape)} and {tangent.dtype}")
     if current.unpack(tensor).tangent is not None:
         raise RuntimeError("make_dual: Making a dual Tensor based on a Tensor that already has a "
                            "forward gradient at the same level is not supported")
-    return current.add(tensor, tangent)
+    return current.add(tensor, tangent.to(tensor.dtype))
 
 
 def unpack_dual(tensor, *, level=None):

@@ -12,6 +12,7 @@ from tensorlib._core.tiles.copies cimport cast
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.sweep.graph_reader import gradient_place
 from tensorlib.autograd.graph import GradientEdge
+from tensorlib.autograd.pullback import are_batches, grads_of_examples
 from tensorlib.ops.shape.joining import stack
 
 
@@ -228,6 +229,22 @@ cdef tuple grads_of_rows(object outputs, object inputs, object grad_outputs, obj
     return tuple([None if found[0] is None else stack(found) for found in zip(*rows)])
 
 
+cdef tuple gradients_of_examples(tuple roots, tuple wanted, object given, bint create_graph,
+                                 set zero):
+    """What `grad` gives under `vmap` for gradients that are examples of a batch."""
+    cdef list gradients = list(given) if isinstance(given, (list, tuple)) else [given]
+    cdef int i
+    for i in range(len(roots)):
+        check_root(roots[i], i)
+        if i < len(gradients) and gradients[i] is None:
+            gradients[i] = first_gradient(roots[i], None, i)
+    if zero is not None:
+        raise RuntimeError("grad: no_grad_set is not taken with examples of a batch")
+    return grads_of_examples(
+        roots, wanted, gradients, create_graph,
+        lambda each: grad(roots, wanted, each, True, create_graph, True, True))
+
+
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, bint create_graph=False,
          only_inputs=True, allow_unused=None, bint is_grads_batched=False,
          bint materialize_grads=False, *, no_grad_set=None):
@@ -236,7 +253,8 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, bint create_grap
     A tuple of tensors; nothing is accumulated. An input that the outputs do not depend on is an
     error, unless `allow_unused` (then None) or `materialize_grads` (then zeros). The gradients of
     `no_grad_set`, tensors or names of leaves, are taken as zero. An input may be a `GradientEdge`.
-    `only_inputs` is taken for PyTorch's sake and changes nothing.
+    `only_inputs` is taken for PyTorch's sake and changes nothing. Under `vmap`, `grad_outputs` may
+    be examples of a batch: all go through the graph at once, and it is kept.
 
     Shapes: each gradient has that of its input, those in `grad_outputs` those of the outputs; with
     `is_grads_batched` all of these have one more dim in front, and there is a sweep for each row.
@@ -257,11 +275,15 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, bint create_grap
                          "materialize_grads=True, but got: allow_unused=False")
     inputs = (inputs,) if isinstance(inputs, (Tensor, GradientEdge)) else items(inputs, LARGEST)
     roots, wanted = as_tensors("grad", outputs), as_inputs("grad", inputs)
-    gradients = as_gradients("grad", roots, grad_outputs)
     zero = as_no_grad_set("grad", no_grad_set, roots)
-    found = run_backward(roots, gradients,
-                         create_graph if retain_graph is None else retain_graph, create_graph,
-                         wanted, False, zero)
+    if (grad_outputs is not None and not isinstance(grad_outputs, Tensor)
+            and are_batches(grad_outputs)):
+        found = gradients_of_examples(roots, wanted, grad_outputs, create_graph, zero)
+    else:
+        gradients = as_gradients("grad", roots, grad_outputs)
+        found = run_backward(roots, gradients,
+                             create_graph if retain_graph is None else retain_graph, create_graph,
+                             wanted, False, zero)
     if not has_none(found):
         return found
     if zero:

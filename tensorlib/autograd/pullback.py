@@ -4,6 +4,7 @@ The backward sweep takes Tensors alone. Here the same rules are evaluated on `Ba
 each once however many gradients there are.
 """
 
+from tensorlib._core.interpreters.capture import capture
 from tensorlib._core.sweep import graph_reader
 from tensorlib._core.sweep.rules import gradients as gradients_of
 from tensorlib.autograd.modes import set_grad_enabled
@@ -57,6 +58,32 @@ class Pullback:
 def add(known, edge, g):
     """Adds a gradient to what has arrived at an edge."""
     known[edge] = g if edge not in known else known[edge] + g
+
+
+def are_batches(gradients):
+    """Whether there is an example of a batch among what was given as gradients."""
+    return type(gradients) is Batched or (
+        isinstance(gradients, (list, tuple)) and Batched in map(type, gradients))
+
+
+def grads_of_examples(outputs, inputs, gradients, recorded, grad):
+    """What `autograd.grad` gives under `vmap` for gradients that are examples, for all at once.
+
+    grad: that of one example, for graphs with rules that take no batch. What nodes keep is kept.
+    Raises: RuntimeError for another number or other shapes of gradients than of outputs.
+    """
+    shapes = [g.shape for g in gradients]
+    if shapes != [x.shape for x in outputs]:
+        raise RuntimeError(f"grad: got gradients of shapes {[tuple(each) for each in shapes]} for "
+                           f"tensors of shapes {[tuple(x.shape) for x in outputs]}")
+    around = capture()
+    if around is not None and not around.ends_for("autograd.grad of a batch of gradients"):
+        raise RuntimeError("grad: a batch of gradients can't be captured")
+    pullback = Pullback(inputs, outputs, 0)
+    gradients = [g if g.dtype is x.dtype else g.to(x.dtype) for x, g in zip(outputs, gradients)]
+    if pullback.takes_batches:
+        return tuple(pullback.pull(gradients, recorded))
+    return tuple(each("autograd.grad", grad, gradients))
 
 
 # ---- one by one ----------------------------------------------------------------------------------

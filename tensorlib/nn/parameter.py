@@ -7,7 +7,8 @@ from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.explained import explain
 from tensorlib._core.interpreters.foreign import refuse_override
 
-__all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]
+__all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter",
+           "UninitializedTensorMixin", "is_lazy"]
 
 
 class Parameter(Tensor):
@@ -88,16 +89,16 @@ def plain_text(tensor: Tensor) -> str:
     return repr(tensor.detach().requires_grad_(tensor.requires_grad))
 
 
-class Uninitialized(Tensor):
+class UninitializedTensorMixin(Tensor):
     """What stands for a tensor whose shape is not yet known."""
 
     __torch_function__ = staticmethod(refuse_override)
-    becomes: type[Tensor]
+    cls_to_become: type[Tensor]
 
     def materialize(self, shape, device=None, dtype=None) -> None:
         """Turns this into a tensor of the given shape, uninitialised; who holds it goes on to."""
         self.data = empty(shape, device=device, dtype=dtype or self.dtype)
-        self.__class__ = self.becomes
+        self.__class__ = self.cls_to_become
 
     @property
     def shape(self):
@@ -126,7 +127,7 @@ class Uninitialized(Tensor):
         return type(self), self.arguments()
 
 
-class UninitializedParameter(Uninitialized, Parameter):
+class UninitializedParameter(UninitializedTensorMixin, Parameter):
     """A parameter whose shape is not known yet: `materialize(shape)` makes it a `Parameter`.
 
     >>> weight = UninitializedParameter()
@@ -135,7 +136,7 @@ class UninitializedParameter(Uninitialized, Parameter):
     ('Parameter', tensorlib.Size([2, 3]))
     """
 
-    becomes = Parameter
+    cls_to_become = Parameter
 
     def __new__(cls, requires_grad: bool = True, device=None,
                 dtype=None) -> "UninitializedParameter":
@@ -146,10 +147,10 @@ class UninitializedParameter(Uninitialized, Parameter):
         return self.requires_grad, None, self.dtype
 
 
-class UninitializedBuffer(Uninitialized, Buffer):
+class UninitializedBuffer(UninitializedTensorMixin, Buffer):
     """A buffer whose shape is not known yet: `materialize(shape)` makes it a `Buffer`."""
 
-    becomes = Buffer
+    cls_to_become = Buffer
 
     def __new__(cls, requires_grad: bool = False, device=None, dtype=None,
                 persistent: bool = True) -> "UninitializedBuffer":
@@ -164,6 +165,6 @@ class UninitializedBuffer(Uninitialized, Buffer):
 
 def is_lazy(tensor) -> bool:
     """Whether a parameter or buffer waits for its shape."""
-    return isinstance(tensor, Uninitialized)
+    return isinstance(tensor, UninitializedTensorMixin)
 
 explain(vars(), __all__)

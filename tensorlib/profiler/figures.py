@@ -1,6 +1,7 @@
 """Figures of one event, or of several together."""
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 Shapes = tuple[tuple[int, ...], ...]
 
@@ -24,6 +25,18 @@ class Figures:
     thread: int = 0
     begin: float = 0.0                          # of a single event: when it began
     inside: bool = False                        # the first event was inside of another
+
+    # of a GPU, which is not there
+    device_time: ClassVar[float] = 0.0
+    device_time_total: ClassVar[float] = 0.0
+    self_device_time_total: ClassVar[float] = 0.0
+    device_memory_usage: ClassVar[int] = 0
+    self_device_memory_usage: ClassVar[int] = 0
+    cuda_time: ClassVar[float] = 0.0
+    cuda_time_total: ClassVar[float] = 0.0
+    self_cuda_time_total: ClassVar[float] = 0.0
+    cuda_memory_usage: ClassVar[int] = 0
+    self_cuda_memory_usage: ClassVar[int] = 0
 
     @property
     def name(self) -> str:

@@ -21,24 +21,25 @@ class profile:
     program that led to it, not the innermost alone. profile_memory: tables show memory.
     schedule: a function as `schedule` makes it; then the program calls `step` after each of its
     steps, and `on_trace_ready` is called with the profile after each cycle.
-    Operations on all threads are observed. `activities` other than the CPU are left out, with a
-    warning.
+    Operations on all threads are observed. `activities` other than the CPU, as `use_cuda`, are left
+    out with a warning. With `enabled=False` nothing is observed.
     Raises: RuntimeError when another profile is being taken.
     """
 
-    def __init__(self, *, activities: Iterable[ProfilerActivity] | None = None,
+    def __init__(self, enabled: bool = True, *,
+                 activities: Iterable[ProfilerActivity] | None = None,
                  schedule: Callable[[int], ProfilerAction] | None = None,
                  on_trace_ready: Callable[["profile"], Any] | None = None,
                  record_shapes: bool = False, profile_memory: bool = True,
                  with_stack: bool = False, with_flops: bool = False, with_modules: bool = False,
-                 acc_events: bool = False) -> None:
-        for activity in activities or ():
+                 acc_events: bool = False, use_cuda: bool | None = None) -> None:
+        for activity in (*(activities or ()), *((ProfilerActivity.CUDA,) if use_cuda else ())):
             if activity is not ProfilerActivity.CPU:
                 warn_of(f"profile: {activity.name} is not available; the CPU alone is "
                         "observed", level=2)
         self.record_shapes, self.with_stack = record_shapes, with_stack
         self.profile_memory, self.on_trace_ready = profile_memory, on_trace_ready
-        self.schedule = schedule
+        self.enabled, self.schedule = enabled, schedule
         self.step_num = 0
         self.current_action = NONE
         self._observed: list[list[Any]] = []
@@ -48,6 +49,8 @@ class profile:
 
     def start(self) -> None:
         """Begins the profile, or its first step. Raises: RuntimeError while there is another."""
+        if not self.enabled:
+            return
         self._go_to(self.schedule(0) if self.schedule else RECORD)
 
     def stop(self) -> None:

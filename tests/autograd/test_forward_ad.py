@@ -27,6 +27,13 @@ def test_a_tangent_is_that_of_jvp():
     assert not out.requires_grad and not tangent.requires_grad
 
 
+def test_a_tangent_of_a_smaller_dtype_has_that_of_the_tensor():
+    with fwd.dual_level():
+        x = fwd.make_dual(X, V.float())
+        assert fwd.unpack_dual(x).tangent.dtype is tl.float64
+        assert_close(fwd.unpack_dual(x * X).tangent, V * X)
+
+
 def test_several_duals_add_up_and_values_without_have_none():
     y = double(3.0, 4.0)
     with fwd.dual_level():
@@ -92,7 +99,7 @@ def test_levels_end_also_by_an_error():
     (lambda: fwd.make_dual(tl.arange(2), V), ValueError, "tensor to be floating point"),
     (lambda: fwd.make_dual(X, tl.arange(2)), ValueError, "tangent to be floating point"),
     (lambda: fwd.make_dual(X, V[:1]), RuntimeError, r"of shape \(2,\) .* tangent of shape \(1,\)"),
-    (lambda: fwd.make_dual(X, V.float()), RuntimeError, "float64, but its tangent .*float32"),
+    (lambda: fwd.make_dual(X.float(), V), RuntimeError, "float32, but its tangent .*float64"),
     (lambda: fwd.make_dual(fwd.make_dual(X, V), V), RuntimeError, "already has a forward gradient"),
     (lambda: fwd.make_dual(X, V, level=1), RuntimeError, "level must be 0 or None, got 1"),
     (lambda: fwd.unpack_dual(3.0), TypeError, "unpack_dual: tensor must be a Tensor, got float"),

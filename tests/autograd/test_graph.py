@@ -49,6 +49,15 @@ def test_nodes_are_named_for_their_operation(operation, name):
     assert name in repr(node)
 
 
+@pytest.mark.parametrize("operation", [
+    lambda x: 2 * x, lambda x: x * 2, lambda x: 2 + x, lambda x: x + 2,
+])
+def test_sums_and_products_with_numbers_show_the_tensor_first(operation):
+    x = leaf(1.0, 2.0)
+    (node, _), (nothing, _) = operation(x).grad_fn.next_functions
+    assert node.variable is x and nothing is None
+
+
 def test_each_operation_has_a_class_of_nodes():
     x = leaf(1.0, 2.0)
     node = x.exp().tanh().sum().grad_fn

@@ -68,6 +68,23 @@ def test_saved_values_under_the_names_of_pytorch():
             getattr(node, name)
 
 
+def test_saved_values_under_the_names_of_pytorch_are_what_hooks_give_back():
+    files = {0: tl.tensor([1.0, 2.0])}
+    x = files[0].clone().requires_grad_()
+    with tl.autograd.graph.saved_tensors_hooks(lambda x: 0, files.pop):
+        node = x.sin().grad_fn
+    assert tl.equal(node._saved_self, x)
+    with pytest.raises(KeyError):                        # the hook is called each time
+        node._saved_self
+
+
+def test_saved_values_under_the_names_of_pytorch_say_when_they_are_released():
+    y = tl.tensor([1.0], requires_grad=True).sin()
+    y.backward()
+    with pytest.raises(RuntimeError, match="released by the first backward"):
+        y.grad_fn._saved_self
+
+
 def test_hooks_of_a_module_show_what_their_functions_have():
     layer = tl.nn.Linear(3, 2)
     prune.l1_unstructured(layer, "weight", amount=2)

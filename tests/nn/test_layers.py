@@ -53,6 +53,17 @@ def test_bad_layers(make, error, text):
         make()
 
 
+@each("kind", [nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose2d, nn.LazyConv2d])
+def test_a_sequence_of_one_number_is_for_all_dims_of_a_convolution(kind):
+    channels = () if kind is nn.LazyConv2d else (2,)
+    options = {"stride": 3, "padding": 1, "dilation": 2}
+    if kind is nn.ConvTranspose2d:
+        options["output_padding"] = 1
+    layer = kind(*channels, 2, 3, **{name: [value] for name, value in options.items()})
+    wanted = kind(*channels, 2, 3, **options)
+    assert all(getattr(layer, name) == getattr(wanted, name) for name in options)
+
+
 def test_the_output_size_of_a_transposed_convolution():
     layer = nn.ConvTranspose2d(1, 1, 3, stride=2)
     for size in ((9, 9), (10, 9), (10, 10)):

@@ -11,6 +11,7 @@ import pytest
 import tensorlib as tl
 from tensorlib import nn
 from tensorlib.nn.modules.lazy import LazyModuleMixin
+from tensorlib.nn.parameter import UninitializedTensorMixin
 from tensorlib.testing import assert_close
 
 MADE = {
@@ -57,6 +58,7 @@ def test_a_state_without_shapes_fits_no_module_that_has_them():
     nn.UninitializedBuffer(dtype=tl.float16), nn.UninitializedBuffer(persistent=False)], ids=repr)
 def test_copies_without_shapes(tensor, copied):
     made = copied(tensor)
+    assert isinstance(made, UninitializedTensorMixin) and made.cls_to_become in type(made).__mro__
     assert type(made) is type(tensor) and made.dtype == tensor.dtype
     assert made.requires_grad == tensor.requires_grad
     assert getattr(made, "persistent", None) == getattr(tensor, "persistent", None)

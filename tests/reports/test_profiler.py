@@ -219,6 +219,13 @@ def test_there_is_one_profile_at_a_time():
     prof.stop()
 
 
+def test_profiles_that_are_not_enabled_observe_nothing():
+    with profile(enabled=False) as prof, profile(False), profile(use_cuda=False) as other:
+        tl.ones(2).tanh()
+        prof.step()
+    assert not counts(prof) and counts(other)["tanh"] == 1
+
+
 def test_threads_have_events_of_their_own():
     def work():
         for _ in range(50):
@@ -339,6 +346,18 @@ def test_the_table(tmp_path):
     assert str(prof.key_averages()) == prof.key_averages().table()
     with pytest.warns(UserWarning, match="CUDA is not available"):
         profile(activities=[ProfilerActivity.CUDA])
+    with pytest.warns(UserWarning, match="CUDA is not available"):
+        profile(use_cuda=True)
+
+
+@pytest.mark.parametrize("figure", ["cuda_time_total", "self_cuda_time_total", "device_time_total",
+                                    "self_device_time_total", "self_device_memory_usage"])
+def test_figures_of_devices_that_are_not_there_are_zero(figure):
+    with profile() as prof:
+        tl.ones(2).tanh()
+    rows = prof.key_averages()
+    assert rows.table(sort_by=figure) == rows.table()
+    assert [getattr(row, figure) for row in rows] == [0] * len(rows)
 
 
 def test_a_table_of_what_ran_inside_of_nothing():

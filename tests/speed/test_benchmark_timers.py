@@ -3,7 +3,7 @@
 import pytest
 
 import tensorlib as tl
-from tensorlib.utils.benchmark import Compare, Measurement, TaskSpec, Timer, select_unit
+from tensorlib.utils.benchmark import Compare, Language, Measurement, TaskSpec, Timer, select_unit
 
 
 class Clock:
@@ -66,10 +66,17 @@ def test_adaptive_ranges_stop_when_times_agree():
 
 def test_setups_and_names():
     assert Timer("assert x == 3; x", setup="x = 3").timeit(5).number_per_run == 5
+    Timer("""
+        assert torch.arange(3).tolist() == x
+        """, setup="""
+        x = [0, 1]
+        x.append(2)
+    """, language=Language.PYTHON).timeit(1)
     names = {"x": 1}
     Timer("x = 2", globals=names).timeit(1)
     assert names == {"x": 1}
-    for wrong in ({"language": "c++"}, {"global_setup": "int x;"}, {"stmt": print}):
+    for wrong in ({"language": "c++"}, {"language": Language.CPP}, {"global_setup": "int x;"},
+                  {"stmt": print}):
         with pytest.raises(ValueError, match="Timer"):
             Timer(**wrong)
     for missing in (Timer().repeat, Timer().autorange):

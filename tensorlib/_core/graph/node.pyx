@@ -95,7 +95,7 @@ cdef class Node:
                 f"{self.op.node_name} has no variable; AccumulateGrad nodes have")
         if name.startswith("_saved_") and not self.is_leaf:      # PyTorch's names of these values
             wanted = {"self": self.op.arguments[0], "result": self.op.outputs[0]}
-            saved = self.saved_values.get(wanted.get(name[7:], name[7:]))
+            saved = self._kept_value(wanted.get(name[7:], name[7:]))
             if saved is not None:
                 return saved
         raise AttributeError(f"{self.op.node_name} has no attribute {name!r}")

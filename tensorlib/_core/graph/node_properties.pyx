@@ -11,6 +11,7 @@ from tensorlib._core.base.shape cimport make_size
 from tensorlib._core.base.upcalls cimport effect
 from tensorlib._core.graph.attached cimport AFTER, BEFORE, hook_node, track_all
 from tensorlib._core.graph.node cimport Node, OUTPUT, classed, edge_dims, track
+from tensorlib._core.graph.saved cimport check_not_released
 from tensorlib._core.tensor.tensor cimport Tensor, alias, track_tensor
 
 from tensorlib._core.graph.handles import Notes
@@ -73,6 +74,19 @@ def saved_values(Node self):
             if isinstance(<object>self.saved[i].tensor, Tensor)}
 
 
+def _kept_value(Node self, str name):
+    """The tensor kept under a name, as hooks give it back, or None.
+
+    Raises: RuntimeError once a sweep has let the values go.
+    """
+    check_not_released(self)
+    cdef list names = saved_names(self)
+    if name not in names:
+        return None
+    value = <object>self.saved[names.index(name)].tensor
+    return alias(value) if isinstance(value, Tensor) else value.given_back()
+
+
 def saved_bytes(Node self):
     """Bytes of the tensors that this node keeps for its gradient."""
     return sum([x.nbytes for x in self.saved_values.values()])
@@ -125,7 +139,7 @@ def note(int64_t since, held):
     track_all(held, since)
 
 
-for method in (name, register_hook, register_prehook):
+for method in (name, register_hook, register_prehook, _kept_value):
     attach_to(Node, method.__name__, method)
 for getter in (operation, input_layouts, next_functions, variable, metadata, saved_values,
                saved_bytes):

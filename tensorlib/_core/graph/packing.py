@@ -32,14 +32,18 @@ class Packed:
     def value(self):
         """The saved value as its hook gives it back: kept until the node has run."""
         if self.unpacked is None:
-            x = self.unpack(self.content)
-            if not isinstance(x, Tensor):
-                raise TypeError(
-                    f"backward: output of saved tensor unpack_hook expected to be a Tensor but got "
-                    f"result of type {type(x).__name__} (a value of {self.name})")
-            if x.dtype is not self.dtype or x.shape != self.shape:
-                raise RuntimeError(
-                    f"backward: unpack_hook returned a tensor of shape {tuple(x.shape)} and "
-                    f"{x.dtype} for a value of {self.name} of shape {tuple(self.shape)}")
-            self.unpacked = Tensor.detach(x)
+            self.unpacked = self.given_back()
         return self.unpacked
+
+    def given_back(self):
+        """What the hook makes of the content, each time anew."""
+        x = self.unpack(self.content)
+        if not isinstance(x, Tensor):
+            raise TypeError(
+                f"backward: output of saved tensor unpack_hook expected to be a Tensor but got "
+                f"result of type {type(x).__name__} (a value of {self.name})")
+        if x.dtype is not self.dtype or x.shape != self.shape:
+            raise RuntimeError(
+                f"backward: unpack_hook returned a tensor of shape {tuple(x.shape)} and "
+                f"{x.dtype} for a value of {self.name} of shape {tuple(self.shape)}")
+        return Tensor.detach(x)

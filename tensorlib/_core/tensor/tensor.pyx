@@ -173,7 +173,7 @@ cdef class Tensor:
         return upcalls.binary(ADD, self, other)
 
     def __radd__(self, other):
-        return upcalls.binary(ADD, other, self)
+        return upcalls.binary(ADD, self, other)
 
     def __iadd__(self, other):
         return upcalls.inplace(ADD, self, other)
@@ -191,7 +191,7 @@ cdef class Tensor:
         return upcalls.binary(MUL, self, other)
 
     def __rmul__(self, other):
-        return upcalls.binary(MUL, other, self)
+        return upcalls.binary(MUL, self, other)
 
     def __imul__(self, other):
         return upcalls.inplace(MUL, self, other)

@@ -43,10 +43,11 @@ class Convolution(PerDim, Weighted):
                              "'valid'")
         self.in_channels, self.out_channels = in_channels, out_channels
         self.kernel_size = self.each("kernel_size", kernel_size)
-        self.stride = self.each("stride", stride)
-        self.padding = padding if isinstance(padding, str) else self.each("padding", padding)
-        self.dilation = self.each("dilation", dilation)
-        self.output_padding = self.each("output_padding", output_padding)
+        self.stride = self.each("stride", stride, single=True)
+        self.padding = (padding if isinstance(padding, str)
+                        else self.each("padding", padding, single=True))
+        self.dilation = self.each("dilation", dilation, single=True)
+        self.output_padding = self.each("output_padding", output_padding, single=True)
         self.transposed, self.groups, self.padding_mode = transposed, groups, padding_mode
         if padding == "same" and any(step != 1 for step in self.stride):
             raise ValueError(f"{name}: padding='same' is not supported for strided convolutions, "

@@ -25,12 +25,18 @@ class PerDim(Module):
             if hasattr(cls, "_function"):
                 cls._function = cls._function.format(ndim)
 
-    def each(self, option: str, value: Any, count: int | None = None) -> tuple[Any, ...]:
-        """An option as a tuple with a number for each dim. Raises: ValueError for other counts."""
+    def each(self, option: str, value: Any, count: int | None = None,
+             single: bool = False) -> tuple[Any, ...]:
+        """An option as a tuple with a number for each dim. Raises: ValueError for other counts.
+
+        single: a sequence of one number is for all dims, too, as it is for the function.
+        """
         count = self.ndim if count is None else count
         if not isinstance(value, Iterable):
             return (value,) * count
         values = tuple(value)
+        if single and len(values) == 1:
+            return values * count
         if len(values) != count:
             raise ValueError(f"{type(self).__name__}: {option} must be one number or {count}, got "
                              f"{values}")

@@ -1,6 +1,6 @@
 """How long small pieces of a program take, measured with care, in the manner of PyTorch.
 
->>> from tensorlib.utils.benchmark import Timer
+>>> from tensorlib.utils.benchmark import Language, Timer
 >>> timer = Timer("x + x", globals={"x": tensorlib.ones(16)})
 >>> measurement = timer.timeit(1000)
 >>> measurement.number_per_run, measurement.median > 0
@@ -13,8 +13,8 @@ and `Compare([...])` a table of several measurements.
 from tensorlib._core.base.explained import explain
 from tensorlib.utils.benchmark.comparing import Compare
 from tensorlib.utils.benchmark.measuring import Measurement, TaskSpec, select_unit
-from tensorlib.utils.benchmark.timing import Timer
+from tensorlib.utils.benchmark.timing import Language, Timer
 
-__all__ = ["Compare", "Measurement", "TaskSpec", "Timer", "select_unit"]
+__all__ = ["Compare", "Language", "Measurement", "TaskSpec", "Timer", "select_unit"]
 
 explain(vars(), __all__)

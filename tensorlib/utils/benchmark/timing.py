@@ -3,6 +3,8 @@
 import timeit
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from enum import Enum
+from textwrap import dedent
 from time import perf_counter
 from typing import Any
 
@@ -13,10 +15,23 @@ timer = perf_counter     # the clock, by the name that PyTorch gives it
 MOST_RUNS = 10_000_000
 
 
+class Language(Enum):
+    """The languages that PyTorch's timers know; statements of C++ are refused here."""
+
+    PYTHON = 0
+    CPP = 1
+
+
+def unindented(text: str) -> str:
+    """Program text as it stands in a string of several lines, without what these begin with."""
+    return dedent(text).removeprefix("\n").rstrip()
+
+
 class Timer:
     """Measures a statement of Python, by default on one thread.
 
-    stmt, setup: program text, run with the names in `globals`; `global_setup` is for C++ alone.
+    stmt, setup: program text, which may be indented, run with the names in `globals`, and with
+    `torch` for this library; `global_setup` is for C++ alone.
     label, sub_label, description, env: what results are shown under, which `Compare` sorts by.
     Raises: ValueError for another language than Python.
     """
@@ -25,18 +40,20 @@ class Timer:
                  timer: Callable[[], float] = timer, globals: dict[str, Any] | None = None,
                  label: str | None = None, sub_label: str | None = None,
                  description: str | None = None, env: str | None = None, num_threads: int = 1,
-                 language: str = "python") -> None:
-        if str(getattr(language, "value", language)).lower() not in ("python", "py") or (
-                global_setup):
+                 language: Language | str = Language.PYTHON) -> None:
+        if language not in (Language.PYTHON, "python", "py") or global_setup:
             raise ValueError("Timer: statements are in Python, and have no global_setup; got "
                              f"language={language!r}, global_setup={global_setup!r}")
         if not isinstance(stmt, str):
             raise ValueError("Timer: stmt must be a string, for calls differ in cost; got "
                              f"{type(stmt).__name__}")
+        stmt, setup = unindented(stmt), unindented(setup)
         self._task_spec = TaskSpec(stmt, setup, global_setup, label, sub_label, description, env,
                                    num_threads)
         # a copy: what the statement assigns does not reach the caller's names
-        self._timer = timeit.Timer(stmt, setup, timer, dict(globals or {}))
+        names = dict(globals or {})
+        first = "" if "torch" in names else "import tensorlib as torch\n"
+        self._timer = timeit.Timer(stmt, first + setup, timer, names)
 
     @contextmanager
     def _threads(self) -> Iterator[None]:

@@ -43,6 +43,7 @@ from tensorlib.utils.data.transforms.fixed import (
     Pad,
     PILToTensor,
     Resize,
+    ToPILImage,
     ToTensor,
 )
 from tensorlib.utils.data.transforms.images import InterpolationMode
@@ -52,7 +53,7 @@ __all__ = [
     "InterpolationMode", "Lambda", "Normalize", "PILToTensor", "Pad", "RandomAffine", "RandomApply",
     "RandomChoice", "RandomCrop", "RandomErasing", "RandomGrayscale", "RandomHorizontalFlip",
     "RandomOrder", "RandomResizedCrop", "RandomRotation", "RandomVerticalFlip", "Resize",
-    "ToTensor", "functional"]
+    "ToPILImage", "ToTensor", "functional"]
 
 explain(vars(), __all__)
 

@@ -8,14 +8,17 @@ from typing import Any
 import tensorlib as tl
 from tensorlib import Tensor
 from tensorlib.nn import functional as F
+from tensorlib.utils.data.transforms import pillow
 from tensorlib.utils.data.transforms.images import (
     as_before,
+    channels_first,
     computable,
     convert_image_dtype,
     largest_of,
     require_colours,
     require_image,
 )
+from tensorlib.utils.data.transforms.pillow import is_of_pil
 
 LUMA = (0.2989, 0.587, 0.114)        # how bright red, green and blue are to the eye, ITU-R BT.601
 
@@ -45,6 +48,8 @@ def rgb_to_grayscale(img: Tensor, num_output_channels: int = 1) -> Tensor:
     >>> rgb_to_grayscale(tensorlib.ones(3, 1, 1)).shape
     tensorlib.Size([1, 1, 1])
     """
+    if is_of_pil(img) and num_output_channels in (1, 3):
+        return pillow.grey(img, num_output_channels)
     require_colours("rgb_to_grayscale", img)
     if num_output_channels not in (1, 3):
         raise ValueError("rgb_to_grayscale: num_output_channels is 1 or 3, got "
@@ -67,6 +72,8 @@ def adjust_brightness(img: Tensor, brightness_factor: float) -> Tensor:
     Raises: ValueError for a factor below 0.
     """
     require_factor("adjust_brightness", brightness_factor)
+    if is_of_pil(img):
+        return pillow.enhanced(img, "Brightness", brightness_factor)
     require_colours("adjust_brightness", img)
     return blended(img, tl.zeros_like(img), brightness_factor)
 
@@ -81,6 +88,8 @@ def adjust_contrast(img: Tensor, contrast_factor: float) -> Tensor:
     Raises: ValueError for a factor below 0.
     """
     require_factor("adjust_contrast", contrast_factor)
+    if is_of_pil(img):
+        return pillow.enhanced(img, "Contrast", contrast_factor)
     require_colours("adjust_contrast", img)
     mean = computable(rgb_to_grayscale(img)).mean((-3, -2, -1), keepdim=True)
     return blended(img, mean, contrast_factor)
@@ -96,6 +105,8 @@ def adjust_saturation(img: Tensor, saturation_factor: float) -> Tensor:
     Raises: ValueError for a factor below 0.
     """
     require_factor("adjust_saturation", saturation_factor)
+    if is_of_pil(img):
+        return pillow.enhanced(img, "Color", saturation_factor)
     require_colours("adjust_saturation", img)
     if img.shape[-3] == 1:
         return img
@@ -137,6 +148,8 @@ def adjust_hue(img: Tensor, hue_factor: float) -> Tensor:
     tensor([0., 1., 0.])
     """
     require_factor("adjust_hue", hue_factor, -0.5, 0.5)
+    if is_of_pil(img):
+        return pillow.hue_turned(img, hue_factor)
     require_colours("adjust_hue", img)
     if img.shape[-3] == 1:
         return img
@@ -155,6 +168,8 @@ def adjust_gamma(img: Tensor, gamma: float, gain: float = 1) -> Tensor:
     Raises: ValueError for a gamma below 0.
     """
     require_factor("adjust_gamma", gamma)
+    if is_of_pil(img):
+        return pillow.gamma_adjusted(img, gamma, gain)
     require_colours("adjust_gamma", img)
     floating = convert_image_dtype(img, tl.float32) if not img.is_floating_point() else img
     return convert_image_dtype((gain * floating.pow(gamma)).clamp(0, 1), img.dtype)
@@ -166,6 +181,8 @@ def invert(img: Tensor) -> Tensor:
     Args:
         img: the image, (..., 1 or 3, H, W).
     """
+    if is_of_pil(img):
+        return pillow.inverted(img)
     require_colours("invert", img)
     return largest_of(img.dtype) - img
 
@@ -190,6 +207,9 @@ def gaussian_blur(img: Tensor, kernel_size: int | Sequence[int],
     Raises: ValueError for an even size or a deviation of 0 or less, or for an image that has no
     more than half of `kernel_size` pixels.
     """
+    if is_of_pil(img):
+        found = gaussian_blur(channels_first("gaussian_blur", img), kernel_size, sigma)
+        return pillow.to_pil_image(found, img.mode)
     require_image("gaussian_blur", img, 3)
     sizes = (kernel_size,) * 2 if isinstance(kernel_size, int) else tuple(kernel_size)
     if sigma is None:

@@ -12,7 +12,7 @@ from tensorlib.nn.modules.repr import Shown
 from tensorlib.utils.data.transforms import colours, places
 from tensorlib.utils.data.transforms.composed import Drawn, drawn
 from tensorlib.utils.data.transforms.drawn_places import TRIES, drawn_place
-from tensorlib.utils.data.transforms.images import require_image
+from tensorlib.utils.data.transforms.images import require_image, sizes_of
 
 Factor = float | Sequence[float]
 Range = tuple[float, float]
@@ -63,7 +63,7 @@ class ColorJitter(Shown):
         steps: list[tuple[Callable[[Tensor, float], Tensor], Range | None]] = [
             (colours.adjust_brightness, self.brightness), (colours.adjust_contrast, self.contrast),
             (colours.adjust_saturation, self.saturation), (colours.adjust_hue, self.hue)]
-        require_image("ColorJitter", img, 3)
+        sizes_of("ColorJitter", img, 3)
         for place in tl.randperm(len(steps)).tolist():
             adjust, range_ = steps[place]
             if range_ is not None:
@@ -83,8 +83,7 @@ class RandomGrayscale(Drawn):
 
     def changed(self, img: Tensor) -> Tensor:
         """The image in grey."""
-        require_image("RandomGrayscale", img, 3)
-        return colours.rgb_to_grayscale(img, img.shape[-3])
+        return colours.rgb_to_grayscale(img, sizes_of("RandomGrayscale", img, 3)[0])
 
 
 class GaussianBlur(Shown):

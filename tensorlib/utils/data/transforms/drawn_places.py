@@ -9,9 +9,9 @@ from typing import Any
 import tensorlib as tl
 from tensorlib import Tensor, nn
 from tensorlib.nn.modules.repr import Shown
-from tensorlib.utils.data.transforms import places, turns
+from tensorlib.utils.data.transforms import pillow, places, turns
 from tensorlib.utils.data.transforms.composed import Drawn, drawn
-from tensorlib.utils.data.transforms.images import InterpolationMode, mode_of, require_image
+from tensorlib.utils.data.transforms.images import InterpolationMode, mode_of, sizes_of
 from tensorlib.utils.data.transforms.places import Sizes, pair
 
 TRIES = 10                     # of a part that fits, before the middle is taken
@@ -83,8 +83,7 @@ class RandomCrop(Shown):
     @staticmethod
     def get_params(img: Tensor, output_size: tuple[int, int]) -> tuple[int, int, int, int]:
         """The top, left, height and width of a part."""
-        require_image("RandomCrop", img)
-        (height, width), (tall, wide) = img.shape[-2:], output_size
+        (_, height, width), (tall, wide) = sizes_of("RandomCrop", img), output_size
         if height < tall or width < wide:
             raise ValueError(f"RandomCrop: an image of {(height, width)} is smaller than "
                              f"{tuple(output_size)}; pad_if_needed=True pads it")
@@ -92,11 +91,12 @@ class RandomCrop(Shown):
 
     def forward(self, img: Tensor) -> Tensor:
         """The part."""
-        require_image("RandomCrop", img)
+        sizes_of("RandomCrop", img)
         if self.padding is not None:
             img = places.pad(img, self.padding, self.fill, self.padding_mode)
         if self.pad_if_needed:
-            tall, wide = (max(want - have, 0) for want, have in zip(self.size, img.shape[-2:]))
+            size = sizes_of("RandomCrop", img)[1:]
+            tall, wide = (max(want - have, 0) for want, have in zip(self.size, size))
             img = places.pad(img, (wide, tall), self.fill, self.padding_mode)
         return places.crop(img, *self.get_params(img, self.size))
 
@@ -122,14 +122,13 @@ class RandomResizedCrop(nn.Module):
                                  f"high, got {values!r}")
         self.size, self.scale, self.ratio = pair("RandomResizedCrop", size), scale, ratio
         self.interpolation, self.antialias = interpolation, antialias
-        mode_of("RandomResizedCrop", interpolation, places.RESIZING)
+        mode_of("RandomResizedCrop", interpolation, pillow.FILTERS)
 
     @staticmethod
     def get_params(img: Tensor, scale: Sequence[float], ratio: Sequence[float]
                    ) -> tuple[int, int, int, int]:
         """The top, left, height and width of a part."""
-        require_image("RandomResizedCrop", img)
-        height, width = img.shape[-2:]
+        _, height, width = sizes_of("RandomResizedCrop", img)
         for _ in range(TRIES):
             area = height * width * drawn(*scale)
             form = math.exp(drawn(*map(math.log, ratio)))
@@ -171,7 +170,7 @@ class RandomRotation(Shown):
                  center: Sequence[float] | None = None, fill: Any = 0) -> None:
         super().__init__()
         self.degrees = interval("RandomRotation", "degrees", degrees)
-        mode_of("RandomRotation", interpolation, turns.TURNING)
+        mode_of("RandomRotation", interpolation, pillow.TURNING)
         self.interpolation, self.expand = interpolation, expand
         self.center, self.fill = center, fill
 
@@ -215,15 +214,14 @@ class RandomAffine(Shown):
         if scale is not None and (len(scale) != 2 or not 0 < scale[0] <= scale[1]):
             raise ValueError("RandomAffine: scale is two numbers above 0, from low to high, got "
                              f"{scale}")
-        mode_of("RandomAffine", interpolation, turns.TURNING)
+        mode_of("RandomAffine", interpolation, pillow.TURNING)
         self.translate, self.scale, self.shear = translate, scale, shear
         self.shears = sheared_by(shear)
         self.interpolation, self.fill, self.center = interpolation, fill, center
 
     def forward(self, img: Tensor) -> Tensor:
         """The image, changed by what is drawn."""
-        require_image("RandomAffine", img)
-        height, width = img.shape[-2:]
+        _, height, width = sizes_of("RandomAffine", img)
         moved = [0, 0] if self.translate is None else [
             round(drawn(-part * size, part * size))
             for part, size in zip(self.translate, (width, height))]

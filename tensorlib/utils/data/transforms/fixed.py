@@ -8,7 +8,7 @@ from typing import Any
 import tensorlib as tl
 from tensorlib import Tensor, nn
 from tensorlib.nn.modules.repr import Shown
-from tensorlib.utils.data.transforms import colours, images, places
+from tensorlib.utils.data.transforms import colours, images, pillow, places
 from tensorlib.utils.data.transforms.images import InterpolationMode
 from tensorlib.utils.data.transforms.places import Sizes
 
@@ -37,6 +37,24 @@ class PILToTensor(nn.Module):
     def forward(self, pic: Any) -> Tensor:
         """The image as a tensor."""
         return images.pil_to_tensor(pic)
+
+
+class ToPILImage(Shown):
+    """A tensor (C, H, W), or an array (H, W, C), as an image of PIL's.
+
+    Args:
+        mode: what the channels are; see `functional.to_pil_image`.
+    """
+
+    shown = ("mode",)
+
+    def __init__(self, mode: str | None = None) -> None:
+        super().__init__()
+        self.mode = mode
+
+    def forward(self, pic: Any) -> Any:
+        """The image of PIL's."""
+        return pillow.to_pil_image(pic, self.mode)
 
 
 class ConvertImageDtype(nn.Module):
@@ -71,7 +89,8 @@ class Normalize(nn.Module):
 
     on_batches = True
 
-    def __init__(self, mean: Sequence[float], std: Sequence[float], inplace: bool = False) -> None:
+    def __init__(self, mean: float | Sequence[float], std: float | Sequence[float],
+                 inplace: bool = False) -> None:
         super().__init__()
         self.mean, self.std, self.inplace = mean, std, inplace
 
@@ -102,7 +121,7 @@ class Resize(nn.Module):
         self.size, self.interpolation = size, interpolation
         self.max_size, self.antialias = max_size, antialias
         places.pair("Resize", size)
-        images.mode_of("Resize", interpolation, places.RESIZING)
+        images.mode_of("Resize", interpolation, pillow.FILTERS)
 
     def forward(self, img: Tensor) -> Tensor:
         """The image in that size."""
@@ -110,7 +129,7 @@ class Resize(nn.Module):
 
     def extra_repr(self) -> str:
         """Size and mode."""
-        mode = images.mode_of("Resize", self.interpolation, places.RESIZING)
+        mode = images.mode_of("Resize", self.interpolation, pillow.FILTERS)
         return (f"size={self.size}, interpolation={mode}, max_size={self.max_size}, "
                 f"antialias={self.antialias}")
 

@@ -19,6 +19,7 @@ from tensorlib.utils.data.transforms.images import (
     pil_to_tensor,
     to_tensor,
 )
+from tensorlib.utils.data.transforms.pillow import to_pil_image
 from tensorlib.utils.data.transforms.places import (
     center_crop,
     crop,
@@ -35,7 +36,7 @@ __all__ = [
     "InterpolationMode", "adjust_brightness", "adjust_contrast", "adjust_gamma", "adjust_hue",
     "adjust_saturation", "affine", "center_crop", "convert_image_dtype", "crop", "erase",
     "gaussian_blur", "get_dimensions", "hflip", "invert", "normalize", "pad", "pil_to_tensor",
-    "resize", "resized_crop", "rgb_to_grayscale", "rotate", "to_tensor", "vflip"]
+    "resize", "resized_crop", "rgb_to_grayscale", "rotate", "to_pil_image", "to_tensor", "vflip"]
 
 explain(vars(), __all__)
 

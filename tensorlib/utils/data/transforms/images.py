@@ -11,6 +11,7 @@ import numpy as np
 import tensorlib as tl
 from tensorlib import Tensor
 from tensorlib._core.base.error_names import type_name
+from tensorlib.utils.data.transforms.pillow import is_of_pil
 
 
 class InterpolationMode(Enum):
@@ -25,9 +26,17 @@ class InterpolationMode(Enum):
     LANCZOS = "lanczos"
 
 
+NUMBERED = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")      # Pillow's numbers
+
+
 def mode_of(name: str, interpolation: Any, modes: Sequence[str]) -> str:
-    """The name of a mode, given by that or as an InterpolationMode. Raises: ValueError."""
+    """The name of a mode, given by that, as an InterpolationMode or by Pillow's number.
+
+    Raises: ValueError.
+    """
     mode = interpolation.value if isinstance(interpolation, InterpolationMode) else interpolation
+    if isinstance(mode, int) and 0 <= mode < len(NUMBERED):
+        mode = NUMBERED[mode]
     if mode not in modes:
         raise ValueError(f"{name}: interpolation must be one of {', '.join(modes)}, got "
                          f"{interpolation!r}")
@@ -44,6 +53,17 @@ def require_image(name: str, img: Any, dims: int = 2) -> None:
                         f"shape {tuple(img.shape)}")
 
 
+def sizes_of(name: str, img: Any, dims: int = 2) -> list[int]:
+    """The channels, the height and the width of an image.
+
+    Raises: TypeError for what is no image of PIL's, nor a tensor of at least so many dims.
+    """
+    if is_of_pil(img):
+        return [len(img.getbands()), img.height, img.width]
+    require_image(name, img, dims)
+    return [1 if img.ndim == 2 else img.shape[-3], *img.shape[-2:]]
+
+
 def require_colours(name: str, img: Any) -> None:
     """Raises: TypeError for what has not one channel or three."""
     require_image(name, img, 3)
@@ -55,13 +75,12 @@ def get_dimensions(img: Tensor) -> list[int]:
     """The channels, the height and the width of an image.
 
     Args:
-        img: the image, (..., C, H, W); (H, W) has one channel.
+        img: the image, (..., C, H, W) or of PIL's; (H, W) has one channel.
 
     >>> get_dimensions(tensorlib.zeros(8, 3, 4, 5))
     [3, 4, 5]
     """
-    require_image("get_dimensions", img)
-    return [1 if img.ndim == 2 else img.shape[-3], *img.shape[-2:]]
+    return sizes_of("get_dimensions", img)
 
 
 def largest_of(dtype: tl.dtype) -> int:
@@ -114,8 +133,7 @@ def convert_image_dtype(image: Tensor, dtype: tl.dtype = tl.float32) -> Tensor:
 
 def channels_first(name: str, pic: Any) -> Tensor:
     """An array (H, W) or (H, W, C), or a PIL image, as a tensor (C, H, W) of the same dtype."""
-    is_pil = hasattr(pic, "getbands")
-    if not is_pil and not isinstance(pic, np.ndarray):
+    if not is_of_pil(pic) and not isinstance(pic, np.ndarray):
         raise TypeError(f"{name}: takes a Tensor, a NumPy array or a PIL image, got "
                         f"{type_name(pic)}")
     pixels = np.array(pic)
@@ -155,7 +173,7 @@ def to_tensor(pic: Any) -> Tensor:
     return floating / 255 if image.dtype == tl.uint8 else floating
 
 
-def normalize(tensor: Tensor, mean: Sequence[float], std: Sequence[float],
+def normalize(tensor: Tensor, mean: float | Sequence[float], std: float | Sequence[float],
               inplace: bool = False) -> Tensor:
     """The image less the mean of each channel, divided by its standard deviation.
 
@@ -181,7 +199,7 @@ def normalize(tensor: Tensor, mean: Sequence[float], std: Sequence[float],
         if values.ndim == 1 and len(values) not in (1, tensor.shape[-3]):
             raise ValueError(f"normalize: {name} has {len(values)} numbers, for an image of "
                              f"{tensor.shape[-3]} channels")
-    if (scales == 0).any() if isinstance(std, Tensor) else 0 in std:
+    if 0 in std if isinstance(std, Sequence) else (scales == 0).any():
         raise ValueError(f"normalize: std has a 0, which would divide by 0: {std}")
     shifts, scales = (values.reshape(-1, 1, 1) if values.ndim == 1 else values
                       for values in (shifts, scales))

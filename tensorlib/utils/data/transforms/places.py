@@ -10,13 +10,16 @@ import numpy as np
 import tensorlib as tl
 from tensorlib import Tensor
 from tensorlib.nn import functional as F
+from tensorlib.utils.data.transforms import pillow
 from tensorlib.utils.data.transforms.images import (
     InterpolationMode,
     as_before,
     computable,
     mode_of,
     require_image,
+    sizes_of,
 )
+from tensorlib.utils.data.transforms.pillow import is_of_pil
 
 Sizes = int | Sequence[int]
 RESIZING = ("nearest", "nearest-exact", "bilinear", "bicubic")
@@ -38,6 +41,8 @@ def hflip(img: Tensor) -> Tensor:
     Args:
         img: the image, (..., H, W).
     """
+    if is_of_pil(img):
+        return img.transpose(pillow.LEFT_RIGHT)
     require_image("hflip", img)
     return img.flip(-1)
 
@@ -48,6 +53,8 @@ def vflip(img: Tensor) -> Tensor:
     Args:
         img: the image, (..., H, W).
     """
+    if is_of_pil(img):
+        return img.transpose(pillow.TOP_BOTTOM)
     require_image("vflip", img)
     return img.flip(-2)
 
@@ -90,8 +97,10 @@ def pad(img: Tensor, padding: Sizes, fill: float = 0, padding_mode: str = "const
     >>> pad(tensorlib.tensor([[1, 2, 3]]), (1, 0), padding_mode="reflect")
     tensor([[2, 1, 2, 3, 2]])
     """
-    require_image("pad", img)
     left, top, right, bottom = four_sides(padding)
+    if is_of_pil(img) and padding_mode in ("constant", *INSIDE):
+        return pillow.padded(img, (left, top, right, bottom), fill, padding_mode)
+    require_image("pad", img)
     if padding_mode == "constant":
         return F.pad(img, (left, right, top, bottom), value=fill)
     if padding_mode not in INSIDE:
@@ -121,6 +130,8 @@ def crop(img: Tensor, top: int, left: int, height: int, width: int) -> Tensor:
     tensor([[4, 5],
             [0, 0]])
     """
+    if is_of_pil(img):
+        return img.crop((left, top, left + width, top + height))
     require_image("crop", img)
     rows, columns = img.shape[-2:]
     inside = img[..., max(top, 0):max(top + height, 0), max(left, 0):max(left + width, 0)]
@@ -137,13 +148,13 @@ def center_crop(img: Tensor, output_size: Sizes) -> Tensor:
         img: the image, (..., H, W).
         output_size: height and width, or one number for both.
     """
-    require_image("center_crop", img)
+    size = sizes_of("center_crop", img)[1:]
     height, width = pair("center_crop", output_size)
-    tall, wide = (max(want - have, 0) for want, have in zip((height, width), img.shape[-2:]))
+    tall, wide = (max(want - have, 0) for want, have in zip((height, width), size))
     if tall or wide:
         img = pad(img, (wide // 2, tall // 2, (wide + 1) // 2, (tall + 1) // 2))
-    top, left = (int(round((have - want) / 2)) for want, have in zip((height, width),
-                                                                     img.shape[-2:]))
+        size = sizes_of("center_crop", img)[1:]
+    top, left = (int(round((have - want) / 2)) for want, have in zip((height, width), size))
     return crop(img, top, left, height, width)
 
 
@@ -177,19 +188,21 @@ def resize(img: Tensor, size: Sizes, interpolation: Any = InterpolationMode.BILI
         interpolation: an InterpolationMode, or its value.
         max_size: the most that the longer side may become, where `size` is one number.
         antialias: whether a smaller image has all pixels of a larger one in it; of BILINEAR and
-            BICUBIC.
+            BICUBIC. Pillow's images always have.
 
     Raises: ValueError for a size below 1 or an unknown mode.
 
     >>> resize(tensorlib.zeros(3, 20, 30), 10).shape
     tensorlib.Size([3, 10, 15])
     """
-    require_image("resize", img)
-    mode = mode_of("resize", interpolation, RESIZING)
-    before = tuple(img.shape[-2:])
+    _, *before = sizes_of("resize", img)
+    of_pil = is_of_pil(img)
+    mode = mode_of("resize", interpolation, pillow.FILTERS if of_pil else RESIZING)
     height, width = new_size((before[0], before[1]), size, max_size)
-    if before == (height, width):
+    if before == [height, width]:
         return img
+    if of_pil:
+        return img.resize((width, height), pillow.FILTERS[mode])
     smooth = mode in ("bilinear", "bicubic")
     lead = img.shape[:-2]
     found = F.interpolate(

@@ -11,13 +11,16 @@ import numpy as np
 import tensorlib as tl
 from tensorlib import Tensor
 from tensorlib.nn import functional as F
+from tensorlib.utils.data.transforms import pillow
 from tensorlib.utils.data.transforms.images import (
     InterpolationMode,
     as_before,
     computable,
     mode_of,
     require_image,
+    sizes_of,
 )
+from tensorlib.utils.data.transforms.pillow import is_of_pil
 
 Matrix = np.ndarray[Any, Any]
 TURNING = ("nearest", "bilinear")
@@ -97,6 +100,9 @@ def rotate(img: Tensor, angle: float, interpolation: Any = InterpolationMode.NEA
     tensor([[[2, 4],
              [1, 3]]])
     """
+    if is_of_pil(img):
+        return pillow.rotated(img, angle, mode_of("rotate", interpolation, pillow.TURNING), expand,
+                              center, fill)
     require_image("rotate", img)
     mode = mode_of("rotate", interpolation, TURNING)
     matrix = inverse_matrix(from_middle(center, img), -angle, (0, 0), 1.0, (0, 0))
@@ -122,10 +128,15 @@ def affine(img: Tensor, angle: float, translate: Sequence[float], scale: float,
 
     Raises: ValueError for a scale of 0 or less.
     """
-    require_image("affine", img)
-    mode = mode_of("affine", interpolation, TURNING)
+    _, height, width = sizes_of("affine", img)
+    of_pil = is_of_pil(img)
+    mode = mode_of("affine", interpolation, pillow.TURNING if of_pil else TURNING)
     if not scale > 0:
         raise ValueError(f"affine: scale must be more than 0, got {scale}")
     shears = (shear, 0.0) if isinstance(shear, (int, float)) else (*shear, 0.0)[:2]
+    if of_pil:
+        middle = (width / 2, height / 2) if center is None else center
+        matrix = inverse_matrix(middle, angle, translate, scale, shears)
+        return pillow.moved(img, matrix, mode, fill)
     matrix = inverse_matrix(from_middle(center, img), angle, translate, scale, shears)
-    return sampled("affine", img, matrix, (img.shape[-2], img.shape[-1]), mode, fill)
+    return sampled("affine", img, matrix, (height, width), mode, fill)
