@@ -216,7 +216,7 @@ def fill_over(input, dim, index: Tensor, value):
            reference=put_slices, samples=calls(*SLICES), errors=refusals(*BAD_SLICES),
            checks_values=True, complex=True)
 def index_copy(input: Tensor, dim, index: Tensor, source: Tensor):
-    """A copy of `input` with the slices of `source` at the positions of `index`, a vector.
+    """A row-major copy of `input` with the slices of `source` at the positions of `index`, a vector.
 
     Shapes: (*, N, *), (K,), (*, K, *) -> (*, N, *). Where positions meet, the last wins.
     Raises: RuntimeError for other shapes or dtypes, IndexError.
@@ -226,7 +226,7 @@ def index_copy(input: Tensor, dim, index: Tensor, source: Tensor):
     """
     dim, index, shape = slices_along("index_copy", input, dim, index)
     key = slices_at("index_copy", input, dim, index)
-    return put_at(input, key, checked_source("index_copy", input, shape, source))
+    return put_at(input, key, checked_source("index_copy", input, shape, source)).contiguous()
 
 
 @composite(tensors=("input", "index", "source"), out=True, inplace=add_over,
