@@ -275,6 +275,42 @@ def test_plain_descent_takes_sparse_gradients():
     assert tl.equal(layer.weight, dense.weight)
 
 
+@pytest.mark.parametrize("options", [
+    {}, {"nesterov": True}, {"dampening": 0.5}, {"maximize": True},
+    {"nesterov": True, "maximize": True}])
+def test_momentum_of_sparse_gradients_is_that_of_dense_ones(options):
+    layers = table(sparse=True), table()
+    made = [tl.optim.SGD(each.parameters(), lr=0.1, momentum=0.9, **options) for each in layers]
+    for rows in ([0, 0, 2], [1, 2], [3, 3]):
+        for each, optimizer in zip(layers, made):
+            optimizer.zero_grad()
+            each(tl.tensor(rows)).square().sum().backward()
+            optimizer.step()
+        assert np.allclose(layers[0].weight.tolist(), layers[1].weight.tolist(), rtol=1e-5)
+    loaded = tl.optim.SGD(layers[0].parameters(), lr=0.1, momentum=0.9)
+    loaded.load_state_dict(made[0].state_dict())
+    total = loaded.state[layers[0].weight]["momentum_buffer"]
+    assert total.is_sparse and np.allclose(
+        total.to_dense().tolist(), made[1].state[layers[1].weight]["momentum_buffer"].tolist())
+
+
+def test_a_momentum_is_of_sparse_gradients_or_of_dense_ones():
+    for first in (True, False):
+        layer = table(sparse=True)
+        optimizer = tl.optim.SGD(layer.parameters(), lr=0.1, momentum=0.9)
+        for sparse in (first, not first):
+            optimizer.zero_grad()
+            (layer(tl.tensor([1])) if sparse else layer.weight).sum().backward()
+            before = layer.weight.tolist()
+            if sparse is first:
+                optimizer.step()
+        with pytest.raises(RuntimeError, match="sparse"):
+            optimizer.step()
+        assert layer.weight.tolist() == before
+    with pytest.raises(RuntimeError, match="weight_decay"):
+        tl.optim.SGD(layer.parameters(), lr=0.1, weight_decay=0.1).step()
+
+
 @pytest.mark.parametrize("args, shown", [
     ((tl.ones(2, 3), 1), "2 dims and int"), (([1], tl.ones(2)), "list and 1 dims"),
     ((tl.ones(2), tl.ones(2)), "1 dims and 1 dims")])

@@ -212,6 +212,9 @@ cdef int check_fits(Update update, Tensor x, found, int i) except -1:
     if not same_shape(other, x):
         raise RuntimeError(f"{update.name}: {named(update, i)} has shape {tuple(other.shape)}, the "
                            f"parameter {tuple(x.shape)}")
+    if is_meta(other) != is_meta(x):
+        raise RuntimeError(f"{update.name}: {named(update, i)} is sparse, or on another device "
+                           "than the parameter")
     if other.type != x.type and (
             KIND[other.type] != FLOAT_KIND or (i and other.type != compute_dtype(x.type))):
         raise TypeError(f"{update.name}: {named(update, i)} is of {other.dtype}, the parameter of "
