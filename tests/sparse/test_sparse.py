@@ -95,6 +95,28 @@ def test_products_in_every_dtype(dtype):
     assert tl.addmm(tl.ones(2, 2, dtype=x.dtype), of, x, alpha=2).tolist() == [[11, 13], [35, 45]]
 
 
+def test_products_of_a_batch():
+    from tensorlib.testing import gradcheck
+    indices = tl.tensor([[0, 0, 2, 2], [1, 1, 0, 2], [3, 0, 1, 1]])
+    values = tl.tensor([1.0, 2.0, 3.0, 4.0], dtype=tl.float64, requires_grad=True)
+    x = tl.randn(3, 4, 5, dtype=tl.float64, requires_grad=True)
+
+    def function(values, x):
+        return tl.bmm(tl.sparse_coo_tensor(indices, values, (3, 3, 4)), x)
+    a = tl.sparse_coo_tensor(indices, values.detach(), (3, 3, 4))
+    assert tl.allclose(function(values, x), a.to_dense() @ x)
+    assert gradcheck(function, (values, x))
+    for other, error in ((x[:2], RuntimeError), (x[0], RuntimeError), (a, TypeError)):
+        with pytest.raises(error, match="bmm"):
+            a.bmm(other)
+
+
+def test_new_makes_one_of_the_same_dtype(a):
+    assert a.new().shape == (0,) and a.new().dtype == a.dtype
+    made = a.new(tl.tensor([[1], [0]]), tl.tensor([5.0]), (2, 2))
+    assert made.dtype == a.dtype and made.to_dense().tolist() == [[0, 0], [5, 0]]
+
+
 def test_dense_matrices_have_the_sparse_product_too():
     x = tl.ones(2, 2)
     assert tl.spmm(x, x).tolist() == tl.sparse.mm(x, x).tolist() == [[2.0, 2.0], [2.0, 2.0]]
