@@ -1154,7 +1154,7 @@ def index_add(
 def index_copy(
     input: Tensor, dim: _Sizes, index: Tensor, source: Tensor, *, out: Tensor | None = None
 ) -> Tensor:
-    """A copy of `input` with the slices of `source` at the positions of `index`, a vector."""
+    """A row-major copy of `input` with the slices of `source` at the positions in a vector."""
 
 def index_fill(input: Tensor, dim: _Sizes, index: Tensor, value: _Number | Tensor) -> Tensor:
     """A copy of `input` with a number, or a 0-d tensor, at the positions of `index`, a vector."""
@@ -1431,10 +1431,10 @@ def margin_ranking_loss(
     """max(0, -target * (input1 - input2) + margin): mean, sum or each."""
 
 def masked_fill(input: Tensor, mask: Tensor, value: _Number | Tensor) -> Tensor:
-    """A copy of `input` with `value`, a number or a 0-d tensor, where the mask holds."""
+    """A row-major copy of `input` with `value`, a number or a 0-d tensor, where the mask holds."""
 
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """A copy of `input` with the elements of `source`, in order, where the mask holds."""
+    """A row-major copy of `input` with the elements of `source`, in order, where the mask holds."""
 
 def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The elements where the mask holds, as a vector; both broadcast."""

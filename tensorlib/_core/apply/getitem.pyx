@@ -20,7 +20,7 @@ from tensorlib._core.interpreters.recording cimport record
 from tensorlib._core.tensor.tensor cimport (
     Tensor, UNRECORDED, alias, new_view, requires_grad, same_shape, set_base,
 )
-from tensorlib._core.tiles.copies cimport cast, copy_into, new_arranged_as, packed, packed_copy
+from tensorlib._core.tiles.copies cimport cast, packed, packed_copy
 
 
 cdef object getitem(Tensor x, object key):

@@ -205,16 +205,13 @@ cdef int check(Update update, list tensors, Py_ssize_t n) except -1:
 cdef int check_fits(Update update, Tensor x, found, int i) except -1:
     """Raises TypeError or RuntimeError unless operand i fits the parameter `x`."""
     cdef Tensor other
-    if not isinstance(found, Tensor):
+    if not isinstance(found, Tensor) or type(found) is not Tensor and found.is_sparse:
         raise TypeError(
-            f"{update.name}: {named(update, i)} must be a Tensor, got {type_name(found)}")
+            f"{update.name}: {named(update, i)} must be a dense Tensor, got {type_name(found)}")
     other = <Tensor>found
     if not same_shape(other, x):
         raise RuntimeError(f"{update.name}: {named(update, i)} has shape {tuple(other.shape)}, the "
                            f"parameter {tuple(x.shape)}")
-    if is_meta(other) != is_meta(x):
-        raise RuntimeError(f"{update.name}: {named(update, i)} is sparse, or on another device "
-                           "than the parameter")
     if other.type != x.type and (
             KIND[other.type] != FLOAT_KIND or (i and other.type != compute_dtype(x.type))):
         raise TypeError(f"{update.name}: {named(update, i)} is of {other.dtype}, the parameter of "

@@ -216,7 +216,7 @@ def fill_over(input, dim, index: Tensor, value):
            reference=put_slices, samples=calls(*SLICES), errors=refusals(*BAD_SLICES),
            checks_values=True, complex=True)
 def index_copy(input: Tensor, dim, index: Tensor, source: Tensor):
-    """A row-major copy of `input` with the slices of `source` at the positions of `index`, a vector.
+    """A row-major copy of `input` with the slices of `source` at the positions in a vector.
 
     Shapes: (*, N, *), (K,), (*, K, *) -> (*, N, *). Where positions meet, the last wins.
     Raises: RuntimeError for other shapes or dtypes, IndexError.
