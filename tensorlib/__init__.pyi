@@ -134,7 +134,12 @@ from tensorlib.shell._typed import LongTensor as LongTensor
 from tensorlib.shell._typed import ShortTensor as ShortTensor
 from tensorlib.shell._typed import set_default_tensor_type as set_default_tensor_type
 from tensorlib.shell.amp.autocast_mode import autocast as autocast
+from tensorlib.shell.amp.autocast_mode import clear_autocast_cache as clear_autocast_cache
+from tensorlib.shell.amp.autocast_mode import get_autocast_cpu_dtype as get_autocast_cpu_dtype
 from tensorlib.shell.amp.autocast_mode import get_autocast_dtype as get_autocast_dtype
+from tensorlib.shell.amp.autocast_mode import get_autocast_gpu_dtype as get_autocast_gpu_dtype
+from tensorlib.shell.amp.autocast_mode import is_autocast_cache_enabled as is_autocast_cache_enabled
+from tensorlib.shell.amp.autocast_mode import is_autocast_cpu_enabled as is_autocast_cpu_enabled
 from tensorlib.shell.amp.autocast_mode import is_autocast_enabled as is_autocast_enabled
 from tensorlib.shell.amp.grad_scaler import GradScaler as GradScaler
 from tensorlib.sparse import dsmm as dsmm

@@ -68,7 +68,8 @@ for name in ("cuda", "geometric_"):
     print(inspect.signature(inspect.getattr_static(tl.Tensor, name)))
 """)
     assert said.splitlines() == [
-        "(self, device=None, non_blocking=False, memory_format=None)", "(self, p, *, generator=None)"]
+        "(self, device=None, non_blocking=False, memory_format=None)",
+        "(self, p, *, generator=None)"]
 
 
 def test_the_registry_knows_all_operations():
