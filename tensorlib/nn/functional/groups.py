@@ -165,7 +165,8 @@ def instance_norm(input: Tensor, running_mean=None, running_var=None, weight=Non
             dims = tuple(range(2, input.ndim))
             found = input.mean(dims).mean(0), input.var(dims, correction=0).mean(0)
             move_statistics(input[:1], found, running_mean, running_var, momentum)
-    return of_groups(input.contiguous(), count, weight, bias, eps)
+    input = input if input.is_contiguous() else input.contiguous()
+    return of_groups(input, count, weight, bias, eps)
 
 
 def neighbours(x, size, alpha=1e-4, beta=0.75, k=1.0):

@@ -190,7 +190,7 @@ def threshold_given(input: Tensor, threshold, value, inplace=False):
         threshold, value = in_dtype(threshold), in_dtype(value)
     if input.dtype is not FLOAT32 and input.dtype is not FLOAT64:
         for number in (threshold, value):
-            if not isinstance(number, Tensor):
+            if not (isinstance(number, Tensor) or 0 <= number <= 127):     # which any dtype holds
                 filling("threshold", number, input.dtype)
     return ([INPLACE["threshold"], input, threshold, value] if inplace
             else (input, threshold, value))
