@@ -101,12 +101,22 @@ SLOW_REFERENCES = {
     "i0": lambda x: mpmath.besseli(0, x), "i1": lambda x: mpmath.besseli(1, x),
     "i0e": lambda x: mpmath.besseli(0, x) * mpmath.exp(-abs(x)),
     "i1e": lambda x: mpmath.besseli(1, x) * mpmath.exp(-abs(x)),
+    "bessel_j0": lambda x: mpmath.besselj(0, x), "bessel_j1": lambda x: mpmath.besselj(1, x),
+    "bessel_y0": lambda x: mpmath.bessely(0, x), "bessel_y1": lambda x: mpmath.bessely(1, x),
+    "modified_bessel_k0": lambda x: mpmath.besselk(0, x),
+    "modified_bessel_k1": lambda x: mpmath.besselk(1, x),
+    "scaled_modified_bessel_k0": lambda x: mpmath.besselk(0, x) * mpmath.exp(x),
+    "scaled_modified_bessel_k1": lambda x: mpmath.besselk(1, x) * mpmath.exp(x),
+    "spherical_bessel_j0": lambda x: mpmath.sinc(x),
 }
 # Where they are measured in float64. Below 0, lgamma and digamma have zeros that no double is near
-# enough to for a small relative error.
+# enough to for a small relative error, as Bessel functions that oscillate have.
 RANGES = {"erfinv": (-1, 1), "erfcx": (-26.6, 1e4), "log_ndtr": (-1e4, 38), "ndtr": (-38.6, 9),
           "lgamma": (1e-30, 30), "digamma": (1e-30, 30), "trigamma": (1e-30, 30), "ndtri": (0, 1),
-          "i0": (-713.9, 713.9), "i1": (-713.9, 713.9), "silu": (-87, np.inf),
+          "i0": (-713.9, 713.9), "i1": (-713.9, 713.9), "bessel_j0": (-2, 2), "bessel_j1": (-3, 3),
+          "bessel_y0": (1, 3.5), "bessel_y1": (1e-30, 2), "spherical_bessel_j0": (-3, 3),
+          **{f"{scaled}modified_bessel_k{n}": (1e-30, 700) for n in (0, 1)
+             for scaled in ("", "scaled_")}, "silu": (-87, np.inf),
           "mish": (-87, np.inf)}
 DENSE = 8_000_003  # bit patterns of the default sample, a prime: all digits take all values
 CHUNK = 1 << 21

@@ -103,7 +103,16 @@ from tensorlib._typed import (
     ShortTensor,
     set_default_tensor_type,
 )
-from tensorlib.amp.autocast_mode import autocast, get_autocast_dtype, is_autocast_enabled
+from tensorlib.amp.autocast_mode import (
+    autocast,
+    clear_autocast_cache,
+    get_autocast_cpu_dtype,
+    get_autocast_dtype,
+    get_autocast_gpu_dtype,
+    is_autocast_cache_enabled,
+    is_autocast_cpu_enabled,
+    is_autocast_enabled,
+)
 from tensorlib.amp.grad_scaler import GradScaler
 from tensorlib.func import vmap
 from tensorlib.func.compiling import compile

@@ -134,7 +134,12 @@ from tensorlib.shell._typed import LongTensor as LongTensor
 from tensorlib.shell._typed import ShortTensor as ShortTensor
 from tensorlib.shell._typed import set_default_tensor_type as set_default_tensor_type
 from tensorlib.shell.amp.autocast_mode import autocast as autocast
+from tensorlib.shell.amp.autocast_mode import clear_autocast_cache as clear_autocast_cache
+from tensorlib.shell.amp.autocast_mode import get_autocast_cpu_dtype as get_autocast_cpu_dtype
 from tensorlib.shell.amp.autocast_mode import get_autocast_dtype as get_autocast_dtype
+from tensorlib.shell.amp.autocast_mode import get_autocast_gpu_dtype as get_autocast_gpu_dtype
+from tensorlib.shell.amp.autocast_mode import is_autocast_cache_enabled as is_autocast_cache_enabled
+from tensorlib.shell.amp.autocast_mode import is_autocast_cpu_enabled as is_autocast_cpu_enabled
 from tensorlib.shell.amp.autocast_mode import is_autocast_enabled as is_autocast_enabled
 from tensorlib.shell.amp.grad_scaler import GradScaler as GradScaler
 from tensorlib.sparse import dsmm as dsmm
@@ -1154,7 +1159,7 @@ def index_add(
 def index_copy(
     input: Tensor, dim: _Sizes, index: Tensor, source: Tensor, *, out: Tensor | None = None
 ) -> Tensor:
-    """A copy of `input` with the slices of `source` at the positions of `index`, a vector."""
+    """A row-major copy of `input` with the slices of `source` at the positions in a vector."""
 
 def index_fill(input: Tensor, dim: _Sizes, index: Tensor, value: _Number | Tensor) -> Tensor:
     """A copy of `input` with a number, or a 0-d tensor, at the positions of `index`, a vector."""
@@ -1431,10 +1436,10 @@ def margin_ranking_loss(
     """max(0, -target * (input1 - input2) + margin): mean, sum or each."""
 
 def masked_fill(input: Tensor, mask: Tensor, value: _Number | Tensor) -> Tensor:
-    """A copy of `input` with `value`, a number or a 0-d tensor, where the mask holds."""
+    """A row-major copy of `input` with `value`, a number or a 0-d tensor, where the mask holds."""
 
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """A copy of `input` with the elements of `source`, in order, where the mask holds."""
+    """A row-major copy of `input` with the elements of `source`, in order, where the mask holds."""
 
 def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The elements where the mask holds, as a vector; both broadcast."""

@@ -20,7 +20,7 @@ import tensorlib
 FOREIGN_TYPES = ("Dimname", "Stream", "Storage", "__torch__")
 # Taken under PyTorch's name too, though the signature does not show it.
 ALSO_TAKEN = {("mm", "mat2"), ("bmm", "mat2"), ("mv", "vec"), ("dot", "tensor"),
-              ("expand", "size"), ("view", "size")}
+              ("expand", "size"), ("view", "size"), ("view", "dtype")}
 UNDOCUMENTED = "PyTorch does not document it"
 # Why an argument of PyTorch's is not taken, by name or by function and name.
 REASONS = {
@@ -45,7 +45,6 @@ REASONS = {
        for name in ("geqrf", "lu_solve", "lu_unpack", "ormqr")},
     ("copy_", "other"): "TorchScript's own", ("expand", "implicit"): UNDOCUMENTED,
     ("to", "layout"): UNDOCUMENTED, ("to", "pin_memory"): UNDOCUMENTED,
-    ("view", "dtype"): "elements are not looked at as those of another dtype",
 }
 
 

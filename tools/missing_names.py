@@ -103,8 +103,8 @@ REASONS = [
      "for `resize_` and `resize_as_`; `UntypedStorage.from_file` maps files.",
      r"resize_as|resize|map2_|const_data_ptr|storage_type|from_file"),
     ("Rare functions", "Not written yet. SciPy has most of them, for plain tensors or by "
-     "`ops.primitive`; NumPy has `histogramdd` and, in `numpy.polynomial`, the polynomials.",
-     r"airy_ai|(modified_|scaled_modified_|spherical_)?bessel_[jyki][01]|\w+_polynomial_\w+|"
+     "`ops.primitive`; NumPy has `histogramdd`.",
+     r"airy_ai|"
      r"fractional_max_pool\dd|linear_cross_entropy|lobpcg|histogramdd|nonzero_static|"
      r"hash_tensor|dim_order|rearrange|"
      r"region_activation_memory_budget|CheckpointPolicy|"

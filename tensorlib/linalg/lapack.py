@@ -425,7 +425,8 @@ def ldl_solve(ld, pivots, b, hermitian):
     require_lapack("linalg.ldl_solve")
     (n, k), batch = b.shape[-2:], b.shape[:-2]
     columns, x = copied_columns(ld), copied_columns(b)
-    products.sytrs(columns, np.array(pivots, np.int64).reshape((len(columns), n)), x, hermitian)
+    rows = np.array(pivots, np.int64, order="C").reshape((len(columns), n))
+    products.sytrs(columns, rows, x, hermitian)
     return x.reshape(batch + (k, n)).swapaxes(-1, -2)
 
 

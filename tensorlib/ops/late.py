@@ -44,7 +44,8 @@ class StandIn:
     def __getattr__(self, attribute):
         if attribute != "function":
             return getattr(self.function, attribute)
-        self.function = self.replaced_in(FUNCTIONS)
+        self.function = self.replaced_in(
+            FUNCTIONS if self.__name__ in FUNCTIONS else vars(Tensor))
         return self.function
 
     def __eq__(self, other):

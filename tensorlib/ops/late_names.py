@@ -125,6 +125,15 @@ FAMILIES = {
     "tensorlib.ops.order.sorting": Names(
         both="argsort kthvalue msort sort topk",
         operations="kth_order top_order"),
+    "tensorlib.ops.pointwise.bessel": Names(
+        operations="bessel_j0 bessel_j1 bessel_y0 bessel_y1 chebyshev_polynomial_t "
+                   "chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w "
+                   "hermite_polynomial_h hermite_polynomial_he laguerre_polynomial_l "
+                   "legendre_polynomial_p modified_bessel_k0 modified_bessel_k1 "
+                   "scaled_modified_bessel_k0 scaled_modified_bessel_k1 "
+                   "shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u "
+                   "shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w "
+                   "spherical_bessel_j0"),
     "tensorlib.ops.pointwise.complex": Names(
         both="adjoint angle conj conj_physical resolve_conj resolve_neg sgn",
         functions="imag polar real",

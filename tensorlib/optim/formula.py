@@ -161,7 +161,7 @@ class FormulaOptimizer(Optimizer):
     def sparse_step(self, group, p, g):
         """Takes a step with one parameter and a sparse gradient. Raises: RuntimeError."""
         raise RuntimeError(f"{type(self).__name__} does not support sparse gradients, as those "
-                           "of nn.Embedding(sparse=True); SparseAdam, Adagrad and plain SGD do")
+                           "of nn.Embedding(sparse=True); SparseAdam, Adagrad and SGD do")
 
     def _update(self, group):
         """The group's formula as an `Update`, traced when first needed."""

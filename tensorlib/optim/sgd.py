@@ -45,12 +45,29 @@ class SGD(FormulaOptimizer):
             fused=fused))
 
     def sparse_step(self, group, p, g):
-        if group["momentum"] or group["weight_decay"]:
-            raise RuntimeError("SGD: sparse gradients take no momentum and no weight_decay")
-        g = g.coalesce()
+        if group["weight_decay"]:
+            raise RuntimeError("SGD: sparse gradients take no weight_decay")
         with no_grad():
+            g = self.sparse_momentum(group, p, g.detach()).coalesce()
             rows, step = g.indices()[0], g.values() * float(group["lr"])
             p[rows] = p.index_select(0, rows) + (step if group["maximize"] else -step)
+
+    def sparse_momentum(self, group, p, g):
+        """The direction of a step: the sum, which is sparse as the gradients are, or the gradient.
+
+        Raises: RuntimeError where the gradients before were dense.
+        """
+        momentum, state = group["momentum"], self.state[p]
+        if not momentum:
+            return g
+        g = -g if group["maximize"] else g
+        total, begun = state.get("momentum_buffer"), "momentum_buffer" in state
+        if begun and not total.is_sparse:
+            raise RuntimeError("SGD: a momentum of dense gradients takes no sparse one")
+        total = total * momentum + g * (1 - group["dampening"]) if begun else g
+        state["momentum_buffer"] = total = total.coalesce()
+        g = g + total * momentum if group["nesterov"] else total
+        return -g if group["maximize"] else g
 
     def states(self, group):
         return ("momentum_buffer",) if group["momentum"] else ()

@@ -31,21 +31,47 @@ class OpOverload:
         vars(self)[name] = made = OpOverload(f"{self._name}.{name}")
         return made
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OpOverload) and self._name == other._name
+
+    def __hash__(self) -> int:
+        return hash(self._name)
+
+    @property
+    def __name__(self) -> str:
+        return self._name
+
+    @property
+    def namespace(self) -> str:
+        """Where it is: in "aten"."""
+        return "aten"
+
+    @property
+    def overloadpacket(self) -> OpOverload:
+        """The operation itself: `aten.add`."""
+        return __getattr__(self._name.partition(".")[0])
+
+    def name(self) -> str:
+        """The name with that of the overload, unless that is the default: "aten::add.Tensor"."""
+        return f"aten::{self._name.removesuffix('.default')}"
+
     def __reduce__(self) -> tuple:
         return _operation, (self._name,)
 
     def __repr__(self) -> str:
         return f"<OpOverload(aten.{self._name})>"
 
+    def __str__(self) -> str:
+        return f"aten.{self._name}"
+
 
 def __getattr__(name: str) -> OpOverload:
     if name.startswith("__"):
         raise AttributeError(f"aten has no operation {name!r}")
-    globals()[name] = made = OpOverload(name)
-    return made
+    return globals().setdefault(name, OpOverload(name))
 
 
 def _operation(name: str) -> OpOverload:
     operation, _, overload = name.partition(".")
-    found = globals().get(operation) or __getattr__(operation)
+    found = __getattr__(operation)
     return getattr(found, overload) if overload else found

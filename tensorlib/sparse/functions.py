@@ -66,6 +66,26 @@ def matmul(input: Any, other: Any, *, reduce: str = "sum") -> Any:
         product(input, other.unsqueeze(1)).squeeze(1))
 
 
+@does(operations.bmm)
+def bmm(input: Any, mat2: Any) -> Tensor:
+    """The products of the matrices of a sparse batch with those of a dense one, as a dense batch:
+    that of one matrix with these blocks on its diagonal.
+
+    Shapes: (B, M, K), (B, K, N) -> (B, M, N). Raises: RuntimeError for others, TypeError.
+    """
+    if not isinstance(input, SparseTensor) or not isinstance(mat2, Tensor) or isinstance(
+            mat2, SparseTensor):
+        raise refuse("bmm", input, mat2)
+    if input.ndim != 3 or mat2.ndim != 3 or input.dense_dim() or (
+            input.shape[0], input.shape[2]) != tuple(mat2.shape[:2]):
+        raise RuntimeError(f"bmm: sizes do not fit: {tuple(input.shape)} @ {tuple(mat2.shape)}")
+    count, m, k = input.shape
+    blocks, rows, columns = input._indices_
+    places = cat([(blocks * m + rows).unsqueeze(0), (blocks * k + columns).unsqueeze(0)])
+    whole = SparseTensor.of(places, input._values_, (count * m, count * k))
+    return product(whole, mat2.flatten(0, 1)).unflatten(0, (count, m))
+
+
 @does(operations.addmm)
 def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta * input + alpha * (mat1 @ mat2), with one sparse factor and a dense input."""

@@ -66,6 +66,13 @@ def select(input: SparseTensor, dim: int, index: int) -> Tensor:
                            input.is_coalesced())
 
 
+@does(operations.unbind)
+def unbind(input: SparseTensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """The tensors of all rows along a dim, as `select` gives each."""
+    dim = wrap("unbind", dim, input.ndim)
+    return tuple(select(input, dim, i) for i in range(input.shape[dim]))
+
+
 @does(operations.narrow, operations.narrow_copy)
 def narrow(input: SparseTensor, dim: int, start: int, length: int) -> SparseTensor:
     """`length` rows along a dim, from `start` on. Raises: IndexError."""
@@ -84,9 +91,9 @@ def getitem(input: SparseTensor, key: Any) -> Tensor:
     taken = builtins.sum(k is not None and k is not ... for k in keys)
     if taken > input.ndim:
         raise IndexError(f"getitem: {taken} indices for a sparse tensor of {input.ndim} dims")
-    if ... in [k for k in keys if not isinstance(k, Tensor)]:
-        place = next(i for i, k in enumerate(keys) if k is ...)
-        keys[place:place + 1] = [slice(None)] * (input.ndim - taken)
+    places = [i for i, k in enumerate(keys) if k is ...]
+    for place in reversed(places):                  # a second one stands for no dims
+        keys[place:place + 1] = [slice(None)] * ((input.ndim - taken) * (place == places[0]))
     found: Any = input
     dim = 0
     for k in keys:

@@ -225,6 +225,10 @@ class SparseTensor(Tensor, dispatches=False):
         """The matrix, or each matrix of a batch, with rows for columns."""
         return self.transpose(-2, -1)
 
+    def new(self, *args: Any, **options: Any):
+        """A sparse tensor of this dtype, from what `sparse_coo_tensor` takes."""
+        return tensorlib.sparse_coo_tensor(*(args or ((0,),)), dtype=self.dtype, **options)
+
     def new_zeros(self, *size: Any, **options: Any) -> Tensor:
         """Dense zeros of the values' dtype."""
         return self._values_.new_zeros(*size, **options)

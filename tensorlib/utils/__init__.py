@@ -21,4 +21,5 @@ __all__ = ["benchmark", "checkpoint", "data", "dlpack", "flop_counter", "hooks",
            "swap_tensors", "tensorboard"]
 
 __getattr__, __dir__ = on_first_use(
-    __name__, {**{name: name for name in [*__all__, "_pytree"]}, "swap_tensors": "swap"})
+    __name__, {**{name: name for name in [*__all__, "_pytree", "_python_dispatch"]},
+               "swap_tensors": "swap"})

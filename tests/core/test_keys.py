@@ -10,6 +10,7 @@ from tensorlib._core.arrays.convert import tensor
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.index.keys import parse, put, take
 from tensorlib._core.reduce.masks import nonzero
+from tensorlib.func import vmap
 
 
 NAMES = [name for name in BY_NAME if name != "bfloat16"]
@@ -123,6 +124,20 @@ def test_tensors_may_bound_slices():
     assert x[tensor(-1):].tolist() == [4]
 
 
+@each(("key", "same"), [
+    ((..., ...), ...), ((..., 0, ...), (..., 0)), ((0, ..., None, ...), (0, ..., None)),
+    ((..., [0, 1], ...), (..., [0, 1])), (([1, 0], ..., 1, ...), ([1, 0], ..., 1)),
+    ((..., [True, False, True, True], ...), (..., [True, False, True, True])),
+])
+def test_a_second_ellipsis_stands_for_no_dims(key, same):
+    x = tensor(values().tolist())
+    assert x[key].equal(x[same])
+    assert vmap(lambda one: one[key])(x[None])[0].equal(x[same])
+    y = x.clone()
+    x[key], y[same] = 7, 7
+    assert x.equal(y)
+
+
 def test_an_int_tensor_stays_in_place_as_an_int():
     # NumPy moves the list's dim to the front here, PyTorch does not
     x = from_numpy(values())
@@ -145,8 +160,6 @@ def test_bytes_of_a_mask_need_not_be_one():
     ((), 0, IndexError, "too many indices for tensor of dimension 0"),
     ((3,), (0, 0), IndexError, "too many indices for tensor of dimension 1"),
     ((3,), MASK, IndexError, "too many indices"),
-    ((3,), (..., ...), IndexError, "only one ellipsis"),
-    ((3,), ([0], ..., ...), IndexError, "only one ellipsis"),
     ((3,), slice(None, None, 0), ValueError, "slice step cannot be zero"),
     ((3,), slice(0.5, None), TypeError, "slice indices"),
     ((3,), 0.5, IndexError, "got float"), ((3,), "a", TypeError, "got str"),

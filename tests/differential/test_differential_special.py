@@ -15,6 +15,12 @@ UNARY = ["asinh", "acosh", "atanh", "sinc", "frac", "signbit", "logit", "lgamma"
          "erfinv", "i0", "isposinf", "isneginf", "isreal", "sgn"]
 SPECIAL = ["entr", "erfcx", "expit", "gammaln", "i0e", "i1", "i1e", "log_ndtr", "ndtr", "ndtri",
            "psi"]
+WITHOUT_GRADIENTS = ["bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "modified_bessel_k0",
+                     "modified_bessel_k1", "scaled_modified_bessel_k0", "scaled_modified_bessel_k1",
+                     "spherical_bessel_j0"]        # in PyTorch
+POLYNOMIALS = [*(f"{shifted}chebyshev_polynomial_{kind}" for shifted in ("", "shifted_")
+                 for kind in "tuvw"), "hermite_polynomial_h", "hermite_polynomial_he",
+               "laguerre_polynomial_l", "legendre_polynomial_p"]
 BINARY = ["copysign", "logaddexp2", "xlogy", "heaviside", "nextafter", "ldexp", "float_power"]
 DTYPES = ("bool", "uint8", "int8", "int64", "float16", "bfloat16", "float32", "float64")
 
@@ -40,13 +46,28 @@ def compared(name, dtype, *points, kind="product"):
     return disagreement(ours, theirs, kind)
 
 
-@pytest.mark.parametrize("name", UNARY + SPECIAL)
+@pytest.mark.parametrize("name", UNARY + SPECIAL + WITHOUT_GRADIENTS)
 def test_functions_of_one_tensor(name):
     for dtype in DTYPES:
         points = [x for x in POINTS if x not in EXCUSED.get(name, ())]
         if "float" not in dtype:
             points = [0, 1, 2, 5] if dtype in ("bool", "uint8") else [-2, 0, 1, 2, 5]
         assert (found := compared(name, dtype, points)) is None, (name, dtype, found)
+
+
+@pytest.mark.parametrize("name", POLYNOMIALS)
+def test_polynomials(name):
+    points = [x for x in POINTS if abs(x) < 3]
+    for n in (-2, 0, 1, 2, 3, 7, 2.7):
+        found = [function(lib, name)(tensor(lib, points, "float64"), n).numpy()
+                 for lib in (tl, torch)]
+        np.testing.assert_allclose(*found, rtol=1e-9, atol=1e-9)
+    degrees = [[-1], [0], [1], [4], [9]]
+    assert (found := compared(name, "float64", [points], degrees)) is None, found
+    assert function(tl, name)(tl.tensor([1, 2]), tl.tensor([2, 3])).dtype is tl.float32
+    x = tl.rand(3, dtype=tl.float64, requires_grad=True)
+    assert tl.autograd.gradcheck(lambda x: function(tl, name)(x, 4), x)
+    assert tl.autograd.gradcheck(lambda x: function(tl, name)(x, tl.tensor([0, 1, 5])), x)
 
 
 @pytest.mark.parametrize("name", BINARY)

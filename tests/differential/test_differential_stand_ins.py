@@ -25,7 +25,8 @@ are_deterministic_algorithms_enabled() get_float32_matmul_precision() get_defaul
 is_deterministic_algorithms_warn_only_enabled() get_deterministic_debug_mode()
 set_default_device(None) use_deterministic_algorithms(False)
 set_float32_matmul_precision("highest") is_warn_always_enabled() is_autocast_enabled()
-is_autocast_enabled("cpu") amp.is_autocast_available("cpu")
+is_autocast_enabled("cpu") amp.is_autocast_available("cpu") is_autocast_cpu_enabled()
+is_autocast_cache_enabled() clear_autocast_cache()
 device("cuda").type device("cuda:1").index device("cuda",1).index device("cpu").index
 str(device("cuda",1)) repr(device("cuda:1")) repr(device("cpu")) str(device(device("mps")))
 device("cpu",0)==device("cpu") device("cpu")==device("cpu:0") device("cuda:2")==device("cuda",2)
@@ -145,6 +146,9 @@ def test_autocast_keeps_what_it_is_told():
         with library.autocast("cpu", dtype=library.float16):
             assert library.is_autocast_enabled("cpu")
             assert library.get_autocast_dtype("cpu") == library.float16
+            assert library.get_autocast_cpu_dtype() == library.float16
+            assert library.get_autocast_gpu_dtype() == library.float16
+            assert library.is_autocast_cpu_enabled() and library.is_autocast_cache_enabled()
             with library.autocast("cpu", enabled=False):
                 assert not library.is_autocast_enabled("cpu")
             assert library.is_autocast_enabled("cpu")

@@ -28,6 +28,7 @@ ELSEWHERE = {"tensorlib.utils.data.datasets": "datasets",         # which reads 
              "tensorlib.utils.data": "utils.data", "tensorlib.io.files": "io.files",
              "tensorlib.special": "special", "tensorlib.fft": "fft",
              "tensorlib.utils.tensorboard": "utils.data",
+             "tensorlib.utils._python_dispatch": "shell",
              # what shards models and optimisers, above the floors of these
              **{f"tensorlib.distributed.{name}": "sharding" for name in (
                  "algorithms", "checkpoint", "fsdp", "optim")}}
@@ -318,6 +319,7 @@ INTERPRETERS = {
     "shell/array_api/operators.py": "operators as the array API standard has them",
     "shell/amp/autocast_mode.py": "casts to the dtype that an operation is computed in",
     "shell/overrides.py": "PyTorch's modes of `__torch_function__`",
+    "utils/_python_dispatch.py": "PyTorch's modes of `__torch_dispatch__`",
     "utils/flop_counter.py": "a count of operations",
 }
 

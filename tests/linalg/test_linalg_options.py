@@ -27,6 +27,13 @@ def of_rank(n, rank):
     return q * values @ q.T
 
 
+def test_pivots_may_lie_in_any_order_in_memory():
+    x = tl.tensor(np.stack([SYMMETRIC, SYMMETRIC * 2]))
+    factors, pivots = linalg.ldl_factor(x)
+    turned = pivots.t().contiguous().t()
+    same(x @ linalg.ldl_solve(factors, turned, tl.eye(3, dtype=x.dtype)), np.stack([np.eye(3)] * 2))
+
+
 # ---- ranks, inverses, condition ------------------------------------------------------------------
 
 @pytest.mark.parametrize("rank", [0, 1, 3])

@@ -61,6 +61,17 @@ print(tl.Tensor.hsplit.__name__, hasattr(kept[0], "nothing"))
         "`input` shifted <cyfunction kron <Op trace(input)>", "hsplit False"]
 
 
+def test_the_stand_in_of_a_method_alone_is_that_of_no_function():
+    said = run_forked("""
+import inspect, tensorlib as tl
+for name in ("cuda", "geometric_"):
+    print(inspect.signature(inspect.getattr_static(tl.Tensor, name)))
+""")
+    assert said.splitlines() == [
+        "(self, device=None, non_blocking=False, memory_format=None)",
+        "(self, p, *, generator=None)"]
+
+
 def test_the_registry_knows_all_operations():
     said = run_forked("""
 import tensorlib as tl

@@ -1,8 +1,14 @@
 """The orders of elements in memory that images can have."""
 
+import numpy as np
 import pytest
 
 import tensorlib as tl
+
+try:
+    import torch
+except ImportError:
+    torch = None
 
 FORMATS = [(tl.channels_last, (2, 3, 4, 5)), (tl.channels_last_3d, (2, 3, 2, 4, 5))]
 
@@ -80,3 +86,30 @@ def test_a_training_step_with_images_in_the_format():
         found.append([out, *(p.grad for p in model.parameters())])
     for plain, other in zip(*found, strict=True):
         tl.testing.assert_close(plain, other)
+
+
+TURNED = {
+    "masked_fill": lambda t, x: x.masked_fill(t.ones(4) > 0, 1.0),
+    "masked_scatter": lambda t, x: x.masked_scatter(t.ones(2, 5, 4) > 0, t.arange(40.0)),
+    "masked_scatter, broadcast": lambda t, x: x.masked_scatter(t.ones(4) > 0, t.arange(40.0)),
+    "index_copy": lambda t, x: x.index_copy(0, t.tensor([1]), t.ones(1, 5, 4)),
+    "repeat": lambda t, x: x.repeat(1, 1, 1), "tile": lambda t, x: x.tile((1,)),
+    "instance_norm": lambda t, x: t.nn.functional.instance_norm(x),
+    "median": lambda t, x: x.median(0, keepdim=True)[1], "mode": lambda t, x: x.mode(0)[1],
+    "kthvalue": lambda t, x: x.kthvalue(1, 0)[1],
+    "argsort": lambda t, x: x.contiguous().argsort(1),
+    "rot90": lambda t, x: x.rot90(4), "narrow_copy": lambda t, x: x.narrow_copy(1, 0, 2),
+    "renorm": lambda t, x: x.renorm(2, 0, 1.0),
+    "diag_embed": lambda t, x: t.diag_embed(x, 1, 1, 2),
+}
+
+
+@pytest.mark.parametrize("name", TURNED)
+def test_results_of_turned_tensors_are_row_major_where_those_of_pytorch_are(name):
+    rows = np.random.default_rng(0).normal(size=(2, 4, 5)).astype("f4")
+    ours = TURNED[name](tl, tl.from_numpy(rows).mT)
+    assert ours.is_contiguous() and ours.view(-1).numel() == ours.numel()
+    assert ours.equal(TURNED[name](tl, tl.from_numpy(rows).mT.contiguous()))
+    if torch is not None:
+        theirs = TURNED[name](torch, torch.from_numpy(rows).mT)
+        assert theirs.stride() == ours.stride() and np.allclose(theirs.numpy(), ours.numpy())

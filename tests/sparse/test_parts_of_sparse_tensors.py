@@ -20,7 +20,8 @@ def a():
 CALLS = {
     "row": lambda x: x[1], "last row": lambda x: x[-1, 2], "one": lambda x: x[1, 2, 0],
     "element": lambda x: x[1, 2, 0, 1], "dense dim": lambda x: x[..., 1],
-    "slice": lambda x: x[:, 1:4],
+    "slice": lambda x: x[:, 1:4], "second ellipsis": lambda x: x[..., 1, ...],
+    "unbind": lambda x: tl.stack(x.unbind(1)), "unbind dense": lambda x: tl.stack(x.unbind(-1)),
     "step": lambda x: x[:, ::-2], "empty": lambda x: x[2:2], "new dims": lambda x: x[None, :, None],
     "new last dim": lambda x: x[..., None], "rows": lambda x: x[tl.tensor([3, 0, 0, -1])],
     "mask": lambda x: x[:, tl.tensor([True, False, True, False, True])],

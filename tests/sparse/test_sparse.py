@@ -95,6 +95,28 @@ def test_products_in_every_dtype(dtype):
     assert tl.addmm(tl.ones(2, 2, dtype=x.dtype), of, x, alpha=2).tolist() == [[11, 13], [35, 45]]
 
 
+def test_products_of_a_batch():
+    from tensorlib.testing import gradcheck
+    indices = tl.tensor([[0, 0, 2, 2], [1, 1, 0, 2], [3, 0, 1, 1]])
+    values = tl.tensor([1.0, 2.0, 3.0, 4.0], dtype=tl.float64, requires_grad=True)
+    x = tl.randn(3, 4, 5, dtype=tl.float64, requires_grad=True)
+
+    def function(values, x):
+        return tl.bmm(tl.sparse_coo_tensor(indices, values, (3, 3, 4)), x)
+    a = tl.sparse_coo_tensor(indices, values.detach(), (3, 3, 4))
+    assert tl.allclose(function(values, x), a.to_dense() @ x)
+    assert gradcheck(function, (values, x))
+    for other, error in ((x[:2], RuntimeError), (x[0], RuntimeError), (a, TypeError)):
+        with pytest.raises(error, match="bmm"):
+            a.bmm(other)
+
+
+def test_new_makes_one_of_the_same_dtype(a):
+    assert a.new().shape == (0,) and a.new().dtype == a.dtype
+    made = a.new(tl.tensor([[1], [0]]), tl.tensor([5.0]), (2, 2))
+    assert made.dtype == a.dtype and made.to_dense().tolist() == [[0, 0], [5, 0]]
+
+
 def test_dense_matrices_have_the_sparse_product_too():
     x = tl.ones(2, 2)
     assert tl.spmm(x, x).tolist() == tl.sparse.mm(x, x).tolist() == [[2.0, 2.0], [2.0, 2.0]]
@@ -273,6 +295,42 @@ def test_plain_descent_takes_sparse_gradients():
         each(tl.tensor([0, 0, 2])).sum().backward()
         optimizer.step()
     assert tl.equal(layer.weight, dense.weight)
+
+
+@pytest.mark.parametrize("options", [
+    {}, {"nesterov": True}, {"dampening": 0.5}, {"maximize": True},
+    {"nesterov": True, "maximize": True}])
+def test_momentum_of_sparse_gradients_is_that_of_dense_ones(options):
+    layers = table(sparse=True), table()
+    made = [tl.optim.SGD(each.parameters(), lr=0.1, momentum=0.9, **options) for each in layers]
+    for rows in ([0, 0, 2], [1, 2], [3, 3]):
+        for each, optimizer in zip(layers, made):
+            optimizer.zero_grad()
+            each(tl.tensor(rows)).square().sum().backward()
+            optimizer.step()
+        assert np.allclose(layers[0].weight.tolist(), layers[1].weight.tolist(), rtol=1e-5)
+    loaded = tl.optim.SGD(layers[0].parameters(), lr=0.1, momentum=0.9)
+    loaded.load_state_dict(made[0].state_dict())
+    total = loaded.state[layers[0].weight]["momentum_buffer"]
+    assert total.is_sparse and np.allclose(
+        total.to_dense().tolist(), made[1].state[layers[1].weight]["momentum_buffer"].tolist())
+
+
+def test_a_momentum_is_of_sparse_gradients_or_of_dense_ones():
+    for first in (True, False):
+        layer = table(sparse=True)
+        optimizer = tl.optim.SGD(layer.parameters(), lr=0.1, momentum=0.9)
+        for sparse in (first, not first):
+            optimizer.zero_grad()
+            (layer(tl.tensor([1])) if sparse else layer.weight).sum().backward()
+            before = layer.weight.tolist()
+            if sparse is first:
+                optimizer.step()
+        with pytest.raises((RuntimeError, TypeError), match="dense"):
+            optimizer.step()
+        assert layer.weight.tolist() == before
+    with pytest.raises(RuntimeError, match="weight_decay"):
+        tl.optim.SGD(layer.parameters(), lr=0.1, weight_decay=0.1).step()
 
 
 @pytest.mark.parametrize("args, shown", [

@@ -20,7 +20,7 @@ from tensorlib._core.interpreters.recording cimport record
 from tensorlib._core.tensor.tensor cimport (
     Tensor, UNRECORDED, alias, new_view, requires_grad, same_shape, set_base,
 )
-from tensorlib._core.tiles.copies cimport cast, copy_into, new_arranged_as, packed, packed_copy
+from tensorlib._core.tiles.copies cimport cast, packed, packed_copy
 
 
 cdef object getitem(Tensor x, object key):
@@ -190,17 +190,13 @@ def write_masked(str name, Tensor x, Tensor mask, Tensor source):
 
 
 def masked_in_copy(str name, Tensor x, Tensor mask, Tensor source):
-    """A copy of `x` of which the same holds, its dims in the same order in memory."""
-    cdef Tensor out, rows
+    """A row-major copy of `x` of which the same holds."""
+    cdef Tensor rows
     if not fits_masked(x, mask, source):
         return None
-    rows = packed_copy(x, x.type)         # row by row, as the mask counts: in a third of the time
+    rows = packed_copy(x, x.type)
     put_masked(name, rows, mask, source)
-    out = rows if x.packed else new_arranged_as(x, x.type)
-    if out.packed:
-        return rows
-    copy_into(out, rows)
-    return out
+    return rows
 
 
 cdef bint fits_masked(Tensor x, Tensor mask, Tensor source) noexcept:

@@ -205,9 +205,9 @@ cdef int check(Update update, list tensors, Py_ssize_t n) except -1:
 cdef int check_fits(Update update, Tensor x, found, int i) except -1:
     """Raises TypeError or RuntimeError unless operand i fits the parameter `x`."""
     cdef Tensor other
-    if not isinstance(found, Tensor):
+    if not isinstance(found, Tensor) or type(found) is not Tensor and found.is_sparse:
         raise TypeError(
-            f"{update.name}: {named(update, i)} must be a Tensor, got {type_name(found)}")
+            f"{update.name}: {named(update, i)} must be a dense Tensor, got {type_name(found)}")
     other = <Tensor>found
     if not same_shape(other, x):
         raise RuntimeError(f"{update.name}: {named(update, i)} has shape {tuple(other.shape)}, the "

@@ -27,8 +27,6 @@ cdef extern from "Python.h":
     Py_ssize_t PySlice_AdjustIndices(Py_ssize_t length, Py_ssize_t* start, Py_ssize_t* stop,
                                      Py_ssize_t step)
 
-ONE_ELLIPSIS = "an index can have only one ellipsis ('...')"
-
 # The layout of the view that a basic key makes, as it grows.
 cdef struct Layout:
     char* data
@@ -145,7 +143,6 @@ cdef Tensor basic_view(Tensor x, object key):
     cdef Part parts[2 * MAX_NDIM]
     cdef Kind kind
     cdef int dim = 0, used = 0, i, n
-    cdef bint rest = False
     layout.ndim = 0
     if type(key) is not tuple:
         kind = parts[0].kind = kind_of(key)
@@ -180,10 +177,7 @@ cdef Tensor basic_view(Tensor x, object key):
         elif kind == NEW:
             push(&layout, 1, 1)
         else:
-            if rest:
-                raise IndexError(ONE_ELLIPSIS)
-            rest = True
-            while dim < x.ndim_ - used:
+            while dim < x.ndim_ - used:                     # none, after an earlier ellipsis
                 push(&layout, x.dims[dim], x.steps[dim])
                 dim += 1
         used -= kind <= SLICE

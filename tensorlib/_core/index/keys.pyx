@@ -48,7 +48,6 @@ from tensorlib._core.tiles.program cimport TileProgram
 from tensorlib._core.tiles.run cimport run_program
 
 from tensorlib._core.base.warned import warn_of
-from tensorlib._core.index.basic import ONE_ELLIPSIS
 
 cnp.import_array()
 
@@ -95,10 +94,13 @@ cpdef Index parse(Tensor x, object key):
     cdef Tensor part
     cdef Kind kind
     cdef Py_ssize_t used = 0, dim = 0, place = 0
-    cdef int d, n_ellipses = 0
-    cdef bint advanced = False
+    cdef int d
+    cdef bint advanced = False, rest = False
     for given in (key if type(key) is tuple else (key,)):
         kind = kind_of(given)
+        if kind == ELLIPSIS and rest:               # a second one stands for no dims
+            continue
+        rest |= kind == ELLIPSIS
         if kind == ADVANCED:
             advanced = True
             given = as_index(given)
@@ -106,11 +108,8 @@ cpdef Index parse(Tensor x, object key):
         else:
             given = settled(given, kind)
         used += kind <= SLICE
-        n_ellipses += kind == ELLIPSIS
         parts.append(given)
     require_dims(used, x)
-    if n_ellipses > 1:
-        raise IndexError(ONE_ELLIPSIS)
     if not advanced:
         index.basic = tuple(parts)
         return index

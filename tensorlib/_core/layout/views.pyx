@@ -384,6 +384,11 @@ def contiguous(Tensor x):
     return packed(x)
 
 
+def contiguous_copy(Tensor x):
+    """A copy in row-major order."""
+    return packed_copy(x, x.type)
+
+
 def clone(Tensor x):
     """A copy without gaps, its dims in the same order in memory."""
     return arranged_copy(x, x.type)

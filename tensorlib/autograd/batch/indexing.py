@@ -125,9 +125,9 @@ def parted(key, ndim):
             basic += [WHOLE] * width(part)
             place += width(part)
         else:
+            place += (ndim - used if part is Ellipsis and Ellipsis not in basic else
+                      part is None or isinstance(part, slice))
             basic.append(part)
-            place += (ndim - used if part is Ellipsis else 1 if part is None
-                      or isinstance(part, slice) else 0)
     return tuple(basic), picks
 
 

@@ -169,6 +169,7 @@ def instance_norm(input: Tensor, running_mean=None, running_var=None, weight=Non
             dims = tuple(range(2, input.ndim))
             found = input.mean(dims).mean(0), input.var(dims, correction=0).mean(0)
             move_statistics(input[:1], found, running_mean, running_var, momentum)
+    input = input if input.is_contiguous() else input.contiguous()
     return of_groups(input, count, weight, bias, eps)
 
 

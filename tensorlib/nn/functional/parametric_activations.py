@@ -4,12 +4,15 @@ import numpy as np
 
 from tensorlib import clamp
 from tensorlib._core.apply.halves import are_cast
+from tensorlib._core.base.dtypes import BY_NAME
+from tensorlib._core.create.creation import filling
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.activations import INPLACE, activation, made, take_in_place
 from tensorlib.nn.functional.samples import with_numbers
 from tensorlib.ops.samples import reals, refusals
 
 nan = float("nan")
+FLOAT32, FLOAT64 = BY_NAME["float32"], BY_NAME["float64"]
 
 
 def slope_given(input: Tensor, negative_slope=0.01, inplace=False):
@@ -182,9 +185,13 @@ def in_dtype(number):
 
 
 def threshold_given(input: Tensor, threshold, value, inplace=False):
-    """The `convert` of `threshold`."""
+    """The `convert` of `threshold`. Raises: OutOfRangeError for what a narrow dtype can't hold."""
     if of_integers(input):
         threshold, value = in_dtype(threshold), in_dtype(value)
+    if input.dtype is not FLOAT32 and input.dtype is not FLOAT64:
+        for number in (threshold, value):
+            if not (isinstance(number, Tensor) or 0 <= number <= 127):     # which any dtype holds
+                filling("threshold", number, input.dtype)
     return ([INPLACE["threshold"], input, threshold, value] if inplace
             else (input, threshold, value))
 

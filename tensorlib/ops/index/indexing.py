@@ -144,7 +144,7 @@ def filled_where(x, mask, value):
                            (OverflowError, (3,), np.ones(3, bool), 2**2000),
                            (TypeError, (3,), np.ones(3, bool), "1")), complex=True)
 def masked_fill(input: Tensor, mask: Tensor, value):
-    """A copy of `input` with `value`, a number or a 0-d tensor, where the mask holds.
+    """A row-major copy of `input` with `value`, a number or a 0-d tensor, where the mask holds.
 
     The dtype stays that of `input`. Shapes: (*), (*) -> (*), with broadcasting.
     Gradient: to a tensor `value` the sum.
@@ -158,10 +158,11 @@ def masked_fill(input: Tensor, mask: Tensor, value):
     check_mask("masked_fill", mask)
     value = fill_value("masked_fill", value, input)
     try:
-        return where(mask, value, input)
+        filled = where(mask, value, input)
     except RuntimeError as error:
         error.args = (str(error).replace("where:", "masked_fill:", 1),)
         raise
+    return filled if filled.is_contiguous() else filled.contiguous()
 
 
 def fill_value(name, value, input):

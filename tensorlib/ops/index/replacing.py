@@ -181,7 +181,7 @@ def picked_source(mask, source):
                                 (RuntimeError, real(2, 2), MASK, real(6))), reads_values=True,
                           complex=True)
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor):
-    """A copy of `input` with the elements of `source`, in order, where the mask holds.
+    """A row-major copy of `input` with the elements of `source`, in order, where the mask holds.
 
     Shapes: (*), (*), (K,) or more dims -> (*), with broadcasting of the first two.
     Raises: RuntimeError for a mask that is not bool, another dtype, shapes that do not broadcast,
@@ -205,9 +205,9 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor):
         input, mask = input.expand(shape), mask.expand(shape)
     if not elements_known(input, mask, source):
         places = mask.reshape(-1).cumsum(0).sub(1).clamp(min=0).reshape(shape)
-        return where(mask, source[places], input)
+        return where(mask, source[places], input).contiguous()
     source = picked_source(mask, source)
-    return put_index(input, source, parsed("masked_scatter", input, mask))
+    return put_index(input, source, parsed("masked_scatter", input, mask)).contiguous()
 
 
 # ---- along a dim, by a reduction -----------------------------------------------------------------

@@ -221,7 +221,7 @@ def fill_over(input, dim, index: Tensor, value):
            reference=put_slices, samples=calls(*SLICES), errors=refusals(*BAD_SLICES),
            checks_values=True, complex=True)
 def index_copy(input: Tensor, dim, index: Tensor, source: Tensor):
-    """A copy of `input` with the slices of `source` at the positions of `index`, a vector.
+    """A row-major copy of `input` with the slices of `source` at the positions in a vector.
 
     Shapes: (*, N, *), (K,), (*, K, *) -> (*, N, *); (N,), (1,), () -> (N,).
     Where positions meet, the last wins.
@@ -232,7 +232,8 @@ def index_copy(input: Tensor, dim, index: Tensor, source: Tensor):
     """
     dim, index, shape = slices_along("index_copy", input, dim, index)
     key = slices_at("index_copy", input, dim, index)
-    return put_at(input, key, checked_source("index_copy", input, shape, as_slices(input, source)))
+    found = put_at(input, key, checked_source("index_copy", input, shape, as_slices(input, source)))
+    return found.contiguous()
 
 
 @composite(tensors=("input", "index", "source"), out=True, inplace=add_over,

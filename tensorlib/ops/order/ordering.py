@@ -43,7 +43,7 @@ def along_last(name, input, dim, places_in, count=None):
             (*turned.shape[:-1], turned.shape[-1] if count is None else count), dtype=INT64)
     if ndim == 0:
         return views.reshape(found, ())
-    return found if turned is input else views.clone(views.transpose(found, dim, -1))
+    return found if turned is input else views.contiguous_copy(views.transpose(found, dim, -1))
 
 
 def refuse_no_place(name, x, dim):

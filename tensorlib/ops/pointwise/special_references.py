@@ -7,6 +7,7 @@ import math
 from statistics import NormalDist
 
 import numpy as np
+from numpy.polynomial import chebyshev as T
 
 inf, nan = math.inf, math.nan
 ANGLES = (np.arange(400) + 0.5) * (math.pi / 400)
@@ -130,6 +131,74 @@ i1 = by_angles(lambda x, t: np.exp(x * np.cos(t)) * np.cos(t))
 i0e = by_angles(lambda x, t: np.exp(x * np.cos(t) - abs(x)))
 i1e = by_angles(lambda x, t: np.exp(x * np.cos(t) - abs(x)) * np.cos(t))
 
+
+def wave(n, x):
+    """The Bessel function of the first kind and order n, by its integral."""
+    return float(np.mean(np.cos(n * ANGLES - x * np.sin(ANGLES))))
+
+
+j0, j1 = each(lambda x: wave(0, x)), each(lambda x: wave(1, x))
+
+
+@each
+def y0(x):
+    """By Neumann's series of functions of the first kind."""
+    if not x > 0:
+        return nan if x != 0 else -inf
+    terms = [(-1) ** k * wave(2 * k, x) / k for k in range(1, 60)]
+    return (2 * (math.log(x / 2) + 0.5772156649015329) * wave(0, x) - 4 * sum(terms)) / math.pi
+
+
+@each
+def y1(x):
+    """By its product with J0: J1 Y0 - J0 Y1 = 2 / (pi x)."""
+    if not x > 0:
+        return nan if x != 0 else -inf
+    return (wave(1, x) * float(y0(x)) - 2 / (math.pi * x)) / wave(0, x)
+
+
+def by_hyperbolas(order, scaled):
+    """The modified Bessel function of the second kind, by its integral."""
+    t = np.arange(0, 12, 0.01)
+
+    @each
+    def function(x):
+        if not x > 0:
+            return nan if x != 0 else inf
+        terms = np.exp(-x * (np.cosh(t) - scaled)) * np.cosh(order * t)
+        return float(0.01 * (terms.sum() - terms[0] / 2))
+    return function
+
+
+@each
+def spherical(x):
+    return 0.0 if math.isinf(x) else 1.0 if x == 0 else math.sin(x) / x
+
+
+k0, k1, k0e, k1e = [by_hyperbolas(order, scaled) for scaled in (0, 1) for order in (0, 1)]
+
+
+# ---- orthogonal polynomials ----------------------------------------------------------------------
+
+def series(values):
+    """The polynomial of one degree, by NumPy's sum of a series of such."""
+    return np.vectorize(lambda x, n: values(x, [0] * int(n) + [1]) if n >= 0 else 0.0,
+                        otypes=[float])
+
+
+def chebyshev(others):
+    """Of the second kind, with so many times the one of the degree below: the derivatives of those
+    of the first kind."""
+    def second(x, n):
+        return T.chebval(x, T.chebder([0] * int(n + 1) + [1])) / (n + 1) if n >= 0 else 0.0
+    return np.vectorize(lambda x, n: second(x, n) + others * second(x, n - 1), otypes=[float])
+
+
+chebyshev_t = series(T.chebval)
+chebyshev_u, chebyshev_v, chebyshev_w = map(chebyshev, (0, -1, 1))
+
+
+# ---- others --------------------------------------------------------------------------------------
 
 @each
 def entr(x):

@@ -57,7 +57,7 @@ def renorm(input, p, dim: int, maxnorm: float):
                            f"{maxnorm}")
     x = input.clone() if input.requires_grad else input      # `renorm_` writes over `input` itself
     sizes = norm(x, p, (*range(dim), *range(dim + 1, input.ndim)), True)
-    return x * (maxnorm / (sizes + 1e-7)).where(sizes > maxnorm, 1)
+    return (x * (maxnorm / (sizes + 1e-7)).where(sizes > maxnorm, 1)).contiguous()
 
 
 declared(__name__)

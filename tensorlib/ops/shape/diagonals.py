@@ -103,12 +103,12 @@ def diag_embed(input: Tensor, offset=0, dim1=-2, dim2=-1):
         raise IndexError("diag_embed: expects a tensor with at least a dim")
     if first == second:
         raise RuntimeError(f"diag_embed: diagonal dimensions cannot be identical {dim1}, {dim2}")
-    *sizes, n = input.shape
-    n += abs(offset)
-    out = input.new_zeros((*sizes, n, n))
-    out.diagonal(offset, -2, -1).copy_(input)
-    last = input.ndim
-    return out if (first, second) == (last - 1, last) else out.movedim((-2, -1), (first, second))
+    sizes = list(input.shape[:-1])
+    for dim in sorted((first, second)):
+        sizes.insert(dim, input.shape[-1] + abs(offset))
+    out = input.new_zeros(sizes)
+    out.diagonal(offset, first, second).copy_(input)
+    return out
 
 
 @composite(tensors=("input",), reference=np.diagflat,

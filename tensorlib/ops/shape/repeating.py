@@ -5,6 +5,7 @@ from operator import index as as_int
 import numpy as np
 
 from tensorlib._core.apply.operators import make_sized
+from tensorlib._core.base.formats import contiguous_format
 from tensorlib._core.base.shape import listed, settled_dims, wrap
 from tensorlib._core.layout import rolling, views
 from tensorlib._core.tensor.tensor import Tensor
@@ -88,7 +89,8 @@ def rot90(input: Tensor, k=1, dims=(0, 1)):
         return input.flip(second).transpose(first, second)
     if k == 2:
         return input.flip((first, second))
-    return input.flip(first).transpose(first, second) if k == 3 else input.clone()
+    return input.flip(first).transpose(first, second) if k == 3 else input.clone(
+        memory_format=contiguous_format)
 
 
 @composite(reference=np.fliplr, samples=given(((2, 3),), ((2, 3, 2),)),
@@ -119,7 +121,7 @@ def repeated(name, input, counts):
         raise RuntimeError(f"{name}: expected numbers of 0 or more, got {counts}")
     sizes = (1,) * (len(counts) - input.ndim) + tuple(input.shape)
     if set(counts) <= {1}:
-        return views.clone(views.reshape(input, sizes))
+        return views.contiguous_copy(views.reshape(input, sizes))
     apart = views.reshape(input, [n for size in sizes for n in (1, size)])
     many = views.expand(apart, [n for pair in zip(counts, sizes) for n in pair])
     copied = views.clone(many) if 0 in many.shape else views.contiguous(many)

@@ -486,7 +486,8 @@ def split_with_sizes(input: Tensor, split_sizes, dim=0):
     errors=refusals((RuntimeError, (3,), 0, 2, 2)), complex=True)
 def narrow_copy(input: Tensor, dim, start, length):
     """A copy of what `narrow` gives. Raises: as `narrow`."""
-    return input.narrow(dim, start, length).clone()
+    part = input.narrow(dim, start, length)
+    return part.clone() if part.is_contiguous() else part.contiguous()
 
 
 declared(__name__)

@@ -13,12 +13,13 @@ from tensorlib._core.arrays.printing import get_printoptions
 from tensorlib.program.reads.known import ATOMS, is_of_library
 
 # Functions of the library, by their names: some of them lie on floors above this one.
-GIVING = frozenset("""are_deterministic_algorithms_enabled get_autocast_dtype get_default_device
+GIVING = frozenset("""are_deterministic_algorithms_enabled clear_autocast_cache
+    get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype get_default_device
     get_default_dtype get_default_load_endianness get_deterministic_debug_mode
     get_float32_matmul_precision get_num_interop_threads get_num_threads get_printoptions
-    initial_seed is_anomaly_enabled is_autocast_enabled is_autocast_available
-    is_deterministic_algorithms_warn_only_enabled is_grad_enabled is_inference_mode_enabled
-    is_warn_always_enabled get_worker_info""".split())
+    get_worker_info initial_seed is_anomaly_enabled is_autocast_available is_autocast_cache_enabled
+    is_autocast_cpu_enabled is_autocast_enabled is_deterministic_algorithms_warn_only_enabled
+    is_grad_enabled is_inference_mode_enabled is_warn_always_enabled""".split())
 CHANGING = frozenset("""add_safe_globals clear_safe_globals empty_cache get_rng_state load
     load_state_dict_from_url printoptions reset_peak save set_cache_limit set_default_device
     set_default_dtype set_default_load_endianness set_default_tensor_type

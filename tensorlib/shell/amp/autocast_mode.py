@@ -148,3 +148,29 @@ def get_autocast_dtype(device_type: str) -> Any:
     if device(device_type).type != "cpu":
         return BY_NAME["float16"]
     return BY_NAME["bfloat16"] if _state.innermost is None else _state.innermost.fast_dtype
+
+
+# ---- older names, which checkpoints of other libraries ask for -----------------------------------
+
+def is_autocast_cpu_enabled() -> bool:
+    """`is_autocast_enabled("cpu")`, under its older name."""
+    return is_autocast_enabled("cpu")
+
+
+def get_autocast_cpu_dtype() -> Any:
+    """`get_autocast_dtype("cpu")`, under its older name."""
+    return get_autocast_dtype("cpu")
+
+
+def get_autocast_gpu_dtype() -> Any:
+    """`get_autocast_dtype("cuda")`, under its older name."""
+    return get_autocast_dtype("cuda")
+
+
+def is_autocast_cache_enabled() -> bool:
+    """True, as in PyTorch. There is no cache: a weight is cast by each operation."""
+    return True
+
+
+def clear_autocast_cache() -> None:
+    """Changes nothing: there is no cache."""
