@@ -222,6 +222,34 @@ class Net(tl.nn.Module):
         return self.layers(x)
 
 
+@pytest.mark.parametrize("name, call", [
+    ("addmm", lambda: tl.addmm(X, X, X)), ("baddbmm", lambda: tl.baddbmm(X, X, X)),
+    ("broadcast_to", lambda: tl.broadcast_to(X, (2, 2))),
+    ("vstack", lambda: tl.vstack([X, tl.ones(4, 5)])),
+    ("mse_loss", lambda: tl.nn.MSELoss()(X[0], X[0, :2])),
+    ("normalize", lambda: tl.nn.functional.normalize(X, dim=2)),
+    ("triplet_margin_loss", lambda: tl.nn.TripletMarginLoss()(X, tl.ones(4, 5), X)),
+    ("grad", lambda: tl.autograd.grad(X.clone().requires_grad_() * 2, X)),
+])
+@pytest.mark.filterwarnings("ignore:Using a target size")
+def test_an_error_in_a_part_names_the_function_that_was_called(name, call):
+    with pytest.raises((RuntimeError, IndexError), match=f"^{name}: "):
+        call()
+
+
+@pytest.mark.parametrize("text, call", [
+    ("add: alpha must be a number, not str", lambda: X.add(1, alpha="2")),
+    ("requires_grad: must be a bool, not str", lambda: X.clone().requires_grad_("no")),
+    ("requires_grad: must be a bool, not int", lambda: setattr(X.clone(), "requires_grad", 1)),
+    ("requires_grad: must be a bool, not str", lambda: tl.nn.Linear(3, 2).requires_grad_("no")),
+    ("data: expected a Tensor, got int", lambda: setattr(X.clone(), "data", 3)),
+    ("Tensor does not support deleting items", lambda: X.__delitem__(0)),
+])
+def test_arguments_of_a_wrong_type(text, call):
+    with pytest.raises(TypeError, match=f"^{text}"):
+        call()
+
+
 def test_products_that_do_not_fit_have_pytorchs_words():
     with pytest.raises(RuntimeError, match=r"cannot be multiplied \(3x4 and 5x6\)"):
         tl.ones(3, 4) @ tl.ones(5, 6)

@@ -15,16 +15,16 @@ from tensorlib.autograd.graph import GradientEdge
 from tensorlib.ops.shape.joining import stack
 
 
-cdef int check_root(Tensor x, int i) except -1:
+cdef int check_root(str name, Tensor x, int i) except -1:
     if not requires_grad(x):
         raise RuntimeError(
-            f"backward: element {i} of tensors does not require grad and does not have a grad_fn: "
+            f"{name}: element {i} of tensors does not require grad and does not have a grad_fn: "
             "call requires_grad_() on the leaves whose gradients are wanted before computing it "
             "from them, outside of no_grad and by operations that have a gradient")
     return 0
 
 
-cdef Tensor first_gradient(Tensor root, object gradient, int i):
+cdef Tensor first_gradient(str name, Tensor root, object gradient, int i):
     """The gradient that a sweep begins with: 1 for a tensor of one element, or what was given."""
     cdef Tensor g
     if isinstance(gradient, (list, tuple)) and len(gradient) == 1:       # as of several tensors
@@ -32,21 +32,21 @@ cdef Tensor first_gradient(Tensor root, object gradient, int i):
     if gradient is None:
         if root.numel_ != 1:
             raise RuntimeError(
-                "backward: grad can be implicitly created only for scalar outputs; "
+                f"{name}: grad can be implicitly created only for scalar outputs; "
                 f"the tensor has shape {tuple(root.shape)}, so pass its gradient")
         if KIND[root.type] == COMPLEX_KIND:
             raise RuntimeError(
-                "backward: grad can be implicitly created only for real scalar outputs, but got "
+                f"{name}: grad can be implicitly created only for real scalar outputs, but got "
                 f"{root.dtype}; pass its gradient")
         g = scalar_tensor(1.0, root.type)
         return g if root.ndim_ == 0 else g.reshape(root.shape)
     if not isinstance(gradient, Tensor):
-        raise TypeError(f"backward: gradients can be either Tensors or None, but got "
+        raise TypeError(f"{name}: gradients can be either Tensors or None, but got "
                         f"{type_name(gradient)}")
     g = <Tensor>gradient
     if not same_shape(root, g):
         raise RuntimeError(
-            f"backward: Mismatch in shape: grad_output[{i}] has a shape of {tuple(g.shape)} and "
+            f"{name}: Mismatch in shape: grad_output[{i}] has a shape of {tuple(g.shape)} and "
             f"output[{i}] has a shape of {tuple(root.shape)}")
     return cast(g, root.type)
 
@@ -77,8 +77,8 @@ def backward(self, gradient=None, retain_graph=None, bint create_graph=False, in
     if not isinstance(self, Tensor):
         raise TypeError(f"backward: self must be a Tensor, not {type(self).__name__}")
     x = <Tensor>self
-    check_root(x, 0)
-    run_backward((x,), (first_gradient(x, gradient, 0),),
+    check_root("backward", x, 0)
+    run_backward((x,), (first_gradient("backward", x, gradient, 0),),
                  create_graph if retain_graph is None else retain_graph, create_graph,
                  None if inputs is None else as_kept(inputs), True,
                  as_no_grad_set("backward", no_grad_set, (x,)))
@@ -173,8 +173,8 @@ cdef tuple as_gradients(str name, tuple roots, object given):
     if len(gradients) != len(roots):
         raise RuntimeError(f"{name}: got {len(roots)} tensors and {len(gradients)} gradients")
     for i in range(len(roots)):
-        check_root(roots[i], i)
-    return tuple([first_gradient(roots[i], gradients[i], i) for i in range(len(roots))])
+        check_root(name, roots[i], i)
+    return tuple([first_gradient(name, roots[i], gradients[i], i) for i in range(len(roots))])
 
 
 def backward_all(tensors, grad_tensors=None, retain_graph=None, bint create_graph=False,

@@ -23,6 +23,7 @@ from operator import index
 from os.path import exists
 
 from tensorlib._core.base.device import CPU, META
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.formats import RANKS, contiguous_format, strided
 from tensorlib._core.tensor.tensor import attach
 
@@ -290,8 +291,11 @@ def is_complex(Tensor self):
 
 # ---- place in the graph --------------------------------------------------------------------------
 
-def requires_grad_(Tensor self, bint requires_grad=True):
-    """This tensor, after its `requires_grad` is set. Raises: RuntimeError for integer dtypes."""
+def requires_grad_(Tensor self, requires_grad=True):
+    """This tensor, after its `requires_grad` is set.
+
+    Raises: RuntimeError for integer dtypes, TypeError unless it is a bool.
+    """
     self.requires_grad = requires_grad
     return self
 
@@ -428,12 +432,14 @@ def data(Tensor self):
     return x
 
 
-def set_data(Tensor self, Tensor value):
-    """Makes the tensor show the elements of `value`; its place in the graph stays.
+def set_data(Tensor self, given):
+    """Makes the tensor show the elements of `given`; its place in the graph stays.
 
     Raises: RuntimeError for another dtype within a graph, or one that has no gradients.
     """
-    cdef Tensor shown = value
+    if not isinstance(given, Tensor):
+        raise TypeError(f"data: expected a Tensor, got {type_name(given)}")
+    cdef Tensor value = given, shown = value
     if value.type != self.type and requires(self):
         if self.grad_node is not None:
             raise RuntimeError(f"data: expected dtype {self.dtype}, got {value.dtype}")

@@ -118,7 +118,9 @@ cdef class Tensor:
         return requires_grad(self)
 
     @requires_grad.setter
-    def requires_grad(self, bint value):
+    def requires_grad(self, value):
+        if not isinstance(value, bool):
+            raise TypeError(f"requires_grad: must be a bool, not {type_name(value)}")
         effect("requires_grad", self)
         set_requires_grad(self, value)
 
@@ -307,6 +309,9 @@ cdef class Tensor:
 
     def __setitem__(self, key, value):
         upcalls.setitem(self, key, value)
+
+    def __delitem__(self, key):
+        raise TypeError("Tensor does not support deleting items; index what is to be kept")
 
     def __len__(self):
         if self.ndim_ == 0:

@@ -35,10 +35,15 @@ def reduced(name, losses, reduction, size_average=None, reduce=None):
         return losses.mean()
     if reduction == "sum":
         return losses.sum()
-    if reduction != "none":
+    check_reduction(name, reduction)
+    return losses
+
+
+def check_reduction(name, reduction):
+    """Raises: ValueError."""
+    if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{name}: {reduction!r} is not a valid value for reduction; it takes "
                          "'mean', 'sum' or 'none'")
-    return losses
 
 
 def older_reduction(size_average, reduce):

@@ -10,7 +10,7 @@ from tensorlib._core.interpreters.foreign import needs_formula
 from tensorlib._core.layers import nll
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.fused import stands_for
-from tensorlib.nn.functional.elementwise_losses import loss, older_reduction
+from tensorlib.nn.functional.elementwise_losses import check_reduction, loss, older_reduction
 from tensorlib.nn.functional.checks import check_optional
 from tensorlib.ops.declare import op
 from tensorlib.ops.references import adjoint, gradients
@@ -294,12 +294,6 @@ def class_weights(name, weight, input):
         raise RuntimeError(f"{name}: weight should be defined for all {classes} classes or none, "
                            f"got shape {tuple(weight.shape)}")
     return weight
-
-
-def check_reduction(name, reduction):
-    """Raises: ValueError."""
-    if reduction not in ("mean", "sum", "none"):
-        raise ValueError(f"{name}: {reduction!r} is not a valid value for reduction")
 
 
 def weigh(input, classes, weight, target, ignored, reduction):

@@ -100,9 +100,9 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths, target_lengths, 
 
 @value_check
 def are_labels(labels, classes):
-    """Raises RuntimeError for a target that is no label."""
+    """Raises RuntimeError for a target that is not one of the labels."""
     if ((labels < 0) | (labels >= classes)).any():
-        raise RuntimeError(f"ctc_loss: a target is no label, of {classes}")
+        raise RuntimeError(f"ctc_loss: a target is out of range for {classes} labels")
 
 
 def padded(targets, lengths, count, single):
