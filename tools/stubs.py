@@ -321,7 +321,7 @@ def stubs():
 
 
 def shell_stubs():
-    """The package `tensorlib-stubs`: what the shell gives names that are no paths of files."""
+    """The package `tensorlib-stubs`: what the shell gives names that are not paths of files."""
     shell, data = PACKAGE / "shell", PACKAGE / "utils" / "data"
     homes = [(path, path.relative_to(shell)) for path in shell.rglob("*.py")]
     homes += [(path, Path("data") / path.relative_to(data)) for path in data.glob("*.py")]

@@ -58,14 +58,14 @@ def backward(self, gradient=None, retain_graph=None, bint create_graph=False, in
     gradient: that of something with respect to this tensor; 1 by default, for one element.
     retain_graph: keeps the saved values for another sweep (by default as `create_graph`).
     create_graph: records the sweep itself, for derivatives of higher order.
-    inputs: accumulates into these tensors only; as by `retain_grad` into those that are no leaves.
+    inputs: accumulates into these tensors only; as by `retain_grad` into those that are not leaves.
     no_grad_set: tensors, or names of leaves, whose gradients are taken as zero; what only leads to
     them is not run.
 
     Shapes: `gradient` has that of this tensor, each `.grad` that of its leaf.
     Raises: RuntimeError for a tensor without a graph, a missing gradient or one of another shape, a
     second sweep through released values, a saved value that was overwritten; TypeError for a
-    gradient that is no Tensor.
+    gradient that is not a Tensor.
     Source: Griewank and Walther, Evaluating Derivatives, second edition (SIAM, 2008).
 
     >>> x = tensorlib.tensor([1., 2.], requires_grad=True)
@@ -132,7 +132,7 @@ cdef tuple as_inputs(str name, object given):
 
 
 cdef tuple as_kept(object given):
-    """The inputs of backward; those that are no leaves keep their gradients from now on."""
+    """The inputs of backward; those that are not leaves keep their gradients from now on."""
     cdef tuple tensors = as_inputs("backward", given)
     for x in tensors:
         x.retain_grad()

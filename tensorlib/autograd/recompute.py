@@ -179,7 +179,7 @@ def checkpoint_sequential(functions, segments, input, use_reentrant=None, *,
     The last part is run as ever, since its values would be needed at once.
 
     Raises: ValueError for fewer parts than one, or more than there are functions; TypeError for
-    what is no sequence.
+    what is not a sequence.
 
     >>> x = tensorlib.tensor([1.0, 2.0], requires_grad=True)
     >>> checkpoint_sequential([tensorlib.exp, tensorlib.sin, tensorlib.cos], 2, x).shape

@@ -28,7 +28,7 @@ def functional_call(
     Names that are not given stay as they are, if not `strict`.
 
     Raises: RuntimeError for missing and unexpected names (strict), ValueError where one name, or
-    two names of one tensor, are given different tensors, TypeError for what is no tensor.
+    two names of one tensor, are given different tensors, TypeError for what is not a tensor.
 
     >>> model = tensorlib.nn.Linear(2, 1)
     >>> state = {"weight": tensorlib.tensor([[1., 2.]]), "bias": tensorlib.tensor([3.])}
@@ -83,7 +83,7 @@ def replaced(module: Any, tensors: dict[str, Tensor], tie_weights: bool,
 
 
 def require_module(name: str, module: Any) -> None:
-    """Raises: TypeError for what is no Module (which lies above these functions)."""
+    """Raises: TypeError for what is not a Module (which lies above these functions)."""
     if not callable(getattr(module, "named_modules", None)):
         raise TypeError(f"{name}: module must be a Module, got {type(module).__name__}")
 
@@ -123,7 +123,7 @@ def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Tensor], dict[s
     tensorlib.Size([3, 5, 1])
 
     Raises: RuntimeError for no modules, modules of several classes, or in different modes,
-    TypeError for what are no modules.
+    TypeError for what are not modules.
     """
     models = list(models)
     if not models:

@@ -42,7 +42,7 @@ def require_matrices(name, x, letter="A"):
 
 
 def require_square(name, x, letter="A"):
-    """Raises RuntimeError for what is no square matrix or batch of these."""
+    """Raises RuntimeError for what is not a square matrix or batch of these."""
     require_matrices(name, x, letter)
     if x.shape[-1] != x.shape[-2]:
         raise RuntimeError(f"{name}: {letter} must be batches of square matrices, but they are "

@@ -238,7 +238,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01,
             generator: Generator | None = None) -> Tensor:
     """A matrix of normal numbers, a share `sparsity` of which is zero in each column.
 
-    Raises: ValueError for what is no matrix.
+    Raises: ValueError for what is not a matrix.
     """
     if tensor.ndim != 2:
         raise ValueError(f"sparse_: only tensors with 2 dimensions are supported, got "

@@ -14,7 +14,7 @@ def from_axes(axes: Any, names: Sequence[str], tensors: Sequence[Tensor],
     """Of `dynamic_axes`: {input: {dim: name}} or {input: [dim, ...]}.
 
     What is said of outputs is left: their sizes follow from those of the inputs.
-    Raises: ValueError for a name that is none, TypeError for what is no dict.
+    Raises: ValueError for a name that is none, TypeError for what is not a dict.
     """
     if not isinstance(axes, Mapping):
         raise TypeError(f"onnx.export: dynamic_axes must be a dict, got {type(axes).__name__}")

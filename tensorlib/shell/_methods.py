@@ -138,7 +138,7 @@ def to_device(self, device, /, *, stream=None):
 def _make_subclass(cls, data, require_grad=False):
     """The elements of a tensor as a leaf of a subclass of Tensor: what such a `__new__` returns.
 
-    Raises: TypeError for another class or for what is no tensor; RuntimeError for integers that
+    Raises: TypeError for another class or for what is not a tensor; RuntimeError for integers that
     require gradients.
     """
     if not isinstance(data, Tensor):

@@ -167,7 +167,7 @@ def unsqueeze(input: SparseTensor, dim: int) -> SparseTensor:
 def permute(input: SparseTensor, *dims: Any) -> SparseTensor:
     """The tensor with its dims in another order: sparse ones among themselves, and dense ones.
 
-    Raises: RuntimeError for what is no order of the dims, or mixes the two.
+    Raises: RuntimeError for what is not an order of the dims, or mixes the two.
     """
     given = tuple(dims[0]) if len(dims) == 1 and not isinstance(dims[0], int) else dims
     order = [wrap("permute", d, input.ndim) for d in given]

@@ -152,7 +152,7 @@ def convert_indices_from_coo_to_csr(input: Tensor, size: int, *,
                                     out_int32: bool = False) -> Tensor:
     """Where the entries of each of `size` rows begin among ascending rows, and the last ones end.
 
-    Raises: RuntimeError for rows that are no vector.
+    Raises: RuntimeError for rows that are not vectors.
     """
     rows = positions("_convert_indices_from_coo_to_csr", input)
     if rows.ndim != 1:
@@ -177,7 +177,7 @@ def from_dense(input: Tensor, sparse_dim: int | None = None) -> SparseTensor:
     """The tensor as a sparse one, without its zeros: `Tensor.to_sparse`.
 
     sparse_dim: how many of the first dims have positions, by default all. Raises: RuntimeError,
-    TypeError for what is no int.
+    TypeError for what is not an int.
 
     >>> x = tensorlib.tensor([[0.0, 2.0], [3.0, 0.0]], requires_grad=True)
     >>> (x.to_sparse() @ tensorlib.ones(2, 1)).sum().backward()
@@ -257,7 +257,7 @@ def from_scipy(matrix: Any) -> SparseTensor:
 def to_scipy(input: SparseTensor) -> Any:
     """A sparse matrix as SciPy's `coo_matrix`; `.tocsr()` and others bring it to other formats.
 
-    Raises: RuntimeError for what is no matrix, or requires gradients; ImportError without SciPy.
+    Raises: RuntimeError for what is not a matrix, or requires gradients; ImportError without SciPy.
     """
     entries = input.matrix("to_scipy").coalesce()
     return coo_matrix((entries._values_.numpy(), tuple(entries._indices_.numpy())),

@@ -122,7 +122,7 @@ def _compare(actual, expected, options, path):
 
 
 def _compare_leaves(actual, expected, options, path):
-    """What differs between two values that are no containers, as text, or None."""
+    """What differs between two values that are not containers, as text, or None."""
     if not options.allow_subclasses and type(actual) is not type(expected):
         return _at(path, f"The types do not match: {type(actual)} != {type(expected)}")
     if isinstance(actual, tl.Tensor) and isinstance(expected, tl.Tensor):

@@ -127,8 +127,8 @@ def frombuffer(buffer, *, dtype, Py_ssize_t count=-1, Py_ssize_t offset=0,
     """A 1-d tensor over the memory of an object that has the buffer protocol.
 
     `offset` is in bytes; a negative `count` takes all elements. Shapes: (count,).
-    Raises: ValueError for what is no buffer, for one without elements or without a whole number of
-    them, and for an offset or a count beyond it.
+    Raises: ValueError for what is not a buffer, for one without elements or without a whole number
+    of them, and for an offset or a count beyond it.
 
     >>> tensorlib.frombuffer(b"abc", dtype=tensorlib.uint8)
     tensor([97, 98, 99], dtype=tensorlib.uint8)

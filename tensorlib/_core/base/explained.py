@@ -6,7 +6,7 @@ from tensorlib._core.base.parameter_words import WORDS
 
 EXAMPLE = "\n\n    >>> "
 HEAD = re.compile(r"(?:^ *|[.;] )((?:\w+, )*\w+): ", re.MULTILINE)
-IN_PYTHON = 1 << 9          # the flag of classes that are no extension types, which are fixed
+IN_PYTHON = 1 << 9          # the flag of classes that are not extension types, which are fixed
 
 
 def explained(doc, name, parameters):

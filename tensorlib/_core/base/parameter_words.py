@@ -430,7 +430,7 @@ path | where the file is
 pct_start | the part of the run in which the rate grows
 per_sample_weights | a factor of each row, for sums
 persistent_workers | whether workers live on from one epoch to the next
-pickle_load_args pickle_module pickle_protocol | how objects that are no tensors are pickled
+pickle_load_args pickle_module pickle_protocol | how objects that are not tensors are pickled
 pivots | the rows that were swapped
 power | the power
 preserve_rng_state | whether the second run draws the same numbers

@@ -272,7 +272,7 @@ def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, pi
               requires_grad=False, memory_format=None):
     """Random numbers, uniform in [0, 1), of the sizes and the dtype of `input`.
 
-    Shapes: (*) -> (*). Raises: RuntimeError for integer dtypes, TypeError for what is no tensor.
+    Shapes: (*) -> (*). Raises: RuntimeError for integer dtypes, TypeError for what is not a tensor.
     """
     return draw_like("rand_like", UNIFORM, input, generator, dtype, layout, device, pin_memory,
                      requires_grad, memory_format)
@@ -282,7 +282,7 @@ def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, p
                requires_grad=False, memory_format=None):
     """Random numbers, normal of mean 0 and variance 1, of the sizes and the dtype of `input`.
 
-    Shapes: (*) -> (*). Raises: RuntimeError for integer dtypes, TypeError for what is no tensor.
+    Shapes: (*) -> (*). Raises: RuntimeError for integer dtypes, TypeError for what is not a tensor.
     """
     return draw_like("randn_like", NORMAL, input, generator, dtype, layout, device, pin_memory,
                      requires_grad, memory_format)

@@ -100,7 +100,7 @@ def nbytes(Tensor self):
 def is_contiguous(Tensor self, memory_format=None):
     """Whether the elements lie in row-major order without gaps; or as another format orders them.
 
-    Raises: RuntimeError for what is no order of elements.
+    Raises: RuntimeError for what is not an order of elements.
     """
     cdef Py_ssize_t span = 1
     cdef int d, i
@@ -311,7 +311,7 @@ def output_nr(Tensor self):
 
 
 def retains_grad(Tensor self):
-    """Whether `backward` stores the gradient here though this is no leaf: see `retain_grad`."""
+    """Whether `backward` stores the gradient here though this is not a leaf: see `retain_grad`."""
     return self.keeps_grad
 
 

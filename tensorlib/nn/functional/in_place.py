@@ -32,7 +32,7 @@ def feature_alpha_dropout_(input: Tensor, p, train):
 def feature_dropout(input: Tensor, p, train):
     """`dropout` of whole channels, as `nn.functional.dropout2d` does it for any number of dims.
 
-    Shapes: (B, C, *). Raises: ValueError for what is no probability, RuntimeError.
+    Shapes: (B, C, *). Raises: ValueError for what is not a probability, RuntimeError.
     """
     return of_features(input, p, train, False)
 

@@ -60,7 +60,7 @@ def nll_formula(input, target, ignored):
 def nll_of_logits(input: Tensor, target, ignored):
     """log(sum(exp(x))) - x[target] of each row x along dim 1, 0 where the target is `ignored`.
 
-    Raises: IndexError for a target that is no class.
+    Raises: IndexError for a target that is not a class.
     """
 
 
@@ -169,7 +169,7 @@ def nll_of_logs(input: Tensor, weight: Tensor, target, ignored, reduction):
 
     An input of the target's shape has a loss for each row, and gives that times weight[c]. Rows
     that are `ignored` count 0; the mean of none is NaN.
-    Raises: IndexError for a target that is no class.
+    Raises: IndexError for a target that is not a class.
     """
 
 
@@ -359,7 +359,7 @@ def cross_entropy(input: Tensor, target: Tensor, weight=None, size_average=None,
     not count. label_smoothing: the part of each target that is spread over all classes.
     Shapes: (B, C, *), (B, *) or (B, C, *) -> (), or (B, *) with "none"; without B, too.
     Raises: ValueError for another number of examples or another `reduction`, IndexError for a
-    target that is no class, RuntimeError for other shapes.
+    target that is not a class, RuntimeError for other shapes.
     Source: Szegedy et al., "Rethinking the Inception Architecture", arXiv:1512.00567 (2015), for
     the smoothing.
 
@@ -438,7 +438,7 @@ def nll_loss(input: Tensor, target: Tensor, weight=None, size_average=None, igno
     with these. ignore_index: a class that does not count.
     Shapes: (B, C, *), (B, *) -> (), or (B, *) with "none"; without B, too.
     Raises: ValueError for another number of examples or another `reduction`, IndexError for a
-    target that is no class, RuntimeError for other shapes.
+    target that is not a class, RuntimeError for other shapes.
     """
     if size_average is not None or reduce is not None:
         reduction = older_reduction(size_average, reduce)
@@ -457,6 +457,6 @@ def nll_loss(input: Tensor, target: Tensor, weight=None, size_average=None, igno
 
 @value_check
 def are_classes(places, name, classes, ignored):
-    """Raises IndexError for a target that is no class; the indexing itself takes negative ones."""
+    """Raises IndexError for a target that is not a class: indexing itself takes negative ones."""
     if ((places != ignored) & ((places < 0) | (places >= classes))).any():
         raise IndexError(f"{name}: a target is out of bounds for {classes} classes")

@@ -246,7 +246,7 @@ def lstm_cell(input: Tensor, hx, w_ih: Tensor, w_hh: Tensor, b_ih=None, b_hh=Non
     """The hidden state and the cell of an LSTM after one step; hx: those before it.
 
     Shapes: (B, I), ((B, H), (B, H)), (4 * H, I), (4 * H, H), (4 * H), (4 * H) -> (B, H), (B, H).
-    Raises: RuntimeError for sizes that do not fit, TypeError for an `hx` that is no pair.
+    Raises: RuntimeError for sizes that do not fit, TypeError for an `hx` that is not a pair.
     """
     hidden, cell = pair_of("lstm_cell", hx)
     return one_step("lstm", input, hidden, cell, w_ih, w_hh, b_ih, b_hh)

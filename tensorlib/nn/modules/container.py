@@ -59,7 +59,7 @@ class Row(Module):
         return module
 
     def append(self, module: Module) -> Self:
-        """This one with a module more at the end. Raises: TypeError for what is no module."""
+        """This one with a module more at the end. Raises: TypeError for what is not a module."""
         self.add_module(str(len(self)), module)
         return self
 

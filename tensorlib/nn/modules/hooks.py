@@ -136,8 +136,8 @@ class Hooked:
                                     prepend: bool = False) -> RemovableHandle:
         """Calls `hook(module, grad_input, grad_output)` when the gradients of the inputs are there.
 
-        Both are tuples, with None for what is no tensor or has no gradient. What it returns takes
-        the place of `grad_input`; None changes nothing. Inputs are those passed by position.
+        Both are tuples, with None for what is not a tensor or has no gradient. What it returns
+        takes the place of `grad_input`; None changes nothing. Inputs are those passed by position.
         """
         return self._own_hooks().add("backward", hook, prepend=prepend)
 

@@ -123,7 +123,7 @@ class Module(Hooked, Stated):
     def train(self, mode: bool = True) -> Self:
         """This module in the mode for training, or that for use: dropout and such differ.
 
-        Raises: ValueError for what is no bool.
+        Raises: ValueError for what is not a bool.
         """
         if not isinstance(mode, bool):
             raise ValueError(f"train: mode is True or False, got {mode!r}")
@@ -259,7 +259,7 @@ def replace_elements(parameter, fn):
 def target_of(args, kwargs):
     """The dtype and the device among the arguments of `to`, or None for each.
 
-    Raises: TypeError for what is no argument, RuntimeError for a device that is not there.
+    Raises: TypeError for what is not an argument, RuntimeError for a device that is not there.
     """
     unknown = set(kwargs) - {"device", "dtype", "tensor", "non_blocking", "memory_format"}
     if unknown:

@@ -106,7 +106,7 @@ class Stated(Members):
         not fit, the module stays as it was.
 
         Raises: RuntimeError that lists all missing and unexpected names (unless `strict=False`) and
-        all wrong shapes, TypeError for what is no dict of names.
+        all wrong shapes, TypeError for what is not a dict of names.
 
         >>> layer = Linear(2, 1)
         >>> layer.load_state_dict({"weight": tensorlib.ones(1, 2), "bias": tensorlib.zeros(1)})

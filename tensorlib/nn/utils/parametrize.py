@@ -137,13 +137,13 @@ def inverted(modules: Sequence[Module], value: Any, needed: bool = False) -> Any
 
 
 def check_tensor(value: Any, name: str) -> None:
-    """Raises ValueError for what is no tensor."""
+    """Raises ValueError for what is not a tensor."""
     if not isinstance(value, Tensor):
         raise ValueError(f"{name}: must give tensors, got {type(value).__name__}")
 
 
 def check_like(new: Any, old: Tensor, name: str) -> None:
-    """Raises ValueError for what is no tensor, or has another shape or dtype."""
+    """Raises ValueError for what is not a tensor, or has another shape or dtype."""
     check_tensor(new, name)
     if (new.shape, new.dtype) != (old.shape, old.dtype):
         raise ValueError(f"{name}: gave shape {tuple(new.shape)} and {new.dtype}, expected "

@@ -343,7 +343,7 @@ def global_unstructured(parameters: Iterable[tuple[Any, str]], pruning_method: A
                         **kwargs: Any) -> None:
     """Takes elements out of several parameters (pairs of a module and a name) as if they were one.
 
-    Raises: TypeError for a method that is not unstructured, or what are no pairs.
+    Raises: TypeError for a method that is not unstructured, or what are not pairs.
     """
     if not isinstance(parameters, Iterable):
         raise TypeError("global_unstructured(): parameters is not an Iterable")

@@ -194,7 +194,7 @@ def multinomial(input: Tensor, num_samples, replacement=False, *, generator=None
     """Indices drawn with the probabilities in `input`, a vector or the rows of a matrix, as int64.
 
     The probabilities need not sum to 1. Shapes: (N,) -> (num_samples,); (B, N) -> (B, num_samples).
-    Raises: RuntimeError for a row that is no distribution, or for more samples than there are
+    Raises: RuntimeError for a row that is not a distribution, or for more samples than there are
     indices, unless with `replacement`.
     Source: without replacement, Efraimidis and Spirakis, "Weighted random sampling with a
     reservoir" (2006); with it, inversion: Devroye, Non-Uniform Random Variate Generation (1986).
@@ -272,7 +272,7 @@ def _uniform(shape, generator):
 def manual_seed(seed):
     """The default generator, started anew from `seed`.
 
-    Raises: ValueError for what is no integer, OutOfRangeError.
+    Raises: ValueError for what is not an integer, OutOfRangeError.
     """
     try:
         seed = int(seed)
@@ -299,7 +299,7 @@ def get_rng_state():
 def set_rng_state(new_state):
     """None, after the default generator took on a state that `get_rng_state` gave.
 
-    Raises: TypeError for what is no tensor of bytes, RuntimeError for one that is no state.
+    Raises: TypeError for what is not a tensor of bytes, RuntimeError for one that is not a state.
     """
     default_generator.set_state(new_state)
 

@@ -77,7 +77,7 @@ def counts_are_not_negative(count):
 
 @value_check
 def are_chances(prob):
-    """Raises RuntimeError for what is no probability."""
+    """Raises RuntimeError for what is not a probability."""
     if not (prob >= 0).logical_and(prob <= 1).all():
         raise RuntimeError(OUTSIDE)
 

@@ -92,7 +92,7 @@ def unravel_index(indices: Tensor, shape):
     """The positions in a tensor of sizes `shape` of positions in its elements as a vector.
 
     A tuple of a tensor of int64 for each dim. Shapes: those of `indices`.
-    Raises: ValueError for negative sizes, TypeError for indices that are no integers.
+    Raises: ValueError for negative sizes, TypeError for indices that are not integers.
 
     >>> tensorlib.unravel_index(tensorlib.tensor([5, 1]), (2, 3))
     (tensor([1, 0]), tensor([2, 1]))

@@ -263,7 +263,7 @@ def bucketize(input: object, boundaries: Tensor, *, out_int32=False, right=False
     It is the number of boundaries below the element, or with `right` not above it.
 
     Shapes: (*), (N,) -> (*).
-    Raises: RuntimeError for boundaries that are no vector, UnsupportedDtype for bools, TypeError.
+    Raises: RuntimeError for boundaries that are not vectors, UnsupportedDtype for bools, TypeError.
 
     >>> tensorlib.bucketize(tensorlib.tensor([0, 3, 9]), tensorlib.tensor([1, 3, 5]))
     tensor([0, 1, 3])

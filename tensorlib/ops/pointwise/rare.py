@@ -289,7 +289,7 @@ def xlogy(input, other):
 
 @xlogy.deriv("input")
 def xlogy_deriv_input(input, other):
-    """log(y), but 0 for x = 0 where that is no number or infinite."""
+    """log(y), but 0 for x = 0 where that is NaN or infinite."""
     return other.log().where((input != 0).logical_or(other > 0), 0.0)
 
 

@@ -27,7 +27,7 @@ def hidden(**declaration):
 
 
 def noted(loop, *operands):
-    """What the operation of this name, which is no method, gives in a formula.
+    """What the operation of this name, which is not a method, gives in a formula.
 
     Where the operands are symbols, it notes a step of the loop.
     """
@@ -151,7 +151,7 @@ def polygamma_rule(g, input, n):
 def polygamma(n, input: Tensor):
     """The derivative of `digamma` of order `n`, a whole number, for each element.
 
-    Raises: RuntimeError for a negative `n`, TypeError for what is no int.
+    Raises: RuntimeError for a negative `n`, TypeError for what is not an int.
     Source: as `zeta` for orders from 2 on.
 
     >>> tensorlib.polygamma(1, tensorlib.tensor([1.]))           # pi**2 / 6
@@ -180,7 +180,7 @@ publish("polygamma", polygamma_method, polygamma.__doc__, public=False)
 def mvlgamma(input: Tensor, p: int):
     """The logarithm of the multivariate gamma function of dimension `p` for each element.
 
-    Raises: RuntimeError for `p` below 1, TypeError for what is no int.
+    Raises: RuntimeError for `p` below 1, TypeError for what is not an int.
     Source: James, "Distributions of Matrix Variates", Annals of Mathematical Statistics 35, 1964.
     """
     p = integer("mvlgamma", "p", p)
@@ -441,7 +441,7 @@ def xlog1py(input, other):
 
 @xlog1py.deriv("input")
 def xlog1py_deriv_input(input, other):
-    """log(1 + y), but 0 for x = 0 where that is no number or infinite."""
+    """log(1 + y), but 0 for x = 0 where that is NaN or infinite."""
     return other.log1p().where((input != 0).logical_or(other > -1), 0.0)
 
 

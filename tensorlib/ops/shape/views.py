@@ -40,7 +40,7 @@ def reshape(input: Tensor, shape):
     """`input` under other sizes with the same elements: a view if possible, else a copy.
 
     One size may be -1. Shapes: (N, M) under (K, -1) -> (K, N M / K).
-    Raises: RuntimeError if the number of elements differs, TypeError for sizes that are no ints.
+    Raises: RuntimeError if the number of elements differs, TypeError for sizes that are not ints.
     """
 
 

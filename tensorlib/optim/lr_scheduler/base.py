@@ -63,7 +63,7 @@ class LRScheduler:
     from the rates of the epoch before (`self.optimizer.param_groups`) or from the first ones
     (`self.base_lrs`). With last_epoch = -1 the schedule begins; otherwise it goes on after that
     epoch, and the groups have an `initial_lr`.
-    Raises: TypeError for what is no optimiser, KeyError for a group without an `initial_lr`.
+    Raises: TypeError for what is not an optimiser, KeyError for a group without an `initial_lr`.
 
     >>> class Halving(tensorlib.optim.lr_scheduler.LRScheduler):
     ...     def get_lr(self):
