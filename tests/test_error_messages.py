@@ -1,5 +1,6 @@
 """Errors as users read them: names, remedies, and the frames of a traceback."""
 
+import importlib
 import pickle
 import traceback
 import warnings
@@ -26,6 +27,17 @@ def test_errors_of_the_documents_are_public(name):
     assert f"{error.__module__}.{error.__qualname__}" == f"tensorlib.{name}"
     assert isinstance(pickle.loads(pickle.dumps(error("text"))), error)
     assert name in Path(PACKAGE).parent.joinpath("docs/conventions.md").read_text()
+
+
+@pytest.mark.parametrize("name", [
+    "serialization.LoadError", "program.CaptureError", "program.ProgramError",
+    "onnx.OnnxExporterError", "testing.GradcheckError", "utils.checkpoint.CheckpointError",
+    "distributed.DistError", "distributed.NoGroupError"])
+def test_errors_print_under_the_names_by_which_they_are_imported(name):
+    module, _, last = f"tensorlib.{name}".rpartition(".")
+    error = getattr(importlib.import_module(module), last)
+    assert (error.__module__, error.__qualname__) == (module, last)
+    assert type(pickle.loads(pickle.dumps(error("text")))) is error
 
 
 @pytest.mark.parametrize("error", [IndexError, RuntimeError])

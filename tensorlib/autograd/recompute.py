@@ -19,6 +19,8 @@ from tensorlib.autograd.batch import innermost
 class CheckpointError(RuntimeError):
     """The second run of a checkpointed function did not save what the first one did."""
 
+    __module__ = "tensorlib.utils.checkpoint"
+
 
 class _Place:
     """Stands for one saved value; holds it between the second run and the node that needs it."""
