@@ -49,8 +49,9 @@ def test_an_idx_file_gives_its_elements(tmp_path, dtype, code, shape):
 
 
 @pytest.mark.parametrize("content, said", [
-    (b"", "ends after 0 of 2"), (b"\0\0\x08", "ends after 1 of 2"), (b"PK\x03\x04", "no idx file"),
-    (bytes([0, 0, 7, 1, 0, 0, 0, 0]), "no idx file"), (bytes([0, 0, 8, 200]), "no idx file"),
+    (b"", "ends after 0 of 2"), (b"\0\0\x08", "ends after 1 of 2"),
+    (b"PK\x03\x04", "not an idx file"), (bytes([0, 0, 7, 1, 0, 0, 0, 0]), "not an idx file"),
+    (bytes([0, 0, 8, 200]), "not an idx file"),
     (idx(LABELS)[:-1], "ends after 6 of 7"), (idx(LABELS) + b"1", "more in it"),
     (bytes([0, 0, 8, 3]) + b"\xff" * 12 + b"12", "ends after 2 of 79,228"),
     (gzip.compress(idx(LABELS), mtime=0)[:-3], "damaged"),

@@ -19,7 +19,7 @@ from tensorlib.utils.data.transforms.images import (
     pil_to_tensor,
     to_tensor,
 )
-from tensorlib.utils.data.transforms.places import (
+from tensorlib.utils.data.transforms.geometry import (
     center_crop,
     crop,
     erase,
@@ -29,7 +29,7 @@ from tensorlib.utils.data.transforms.places import (
     resized_crop,
     vflip,
 )
-from tensorlib.utils.data.transforms.turns import affine, rotate
+from tensorlib.utils.data.transforms.affine import affine, rotate
 
 __all__ = [
     "InterpolationMode", "adjust_brightness", "adjust_contrast", "adjust_gamma", "adjust_hue",

@@ -9,10 +9,10 @@ from typing import Any
 import tensorlib as tl
 from tensorlib import Tensor, nn
 from tensorlib.nn.modules.repr import Shown
-from tensorlib.utils.data.transforms import places, turns
+from tensorlib.utils.data.transforms import affine, geometry
 from tensorlib.utils.data.transforms.composed import Drawn, drawn
+from tensorlib.utils.data.transforms.geometry import Sizes, pair
 from tensorlib.utils.data.transforms.images import InterpolationMode, mode_of, require_image
-from tensorlib.utils.data.transforms.places import Sizes, pair
 
 TRIES = 10                     # of a part that fits, before the middle is taken
 
@@ -43,7 +43,7 @@ class RandomHorizontalFlip(Drawn):
 
     def changed(self, img: Tensor) -> Tensor:
         """The mirrored image."""
-        return places.hflip(img)
+        return geometry.hflip(img)
 
 
 class RandomVerticalFlip(Drawn):
@@ -55,7 +55,7 @@ class RandomVerticalFlip(Drawn):
 
     def changed(self, img: Tensor) -> Tensor:
         """The mirrored image."""
-        return places.vflip(img)
+        return geometry.vflip(img)
 
 
 class RandomCrop(Shown):
@@ -94,11 +94,11 @@ class RandomCrop(Shown):
         """The part."""
         require_image("RandomCrop", img)
         if self.padding is not None:
-            img = places.pad(img, self.padding, self.fill, self.padding_mode)
+            img = geometry.pad(img, self.padding, self.fill, self.padding_mode)
         if self.pad_if_needed:
             tall, wide = (max(want - have, 0) for want, have in zip(self.size, img.shape[-2:]))
-            img = places.pad(img, (wide, tall), self.fill, self.padding_mode)
-        return places.crop(img, *self.get_params(img, self.size))
+            img = geometry.pad(img, (wide, tall), self.fill, self.padding_mode)
+        return geometry.crop(img, *self.get_params(img, self.size))
 
 
 class RandomResizedCrop(nn.Module):
@@ -122,7 +122,7 @@ class RandomResizedCrop(nn.Module):
                                  f"high, got {values!r}")
         self.size, self.scale, self.ratio = pair("RandomResizedCrop", size), scale, ratio
         self.interpolation, self.antialias = interpolation, antialias
-        mode_of("RandomResizedCrop", interpolation, places.RESIZING)
+        mode_of("RandomResizedCrop", interpolation, geometry.RESIZING)
 
     @staticmethod
     def get_params(img: Tensor, scale: Sequence[float], ratio: Sequence[float]
@@ -145,8 +145,8 @@ class RandomResizedCrop(nn.Module):
 
     def forward(self, img: Tensor) -> Tensor:
         """The part in that size."""
-        return places.resized_crop(img, *self.get_params(img, self.scale, self.ratio), self.size,
-                                   self.interpolation, self.antialias)
+        return geometry.resized_crop(img, *self.get_params(img, self.scale, self.ratio), self.size,
+                                     self.interpolation, self.antialias)
 
     def extra_repr(self) -> str:
         """The sizes and forms."""
@@ -171,7 +171,7 @@ class RandomRotation(Shown):
                  center: Sequence[float] | None = None, fill: Any = 0) -> None:
         super().__init__()
         self.degrees = interval("RandomRotation", "degrees", degrees)
-        mode_of("RandomRotation", interpolation, turns.TURNING)
+        mode_of("RandomRotation", interpolation, affine.TURNING)
         self.interpolation, self.expand = interpolation, expand
         self.center, self.fill = center, fill
 
@@ -182,8 +182,8 @@ class RandomRotation(Shown):
 
     def forward(self, img: Tensor) -> Tensor:
         """The image turned by an angle that is drawn."""
-        return turns.rotate(img, self.get_params(self.degrees), self.interpolation, self.expand,
-                            self.center, self.fill)
+        return affine.rotate(img, self.get_params(self.degrees), self.interpolation, self.expand,
+                             self.center, self.fill)
 
 
 class RandomAffine(Shown):
@@ -215,7 +215,7 @@ class RandomAffine(Shown):
         if scale is not None and (len(scale) != 2 or not 0 < scale[0] <= scale[1]):
             raise ValueError("RandomAffine: scale is two numbers above 0, from low to high, got "
                              f"{scale}")
-        mode_of("RandomAffine", interpolation, turns.TURNING)
+        mode_of("RandomAffine", interpolation, affine.TURNING)
         self.translate, self.scale, self.shear = translate, scale, shear
         self.shears = sheared_by(shear)
         self.interpolation, self.fill, self.center = interpolation, fill, center
@@ -229,8 +229,8 @@ class RandomAffine(Shown):
             for part, size in zip(self.translate, (width, height))]
         scale = 1.0 if self.scale is None else drawn(*self.scale)
         shear = [drawn(*angles) for angles in self.shears]
-        return turns.affine(img, drawn(*self.degrees), moved, scale, shear, self.interpolation,
-                            self.fill, self.center)
+        return affine.affine(img, drawn(*self.degrees), moved, scale, shear, self.interpolation,
+                             self.fill, self.center)
 
 
 def sheared_by(shear: Any) -> list[tuple[float, float]]:

@@ -8,9 +8,9 @@ from typing import Any
 import tensorlib as tl
 from tensorlib import Tensor, nn
 from tensorlib.nn.modules.repr import Shown
-from tensorlib.utils.data.transforms import colours, images, places
+from tensorlib.utils.data.transforms import colours, geometry, images
 from tensorlib.utils.data.transforms.images import InterpolationMode
-from tensorlib.utils.data.transforms.places import Sizes
+from tensorlib.utils.data.transforms.geometry import Sizes
 
 
 class ToTensor(nn.Module):
@@ -101,16 +101,16 @@ class Resize(nn.Module):
         super().__init__()
         self.size, self.interpolation = size, interpolation
         self.max_size, self.antialias = max_size, antialias
-        places.pair("Resize", size)
-        images.mode_of("Resize", interpolation, places.RESIZING)
+        geometry.pair("Resize", size)
+        images.mode_of("Resize", interpolation, geometry.RESIZING)
 
     def forward(self, img: Tensor) -> Tensor:
         """The image in that size."""
-        return places.resize(img, self.size, self.interpolation, self.max_size, self.antialias)
+        return geometry.resize(img, self.size, self.interpolation, self.max_size, self.antialias)
 
     def extra_repr(self) -> str:
         """Size and mode."""
-        mode = images.mode_of("Resize", self.interpolation, places.RESIZING)
+        mode = images.mode_of("Resize", self.interpolation, geometry.RESIZING)
         return (f"size={self.size}, interpolation={mode}, max_size={self.max_size}, "
                 f"antialias={self.antialias}")
 
@@ -128,11 +128,11 @@ class CenterCrop(Shown):
 
     def __init__(self, size: Sizes) -> None:
         super().__init__()
-        self.size = places.pair("CenterCrop", size)
+        self.size = geometry.pair("CenterCrop", size)
 
     def forward(self, img: Tensor) -> Tensor:
         """The middle of the image."""
-        return places.center_crop(img, self.size)
+        return geometry.center_crop(img, self.size)
 
 
 class Pad(nn.Module):
@@ -149,15 +149,15 @@ class Pad(nn.Module):
 
     def __init__(self, padding: Sizes, fill: float = 0, padding_mode: str = "constant") -> None:
         super().__init__()
-        places.four_sides(padding)
-        if padding_mode != "constant" and padding_mode not in places.INSIDE:
+        geometry.four_sides(padding)
+        if padding_mode != "constant" and padding_mode not in geometry.INSIDE:
             raise ValueError("Pad: padding_mode must be constant, edge, reflect or symmetric, got "
                              f"{padding_mode!r}")
         self.padding, self.fill, self.padding_mode = padding, fill, padding_mode
 
     def forward(self, img: Tensor) -> Tensor:
         """The larger image."""
-        return places.pad(img, self.padding, self.fill, self.padding_mode)
+        return geometry.pad(img, self.padding, self.fill, self.padding_mode)
 
     def extra_repr(self) -> str:
         """The padding."""
