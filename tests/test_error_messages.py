@@ -31,8 +31,8 @@ def test_errors_of_the_documents_are_public(name):
 
 @pytest.mark.parametrize("name", [
     "serialization.LoadError", "program.CaptureError", "program.ProgramError",
-    "onnx.OnnxExporterError", "testing.GradcheckError", "utils.checkpoint.CheckpointError",
-    "distributed.DistError", "distributed.NoGroupError"])
+    "onnx.OnnxExporterError", "utils.checkpoint.CheckpointError", "distributed.DistError",
+    "distributed.NoGroupError"])
 def test_errors_print_under_the_names_by_which_they_are_imported(name):
     module, _, last = f"tensorlib.{name}".rpartition(".")
     error = getattr(importlib.import_module(module), last)

@@ -28,8 +28,6 @@ Function = Callable[..., Tensor | Sequence[Tensor]]
 class GradcheckError(RuntimeError):
     """A gradient differs from the finite difference, or from itself when computed again."""
 
-    __module__ = "tensorlib.testing"
-
 
 def gradcheck(
     fn: Function,
