@@ -77,7 +77,7 @@ def xpu(self, device=None, non_blocking=False, memory_format=None):
 
 
 _from_dense = deferred("tensorlib.sparse", "from_dense")
-_masked = deferred("tensorlib.sparse.making", "masked")
+_masked = deferred("tensorlib.sparse.creation", "masked")
 
 
 def to_sparse(self, sparse_dim=None, *, layout=None):

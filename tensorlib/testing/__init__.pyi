@@ -6,7 +6,7 @@ from tensorlib.autograd.checking import gradgradcheck as gradgradcheck
 from tensorlib.testing.checks import check_op as check_op
 from tensorlib.testing.closeness import assert_allclose as assert_allclose
 from tensorlib.testing.closeness import assert_close as assert_close
-from tensorlib.testing.making import make_tensor as make_tensor
+from tensorlib.testing.creation import make_tensor as make_tensor
 from tensorlib.testing.strategies import broadcastable_shapes as broadcastable_shapes
 from tensorlib.testing.strategies import dtypes as dtypes
 from tensorlib.testing.strategies import shapes as shapes
