@@ -178,7 +178,7 @@ def checkpoint_sequential(functions, segments, input, use_reentrant=None, *,
                           preserve_rng_state=True):
     """What functions or modules in a row give, in as many parts, each of which keeps no values.
 
-    The last part is run as ever, since its values would be needed at once.
+    The last part is run as usual, since its values would be needed at once.
 
     Raises: ValueError for fewer parts than one, or more than there are functions; TypeError for
     what is not a sequence.

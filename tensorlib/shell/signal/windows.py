@@ -1,6 +1,6 @@
 """Weights of the samples of a signal, symmetric unless `sym=False`.
 
-`tensorlib.hann_window` and its kin are periodic unless told otherwise.
+`tensorlib.hann_window` and the like are periodic unless told otherwise.
 """
 
 import math
