@@ -153,6 +153,8 @@ def test_positions_are_checked():
             tl.sparse_coo_tensor(indices, values, size)
     with pytest.raises(RuntimeError, match="ascend"):
         tl.sparse_csr_tensor([0, 3, 2], [0, 1], [1.0, 2.0])
+    with pytest.raises(RuntimeError, match="sparse_csr_tensor: size .* does not fit"):
+        tl.sparse_csr_tensor([0, 1], [9], [1.0], (1, 2))
     with pytest.raises(TypeError, match="integers"):
         tl.sparse_coo_tensor([[0.5]], [1.0])
     from tensorlib.ops import registry
