@@ -23,7 +23,7 @@ class profile:
     steps, and `on_trace_ready` is called with the profile after each cycle.
     Operations on all threads are observed. `activities` other than the CPU are left out, with a
     warning.
-    Raises: RuntimeError when another profile is being taken.
+    Raises: RuntimeError when another profile is being taken, TypeError for other `activities`.
     """
 
     def __init__(self, *, activities: Iterable[ProfilerActivity] | None = None,
@@ -33,6 +33,9 @@ class profile:
                  with_stack: bool = False, with_flops: bool = False, with_modules: bool = False,
                  acc_events: bool = False) -> None:
         for activity in activities or ():
+            if not isinstance(activity, ProfilerActivity):
+                raise TypeError(f"profile: activities must be of ProfilerActivity, got "
+                                f"{activity!r}")
             if activity is not ProfilerActivity.CPU:
                 warn_of(f"profile: {activity.name} is not available; the CPU alone is "
                         "observed", level=2)

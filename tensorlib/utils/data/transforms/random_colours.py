@@ -100,6 +100,7 @@ class GaussianBlur(Shown):
     def __init__(self, kernel_size: int | Sequence[int],
                  sigma: float | Sequence[float] = (0.1, 2.0)) -> None:
         super().__init__()
+        colours.blur_sizes("GaussianBlur", kernel_size)
         self.kernel_size = kernel_size
         self.sigma = (sigma, sigma) if isinstance(sigma, (int, float)) else tuple(sigma)
         if len(self.sigma) != 2 or not 0 < self.sigma[0] <= self.sigma[1]:

@@ -28,6 +28,8 @@ def interval(name: str, what: str, value: Any, most: float = math.inf) -> tuple[
         if value < 0:
             raise ValueError(f"{name}: {what}, if it is one number, must be 0 or more, got {value}")
         value = (-value, value)
+    if not isinstance(value, (tuple, list)) or len(value) != 2:
+        raise ValueError(f"{name}: {what} is one number or two, got {value!r}")
     low, high = value
     if not -most <= low <= high <= most:
         raise ValueError(f"{name}: {what} is a range within {most}, from low to high, got {value}")
