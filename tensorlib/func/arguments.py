@@ -14,7 +14,7 @@ def entry(function):
 def places_of(name, argnums, count):
     """The positions that `argnums` names among `count` positional arguments, and if it is one.
 
-    Raises: RuntimeError where it names none, one twice or one that is not there.
+    Raises: RuntimeError where it names none, one twice or one that does not exist.
     """
     if type(argnums) is int and 0 <= argnums < count:
         return (argnums,), True

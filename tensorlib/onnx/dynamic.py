@@ -36,7 +36,7 @@ def from_shapes(shapes: Any, args: tuple[Any, ...], kwargs: dict[str, Any],
     """Of `dynamic_shapes`: for each argument, in order or by name, {dim: name} or a sequence with a
     name or None for each dim; nested as the argument is.
 
-    Raises: ValueError for an argument that is not there, or another nesting.
+    Raises: ValueError for an argument that does not exist, or another nesting.
     """
     given: list[Any] = [*args, *kwargs.values()]
     if isinstance(shapes, Mapping):

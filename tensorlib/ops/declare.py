@@ -73,7 +73,7 @@ def elementwise(*, reference=None, samples=None, kernel=None, formula=None, ufun
     reference, samples, edges: the NumPy function it must equal, inputs to try, values to try it at;
     `tensorlib.testing.check_op` uses them.
 
-    Raises: ValueError for a name that the library has, a loop that is not there or takes others,
+    Raises: ValueError for a name that the library has, a loop that does not exist or takes others,
     and where `boolean` names no argument; TypeError for a keyword that no declaration has.
     """
     def decorate(function):

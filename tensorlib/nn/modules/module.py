@@ -259,7 +259,7 @@ def replace_elements(parameter, fn):
 def target_of(args, kwargs):
     """The dtype and the device among the arguments of `to`, or None for each.
 
-    Raises: TypeError for what is not an argument, RuntimeError for a device that is not there.
+    Raises: TypeError for what is not an argument, RuntimeError for a device that does not exist.
     """
     unknown = set(kwargs) - {"device", "dtype", "tensor", "non_blocking", "memory_format"}
     if unknown:

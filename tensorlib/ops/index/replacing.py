@@ -83,7 +83,7 @@ def index_put_(input, indices, values: Tensor, accumulate=False):
 def index_put(input: Tensor, indices, values: Tensor, accumulate=False):
     """A copy of `input` with `values` at `indices`, a tuple of tensors: as input[indices] = values.
 
-    accumulate: the values are added, also those that meet; else the last of these wins.
+    accumulate: the values are added, also those that meet; otherwise the last of these wins.
     Shapes: (*), those of the picked elements, which `values` broadcasts to -> (*).
     Raises: RuntimeError for another dtype or shape of values, IndexError, TypeError.
 

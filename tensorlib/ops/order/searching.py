@@ -50,7 +50,7 @@ def unique(input: Tensor, sorted=True, return_inverse=False, return_counts=False
     equal to itself.
 
     Shapes: (*) -> (K,), inverse (*), counts (K,). Along a dim: (*, N, *) -> (*, K, *), (N,), (K,).
-    Raises: IndexError for a dim that is not there, RuntimeError for slices of no elements and for
+    Raises: IndexError for a dim out of range, RuntimeError for slices of no elements and for
     examples of a batch, whose results would differ in shape.
 
     >>> tensorlib.tensor([3, 1, 3]).unique(return_counts=True)

@@ -64,7 +64,7 @@ def var(input: Tensor, dim, correction, keepdim):
 
     Shapes: as `sum`.
 
-    Raises: RuntimeError for integers, IndexError for a dim that is not there, TypeError where both
+    Raises: RuntimeError for integers, IndexError for a dim out of range, TypeError where both
     `unbiased` and `correction` are given.
 
     Source: Chan, Golub and LeVeque, "Algorithms for Computing the Sample Variance: Analysis and

@@ -87,7 +87,7 @@ def diag_embed(input: Tensor, offset=0, dim1=-2, dim2=-1):
     """Matrices in two new dims with the last dim of `input` on a diagonal, zeros elsewhere.
 
     Shapes: (*, N) -> (*, N + abs(offset), N + abs(offset)), these two where `dim1` and `dim2` say.
-    Raises: IndexError for dims that are not there, RuntimeError for equal ones, TypeError.
+    Raises: IndexError for dims out of range, RuntimeError for equal ones, TypeError.
 
     >>> tensorlib.tensor([1, 2]).diag_embed()
     tensor([[1, 0],
