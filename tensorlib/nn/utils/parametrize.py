@@ -203,7 +203,7 @@ def register_parametrization(module: Any, tensor_name: str, parametrization: Mod
     """This module, with a parameter or buffer computed by `parametrization` from now on.
 
     `parametrization` is a module that takes the tensor, or what other parametrizations of it gave
-    before, and gives one of the same shape and dtype (else `unsafe` must be said). With a method
+    before, and gives one of the same shape and dtype, unless `unsafe` is set. With a method
     `right_inverse` it can be assigned to, and its value is kept at first. The parametrization must
     not use the tensor itself.
 
