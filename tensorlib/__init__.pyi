@@ -550,7 +550,7 @@ def cartesian_prod(*tensors: Sequence[Tensor]) -> Tensor:
     """All tuples of an element of each vector, as rows; of one vector itself."""
 
 def cat(tensors: Sequence[Tensor], dim: _Sizes = 0, *, out: Tensor | None = None) -> Tensor:
-    """The tensors joined along a dim that is there."""
+    """The tensors joined along an existing dim."""
 
 def cdist(x1: Tensor, x2: Tensor, p: _Number | Tensor = 2.0, compute_mode: Any = None) -> Tensor:
     """The p-norm of the difference of each row of one matrix with each row of another."""
@@ -637,10 +637,10 @@ def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The complex numbers of these real and imaginary parts, with broadcasting."""
 
 def concat(tensors: Sequence[Tensor], dim: _Sizes = 0, *, out: Tensor | None = None) -> Tensor:
-    """The tensors joined along a dim that is there."""
+    """The tensors joined along an existing dim."""
 
 def concatenate(tensors: Sequence[Tensor], dim: _Sizes = 0, *, out: Tensor | None = None) -> Tensor:
-    """The tensors joined along a dim that is there."""
+    """The tensors joined along an existing dim."""
 
 def conj(input: Tensor) -> Tensor:
     """The conjugate of each element; of a real tensor the tensor itself."""
@@ -820,7 +820,7 @@ def dot(input: Tensor, other: Tensor | _Number, *, out: Tensor | None = None) ->
 def dropout(
     input: Tensor, p: _Number | Tensor = 0.5, training: _bool = True, inplace: _bool = False
 ) -> Tensor:
-    """Each element as 0 with probability `p`, else divided by 1 - p; in training only."""
+    """Each element set to 0 with probability `p`, otherwise divided by 1 - p; in training only."""
 
 def dropout_(input: Tensor, p: _Number | Tensor, train: Any) -> Tensor:
     """This tensor, after its elements became what `nn.functional.dropout` gives."""

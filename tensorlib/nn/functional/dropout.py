@@ -56,7 +56,7 @@ def scaled(input, mask, p):
 
 @random_function(public=True, reference=dropped, samples=CASES, errors=BAD_CHANCES, view="maybe")
 def dropout(input: Tensor, p=0.5, training=True, inplace=False):
-    """Each element as 0 with probability `p`, else divided by 1 - p; in training only.
+    """Each element set to 0 with probability `p`, otherwise divided by 1 - p; in training only.
 
     Raises: ValueError for what is not a probability.
     Source: Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from Overfitting",

@@ -182,5 +182,5 @@ def ctc_losses_backward(grad: Tensor, log_probs: Tensor, labels: Tensor, inputs,
 def ctc_losses(log_probs: Tensor, labels: Tensor, inputs, sizes, blank):
     """-log of the probability of all alignments of each sequence; 1e30 where there are none.
 
-    Raises: RuntimeError for a label that is none.
+    Raises: RuntimeError for a label out of range.
     """

@@ -110,7 +110,7 @@ def sums_back(grad, weight, places, offsets, mean, has_end):
 def bag_sums(weight: Tensor, places: Tensor, offsets: Tensor, mean, has_end):
     """The sums or means of the rows of a table at places, in bags that begin at offsets.
 
-    has_end: the last offset is the end. Raises: IndexError for a place that is none, ValueError for
+    has_end: the last offset is the end. Raises: IndexError for a place out of range, ValueError for
     offsets that do not begin with 0 or that fall.
     """
 

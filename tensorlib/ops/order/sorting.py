@@ -204,7 +204,7 @@ def kthvalue(input: Tensor, k, dim=-1, keepdim=False):
 
     Shapes: (*, N, *) -> (*, *), with `keepdim` (*, 1, *). Gradient: to the place that was chosen.
     Raises: RuntimeError for a k that there is not, UnsupportedDtype for bools, IndexError for a dim
-    that is not there or empty, TypeError.
+    out of range or empty, TypeError.
 
     >>> tensorlib.tensor([3., 1., 2.]).kthvalue(2)
     tensorlib.return_types.kthvalue(

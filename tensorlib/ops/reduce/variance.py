@@ -241,7 +241,7 @@ def norm(input, p="fro", dim=None, keepdim=False, *, dtype=None):
     Gradient: 0 where the norm is 0, and where an element is 0 if p is below 1.
 
     Raises: RuntimeError for integers and for a `p` that would have a gradient, IndexError for a dim
-    that is not there, ValueError for another name of a norm, TypeError.
+    out of range, ValueError for another name of a norm, TypeError.
 
     >>> tensorlib.norm(tensorlib.tensor([3., 4.]))
     tensor(5.)
