@@ -143,7 +143,7 @@ class Module(Hooked, Stated):
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Takes the gradients of the parameters away, or makes them zeros."""
+        """Sets the gradients of the parameters to None, or to zeros."""
         for parameter in self.parameters():
             if set_to_none:
                 parameter.grad = None
