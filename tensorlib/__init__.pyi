@@ -289,7 +289,7 @@ def alpha_dropout(
     """Dropout that keeps the mean and the variance of what `selu` gives; in training only."""
 
 def alpha_dropout_(input: Tensor, p: _Number | Tensor, train: Any) -> Tensor:
-    """This tensor, after its elements became what `nn.functional.alpha_dropout` gives."""
+    """This tensor, overwritten with the result of `nn.functional.alpha_dropout`."""
 
 def amax(
     input: Tensor, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None =
@@ -823,7 +823,7 @@ def dropout(
     """Each element set to 0 with probability `p`, otherwise divided by 1 - p; in training only."""
 
 def dropout_(input: Tensor, p: _Number | Tensor, train: Any) -> Tensor:
-    """This tensor, after its elements became what `nn.functional.dropout` gives."""
+    """This tensor, overwritten with the result of `nn.functional.dropout`."""
 
 def dsplit(
     input: Tensor, indices_or_sections: Any = None, *, indices: Tensor | None = None, sections: Any
@@ -927,19 +927,19 @@ def feature_alpha_dropout(
     """`alpha_dropout` of whole channels; in training only."""
 
 def feature_alpha_dropout_(input: Tensor, p: _Number | Tensor, train: Any) -> Tensor:
-    """This tensor, after its elements became what `nn.functional.feature_alpha_dropout` gives."""
+    """This tensor, overwritten with the result of `nn.functional.feature_alpha_dropout`."""
 
 def feature_dropout(input: Tensor, p: _Number | Tensor, train: Any) -> Tensor:
     """`dropout` of whole channels, as `nn.functional.dropout2d` does it for any number of dims."""
 
 def feature_dropout_(input: Tensor, p: _Number | Tensor, train: Any) -> Tensor:
-    """This tensor, after its elements became what `feature_dropout` gives."""
+    """This tensor, overwritten with the result of `feature_dropout`."""
 
 def fill(input: Tensor, value: _Number | Tensor) -> Tensor:
     """A copy of `input` whose elements are all `value`, a number or a tensor without dims."""
 
 def fill_(input: Tensor, value: _Number | Tensor) -> Tensor:
-    """This tensor, after all its elements became `value`, a number or a 0-d tensor."""
+    """This tensor, filled with `value`, a number or a 0-d tensor."""
 
 def fix(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Each element without its fraction."""
@@ -1889,7 +1889,7 @@ def rrelu_(
     input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool =
     False
 ) -> Tensor:
-    """This tensor, after its elements became what `nn.functional.rrelu` gives."""
+    """This tensor, overwritten with the result of `nn.functional.rrelu`."""
 
 def rsqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The reciprocal of the square root of each element."""
@@ -1955,7 +1955,7 @@ def set_default_dtype(d: _DType) -> None:
     """Sets the floating dtype of new tensors made from Python floats."""
 
 def set_rng_state(new_state: Tensor) -> None:
-    """None, after the default generator took on a state that `get_rng_state` gave."""
+    """Restores a state of the default generator that `get_rng_state` gave."""
 
 def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Each element over its absolute value, and 0 at 0; of a real tensor the sign."""
@@ -2289,7 +2289,7 @@ def xlogy_(input: Tensor, other: Tensor | _Number) -> Tensor:
     """In-place form of `xlogy`."""
 
 def zero_(input: Tensor) -> Tensor:
-    """This tensor, after all its elements became zero."""
+    """This tensor, filled with zeros."""
 
 def zeros(
     *sizes: _Sizes, size: _Sizes | None = None, out: Tensor | None = None, dtype: _DType | None =

@@ -291,7 +291,7 @@ class Optimizer:
         return packed
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes on what `state_dict()` of an optimiser of the same groups gave.
+        """Restores what `state_dict()` of an optimiser of the same groups gave.
 
         States become copies, in the dtype of their parameter. Raises: ValueError where groups or
         their sizes differ, KeyError, TypeError for no dict; then the optimiser is as it was.

@@ -289,7 +289,7 @@ def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, p
 
 
 def uniform_(Tensor self, from_=0.0, to=1.0, *, generator=None):
-    """This tensor, after its elements became uniform in [from, to).
+    """This tensor, filled with uniform numbers in [from, to).
 
     Gradient: the old elements get zero. Raises: RuntimeError for bounds out of order or not finite.
     """
@@ -315,7 +315,7 @@ def uniform_(Tensor self, from_=0.0, to=1.0, *, generator=None):
 
 
 def normal_(Tensor self, mean=0.0, std=1.0, *, generator=None):
-    """This tensor, after its elements became normal with this mean and standard deviation.
+    """This tensor, filled with normal numbers of this mean and standard deviation.
 
     Gradient: the old elements get zero. Raises: RuntimeError for a negative `std`.
     """
@@ -335,7 +335,7 @@ def normal_(Tensor self, mean=0.0, std=1.0, *, generator=None):
 # ---- yes or no -----------------------------------------------------------------------------------
 
 def bernoulli_(Tensor self, p=0.5, *, generator=None):
-    """This tensor, after its elements became 1 with probability `p`, else 0.
+    """This tensor, filled with 1 with probability `p`, and with 0 otherwise.
 
     `p` is a number or a tensor that broadcasts. Gradient: the old elements get zero.
     Raises: RuntimeError unless p is in [0, 1].

@@ -136,7 +136,7 @@ def randint_like(input, low=None, high=None, *, generator=None, dtype=None, layo
 
 
 def random_(Tensor self, from_=None, to=None, *, generator=None):
-    """This tensor, after its elements became integers in [from, to).
+    """This tensor, filled with integers in [from, to).
 
     `random_(to)` begins at 0; without `to`, up to the largest integer that the dtype holds exactly.
     Gradient: the old elements get zero. Raises: RuntimeError unless from < to, OutOfRangeError.

@@ -137,7 +137,7 @@ class Module(Hooked, Stated):
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
-        """This module, after it was set whether its parameters require gradients."""
+        """Sets whether the parameters require gradients; returns this module."""
         for parameter in self.parameters():
             parameter.requires_grad_(requires_grad)
         return self
@@ -154,7 +154,7 @@ class Module(Hooked, Stated):
     # ---- dtypes and devices --------------------------------------------------------------------
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        """This module, after its tensors were replaced by what a function makes of them."""
+        """This module, with its tensors replaced by what a function makes of them."""
         if recurse:
             for module in self.children():
                 module._apply(fn)

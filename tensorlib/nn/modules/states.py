@@ -92,7 +92,7 @@ class Stated(Members):
                            "get_extra_state as well")
 
     def set_extra_state(self, state: Any) -> None:
-        """Takes on what `get_extra_state` gave."""
+        """Restores what `get_extra_state` gave."""
         raise RuntimeError(f"{type(self).__name__}: a class with get_extra_state needs "
                            "set_extra_state as well")
 

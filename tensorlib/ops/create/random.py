@@ -297,7 +297,7 @@ def get_rng_state():
 
 
 def set_rng_state(new_state):
-    """None, after the default generator took on a state that `get_rng_state` gave.
+    """Restores a state of the default generator that `get_rng_state` gave.
 
     Raises: TypeError for what is not a tensor of bytes, RuntimeError for one that is not a state.
     """

@@ -144,7 +144,7 @@ def number(name, argument, value):
 
 
 def exponential_(self, lambd=1.0, *, generator=None):
-    """This tensor, after its elements became exponential of rate `lambd`; none of them is 0.
+    """This tensor, filled with exponential numbers of rate `lambd`; none of them is 0.
 
     Gradient: the old elements get zero. Raises: RuntimeError for a rate that is not positive, and
     for integers.
@@ -158,7 +158,7 @@ def exponential_(self, lambd=1.0, *, generator=None):
 
 
 def cauchy_(self, median=0.0, sigma=1.0, *, generator=None):
-    """This tensor, after its elements became Cauchy numbers of this median and scale.
+    """This tensor, filled with Cauchy numbers of this median and scale.
 
     Gradient: the old elements get zero. Raises: RuntimeError for a `sigma` that is not positive,
     and for integers.
@@ -171,7 +171,7 @@ def cauchy_(self, median=0.0, sigma=1.0, *, generator=None):
 
 
 def log_normal_(self, mean=1.0, std=2.0, *, generator=None):
-    """This tensor, after its elements became the exponentials of normal numbers.
+    """This tensor, filled with exponentials of normal numbers.
 
     Gradient: the old elements get zero. Raises: RuntimeError for an `std` that is not positive,
     and for integers.
@@ -185,7 +185,7 @@ def log_normal_(self, mean=1.0, std=2.0, *, generator=None):
 
 
 def geometric_(self, p, *, generator=None):
-    """This tensor, after its elements became the number of trials up to the first success.
+    """This tensor, filled with numbers of trials up to the first success.
 
     `p` is the chance of each trial. Gradient: the old elements get zero.
     Raises: RuntimeError unless p is in (0, 1).

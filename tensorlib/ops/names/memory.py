@@ -153,7 +153,7 @@ def refuse_gradient(name, x):
 # ---- the memory of another tensor ----------------------------------------------------------------
 
 def set_(self, source=None, storage_offset=0, size=None, stride=None):
-    """This tensor, after it shows the elements of `source`; without it, one with no elements.
+    """This tensor, which now shows the elements of `source`; without it, one with no elements.
 
     source: a tensor of the same dtype. size, stride, storage_offset: which elements of the memory
     of `source` are shown, by default those that it shows itself; without strides, row by row.

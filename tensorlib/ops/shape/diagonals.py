@@ -133,7 +133,7 @@ def places_of_diagonal(shape, wrap):
 
 
 def fill_diagonal_(self, fill_value, wrap=False):
-    """This tensor, after `fill_value` was written over its diagonal.
+    """This tensor, with `fill_value` on its diagonal.
 
     Shapes: (M, N), or (N, N, ..., N). wrap: in a matrix with more rows than columns the diagonal
     begins anew after a row that is left out.

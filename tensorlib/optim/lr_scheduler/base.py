@@ -109,7 +109,7 @@ class LRScheduler:
                 if name not in self._not_in_state}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes on what `state_dict()` of a schedule of the same kind gave."""
+        """Restores what `state_dict()` of a schedule of the same kind gave."""
         vars(self).update(state_dict)
 
     def get_last_lr(self) -> list[Any]:

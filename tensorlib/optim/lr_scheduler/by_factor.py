@@ -250,7 +250,7 @@ class LambdaScheduler(LRScheduler):
                 "lr_lambdas": [attributes_of(function) for function in self.lr_lambdas]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes on what `state_dict()` of a schedule of the same kind gave."""
+        """Restores what `state_dict()` of a schedule of the same kind gave."""
         state = dict(state_dict)
         for function, attributes in zip(self.lr_lambdas, state.pop("lr_lambdas")):
             if attributes is not None:

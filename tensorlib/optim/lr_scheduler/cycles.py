@@ -122,7 +122,7 @@ class CyclicLR(MomentumScheduler):
                 "_scale_fn_custom": None if function is None else attributes_of(function)}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes on what `state_dict()` of a schedule of the same kind gave."""
+        """Restores what `state_dict()` of a schedule of the same kind gave."""
         state = dict(state_dict)
         attributes = state.pop("_scale_fn_custom", None)
         if attributes is not None:

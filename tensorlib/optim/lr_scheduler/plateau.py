@@ -120,6 +120,6 @@ class ReduceLROnPlateau(LRScheduler):
                 set_value(group, "lr", new)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes on what `state_dict()` of a schedule of the same kind gave."""
+        """Restores what `state_dict()` of a schedule of the same kind gave."""
         super().load_state_dict(state_dict)
         self._set_mode(self.mode, self.threshold, self.threshold_mode)
