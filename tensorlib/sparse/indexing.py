@@ -173,7 +173,7 @@ def permute(input: SparseTensor, *dims: Any) -> SparseTensor:
     order = [wrap("permute", d, input.ndim) for d in given]
     sparse = input.sparse_dim()
     if sorted(order) != list(range(input.ndim)) or any(d >= sparse for d in order[:sparse]):
-        raise RuntimeError(f"permute: {tuple(given)} is no order of {sparse} sparse and "
+        raise RuntimeError(f"permute: {tuple(given)} is not an order of {sparse} sparse and "
                            f"{input.dense_dim()} dense dims, each among themselves")
     values = input._values_.permute(0, *[d - sparse + 1 for d in order[sparse:]])
     return SparseTensor.of(input._indices_[order[:sparse]], values,

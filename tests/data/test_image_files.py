@@ -220,8 +220,9 @@ class Evil:
 
 
 @pytest.mark.parametrize("changes, said", [
-    ({b"data": ROWS[:, 1:]}, "'data' is no uint8 array"), ({b"data": ROWS.astype(float)}, "'data'"),
-    ({b"data": [1]}, "'data'"), ({b"labels": [1, 2, 3]}, "'labels' is no list of 4"),
+    ({b"data": ROWS[:, 1:]}, "'data' is not a uint8 array"),
+    ({b"data": ROWS.astype(float)}, "'data'"), ({b"data": [1]}, "'data'"),
+    ({b"labels": [1, 2, 3]}, "'labels' is not a list of 4"),
     ({b"labels": [1, 2, 3, 10]}, ".* below 10"), ({b"labels": [True, 1, 1, 1]}, "'labels'"),
     ({b"labels": None}, "'labels'"), ({"x": Evil()}, "no batch for Python.*print")])
 def test_batches_with_something_else_in_them_are_refused(tmp_path, changes, said, capsys):

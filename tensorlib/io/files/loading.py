@@ -88,7 +88,7 @@ def reader_of(source: Source, pickles: Any) -> Callable[[Source], Any]:
     if not begin:
         raise EmptyFile("an empty file")
     if len(begin) < 9 or begin[8:] != b"{":
-        raise LoadError("no file of safetensors, torch.save or NumPy")
+        raise LoadError("not a file of safetensors, torch.save or NumPy")
     return load_container
 
 
