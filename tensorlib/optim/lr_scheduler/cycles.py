@@ -71,7 +71,8 @@ class CyclicLR(MomentumScheduler):
                  max_momentum: float | list[float] = 0.9, last_epoch: int = -1) -> None:
         check_optimizer(optimizer)
         if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
-            raise ValueError("mode is invalid and scale_fn is None")
+            raise ValueError("CyclicLR: mode must be triangular, triangular2 or exp_range, or a "
+                             f"scale_fn be given, got {mode!r}")
         base_lrs = for_groups("base_lr", optimizer, base_lr)
         self.max_lrs = for_groups("max_lr", optimizer, max_lr)
         if last_epoch == -1:
@@ -214,7 +215,8 @@ def counted_steps(total_steps, epochs, steps_per_epoch):
     elif epochs is not None and steps_per_epoch is not None:
         given = {"epochs": epochs, "steps_per_epoch": steps_per_epoch}
     else:
-        raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
+        raise ValueError("OneCycleLR: You must define either total_steps OR (epochs AND "
+                         "steps_per_epoch)")
     product = 1
     for name, value in given.items():
         if not isinstance(value, int) or value <= 0:
