@@ -108,8 +108,8 @@ class ConstantLR(FactorScheduler):
     def __init__(self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5,
                  last_epoch: int = -1) -> None:
         if not 0 <= factor <= 1:
-            raise ValueError("ConstantLR: Constant multiplicative factor expected to be between 0 and "
-                             f"1, got {factor}")
+            raise ValueError("ConstantLR: Constant multiplicative factor expected to be between 0 "
+                             f"and 1, got {factor}")
         self.factor = factor
         self.total_iters = total_iters
         super().__init__(optimizer, last_epoch)
@@ -151,8 +151,8 @@ class LinearLR(FactorScheduler):
             raise ValueError("LinearLR: Starting multiplicative factor expected to be greater than "
                              f"0 and less or equal to 1, got {start_factor}")
         if not 0 <= end_factor <= 1:
-            raise ValueError("LinearLR: Ending multiplicative factor expected to be between 0 and 1, "
-                             f"got {end_factor}")
+            raise ValueError("LinearLR: Ending multiplicative factor expected to be between 0 and "
+                             f"1, got {end_factor}")
         self.start_factor = start_factor
         self.end_factor = end_factor
         self.total_iters = total_iters
