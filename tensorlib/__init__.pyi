@@ -487,7 +487,7 @@ def bincount(input: Tensor, weights: Any = None, minlength: _int = 0) -> Tensor:
     """How often each integer from 0 on occurs in a vector, or the sums of its weights."""
 
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
-    """How many of `count` trials succeed, each with the chance `prob`, with broadcasting."""
+    """How many of `count` trials succeed, each with probability `prob`, with broadcasting."""
 
 def bitwise_and(
     input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None

@@ -329,7 +329,7 @@ def moved_on(x):
 
 
 class CumulativeDistributionTransform(Transform):
-    """Values of a distribution as the chances of values up to them.
+    """Values of a distribution as the probabilities of values up to them.
 
     >>> from tensorlib.distributions import Normal, transforms
     >>> transforms.CumulativeDistributionTransform(Normal(0., 1.))(tensorlib.zeros(2))

@@ -56,7 +56,7 @@ def log_ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log(ndtr(input)) for each element, also where `ndtr` underflows."""
 
 def ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The chance that a standard normal number is below each element."""
+    """The probability that a standard normal number is below each element."""
 
 def ndtri(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of `ndtr` for each element; NaN outside [0, 1]."""

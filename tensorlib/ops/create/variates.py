@@ -82,7 +82,7 @@ def are_chances(prob):
         raise RuntimeError(OUTSIDE)
 
 
-OUTSIDE = "binomial: counts must be 0 or more, chances in [0, 1]"
+OUTSIDE = "binomial: counts must be 0 or more, probabilities in [0, 1]"
 
 
 def trials(rng):
@@ -97,9 +97,9 @@ def trials(rng):
                                 (RuntimeError, np.array([1.0]), np.array([1.5]))),
            checks_values=True, whole=True)
 def binomial(count: Tensor, prob: Tensor, generator=None):
-    """How many of `count` trials succeed, each with the chance `prob`, with broadcasting.
+    """How many of `count` trials succeed, each with probability `prob`, with broadcasting.
 
-    Raises: RuntimeError for counts below 0, chances outside [0, 1], integers and two dtypes.
+    Raises: RuntimeError for counts below 0, probabilities outside [0, 1], integers and two dtypes.
     Source: Hoermann, "The Generation of Binomial Random Variates", Journal of Statistical
     Computation and Simulation 46, 1993; for few successes, inversion.
 
@@ -187,7 +187,7 @@ def log_normal_(self, mean=1.0, std=2.0, *, generator=None):
 def geometric_(self, p, *, generator=None):
     """This tensor, filled with numbers of trials up to the first success.
 
-    `p` is the chance of each trial. Gradient: the old elements get zero.
+    `p` is the probability of each trial. Gradient: the old elements get zero.
     Raises: RuntimeError unless p is in (0, 1).
     """
     p = number("geometric_", "p", p)

@@ -331,7 +331,7 @@ def erfcx_deriv(input, out):
 
 @hidden(reference=references.ndtr, samples=reals(-3, 3), edges=EDGES + (-30.0, 9.0))
 def ndtr(input):
-    """The chance that a standard normal number is below each element."""
+    """The probability that a standard normal number is below each element."""
 
 
 @ndtr.deriv
