@@ -113,15 +113,15 @@ class LRScheduler:
         vars(self).update(state_dict)
 
     def get_last_lr(self) -> list[Any]:
-        """The rate of each group, as it was set last."""
+        """The learning rate of each group, as it was set last."""
         return self._last_lr
 
     def get_lr(self) -> list[Any]:
-        """The rate of each group for the epoch `last_epoch`."""
+        """The learning rate of each group for the epoch `last_epoch`."""
         raise NotImplementedError(f"{type(self).__name__} has no get_lr()")
 
     def step(self, epoch: float | None = None) -> None:
-        """Goes on to the next epoch: sets the rates of the optimiser's groups.
+        """Goes on to the next epoch: sets the learning rates of the optimiser's groups.
 
         It belongs after the optimiser's own step. To name an epoch is deprecated.
         """

@@ -39,7 +39,7 @@ class MomentumScheduler(LRScheduler):
 
 
 class CyclicLR(MomentumScheduler):
-    """Lets the rates go from base_lr to max_lr in step_size_up steps and back in step_size_down.
+    """Moves the learning rates from base_lr to max_lr in step_size_up steps, back in step_size_down.
 
     The height stays with mode="triangular", halves after each cycle with "triangular2", and is
     multiplied by gamma**step with "exp_range"; or by scale_fn, a function of the cycle or, with
@@ -103,7 +103,7 @@ class CyclicLR(MomentumScheduler):
         return 0.5 ** (x - 1) if self.mode == "triangular2" else self.gamma**x
 
     def get_lr(self) -> list[Any]:
-        """The rate of each group for the step `last_epoch`; sets the momentum."""
+        """The learning rate of each group for the step `last_epoch`; sets the momentum."""
         self._warn_outside_step()
         done = self.last_epoch / self.total_size
         cycle = floor(1 + done)
@@ -132,7 +132,7 @@ class CyclicLR(MomentumScheduler):
 
 
 class OneCycleLR(MomentumScheduler):
-    """Lets the rates rise to max_lr and fall far below, once, and the momentum go the other way.
+    """Raises the learning rates to max_lr and lowers them far below, once; the momentum goes against.
 
     They begin at max_lr / div_factor, reach max_lr after pct_start of the steps, and end at the
     first ones / final_div_factor; three_phase goes back to the first ones in between. The steps in
@@ -181,7 +181,7 @@ class OneCycleLR(MomentumScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        """The rate of each group for the step `last_epoch`; sets the momentum."""
+        """The learning rate of each group for the step `last_epoch`; sets the momentum."""
         self._warn_outside_step()
         step = self.last_epoch
         if step > self.total_steps:

@@ -16,7 +16,7 @@ from tensorlib.optim.optimizer import Optimizer, as_number
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """Multiplies the rates by factor when a figure has stopped getting better.
+    """Multiplies the learning rates by factor when a figure has stopped getting better.
 
     mode: whether smaller ("min") or larger is better. A figure is better than the best so far by
     threshold, a share of it or, with threshold_mode="abs", a number. After more than patience

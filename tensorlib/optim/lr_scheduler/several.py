@@ -114,7 +114,7 @@ class SequentialLR(SchedulerOfSchedulers):
 
 
 class ChainedScheduler(SchedulerOfSchedulers):
-    """All schedules at once: each goes on from the rates that the one before it has set.
+    """All schedules at once: each goes on from the learning rates that the one before it has set.
 
     Raises: ValueError for schedules of several optimisers, TypeError.
 
