@@ -177,7 +177,7 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
 # ---- its schedule --------------------------------------------------------------------------------
 
 class SWALR(LRScheduler):
-    """Moves the learning rates to swa_lr in anneal_epochs, along a cosine or a line, and keeps them.
+    """Moves learning rates to swa_lr in anneal_epochs, along a cosine or a line, and keeps them.
 
     Raises: ValueError for another strategy, and for epochs that are not a count.
 

@@ -263,7 +263,7 @@ class LambdaScheduler(LRScheduler):
 class LambdaLR(LambdaScheduler):
     """Sets the learning rates to the first ones times a function of the epoch.
 
-    There is one function, or one for each group. Raises: ValueError for another number of functions.
+    There is one function, or one for each group. Raises: ValueError for another number of them.
 
     >>> optimizer = tensorlib.optim.SGD([tensorlib.zeros(1, requires_grad=True)], lr=1.0)
     >>> schedule = tensorlib.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 1 / (1 + epoch))

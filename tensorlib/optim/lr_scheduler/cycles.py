@@ -39,7 +39,7 @@ class MomentumScheduler(LRScheduler):
 
 
 class CyclicLR(MomentumScheduler):
-    """Moves the learning rates from base_lr to max_lr in step_size_up steps, back in step_size_down.
+    """Moves learning rates from base_lr to max_lr in step_size_up steps, back in step_size_down.
 
     The height stays with mode="triangular", halves after each cycle with "triangular2", and is
     multiplied by gamma**step with "exp_range"; or by scale_fn, a function of the cycle or, with
@@ -132,7 +132,7 @@ class CyclicLR(MomentumScheduler):
 
 
 class OneCycleLR(MomentumScheduler):
-    """Raises the learning rates to max_lr and lowers them far below, once; the momentum goes against.
+    """Raises learning rates to max_lr and lowers them far below, and moves the momentum against them.
 
     They begin at max_lr / div_factor, reach max_lr after pct_start of the steps, and end at the
     first ones / final_div_factor; three_phase goes back to the first ones in between. The steps in
