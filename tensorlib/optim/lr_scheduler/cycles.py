@@ -132,7 +132,7 @@ class CyclicLR(MomentumScheduler):
 
 
 class OneCycleLR(MomentumScheduler):
-    """Raises learning rates to max_lr and lowers them far below, and moves the momentum against them.
+    """Raises learning rates to max_lr and lowers them far below, and moves momentum against them.
 
     They begin at max_lr / div_factor, reach max_lr after pct_start of the steps, and end at the
     first ones / final_div_factor; three_phase goes back to the first ones in between. The steps in
