@@ -60,11 +60,8 @@ def take(input, index: Tensor):
         raise RuntimeError(f"take: index must be int64, or of a smaller signed integer dtype, got "
                            f"{index.dtype}")
     line = index.ndim == 1
-    try:
-        found = index_select(input if input.ndim == 1 else input.reshape(-1), 0,
-                             index if line else index.reshape(-1))
-    except IndexError as error:
-        raise IndexError(f"take: {str(error).removeprefix('index_select: ')}") from None
+    found = index_select(input if input.ndim == 1 else input.reshape(-1), 0,
+                         index if line else index.reshape(-1))
     return found if line else found.reshape(index.shape)
 
 

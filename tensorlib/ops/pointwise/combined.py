@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from tensorlib._core.base.error_names import renamed
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import refuse_bools
 from tensorlib.ops.declare import composite, elementwise
@@ -111,31 +110,21 @@ def refuse_integers(name, dividend, other):
                            f"{dividend.dtype} and {other.dtype}")
 
 
-def instead(name, plain, scaled, input, tensor1, tensor2, value):
-    """What an operation gives, or that with a fourth term, which do the work of the one of this
-    name."""
-    try:
-        if value == 1:
-            return plain(input, tensor1, tensor2)
-        return scaled(input, tensor1, tensor2, value)
-    except Exception as error:
-        done = (plain if value == 1 else scaled).__name__
-        raise renamed(renamed(error, done, name), done.removesuffix("_"), name)
-
-
 def write_sum(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
     """`addcmul_`"""
     if not input.is_floating_point():
         check_terms("addcmul_", input, tensor1, tensor2, value)
-    return instead("addcmul_", add_product.inplace, add_scaled_product.inplace, input, tensor1,
-                   tensor2, value)
+    if value == 1:
+        return add_product.inplace(input, tensor1, tensor2)
+    return add_scaled_product.inplace(input, tensor1, tensor2, value)
 
 
 def write_sum_of_quotient(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
     """`addcdiv_`"""
     refuse_integers("addcdiv_", tensor1, tensor2)
-    return instead("addcdiv_", add_quotient.inplace, add_scaled_quotient.inplace, input, tensor1,
-                   tensor2, value)
+    if value == 1:
+        return add_quotient.inplace(input, tensor1, tensor2)
+    return add_scaled_quotient.inplace(input, tensor1, tensor2, value)
 
 
 @composite(out=True, reference=lambda x, a, b, value=1: x + value * a * b,
@@ -153,7 +142,9 @@ def addcmul(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
     """
     if not input.is_floating_point():
         check_terms("addcmul", input, tensor1, tensor2, value)
-    return instead("addcmul", add_product, add_scaled_product, input, tensor1, tensor2, value)
+    if value == 1:
+        return add_product(input, tensor1, tensor2)
+    return add_scaled_product(input, tensor1, tensor2, value)
 
 
 @composite(out=True, reference=lambda x, a, b, value=1: x + value * a / b, takes="floating",
@@ -165,7 +156,9 @@ def addcdiv(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
     Raises: RuntimeError for two integers to divide and for shapes that do not broadcast.
     """
     refuse_integers("addcdiv", tensor1, tensor2)
-    return instead("addcdiv", add_quotient, add_scaled_quotient, input, tensor1, tensor2, value)
+    if value == 1:
+        return add_quotient(input, tensor1, tensor2)
+    return add_scaled_quotient(input, tensor1, tensor2, value)
 
 
 def between(input: Tensor, end: Tensor, weight):
