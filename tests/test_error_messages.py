@@ -262,6 +262,25 @@ def test_arguments_of_a_wrong_type(text, call):
         call()
 
 
+INTS = tl.ones(1, 3, 4, dtype=tl.int64)
+
+
+@pytest.mark.parametrize("call", [
+    lambda: tl.nn.functional.softmax(INTS, 0), lambda: tl.nn.functional.layer_norm(INTS, (4,)),
+    lambda: tl.nn.functional.batch_norm(INTS, None, None, training=True),
+    lambda: tl.nn.functional.group_norm(INTS, 1),
+    lambda: tl.nn.functional.adaptive_avg_pool1d(INTS, 2),
+    lambda: tl.nn.functional.cross_entropy(INTS[0], tl.zeros(3).long()),
+    lambda: tl.nn.functional.nll_loss(INTS[0], tl.zeros(3).long()),
+    lambda: tl.nn.functional.interpolate(INTS, size=2), lambda: tl.rand(2, dtype=tl.int64),
+    lambda: INTS.clone().normal_(), lambda: tl.normal(INTS, 1.0), lambda: INTS.lerp(INTS, 0.5),
+    lambda: tl.linalg.eigh(INTS[0, :, :3]), lambda: tl.poisson(INTS), lambda: INTS.mean(),
+    lambda: tl.nextafter(INTS, INTS), lambda: (INTS[0] > 0) @ (INTS[0].mT > 0)])
+def test_a_dtype_that_is_not_supported_is_one_error(call):
+    with pytest.raises(tl.UnsupportedDtype, match=r"^[\w.]+: .*tensorlib\.(int64|bool)"):
+        call()
+
+
 def test_products_that_do_not_fit_have_pytorchs_words():
     with pytest.raises(RuntimeError, match=r"cannot be multiplied \(3x4 and 5x6\)"):
         tl.ones(3, 4) @ tl.ones(5, 6)

@@ -20,8 +20,8 @@ def require_floats(name, *tensors):
     """Raises RuntimeError for integers and UnsupportedDtype for half types."""
     for x in tensors:
         if not (x.is_floating_point() or x.is_complex()):
-            raise RuntimeError(f"{name}: expected a floating point or complex tensor as input, got "
-                               f"{x.dtype}")
+            raise UnsupportedDtype(f"{name}: expected a floating point or complex tensor as input, "
+                                   f"got {x.dtype}")
         if x.dtype.name not in TAKEN:
             raise UnsupportedDtype(f"{name}: takes float32, float64 and complex dtypes, got "
                                    f"{x.dtype}; x.float() gives float32")

@@ -33,6 +33,7 @@ from tensorlib._core.tensor.tensor cimport Tensor, new_like
 from tensorlib._core.tiles.copies cimport copy_into
 from tensorlib._core.tiles.loops cimport find_cast
 
+from tensorlib._core.interpreters.recording import UnsupportedDtype
 from tensorlib._core.layout.reinterpret import as_real
 
 
@@ -119,15 +120,15 @@ cdef int draw_reals(Tensor x, Generator generator, Draw* draw) except -1:
 
 cdef int check_real(str name, Tensor x) except -1:
     if KIND[x.type] != FLOAT_KIND:
-        raise RuntimeError(f"{name}: not implemented for {dtype_object(x.type)}; the dtype must be "
-                           "a floating one")
+        raise UnsupportedDtype(f"{name}: not implemented for {dtype_object(x.type)}; the dtype "
+                               "must be a floating one")
     return 0
 
 
 cdef int check_inexact(str name, Tensor x) except -1:
     if KIND[x.type] < FLOAT_KIND:
-        raise RuntimeError(f"{name}: not implemented for {dtype_object(x.type)}; the dtype must be "
-                           "a floating or a complex one")
+        raise UnsupportedDtype(f"{name}: not implemented for {dtype_object(x.type)}; the dtype "
+                               "must be a floating or a complex one")
     return 0
 
 

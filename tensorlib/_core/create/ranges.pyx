@@ -19,6 +19,7 @@ from tensorlib._core.create.creation cimport (
 from tensorlib._core.tensor.tensor cimport Tensor
 from tensorlib._core.tiles.copies cimport cast, packed_copy
 
+from tensorlib._core.interpreters.recording import UnsupportedDtype
 from tensorlib._core.layout.views import empty
 from tensorlib._core.tensor.numbers import OutOfRangeError
 
@@ -103,7 +104,7 @@ def arange(start=None, end=None, step=1, *, out=None, dtype=None, layout=None, d
     elif KIND[id] == FLOAT_KIND:
         x = real_range(start, end, step, id, device)
     else:
-        raise RuntimeError(f"arange: not implemented for {dtype_object(id)}")
+        raise UnsupportedDtype(f"arange: not implemented for {dtype_object(id)}")
     return finish("arange", x, out, requires_grad)
 
 

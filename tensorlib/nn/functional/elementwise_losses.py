@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from tensorlib._core.apply.elementwise import UnsupportedDtype
 from tensorlib._core.base.warned import warn_of
 from tensorlib import full_like, get_default_dtype
 from tensorlib._core.base.dtypes import has_gradients
@@ -69,7 +70,7 @@ def check_same(name, input, target):
 def require_floating(name, input):
     """Raises RuntimeError for an input that is not of a floating dtype."""
     if not input.is_floating_point():
-        raise RuntimeError(f"{name}: takes floating-point dtypes, got {input.dtype}")
+        raise UnsupportedDtype(f"{name}: takes floating-point dtypes, got {input.dtype}")
 
 
 def in_floats(*tensors):

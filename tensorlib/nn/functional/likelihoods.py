@@ -5,6 +5,7 @@ from operator import index as as_int
 import numpy as np
 
 from tensorlib import arange, ones_like, where, zeros_like
+from tensorlib._core.apply.elementwise import UnsupportedDtype
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.interpreters.foreign import needs_formula
 from tensorlib._core.layers import nll
@@ -445,7 +446,7 @@ def nll_loss(input: Tensor, target: Tensor, weight=None, size_average=None, igno
     if weight is not None:
         weight = class_weights("nll_loss", weight, input)
     if not input.is_floating_point():
-        raise RuntimeError(f"nll_loss: takes floating-point dtypes, got {input.dtype}")
+        raise UnsupportedDtype(f"nll_loss: takes floating-point dtypes, got {input.dtype}")
     check_reduction("nll_loss", reduction)
     rows, places = with_batch("nll_loss", input, target)
     ignored = as_int(ignore_index)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from tensorlib import cat, ones, relu, stack, tanh, zeros
+from tensorlib._core.apply.elementwise import UnsupportedDtype
 from tensorlib._core.apply.halves import rounded_once
 from tensorlib._core.base.dtypes import has_gradients
 from tensorlib._core.base.shape import listed
@@ -181,7 +182,7 @@ def check_cell(kind, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None):
     """Raises RuntimeError for other shapes or dtypes than a cell takes."""
     units, width = hidden.shape[1], GATES[kind] * hidden.shape[1]
     if not has_gradients(input.dtype):
-        raise RuntimeError(f"{kind}_cell: takes floating-point dtypes, got {input.dtype}")
+        raise UnsupportedDtype(f"{kind}_cell: takes floating-point dtypes, got {input.dtype}")
     for what, x, shape in (("weights", w_ih, (width, input.shape[1])),
                            ("weights", w_hh, (width, units)), ("a bias", b_ih, (width,)),
                            ("a bias", b_hh, (width,)), ("a state", hidden, (len(input), units))):

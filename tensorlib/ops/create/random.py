@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tensorlib._core.apply.elementwise import UnsupportedDtype
 from tensorlib._core.apply.out_argument import store_out
 from tensorlib._core.arrays.as_numbers import differentiating
 from tensorlib._core.base.dtypes import BY_NAME
@@ -150,7 +151,8 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
             mean, std, size, generator=generator, out=out, dtype=dtype, layout=layout,
             device=device, pin_memory=pin_memory, requires_grad=requires_grad)
     if not all(x.is_floating_point() for x in tensors):
-        raise RuntimeError("normal: mean and std must have floating dtypes")
+        raise UnsupportedDtype("normal: mean and std must have floating dtypes, got "
+                               f"{' and '.join(str(x.dtype) for x in tensors)}")
     mean, std = (x.detach() if isinstance(x, Tensor) else x for x in (mean, std))
     if isinstance(std, Tensor):
         deviations_are_not_negative(std)

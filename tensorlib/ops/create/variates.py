@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from tensorlib._core.apply.elementwise import UnsupportedDtype
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.shape import broadcast_shapes
 from tensorlib._core.create.generator import seen_apart, sizes_apart
@@ -31,7 +32,7 @@ def numbers(name, kind, *parameters, generator=None):
 def floating(name, x):
     """Raises RuntimeError for a tensor that is not floating."""
     if not x.is_floating_point():
-        raise RuntimeError(f"{name}: takes floating dtypes, got {x.dtype}")
+        raise UnsupportedDtype(f"{name}: takes floating dtypes, got {x.dtype}")
 
 
 def shaped(*cases):

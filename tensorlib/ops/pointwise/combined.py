@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tensorlib._core.apply.elementwise import UnsupportedDtype
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import refuse_bools
 from tensorlib.ops.declare import composite, elementwise
@@ -36,7 +37,7 @@ def rsub(input, other, *, alpha=1):
 def no_integers(name, input):
     """Raises RuntimeError for a tensor that is neither floating nor complex."""
     if not (input.is_floating_point() or input.is_complex()):
-        raise RuntimeError(f"{name}: expects floating-point tensors, got {input.dtype}")
+        raise UnsupportedDtype(f"{name}: expects floating-point tensors, got {input.dtype}")
 
 
 def with_factor(**keywords):
@@ -106,8 +107,8 @@ def refuse_integers(name, dividend, other):
     """Raises RuntimeError for a quotient of integers, which PyTorch once cut."""
     if not (dividend.dtype.is_floating_point or other.dtype.is_floating_point
             or dividend.is_complex() or other.is_complex()):
-        raise RuntimeError(f"{name}: expects floating-point tensors to divide, got "
-                           f"{dividend.dtype} and {other.dtype}")
+        raise UnsupportedDtype(f"{name}: expects floating-point tensors to divide, got "
+                               f"{dividend.dtype} and {other.dtype}")
 
 
 def write_sum(input, tensor1: Tensor, tensor2: Tensor, *, value=1):

@@ -6,6 +6,7 @@ What PyTorch has in `torch.special` alone is no function of the package and no m
 
 import numpy as np
 
+from tensorlib._core.apply.elementwise import UnsupportedDtype
 from tensorlib._core.base.dtypes import get_default_dtype
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer
@@ -237,7 +238,7 @@ def upper_numbers(input, other):
 def floats(name, input, other):
     """Both, of which one is floating. Raises: RuntimeError."""
     if not other.is_floating_point():
-        raise RuntimeError(f"{name}: takes floating dtypes, got {other.dtype}")
+        raise UnsupportedDtype(f"{name}: takes floating dtypes, got {other.dtype}")
     return input, other
 
 

@@ -259,7 +259,7 @@ def nanmean(input: Tensor, dim=None, keepdim=False, *, dtype=None, out=None):
     tensor(1.5000)
     """
     if not input.is_floating_point():
-        raise RuntimeError(f"nanmean: takes floating-point dtypes, got {input.dtype}")
+        raise UnsupportedDtype(f"nanmean: takes floating-point dtypes, got {input.dtype}")
     known = (input == input).sum(dim, keepdim)
     total = input.nansum(dim, keepdim, dtype=dtype)
     return total.div(known.to(total.dtype), out=out)

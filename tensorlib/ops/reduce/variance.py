@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tensorlib._core.apply.elementwise import UnsupportedDtype
 from tensorlib._core.apply.halves import rounded_once
 from tensorlib._core.create.creation import plain_number
 from tensorlib._core.graph.op import find
@@ -253,7 +254,7 @@ def norm(input, p="fro", dim=None, keepdim=False, *, dtype=None):
     if x.is_complex():
         x = x.abs()
     if not x.is_floating_point():
-        raise RuntimeError(f"norm: takes floating-point dtypes, got {x.dtype}")
+        raise UnsupportedDtype(f"norm: takes floating-point dtypes, got {x.dtype}")
     return norm_of_order(x, p, dim, keepdim)
 
 
