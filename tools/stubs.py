@@ -1,7 +1,7 @@
 """Writes the type stubs of what is compiled or published from the registry, and the table of what
 late families publish.
 
-    python -m tools.stubs            writes them
+    python -m tools.stubs            writes those that are stale, removes those of no module
     python -m tools.stubs --check    says which are stale, by the exit status too
 
 They are checked in; a test fails when one is stale.
@@ -336,9 +336,8 @@ def shell_stubs():
     return found
 
 
-def stale():
-    """The stub files that do not hold what they should, and those that nothing stands behind."""
-    found = stubs()
+def stale(found):
+    """The files that do not hold these stubs, and those of modules that are gone."""
     return [path for path, text in found.items()
             if not path.exists() or path.read_text() != text
             ] + [path for path in STUBS.rglob("*.pyi") if path not in found]
@@ -357,16 +356,20 @@ def main(arguments):
             return subprocess.run([sys.executable, "-m", "tools.stubs"], check=False).returncode
         print(f"{table.relative_to(PACKAGE.parent)} is stale: run python -m tools.stubs")
         return 1
-    if "--check" in arguments:
-        found = stale()
-        for path in found:
-            print(f"{path.relative_to(PACKAGE.parent)} is stale: run python -m tools.stubs")
-        return bool(found)
-    for path, text in stubs().items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-        print(path.relative_to(PACKAGE.parent))
-    return 0
+    found = stubs()
+    changed = stale(found)
+    for path in changed:
+        name = path.relative_to(PACKAGE.parent)
+        if "--check" in arguments:
+            print(f"{name} is stale: run python -m tools.stubs")
+        elif path in found:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(found[path])
+            print(name)
+        else:
+            path.unlink()
+            print(f"{name} removed")
+    return int("--check" in arguments and bool(changed))
 
 
 if __name__ == "__main__":
