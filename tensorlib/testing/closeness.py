@@ -25,7 +25,7 @@ def assert_close(
     check_stride: bool = False,
     msg: str | Callable[[str], str] | None = None,
 ) -> None:
-    """None where `actual` is close to `expected`; otherwise an AssertionError that says how not.
+    """Raises an AssertionError, which says what differs, unless `actual` is close to `expected`.
 
     Close means |actual - expected| <= atol + rtol * |expected| for every element. Without rtol and
     atol, both come from the dtype (`tolerances.DEFAULTS`): integers and bools must be equal, and

@@ -30,7 +30,7 @@ class Row(Module):
         return list(self._modules)[position(self, idx, "modules")]
 
     def take(self, modules: Iterable[Module]) -> None:
-        """Has these modules and no others, numbered from 0."""
+        """Replaces all modules by these, numbered from 0."""
         modules = list(modules)
         self._modules.clear()
         for i, module in enumerate(modules):
@@ -64,7 +64,7 @@ class Row(Module):
         return self
 
     def insert(self, index: int, module: Module) -> Any:
-        """Puts a module before that at a position."""
+        """Inserts a module before the one at a position."""
         if not isinstance(module, Module):
             raise TypeError(f"{type(self).__name__}.insert: expected a Module, got "
                             f"{type(module).__name__}")
@@ -158,7 +158,7 @@ class ModuleList(Row):
         return self._modules[self._get_abs_string_index(idx)]
 
     def insert(self, index: int, module: Module) -> None:
-        """Puts a module before that at a position."""
+        """Inserts a module before the one at a position."""
         super().insert(index, module)
 
     def __repr__(self) -> str:

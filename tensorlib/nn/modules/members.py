@@ -222,7 +222,7 @@ class Members:
         return module
 
     def set_submodule(self, target: str, module: Any, strict: bool = False) -> None:
-        """Puts a module in the place of that of a dotted name; if `strict`, there must be one.
+        """Replaces the module of a dotted name; if `strict`, there must be one.
 
         Raises: AttributeError, or ValueError for the empty name or what is not a module.
         """
@@ -359,7 +359,7 @@ def register(module, kind, name, value):
 
 
 def forget(module, name):
-    """Takes away whatever has the name, so that a member of another kind can have it."""
+    """Removes whatever has the name, so that a member of another kind can have it."""
     vars(module).pop(name, None)
     for kind in registration_hooks:
         members = members_of(module, kind)

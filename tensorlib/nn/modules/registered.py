@@ -53,7 +53,7 @@ class Registered(dict):
         return self[name]
 
     def update(self, *others, **members):
-        """Takes on other names and members."""
+        """Adds other names and members."""
         for name, member in dict(*others, **members).items():
             self[name] = member
 
