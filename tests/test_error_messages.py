@@ -255,7 +255,7 @@ def test_an_error_in_a_part_names_the_function_that_was_called(name, call):
     ("requires_grad: must be a bool, not int", lambda: setattr(X.clone(), "requires_grad", 1)),
     ("requires_grad: must be a bool, not str", lambda: tl.nn.Linear(3, 2).requires_grad_("no")),
     ("dtype: expected a tensorlib dtype, got 'float32'; did you mean tensorlib.float32",
-     lambda: tl.zeros(2, dtype="float32")),
+     lambda: tl.tensor([1.0], dtype="float32")),
     ("data: expected a Tensor, got int", lambda: setattr(X.clone(), "data", 3)),
     ("Tensor does not support deleting items", lambda: X.__delitem__(0)),
 ])

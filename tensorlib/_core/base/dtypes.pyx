@@ -175,7 +175,7 @@ cdef int dtype_id(object value) except -1:
         return COMPLEX128
     if value is bool:
         return BOOL
-    if isinstance(value, (np.dtype, type)) :
+    if isinstance(value, (np.dtype, type)):
         return from_numpy_dtype(value)
     if isinstance(value, AbsentDtype):
         value.missing()
