@@ -209,7 +209,7 @@ _segment_reduce = _deferred("tensorlib.ops.index.segments", "segment_reduce")
 for _name in ("sparse_coo_tensor", "sparse_csc_tensor", "sparse_csr_tensor"):
     globals()[_name] = _deferred("tensorlib.sparse", _name)
 for _name in ("convert_indices_from_coo_to_csr", "convert_indices_from_csr_to_coo"):
-    globals()["_" + _name] = _deferred("tensorlib.sparse.making", _name)
+    globals()["_" + _name] = _deferred("tensorlib.sparse.creation", _name)
 spmm = dsmm = hsmm = _deferred("tensorlib.sparse", "mm")
 
 

@@ -17,137 +17,89 @@ _Operand: TypeAlias = Tensor | _float | _bool | ndarray[Any, Any] | _scalar
 _DType: TypeAlias = _dtype | _numpy_dtype[Any] | type[Any]
 _Device: TypeAlias = _device | _str
 
-from tensorlib import autograd as autograd
-from tensorlib import distributed as distributed
-from tensorlib import distributions as distributions
-from tensorlib import func as func
-from tensorlib import graph as graph
-from tensorlib import linalg as linalg
-from tensorlib import nn as nn
-from tensorlib import onnx as onnx
-from tensorlib import ops as ops
-from tensorlib import optim as optim
-from tensorlib import profiler as profiler
-from tensorlib import program as program
-from tensorlib import sparse as sparse
-from tensorlib import testing as testing
-from tensorlib import utils as utils
-from tensorlib._core.arrays.printing import get_printoptions as get_printoptions
-from tensorlib._core.arrays.printing import printoptions as printoptions
-from tensorlib._core.arrays.printing import set_printoptions as set_printoptions
+from tensorlib import (
+    autograd as autograd, distributed as distributed, distributions as distributions, func as func,
+    graph as graph, linalg as linalg, nn as nn, onnx as onnx, ops as ops, optim as optim,
+    profiler as profiler, program as program, sparse as sparse, testing as testing, utils as utils
+)
+from tensorlib._core.arrays.printing import (
+    get_printoptions as get_printoptions, printoptions as printoptions,
+    set_printoptions as set_printoptions
+)
 from tensorlib._core.base.device import device as device
-from tensorlib._core.base.dtypes import can_cast as can_cast
-from tensorlib._core.base.dtypes import dtype as dtype
-from tensorlib._core.base.dtypes import get_default_dtype as get_default_dtype
-from tensorlib._core.base.dtypes import promote_types as promote_types
-from tensorlib._core.base.formats import channels_last as channels_last
-from tensorlib._core.base.formats import channels_last_3d as channels_last_3d
-from tensorlib._core.base.formats import contiguous_format as contiguous_format
-from tensorlib._core.base.formats import layout as layout
-from tensorlib._core.base.formats import legacy_contiguous_format as legacy_contiguous_format
-from tensorlib._core.base.formats import memory_format as memory_format
-from tensorlib._core.base.formats import preserve_format as preserve_format
-from tensorlib._core.base.formats import sparse_bsc as sparse_bsc
-from tensorlib._core.base.formats import sparse_bsr as sparse_bsr
-from tensorlib._core.base.formats import sparse_coo as sparse_coo
-from tensorlib._core.base.formats import sparse_csc as sparse_csc
-from tensorlib._core.base.formats import sparse_csr as sparse_csr
-from tensorlib._core.base.formats import strided as strided
-from tensorlib._core.base.limits import finfo as finfo
-from tensorlib._core.base.limits import iinfo as iinfo
-from tensorlib._core.base.pool import get_num_threads as get_num_threads
-from tensorlib._core.base.pool import set_num_threads as set_num_threads
+from tensorlib._core.base.dtypes import (
+    can_cast as can_cast, dtype as dtype, get_default_dtype as get_default_dtype,
+    promote_types as promote_types
+)
+from tensorlib._core.base.formats import (
+    channels_last as channels_last, channels_last_3d as channels_last_3d,
+    contiguous_format as contiguous_format, layout as layout,
+    legacy_contiguous_format as legacy_contiguous_format, memory_format as memory_format,
+    preserve_format as preserve_format, sparse_bsc as sparse_bsc, sparse_bsr as sparse_bsr,
+    sparse_coo as sparse_coo, sparse_csc as sparse_csc, sparse_csr as sparse_csr, strided as strided
+)
+from tensorlib._core.base.limits import finfo as finfo, iinfo as iinfo
+from tensorlib._core.base.pool import (
+    get_num_threads as get_num_threads, set_num_threads as set_num_threads
+)
 from tensorlib._core.create.generator import default_generator as default_generator
-from tensorlib._core.graph.modes import is_grad_enabled as is_grad_enabled
-from tensorlib._core.graph.modes import is_inference_mode_enabled as is_inference_mode_enabled
+from tensorlib._core.graph.modes import (
+    is_grad_enabled as is_grad_enabled, is_inference_mode_enabled as is_inference_mode_enabled
+)
 from tensorlib._core.tensor.properties import UntypedStorage as UntypedStorage
-from tensorlib.autograd.modes import enable_grad as enable_grad
-from tensorlib.autograd.modes import inference_mode as inference_mode
-from tensorlib.autograd.modes import no_grad as no_grad
-from tensorlib.autograd.modes import set_grad_enabled as set_grad_enabled
+from tensorlib.autograd.modes import (
+    enable_grad as enable_grad, inference_mode as inference_mode, no_grad as no_grad,
+    set_grad_enabled as set_grad_enabled
+)
 from tensorlib.func.compiling import compile as compile
 from tensorlib.func.mapping import vmap as vmap
-from tensorlib.io.files.front import load as load
-from tensorlib.io.files.front import save as save
+from tensorlib.io.files.front import load as load, save as save
 from tensorlib.profiler.summary import summary as summary
-from tensorlib.program.control import case as case
-from tensorlib.program.control import cond as cond
-from tensorlib.program.control import scan as scan
-from tensorlib.program.control import switch_case as switch_case
-from tensorlib.program.control import while_loop as while_loop
-from tensorlib.shell import accelerator as accelerator
-from tensorlib.shell import amp as amp
-from tensorlib.shell import array_api as array_api
-from tensorlib.shell import backends as backends
-from tensorlib.shell import compiler as compiler
-from tensorlib.shell import cuda as cuda
-from tensorlib.shell import einops as einops
-from tensorlib.shell import export as export
-from tensorlib.shell import fft as fft
-from tensorlib.shell import functional as functional
-from tensorlib.shell import futures as futures
-from tensorlib.shell import fx as fx
-from tensorlib.shell import hub as hub
-from tensorlib.shell import jit as jit
-from tensorlib.shell import library as library
-from tensorlib.shell import memory as memory
-from tensorlib.shell import mps as mps
-from tensorlib.shell import multiprocessing as multiprocessing
-from tensorlib.shell import overrides as overrides
-from tensorlib.shell import quasirandom as quasirandom
-from tensorlib.shell import random as random
-from tensorlib.shell import return_types as return_types
-from tensorlib.shell import serialization as serialization
-from tensorlib.shell import signal as signal
-from tensorlib.shell import sklearn as sklearn
-from tensorlib.shell import special as special
-from tensorlib.shell import storage as storage
-from tensorlib.shell import torch_version as torch_version
-from tensorlib.shell import types as types
-from tensorlib.shell import version as version
-from tensorlib.shell import vision as vision
-from tensorlib.shell import xpu as xpu
+from tensorlib.program.control import (
+    case as case, cond as cond, scan as scan, switch_case as switch_case, while_loop as while_loop
+)
+from tensorlib.shell import (
+    accelerator as accelerator, amp as amp, array_api as array_api, backends as backends,
+    compiler as compiler, cuda as cuda, einops as einops, export as export, fft as fft,
+    functional as functional, futures as futures, fx as fx, hub as hub, jit as jit,
+    library as library, memory as memory, mps as mps, multiprocessing as multiprocessing,
+    overrides as overrides, quasirandom as quasirandom, random as random,
+    return_types as return_types, serialization as serialization, signal as signal,
+    sklearn as sklearn, special as special, storage as storage, torch_version as torch_version,
+    types as types, version as version, vision as vision, xpu as xpu
+)
 from tensorlib.shell._absent import Future as Future
-from tensorlib.shell._settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
-from tensorlib.shell._settings import get_default_device as get_default_device
-from tensorlib.shell._settings import get_deterministic_debug_mode as get_deterministic_debug_mode
-from tensorlib.shell._settings import get_float32_matmul_precision as get_float32_matmul_precision
-from tensorlib.shell._settings import get_num_interop_threads as get_num_interop_threads
-from tensorlib.shell._settings import is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled
-from tensorlib.shell._settings import is_warn_always_enabled as is_warn_always_enabled
-from tensorlib.shell._settings import set_default_device as set_default_device
-from tensorlib.shell._settings import set_deterministic_debug_mode as set_deterministic_debug_mode
-from tensorlib.shell._settings import set_float32_matmul_precision as set_float32_matmul_precision
-from tensorlib.shell._settings import set_flush_denormal as set_flush_denormal
-from tensorlib.shell._settings import set_num_interop_threads as set_num_interop_threads
-from tensorlib.shell._settings import set_warn_always as set_warn_always
-from tensorlib.shell._settings import use_deterministic_algorithms as use_deterministic_algorithms
-from tensorlib.shell._typed import BFloat16Tensor as BFloat16Tensor
-from tensorlib.shell._typed import BoolTensor as BoolTensor
-from tensorlib.shell._typed import ByteTensor as ByteTensor
-from tensorlib.shell._typed import CharTensor as CharTensor
-from tensorlib.shell._typed import DoubleTensor as DoubleTensor
-from tensorlib.shell._typed import FloatTensor as FloatTensor
-from tensorlib.shell._typed import HalfTensor as HalfTensor
-from tensorlib.shell._typed import IntTensor as IntTensor
-from tensorlib.shell._typed import LongTensor as LongTensor
-from tensorlib.shell._typed import ShortTensor as ShortTensor
-from tensorlib.shell._typed import set_default_tensor_type as set_default_tensor_type
-from tensorlib.shell.amp.autocast_mode import autocast as autocast
-from tensorlib.shell.amp.autocast_mode import clear_autocast_cache as clear_autocast_cache
-from tensorlib.shell.amp.autocast_mode import get_autocast_cpu_dtype as get_autocast_cpu_dtype
-from tensorlib.shell.amp.autocast_mode import get_autocast_dtype as get_autocast_dtype
-from tensorlib.shell.amp.autocast_mode import get_autocast_gpu_dtype as get_autocast_gpu_dtype
-from tensorlib.shell.amp.autocast_mode import is_autocast_cache_enabled as is_autocast_cache_enabled
-from tensorlib.shell.amp.autocast_mode import is_autocast_cpu_enabled as is_autocast_cpu_enabled
-from tensorlib.shell.amp.autocast_mode import is_autocast_enabled as is_autocast_enabled
+from tensorlib.shell._settings import (
+    are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled,
+    get_default_device as get_default_device,
+    get_deterministic_debug_mode as get_deterministic_debug_mode,
+    get_float32_matmul_precision as get_float32_matmul_precision,
+    get_num_interop_threads as get_num_interop_threads,
+    is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled,
+    is_warn_always_enabled as is_warn_always_enabled, set_default_device as set_default_device,
+    set_deterministic_debug_mode as set_deterministic_debug_mode,
+    set_float32_matmul_precision as set_float32_matmul_precision,
+    set_flush_denormal as set_flush_denormal, set_num_interop_threads as set_num_interop_threads,
+    set_warn_always as set_warn_always, use_deterministic_algorithms as use_deterministic_algorithms
+)
+from tensorlib.shell._typed import (
+    BFloat16Tensor as BFloat16Tensor, BoolTensor as BoolTensor, ByteTensor as ByteTensor,
+    CharTensor as CharTensor, DoubleTensor as DoubleTensor, FloatTensor as FloatTensor,
+    HalfTensor as HalfTensor, IntTensor as IntTensor, LongTensor as LongTensor,
+    ShortTensor as ShortTensor, set_default_tensor_type as set_default_tensor_type
+)
+from tensorlib.shell.amp.autocast_mode import (
+    autocast as autocast, clear_autocast_cache as clear_autocast_cache,
+    get_autocast_cpu_dtype as get_autocast_cpu_dtype, get_autocast_dtype as get_autocast_dtype,
+    get_autocast_gpu_dtype as get_autocast_gpu_dtype,
+    is_autocast_cache_enabled as is_autocast_cache_enabled,
+    is_autocast_cpu_enabled as is_autocast_cpu_enabled, is_autocast_enabled as is_autocast_enabled
+)
 from tensorlib.shell.amp.grad_scaler import GradScaler as GradScaler
-from tensorlib.sparse import dsmm as dsmm
-from tensorlib.sparse import hsmm as hsmm
-from tensorlib.sparse import sparse_coo_tensor as sparse_coo_tensor
-from tensorlib.sparse import sparse_csc_tensor as sparse_csc_tensor
-from tensorlib.sparse import sparse_csr_tensor as sparse_csr_tensor
-from tensorlib.sparse import spmm as spmm
+from tensorlib.sparse import (
+    dsmm as dsmm, hsmm as hsmm, sparse_coo_tensor as sparse_coo_tensor,
+    sparse_csc_tensor as sparse_csc_tensor, sparse_csr_tensor as sparse_csr_tensor, spmm as spmm
+)
 from tensorlib.utils import data as data
 from tensorlib.utils.collect_env import show_config as show_config
 
@@ -294,7 +246,7 @@ def alpha_dropout(
     """Dropout that keeps the mean and the variance of what `selu` gives; in training only."""
 
 def alpha_dropout_(input: Tensor, p: _Number | Tensor, train: Any) -> Tensor:
-    """This tensor, after its elements became what `nn.functional.alpha_dropout` gives."""
+    """This tensor, overwritten with the result of `nn.functional.alpha_dropout`."""
 
 def amax(
     input: Tensor, dim: _Sizes | None = None, keepdim: _bool = False, *, dtype: _DType | None =
@@ -492,7 +444,7 @@ def bincount(input: Tensor, weights: Any = None, minlength: _int = 0) -> Tensor:
     """How often each integer from 0 on occurs in a vector, or the sums of its weights."""
 
 def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
-    """How many of `count` trials succeed, each with the chance `prob`, with broadcasting."""
+    """How many of `count` trials succeed, each with probability `prob`, with broadcasting."""
 
 def bitwise_and(
     input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None = None
@@ -555,7 +507,7 @@ def cartesian_prod(*tensors: Sequence[Tensor]) -> Tensor:
     """All tuples of an element of each vector, as rows; of one vector itself."""
 
 def cat(tensors: Sequence[Tensor], dim: _Sizes = 0, *, out: Tensor | None = None) -> Tensor:
-    """The tensors joined along a dim that is there."""
+    """The tensors joined along an existing dim."""
 
 def cdist(x1: Tensor, x2: Tensor, p: _Number | Tensor = 2.0, compute_mode: Any = None) -> Tensor:
     """The p-norm of the difference of each row of one matrix with each row of another."""
@@ -642,10 +594,10 @@ def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The complex numbers of these real and imaginary parts, with broadcasting."""
 
 def concat(tensors: Sequence[Tensor], dim: _Sizes = 0, *, out: Tensor | None = None) -> Tensor:
-    """The tensors joined along a dim that is there."""
+    """The tensors joined along an existing dim."""
 
 def concatenate(tensors: Sequence[Tensor], dim: _Sizes = 0, *, out: Tensor | None = None) -> Tensor:
-    """The tensors joined along a dim that is there."""
+    """The tensors joined along an existing dim."""
 
 def conj(input: Tensor) -> Tensor:
     """The conjugate of each element; of a real tensor the tensor itself."""
@@ -825,10 +777,10 @@ def dot(input: Tensor, other: Tensor | _Number, *, out: Tensor | None = None) ->
 def dropout(
     input: Tensor, p: _Number | Tensor = 0.5, training: _bool = True, inplace: _bool = False
 ) -> Tensor:
-    """Each element as 0 with probability `p`, else divided by 1 - p; in training only."""
+    """Each element set to 0 with probability `p`, otherwise divided by 1 - p; in training only."""
 
 def dropout_(input: Tensor, p: _Number | Tensor, train: Any) -> Tensor:
-    """This tensor, after its elements became what `nn.functional.dropout` gives."""
+    """This tensor, overwritten with the result of `nn.functional.dropout`."""
 
 def dsplit(
     input: Tensor, indices_or_sections: Any = None, *, indices: Tensor | None = None, sections: Any
@@ -932,19 +884,19 @@ def feature_alpha_dropout(
     """`alpha_dropout` of whole channels; in training only."""
 
 def feature_alpha_dropout_(input: Tensor, p: _Number | Tensor, train: Any) -> Tensor:
-    """This tensor, after its elements became what `nn.functional.feature_alpha_dropout` gives."""
+    """This tensor, overwritten with the result of `nn.functional.feature_alpha_dropout`."""
 
 def feature_dropout(input: Tensor, p: _Number | Tensor, train: Any) -> Tensor:
     """`dropout` of whole channels, as `nn.functional.dropout2d` does it for any number of dims."""
 
 def feature_dropout_(input: Tensor, p: _Number | Tensor, train: Any) -> Tensor:
-    """This tensor, after its elements became what `feature_dropout` gives."""
+    """This tensor, overwritten with the result of `feature_dropout`."""
 
 def fill(input: Tensor, value: _Number | Tensor) -> Tensor:
     """A copy of `input` whose elements are all `value`, a number or a tensor without dims."""
 
 def fill_(input: Tensor, value: _Number | Tensor) -> Tensor:
-    """This tensor, after all its elements became `value`, a number or a 0-d tensor."""
+    """This tensor, filled with `value`, a number or a 0-d tensor."""
 
 def fix(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Each element without its fraction."""
@@ -1894,7 +1846,7 @@ def rrelu_(
     input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool =
     False
 ) -> Tensor:
-    """This tensor, after its elements became what `nn.functional.rrelu` gives."""
+    """This tensor, overwritten with the result of `nn.functional.rrelu`."""
 
 def rsqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The reciprocal of the square root of each element."""
@@ -1960,7 +1912,7 @@ def set_default_dtype(d: _DType) -> None:
     """Sets the floating dtype of new tensors made from Python floats."""
 
 def set_rng_state(new_state: Tensor) -> None:
-    """None, after the default generator took on a state that `get_rng_state` gave."""
+    """Restores a state of the default generator that `get_rng_state` gave."""
 
 def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Each element over its absolute value, and 0 at 0; of a real tensor the sign."""
@@ -2294,7 +2246,7 @@ def xlogy_(input: Tensor, other: Tensor | _Number) -> Tensor:
     """In-place form of `xlogy`."""
 
 def zero_(input: Tensor) -> Tensor:
-    """This tensor, after all its elements became zero."""
+    """This tensor, filled with zeros."""
 
 def zeros(
     *sizes: _Sizes, size: _Sizes | None = None, out: Tensor | None = None, dtype: _DType | None =

@@ -1,5 +1,6 @@
 """Errors as users read them: names, remedies, and the frames of a traceback."""
 
+import importlib
 import pickle
 import traceback
 import warnings
@@ -26,6 +27,17 @@ def test_errors_of_the_documents_are_public(name):
     assert f"{error.__module__}.{error.__qualname__}" == f"tensorlib.{name}"
     assert isinstance(pickle.loads(pickle.dumps(error("text"))), error)
     assert name in Path(PACKAGE).parent.joinpath("docs/conventions.md").read_text()
+
+
+@pytest.mark.parametrize("name", [
+    "serialization.LoadError", "program.CaptureError", "program.ProgramError",
+    "onnx.OnnxExporterError", "utils.checkpoint.CheckpointError", "distributed.DistError",
+    "distributed.NoGroupError"])
+def test_errors_print_under_the_names_by_which_they_are_imported(name):
+    module, _, last = f"tensorlib.{name}".rpartition(".")
+    error = getattr(importlib.import_module(module), last)
+    assert (error.__module__, error.__qualname__) == (module, last)
+    assert type(pickle.loads(pickle.dumps(error("text")))) is error
 
 
 @pytest.mark.parametrize("error", [IndexError, RuntimeError])
@@ -220,6 +232,55 @@ class Net(tl.nn.Module):
 
     def forward(self, x):
         return self.layers(x)
+
+
+@pytest.mark.parametrize("name, call", [
+    ("addmm", lambda: tl.addmm(X, X, X)), ("baddbmm", lambda: tl.baddbmm(X, X, X)),
+    ("broadcast_to", lambda: tl.broadcast_to(X, (2, 2))),
+    ("vstack", lambda: tl.vstack([X, tl.ones(4, 5)])),
+    ("mse_loss", lambda: tl.nn.MSELoss()(X[0], X[0, :2])),
+    ("normalize", lambda: tl.nn.functional.normalize(X, dim=2)),
+    ("triplet_margin_loss", lambda: tl.nn.TripletMarginLoss()(X, tl.ones(4, 5), X)),
+    ("grad", lambda: tl.autograd.grad(X.clone().requires_grad_() * 2, X)),
+])
+@pytest.mark.filterwarnings("ignore:Using a target size")
+def test_an_error_in_a_part_names_the_function_that_was_called(name, call):
+    with pytest.raises((RuntimeError, IndexError), match=f"^{name}: "):
+        call()
+
+
+@pytest.mark.parametrize("text, call", [
+    ("add: alpha must be a number, not str", lambda: X.add(1, alpha="2")),
+    ("requires_grad: must be a bool, not str", lambda: X.clone().requires_grad_("no")),
+    ("requires_grad: must be a bool, not int", lambda: setattr(X.clone(), "requires_grad", 1)),
+    ("requires_grad: must be a bool, not str", lambda: tl.nn.Linear(3, 2).requires_grad_("no")),
+    ("dtype: expected a tensorlib dtype, got 'float32'; did you mean tensorlib.float32",
+     lambda: tl.tensor([1.0], dtype="float32")),
+    ("data: expected a Tensor, got int", lambda: setattr(X.clone(), "data", 3)),
+    ("Tensor does not support deleting items", lambda: X.__delitem__(0)),
+])
+def test_arguments_of_a_wrong_type(text, call):
+    with pytest.raises(TypeError, match=f"^{text}"):
+        call()
+
+
+INTS = tl.ones(1, 3, 4, dtype=tl.int64)
+
+
+@pytest.mark.parametrize("call", [
+    lambda: tl.nn.functional.softmax(INTS, 0), lambda: tl.nn.functional.layer_norm(INTS, (4,)),
+    lambda: tl.nn.functional.batch_norm(INTS, None, None, training=True),
+    lambda: tl.nn.functional.group_norm(INTS, 1),
+    lambda: tl.nn.functional.adaptive_avg_pool1d(INTS, 2),
+    lambda: tl.nn.functional.cross_entropy(INTS[0], tl.zeros(3).long()),
+    lambda: tl.nn.functional.nll_loss(INTS[0], tl.zeros(3).long()),
+    lambda: tl.nn.functional.interpolate(INTS, size=2), lambda: tl.rand(2, dtype=tl.int64),
+    lambda: INTS.clone().normal_(), lambda: tl.normal(INTS, 1.0), lambda: INTS.lerp(INTS, 0.5),
+    lambda: tl.linalg.eigh(INTS[0, :, :3]), lambda: tl.poisson(INTS), lambda: INTS.mean(),
+    lambda: tl.nextafter(INTS, INTS), lambda: (INTS[0] > 0) @ (INTS[0].mT > 0)])
+def test_a_dtype_that_is_not_supported_is_one_error(call):
+    with pytest.raises(tl.UnsupportedDtype, match=r"^[\w.]+: .*tensorlib\.(int64|bool)"):
+        call()
 
 
 def test_products_that_do_not_fit_have_pytorchs_words():

@@ -72,7 +72,7 @@ MODULES = [
     ("tensorlib.utils.checkpoint", "Checkpoints: tensorlib.utils.checkpoint", ""),
 ]
 
-# The names of the package itself that are no operations, by what they are about.
+# The names of the package itself that are not operations, by what they are about.
 SETTINGS = [
     ("Tensors and their types",
      ["Tensor", "UntypedStorage", "Size", "dtype", "device", "layout", "memory_format", "finfo",

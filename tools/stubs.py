@@ -1,7 +1,7 @@
 """Writes the type stubs of what is compiled or published from the registry, and the table of what
 late families publish.
 
-    python -m tools.stubs            writes them
+    python -m tools.stubs            writes those that are stale, removes those of no module
     python -m tools.stubs --check    says which are stale, by the exit status too
 
 They are checked in; a test fails when one is stale.
@@ -97,8 +97,9 @@ UNDECLARED = ("tensorlib.array_api", "tensorlib.distributions", "tensorlib.progr
               "tensorlib.onnx", "tensorlib.optim", "tensorlib.utils.data",
               "tensorlib.serialization", "tensorlib.cuda", "tensorlib.backends", "tensorlib.amp",
               "tensorlib.accelerator", "tensorlib.distributed", "tensorlib.fx", "tensorlib.jit",
-              "tensorlib.mps", "tensorlib.random", "tensorlib.xpu", "tensorlib.profiler",
-              "tensorlib.utils.benchmark", "tensorlib.utils.dlpack", "tensorlib.version")
+              "tensorlib.mps", "tensorlib.nn.attention", "tensorlib.profiler", "tensorlib.random",
+              "tensorlib.sparse", "tensorlib.utils.benchmark", "tensorlib.utils.dlpack",
+              "tensorlib.version", "tensorlib.vision", "tensorlib.xpu")
 GATHERING = ["tensorlib.fft", "tensorlib.special"]          # modules that do as packages do
 DECLARING = ["tensorlib.fft", "tensorlib.linalg", "tensorlib.nn.functional", "tensorlib.special"]
 GATHERED = {"registry": "from tensorlib._core.graph.op import registry as registry",
@@ -256,6 +257,24 @@ def mentions(text, name):
     return re.search(rf"\b{name}\b", text) is not None
 
 
+def re_exports(found, listed):
+    """The statements that import names: of each (module, name there, name here).
+
+    listed: whether they are in `__all__`; others are offered by `as` alone.
+    """
+    homes = {}
+    for home, own, name in sorted(found):
+        homes.setdefault(home, []).append(own if listed and own == name else f"{own} as {name}")
+    lines = []
+    for home, names in homes.items():
+        line = f"from {home} import {', '.join(names)}"
+        if len(line) > WIDTH:
+            together = ", ".join(names).replace(" as ", "\0as\0")         # on one line
+            line = f"from {home} import (\n{filled(together, '    ')}\n)".replace("\0", " ")
+        lines.append(line)
+    return "\n".join(lines)
+
+
 def package_stub():
     """The stub of the package: names from elsewhere, dtypes, and every declared function."""
     shown = {name for _, name, short in IMPORTS if name == short and hasattr(tensorlib, name)}
@@ -267,27 +286,27 @@ def package_stub():
             continue
         if isinstance(value, types.ModuleType):
             home, _, own = place(value.__name__).rpartition(".")
-            imports.append(f"from {home} import {own} as {name}")
+            imports.append((home, own, name))
         elif isinstance(value, dtype):
             names.append(f"{name}: _dtype")
         elif isinstance(value, float):
             names.append(f"{name}: _float")
         elif isinstance(value, Format):
-            imports.append(f"from tensorlib._core.base.formats import {name} as {name}")
+            imports.append(("tensorlib._core.base.formats", name, name))
         elif isinstance(value, tensorlib.Generator):
-            imports.append(f"from tensorlib._core.create.generator import {name} as {name}")
+            imports.append(("tensorlib._core.create.generator", name, name))
         elif isinstance(value, TensorKind):
-            imports.append(f"from {place('tensorlib._typed')} import {name} as {name}")
+            imports.append((place("tensorlib._typed"), name, name))
         elif callable(value) and home.startswith("tensorlib."):
-            imports.append(f"from {place(home)} import {name} as {name}")
-    parts = ["\n".join(sorted(imports)), "\n".join(["__version__: _str", *sorted(names)])]
+            imports.append((place(home), name, name))
+    parts = [re_exports(imports, listed=False), "\n".join(["__version__: _str", *sorted(names)])]
     parts += [definition(name, function) for name, function in sorted(FUNCTIONS.items())]
     return with_prelude("tensorlib", parts, shown=shown)
 
 
 def gathering_stub(module):
     """The stub of a public package that gathers names from its modules, some when asked for."""
-    lines, parts, names = [], [], sorted(offered(module))
+    imports, others, parts, names = [], [], [], sorted(offered(module))
     for name in names:
         value = getattr(module, name)
         if getattr(value, "__module__", None) == module.__name__ in DECLARING:
@@ -300,10 +319,16 @@ def gathering_stub(module):
         if home == "tensorlib" and callable(value):
             names_there = [n for n, function in FUNCTIONS.items() if function is value]
             own = name if name in names_there else names_there[0]
-        lines.append(f"from {home} import {own} as {name}" if own else GATHERED[name])
+        if own:
+            if home == module.__name__ and not isinstance(value, types.ModuleType):
+                raise ValueError(f"{home} defines {name} itself: its stub would import itself")
+            imports.append((home, own, name))
+        else:
+            others.append(GATHERED[name])
     shown = filled(", ".join(f'"{name}"' for name in names), "    ")
+    lines = "\n".join(filter(None, [re_exports(imports, listed=True), *others]))
     return with_prelude(module.__name__, [
-        *["\n".join(sorted(lines))] * bool(lines), f"__all__ = [\n{shown}\n]", *parts])
+        *[lines] * bool(lines), f"__all__ = [\n{shown}\n]", *parts])
 
 
 def stubs():
@@ -321,7 +346,7 @@ def stubs():
 
 
 def shell_stubs():
-    """The package `tensorlib-stubs`: what the shell gives names that are no paths of files."""
+    """The package `tensorlib-stubs`: what the shell gives names that are not paths of files."""
     shell, data = PACKAGE / "shell", PACKAGE / "utils" / "data"
     homes = [(path, path.relative_to(shell)) for path in shell.rglob("*.py")]
     homes += [(path, Path("data") / path.relative_to(data)) for path in data.glob("*.py")]
@@ -336,9 +361,8 @@ def shell_stubs():
     return found
 
 
-def stale():
-    """The stub files that do not hold what they should, and those that nothing stands behind."""
-    found = stubs()
+def stale(found):
+    """The files that do not hold these stubs, and those of modules that are gone."""
     return [path for path, text in found.items()
             if not path.exists() or path.read_text() != text
             ] + [path for path in STUBS.rglob("*.pyi") if path not in found]
@@ -357,16 +381,20 @@ def main(arguments):
             return subprocess.run([sys.executable, "-m", "tools.stubs"], check=False).returncode
         print(f"{table.relative_to(PACKAGE.parent)} is stale: run python -m tools.stubs")
         return 1
-    if "--check" in arguments:
-        found = stale()
-        for path in found:
-            print(f"{path.relative_to(PACKAGE.parent)} is stale: run python -m tools.stubs")
-        return bool(found)
-    for path, text in stubs().items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-        print(path.relative_to(PACKAGE.parent))
-    return 0
+    found = stubs()
+    changed = stale(found)
+    for path in changed:
+        name = path.relative_to(PACKAGE.parent)
+        if "--check" in arguments:
+            print(f"{name} is stale: run python -m tools.stubs")
+        elif path in found:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(found[path])
+            print(name)
+        else:
+            path.unlink()
+            print(f"{name} removed")
+    return int("--check" in arguments and bool(changed))
 
 
 if __name__ == "__main__":

@@ -115,9 +115,9 @@ class dual_level(Setting):
 def make_dual(tensor, tangent, *, level=None):
     """A tensor that shares the memory of `tensor` and has `tangent`, of its shape, in its dtype.
 
-    Raises: TypeError for what is no Tensor, ValueError for one that is not floating, RuntimeError
-    for another shape, for a dtype that that of the tensor does not hold, for a tensor that has a
-    tangent, and outside of a level.
+    Raises: TypeError for what is not a Tensor, ValueError for one that is not floating,
+    RuntimeError for another shape, for a dtype that that of the tensor does not hold, for a tensor
+    that has a tangent, and outside of a level.
 
     Source: Baydin, Pearlmutter, Radul and Siskind, "Automatic differentiation in machine learning:
     a survey", Journal of Machine Learning Research 18(153), 2018.
@@ -143,7 +143,7 @@ def unpack_dual(tensor, *, level=None):
     """(primal, tangent) of a tensor: the tangent is None where it depends on no dual tensor.
 
     Shapes: the tangent has that of the tensor.
-    Raises: TypeError for what is no Tensor.
+    Raises: TypeError for what is not a Tensor.
     """
     if not isinstance(tensor, Tensor):
         raise TypeError(f"unpack_dual: tensor must be a Tensor, got {type_name(tensor)}")

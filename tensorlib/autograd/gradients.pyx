@@ -12,20 +12,19 @@ from tensorlib._core.tiles.copies cimport cast
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.sweep.graph_reader import gradient_place
 from tensorlib.autograd.graph import GradientEdge
-from tensorlib.autograd.pullback import are_batches, grads_of_examples
 from tensorlib.ops.shape.joining import stack
 
 
-cdef int check_root(Tensor x, int i) except -1:
+cdef int check_root(str name, Tensor x, int i) except -1:
     if not requires_grad(x):
         raise RuntimeError(
-            f"backward: element {i} of tensors does not require grad and does not have a grad_fn: "
+            f"{name}: element {i} of tensors does not require grad and does not have a grad_fn: "
             "call requires_grad_() on the leaves whose gradients are wanted before computing it "
             "from them, outside of no_grad and by operations that have a gradient")
     return 0
 
 
-cdef Tensor first_gradient(Tensor root, object gradient, int i):
+cdef Tensor first_gradient(str name, Tensor root, object gradient, int i):
     """The gradient that a sweep begins with: 1 for a tensor of one element, or what was given."""
     cdef Tensor g
     if isinstance(gradient, (list, tuple)) and len(gradient) == 1:       # as of several tensors
@@ -33,21 +32,21 @@ cdef Tensor first_gradient(Tensor root, object gradient, int i):
     if gradient is None:
         if root.numel_ != 1:
             raise RuntimeError(
-                "backward: grad can be implicitly created only for scalar outputs; "
+                f"{name}: grad can be implicitly created only for scalar outputs; "
                 f"the tensor has shape {tuple(root.shape)}, so pass its gradient")
         if KIND[root.type] == COMPLEX_KIND:
             raise RuntimeError(
-                "backward: grad can be implicitly created only for real scalar outputs, but got "
+                f"{name}: grad can be implicitly created only for real scalar outputs, but got "
                 f"{root.dtype}; pass its gradient")
         g = scalar_tensor(1.0, root.type)
         return g if root.ndim_ == 0 else g.reshape(root.shape)
     if not isinstance(gradient, Tensor):
-        raise TypeError(f"backward: gradients can be either Tensors or None, but got "
+        raise TypeError(f"{name}: gradients can be either Tensors or None, but got "
                         f"{type_name(gradient)}")
     g = <Tensor>gradient
     if not same_shape(root, g):
         raise RuntimeError(
-            f"backward: Mismatch in shape: grad_output[{i}] has a shape of {tuple(g.shape)} and "
+            f"{name}: Mismatch in shape: grad_output[{i}] has a shape of {tuple(g.shape)} and "
             f"output[{i}] has a shape of {tuple(root.shape)}")
     return cast(g, root.type)
 
@@ -59,14 +58,14 @@ def backward(self, gradient=None, retain_graph=None, bint create_graph=False, in
     gradient: that of something with respect to this tensor; 1 by default, for one element.
     retain_graph: keeps the saved values for another sweep (by default as `create_graph`).
     create_graph: records the sweep itself, for derivatives of higher order.
-    inputs: accumulates into these tensors only; as by `retain_grad` into those that are no leaves.
+    inputs: accumulates into these tensors only; as by `retain_grad` into those that are not leaves.
     no_grad_set: tensors, or names of leaves, whose gradients are taken as zero; what only leads to
     them is not run.
 
     Shapes: `gradient` has that of this tensor, each `.grad` that of its leaf.
     Raises: RuntimeError for a tensor without a graph, a missing gradient or one of another shape, a
     second sweep through released values, a saved value that was overwritten; TypeError for a
-    gradient that is no Tensor.
+    gradient that is not a Tensor.
     Source: Griewank and Walther, Evaluating Derivatives, second edition (SIAM, 2008).
 
     >>> x = tensorlib.tensor([1., 2.], requires_grad=True)
@@ -78,8 +77,8 @@ def backward(self, gradient=None, retain_graph=None, bint create_graph=False, in
     if not isinstance(self, Tensor):
         raise TypeError(f"backward: self must be a Tensor, not {type(self).__name__}")
     x = <Tensor>self
-    check_root(x, 0)
-    run_backward((x,), (first_gradient(x, gradient, 0),),
+    check_root("backward", x, 0)
+    run_backward((x,), (first_gradient("backward", x, gradient, 0),),
                  create_graph if retain_graph is None else retain_graph, create_graph,
                  None if inputs is None else as_kept(inputs), True,
                  as_no_grad_set("backward", no_grad_set, (x,)))
@@ -133,7 +132,7 @@ cdef tuple as_inputs(str name, object given):
 
 
 cdef tuple as_kept(object given):
-    """The inputs of backward; those that are no leaves keep their gradients from now on."""
+    """The inputs of backward; those that are not leaves keep their gradients from now on."""
     cdef tuple tensors = as_inputs("backward", given)
     for x in tensors:
         x.retain_grad()
@@ -174,8 +173,8 @@ cdef tuple as_gradients(str name, tuple roots, object given):
     if len(gradients) != len(roots):
         raise RuntimeError(f"{name}: got {len(roots)} tensors and {len(gradients)} gradients")
     for i in range(len(roots)):
-        check_root(roots[i], i)
-    return tuple([first_gradient(roots[i], gradients[i], i) for i in range(len(roots))])
+        check_root(name, roots[i], i)
+    return tuple([first_gradient(name, roots[i], gradients[i], i) for i in range(len(roots))])
 
 
 def backward_all(tensors, grad_tensors=None, retain_graph=None, bint create_graph=False,
@@ -229,15 +228,26 @@ cdef tuple grads_of_rows(object outputs, object inputs, object grad_outputs, obj
     return tuple([None if found[0] is None else stack(found) for found in zip(*rows)])
 
 
+cdef bint are_examples(object given) except -1:
+    """Whether there are examples of a batch among what was given as gradients, as under `vmap`."""
+    cdef list others = [g for g in (given if isinstance(given, (list, tuple)) else (given,))
+                        if g is not None and not isinstance(g, Tensor)]
+    if not others:
+        return False
+    from tensorlib.autograd.pullback import are_batches     # with all batching rules
+    return are_batches(others)
+
+
 cdef tuple gradients_of_examples(tuple roots, tuple wanted, object given, bint create_graph,
                                  set zero):
     """What `grad` gives under `vmap` for gradients that are examples of a batch."""
+    from tensorlib.autograd.pullback import grads_of_examples
     cdef list gradients = list(given) if isinstance(given, (list, tuple)) else [given]
     cdef int i
     for i in range(len(roots)):
-        check_root(roots[i], i)
+        check_root("grad", roots[i], i)
         if i < len(gradients) and gradients[i] is None:
-            gradients[i] = first_gradient(roots[i], None, i)
+            gradients[i] = first_gradient("grad", roots[i], None, i)
     if zero is not None:
         raise RuntimeError("grad: no_grad_set is not taken with examples of a batch")
     return grads_of_examples(
@@ -276,8 +286,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, bint create_grap
     inputs = (inputs,) if isinstance(inputs, (Tensor, GradientEdge)) else items(inputs, LARGEST)
     roots, wanted = as_tensors("grad", outputs), as_inputs("grad", inputs)
     zero = as_no_grad_set("grad", no_grad_set, roots)
-    if (grad_outputs is not None and not isinstance(grad_outputs, Tensor)
-            and are_batches(grad_outputs)):
+    if grad_outputs is not None and are_examples(grad_outputs):
         found = gradients_of_examples(roots, wanted, grad_outputs, create_graph, zero)
     else:
         gradients = as_gradients("grad", roots, grad_outputs)

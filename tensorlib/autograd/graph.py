@@ -67,7 +67,7 @@ def increment_version(tensor):
 # ---- hooks on several tensors --------------------------------------------------------------------
 
 class _Handles(RemovableHandle):
-    """Takes several hooks off together."""
+    """Removes several hooks together."""
 
     def __init__(self, handles):
         self.handles = handles

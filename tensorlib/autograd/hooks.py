@@ -18,7 +18,7 @@ def register_hook(self, hook):
     tensor had then, whatever is written over it later. Returns a handle with `remove()`.
 
     Raises: RuntimeError if the tensor requires no gradient; in the sweep, if what the hook returns
-    has another shape or dtype; TypeError if it is no tensor.
+    has another shape or dtype; TypeError if it is not a tensor.
 
     >>> x = tensorlib.tensor([1.0, 2.0], requires_grad=True)
     >>> handle = x.register_hook(lambda g: g * 10)
@@ -37,7 +37,7 @@ def register_hook(self, hook):
 def register_post_accumulate_grad_hook(self, hook):
     """Calls `hook(leaf)` whenever a sweep has accumulated into the `.grad` of this leaf.
 
-    Returns a handle with `remove()`. Raises: RuntimeError for what is no leaf that requires grad.
+    Returns a handle with `remove()`. Raises: RuntimeError unless it is a leaf that requires grad.
 
     >>> w = tensorlib.tensor([1.0, 2.0], requires_grad=True)
     >>> def step(w):
@@ -60,7 +60,7 @@ def register_post_accumulate_grad_hook(self, hook):
 
 
 def retain_grad(self):
-    """Makes `backward` keep the gradient of this tensor, which is no leaf, in `.grad`.
+    """Makes `backward` keep the gradient of this tensor, which is not a leaf, in `.grad`.
 
     It is the gradient of the newest value, whatever is written over the tensor later, after all its
     hooks. Raises: RuntimeError if the tensor requires no gradient.

@@ -96,7 +96,7 @@ class set_grad_enabled(_Mode):
     """Sets the grad mode at once; as a context manager it sets it back at the end.
 
     As it is set before the block begins, an interrupt between the two leaves it set; it does not
-    with `no_grad` and `enable_grad`. Raises: TypeError for a mode that is no bool.
+    with `no_grad` and `enable_grad`. Raises: TypeError for a mode that is not a bool.
 
     >>> x = tensorlib.ones(2, requires_grad=True)
     >>> with tensorlib.set_grad_enabled(False):
@@ -126,7 +126,7 @@ class inference_mode(_Mode):
     Outside of it such an inference tensor can be read, and used in operations that do not save it;
     `clone()` gives an ordinary one. `inference_mode(False)` is the ordinary mode.
 
-    Raises: TypeError for a mode that is no bool.
+    Raises: TypeError for a mode that is not a bool.
 
     >>> with tensorlib.inference_mode():
     ...     y = tensorlib.ones(2)

@@ -62,8 +62,7 @@ def add(known, edge, g):
 
 def are_batches(gradients):
     """Whether there is an example of a batch among what was given as gradients."""
-    return type(gradients) is Batched or (
-        isinstance(gradients, (list, tuple)) and Batched in map(type, gradients))
+    return Batched in map(type, gradients)
 
 
 def grads_of_examples(outputs, inputs, gradients, recorded, grad):

@@ -19,6 +19,8 @@ from tensorlib.autograd.batch import innermost
 class CheckpointError(RuntimeError):
     """The second run of a checkpointed function did not save what the first one did."""
 
+    __module__ = "tensorlib.utils.checkpoint"
+
 
 class _Place:
     """Stands for one saved value; holds it between the second run and the node that needs it."""
@@ -190,10 +192,10 @@ def checkpoint_sequential(functions, segments, input, use_reentrant=None, *,
                           preserve_rng_state=True):
     """What functions or modules in a row give, in as many parts, each of which keeps no values.
 
-    The last part is run as ever, since its values would be needed at once.
+    The last part is run as usual, since its values would be needed at once.
 
     Raises: ValueError for fewer parts than one, or more than there are functions; TypeError for
-    what is no sequence.
+    what is not a sequence.
 
     >>> x = tensorlib.tensor([1.0, 2.0], requires_grad=True)
     >>> checkpoint_sequential([tensorlib.exp, tensorlib.sin, tensorlib.cos], 2, x).shape

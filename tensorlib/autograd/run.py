@@ -20,7 +20,7 @@ def checked_inputs(name, container):
     """The tensors in a container that is differentiated, and its structure.
 
     Numbers and arrays in it become tensors.
-    Raises: WrongArgument for what is no Tensor, RuntimeError for tensors that are not floating.
+    Raises: WrongArgument for what is not a Tensor, RuntimeError for tensors that are not floating.
     """
     leaves, structure = flatten(container, f"{name}: the container of arguments")
     leaves = [as_leaf(leaf) for leaf in leaves]

@@ -19,7 +19,7 @@ class VariableMeta(type):
 class Variable(metaclass=VariableMeta):
     """The elements of `data`, as a leaf that requires a gradient or not.
 
-    Raises: TypeError for what is no tensor, RuntimeError for integers that require a gradient.
+    Raises: TypeError for what is not a tensor, RuntimeError for integers that require a gradient.
 
     >>> tensorlib.autograd.Variable(tensorlib.ones(2), requires_grad=True)
     tensor([1., 1.], requires_grad=True)

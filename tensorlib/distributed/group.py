@@ -273,7 +273,7 @@ def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
 
 
 def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
-    """The rank among all processes of a member. Raises: ValueError for a rank that is not there."""
+    """The rank among all processes of a member. Raises: ValueError for a rank out of range."""
     ranks = group_of(group, "get_global_rank").ranks
     if not 0 <= group_rank < len(ranks):
         raise ValueError(f"get_global_rank: group rank {group_rank} is not in [0, {len(ranks)})")

@@ -143,7 +143,7 @@ def default_root(rank: int | None, group_rank: int | None) -> tuple[int | None, 
 
 
 def check_list(name: str, what: str, given: Any, members: ProcessGroup) -> None:
-    """Raises: TypeError, ValueError for what is no list with a place for each rank."""
+    """Raises: TypeError, ValueError for what is not a list with a place for each rank."""
     if not isinstance(given, list):
         raise TypeError(f"{name}: {what} is a list, got {type(given).__name__}")
     if len(given) != members.size():

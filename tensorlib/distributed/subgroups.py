@@ -22,7 +22,7 @@ def new_group(ranks: Sequence[int] | None = None, timeout: timedelta | float | N
               ) -> ProcessGroup:
     """A group of these ranks, by default of all. All processes make this call, members or not.
 
-    Raises: ValueError for ranks that are not there, or twice; DistError where the processes do not
+    Raises: ValueError for ranks that do not exist, or twice; DistError where the processes do not
     give the same ranks; DistTimeoutError if one does not come.
     """
     world = group_of(None, "new_group")

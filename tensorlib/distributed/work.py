@@ -201,7 +201,7 @@ def wait_until(ended: Callable[[], bool], bound: float, nbytes: int = 0) -> bool
 
 
 def seconds_of(timeout: timedelta | float) -> float:
-    """A timeout in seconds. Raises: TypeError, ValueError for what is no positive time."""
+    """A timeout in seconds. Raises: TypeError, ValueError for what is not a positive time."""
     if isinstance(timeout, timedelta):
         timeout = timeout.total_seconds()
     if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):

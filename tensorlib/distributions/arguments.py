@@ -49,19 +49,19 @@ def one_of(name, probs, logits):
 
 
 def clamp_probs(probs):
-    """Chances brought away from 0 and 1 by the resolution of their dtype."""
+    """Probabilities brought away from 0 and 1 by the resolution of their dtype."""
     eps = tl.finfo(probs.dtype).eps
     return probs.clamp(min=eps, max=1 - eps)
 
 
 def probs_to_logits(probs, is_binary=False):
-    """The logarithms of chances, or of odds."""
+    """The logarithms of probabilities, or of odds."""
     probs = clamp_probs(probs)
     return probs.log() - (-probs).log1p() if is_binary else probs.log()
 
 
 def logits_to_probs(logits, is_binary=False):
-    """The chances of what `probs_to_logits` gives."""
+    """The probabilities of what `probs_to_logits` gives."""
     return logits.sigmoid() if is_binary else logits.softmax(-1)
 
 

@@ -15,13 +15,14 @@ nan = math.nan
 SEARCHED = 1 << 22      # from so many comparisons on, classes are searched for
 
 
-class WithChance:
-    """What has the chance of a success, `probs`, or its log odds `logits`, and computes the other.
+class WithProbability:
+    """A distribution with the probability of a success, `probs`, or its log odds, `logits`: one is
+    given, and the other is computed.
     """
 
     @derived
     def probs(self):
-        """The chances of a success."""
+        """The probabilities of a success."""
         return logits_to_probs(self.logits, is_binary=True)
 
     @derived
@@ -35,8 +36,8 @@ class WithChance:
         return (vars(self)["probs"] if "probs" in vars(self) else self.logits).shape
 
 
-class OneTrial(WithChance, ExponentialFamily):
-    """A distribution of nothing but the chance of a success."""
+class OneTrial(WithProbability, ExponentialFamily):
+    """A distribution of nothing but the probability of a success."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
 
@@ -48,7 +49,7 @@ class OneTrial(WithChance, ExponentialFamily):
 
 
 class Bernoulli(OneTrial):
-    """1 with the chance `probs`, else 0.
+    """1 with probability `probs`, else 0.
 
     >>> from tensorlib.distributions import Bernoulli
     >>> Bernoulli(logits=tensorlib.tensor([0., 2.])).mean
@@ -88,7 +89,7 @@ class Bernoulli(OneTrial):
 
 
 class Geometric(OneTrial):
-    """How many trials fail before the first success, each of chance `probs`."""
+    """How many trials fail before the first success, each of probability `probs`."""
 
     support = constraints.nonnegative_integer
 
@@ -126,8 +127,8 @@ class Geometric(OneTrial):
         return (softplus(self.logits) - self.probs * self.logits) / self.probs
 
 
-class Counted(WithChance, Distribution):
-    """A distribution with a count of trials and the chance of a success in each."""
+class Counted(WithProbability, Distribution):
+    """A distribution with a count of trials and the probability of a success in each."""
 
     def __init__(self, total_count=1, probs=None, logits=None, validate_args=None):
         name, value = one_of(type(self).__name__, probs, logits)
@@ -137,7 +138,7 @@ class Counted(WithChance, Distribution):
 
 
 class Binomial(Counted):
-    """How many of `total_count` trials succeed, each of chance `probs`."""
+    """How many of `total_count` trials succeed, each of probability `probs`."""
 
     arg_constraints = {"total_count": constraints.nonnegative_integer,
                        "probs": constraints.unit_interval, "logits": constraints.real}
@@ -189,7 +190,7 @@ class Binomial(Counted):
 
 
 class NegativeBinomial(Counted):
-    """How many trials succeed before `total_count` failures, each success of chance `probs`."""
+    """How many trials of probability `probs` succeed before `total_count` fail."""
 
     arg_constraints = {"total_count": constraints.greater_than_eq(0),
                        "probs": constraints.half_open_interval(0.0, 1.0),
@@ -255,7 +256,7 @@ class Poisson(ExponentialFamily):
 
 
 class Categorical(Distribution):
-    """One of n classes, with chances (or log chances) along the last dim.
+    """One of n classes, with probabilities (or log probabilities) along the last dim.
 
     >>> from tensorlib.distributions import Categorical
     >>> Categorical(tensorlib.tensor([1., 1., 2.])).log_prob(tensorlib.tensor(2)).exp()
@@ -276,12 +277,12 @@ class Categorical(Distribution):
 
     @derived
     def probs(self):
-        """The chances of the classes."""
+        """The probabilities of the classes."""
         return logits_to_probs(self.logits)
 
     @derived
     def logits(self):
-        """The logarithms of the chances."""
+        """The logarithms of the probabilities."""
         return probs_to_logits(self.probs)
 
     @property
@@ -360,12 +361,12 @@ class OfClasses(Distribution):
 
     @property
     def probs(self):
-        """The chances of the classes."""
+        """The probabilities of the classes."""
         return self._categorical.probs
 
     @property
     def logits(self):
-        """The logarithms of the chances."""
+        """The logarithms of the probabilities."""
         return self._categorical.logits
 
     @property
@@ -415,7 +416,7 @@ class OneHotCategorical(OfClasses):
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):
-    """As `OneHotCategorical`; the gradient of its values is that of the chances.
+    """As `OneHotCategorical`; the gradient of its values is that of the probabilities.
 
     Source: Bengio, Leonard and Courville, "Estimating or Propagating Gradients Through Stochastic
     Neurons for Conditional Computation" (2013).

@@ -156,11 +156,11 @@ class Distribution:
         raise NotImplementedError(f"{type(self).__name__} has no rsample")
 
     def log_prob(self, value):
-        """The logarithm of the density, or of the chance, at `value`."""
+        """The logarithm of the density, or of the probability, at `value`."""
         raise NotImplementedError
 
     def cdf(self, value):
-        """The chance of values up to `value`."""
+        """The probability of values up to `value`."""
         raise NotImplementedError
 
     def icdf(self, value):

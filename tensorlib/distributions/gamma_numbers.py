@@ -38,7 +38,7 @@ class LogGamma(Function):
     def backward(ctx, g):
         shape, drawn = ctx.saved_tensors
         number = drawn.exp()
-        # of numbers near 0 the cumulative chance is x**a / gamma(a + 1)
+        # of numbers near 0 the cumulative probability is x**a / gamma(a + 1)
         small = ((shape + 1).digamma() - drawn) / shape
         moved = tl.where(drawn < -30, small, gamma_gradient(shape.double(), number) / number)
         return g * moved.to(g.dtype)

@@ -29,7 +29,7 @@ RULES = Registry()
 def register_kl(type_p, type_q):
     """A decorator that makes a function of two distributions the rule for these classes.
 
-    Raises: TypeError for what is no class.
+    Raises: TypeError for what is not a class.
     """
     for kind in (type_p, type_q):
         if not isinstance(kind, type):

@@ -17,7 +17,7 @@ from tensorlib.distributions.arguments import (
     probs_to_logits,
     sum_rightmost,
 )
-from tensorlib.distributions.discrete import Categorical, WithChance
+from tensorlib.distributions.discrete import Categorical, WithProbability
 from tensorlib.distributions.distribution import Distribution
 from tensorlib.distributions.gamma_numbers import standard_gamma
 from tensorlib.distributions.location import EULER
@@ -26,7 +26,7 @@ from tensorlib.distributions.transforms import ExpTransform, SigmoidTransform
 
 
 class MixtureSameFamily(Distribution):
-    """One of the distributions along a last batch dim, by the chances of a `Categorical`.
+    """One of the distributions along a last batch dim, by the probabilities of a `Categorical`.
 
     >>> from tensorlib.distributions import Categorical, MixtureSameFamily, Normal
     >>> halves = Categorical(tensorlib.ones(2))
@@ -78,7 +78,7 @@ class MixtureSameFamily(Distribution):
         return constraints.MixtureSameFamilyConstraint(self._component_distribution.support)
 
     def _shares(self):
-        """The chances of the components, with the dims of an event."""
+        """The probabilities of the components, with the dims of an event."""
         probs = self._mixture_distribution.probs
         return probs.reshape((*probs.shape, *(1,) * len(self.event_shape)))
 
@@ -264,7 +264,7 @@ class GeneralizedPareto(Distribution):
             z, lambda c: tl.special.xlog1py(1 + 1 / c, c * z))
 
     def log_survival_function(self, value):
-        """The logarithm of the chance of values above `value`."""
+        """The logarithm of the probability of values above `value`."""
         self._validate_sample(value)
         z = (value - self.loc) / self.scale
         return -self._by_tail(z, lambda c: (c * z).log1p() / c)
@@ -326,7 +326,7 @@ class InverseGamma(Distribution):
         return a + self.rate.log() + a.lgamma() - (1 + a) * a.digamma()
 
 
-class LogitRelaxedBernoulli(WithChance, Distribution):
+class LogitRelaxedBernoulli(WithProbability, Distribution):
     """The log odds of `RelaxedBernoulli`."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
@@ -384,12 +384,12 @@ class ExpRelaxedCategorical(Distribution):
 
     @derived
     def probs(self):
-        """The chances of the classes."""
+        """The probabilities of the classes."""
         return logits_to_probs(self.logits)
 
     @derived
     def logits(self):
-        """The logarithms of the chances."""
+        """The logarithms of the probabilities."""
         return probs_to_logits(self.probs)
 
     def rsample(self, sample_shape=()):

@@ -96,7 +96,7 @@ class TransformedDistribution(Distribution):
         return sign
 
     def _turned(self, value):
-        """A chance, or one less it where the order is turned round."""
+        """A probability, or one minus it where the order is turned round."""
         sign = self._sign()
         return value if isinstance(sign, int) and sign == 1 else sign * (value - 0.5) + 0.5
 

@@ -26,15 +26,20 @@ __all__ = [
 ]
 
 
-class ExpTransform(Transform):
+class ParameterFree(Transform):
+    """A transform without parameters, which equals all others of its class."""
+
+    def __eq__(self, other):
+        return isinstance(other, type(self)) or (
+            isinstance(other, ParameterFree) and isinstance(self, type(other)))
+
+    __hash__ = object.__hash__
+
+
+class ExpTransform(ParameterFree):
     """y = exp(x)"""
 
     domain, codomain, bijective, sign = constraints.real, constraints.positive, True, 1
-
-    def __eq__(self, other):
-        return isinstance(other, ExpTransform)
-
-    __hash__ = object.__hash__
 
     def _call(self, x):
         return x.exp()
@@ -79,15 +84,10 @@ class PowerTransform(Transform):
         return (self.exponent * y / x).abs().log()
 
 
-class SigmoidTransform(Transform):
+class SigmoidTransform(ParameterFree):
     """y = 1 / (1 + exp(-x))"""
 
     domain, codomain, bijective, sign = constraints.real, constraints.unit_interval, True, 1
-
-    def __eq__(self, other):
-        return isinstance(other, SigmoidTransform)
-
-    __hash__ = object.__hash__
 
     def _call(self, x):
         info = tl.finfo(x.dtype)
@@ -101,15 +101,10 @@ class SigmoidTransform(Transform):
         return -softplus(-x) - softplus(x)
 
 
-class SoftplusTransform(Transform):
+class SoftplusTransform(ParameterFree):
     """y = log(1 + exp(x))"""
 
     domain, codomain, bijective, sign = constraints.real, constraints.positive, True, 1
-
-    def __eq__(self, other):
-        return isinstance(other, SoftplusTransform)
-
-    __hash__ = object.__hash__
 
     def _call(self, x):
         return softplus(x)
@@ -121,16 +116,11 @@ class SoftplusTransform(Transform):
         return -softplus(-x)
 
 
-class TanhTransform(Transform):
+class TanhTransform(ParameterFree):
     """y = tanh(x)"""
 
     domain, codomain = constraints.real, constraints.interval(-1.0, 1.0)
     bijective, sign = True, 1
-
-    def __eq__(self, other):
-        return isinstance(other, TanhTransform)
-
-    __hash__ = object.__hash__
 
     def _call(self, x):
         return x.tanh()
@@ -143,15 +133,10 @@ class TanhTransform(Transform):
         return 2.0 * (math.log(2.0) - x - softplus(-2.0 * x))
 
 
-class AbsTransform(Transform):
+class AbsTransform(ParameterFree):
     """y = |x|; the inverse is y itself"""
 
     domain, codomain = constraints.real, constraints.positive
-
-    def __eq__(self, other):
-        return isinstance(other, AbsTransform)
-
-    __hash__ = object.__hash__
 
     def _call(self, x):
         return x.abs()
@@ -208,15 +193,10 @@ class AffineTransform(Transform):
         return sum_rightmost(size + tl.zeros_like(x), self._event_dim)
 
 
-class SoftmaxTransform(Transform):
+class SoftmaxTransform(ParameterFree):
     """y = softmax(x) along the last dim; the inverse is log(y)"""
 
     domain, codomain = constraints.real_vector, constraints.simplex
-
-    def __eq__(self, other):
-        return isinstance(other, SoftmaxTransform)
-
-    __hash__ = object.__hash__
 
     def _call(self, x):
         return x.softmax(-1)
@@ -230,18 +210,13 @@ class SoftmaxTransform(Transform):
     inverse_shape = forward_shape
 
 
-class StickBreakingTransform(Transform):
+class StickBreakingTransform(ParameterFree):
     """n numbers as n + 1 shares: each takes a part of what those before it left.
 
     Source: Sethuraman, "A Constructive Definition of Dirichlet Priors", Statistica Sinica 4, 1994.
     """
 
     domain, codomain, bijective = constraints.real_vector, constraints.simplex, True
-
-    def __eq__(self, other):
-        return isinstance(other, StickBreakingTransform)
-
-    __hash__ = object.__hash__
 
     def _offset(self, x):
         n = x.shape[-1]
@@ -276,16 +251,11 @@ def longer(shape, more):
     return tl.Size((*shape[:-1], shape[-1] + more))
 
 
-class LowerCholeskyTransform(Transform):
+class LowerCholeskyTransform(ParameterFree):
     """Square matrices as lower triangles with a positive diagonal: exp of what stands there."""
 
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.lower_cholesky
-
-    def __eq__(self, other):
-        return isinstance(other, LowerCholeskyTransform)
-
-    __hash__ = object.__hash__
 
     def _call(self, x):
         eye = tl.eye(x.shape[-1], dtype=x.dtype)
@@ -296,16 +266,11 @@ class LowerCholeskyTransform(Transform):
         return y.tril(-1) + (y.diagonal(0, -2, -1).log().unsqueeze(-1) * eye)
 
 
-class PositiveDefiniteTransform(Transform):
+class PositiveDefiniteTransform(ParameterFree):
     """Square matrices as positive definite ones, through their Cholesky factors."""
 
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.positive_definite
-
-    def __eq__(self, other):
-        return isinstance(other, PositiveDefiniteTransform)
-
-    __hash__ = object.__hash__
 
     def _call(self, x):
         factor = LowerCholeskyTransform()(x)
@@ -315,7 +280,7 @@ class PositiveDefiniteTransform(Transform):
         return LowerCholeskyTransform().inv(tl.linalg.cholesky(y))
 
 
-class CorrCholeskyTransform(Transform):
+class CorrCholeskyTransform(ParameterFree):
     """N (N - 1) / 2 numbers as the Cholesky factor of the correlations of N variables.
 
     Each row is made like sticks are broken: the square of an element is the part tanh(x)**2 of
@@ -326,11 +291,6 @@ class CorrCholeskyTransform(Transform):
     """
 
     domain, codomain, bijective = constraints.real_vector, constraints.corr_cholesky, True
-
-    def __eq__(self, other):
-        return isinstance(other, CorrCholeskyTransform)
-
-    __hash__ = object.__hash__
 
     def _call(self, x):
         edge = 1 - tl.finfo(x.dtype).eps
@@ -369,7 +329,7 @@ def moved_on(x):
 
 
 class CumulativeDistributionTransform(Transform):
-    """Values of a distribution as the chances of values up to them.
+    """Values of a distribution as the probabilities of values up to them.
 
     >>> from tensorlib.distributions import Normal, transforms
     >>> transforms.CumulativeDistributionTransform(Normal(0., 1.))(tensorlib.zeros(2))

@@ -6,7 +6,7 @@ import tensorlib as tl
 from tensorlib.distributions import constraints
 from tensorlib.distributions.arguments import (
     broadcast_all, clamp_probs, derived, logits_to_probs, one_of, probs_to_logits, softplus)
-from tensorlib.distributions.discrete import WithChance
+from tensorlib.distributions.discrete import WithProbability
 from tensorlib.distributions.distribution import ExponentialFamily
 from tensorlib.distributions.location import EULER, Uniform
 from tensorlib.distributions.transformed import TransformedDistribution
@@ -58,11 +58,11 @@ class Kumaraswamy(TransformedDistribution):
         return 1 - 1 / b + (1 - 1 / a) * ((b + 1).digamma() + EULER) - a.log() - b.log()
 
 
-class ContinuousBernoulli(WithChance, ExponentialFamily):
+class ContinuousBernoulli(WithProbability, ExponentialFamily):
     """The distribution on [0, 1] of density proportional to probs**x * (1 - probs)**(1 - x).
 
-    lims: between these chances, series stand for formulas that have no value for the chance 1/2,
-    but not in `cdf` and `icdf`, which need none.
+    lims: between these probabilities, series stand for formulas that have no value for the
+    probability 1/2, but not in `cdf` and `icdf`, which need none.
 
     Source: Loaiza-Ganem and Cunningham, "The continuous Bernoulli: fixing a pervasive error in
     variational autoencoders", NeurIPS 2019.
@@ -82,11 +82,11 @@ class ContinuousBernoulli(WithChance, ExponentialFamily):
 
     @derived
     def probs(self):
-        """The chances of the density's weights."""
+        """The probabilities of the density's weights."""
         return clamp_probs(logits_to_probs(self.logits, is_binary=True))
 
     def _by_distance(self, formula, series):
-        """The first, a function of chances, where they are away from 1/2, else the second."""
+        """The first, a function of probabilities, where they are away from 1/2, else the second."""
         far = (self.probs <= self._lims[0]).logical_or(self.probs > self._lims[1])
         return formula(self.probs.where(far, self._lims[0])).where(far, series)
 

@@ -14,7 +14,7 @@ def entry(function):
 def places_of(name, argnums, count):
     """The positions that `argnums` names among `count` positional arguments, and if it is one.
 
-    Raises: RuntimeError where it names none, one twice or one that is not there.
+    Raises: RuntimeError where it names none, one twice or one that does not exist.
     """
     if type(argnums) is int and 0 <= argnums < count:
         return (argnums,), True
@@ -40,7 +40,7 @@ def directions_of(name, what, container, structure, like, tensors):
     """The tensors of a container that is to go through a derivative.
 
     It has the `structure` of what it belongs to, which `like` names, and the shapes of its
-    `tensors`. Raises: RuntimeError for another structure or shape, and for what is no Tensor.
+    `tensors`. Raises: RuntimeError for another structure or shape, and for what is not a Tensor.
     """
     given = flatten_as(name, f"{what}s", container, structure, like)
     given = [as_leaf(x, own.dtype) for x, own in zip(given, tensors)]

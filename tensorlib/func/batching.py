@@ -94,7 +94,7 @@ def placed_dims(in_dims, leaves, structure):
             continue
         if not isinstance(x, Tensor):
             raise ValueError(f"vmap: in_dim={d} for an input that is of type {type(x).__name__}; "
-                             "None is the in_dim of what is no Tensor")
+                             "None is the in_dim of what is not a Tensor")
         if not -x.ndim <= d < x.ndim:
             raise ValueError(f"vmap: in_dim={d} for some input, but that input is a Tensor of "
                              f"dimensionality {x.ndim} so expected in_dim to satisfy "

@@ -34,7 +34,7 @@ def compile(model: Callable[..., Any] | None = None, *, fullgraph: bool = False,
     `TENSORLIB_LOGS=recompiles` each capture after the first says what made it necessary.
     dynamic, backend, mode, name and all other options are taken for PyTorch's sake and change
     nothing: every kind of shapes is captured for itself, and there is one way to run it.
-    Raises: TypeError for what can't be called and options that are no dict, program.CaptureError,
+    Raises: TypeError for what can't be called and options that are not dicts, program.CaptureError,
         also where a checked replay is not the eager call.
 
     >>> @tensorlib.compile

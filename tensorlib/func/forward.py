@@ -132,7 +132,7 @@ def hvp(func, primals, tangents):
     the gradient: forward mode over reverse mode.
 
     Shapes: tangents and product have those of the primals.
-    Raises: RuntimeError for an output that is no scalar, and as `jvp`.
+    Raises: RuntimeError for an output that is not a scalar, and as `jvp`.
     Source: Pearlmutter, "Fast exact multiplication by the Hessian", Neural Computation 6 (1994).
 
     >>> x = tensorlib.tensor([1.0, 2.0])

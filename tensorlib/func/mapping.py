@@ -24,7 +24,7 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
     Shapes: inside, a tensor has its shape without the dim at in_dims; a result has its shape with
     the number of examples at out_dims.
     Raises: ValueError for dims that do not fit the arguments or the results, for examples of
-    different numbers, or for results that are no tensors; RuntimeError for another randomness, for
+    different numbers, or for results that are not tensors; RuntimeError for another randomness, for
     numbers drawn where it is "error", and for control flow on values that differ.
 
     >>> xs = tensorlib.tensor([[1.0, 2.0], [3.0, 4.0]])

@@ -32,7 +32,7 @@ def functional_call(
     module, or of nothing yet, are replaced as well.
 
     Raises: RuntimeError for missing and unexpected names (strict), ValueError where one name, or
-    two names of one tensor, are given different tensors, TypeError for what is no tensor,
+    two names of one tensor, are given different tensors, TypeError for what is not a tensor,
     AttributeError for a name in a module that is not there.
 
     >>> model = tensorlib.nn.Linear(2, 1)
@@ -110,7 +110,7 @@ def place_of(module: Any, name: str) -> tuple[dict[str, Any], str]:
 
 
 def require_module(name: str, module: Any) -> None:
-    """Raises: TypeError for what is no Module (which lies above these functions)."""
+    """Raises: TypeError for what is not a Module (which lies above these functions)."""
     if not callable(getattr(module, "named_modules", None)):
         raise TypeError(f"{name}: module must be a Module, got {type(module).__name__}")
 
@@ -150,7 +150,7 @@ def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Tensor], dict[s
     tensorlib.Size([3, 5, 1])
 
     Raises: RuntimeError for no modules, modules of several classes, or in different modes,
-    TypeError for what are no modules.
+    TypeError for what are not modules.
     """
     models = list(models)
     if not models:

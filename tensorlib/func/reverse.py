@@ -20,7 +20,7 @@ def grad(func, argnums=0, has_aux=False, *, holomorphic=False):
     Shapes: the gradient has those of the argument.
     Raises: RuntimeError if the output is not a scalar, for complex outputs without `holomorphic`
     and real ones with it, for argnums that name no argument, or if `func` writes in place to an
-    argument or to a tensor that it captured; ValueError for an argument that is no tensor.
+    argument or to a tensor that it captured; ValueError for an argument that is not a tensor.
 
     Source: Griewank and Walther, Evaluating Derivatives, second edition (SIAM, 2008).
 
@@ -109,7 +109,7 @@ def elementwise_grad(func, argnums=0, *, holomorphic=False):
     them) are those of `grad`.
 
     Shapes: the output may have any; the derivative has that of the argument.
-    Raises: as `grad`, but not for an output that is no scalar.
+    Raises: as `grad`, but not for an output that is not a scalar.
 
     >>> elementwise_grad(tensorlib.square)(tensorlib.tensor([1.0, 2.0]))
     tensor([2., 4.])

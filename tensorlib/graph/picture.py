@@ -100,7 +100,7 @@ def write_picture(name, picture, path):
 def names_of(params):
     """The name of each (node, output) that a mapping, or pairs of names and tensors, names.
 
-    What is no tensor is passed over, so that `locals()` will do; mappings in it are looked into.
+    What is not a tensor is passed over, so that `locals()` will do; mappings in it are looked into.
     """
     if params is None:
         return {}

@@ -18,7 +18,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
     It is in the same folder, so that one rename replaces the old file, and is on the disk before
     that. Where the system can, it has no name until then, so that nothing is left of it if the
-    process is killed. What is no ordinary file, such as a pipe, is written to as it is.
+    process is killed. What is not an ordinary file, such as a pipe, is written to as it is.
     """
     target = os.path.realpath(path)
     try:

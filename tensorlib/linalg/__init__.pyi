@@ -11,9 +11,7 @@ _Number: TypeAlias = _float | _bool
 _Sizes: TypeAlias = _int | Sequence[_int]
 _DType: TypeAlias = _dtype | _numpy_dtype[Any] | type[Any]
 
-from tensorlib import det as det
-from tensorlib import matmul as matmul
-from tensorlib import slogdet as slogdet
+from tensorlib import det, matmul, slogdet
 
 __all__ = [
     "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals",

@@ -20,8 +20,8 @@ def require_floats(name, *tensors):
     """Raises RuntimeError for integers and UnsupportedDtype for half types."""
     for x in tensors:
         if not (x.is_floating_point() or x.is_complex()):
-            raise RuntimeError(f"{name}: expected a floating point or complex tensor as input, got "
-                               f"{x.dtype}")
+            raise UnsupportedDtype(f"{name}: expected a floating point or complex tensor as input, "
+                                   f"got {x.dtype}")
         if x.dtype.name not in TAKEN:
             raise UnsupportedDtype(f"{name}: takes float32, float64 and complex dtypes, got "
                                    f"{x.dtype}; x.float() gives float32")
@@ -42,7 +42,7 @@ def require_matrices(name, x, letter="A"):
 
 
 def require_square(name, x, letter="A"):
-    """Raises RuntimeError for what is no square matrix or batch of these."""
+    """Raises RuntimeError for what is not a square matrix or batch of these."""
     require_matrices(name, x, letter)
     if x.shape[-1] != x.shape[-2]:
         raise RuntimeError(f"{name}: {letter} must be batches of square matrices, but they are "

@@ -65,7 +65,10 @@ def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float 
     """`tensor`, with numbers from that part of a normal distribution that lies between a and b.
 
     Numbers drawn evenly go through the inverse of its distribution function.
+    Raises: RuntimeError for bounds the wrong way round.
     """
+    if a > b:
+        raise RuntimeError(f"trunc_normal_: a must not be above b, got {a} and {b}")
     if mean < a - 2 * std or mean > b + 2 * std:
         warn_of("trunc_normal_: mean is more than 2 std from [a, b]; the distribution of "
                 "values may be incorrect", level=2)
@@ -238,7 +241,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01,
             generator: Generator | None = None) -> Tensor:
     """A matrix of normal numbers, a share `sparsity` of which is zero in each column.
 
-    Raises: ValueError for what is no matrix.
+    Raises: ValueError for what is not a matrix.
     """
     if tensor.ndim != 2:
         raise ValueError(f"sparse_: only tensors with 2 dimensions are supported, got "

@@ -24,7 +24,7 @@ class Parameter(Tensor):
     >>> weight.grad
     tensor([2., 2.])
 
-    Raises: TypeError for what is no tensor, RuntimeError for integers that require gradients.
+    Raises: TypeError for what is not a tensor, RuntimeError for integers that require gradients.
     """
 
     __torch_function__ = staticmethod(refuse_override)

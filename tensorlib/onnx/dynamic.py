@@ -14,7 +14,7 @@ def from_axes(axes: Any, names: Sequence[str], tensors: Sequence[Tensor],
     """Of `dynamic_axes`: {input: {dim: name}} or {input: [dim, ...]}.
 
     What is said of outputs is left: their sizes follow from those of the inputs.
-    Raises: ValueError for a name that is none, TypeError for what is no dict.
+    Raises: ValueError for a name that is none, TypeError for what is not a dict.
     """
     if not isinstance(axes, Mapping):
         raise TypeError(f"onnx.export: dynamic_axes must be a dict, got {type(axes).__name__}")
@@ -36,7 +36,7 @@ def from_shapes(shapes: Any, args: tuple[Any, ...], kwargs: dict[str, Any],
     """Of `dynamic_shapes`: for each argument, in order or by name, {dim: name} or a sequence with a
     name or None for each dim; nested as the argument is.
 
-    Raises: ValueError for an argument that is not there, or another nesting.
+    Raises: ValueError for an argument that does not exist, or another nesting.
     """
     given: list[Any] = [*args, *kwargs.values()]
     if isinstance(shapes, Mapping):

@@ -73,7 +73,7 @@ def elementwise(*, reference=None, samples=None, kernel=None, formula=None, ufun
     reference, samples, edges: the NumPy function it must equal, inputs to try, values to try it at;
     `tensorlib.testing.check_op` uses them.
 
-    Raises: ValueError for a name that the library has, a loop that is not there or takes others,
+    Raises: ValueError for a name that the library has, a loop that does not exist or takes others,
     and where `boolean` names no argument; TypeError for a keyword that no declaration has.
     """
     def decorate(function):
@@ -300,7 +300,7 @@ def composite(*, reference=None, samples=None, differentiable=True, method=True,
     """Declares a function made of operations; its gradient is theirs.
 
     `@NAME.formula` adds what does a call that is given values which stand for tensors, such as
-    examples of a batch, where the function does with Tensors what is no operation.
+    examples of a batch, where the function does with Tensors what is not an operation.
 
     Its tensors are the parameters without a default that are annotated `Tensor` or not at all, or
     one annotated `Tensors`, a sequence of them; or those that `tensors` names. The rest are

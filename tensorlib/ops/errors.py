@@ -5,7 +5,7 @@ They are public, so that `except tensorlib.DataDependent` is to import no more t
 
 
 class WrongArgument(ValueError, TypeError):
-    """A leaf that is no Tensor: ValueError is PyTorch's error for it, TypeError what it is."""
+    """A leaf that is not a Tensor: ValueError as in PyTorch, and TypeError."""
 
     __module__ = "tensorlib"
 

@@ -281,7 +281,7 @@ def trace_update(name, formula, states, **how):
     return Update(name, states, numbers, numbered, [place(result.ref) for result in results], **how)
 
 
-# ---- what the formulas of Adam's kin have in common ----------------------------------------------
+# ---- what the formulas of Adam and its variants have in common -----------------------------------
 
 def decayed(group, n, p, g):
     """A parameter and its gradient after weight decay, which falls on one of them."""

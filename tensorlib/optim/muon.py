@@ -15,9 +15,9 @@ class Muon(Optimizer):
     are computed in float32, where PyTorch computes them in bfloat16. adjust_lr_fn says how the rate
     depends on the shape: "original" by the root of max(1, rows / columns), "match_rms_adamw" so
     that a step is as long as one of AdamW.
-    Raises: ValueError for rates that are out of range, and for what is no matrix. Source: K. Jordan
-    et al., "Muon: an optimizer for hidden layers in neural networks", 2024; J. Liu et al., "Muon is
-    scalable for LLM training", 2025.
+    Raises: ValueError for rates that are out of range, and for what is not a matrix. Source: K.
+    Jordan et al., "Muon: an optimizer for hidden layers in neural networks", 2024; J. Liu et al.,
+    "Muon is scalable for LLM training", 2025.
 
     >>> x = tensorlib.tensor([[1.0, 2.0], [3.0, 5.0]], requires_grad=True)
     >>> optimizer = tensorlib.optim.Muon([x], lr=0.1)

@@ -180,7 +180,7 @@ class Optimizer:
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Adds a group of parameters, a dict with `params` and the options that differ.
 
-        Raises: TypeError, ValueError for what is no parameter, or is in another group.
+        Raises: TypeError, ValueError for what is not a parameter, or is in another group.
         """
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
@@ -291,7 +291,7 @@ class Optimizer:
         return packed
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes on what `state_dict()` of an optimiser of the same groups gave.
+        """Restores what `state_dict()` of an optimiser of the same groups gave.
 
         States become copies, in the dtype of their parameter. Raises: ValueError where groups or
         their sizes differ, KeyError, TypeError for no dict; then the optimiser is as it was.

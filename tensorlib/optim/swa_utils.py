@@ -177,7 +177,7 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
 # ---- its schedule --------------------------------------------------------------------------------
 
 class SWALR(LRScheduler):
-    """Lets the rates go to swa_lr in anneal_epochs, along a cosine or a line, and stay there.
+    """Moves learning rates to swa_lr in anneal_epochs, along a cosine or a line, and keeps them.
 
     Raises: ValueError for another strategy, and for epochs that are not a count.
 
@@ -210,7 +210,7 @@ class SWALR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        """The rate of each group for this step."""
+        """The learning rate of each group for this step."""
         self._warn_outside_step()
         step = self._step_count - 1
         if self.anneal_epochs == 0:

@@ -21,18 +21,18 @@ from tensorlib._core.base.importing import on_first_use
 if TYPE_CHECKING:
     from tensorlib.profiler.events import EventList
     from tensorlib.profiler.figures import Figures
+    from tensorlib.profiler.profiler import (
+        emit_nvtx,
+        profile,
+        record_function,
+        tensorboard_trace_handler,
+    )
     from tensorlib.profiler.schedules import (
         ProfilerAction,
         ProfilerActivity,
         kineto_available,
         schedule,
         supported_activities,
-    )
-    from tensorlib.profiler.taking import (
-        emit_nvtx,
-        profile,
-        record_function,
-        tensorboard_trace_handler,
     )
 
 __all__ = ["EventList", "Figures", "ProfilerAction", "ProfilerActivity", "emit_nvtx",
@@ -44,6 +44,6 @@ __getattr__, __dir__ = on_first_use(__name__, {
     **dict.fromkeys(("ProfilerAction", "ProfilerActivity", "kineto_available", "schedule",
                      "supported_activities"), "schedules"),
     **dict.fromkeys(("emit_nvtx", "profile", "record_function", "tensorboard_trace_handler"),
-                    "taking")})
+                    "profiler")})
 
 explain(vars(), __all__)

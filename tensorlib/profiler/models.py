@@ -148,7 +148,7 @@ class Observer:
             self.output_bytes += sum(x.nbytes for x in tensors_in(output))
 
     def leave(self) -> None:
-        """Takes the hooks away."""
+        """Removes the hooks."""
         self._counter.__exit__()
         for handle in self._handles:
             handle.remove()

@@ -18,7 +18,7 @@ def summary(model: Any, input_shape: Any = None, *, input_data: Any = None, dtyp
     with the batch in it, or of several shapes in a list; `dtypes` says of which dtype, one or as
     many. Or it is called on `input_data`: a tensor, a tuple of arguments, or a dict of them by
     name. depth: how far into modules of modules the table goes.
-    Raises: TypeError for what is no module, ValueError for no input.
+    Raises: TypeError for what is not a module, ValueError for no input.
 
     >>> model = tensorlib.nn.Sequential(tensorlib.nn.Linear(8, 4), tensorlib.nn.ReLU())
     >>> print(tensorlib.summary(model, (2, 8)))

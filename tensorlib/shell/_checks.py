@@ -13,7 +13,7 @@ USUAL = "Expected cond to be True, but got False."
 def _check_with(error: type[Exception], cond: Any, message: Callable[[], Any] | None) -> None:
     """Raises `error` with what `message` gives, unless a condition holds.
 
-    Raises: TypeError for a condition that is no bool.
+    Raises: TypeError for a condition that is not a bool.
     """
     if not isinstance(cond, bool):
         raise TypeError(f"cond must be a bool, but got {type(cond).__name__}" + (

@@ -77,7 +77,7 @@ def xpu(self, device=None, non_blocking=False, memory_format=None):
 
 
 _from_dense = deferred("tensorlib.sparse", "from_dense")
-_masked = deferred("tensorlib.sparse.making", "masked")
+_masked = deferred("tensorlib.sparse.creation", "masked")
 
 
 def to_sparse(self, sparse_dim=None, *, layout=None):
@@ -138,7 +138,7 @@ def to_device(self, device, /, *, stream=None):
 def _make_subclass(cls, data, require_grad=False):
     """The elements of a tensor as a leaf of a subclass of Tensor: what such a `__new__` returns.
 
-    Raises: TypeError for another class or for what is no tensor; RuntimeError for integers that
+    Raises: TypeError for another class or for what is not a tensor; RuntimeError for integers that
     require gradients.
     """
     if not isinstance(data, Tensor):

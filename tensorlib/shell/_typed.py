@@ -19,7 +19,7 @@ class TensorKind(type):
     def __call__(cls, *data: Any, device: Any = None) -> Tensor:
         """A tensor of this dtype: of sizes, not initialized, or of a sequence, array or tensor.
 
-        Raises: TypeError for a number that is no size and for a tensor of another dtype.
+        Raises: TypeError for a number that is not a size and for a tensor of another dtype.
         """
         require_cpu(cls.__name__, device)
         if len(data) == 1 and isinstance(data[0], Tensor) and data[0].dtype != cls.dtype:

@@ -67,7 +67,7 @@ def allow_in_graph(fn: Any) -> Any:
 
 
 def assume_constant_result(fn: Any) -> Any:
-    """The function as it is: what is no tensor is constant in a capture."""
+    """The function as it is: what is not a tensor is constant in a capture."""
     return fn
 
 

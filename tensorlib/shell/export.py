@@ -59,7 +59,7 @@ def export(mod: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any] | None 
     """The program of a call of `mod`, for arguments of the same shapes and dtypes.
 
     Raises: NotImplementedError for `dynamic_shapes`; CaptureError where what the module does
-    depends on elements; TypeError for what is no module.
+    depends on elements; TypeError for what is not a module.
     """
     if not isinstance(mod, nn.Module):
         raise TypeError(f"export: takes a module, got {type(mod).__name__}")

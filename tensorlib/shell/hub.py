@@ -1,6 +1,6 @@
 """Weights from the web: files that are fetched once and kept in a folder, as in `torch.hub`.
 
-Code is not fetched: `load` of a repository is not here.
+Code is not fetched: there is no `load` of a repository.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from urllib.request import Request, urlopen
 from tensorlib._core.base.importing import deferred
 from tensorlib._core.base.version import __version__
 
-load = deferred("tensorlib.io.files", "load")
+_load = deferred("tensorlib.io.files", "load")
 
 __all__ = ["HASH_REGEX", "download_url_to_file", "get_dir", "load_state_dict_from_url", "set_dir"]
 
@@ -90,7 +90,7 @@ def load_state_dict_from_url(url: str, model_dir: str | os.PathLike[str] | None 
     if not kept.exists():
         found = HASH_REGEX.search(kept.name) if check_hash else None
         download_url_to_file(url, kept, found[1] if found else None, progress)
-    return load(kept, map_location=map_location, weights_only=weights_only)
+    return _load(kept, map_location=map_location, weights_only=weights_only)
 
 
 load_url = load_state_dict_from_url          # as `utils.model_zoo` has it

@@ -201,7 +201,7 @@ def custom_op(name: str, fn: Rule | None = None, /, *, mutates_args: str | Itera
         device_types: where it computes, as in `register_kernel`.
         schema: changes nothing; the parameters of `fn` are those of the operation.
     Raises: ValueError for a name without a namespace, for the namespace of a part of the library,
-    and for names in `mutates_args` that are no arguments.
+    and for names in `mutates_args` that are not arguments.
     """
     def define(function: Rule) -> CustomOpDef:
         namespace, separator, last = name.partition("::")

@@ -1,6 +1,6 @@
 """`__torch_function__`, PyTorch's protocol for classes that do operations themselves.
 
-A class that is no Tensor is asked where a function would refuse it; a subclass of Tensor that
+A class that is not a Tensor is asked where a function would refuse it; a subclass of Tensor that
 overrides the method is asked first.
 
 >>> class Metres:

@@ -6,29 +6,11 @@ from tensorlib._core.tensor.tensor import Tensor
 
 _Number: TypeAlias = _float | _bool
 
-from tensorlib import digamma as digamma
-from tensorlib import digamma as psi
-from tensorlib import erf as erf
-from tensorlib import erfc as erfc
-from tensorlib import erfinv as erfinv
-from tensorlib import exp2 as exp2
-from tensorlib import expm1 as expm1
-from tensorlib import i0 as i0
-from tensorlib import i0 as modified_bessel_i0
-from tensorlib import igamma as gammainc
-from tensorlib import igammac as gammaincc
-from tensorlib import lgamma as gammaln
-from tensorlib import log1p as log1p
-from tensorlib import log_softmax as log_softmax
-from tensorlib import logit as logit
-from tensorlib import logsumexp as logsumexp
-from tensorlib import mvlgamma as multigammaln
-from tensorlib import polygamma as polygamma
-from tensorlib import round as round
-from tensorlib import sigmoid as expit
-from tensorlib import sinc as sinc
-from tensorlib import softmax as softmax
-from tensorlib import xlogy as xlogy
+from tensorlib import (
+    digamma, digamma as psi, erf, erfc, erfinv, exp2, expm1, i0, i0 as modified_bessel_i0,
+    igamma as gammainc, igammac as gammaincc, lgamma as gammaln, log1p, log_softmax, logit,
+    logsumexp, mvlgamma as multigammaln, polygamma, round, sigmoid as expit, sinc, softmax, xlogy
+)
 
 __all__ = [
     "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "chebyshev_polynomial_t",
@@ -104,7 +86,7 @@ def modified_bessel_k1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The modified Bessel function of the second kind and order 1 of each element."""
 
 def ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The chance that a standard normal number is below each element."""
+    """The probability that a standard normal number is below each element."""
 
 def ndtri(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of `ndtr` for each element; NaN outside [0, 1]."""

@@ -24,7 +24,7 @@ FINAL = 3
 
 
 def _place(version: Any) -> tuple[Any, ...] | None:
-    """What a version is ordered by, or None for what is no version. Source: PEP 440."""
+    """What a version is ordered by, or None for what is not a version. Source: PEP 440."""
     if isinstance(version, Iterable) and not isinstance(version, str):
         version = ".".join(map(str, version))
     elif not isinstance(version, str) and not hasattr(version, "release"):
@@ -50,7 +50,7 @@ def _place(version: Any) -> tuple[Any, ...] | None:
 class TorchVersion(str):
     """A version that compares with strings, with tuples of numbers and with `packaging`'s.
 
-    What is no version is compared as a string.
+    What is not a version is compared as a string.
     """
 
     __slots__ = ()

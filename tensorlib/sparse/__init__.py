@@ -13,9 +13,7 @@ from tensorlib import Tensor
 from tensorlib import matmul as _matmul
 from tensorlib._core.base.error_names import type_name as _type_name
 from tensorlib.sparse import dispatch, functions, indexing  # noqa: F401  they do operations
-from tensorlib.sparse.functions import addmm, log_softmax, sampled_addmm, softmax, sum
-from tensorlib.sparse.gradients import rows_looked_up
-from tensorlib.sparse.making import (
+from tensorlib.sparse.creation import (
     DoubleTensor,
     FloatTensor,
     from_dense,
@@ -26,6 +24,8 @@ from tensorlib.sparse.making import (
     spdiags,
     to_scipy,
 )
+from tensorlib.sparse.functions import addmm, log_softmax, sampled_addmm, softmax, sum
+from tensorlib.sparse.gradients import rows_looked_up
 from tensorlib.sparse.tensor import SparseTensor
 
 __all__ = ["DoubleTensor", "FloatTensor", "SparseTensor", "addmm", "from_dense", "from_scipy",

@@ -3,6 +3,7 @@
 from typing import Any
 
 from tensorlib import Tensor
+from tensorlib._core.base.error_names import type_name
 from tensorlib.ops.late import name_of
 from tensorlib.sparse.tensor import SparseTensor
 
@@ -23,7 +24,7 @@ def call(function: Any, args: Any, kwargs: Any) -> Any:
     name = name.strip("_") if name.startswith("__") else name
     found = DONE.get(name)
     if found is None:
-        raise TypeError(f"{name} is not there for sparse tensors; to_dense() gives a dense one "
+        raise TypeError(f"{name} is not supported for sparse tensors; to_dense() gives a dense one "
                         "(docs/sparse.md lists what is)")
     return found(*args, **kwargs)
 
@@ -32,4 +33,12 @@ def refuse(name: str, *args: Any) -> TypeError:
     """The error for arguments that an operation of sparse tensors does not take."""
     kinds = " and ".join("sparse" if isinstance(x, SparseTensor) else "dense"
                          if isinstance(x, Tensor) else type(x).__name__ for x in args)
-    return TypeError(f"{name} is not there for {kinds} arguments; to_dense() gives a dense tensor")
+    return TypeError(f"{name} is not supported for {kinds} arguments; to_dense() gives a dense "
+                     "tensor")
+
+
+def require_sparse(name: str, input: Any) -> None:
+    """Raises RuntimeError for a dense tensor."""
+    if not isinstance(input, SparseTensor):
+        raise RuntimeError(f"{name}: expected a sparse tensor, got {type_name(input)}; to_sparse() "
+                           "makes one of a dense tensor")

@@ -8,7 +8,7 @@ from tensorlib import (
 )
 from tensorlib.ops import registry
 from tensorlib.ops.late import name_of, operations
-from tensorlib.sparse.dispatch import does, refuse
+from tensorlib.sparse.dispatch import does, refuse, require_sparse
 from tensorlib.sparse.tensor import SparseTensor
 
 FLOATS = ("float32", "float64")
@@ -211,8 +211,10 @@ def on_values(name: str) -> Any:
 def sum(input: SparseTensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The sum of all elements, or the sums over some sparse dims, as a sparse tensor.
 
-    Raises: TypeError for keepdim and dims that are not sparse, IndexError.
+    Raises: TypeError for keepdim and dims that are not sparse, IndexError, RuntimeError for a dense
+    tensor.
     """
+    require_sparse("sparse.sum", input)
     values = input._values_ if dtype is None else input._values_.to(dtype)
     dims = range(input.ndim) if dim is None else [dim] if isinstance(dim, int) else dim
     if any(not -input.ndim <= d < input.ndim for d in dims):
@@ -247,6 +249,7 @@ def lines_of(input: SparseTensor, dim: int) -> Any:
 @does(operations.log_softmax)
 def log_softmax(input: SparseTensor, dim: int, *, dtype: Any = None) -> SparseTensor:
     """The logarithm of `softmax`."""
+    require_sparse("sparse.softmax", input)
     input = (input if dtype is None else input.to(dtype)).coalesce()
     values = input._values_
     places, count = lines_of(input, dim)
@@ -278,7 +281,7 @@ def norm(input: SparseTensor, p: Any = "fro", dim: Any = None, keepdim: bool = F
          dtype: Any = None) -> Tensor:
     """The norm of all elements. Raises: TypeError for dims."""
     if dim is not None or keepdim:
-        raise TypeError("norm over dims is not there for sparse tensors; to_dense() gives a "
+        raise TypeError("norm over dims is not supported for sparse tensors; to_dense() gives a "
                         "dense one")
     return input.coalesce()._values_.norm(p, dtype=dtype)
 
@@ -287,7 +290,7 @@ def norm(input: SparseTensor, p: Any = "fro", dim: Any = None, keepdim: bool = F
 def any_of(input: SparseTensor, dim: Any = None, keepdim: bool = False) -> Tensor:
     """Whether an element is not zero. Raises: TypeError for dims."""
     if dim is not None or keepdim:
-        raise TypeError("any over dims is not there for sparse tensors; to_dense() gives a "
+        raise TypeError("any over dims is not supported for sparse tensors; to_dense() gives a "
                         "dense one")
     return input.coalesce()._values_.any()
 

@@ -174,13 +174,13 @@ def unsqueeze(input: SparseTensor, dim: int) -> SparseTensor:
 def permute(input: SparseTensor, *dims: Any) -> SparseTensor:
     """The tensor with its dims in another order: sparse ones among themselves, and dense ones.
 
-    Raises: RuntimeError for what is no order of the dims, or mixes the two.
+    Raises: RuntimeError for what is not an order of the dims, or mixes the two.
     """
     given = tuple(dims[0]) if len(dims) == 1 and not isinstance(dims[0], int) else dims
     order = [wrap("permute", d, input.ndim) for d in given]
     sparse = input.sparse_dim()
     if sorted(order) != list(range(input.ndim)) or any(d >= sparse for d in order[:sparse]):
-        raise RuntimeError(f"permute: {tuple(given)} is no order of {sparse} sparse and "
+        raise RuntimeError(f"permute: {tuple(given)} is not an order of {sparse} sparse and "
                            f"{input.dense_dim()} dense dims, each among themselves")
     values = input._values_.permute(0, *[d - sparse + 1 for d in order[sparse:]])
     return SparseTensor.of(input._indices_[order[:sparse]], values,

@@ -265,14 +265,15 @@ class SparseTensor(Tensor, dispatches=False):
 
     def numpy(self, *args: Any, **kwargs: Any):
         """Raises TypeError: `to_dense().numpy()` and `sparse.to_scipy` give arrays."""
-        raise TypeError("numpy is not there for sparse tensors; to_dense().numpy() gives an array, "
-                        "sparse.to_scipy a sparse matrix")
+        raise TypeError("numpy is not supported for sparse tensors; to_dense().numpy() gives an "
+                        "array, sparse.to_scipy a sparse matrix")
 
     __array__ = numpy
 
     def tolist(self):
         """Raises TypeError: `to_dense().tolist()` gives lists."""
-        raise TypeError("tolist is not there for sparse tensors; to_dense().tolist() gives lists")
+        raise TypeError("tolist is not supported for sparse tensors; to_dense().tolist() gives "
+                        "lists")
 
     def __deepcopy__(self, memo: dict[int, Any]):
         with no_grad():

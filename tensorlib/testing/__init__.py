@@ -8,7 +8,7 @@ from tensorlib._core.base.importing import on_first_use as _on_first_use
 from tensorlib.autograd.checking import GradcheckError, gradcheck, gradgradcheck
 from tensorlib.testing.checks import check_op
 from tensorlib.testing.closeness import assert_allclose, assert_close
-from tensorlib.testing.making import make_tensor
+from tensorlib.testing.creation import make_tensor
 from tensorlib.testing.tolerances import tolerance
 
 _STRATEGIES = ("broadcastable_shapes", "dtypes", "shapes", "tensors")

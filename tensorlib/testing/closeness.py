@@ -25,7 +25,7 @@ def assert_close(
     check_stride: bool = False,
     msg: str | Callable[[str], str] | None = None,
 ) -> None:
-    """None where `actual` is close to `expected`; otherwise an AssertionError that says how not.
+    """Raises an AssertionError, which says what differs, unless `actual` is close to `expected`.
 
     Close means |actual - expected| <= atol + rtol * |expected| for every element. Without rtol and
     atol, both come from the dtype (`tolerances.DEFAULTS`): integers and bools must be equal, and
@@ -122,7 +122,7 @@ def _compare(actual, expected, options, path):
 
 
 def _compare_leaves(actual, expected, options, path):
-    """What differs between two values that are no containers, as text, or None."""
+    """What differs between two values that are not containers, as text, or None."""
     if not options.allow_subclasses and type(actual) is not type(expected):
         return _at(path, f"The types do not match: {type(actual)} != {type(expected)}")
     if isinstance(actual, tl.Tensor) and isinstance(expected, tl.Tensor):

@@ -31,7 +31,7 @@ def shifted(array):
 
 
 def read_only(array):
-    """The array, after it was made read-only."""
+    """The array, made read-only."""
     array = np.asarray(array)
     array.flags.writeable = False
     return array

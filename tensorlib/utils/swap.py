@@ -4,7 +4,7 @@ from tensorlib._core.tensor.tensor import Tensor
 
 
 def swap_tensors(t1: Tensor, t2: Tensor) -> None:
-    """Has each of two leaves be what the other was: elements, dtype, gradient and attributes.
+    """Exchanges two leaves: elements, dtype, gradient and attributes.
 
     All who hold one of them find the other. Views of either stay with the memory that they show.
     Raises: RuntimeError for a tensor that an operation gave with its graph, TypeError for tensors

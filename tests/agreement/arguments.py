@@ -75,7 +75,7 @@ class Call:
         return ", ".join([*map(repr, self.args), *(f"{k}={v!r}" for k, v in self.kwargs.items())])
 
     def map(self, function):
-        """The call with function(value) in the place of each argument that is no sequence."""
+        """The call with function(value) in the place of each argument that is not a sequence."""
         def one(value):
             if isinstance(value, (tuple, list)):
                 return type(value)(one(x) for x in value)

@@ -39,7 +39,7 @@ class Exp(Function):
 
 
 class Scaled(Function):
-    """Several inputs, of which one is no tensor; the form with `setup_context`."""
+    """Several inputs, of which one is not a tensor; the form with `setup_context`."""
 
     @staticmethod
     def forward(x, y, k):

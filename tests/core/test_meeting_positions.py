@@ -112,7 +112,7 @@ def test_slices_of_half_types_that_are_added_to_themselves_count_as_they_were():
     want = x + x.flip(0)
     assert tl.equal(x.index_add_(0, tl.arange(10).flip(0), x), want)
     assert tl.tensor(1.0, dtype=tl.half).index_add(0, tl.tensor([0, 0]), tl.ones(2).half()) == 3
-    with pytest.raises(IndexError, match="index_add: index 10 is out of bounds"):
+    with pytest.raises(IndexError, match="index_add_: index 10 is out of bounds"):
         x.index_add_(0, tl.tensor([0, 10]), x[:2])
     assert tl.equal(x, want)
 

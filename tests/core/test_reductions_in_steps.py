@@ -1,4 +1,4 @@
-"""Reductions over dims that are no neighbours in memory, of half types, and of rows with NaN."""
+"""Reductions over dims that are not neighbours in memory, of half types, and of rows with NaN."""
 
 import numpy as np
 import pytest

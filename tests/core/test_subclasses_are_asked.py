@@ -1,4 +1,4 @@
-"""What is no operation goes to `__torch_function__` of a subclass, too, as in PyTorch."""
+"""What is not an operation goes to `__torch_function__` of a subclass, too, as in PyTorch."""
 
 import copy
 

@@ -129,7 +129,7 @@ def test_values_added_in_place_and_values_for_a_mask_are_those_of_the_copy(dtype
         want = view(x).put(tl.tensor([3, -1, 3]), x[0, :3], accumulate=True)
         y = view(x.clone())
         assert y.put_(tl.tensor([3, -1, 3]), x[0, :3], accumulate=True).tolist() == want.tolist()
-    with pytest.raises(RuntimeError, match="masked_scatter: source has 2 elements"):
+    with pytest.raises(RuntimeError, match="masked_scatter_: source has 2 elements"):
         x.masked_scatter_(mask.reshape(4, 6), x[0, :2])
 
 

@@ -79,3 +79,15 @@ def test_models_that_libraries_only_import_say_that_they_are_not_there():
         with pytest.raises(NotImplementedError, match="there is no such model here"):
             use()
     assert not hasattr(models, "resnet51")
+
+
+X = tl.ones(2, 4)
+
+
+@pytest.mark.parametrize("call", [
+    lambda: ops.nms(X[0], X[0, :1], 0.5), lambda: ops.nms(X, X[0, :3], 0.5),
+    lambda: ops.box_iou(X, X[:, :3]), lambda: ops.generalized_box_iou(X[:, :3], X),
+    lambda: ops.distance_box_iou(X[0], X), lambda: ops.complete_box_iou(X, X[0])])
+def test_other_shapes_are_refused(call):
+    with pytest.raises(RuntimeError, match="^(nms|.*box_iou): (boxes have|expected 2 scores)"):
+        call()

@@ -49,8 +49,9 @@ def test_an_idx_file_gives_its_elements(tmp_path, dtype, code, shape):
 
 
 @pytest.mark.parametrize("content, said", [
-    (b"", "ends after 0 of 2"), (b"\0\0\x08", "ends after 1 of 2"), (b"PK\x03\x04", "no idx file"),
-    (bytes([0, 0, 7, 1, 0, 0, 0, 0]), "no idx file"), (bytes([0, 0, 8, 200]), "no idx file"),
+    (b"", "ends after 0 of 2"), (b"\0\0\x08", "ends after 1 of 2"),
+    (b"PK\x03\x04", "not an idx file"), (bytes([0, 0, 7, 1, 0, 0, 0, 0]), "not an idx file"),
+    (bytes([0, 0, 8, 200]), "not an idx file"),
     (idx(LABELS)[:-1], "ends after 6 of 7"), (idx(LABELS) + b"1", "more in it"),
     (bytes([0, 0, 8, 3]) + b"\xff" * 12 + b"12", "ends after 2 of 79,228"),
     (gzip.compress(idx(LABELS), mtime=0)[:-3], "damaged"),
@@ -219,8 +220,9 @@ class Evil:
 
 
 @pytest.mark.parametrize("changes, said", [
-    ({b"data": ROWS[:, 1:]}, "'data' is no uint8 array"), ({b"data": ROWS.astype(float)}, "'data'"),
-    ({b"data": [1]}, "'data'"), ({b"labels": [1, 2, 3]}, "'labels' is no list of 4"),
+    ({b"data": ROWS[:, 1:]}, "'data' is not a uint8 array"),
+    ({b"data": ROWS.astype(float)}, "'data'"), ({b"data": [1]}, "'data'"),
+    ({b"labels": [1, 2, 3]}, "'labels' is not a list of 4"),
     ({b"labels": [1, 2, 3, 10]}, ".* below 10"), ({b"labels": [True, 1, 1, 1]}, "'labels'"),
     ({b"labels": None}, "'labels'"), ({"x": Evil()}, "no batch for Python.*print")])
 def test_batches_with_something_else_in_them_are_refused(tmp_path, changes, said, capsys):

@@ -204,6 +204,8 @@ def test_workers_draw_apart():
     lambda: transforms.RandomAffine(0, (2, 0)), lambda: transforms.RandomAffine(0, scale=(0, 1)),
     lambda: transforms.RandomAffine(0, shear=(1, 2, 3)), lambda: transforms.ColorJitter(-1),
     lambda: transforms.ColorJitter(hue=0.7), lambda: transforms.ColorJitter((2, 1)),
+    lambda: transforms.RandomRotation("x"), lambda: transforms.GaussianBlur(4),
+    lambda: F.crop(FLOATS, 0, 0, -1, 2),
     lambda: transforms.GaussianBlur(3, 0), lambda: transforms.RandomErasing(scale=(0, 2)),
     lambda: transforms.RandomErasing(value="noise"), lambda: transforms.RandomChoice([], None),
     lambda: transforms.RandomChoice([abs], [-1]), lambda: transforms.RandomResizedCrop(3, (1, 0)),

@@ -205,7 +205,7 @@ def test_types_of_errors_are_looked_up_not_imported():
     assert type(error_of(Reply(error=([("os", "system")], "true")))) is RuntimeError
 
 
-# Programs that are no files: what they define is there in a forked process alone.
+# Programs that are not files: what they define is there in a forked process alone.
 ENDINGS = """
 import gc, multiprocessing, os, signal, sys, threading, time
 import tensorlib as tl

@@ -84,9 +84,11 @@ def test_words_come_before_the_example_and_leave_what_is_explained():
     doc = "What it is, along `dim`.\n\n    >>> f(1)\n    2\n    "
     assert explained(doc, "f", ["input", "dim", "unheard_of"]) == (
         "What it is, along `dim`.\n\n    Args:\n"
-        "        input: the tensor that is worked on.\n\n    >>> f(1)\n    2\n    ")
+        "        input: the input tensor.\n\n    >>> f(1)\n    2\n    ")
     assert explained(doc, "f", ["dim"]) is doc
     assert "the slope below 0" in explained("One.", "kaiming_normal_", ["a"])
+    assert "dtype: the dtype of parameters" in tl.nn.Linear.__doc__
+    assert "dtype: the dtype of the result" in tl.zeros.__doc__
 
 
 def test_a_class_that_is_derived_has_its_own_docstring_or_none():

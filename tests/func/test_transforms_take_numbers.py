@@ -1,4 +1,4 @@
-"""`.grad` of what is no leaf, and transforms of functions of numbers and arrays."""
+"""`.grad` of what is not a leaf, and transforms of functions of numbers and arrays."""
 
 import importlib
 import warnings

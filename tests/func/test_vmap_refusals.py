@@ -34,7 +34,7 @@ CALLS = [
      lambda: vmap(lambda x: tl.cumsum(x, 0, out=tl.ones(3)))(ROWS)),
     (RUN, "exp: vmap: a tensor that all examples of a batch share can't be written in place or by "
      "out=", lambda: vmap(lambda x: tl.exp(x, out=tl.ones(3)))(ROWS)),
-    (RUN, "pivot_matrices: an example must have at least 1 dimension",
+    (RUN, "lu_unpack: an example must have at least 1 dimension",
      lambda: vmap(lambda p: tl.lu_unpack(ROWS, p))(tl.tensor([1, 2], dtype=tl.int32))),
     (RUN, "clone: got a tensor of a vmap that has ended; return it from the function",
      lambda: kept_example().clone()),

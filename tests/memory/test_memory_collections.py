@@ -259,7 +259,7 @@ def test_the_output_of_an_edge_is_the_number_that_is_checked():
             tl.autograd.grad(y, GradientEdge(y.grad_fn, far))
 
 
-# ---- what is no tensor ---------------------------------------------------------------------------
+# ---- what is not a tensor ------------------------------------------------------------------------
 
 PYTHONS_OWN = {"__class__", "__getattribute__", "__init_subclass__", "__subclasshook__", "__new__",
                "__array_ufunc__"}

@@ -98,6 +98,6 @@ print(calls > 3000)
 
 def test_what_is_checked_is_what_is_used():
     """An int may be another each time it is asked, and is refused then, or one of its values is
-    taken. What is no tensor is looked at as none, also by the forward functions alone, which take
-    what was checked before."""
+    taken. What is not a tensor is looked at as none, also by the forward functions alone, which
+    take what was checked before."""
     assert run_each(ARGUMENTS, [CHANGING, NO_TENSORS]) == ["True True\n", "True\n"]

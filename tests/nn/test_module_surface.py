@@ -20,7 +20,7 @@ def test_what_dir_lists():
     net = nn.Sequential(nn.Linear(2, 2))
     net.count = nn.Buffer(tl.ones(1))
     names = dir(net)
-    assert names == sorted(names) and "0" not in names          # which is no attribute's name
+    assert names == sorted(names) and "0" not in names          # which is not an attribute's name
     assert {"count", "forward", "state_dict", "training"} < set(names)
     assert {"weight", "bias"} < set(dir(net[0]))
 

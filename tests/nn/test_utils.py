@@ -121,6 +121,8 @@ def test_older_names_of_first_values_warn():
         nn.init.kaiming_uniform_(tl.empty(0, 2))
     with pytest.warns(UserWarning, match="2 std"):
         nn.init.trunc_normal_(tl.empty(2), mean=9.0)
+    with pytest.raises(RuntimeError, match="trunc_normal_: a must not be above b, got 2 and 1"):
+        nn.init.trunc_normal_(tl.empty(2), a=2, b=1)
 
 
 def test_first_values_by_a_generator():

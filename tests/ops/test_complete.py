@@ -17,7 +17,7 @@ from tensorlib.testing.catalogue import ASPECTS, waived
 # The number of waivers now. It may only fall.
 WAIVERS = 1
 
-# Public functions that are no operations: they compute nothing from tensors, nor make one.
+# Public functions that are not operations: they compute nothing from tensors, nor make one.
 EXEMPT = {
     "broadcast_shapes": "takes sizes",
     "empty_strided": "takes sizes and strides; made of `empty`",

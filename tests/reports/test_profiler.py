@@ -254,6 +254,8 @@ def test_functions_of_the_users_are_events():
     assert counts(prof)["mine"] == 3
     with pytest.raises(TypeError, match="record_function"):
         record_function(3)
+    with pytest.raises(TypeError, match="profile: activities must be of ProfilerActivity"):
+        profile(activities=["cpu"])
 
 
 def test_schedules():

@@ -51,7 +51,7 @@ def test_a_log_is_gone_on_with_and_gets_columns_later(tmp_path):
 
 def test_what_is_no_log_or_no_number_is_refused(tmp_path):
     (tmp_path / "a.csv").write_text("name,value\n")
-    with pytest.raises(ValueError, match="is no log"):
+    with pytest.raises(ValueError, match="is not a log"):
         CSVWriter(tmp_path / "a.csv")
     log = CSVWriter(tmp_path / "b.csv")
     with pytest.raises(ValueError, match="one number, got shape \\(2,\\)"):

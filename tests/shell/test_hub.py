@@ -47,3 +47,7 @@ def test_another_hash_leaves_nothing_behind(published, tmp_path):
     with pytest.raises(OSError):
         hub.download_url_to_file((tmp_path / "absent").as_uri(), target)
     assert not list(target.parent.iterdir())
+
+
+def test_there_is_no_load_of_repositories():
+    assert not hasattr(hub, "load")

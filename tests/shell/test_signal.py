@@ -64,3 +64,9 @@ def test_refusals(call, error, text):
 
 def test_examples():
     assert not doctest.testmod(tl.signal, extraglobs={"tensorlib": tl}).failed
+
+
+@pytest.mark.parametrize("name", ["hann", "hamming", "blackman", "nuttall", "general_hamming"])
+def test_an_error_names_the_window_that_was_called(name):
+    with pytest.raises(ValueError, match=f"^{name}: requires non-negative window length"):
+        getattr(windows, name)(-1)

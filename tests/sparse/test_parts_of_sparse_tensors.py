@@ -99,7 +99,7 @@ def test_a_product_is_where_both_have_entries(a):
     values = tl.tensor(VALUES, requires_grad=True)
     (tl.sparse_coo_tensor(INDICES, values, SHAPE) * b).to_dense().sum().backward()
     assert np.allclose(values.grad.numpy(), b.to_dense()[tuple(tl.tensor(INDICES))].numpy())
-    with pytest.raises(TypeError, match="mul is not there for sparse and sparse"):
+    with pytest.raises(TypeError, match="mul is not supported for sparse and sparse"):
         a * a.to_dense().to_sparse()
     with pytest.raises(RuntimeError, match="shape"):
         a * a[:2]

@@ -175,6 +175,8 @@ def test_positions_are_checked():
             tl.sparse_coo_tensor(indices, values, size)
     with pytest.raises(RuntimeError, match="ascend"):
         tl.sparse_csr_tensor([0, 3, 2], [0, 1], [1.0, 2.0])
+    with pytest.raises(RuntimeError, match="sparse_csr_tensor: size .* does not fit"):
+        tl.sparse_csr_tensor([0, 1], [9], [1.0], (1, 2))
     with pytest.raises(TypeError, match="integers"):
         tl.sparse_coo_tensor([[0.5]], [1.0])
     from tensorlib.ops import registry
@@ -190,8 +192,15 @@ def test_positions_are_checked():
     lambda a: np.asarray(a), lambda a: a.zero_().exp_(), lambda a: tl.ones(5, 7).mul_(a),
     lambda a: tl.nn.functional.linear(a, a)])
 def test_what_is_not_there_says_so_and_names_to_dense(a, call):
-    with pytest.raises(TypeError, match="not there for (dense and )?sparse"):
+    with pytest.raises(TypeError, match="not supported for (dense and )?sparse"):
         call(a)
+
+
+@pytest.mark.parametrize("function", [
+    tl.sparse.sum, lambda x: tl.sparse.softmax(x, 0), lambda x: tl.sparse.log_softmax(x, 0)])
+def test_functions_of_sparse_tensors_refuse_dense_ones(function):
+    with pytest.raises(RuntimeError, match="sparse.*: expected a sparse tensor, got Tensor"):
+        function(tl.ones(2, 2))
 
 
 def test_copies_and_pickles(a):

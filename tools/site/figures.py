@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 ROW = re.compile(r"^\| `(\w+)` \| ((?:float|complex)\d+) \| ([\d.]+) \| ([^|]+) \|$", re.MULTILINE)
-# How the cases of the benchmarks name operations that are no method called in them.
+# How the cases of the benchmarks name operations whose methods they do not call.
 SIGNS = {" + ": "add", " * ": "mul", " / ": "div", " @ ": "matmul"}
 
 

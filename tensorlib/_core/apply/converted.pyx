@@ -23,7 +23,8 @@ from tensorlib._core.tensor.tensor cimport Tensor
 
 from tensorlib._core.base.device import CPU, device as Device
 from tensorlib._core.base.entrance import name_errors
-from tensorlib._core.base.error_names import shown, with_remedy
+from tensorlib._core.base.error_names import renamed, shown, with_remedy
+from tensorlib._core.graph.op import declared
 
 
 def make_checked(str name, dict places, function, bint takes_out=False, op=None,
@@ -76,7 +77,7 @@ def make_checked(str name, dict places, function, bint takes_out=False, op=None,
                 return function(first, *args, **kwargs)
             return function(first, *args) if args else function(first)
         except BaseException as error:
-            raise shown(error, function, kwargs)
+            raise shown(of_the_whole(error, name), function, kwargs)
 
     public = name_errors(
         checked if takes_out or tuple(places.values()) != (0,) else checked_first)
@@ -100,11 +101,17 @@ cdef inline object run_function(str name, object function, bint takes_out, bint 
         else:
             result = function(*args, **kwargs) if kwargs else function(*args)
     except BaseException as error:
-        raise shown(error, function, kwargs)
+        raise shown(of_the_whole(error, name), function, kwargs)
     if out is None:
         return result
     return store_results(name, (result,) if isinstance(result, Tensor) else tuple(result),
                          result, out)
+
+
+cdef object of_the_whole(error, str name):
+    """The error of an operation that a function calls, under the name of the function."""
+    cdef str part = str(error).partition(":")[0]
+    return renamed(error, part, name) if part.removesuffix("_") in declared else error
 
 
 cdef bint has_numbers_first(dict places, tuple factors, tuple args, dict kwargs) except -1:

@@ -87,8 +87,8 @@ cdef Tensor from_ndarray(str name, object array):
         stride = cnp.PyArray_STRIDE(array, d)
         if stride % itemsize and size > 1:
             raise ValueError(
-                f"{name}: the stride of {stride} bytes at dim {d} is no multiple of the element's "
-                f"{itemsize}; use array.copy()")
+                f"{name}: the stride of {stride} bytes at dim {d} is not a multiple of the "
+                f"element's {itemsize}; use array.copy()")
         steps[d] = stride // itemsize
         if size == 0:
             empty = True
@@ -127,8 +127,8 @@ def frombuffer(buffer, *, dtype, Py_ssize_t count=-1, Py_ssize_t offset=0,
     """A 1-d tensor over the memory of an object that has the buffer protocol.
 
     `offset` is in bytes; a negative `count` takes all elements. Shapes: (count,).
-    Raises: ValueError for what is no buffer, for one without elements or without a whole number of
-    them, and for an offset or a count beyond it.
+    Raises: ValueError for what is not a buffer, for one without elements or without a whole number
+    of them, and for an offset or a count beyond it.
 
     >>> tensorlib.frombuffer(b"abc", dtype=tensorlib.uint8)
     tensor([97, 98, 99], dtype=tensorlib.uint8)
@@ -149,7 +149,7 @@ def frombuffer(buffer, *, dtype, Py_ssize_t count=-1, Py_ssize_t offset=0,
             f"frombuffer: offset must be in [0, {length - 1}] for {length} bytes, got {offset}")
     if count < 0 and (length - offset) % itemsize:
         raise ValueError(
-            f"frombuffer: {length - offset} bytes after the offset are no multiple of the "
+            f"frombuffer: {length - offset} bytes after the offset are not a multiple of the "
             f"{itemsize} bytes of an element")
     wanted = (length - offset) // itemsize if count < 0 else count
     if wanted > (length - offset) // itemsize:

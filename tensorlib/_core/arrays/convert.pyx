@@ -402,7 +402,7 @@ def tensor(data, *, dtype=None, device=None, bint requires_grad=False):
     Shapes: those of the nested sequence or the array; () for a number.
     Gradient: none, with a warning if `data` has tensors that require one. Inside of a transform
     such as `func.grad` it goes to these.
-    Raises: ValueError for ragged sequences, TypeError and RuntimeError for what is no number.
+    Raises: ValueError for ragged sequences, TypeError and RuntimeError for what is not a number.
 
     >>> tensorlib.tensor([[1, 2.5], [3, 4]])
     tensor([[1.0000, 2.5000],
@@ -425,7 +425,7 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
 
     Shared are tensors, NumPy arrays and buffers of the dtype asked for; `copy=True` always copies,
     `copy=False` never. Raises: ValueError if `copy=False` and a copy is needed, and for ragged
-    sequences; TypeError and RuntimeError for what is no number.
+    sequences; TypeError and RuntimeError for what is not a number.
 
     >>> a = np.ones(2)
     >>> tensorlib.asarray(a).data_ptr() == a.ctypes.data

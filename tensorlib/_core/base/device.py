@@ -11,7 +11,7 @@ DTYPES = ("bfloat", "bool", "complex", "float", "int", "uint")     # without the
 
 
 class NoSuchDevice(RuntimeError, AssertionError):
-    """A tensor was asked for on a device that is not there: both of PyTorch's errors for it."""
+    """A tensor was asked for on a device that does not exist: both of PyTorch's errors for it."""
 
     __module__ = "tensorlib"
 
@@ -103,5 +103,5 @@ META = device("meta")
 
 
 def is_meta_device(name):
-    """Whether a device, or its name, is `meta`. Raises: RuntimeError for one that is not there."""
+    """Whether a device, or its name, is `meta`. Raises: RuntimeError for an unknown one."""
     return (name if isinstance(name, device) else device(name)).type == "meta"

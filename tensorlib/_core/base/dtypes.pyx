@@ -175,11 +175,12 @@ cdef int dtype_id(object value) except -1:
         return COMPLEX128
     if value is bool:
         return BOOL
-    if isinstance(value, (np.dtype, type)) :
+    if isinstance(value, (np.dtype, type)):
         return from_numpy_dtype(value)
     if isinstance(value, AbsentDtype):
         value.missing()
-    raise TypeError(f"dtype: expected a tensorlib dtype, got {value!r}")
+    hint = f"; did you mean tensorlib.{value}?" if isinstance(value, str) and value in NAMES else ""
+    raise TypeError(f"dtype: expected a tensorlib dtype, got {value!r}{hint}")
 
 
 # Rows and columns in the order of the ids; an unsigned type with a signed one takes the signed type

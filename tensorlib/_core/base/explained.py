@@ -6,17 +6,19 @@ from tensorlib._core.base.parameter_words import WORDS
 
 EXAMPLE = "\n\n    >>> "
 HEAD = re.compile(r"(?:^ *|[.;] )((?:\w+, )*\w+): ", re.MULTILINE)
-IN_PYTHON = 1 << 9          # the flag of classes that are no extension types, which are fixed
+IN_PYTHON = 1 << 9          # the flag of classes that are not extension types, which are fixed
 
 
-def explained(doc, name, parameters):
+def explained(doc, name, parameters, bases=()):
     """A docstring with an Args part for the parameters that it does not explain itself.
 
-    name: that of the function or class, for which a word may say something else.
+    name, bases: those of the function, or of a class and what it is derived from, for which a word
+    may say something else.
     """
     lines = []
     for parameter in parameters:
-        words = WORDS.get(f"{name}.{parameter}") or WORDS.get(parameter)
+        own = (WORDS.get(f"{owner}.{parameter}") for owner in (name, *bases))
+        words = next(filter(None, own), None) or WORDS.get(parameter)
         if words and not (
                 f"`{parameter}`" in doc or f"`{parameter}=" in doc
                 or (f"{parameter}: " in doc or f"{parameter}, " in doc)
@@ -55,7 +57,8 @@ class Explained:
             return None
         if self.whole is None:
             names = parameters_of(owner.__init__)[1:] or parameters_of(owner.__new__)[1:]
-            self.whole = explained(self.doc, self.name, names)
+            self.whole = explained(self.doc, self.name, names, [
+                base.__name__ for base in owner.__mro__[1:]])
         return self.whole
 
 

@@ -3,7 +3,8 @@
 `explained.py` adds them to docstrings that do not explain their parameters themselves.
 """
 
-# Each line: names, then what they take. A name with a dot is of one function or class alone.
+# Each line: names, then what they take. A name with a dot is of one function alone, or of a class
+# and those derived from it.
 TEXT = """
 A | a matrix, or a batch of them
 B | matrices, or batches of them
@@ -20,9 +21,8 @@ align_corners | whether the corners of input and output are in the same places, 
 alpha | a factor
 addmv.alpha addmv_.alpha | a factor of the product
 CrossMapLRN2d.alpha LocalResponseNorm.alpha | the factor of the sum of squares
-RMSprop.alpha | how much of the mean of squares is kept at each step
-celu_.alpha elu_.alpha | the scale of the part below 0
-ELU.alpha CELU.alpha elu.alpha celu.alpha | the scale of the part below 0
+RMSprop.alpha rho | how much of the mean of squares is kept at each step
+celu_.alpha elu_.alpha ELU.alpha CELU.alpha elu.alpha celu.alpha | the scale of the part below 0
 amsgrad | whether the largest mean of squares so far is used, not the present one
 anchor positive negative | tensors of one shape (N, D): the samples, those alike, those unlike
 approximate | "none", or "tanh" for a formula that is faster and less exact
@@ -60,7 +60,7 @@ chunks | the number of pieces
 col row | the numbers of columns and rows
 concentration | the concentration, above 0
 concentration0 concentration1 | the two concentrations, above 0
-condition | a tensor of bools
+condition mask | a tensor of bools
 copy | whether the elements are copied in any case
 correction | what the number of elements is lessened by in the divisor: 1 for samples
 count_include_pad | whether the zeros of the padding count in the mean
@@ -72,8 +72,9 @@ decimals | the number of digits behind the point that are kept
 descending | whether the largest comes first
 destination source | the new and the old places of the dims
 device | "cpu", or "meta" for a tensor without memory
+Module.device | "cpu", or "meta" for parameters without memory
 device_type | the kind of device, as "cpu"
-diagonal | which diagonal: 0 is the main one, positive ones are above it
+diagonal offset | which diagonal: 0 is the main one, positive ones are above it
 differentiable | changes nothing here: a step is never recorded
 dilation | the distance of the elements of a window
 dim | the dim, or dims; negative ones count from the last
@@ -83,9 +84,10 @@ dims | the dims
 distance_function | a function of two tensors (N, D), by default the Euclidean distance
 divisor_override | the divisor of the mean, in the place of the number of elements
 downscale_factor | how many rows and columns go into one
-dropout | the chance that an element of a layer's output is set to 0 in training
-dropout_p | the chance that a weight is set to 0
+dropout | the probability that an element of a layer's output is set to 0 in training
+dropout_p | the probability that a weight is set to 0
 dtype | the dtype of the result; by default it follows from the arguments
+Module.dtype | the dtype of parameters and buffers, by default that of `set_default_dtype`
 dx | the distance of the samples
 edgeitems | how many elements are shown at each end of a dim that is cut
 eps | a small number that keeps divisors from 0
@@ -100,7 +102,7 @@ ext_tensor | what has `__dlpack__`, or a capsule
 exponent | the power, a number or a tensor
 f | a path, or an open binary file
 fast_mode | whether one random direction is compared, not all elements
-fill_value | the value of all elements
+fill_value val | the value of all elements
 foreach fused | change nothing: all parameters are updated in one step
 full | whether constant terms are part of the loss
 generator | the generator that numbers are drawn from, by default that of `manual_seed`
@@ -117,21 +119,20 @@ in_features | the length of an input
 out_features | the length of an output
 include_last_offset | whether the last of the offsets is the end of the last bag
 include_self | whether the elements that are there take part
-index | positions, as a tensor of int64
-indices | positions, as a tensor of int64
+index indices | positions, as a tensor of int64
 indices_or_sections sections tensor_indices_or_sections | where to split, as a number or positions
 dsplit.indices hsplit.indices vsplit.indices tensor_split.indices | where to split, as positions
 initial_accumulator_value | the first sum of squares
 init | the first slope
 inplace | whether the input itself is overwritten
-input | the tensor that is worked on
-input1 input2 | the two tensors
+input | the input tensor
+input1 input2 tensor1 tensor2 x1 x2 | the two tensors
 input_lengths target_lengths | how long each sequence is
 input_size | the length of an input at one step
-inputs | the tensors
+inputs operands | the tensors
 interpolation | between which elements a quantile lies: "linear", "lower", "higher", ...
 iterable | what is gone through
-k | the number that is asked for
+k n | the number that is asked for
 CrossMapLRN2d.k LocalResponseNorm.k | what is added to the sum in the divisor
 keepdim | whether dims that are reduced stay, with size 1
 keepdims | NumPy's name of `keepdim`
@@ -143,30 +144,27 @@ last_epoch | the epoch that was the last one, where a run goes on; -1 for a new 
 layer_norm_eps | a small number that keeps the divisors of the normalisation from 0
 layout | `strided`
 left | whether the matrix is on the left of what is solved for
-length | the number of elements
+length numel | the number of elements
 level | changes nothing: there is one level
 log_input | whether the input is the logarithm of the rate
-log_probs | the logarithms of the chances (T, N, C)
+log_probs | the logarithms of the probabilities (T, N, C)
 log_target | whether the target is a logarithm, too
-loc | the place, or mean
-logits | the logarithms of odds, or of chances; in the place of `probs`
-lower upper | the bounds
+loc | the location, or mean
+logits | the logarithms of odds, or of probabilities; in the place of `probs`
+lower upper min_val max_val | the bounds
 triangular_solve.upper cholesky.upper linalg.cholesky.upper | whether the upper triangle is meant
 solve_triangular.upper | whether the matrix is an upper triangle
-lr | the rate, a number or a tensor
+lr | the learning rate, a number or a tensor
 lr_lambda | a function of the epoch, or one for each group, that gives the factor of the rate
 margin | how far apart things have to be to cost nothing
-mask | a tensor of bools
 mat | a matrix
 max min | the bounds, None for none
-min_val max_val | the bounds
 max_norm | the largest norm of a row; longer ones are scaled to it
 maximize | whether the objective is to grow, not to fall
 mean | the mean of what is drawn
 memory_format | the order of dims in memory
 mode | which of the ways that the description names
 momentum | how much of the past is kept, or how fast running statistics follow (None: all alike)
-n | the number that is asked for
 nan posinf neginf | what stands for NaN, infinity and minus infinity
 negative_slope | the slope below 0
 nesterov | whether the step looks ahead
@@ -184,9 +182,7 @@ num_groups | into how many groups the channels go
 num_layers | how many layers lie over one another
 num_threads | the number of threads
 num_samples | how many are drawn
-numel | the number of elements
 obj | what is to be saved
-offset | which diagonal: 0 is the main one, positive ones are above it
 other | the second tensor, or a number
 out | a tensor that the result is written into, and which is returned
 out_channels | the number of channels of the output
@@ -194,7 +190,7 @@ out_int32 | whether positions are int32, not int64
 output_padding | rows that are added at one end, where several sizes would fit
 output_ratio | the size of the output in parts of that of the input
 output_size | the size of the output, as one number or for each dim; None keeps that of the input
-p | the chance that an element is set to 0
+p | the probability that an element is set to 0
 dist.p norm.p cdist.p pairwise_distance.p PairwiseDistance.p | which norm: the power
 triplet_margin_loss.p TripletMarginLoss.p renorm.p pdist.p | which norm: the power
 padding | how many elements are added at each end
@@ -208,7 +204,7 @@ pin_memory_device | changes nothing
 pivot | whether rows are swapped
 pos_weight | a factor of the positive part, for each class
 precision | the number of digits
-probs | the chances, from 0 to 1
+probs | the probabilities, from 0 to 1
 proj_size | the length that outputs are projected to; 0 for none
 q | which parts, from 0 to 1
 query key value | tensors (*, L, E), of which the query asks and the others answer
@@ -222,7 +218,6 @@ reinterpreted_batch_ndims | how many dims of the batch become dims of an event
 requires_grad | whether the result is a leaf whose gradient is wanted
 retain_graph | whether the graph is kept for another sweep; by default as `create_graph`
 return_indices | whether the positions of the maxima are returned, too
-rho | how much of the mean of squares is kept at each step
 rtol | the relative difference that is allowed
 running_mean running_var | statistics that are used, and in training follow the data; or None
 scale | the scale, above 0
@@ -230,9 +225,8 @@ scale_factor | by how much sizes grow, as one number or one for each dim
 scale_grad_by_freq | whether gradients are divided by how often a row occurs
 schedulers | the schedules
 seed | a whole number
-shape | the sizes, as several numbers or one sequence
+shape size sizes | the sizes, as several numbers or one sequence
 shapes | the shapes
-size | the sizes, as several numbers or one sequence
 CrossMapLRN2d.size LocalResponseNorm.size | the number of channels that are summed over
 some | whether no more columns are computed than are needed
 sorted_sequence | the boundaries, in rising order along the last dim
@@ -249,7 +243,7 @@ MaxPool1d.stride MaxPool2d.stride MaxPool3d.stride | the distance of windows, by
 as_strided.stride as_strided_scatter.stride | the distance in memory along each dim
 strict | whether what does not depend on the inputs is an error
 swap | whether the distance of the positive and negative is used where it is smaller
-target | what the input should be
+target | what the input is compared with
 temperature | the temperature, above 0
 tensor | the tensor that is written into, or worked on
 tensors | a sequence of tensors, or several of them
@@ -309,7 +303,7 @@ batch | a list of samples
 batch_shape event_shape | the shapes of the batch and of one value
 between | what the function may not look at between its parts
 bias_k bias_v | a key and a value that are added, or None
-smooth_l1_loss.beta | where the square becomes an absolute value
+smooth_l1_loss.beta delta | where the square becomes an absolute value
 softplus.beta | how sharply it bends
 local_response_norm.alpha local_response_norm.beta | the factor of the sum of squares; the power
 local_response_norm.k local_response_norm.size | added to the sum; the number of channels
@@ -323,7 +317,7 @@ check_dtype | whether dtypes have to be equal, too
 checkpoints | variables that are kept; what is between them is computed again
 chunk_size | how many examples are computed at a time
 component_distribution mixture_distribution | the components, and how often each is drawn
-constraint | a constraint
+constraint constraint_registry.constraint | a constraint
 context_fn | a function that gives two contexts: of the first run and of the second
 cooldown | how many epochs are not counted after a change
 patience | how many epochs may pass without getting better
@@ -337,7 +331,6 @@ decoder_layer encoder_layer | a layer, of which copies are made
 decoupled_weight_decay | whether the parameter itself shrinks, as in AdamW
 default | the function of the case that is in no pair
 defaults | the options that groups have where they have none of their own
-delta | where the square becomes an absolute value
 density | whether counts are divided so that the integral is 1
 depth | how deep modules are listed
 DataParallel.dim device_ids output_device | change nothing: there is one device
@@ -355,9 +348,9 @@ enable_nested_tensor mask_check | change nothing
 enabled | whether it does anything
 end_factor start_factor | the factors of the rate at the end and at the beginning
 epochs steps_per_epoch total_steps | the length of the run, as epochs of so many steps, or as steps
-equation operands | the letters of the dims, and the tensors
+equation | the letters of the dims of each operand, and of the result
 error_message | what the error says
-eta_min | the lowest rate
+eta_min min_lr | the lowest rate
 etas | by what a step shrinks and grows
 step_sizes | the smallest and the largest step
 exclude_zero | whether no element is 0
@@ -365,6 +358,7 @@ factor | what the rate is multiplied with
 false_fn true_fn | functions of the operands, of which one is called
 pred_fn_pairs | pairs of a condition and a function
 function fn | a function
+no_grad.function enable_grad.function | the function that follows `@`, without parentheses
 functions | functions or modules, one after the other
 gain | a factor of the standard deviation
 gamma | a factor of the rate
@@ -400,9 +394,7 @@ matrices | two or more matrices
 maxnorm | the largest norm
 max_dims min_dims max_side min_side | bounds of the numbers of dims and of sizes
 milestones | the epochs at which something changes, in rising order
-min_lr | the lowest rate
-model models | a module, or several
-module modules mod m | a module, or several
+model models module modules mod m | a module, or several
 process_group | the group of processes, by default all of them
 momentum_decay | by how much the momentum falls
 multiprocessing_context | how workers are started: "fork", "spawn" or "forkserver"
@@ -430,7 +422,7 @@ path | where the file is
 pct_start | the part of the run in which the rate grows
 per_sample_weights | a factor of each row, for sums
 persistent_workers | whether workers live on from one epoch to the next
-pickle_load_args pickle_module pickle_protocol | how objects that are no tensors are pickled
+pickle_load_args pickle_module pickle_protocol | how objects that are not tensors are pickled
 pivots | the rows that were swapped
 power | the power
 preserve_rng_state | whether the second run draws the same numbers
@@ -449,7 +441,6 @@ seconds | a time
 segments | into how many parts it is cut
 shifts | by how many places
 shuffle | whether the order is random
-sizes | the sizes, as several numbers or one sequence
 split | the kind
 step_size | the number of epochs from one change to the next
 step_size_up step_size_down | the numbers of steps up and down
@@ -457,7 +448,6 @@ stream | changes nothing
 t0 | the step at which the average begins
 targets | the classes, or what is to be differentiated
 tau | the factors of the reflections
-tensor1 tensor2 | the two tensors
 three_phase | whether the rate falls twice: to the first, then to the last
 threshold_mode | "rel" or "abs": what the threshold is relative to
 tol | how small singular values count as 0
@@ -471,10 +461,7 @@ vec1 | the first vector
 warn_only | whether it warns and is no error
 weights | a weight for each sample
 worker_init_fn | a function of the worker's number, called when it starts
-x1 x2 | the two tensors
 grad.argnums value_and_grad.argnums | the place, or places, of the arguments to differentiate by
-constraint_registry.constraint | a constraint
-val | the value of all elements
 safe_globals | classes and functions that files may name
 endianness | the order of bytes of files that do not say theirs
 scan.f | a function of the carry and one x, which gives the next carry and a y

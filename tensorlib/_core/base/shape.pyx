@@ -24,7 +24,7 @@ from tensorlib._core.base.storage import OutOfMemoryError
 class Size(tuple):
     """The shape of a tensor: a tuple of ints, given as ints or as tensors of one integer.
 
-    Raises: TypeError for what is no int.
+    Raises: TypeError for what is not an int.
 
     >>> tensorlib.zeros(2, 3).shape
     tensorlib.Size([2, 3])
@@ -224,7 +224,7 @@ cdef object settled(object dim):
         dim = items(dim, LARGEST)
         for one in <tuple>dim:
             if not PyLong_CheckExact(one):
-                # one level only: a list may hold itself, and what is no int is refused later
+                # one level only: a list may hold itself, and what is not an int is refused later
                 return tuple([PyNumber_Index(one) if PyIndex_Check(one) else one
                               for one in <tuple>dim])
         return dim
@@ -331,7 +331,7 @@ def broadcast_shapes(str name, a, b):
 
 def in_pytorchs_words(a, b):
     """That matrices of these shapes can't be multiplied, by which people look for the error; "" for
-    what are no matrices."""
+    what are not matrices."""
     if not a or len(b) != 2:
         return ""
     return ("; mat1 and mat2 shapes cannot be multiplied "

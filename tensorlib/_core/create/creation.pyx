@@ -262,7 +262,7 @@ def empty(*sizes, size=None, out=None, dtype=None, layout=None, device=None, pin
     """A tensor whose elements are whatever the memory holds.
 
     Shapes: the sizes given, one by one or as a sequence.
-    Raises: RuntimeError for sizes that are negative or too large, TypeError for what are no ints,
+    Raises: RuntimeError for sizes that are negative or too large, TypeError for what are not ints,
     OutOfMemoryError.
     """
     check_options("empty", layout, device, pin_memory)
@@ -275,7 +275,7 @@ def zeros(*sizes, size=None, out=None, dtype=None, layout=None, device=None, pin
     """A tensor of zeros.
 
     Shapes: the sizes given, one by one or as a sequence.
-    Raises: RuntimeError for sizes that are negative or too large, TypeError for what are no ints,
+    Raises: RuntimeError for sizes that are negative or too large, TypeError for what are not ints,
     OutOfMemoryError.
 
     >>> tensorlib.zeros(2, 3)
@@ -293,7 +293,7 @@ def ones(*sizes, size=None, out=None, dtype=None, layout=None, device=None, pin_
     """A tensor of ones.
 
     Shapes: the sizes given, one by one or as a sequence.
-    Raises: RuntimeError for sizes that are negative or too large, TypeError for what are no ints,
+    Raises: RuntimeError for sizes that are negative or too large, TypeError for what are not ints,
     OutOfMemoryError.
     """
     check_options("ones", layout, device, pin_memory)
@@ -306,8 +306,8 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, pi
     """A tensor whose elements are all `fill_value`, of its dtype unless one is given.
 
     Shapes: the sizes given. Gradient: to a tensor `fill_value` the sum.
-    Raises: RuntimeError for sizes that are negative or too large, TypeError for what is no number,
-    OutOfRangeError for a value that the dtype can't hold.
+    Raises: RuntimeError for sizes that are negative or too large, TypeError for what is not a
+    number, OutOfRangeError for a value that the dtype can't hold.
 
     >>> tensorlib.full((2, 2), 7)
     tensor([[7, 7],
@@ -335,7 +335,7 @@ def scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=False,
     """A 0-d tensor of a number, of the default dtype unless one is given.
 
     Gradient: to a tensor `s`.
-    Raises: TypeError for what is no number, OutOfRangeError for one that the dtype can't hold.
+    Raises: TypeError for what is not a number, OutOfRangeError for one that the dtype can't hold.
     """
     check_options("scalar_tensor", layout, device, pin_memory)
     if is_recorded(s):
@@ -350,7 +350,7 @@ def scalar_tensor(s, *, dtype=None, layout=None, device=None, pin_memory=False,
 def filling(str name, value, dtype):
     """A number as a 0-d tensor, which `name` will put into tensors of this dtype.
 
-    Raises: TypeError for what is no number, OutOfRangeError for one that the dtype can't hold.
+    Raises: TypeError for what is not a number, OutOfRangeError for one that the dtype can't hold.
     """
     return constant(name, raw_tensor(dtype_id(dtype), 0, NULL), None, False,
                     plain_number(name, "value", value))
@@ -387,7 +387,7 @@ def empty_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
                requires_grad=False, memory_format=None):
     """A tensor of the sizes and the dtype of `input`, whose elements are whatever the memory holds.
 
-    Shapes: (*) -> (*). Raises: TypeError for what is no tensor, RuntimeError.
+    Shapes: (*) -> (*). Raises: TypeError for what is not a tensor, RuntimeError.
     """
     if may_override(input):
         done = overridden_like(empty_like, (input,), dtype, layout, device, pin_memory,
@@ -402,7 +402,7 @@ def zeros_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
                requires_grad=False, memory_format=None):
     """A tensor of zeros, of the sizes and the dtype of `input`.
 
-    Shapes: (*) -> (*). Raises: TypeError for what is no tensor, RuntimeError.
+    Shapes: (*) -> (*). Raises: TypeError for what is not a tensor, RuntimeError.
     """
     if may_override(input):
         done = overridden_like(zeros_like, (input,), dtype, layout, device, pin_memory,
@@ -418,7 +418,7 @@ def ones_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
               requires_grad=False, memory_format=None):
     """A tensor of ones, of the sizes and the dtype of `input`.
 
-    Shapes: (*) -> (*). Raises: TypeError for what is no tensor, RuntimeError.
+    Shapes: (*) -> (*). Raises: TypeError for what is not a tensor, RuntimeError.
     """
     if may_override(input):
         done = overridden_like(ones_like, (input,), dtype, layout, device, pin_memory,
@@ -434,8 +434,8 @@ def full_like(input, fill_value, *, dtype=None, layout=None, device=None, pin_me
     """A tensor whose elements are all `fill_value`, of the sizes and the dtype of `input`.
 
     Shapes: (*) -> (*). Gradient: to a tensor `fill_value` the sum.
-    Raises: TypeError for what is no tensor or no number, OutOfRangeError for a value that the dtype
-    can't hold.
+    Raises: TypeError for what is neither a tensor nor a number, OutOfRangeError for a value
+    that the dtype can't hold.
     """
     if may_override(input):
         done = overridden_like(full_like, (input, fill_value), dtype, layout, device, pin_memory,

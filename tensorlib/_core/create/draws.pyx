@@ -33,6 +33,7 @@ from tensorlib._core.tensor.tensor cimport Tensor, new_like
 from tensorlib._core.tiles.copies cimport copy_into
 from tensorlib._core.tiles.loops cimport find_cast
 
+from tensorlib._core.interpreters.recording import UnsupportedDtype
 from tensorlib._core.layout.reinterpret import as_real
 
 
@@ -119,15 +120,15 @@ cdef int draw_reals(Tensor x, Generator generator, Draw* draw) except -1:
 
 cdef int check_real(str name, Tensor x) except -1:
     if KIND[x.type] != FLOAT_KIND:
-        raise RuntimeError(f"{name}: not implemented for {dtype_object(x.type)}; the dtype must be "
-                           "a floating one")
+        raise UnsupportedDtype(f"{name}: not implemented for {dtype_object(x.type)}; the dtype "
+                               "must be a floating one")
     return 0
 
 
 cdef int check_inexact(str name, Tensor x) except -1:
     if KIND[x.type] < FLOAT_KIND:
-        raise RuntimeError(f"{name}: not implemented for {dtype_object(x.type)}; the dtype must be "
-                           "a floating or a complex one")
+        raise UnsupportedDtype(f"{name}: not implemented for {dtype_object(x.type)}; the dtype "
+                               "must be a floating or a complex one")
     return 0
 
 
@@ -272,7 +273,7 @@ def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, pi
               requires_grad=False, memory_format=None):
     """Random numbers, uniform in [0, 1), of the sizes and the dtype of `input`.
 
-    Shapes: (*) -> (*). Raises: RuntimeError for integer dtypes, TypeError for what is no tensor.
+    Shapes: (*) -> (*). Raises: RuntimeError for integer dtypes, TypeError for what is not a tensor.
     """
     return draw_like("rand_like", UNIFORM, input, generator, dtype, layout, device, pin_memory,
                      requires_grad, memory_format)
@@ -282,14 +283,14 @@ def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, p
                requires_grad=False, memory_format=None):
     """Random numbers, normal of mean 0 and variance 1, of the sizes and the dtype of `input`.
 
-    Shapes: (*) -> (*). Raises: RuntimeError for integer dtypes, TypeError for what is no tensor.
+    Shapes: (*) -> (*). Raises: RuntimeError for integer dtypes, TypeError for what is not a tensor.
     """
     return draw_like("randn_like", NORMAL, input, generator, dtype, layout, device, pin_memory,
                      requires_grad, memory_format)
 
 
 def uniform_(Tensor self, from_=0.0, to=1.0, *, generator=None):
-    """This tensor, after its elements became uniform in [from, to).
+    """This tensor, filled with uniform numbers in [from, to).
 
     Gradient: the old elements get zero. Raises: RuntimeError for bounds out of order or not finite.
     """
@@ -315,7 +316,7 @@ def uniform_(Tensor self, from_=0.0, to=1.0, *, generator=None):
 
 
 def normal_(Tensor self, mean=0.0, std=1.0, *, generator=None):
-    """This tensor, after its elements became normal with this mean and standard deviation.
+    """This tensor, filled with normal numbers of this mean and standard deviation.
 
     Gradient: the old elements get zero. Raises: RuntimeError for a negative `std`.
     """
@@ -335,7 +336,7 @@ def normal_(Tensor self, mean=0.0, std=1.0, *, generator=None):
 # ---- yes or no -----------------------------------------------------------------------------------
 
 def bernoulli_(Tensor self, p=0.5, *, generator=None):
-    """This tensor, after its elements became 1 with probability `p`, else 0.
+    """This tensor, filled with 1 with probability `p`, and with 0 otherwise.
 
     `p` is a number or a tensor that broadcasts. Gradient: the old elements get zero.
     Raises: RuntimeError unless p is in [0, 1].

@@ -51,7 +51,7 @@ cdef class Generator:
     def manual_seed(self, seed):
         """This generator, started anew from `seed`, which is in [-2**63, 2**64).
 
-        Raises: RuntimeError for what is no integer, OutOfRangeError.
+        Raises: RuntimeError for what is not an integer, OutOfRangeError.
         """
         if isinstance(seed, Tensor) or not PyIndex_Check(seed):
             raise RuntimeError(f"manual_seed: expected an int, got {type(seed).__name__}")

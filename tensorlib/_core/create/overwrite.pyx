@@ -60,7 +60,7 @@ def _count_write(Tensor x):
 
 
 def copy_(Tensor self, src, non_blocking=False):
-    """This tensor, after the elements of `src` were written over its own, cast and broadcast.
+    """This tensor, overwritten with the elements of `src`, cast and broadcast.
 
     Gradient: goes to `src`; the old elements get zero. Raises: RuntimeError, TypeError.
     """
@@ -74,7 +74,7 @@ def copy_(Tensor self, src, non_blocking=False):
 
 
 def fill_(Tensor self, value):
-    """This tensor, after all its elements became `value`, a number or a 0-d tensor.
+    """This tensor, filled with `value`, a number or a 0-d tensor.
 
     Gradient: to a tensor `value` the sum; the old elements get zero.
     Raises: RuntimeError, TypeError, OutOfRangeError for a value that the dtype can't hold.
@@ -94,7 +94,7 @@ def fill_(Tensor self, value):
 
 
 def zero_(Tensor self):
-    """This tensor, after all its elements became zero. Gradient: the old elements get zero."""
+    """This tensor, filled with zeros. Gradient: the old elements get zero."""
     if watched and offered(None, "zero_", (self,), None) is not NotImplemented:
         return self
     write_number("zero_", self, 0)

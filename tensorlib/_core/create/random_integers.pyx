@@ -80,7 +80,7 @@ def randint(low=None, high=None, size=None, *, generator=None, out=None, dtype=N
     """Random integers in [low, high), as int64.
 
     `randint(high, size)` begins at 0. Shapes: the sizes given.
-    Raises: RuntimeError unless low < high, TypeError for bounds that are no ints, OutOfRangeError
+    Raises: RuntimeError unless low < high, TypeError for bounds that are not ints, OutOfRangeError
     for those that the dtype can't hold.
     Source: Lemire, "Fast Random Integer Generation in an Interval", ACM Transactions on Modeling
     and Computer Simulation 29(1), 2019: the product of 64 random bits, without the rejection.
@@ -136,7 +136,7 @@ def randint_like(input, low=None, high=None, *, generator=None, dtype=None, layo
 
 
 def random_(Tensor self, from_=None, to=..., *, generator=None):
-    """This tensor, after its elements became integers in [from, to).
+    """This tensor, filled with integers in [from, to).
 
     `random_(to)` begins at 0; without `to`, and in `random_(from, None)`, they reach the largest
     integer that the dtype holds exactly.

@@ -19,6 +19,7 @@ from tensorlib._core.create.creation cimport (
 from tensorlib._core.tensor.tensor cimport Tensor
 from tensorlib._core.tiles.copies cimport cast, packed_copy
 
+from tensorlib._core.interpreters.recording import UnsupportedDtype
 from tensorlib._core.layout.views import empty
 from tensorlib._core.tensor.numbers import OutOfRangeError
 
@@ -81,7 +82,7 @@ def arange(start=None, end=None, step=1, *, out=None, dtype=None, layout=None, d
     `arange(end)` counts from 0. The dtype is int64 if all are integers, else the default one.
     Shapes: (ceil((end - start) / step),).
     Raises: RuntimeError for a step of 0 or away from `end` and for infinite ranges, TypeError for
-    what is no number, OutOfRangeError for numbers that the dtype can't hold and for a step that
+    what is not a number, OutOfRangeError for numbers that the dtype can't hold and for a step that
     int64 cuts to 0.
 
     >>> tensorlib.arange(1, 2, 0.25)
@@ -103,7 +104,7 @@ def arange(start=None, end=None, step=1, *, out=None, dtype=None, layout=None, d
     elif KIND[id] == FLOAT_KIND:
         x = real_range(start, end, step, id, device)
     else:
-        raise RuntimeError(f"arange: not implemented for {dtype_object(id)}")
+        raise UnsupportedDtype(f"arange: not implemented for {dtype_object(id)}")
     return finish("arange", x, out, requires_grad)
 
 
@@ -206,7 +207,7 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
 
     Of the default dtype. Of integers the bounds are cut first, and then each number.
     Shapes: (steps,).
-    Raises: RuntimeError for a negative number of steps, TypeError for what is no number,
+    Raises: RuntimeError for a negative number of steps, TypeError for what is not a number,
     OutOfRangeError for bounds that a dtype of integers can't hold.
 
     >>> tensorlib.linspace(0, 1, 5)
@@ -223,7 +224,7 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
     """`steps` powers of `base`, whose exponents are those of `linspace(start, end, steps)`.
 
     Of the default dtype. Shapes: (steps,).
-    Raises: RuntimeError for a negative number of steps, TypeError for what is no number,
+    Raises: RuntimeError for a negative number of steps, TypeError for what is not a number,
     OutOfRangeError as `linspace`.
 
     >>> tensorlib.logspace(0, 3, 4, base=2)

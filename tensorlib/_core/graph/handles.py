@@ -87,7 +87,7 @@ class RemovableHandle:
         self.others = [extra_dict] if isinstance(extra_dict, dict) else extra_dict or ()
 
     def remove(self):
-        """Takes the hook off. Doing so twice is no error."""
+        """Removes the hook. Doing so twice is not an error."""
         for hooks in (self.hooks, *self.others):
             hooks.pop(self.key, None)
 

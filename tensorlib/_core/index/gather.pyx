@@ -327,7 +327,7 @@ cdef int require_places(Tensor x, int dim, Tensor places, Tensor y) except -1:
 
 
 cdef bint walk_lines(const Lines* lines) noexcept nogil:
-    """Runs along all lines; False at a position that is not there."""
+    """Runs along all lines; False at a position out of range."""
     cdef Py_ssize_t counter[MAX_NDIM]
     cdef char* x = lines.x
     cdef char* y = lines.y

@@ -87,7 +87,7 @@ cdef Index new_index():
 cpdef Index parse(Tensor x, object key):
     """The parsed key; positions and masks are checked and copied, the view is made when applied.
 
-    Raises: IndexError, TypeError for what is no index.
+    Raises: IndexError, TypeError for what is not an index.
     """
     cdef Index index = new_index()
     cdef list parts = [], basic = [], slots = []

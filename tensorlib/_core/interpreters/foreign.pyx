@@ -1,4 +1,4 @@
-"""Classes that do operations themselves: some that are no Tensor, and some that inherit from it.
+"""Classes that do operations themselves: some that are not Tensors, and some that inherit from it.
 
 Such a class has `__torch_function__`, PyTorch's protocol, or within the library `__tensor_call__`.
 """
@@ -41,10 +41,10 @@ cdef extern from *:
     bint class_has(object value, str name)    # `hasattr` makes an exception for each that has not
 
 
-# A class that is no Tensor, but whose instances go where Tensors go (one example of a batch, say),
-# has a class method `__tensor_call__(op, args, kwargs)` that does an operation given any of them.
-# It is looked for where an operation would otherwise refuse its arguments, so Tensors never pay.
-# Of an operation made of others it is given the arguments of the call; where it returns
+# A class that is not a Tensor, but whose instances go where Tensors go (one example of a batch,
+# say), has a class method `__tensor_call__(op, args, kwargs)` that does an operation given any of
+# them. It is looked for where an operation would otherwise refuse its arguments, so Tensors never
+# pay. Of an operation made of others it is given the arguments of the call; where it returns
 # NotImplemented, the operation's formula or its function runs.
 # `x.like()` is a tensor of its shape and dtype, `x.behind()` the tensor of all that it stands for,
 # and `x.before(y)` stands for `y` as `x` does for that.
@@ -148,7 +148,7 @@ cdef object done_for_stand_in(object function, tuple args, dict kwargs):
 cdef Tensor to_write(str name, str argument, object value):
     """The tensor that a value is, whose elements are to be written to another one.
 
-    Raises: RuntimeError for a value that stands for others, TypeError for what is no tensor.
+    Raises: RuntimeError for a value that stands for others, TypeError for what is not a tensor.
     """
     if isinstance(value, Tensor):
         return <Tensor>value
@@ -189,8 +189,8 @@ cdef bint any_overrides(tuple values) except -1:
 
 
 cdef bint any_asks(PyObject* const* args, Py_ssize_t n) noexcept:
-    """Whether there is something among values, or in a sequence among them, that is no Tensor and
-    has a `__torch_function__`."""
+    """Whether there is something among values, or in a sequence among them, that is not a Tensor
+    and has a `__torch_function__`."""
     cdef Py_ssize_t i
     for i in range(n):
         value = <object>args[i]

@@ -1,4 +1,4 @@
-"""Subclasses of Tensor with `__torch_function__`, which is also asked for what is no operation.
+"""Subclasses of Tensor with `__torch_function__`, which is also asked for what is not an operation.
 
 Sizes, dtypes, gradients and the methods that write are fast attributes of Tensor. A subclass that
 takes part in `__torch_function__` gets methods and properties in their place when the class is
@@ -73,7 +73,7 @@ def asks_for_all(x):
 def note_subclass(cls, dispatches=True, **kwargs):
     """Notes a new subclass of Tensor: from the first that takes part on, calls are looked at.
 
-    dispatches: whether it is asked for what is no operation, too.
+    dispatches: whether it is asked for what is not an operation, too.
     """
     super(Tensor, cls).__init_subclass__(**kwargs)
     if cls.__torch_function__ is refuse_override:

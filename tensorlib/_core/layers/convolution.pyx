@@ -53,6 +53,8 @@ from tensorlib._core.tiles.program cimport TileProgram
 from tensorlib._core.tiles.run cimport run_program
 from tensorlib._kernels.windows cimport Window
 
+from tensorlib._core.interpreters.recording import UnsupportedDtype
+
 cdef enum:
     # Elements that a weight may have to be turned around, for so many places of all images that
     # putting back the products takes longer.
@@ -83,7 +85,8 @@ cdef int begin(Convolution* c, str name, Kind kind, Tensor like, object sizes, o
         raise RuntimeError(f"{name}: an input of shape {tuple(sizes)} does not fit to a weight of "
                            f"shape {tuple(weight_sizes)} with groups={groups}")
     if KIND[like.type] != FLOAT_KIND:
-        raise RuntimeError(f"{name}: takes floating-point dtypes, got {dtype_object(like.type)}")
+        raise UnsupportedDtype(f"{name}: takes floating-point dtypes, got "
+                               f"{dtype_object(like.type)}")
     fill_window(&c.window, name, like, sizes[2:], weight_sizes[2:], stride, padding, dilation,
                 out_sizes[2:])
     c.kind, c.dtype, c.failed, c.share = kind, compute_dtype(like.type), False, 0

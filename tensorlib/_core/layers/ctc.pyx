@@ -254,7 +254,7 @@ cdef Tensor computed(Tensor grad, Tensor log_probs, Tensor labels, tuple inputs,
     if of.failed:
         raise MemoryError("ctc_loss: no memory for the states of a sequence")
     if of.wrong >= 0:
-        raise RuntimeError(f"ctc_loss: a target is no label, of {of.classes}")
+        raise RuntimeError(f"ctc_loss: a target is out of range for {of.classes} labels")
     return cast(out, log_probs.type)
 
 

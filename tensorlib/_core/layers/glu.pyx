@@ -17,6 +17,8 @@ from tensorlib._core.reduce.schedule cimport RELEASE_GIL
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor
 from tensorlib._core.tiles.copies cimport cast, packed
 
+from tensorlib._core.interpreters.recording import UnsupportedDtype
+
 cdef enum:
     PIECE = 1 << 13          # elements of a row that are done at a time
 
@@ -66,7 +68,7 @@ cdef int begin(Work* work, Tensor x, object dim, Py_ssize_t* dims) except -1:
     dim = settled(dim)
     dtype = compute_dtype(x.type)
     if KIND[x.type] != FLOAT_KIND:
-        raise RuntimeError(f"glu: takes floating-point dtypes, got {dtype_object(x.type)}")
+        raise UnsupportedDtype(f"glu: takes floating-point dtypes, got {dtype_object(x.type)}")
     if x.ndim_ == 0:
         raise RuntimeError("glu: does not take tensors without dims")
     along = wrap_dim("glu", dim, x.ndim_)

@@ -14,6 +14,8 @@ from tensorlib._core.tensor.lanes cimport lanes_of, lay_lanes
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, same_shape
 from tensorlib._core.tiles.copies cimport cast, packed, zero
 
+from tensorlib._core.interpreters.recording import UnsupportedDtype
+
 cdef enum:
     PIECE = 1 << 14      # elements in a piece of work
 
@@ -69,7 +71,7 @@ cdef int begin(Work* work, str name, Kind kind, Tensor x, Tensor w, Py_ssize_t g
     """Finds the loop and the sizes. Returns the dtype that is computed in. Raises: RuntimeError."""
     cdef int d, dtype
     if KIND[x.type] != FLOAT_KIND:
-        raise RuntimeError(f"{name}: takes floating-point dtypes, got {dtype_object(x.type)}")
+        raise UnsupportedDtype(f"{name}: takes floating-point dtypes, got {dtype_object(x.type)}")
     if x.ndim_ < 2 or w.ndim_ != 1 or w.dims[0] != x.dims[1]:
         raise RuntimeError(f"{name}: a weight of shape {tuple(w.shape)} does not fit to an input "
                            f"of shape {tuple(x.shape)}")

@@ -17,6 +17,8 @@ from tensorlib._core.reduce.schedule cimport RELEASE_GIL
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, same_shape
 from tensorlib._core.tiles.copies cimport cast, packed, zero
 
+from tensorlib._core.interpreters.recording import UnsupportedDtype
+
 cdef enum:
     PIECE = 1 << 14      # elements in a piece of work
     LANES = 4            # sums beside each other
@@ -88,6 +90,9 @@ cdef Py_ssize_t inner_of(Tensor target) noexcept:
 
 
 cdef int refuse(str name, Tensor input, Tensor target) except -1:
+    if KIND[input.type] != FLOAT_KIND:
+        raise UnsupportedDtype(f"{name}: takes floating-point dtypes, got "
+                               f"{dtype_object(input.type)}")
     raise RuntimeError(f"{name}: expects rows of a floating dtype and a target for each, got "
                        f"{dtype_object(input.type)} of shape {tuple(input.shape)} and targets "
                        f"of shape {tuple(target.shape)}")

@@ -15,6 +15,8 @@ from tensorlib._core.reduce.schedule cimport RELEASE_GIL, SUM
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, same_shape
 from tensorlib._core.tiles.copies cimport cast, packed, zero
 
+from tensorlib._core.interpreters.recording import UnsupportedDtype
+
 cdef enum:
     PIECE = 1 << 14      # elements in a piece of work
     PARTIAL = 64         # rows whose gradients of the weight are added one after the other
@@ -120,7 +122,7 @@ cdef int begin(Work* work, str name, Kind kind, Tensor x, int ndim, const Py_ssi
     cdef bint fits = (ndim == 1 and x.ndim_ >= 2 if channels else lead >= 0)
     cdef int dtype
     if KIND[x.type] != FLOAT_KIND:
-        raise RuntimeError(f"{name}: takes floating-point dtypes, got {dtype_object(x.type)}")
+        raise UnsupportedDtype(f"{name}: takes floating-point dtypes, got {dtype_object(x.type)}")
     dtype = compute_dtype(x.type)
     work.sizes.outer = work.sizes.channels = work.sizes.inner = work.rows = 1
     if fits and channels:

@@ -14,6 +14,8 @@ from tensorlib._core.tensor.lanes cimport lanes_of, lay_lanes
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, same_shape
 from tensorlib._core.tiles.copies cimport cast, copy_into, packed, zero
 
+from tensorlib._core.interpreters.recording import UnsupportedDtype
+
 cdef enum:
     PIECE = 1 << 14      # elements in a piece of work
     WIDEST = 1024        # of a window, for which maxima of rows are found first
@@ -163,7 +165,7 @@ cdef int run(Work* work, range_fn fn, Py_ssize_t planes, Py_ssize_t cost) except
 
 cdef int floating_dtype(str name, Tensor x) except -1:
     if KIND[x.type] != FLOAT_KIND:
-        raise RuntimeError(f"{name}: takes floating-point dtypes, got {dtype_object(x.type)}")
+        raise UnsupportedDtype(f"{name}: takes floating-point dtypes, got {dtype_object(x.type)}")
     return compute_dtype(x.type)
 
 

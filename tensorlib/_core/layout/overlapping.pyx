@@ -82,7 +82,7 @@ cdef inline Py_ssize_t first_of(Tensor x) noexcept:
 def place_of(input, size, stride, storage_offset):
     """What `strided_view` takes for these arguments of `as_strided`.
 
-    None for what some interpreter is to be asked, and for arguments that are no ints of Python's
+    None for what some interpreter is to be asked, and for arguments that are not ints of Python's
     own.
     """
     cdef Tensor x

@@ -17,7 +17,7 @@ def view_dtype(Tensor x, dtype):
     """The memory of `x` as elements of another dtype, outside the graph.
 
     The last dim becomes longer for smaller elements and shorter for larger ones.
-    Raises: RuntimeError where the memory cannot be cut so, TypeError for what is no dtype.
+    Raises: RuntimeError where the memory cannot be cut so, TypeError for what is not a dtype.
     """
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Py_ssize_t steps[MAX_NDIM]

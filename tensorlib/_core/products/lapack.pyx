@@ -218,7 +218,7 @@ cdef int check_pivots(const int64_t* pivots, Py_ssize_t n) except -1:
         elif k + 1 < n and -n <= pivots[k] <= -1 and pivots[k + 1] == pivots[k]:
             k += 2
         else:
-            raise IndexError(f"ldl_solve: pivot {k} is {pivots[k]}, which is no row of {n}, nor "
+            raise IndexError(f"ldl_solve: pivot {k} is {pivots[k]}, which is not a row of {n}, nor "
                              "that of a block of two")
     return 0
 

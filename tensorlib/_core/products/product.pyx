@@ -28,6 +28,7 @@ from tensorlib._core.tiles.loops cimport find_gather
 
 from tensorlib._core.base.shape import in_pytorchs_words
 from tensorlib._core.base.storage import OutOfMemoryError
+from tensorlib._core.interpreters.recording import UnsupportedDtype
 
 cdef enum:
     RELEASE_GIL = 1 << 15        # multiplications from which on the GIL is released
@@ -236,7 +237,7 @@ cdef Tensor product_in(str name, Tensor a, Tensor b, int wanted):
     if a.ndim_ == 0 or b.ndim_ == 0:
         raise RuntimeError(f"{name}: both tensors need at least 1 dim, got shapes {shapes(a, b)}")
     if a.type == BOOL:
-        raise RuntimeError(f"{name}: not implemented for {a.dtype}")
+        raise UnsupportedDtype(f"{name}: not implemented for {a.dtype}")
     k = a.dims[a.ndim_ - 1]
     if k != b.dims[max(b.ndim_ - 2, 0)]:
         raise inner_error(name, a, b)

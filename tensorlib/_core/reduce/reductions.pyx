@@ -125,7 +125,7 @@ cdef int inexact_result(str name, Tensor x, object dtype) except -1:
     """The dtype of the result. Raises RuntimeError unless it is a floating or a complex one."""
     cdef int result = x.type if dtype is None else dtype_id(dtype)
     if KIND[result] < FLOAT_KIND:
-        raise RuntimeError(f"{name}: takes floating-point dtypes, got {dtype_object(result)}")
+        raise UnsupportedDtype(f"{name}: takes floating-point dtypes, got {dtype_object(result)}")
     return result
 
 

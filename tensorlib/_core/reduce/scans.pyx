@@ -22,6 +22,8 @@ from tensorlib._core.tensor.tensor cimport Tensor, new_like, same_shape
 from tensorlib._core.tiles.copies cimport cast, packed
 from tensorlib._kernels.complex_math cimport log_of_two, pair
 
+from tensorlib._core.interpreters.recording import UnsupportedDtype
+
 cdef enum:
     ROWS = 4                     # that are gone along together
     GRAIN = 1 << 13              # elements that a thread takes at least
@@ -416,7 +418,7 @@ def logcumsumexp(Tensor input, dim):
     cdef int dtype = compute_dtype(input.type)
     cdef Tensor x = packed(cast(input, dtype)), out = new_like(x, dtype)
     if KIND[dtype] < FLOAT_KIND:
-        raise RuntimeError(f"logcumsumexp: takes floating-point dtypes, got {input.dtype}")
+        raise UnsupportedDtype(f"logcumsumexp: takes floating-point dtypes, got {input.dtype}")
     if out.numel_:
         scan(run_log_sums, dtype, sizes_along(x, along), x, None, out, False)
     return cast(out, input.type)

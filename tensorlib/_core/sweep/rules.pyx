@@ -48,7 +48,7 @@ cdef object BOOLS = dtype_object(BOOL)
 
 
 class WrongGradient(RuntimeError, TypeError):
-    """A gradient rule returned what is no gradient. PyTorch's error for it, and Python's."""
+    """A gradient rule returned what is not a gradient. PyTorch's error for it, and Python's."""
 
     __module__ = "tensorlib"
 
@@ -179,7 +179,7 @@ cpdef object push_tangent(object source, Op op, int i, object tangent):
 
 
 cdef object conjugate_of(object g):
-    """The conjugate of complex values; others as they are, also what is no gradient at all."""
+    """The conjugate of complex values; others as they are, also what is not a gradient at all."""
     if isinstance(g, Tensor):
         if KIND[(<Tensor>g).type] != COMPLEX_KIND:
             return g

@@ -261,7 +261,7 @@ cdef bint write_bools(char* out, PyObject** values, Py_ssize_t n, bint held) exc
 
 
 cdef bint write_row(char* out, int id, PyObject** values, Py_ssize_t n, bint held) except -1:
-    """Writes n leaves as elements of a dtype that is no half type; False for one to be held."""
+    """Writes n leaves as elements of a dtype that is not a half type; False for one to be held."""
     if id == FLOAT32:
         return write_reals(<float*>out, values, n, held)
     if id == FLOAT64:

@@ -23,6 +23,7 @@ from operator import index
 from os.path import exists
 
 from tensorlib._core.base.device import CPU, META
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.formats import RANKS, contiguous_format, strided
 from tensorlib._core.tensor.tensor import attach
 
@@ -99,7 +100,7 @@ def nbytes(Tensor self):
 def is_contiguous(Tensor self, memory_format=None):
     """Whether the elements lie in row-major order without gaps; or as another format orders them.
 
-    Raises: RuntimeError for what is no order of elements.
+    Raises: RuntimeError for what is not an order of elements.
     """
     cdef Py_ssize_t span = 1
     cdef int d, i
@@ -290,8 +291,11 @@ def is_complex(Tensor self):
 
 # ---- place in the graph --------------------------------------------------------------------------
 
-def requires_grad_(Tensor self, bint requires_grad=True):
-    """This tensor, after its `requires_grad` is set. Raises: RuntimeError for integer dtypes."""
+def requires_grad_(Tensor self, requires_grad=True):
+    """This tensor, after its `requires_grad` is set.
+
+    Raises: RuntimeError for integer dtypes, TypeError unless it is a bool.
+    """
     self.requires_grad = requires_grad
     return self
 
@@ -307,7 +311,7 @@ def output_nr(Tensor self):
 
 
 def retains_grad(Tensor self):
-    """Whether `backward` stores the gradient here though this is no leaf: see `retain_grad`."""
+    """Whether `backward` stores the gradient here though this is not a leaf: see `retain_grad`."""
     return self.keeps_grad
 
 
@@ -428,12 +432,14 @@ def data(Tensor self):
     return x
 
 
-def set_data(Tensor self, Tensor value):
-    """Makes the tensor show the elements of `value`; its place in the graph stays.
+def set_data(Tensor self, given):
+    """Makes the tensor show the elements of `given`; its place in the graph stays.
 
     Raises: RuntimeError for another dtype within a graph, or one that has no gradients.
     """
-    cdef Tensor shown = value
+    if not isinstance(given, Tensor):
+        raise TypeError(f"data: expected a Tensor, got {type_name(given)}")
+    cdef Tensor value = given, shown = value
     if value.type != self.type and requires(self):
         if self.grad_node is not None:
             raise RuntimeError(f"data: expected dtype {self.dtype}, got {value.dtype}")

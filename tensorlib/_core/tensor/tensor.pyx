@@ -49,8 +49,7 @@ cdef class Tensor:
     tensor([[2., 4.]])
     """
 
-    # NumPy's operators leave mixed expressions to ours
-    __array_priority__ = 1000
+    __array_priority__ = 1000        # NumPy's operators leave mixed expressions to ours
 
     def __init__(self, *data, dtype=None, bint requires_grad=False, **others):
         if type(self).__new__ is not Tensor.__new__:
@@ -118,7 +117,9 @@ cdef class Tensor:
         return requires_grad(self)
 
     @requires_grad.setter
-    def requires_grad(self, bint value):
+    def requires_grad(self, value):
+        if not isinstance(value, bool):
+            raise TypeError(f"requires_grad: must be a bool, not {type_name(value)}")
         effect("requires_grad", self)
         set_requires_grad(self, value)
 
@@ -308,6 +309,9 @@ cdef class Tensor:
     def __setitem__(self, key, value):
         upcalls.setitem(self, key, value)
 
+    def __delitem__(self, key):
+        raise TypeError("Tensor does not support deleting items; index what is to be kept")
+
     def __len__(self):
         if self.ndim_ == 0:
             raise TypeError("len() of a 0-d tensor")
@@ -337,8 +341,7 @@ cdef class Tensor:
 
     def __index__(self):
         if KIND[self.type] >= FLOAT_KIND or self.numel_ != 1:
-            raise TypeError(
-                "only integer tensors of a single element can be converted to an index")
+            raise TypeError("only integer tensors of a single element can be converted to an index")
         return int(upcalls.item(self))
 
     def __repr__(self):
@@ -368,9 +371,8 @@ cdef int set_requires_grad(Tensor x, bint value) except -1:
             "requires_grad: setting requires_grad=True on inference tensor outside InferenceMode "
             "is not allowed; clone() it first")
     if not value and x.grad_node is not None:
-        raise RuntimeError(
-            "requires_grad: can't be turned off on a tensor that an operation made; "
-            "use x.detach() for one outside the graph")
+        raise RuntimeError("requires_grad: can't be turned off on a tensor that an operation made; "
+                           "use x.detach() for one outside the graph")
     if x.grad_node is None:
         x.wants_grad = value
     return 0

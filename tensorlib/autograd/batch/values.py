@@ -349,12 +349,12 @@ class Batched:
         return self.copy_(value)
 
     def zero_(self):
-        """This value, after all its elements became zero."""
+        """This value, filled with zeros."""
         self.value.zero_()
         return self
 
     def bernoulli_(self, p=0.5, *, generator=None):
-        """This value, after its elements became 1 with probability `p`, else 0."""
+        """This value, filled with 1 with probability `p`, and with 0 otherwise."""
         if isinstance(p, Tensor):
             return self.copy_(FUNCTIONS["bernoulli"](p.expand(self.shape), generator=generator))
         return self.drawn_("bernoulli_", (p,), {"generator": generator})

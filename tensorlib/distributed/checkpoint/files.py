@@ -134,8 +134,8 @@ def load(state_dict: dict[str, Any], *, checkpoint_id: str | os.PathLike[str],
         group_of(process_group, "checkpoint.load").check("checkpoint.load")
     folder = Path(checkpoint_id)
     if not (folder / INDEX).exists():
-        raise FileNotFoundError(f"checkpoint.load: {folder} has no {INDEX}; it is no checkpoint, "
-                                "or was not written to its end")
+        raise FileNotFoundError(f"checkpoint.load: {folder} has no {INDEX}; it is not a "
+                                "checkpoint, or was not written to its end")
     index = json.loads((folder / INDEX).read_text())
     files: dict[str, Any] = {}
     entries = list(flattened(state_dict))

@@ -154,6 +154,6 @@ def scatter(tensors: Sequence[Tensor], src: int = 0, group: ProcessGroup | None 
 
 
 def check_is_tensor(name: str, x: Any) -> None:
-    """Raises TypeError for what is no Tensor."""
+    """Raises TypeError for what is not a Tensor."""
     if not isinstance(x, Tensor):
         raise TypeError(f"{name}: takes a Tensor, got {type(x).__name__}")

@@ -163,7 +163,7 @@ class ZeroRedundancyOptimizer(Optimizer):
         return self.consolidated
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes on what `state_dict()` gave, with any number of ranks, or one process's optimiser.
+        """Restores what `state_dict()` gave, with any number of ranks, or one process's optimiser.
         """
         super().load_state_dict({**state_dict, "state": {}})
         numbers = self.numbers()

@@ -124,12 +124,12 @@ def entry(name: str, value: Any, start: int) -> Entry:
         raise LoadError(f"{name!r} has not just dtype, shape and data_offsets")
     dtype, shape, offsets = value["dtype"], value["shape"], value["data_offsets"]
     if not isinstance(shape, list) or not all(map(is_count, shape)):
-        raise LoadError(f"the shape of {name!r} is no list of sizes: {shape!r}"[:200])
+        raise LoadError(f"the shape of {name!r} is not a list of sizes: {shape!r}"[:200])
     if len(shape) > MOST_DIMS:
         raise LoadError(f"the shape has {len(shape)} dims, where {MOST_DIMS} is the most: {name!r}"[
             :200])
     if not isinstance(offsets, list) or len(offsets) != 2 or not all(map(is_count, offsets)):
-        raise LoadError(f"the data_offsets of {name!r} are no two positions: {offsets!r}"[:200])
+        raise LoadError(f"the data_offsets of {name!r} are not two positions: {offsets!r}"[:200])
     if not isinstance(dtype, str) or dtype not in ITEMSIZES:
         raise LoadError(f"{name!r} has dtype {dtype!r}, which is not known"[:200])
     found = Entry(dtype, tuple(shape), (start + offsets[0], start + offsets[1]))

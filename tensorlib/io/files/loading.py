@@ -58,7 +58,7 @@ def load(f: str | os.PathLike[str] | IO[bytes], *, map_location: Any, weights_on
 def names_meta(map_location: Any) -> bool:
     """Whether tensors have no memory. A function may say anything.
 
-    Raises: RuntimeError for a device that is not there, and for `meta` in a dict.
+    Raises: RuntimeError for a device that does not exist, and for `meta` in a dict.
     """
     if isinstance(map_location, (str, tl.device)):
         return tl.device(map_location).type == "meta"
@@ -88,7 +88,7 @@ def reader_of(source: Source, pickles: Any) -> Callable[[Source], Any]:
     if not begin:
         raise EmptyFile("an empty file")
     if len(begin) < 9 or begin[8:] != b"{":
-        raise LoadError("no file of safetensors, torch.save or NumPy")
+        raise LoadError("not a file of safetensors, torch.save or NumPy")
     return load_container
 
 

@@ -28,7 +28,7 @@ class SDPBackend(IntEnum):
 
 @contextmanager
 def sdpa_kernel(backends: Any, set_priority: bool = False) -> Iterator[dict[Any, Any]]:
-    """A context in which attention is computed as ever. Raises: TypeError for no `SDPBackend`."""
+    """A context in which attention is computed as usual. Raises: TypeError for no `SDPBackend`."""
     for backend in [backends] if isinstance(backends, SDPBackend) else backends:
         if not isinstance(backend, SDPBackend):
             raise TypeError("sdpa_kernel: expected SDPBackend or a list of them, got "

@@ -63,12 +63,12 @@ def noop_mask(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) ->
 
 
 def and_masks(*mask_mods: MaskMod) -> MaskMod:
-    """The mask of what all masks show. Raises: RuntimeError for what is no function."""
+    """The mask of what all masks show. Raises: RuntimeError for what is not a function."""
     return combined("and_masks", mask_mods, True, lambda a, b: a & b)
 
 
 def or_masks(*mask_mods: MaskMod) -> MaskMod:
-    """The mask of what one of the masks shows. Raises: RuntimeError for what is no function."""
+    """The mask of what one of the masks shows. Raises: RuntimeError for what is not a function."""
     return combined("or_masks", mask_mods, False, lambda a, b: a | b)
 
 

@@ -11,49 +11,15 @@ _Number: TypeAlias = _float | _bool
 _Sizes: TypeAlias = _int | Sequence[_int]
 _DType: TypeAlias = _dtype | _numpy_dtype[Any] | type[Any]
 
-from tensorlib import alpha_dropout as alpha_dropout
-from tensorlib import avg_pool1d as avg_pool1d
-from tensorlib import bilinear as bilinear
-from tensorlib import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
-from tensorlib import celu as celu
-from tensorlib import celu_ as celu_
-from tensorlib import channel_shuffle as channel_shuffle
-from tensorlib import conv1d as conv1d
-from tensorlib import conv2d as conv2d
-from tensorlib import conv3d as conv3d
-from tensorlib import conv_transpose1d as conv_transpose1d
-from tensorlib import conv_transpose2d as conv_transpose2d
-from tensorlib import conv_transpose3d as conv_transpose3d
-from tensorlib import cosine_embedding_loss as cosine_embedding_loss
-from tensorlib import cosine_similarity as cosine_similarity
-from tensorlib import ctc_loss as ctc_loss
-from tensorlib import dropout as dropout
-from tensorlib import feature_alpha_dropout as feature_alpha_dropout
-from tensorlib import group_norm as group_norm
-from tensorlib import hardshrink as hardshrink
-from tensorlib import hinge_embedding_loss as hinge_embedding_loss
-from tensorlib import kl_div as kl_div
-from tensorlib import layer_norm as layer_norm
-from tensorlib import margin_ranking_loss as margin_ranking_loss
-from tensorlib import max_pool1d as max_pool1d
-from tensorlib import max_pool2d as max_pool2d
-from tensorlib import max_pool3d as max_pool3d
-from tensorlib import pairwise_distance as pairwise_distance
-from tensorlib import pdist as pdist
-from tensorlib import pixel_shuffle as pixel_shuffle
-from tensorlib import pixel_unshuffle as pixel_unshuffle
-from tensorlib import poisson_nll_loss as poisson_nll_loss
-from tensorlib import prelu as prelu
-from tensorlib import rms_norm as rms_norm
-from tensorlib import rrelu as rrelu
-from tensorlib import rrelu_ as rrelu_
-from tensorlib import selu as selu
-from tensorlib import selu_ as selu_
-from tensorlib import sigmoid as sigmoid
-from tensorlib import tanh as tanh
-from tensorlib import threshold as threshold
-from tensorlib import threshold_ as threshold_
-from tensorlib import triplet_margin_loss as triplet_margin_loss
+from tensorlib import (
+    alpha_dropout, avg_pool1d, bilinear, binary_cross_entropy_with_logits, celu, celu_,
+    channel_shuffle, conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d,
+    cosine_embedding_loss, cosine_similarity, ctc_loss, dropout, feature_alpha_dropout, group_norm,
+    hardshrink, hinge_embedding_loss, kl_div, layer_norm, margin_ranking_loss, max_pool1d,
+    max_pool2d, max_pool3d, pairwise_distance, pdist, pixel_shuffle, pixel_unshuffle,
+    poisson_nll_loss, prelu, rms_norm, rrelu, rrelu_, selu, selu_, sigmoid, tanh, threshold,
+    threshold_, triplet_margin_loss
+)
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",

@@ -3,6 +3,7 @@
 import numpy as np
 
 from tensorlib import cat, matmul, norm, where, zeros_like
+from tensorlib._core.apply.elementwise import UnsupportedDtype
 from tensorlib._core.base.shape import broadcast_shapes
 from tensorlib._core.create.creation import plain_number
 from tensorlib._core.create.ranges import triangle_places
@@ -163,7 +164,7 @@ def cdist(x1: Tensor, x2: Tensor, p=2.0, compute_mode=None):
     """
     for x in (x1, x2):
         if not x.is_floating_point():
-            raise RuntimeError(f"cdist: takes floating-point dtypes, got {x.dtype}")
+            raise UnsupportedDtype(f"cdist: takes floating-point dtypes, got {x.dtype}")
     if x1.ndim < 2 or x2.ndim < 2 or x1.shape[-1] != x2.shape[-1]:
         raise RuntimeError("cdist: expected tensors of at least 2 dims, and of the same last size, "
                            f"got shapes {tuple(x1.shape)} and {tuple(x2.shape)}")

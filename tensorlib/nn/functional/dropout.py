@@ -30,7 +30,7 @@ CASES = given(((3, 4), 0.5), ((5,), 0.0), ((5,), 1.0), ((5,), 0.5, False), ((0, 
 
 
 def check(name, input, p, training):
-    """Raises ValueError for what is no probability, RuntimeError for integers, and for complex
+    """Raises ValueError for what is not a probability, RuntimeError for integers, and for complex
     numbers of which some are to be dropped."""
     if training and p or not input.is_complex():
         require_floating(name, input)
@@ -56,9 +56,9 @@ def scaled(input, mask, p):
 
 @random_function(public=True, reference=dropped, samples=CASES, errors=BAD_CHANCES, view="maybe")
 def dropout(input: Tensor, p=0.5, training=True, inplace=False):
-    """Each element as 0 with probability `p`, else divided by 1 - p; in training only.
+    """Each element set to 0 with probability `p`, otherwise divided by 1 - p; in training only.
 
-    Raises: ValueError for what is no probability.
+    Raises: ValueError for what is not a probability.
     Source: Srivastava et al., "Dropout: A Simple Way to Prevent Neural Networks from Overfitting",
     JMLR 15, 2014.
     """
@@ -143,7 +143,7 @@ def with_mean_and_variance(input, mask, p):
 def alpha_dropout(input: Tensor, p=0.5, training=False, inplace=False):
     """Dropout that keeps the mean and the variance of what `selu` gives; in training only.
 
-    Raises: ValueError for what is no probability.
+    Raises: ValueError for what is not a probability.
     Source: Klambauer et al., "Self-Normalizing Neural Networks", NIPS 2017.
     """
     check("alpha_dropout", input, p, training)
@@ -157,7 +157,7 @@ def alpha_dropout(input: Tensor, p=0.5, training=False, inplace=False):
 def feature_alpha_dropout(input: Tensor, p=0.5, training=False, inplace=False):
     """`alpha_dropout` of whole channels; in training only.
 
-    Shapes: (B, C, *). Raises: ValueError for what is no probability, RuntimeError.
+    Shapes: (B, C, *). Raises: ValueError for what is not a probability, RuntimeError.
     """
     check("feature_alpha_dropout", input, p, training)
     if not training or p == 0:

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from tensorlib._core.apply.elementwise import UnsupportedDtype
 from tensorlib._core.base.warned import warn_of
 from tensorlib import full_like, get_default_dtype
 from tensorlib._core.base.dtypes import has_gradients
@@ -35,10 +36,15 @@ def reduced(name, losses, reduction, size_average=None, reduce=None):
         return losses.mean()
     if reduction == "sum":
         return losses.sum()
-    if reduction != "none":
+    check_reduction(name, reduction)
+    return losses
+
+
+def check_reduction(name, reduction):
+    """Raises: ValueError."""
+    if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"{name}: {reduction!r} is not a valid value for reduction; it takes "
                          "'mean', 'sum' or 'none'")
-    return losses
 
 
 def older_reduction(size_average, reduce):
@@ -64,7 +70,7 @@ def check_same(name, input, target):
 def require_floating(name, input):
     """Raises RuntimeError for an input that is not of a floating dtype."""
     if not input.is_floating_point():
-        raise RuntimeError(f"{name}: takes floating-point dtypes, got {input.dtype}")
+        raise UnsupportedDtype(f"{name}: takes floating-point dtypes, got {input.dtype}")
 
 
 def in_floats(*tensors):

@@ -15,30 +15,30 @@ from tensorlib.ops.pending import put_function
 
 
 def dropout_(input: Tensor, p, train):
-    """This tensor, after its elements became what `nn.functional.dropout` gives."""
+    """This tensor, overwritten with the result of `nn.functional.dropout`."""
     return dropout(input, p, train, inplace=True)
 
 
 def alpha_dropout_(input: Tensor, p, train):
-    """This tensor, after its elements became what `nn.functional.alpha_dropout` gives."""
+    """This tensor, overwritten with the result of `nn.functional.alpha_dropout`."""
     return alpha_dropout(input, p, train, inplace=True)
 
 
 def feature_alpha_dropout_(input: Tensor, p, train):
-    """This tensor, after its elements became what `nn.functional.feature_alpha_dropout` gives."""
+    """This tensor, overwritten with the result of `nn.functional.feature_alpha_dropout`."""
     return feature_alpha_dropout(input, p, train, inplace=True)
 
 
 def feature_dropout(input: Tensor, p, train):
     """`dropout` of whole channels, as `nn.functional.dropout2d` does it for any number of dims.
 
-    Shapes: (B, C, *). Raises: ValueError for what is no probability, RuntimeError.
+    Shapes: (B, C, *). Raises: ValueError for what is not a probability, RuntimeError.
     """
     return of_features(input, p, train, False)
 
 
 def feature_dropout_(input: Tensor, p, train):
-    """This tensor, after its elements became what `feature_dropout` gives."""
+    """This tensor, overwritten with the result of `feature_dropout`."""
     return of_features(input, p, train, True)
 
 
@@ -50,7 +50,7 @@ def of_features(input, p, train, inplace):
 
 
 def rrelu_(input: Tensor, lower=1 / 8, upper=1 / 3, training=False):
-    """This tensor, after its elements became what `nn.functional.rrelu` gives."""
+    """This tensor, overwritten with the result of `nn.functional.rrelu`."""
     return rrelu(input, lower, upper, training, inplace=True)
 
 

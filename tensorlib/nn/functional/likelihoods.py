@@ -5,12 +5,13 @@ from operator import index as as_int
 import numpy as np
 
 from tensorlib import arange, ones_like, where, zeros_like
+from tensorlib._core.apply.elementwise import UnsupportedDtype
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.interpreters.foreign import needs_formula
 from tensorlib._core.layers import nll
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.fused import stands_for
-from tensorlib.nn.functional.elementwise_losses import loss, older_reduction
+from tensorlib.nn.functional.elementwise_losses import check_reduction, loss, older_reduction
 from tensorlib.nn.functional.checks import check_optional
 from tensorlib.ops.declare import op
 from tensorlib.ops.references import adjoint, gradients
@@ -60,7 +61,7 @@ def nll_formula(input, target, ignored):
 def nll_of_logits(input: Tensor, target, ignored):
     """log(sum(exp(x))) - x[target] of each row x along dim 1, 0 where the target is `ignored`.
 
-    Raises: IndexError for a target that is no class.
+    Raises: IndexError for a target that is not a class.
     """
 
 
@@ -169,7 +170,7 @@ def nll_of_logs(input: Tensor, weight: Tensor, target, ignored, reduction):
 
     An input of the target's shape has a loss for each row, and gives that times weight[c]. Rows
     that are `ignored` count 0; the mean of none is NaN.
-    Raises: IndexError for a target that is no class.
+    Raises: IndexError for a target that is not a class.
     """
 
 
@@ -296,12 +297,6 @@ def class_weights(name, weight, input):
     return weight
 
 
-def check_reduction(name, reduction):
-    """Raises: ValueError."""
-    if reduction not in ("mean", "sum", "none"):
-        raise ValueError(f"{name}: {reduction!r} is not a valid value for reduction")
-
-
 def weigh(input, classes, weight, target, ignored, reduction):
     """`nll_of_logs` with weights that may be None."""
     weight = input.new_ones(classes) if weight is None else weight
@@ -365,7 +360,7 @@ def cross_entropy(input: Tensor, target: Tensor, weight=None, size_average=None,
     not count. label_smoothing: the part of each target that is spread over all classes.
     Shapes: (B, C, *), (B, *) or (B, C, *) -> (), or (B, *) with "none"; without B, too.
     Raises: ValueError for another number of examples or another `reduction`, IndexError for a
-    target that is no class, RuntimeError for other shapes.
+    target that is not a class, RuntimeError for other shapes.
     Source: Szegedy et al., "Rethinking the Inception Architecture", arXiv:1512.00567 (2015), for
     the smoothing.
 
@@ -444,14 +439,14 @@ def nll_loss(input: Tensor, target: Tensor, weight=None, size_average=None, igno
     with these. ignore_index: a class that does not count.
     Shapes: (B, C, *), (B, *) -> (), or (B, *) with "none"; without B, too.
     Raises: ValueError for another number of examples or another `reduction`, IndexError for a
-    target that is no class, RuntimeError for other shapes.
+    target that is not a class, RuntimeError for other shapes.
     """
     if size_average is not None or reduce is not None:
         reduction = older_reduction(size_average, reduce)
     if weight is not None:
         weight = class_weights("nll_loss", weight, input)
     if not input.is_floating_point():
-        raise RuntimeError(f"nll_loss: takes floating-point dtypes, got {input.dtype}")
+        raise UnsupportedDtype(f"nll_loss: takes floating-point dtypes, got {input.dtype}")
     check_reduction("nll_loss", reduction)
     rows, places = with_batch("nll_loss", input, target)
     ignored = as_int(ignore_index)
@@ -463,6 +458,6 @@ def nll_loss(input: Tensor, target: Tensor, weight=None, size_average=None, igno
 
 @value_check
 def are_classes(places, name, classes, ignored):
-    """Raises IndexError for a target that is no class; the indexing itself takes negative ones."""
+    """Raises IndexError for a target that is not a class: indexing itself takes negative ones."""
     if ((places != ignored) & ((places < 0) | (places >= classes))).any():
         raise IndexError(f"{name}: a target is out of bounds for {classes} classes")

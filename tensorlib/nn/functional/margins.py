@@ -306,7 +306,7 @@ def with_batch(name, input, target, target_ndim):
 
 @value_check
 def are_classes_or_ends(classes, count):
-    """Raises RuntimeError for a target that is no class, nor -1."""
+    """Raises RuntimeError for a target that is not a class, nor -1."""
     if ((classes < -1) | (classes >= count)).any():
         raise RuntimeError(f"multilabel_margin_loss: a target is out of range for {count} classes")
 
@@ -365,7 +365,7 @@ def class_margins(input: Tensor, target: Tensor, p, margin, ends, reduction):
     """max(0, margin - x[t] + x[j])**p over the classes t that are listed and the others j.
 
     Of each row x, over the number of classes; their mean, sum or each. ends: whether a -1 ends a
-    list. Raises: IndexError for a target that is no class, RuntimeError where these end.
+    list. Raises: IndexError for a target that is not a class, RuntimeError where these end.
     """
 
 
@@ -390,8 +390,8 @@ def multi_margin_loss(input: Tensor, target: Tensor, p=1, margin=1.0, weight=Non
 
     weight: a factor for each class that is the target. Shapes: (B, C), (B,) -> (), or (B,) with
     "none"; without B, as the target has it. Raises: ValueError for a `p` that is not 1 or 2,
-    another `reduction` or a weight that is no vector, RuntimeError for another number of weights
-    and a target of another dtype or shape, IndexError for a target that is no class.
+    another `reduction` or a weight that is not a vector, RuntimeError for another number of weights
+    and a target of another dtype or shape, IndexError for a target that is not a class.
     """
     if p not in (1, 2):
         raise ValueError(f"multi_margin_loss: only p == 1 and p == 2 supported, got {p}")
@@ -437,7 +437,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average=None, red
 
     The classes that are wanted stand before the first -1 in each row of the target. The mean of the
     losses of rows, their sum or each. Shapes: (B, C), (B, C) -> (), or (B,) with "none".
-    Raises: RuntimeError for other shapes or a target that is no class, ValueError.
+    Raises: RuntimeError for other shapes or a target that is not a class, ValueError.
     """
     rows, classes = with_batch("multilabel_margin_loss", input, target, 1)
     if classes.shape != rows.shape:

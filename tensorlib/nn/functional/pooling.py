@@ -435,7 +435,7 @@ def max_unpool1d(input: Tensor, indices: Tensor, kernel_size, stride=None, paddi
                  output_size=None):
     """Zeros with the elements at the places that `max_pool1d` gave with `return_indices`.
 
-    Raises: RuntimeError for a place that is not there, ValueError.
+    Raises: RuntimeError for a position out of range, ValueError.
     """
     return unpooled("max_unpool1d", 1, input, indices, kernel_size, stride, padding, output_size)
 
@@ -445,7 +445,7 @@ def max_unpool2d(input: Tensor, indices: Tensor, kernel_size, stride=None, paddi
                  output_size=None):
     """Zeros with the elements at the places that `max_pool2d` gave with `return_indices`.
 
-    Raises: RuntimeError for a place that is not there, ValueError.
+    Raises: RuntimeError for a position out of range, ValueError.
     """
     return unpooled("max_unpool2d", 2, input, indices, kernel_size, stride, padding, output_size)
 
@@ -455,6 +455,6 @@ def max_unpool3d(input: Tensor, indices: Tensor, kernel_size, stride=None, paddi
                  output_size=None):
     """Zeros with the elements at the places that `max_pool3d` gave with `return_indices`.
 
-    Raises: RuntimeError for a place that is not there, ValueError.
+    Raises: RuntimeError for a position out of range, ValueError.
     """
     return unpooled("max_unpool3d", 3, input, indices, kernel_size, stride, padding, output_size)

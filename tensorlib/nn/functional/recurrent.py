@@ -3,6 +3,7 @@
 import numpy as np
 
 from tensorlib import cat, ones, relu, stack, tanh, zeros
+from tensorlib._core.apply.elementwise import UnsupportedDtype
 from tensorlib._core.apply.halves import rounded_once
 from tensorlib._core.base.dtypes import has_gradients
 from tensorlib._core.base.shape import listed
@@ -181,7 +182,7 @@ def check_cell(kind, input, hidden, w_ih, w_hh, b_ih=None, b_hh=None):
     """Raises RuntimeError for other shapes or dtypes than a cell takes."""
     units, width = hidden.shape[1], GATES[kind] * hidden.shape[1]
     if not has_gradients(input.dtype):
-        raise RuntimeError(f"{kind}_cell: takes floating-point dtypes, got {input.dtype}")
+        raise UnsupportedDtype(f"{kind}_cell: takes floating-point dtypes, got {input.dtype}")
     for what, x, shape in (("weights", w_ih, (width, input.shape[1])),
                            ("weights", w_hh, (width, units)), ("a bias", b_ih, (width,)),
                            ("a bias", b_hh, (width,)), ("a state", hidden, (len(input), units))):
@@ -246,7 +247,7 @@ def lstm_cell(input: Tensor, hx, w_ih: Tensor, w_hh: Tensor, b_ih=None, b_hh=Non
     """The hidden state and the cell of an LSTM after one step; hx: those before it.
 
     Shapes: (B, I), ((B, H), (B, H)), (4 * H, I), (4 * H, H), (4 * H), (4 * H) -> (B, H), (B, H).
-    Raises: RuntimeError for sizes that do not fit, TypeError for an `hx` that is no pair.
+    Raises: RuntimeError for sizes that do not fit, TypeError for an `hx` that is not a pair.
     """
     hidden, cell = pair_of("lstm_cell", hx)
     return one_step("lstm", input, hidden, cell, w_ih, w_hh, b_ih, b_hh)

@@ -106,9 +106,9 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths, target_lengths, 
 
 @value_check
 def are_labels(labels, classes):
-    """Raises RuntimeError for a target that is no label."""
+    """Raises RuntimeError for a target that is not one of the labels."""
     if ((labels < 0) | (labels >= classes)).any():
-        raise RuntimeError(f"ctc_loss: a target is no label, of {classes}")
+        raise RuntimeError(f"ctc_loss: a target is out of range for {classes} labels")
 
 
 def padded(targets, lengths, count, single):
@@ -188,5 +188,5 @@ def ctc_losses_backward(grad: Tensor, log_probs: Tensor, labels: Tensor, inputs,
 def ctc_losses(log_probs: Tensor, labels: Tensor, inputs, sizes, blank):
     """-log of the probability of all alignments of each sequence; 1e30 where there are none.
 
-    Raises: RuntimeError for a label that is none.
+    Raises: RuntimeError for a label out of range.
     """

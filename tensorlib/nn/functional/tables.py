@@ -110,7 +110,7 @@ def sums_back(grad, weight, places, offsets, mean, has_end):
 def bag_sums(weight: Tensor, places: Tensor, offsets: Tensor, mean, has_end):
     """The sums or means of the rows of a table at places, in bags that begin at offsets.
 
-    has_end: the last offset is the end. Raises: IndexError for a place that is none, ValueError for
+    has_end: the last offset is the end. Raises: IndexError for a place out of range, ValueError for
     offsets that do not begin with 0 or that fall.
     """
 
@@ -187,18 +187,23 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets=None, max_norm=None, no
     if counted is not None:
         rows = where(counted.unsqueeze(1), rows, 0)
     size = input.shape[1] if input.ndim == 2 else size
-    if size is not None:
-        sums = rows.reshape((len(sizes), size, weight.shape[1])).sum(1)
-    else:
-        sums = zeros((len(sizes), weight.shape[1]), dtype=rows.dtype).index_add(0, owners, rows)
+    sums = sums_of_rows(rows, owners, len(sizes), size)
     if mode == "sum":
         return sums
-    if size is not None and counted is None:
-        return sums / max(1, size)
-    counts = tensor(sizes, dtype=sums.dtype)
     if counted is not None:
-        counts = zeros(len(sizes), dtype=sums.dtype).index_add(0, owners, counted.to(sums.dtype))
+        counts = sums_of_rows(counted.to(sums.dtype), owners, len(sizes), None)
+    elif size is not None:
+        return sums / max(1, size)
+    else:
+        counts = tensor(sizes, dtype=sums.dtype)
     return sums / counts.clamp(min=1).unsqueeze(1)
+
+
+def sums_of_rows(rows, owners, count, size):
+    """The sums of the rows of each of `count` bags: of equal size, unless that is None."""
+    if size is not None:
+        return rows.reshape((count, size, rows.shape[1])).sum(1)
+    return zeros((count, *rows.shape[1:]), dtype=rows.dtype).index_add(0, owners, rows)
 
 
 def parts_of(input, offsets, include_last):

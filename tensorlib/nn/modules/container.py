@@ -30,7 +30,7 @@ class Row(Module):
         return list(self._modules)[position(self, idx, "modules")]
 
     def take(self, modules: Iterable[Module]) -> None:
-        """Has these modules and no others, numbered from 0."""
+        """Replaces all modules by these, numbered from 0."""
         modules = list(modules)
         self._modules.clear()
         for i, module in enumerate(modules):
@@ -53,18 +53,18 @@ class Row(Module):
         self.take(module for name, module in self._modules.items() if name not in gone)
 
     def pop(self, idx: Any) -> Any:
-        """Takes the module at a position off; it is returned."""
+        """Removes the module at a position, and returns it."""
         module = self[idx]  # type: ignore[index]
         del self[idx]
         return module
 
     def append(self, module: Module) -> Self:
-        """This one with a module more at the end. Raises: TypeError for what is no module."""
+        """This one with another module at the end. Raises: TypeError unless it is a module."""
         self.add_module(str(len(self)), module)
         return self
 
     def insert(self, index: int, module: Module) -> Any:
-        """Puts a module before that at a position."""
+        """Inserts a module before the one at a position."""
         if not isinstance(module, Module):
             raise TypeError(f"{type(self).__name__}.insert: expected a Module, got "
                             f"{type(module).__name__}")
@@ -93,7 +93,7 @@ class Row(Module):
 
 
 class Sequential(Row):
-    """Modules one after the other: each takes what that before it gives.
+    """Modules one after the other: each is given the output of the one before.
 
     >>> model = Sequential(Linear(3, 4), ReLU(), Linear(4, 1))
     >>> model(tensorlib.ones(2, 3)).shape
@@ -165,7 +165,7 @@ class ModuleList(Row):
         return self._modules[self._get_abs_string_index(idx)]
 
     def insert(self, index: int, module: Module) -> None:
-        """Puts a module before that at a position."""
+        """Inserts a module before the one at a position."""
         super().insert(index, module)
 
     def __repr__(self) -> str:
@@ -212,11 +212,11 @@ class ModuleDict(Module):
         return key in self._modules
 
     def clear(self) -> None:
-        """Takes all modules off."""
+        """Removes all modules."""
         self._modules.clear()
 
     def pop(self, key: str) -> Any:
-        """Takes the module of a name off; it is returned."""
+        """Removes the module of a name, and returns it."""
         return self._modules.pop(key)
 
     def keys(self) -> Any:
@@ -346,18 +346,18 @@ class ParameterDict(Module):
         return self[key]
 
     def clear(self) -> None:
-        """Takes all values off."""
+        """Removes all values."""
         for key in list(self._keys):
             del self[key]
 
     def pop(self, key: str) -> Any:
-        """Takes the value of a name off; it is returned."""
+        """Removes the value of a name, and returns it."""
         value = self[key]
         del self[key]
         return value
 
     def popitem(self) -> tuple[str, Any]:
-        """Takes the last value off; its name and it are returned."""
+        """Removes the last value, and returns its name and it."""
         key = list(self._keys)[-1]
         return key, self.pop(key)
 

@@ -136,7 +136,7 @@ class Hooked:
                                     prepend: bool = False) -> RemovableHandle:
         """Calls `hook(module, grad_input, grad_output)` when the gradients of the inputs are there.
 
-        Both are tuples, with None for what is no tensor or has no gradient, but zeros for inputs
+        Both are tuples, with None for what is not a tensor or has no gradient, but zeros for inputs
         that require none beside others. What it returns takes the place of `grad_input`; None
         changes nothing. Inputs are those passed by position.
         """

@@ -356,7 +356,7 @@ class MultiLabelSoftMarginLoss(WeightedLoss):
 class MultiMarginLoss(WeightedLoss):
     """Of the right class against all others: see `nn.functional.multi_margin_loss`.
 
-    Raises: ValueError for p other than 1 and 2, or weights that are no vector.
+    Raises: ValueError for p other than 1 and 2, or weights that are not vectors.
     """
 
     def __init__(self, p: int = 1, margin: float = 1.0, weight: Tensor | None = None,

@@ -99,7 +99,7 @@ class Members:
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Adds a tensor that is kept and not learnt; `state_dict` has it if it is persistent.
 
-        Raises: TypeError for what is no tensor, KeyError for a name that is taken.
+        Raises: TypeError for what is not a tensor, KeyError for a name that is taken.
         """
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(f"register_buffer: '{name}' must be a Tensor or None, got "
@@ -113,7 +113,7 @@ class Members:
     def add_module(self, name: str, module: Any) -> None:
         """Adds a module under a name; None keeps the name for one that is absent.
 
-        Raises: TypeError for what is no module, KeyError for a name that is taken.
+        Raises: TypeError for what is not a module, KeyError for a name that is taken.
         """
         if module is not None and not isinstance(module, Members):
             is_class = isinstance(module, type) and issubclass(module, Members)
@@ -222,9 +222,9 @@ class Members:
         return module
 
     def set_submodule(self, target: str, module: Any, strict: bool = False) -> None:
-        """Puts a module in the place of that of a dotted name; if `strict`, there must be one.
+        """Replaces the module of a dotted name; if `strict`, there must be one.
 
-        Raises: AttributeError, or ValueError for the empty name or what is no module.
+        Raises: AttributeError, or ValueError for the empty name or what is not a module.
         """
         if not target:
             raise ValueError("set_submodule: the name is empty")
@@ -292,7 +292,7 @@ def is_among(module: Any, around: Any) -> bool:
 
 
 def kind_of(value):
-    """Which dict of a module takes a value; None for what is no member."""
+    """Which dict of a module takes a value; None for what is not a member."""
     if isinstance(value, Tensor):
         if isinstance(value, Parameter):
             return "_parameters"
@@ -334,7 +334,7 @@ def refuse_assignment(kind, name, value):
 def replace_members(module, kind, members):
     """Takes another dict for all members of a kind: those of before are attributes no longer.
 
-    Raises: TypeError for what is no dict.
+    Raises: TypeError for what is not a dict.
     """
     if not isinstance(members, dict):
         raise TypeError(f"cannot assign {type(members).__name__} as '{kind}': expected a dict of "
@@ -359,7 +359,7 @@ def register(module, kind, name, value):
 
 
 def forget(module, name):
-    """Takes away whatever has the name, so that a member of another kind can have it."""
+    """Removes whatever has the name, so that a member of another kind can have it."""
     vars(module).pop(name, None)
     for kind in registration_hooks:
         members = members_of(module, kind)

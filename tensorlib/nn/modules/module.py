@@ -123,7 +123,7 @@ class Module(Hooked, Stated):
     def train(self, mode: bool = True) -> Self:
         """This module in the mode for training, or that for use: dropout and such differ.
 
-        Raises: ValueError for what is no bool.
+        Raises: ValueError for what is not a bool.
         """
         if not isinstance(mode, bool):
             raise ValueError(f"train: mode is True or False, got {mode!r}")
@@ -137,13 +137,13 @@ class Module(Hooked, Stated):
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
-        """This module, after it was set whether its parameters require gradients."""
+        """Sets whether the parameters require gradients; returns this module."""
         for parameter in self.parameters():
             parameter.requires_grad_(requires_grad)
         return self
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Takes the gradients of the parameters away, or makes them zeros."""
+        """Sets the gradients of the parameters to None, or to zeros."""
         for parameter in self.parameters():
             if set_to_none:
                 parameter.grad = None
@@ -154,7 +154,7 @@ class Module(Hooked, Stated):
     # ---- dtypes and devices --------------------------------------------------------------------
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        """This module, after its tensors were replaced by what a function makes of them."""
+        """This module, with its tensors replaced by what a function makes of them."""
         if recurse:
             for module in self.children():
                 module._apply(fn)
@@ -259,7 +259,7 @@ def replace_elements(parameter, fn):
 def target_of(args, kwargs):
     """The dtype and the device among the arguments of `to`, or None for each.
 
-    Raises: TypeError for what is no argument, RuntimeError for a device that is not there.
+    Raises: TypeError for what is not an argument, RuntimeError for a device that does not exist.
     """
     unknown = set(kwargs) - {"device", "dtype", "tensor", "non_blocking", "memory_format"}
     if unknown:

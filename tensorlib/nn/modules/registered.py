@@ -53,7 +53,7 @@ class Registered(dict):
         return self[name]
 
     def update(self, *others, **members):
-        """Takes on other names and members."""
+        """Adds other names and members."""
         for name, member in dict(*others, **members).items():
             self[name] = member
 
@@ -62,7 +62,7 @@ class Registered(dict):
         return self
 
     def pop(self, name, *default):
-        """Takes a member off; it is returned."""
+        """Removes a member, and returns it."""
         if name not in self and default:
             return default[0]
         member = self[name]
@@ -70,12 +70,12 @@ class Registered(dict):
         return member
 
     def popitem(self):
-        """Takes the last member off; its name and it are returned."""
+        """Removes the last member, and returns its name and it."""
         name = next(reversed(self))
         return name, self.pop(name)
 
     def clear(self):
-        """Takes all members off."""
+        """Removes all members."""
         for name in list(self):
             del self[name]
 

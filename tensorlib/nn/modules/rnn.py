@@ -19,7 +19,7 @@ GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 
 def check_size(name: str, value: Any) -> None:
-    """Raises TypeError for what is no int, ValueError for one that is not above zero."""
+    """Raises TypeError for what is not an int, ValueError for one that is not above zero."""
     if not isinstance(value, int):
         raise TypeError(f"{name} should be of type int, got: {type(value).__name__}")
     if value <= 0:
@@ -33,7 +33,7 @@ class RNNBase(Module):
     also `weight_hr_lk`; what goes backwards in time ends in `_reverse`. All are drawn from
     -1/sqrt(hidden_size) to 1/sqrt(hidden_size).
 
-    Raises: TypeError and ValueError for sizes that are no ints above 0, ValueError for a dropout
+    Raises: TypeError and ValueError for sizes that are not ints above 0, ValueError for a dropout
     that is not between 0 and 1, another mode, or a projection that is no smaller or not an LSTM's.
     """
 

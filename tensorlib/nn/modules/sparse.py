@@ -53,7 +53,7 @@ class Table(Module):
 
 
 def rows_and_columns(name: str, embeddings: Tensor) -> tuple[int, int]:
-    """The shape of a table. Raises: ValueError for what is no matrix."""
+    """The shape of a table. Raises: ValueError for what is not a matrix."""
     if embeddings.ndim != 2:
         raise ValueError(f"{name}.from_pretrained: embeddings are expected to be 2-dimensional, "
                          f"got {embeddings.ndim} dims")

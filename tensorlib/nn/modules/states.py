@@ -92,7 +92,7 @@ class Stated(Members):
                            "get_extra_state as well")
 
     def set_extra_state(self, state: Any) -> None:
-        """Takes on what `get_extra_state` gave."""
+        """Restores what `get_extra_state` gave."""
         raise RuntimeError(f"{type(self).__name__}: a class with get_extra_state needs "
                            "set_extra_state as well")
 
@@ -106,7 +106,7 @@ class Stated(Members):
         not fit, the module stays as it was.
 
         Raises: RuntimeError that lists all missing and unexpected names (unless `strict=False`) and
-        all wrong shapes, TypeError for what is no dict of names.
+        all wrong shapes, TypeError for what is not a dict of names.
 
         >>> layer = Linear(2, 1)
         >>> layer.load_state_dict({"weight": tensorlib.ones(1, 2), "bias": tensorlib.zeros(1)})

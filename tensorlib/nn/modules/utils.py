@@ -26,7 +26,7 @@ def _reverse_repeat_tuple(t: Iterable[Any], n: int) -> tuple[Any, ...]:
 
 def consume_prefix_in_state_dict_if_present(state_dict: MutableMapping[str, Any],
                                             prefix: str) -> None:
-    """Takes a prefix, such as the `module.` of `DataParallel`, off the names of a state.
+    """Removes a prefix, such as the `module.` of `DataParallel`, from the names of a state.
 
     >>> state = {"module.weight": 1, "step": 2}
     >>> consume_prefix_in_state_dict_if_present(state, "module.")

@@ -10,7 +10,7 @@ __all__ = ["gather", "scatter", "scatter_kwargs"]
 
 
 def scatter(inputs: Any, target_gpus: Any, dim: int = 0) -> Any:
-    """A part for each device: tensors are cut along `dim`, what is no tensor is in each part."""
+    """A part for each device: tensors are cut along `dim`, what is not a tensor is in each part."""
     count = len(target_gpus)
     leaves, structure = tree_flatten(inputs)
     parts = [x.chunk(count, dim) if isinstance(x, Tensor) else [x] * count for x in leaves]

@@ -18,7 +18,7 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     """Makes parameters show the elements of a vector, part after part.
 
-    Raises: TypeError for what is no tensor, RuntimeError for too few elements.
+    Raises: TypeError for what is not a tensor, RuntimeError for too few elements.
     """
     if not isinstance(vec, Tensor):
         raise TypeError(f"vector_to_parameters: expected a Tensor, got {type_name(vec)}")

@@ -12,7 +12,7 @@ def skip_init(module_cls: type[Module], *args: Any, **kwargs: Any) -> Any:
     >>> skip_init(Linear, 2, 1)
     Linear(in_features=2, out_features=1, bias=True)
 
-    Raises: RuntimeError for a class that is no module's.
+    Raises: RuntimeError for a class that is not a module's.
     """
     if not (isinstance(module_cls, type) and issubclass(module_cls, Module)):
         raise RuntimeError(f"skip_init: expected a class of modules, got {module_cls!r}")

@@ -137,13 +137,13 @@ def inverted(modules: Sequence[Module], value: Any, needed: bool = False) -> Any
 
 
 def check_tensor(value: Any, name: str) -> None:
-    """Raises ValueError for what is no tensor."""
+    """Raises ValueError for what is not a tensor."""
     if not isinstance(value, Tensor):
         raise ValueError(f"{name}: must give tensors, got {type(value).__name__}")
 
 
 def check_like(new: Any, old: Tensor, name: str) -> None:
-    """Raises ValueError for what is no tensor, or has another shape or dtype."""
+    """Raises ValueError for what is not a tensor, or has another shape or dtype."""
     check_tensor(new, name)
     if (new.shape, new.dtype) != (old.shape, old.dtype):
         raise ValueError(f"{name}: gave shape {tuple(new.shape)} and {new.dtype}, expected "
@@ -203,7 +203,7 @@ def register_parametrization(module: Any, tensor_name: str, parametrization: Mod
     """This module, with a parameter or buffer computed by `parametrization` from now on.
 
     `parametrization` is a module that takes the tensor, or what other parametrizations of it gave
-    before, and gives one of the same shape and dtype (else `unsafe` must be said). With a method
+    before, and gives one of the same shape and dtype, unless `unsafe` is set. With a method
     `right_inverse` it can be assigned to, and its value is kept at first. The parametrization must
     not use the tensor itself.
 

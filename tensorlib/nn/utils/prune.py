@@ -170,7 +170,7 @@ class PruningContainer(BasePruningMethod):
 # ---- the methods -------------------------------------------------------------------------------
 
 class Identity(BasePruningMethod):
-    """Takes nothing out of use."""
+    """Prunes nothing."""
 
     PRUNING_TYPE = "unstructured"
 
@@ -180,7 +180,7 @@ class Identity(BasePruningMethod):
 
 
 class Amount(BasePruningMethod):
-    """Takes out as many as `amount` says, or that share of them for a float."""
+    """Prunes as many elements as `amount` says, or that fraction of them for a float."""
 
     def __init__(self, amount: int | float) -> None:
         share = isinstance(amount, float)
@@ -201,7 +201,7 @@ class Amount(BasePruningMethod):
 
 
 class Unstructured(Amount):
-    """Takes single elements out, those of the least scores."""
+    """Prunes single elements, those with the lowest scores."""
 
     PRUNING_TYPE = "unstructured"
 
@@ -219,7 +219,7 @@ class Unstructured(Amount):
 
 
 class RandomUnstructured(Unstructured):
-    """Takes elements out at random."""
+    """Prunes random elements."""
 
     def scores(self, t: Tensor) -> Tensor:
         """Random numbers."""
@@ -227,7 +227,7 @@ class RandomUnstructured(Unstructured):
 
 
 class L1Unstructured(Unstructured):
-    """Takes the smallest elements out."""
+    """Prunes the elements of the smallest absolute value."""
 
     def scores(self, t: Tensor) -> Tensor:
         """The sizes of the elements."""
@@ -235,7 +235,7 @@ class L1Unstructured(Unstructured):
 
 
 class Structured(Amount):
-    """Takes whole slices along a dim out, those of the least scores."""
+    """Prunes whole slices along a dim, those with the lowest scores."""
 
     PRUNING_TYPE = "structured"
 
@@ -262,7 +262,7 @@ class Structured(Amount):
 
 
 class RandomStructured(Structured):
-    """Takes slices out at random."""
+    """Prunes random slices."""
 
     def scores(self, t: Tensor) -> Tensor:
         """Random numbers."""
@@ -270,7 +270,7 @@ class RandomStructured(Structured):
 
 
 class LnStructured(Structured):
-    """Takes the slices of the smallest norms out."""
+    """Prunes the slices with the smallest norms."""
 
     def __init__(self, amount: int | float, n: Any, dim: int = -1) -> None:
         super().__init__(amount, dim)
@@ -283,7 +283,7 @@ class LnStructured(Structured):
 
 
 class CustomFromMask(BasePruningMethod):
-    """Takes out what a given mask says."""
+    """Prunes what a given mask says."""
 
     PRUNING_TYPE = "global"
 
@@ -341,9 +341,9 @@ def custom_from_mask(module: Any, name: str, mask: Tensor) -> Any:
 def global_unstructured(parameters: Iterable[tuple[Any, str]], pruning_method: Any,
                         importance_scores: Mapping[tuple[Any, str], Tensor] | None = None,
                         **kwargs: Any) -> None:
-    """Takes elements out of several parameters (pairs of a module and a name) as if they were one.
+    """Prunes several parameters (pairs of a module and a name) as if they were one.
 
-    Raises: TypeError for a method that is not unstructured, or what are no pairs.
+    Raises: TypeError for a method that is not unstructured, or what are not pairs.
     """
     if not isinstance(parameters, Iterable):
         raise TypeError("global_unstructured(): parameters is not an Iterable")

@@ -118,7 +118,7 @@ def pack_padded_sequence(input: Tensor, lengths: Any, batch_first: bool = False,
                          enforce_sorted: bool = True) -> PackedSequence:
     """The first lengths[i] elements of each sequence i of a batch, without the padding.
 
-    enforce_sorted: False for sequences in any order; else they are to come with the longest first.
+    enforce_sorted: False for sequences in any order; otherwise the longest must come first.
     Shapes: (T, B, *), with `batch_first` (B, T, *), and B lengths.
     Raises: RuntimeError for lengths that do not fit, are not above 0, or not in order.
 

@@ -70,7 +70,7 @@ class GPT(nn.Module):
                  n_embd: int = 768, dropout: float = 0.0) -> None:
         super().__init__()
         if n_embd % n_head:
-            raise ValueError(f"GPT: n_embd ({n_embd}) is no multiple of n_head ({n_head})")
+            raise ValueError(f"GPT: n_embd ({n_embd}) is not a multiple of n_head ({n_head})")
         self.block_size = block_size
         self.wte = nn.Embedding(vocab_size, n_embd)
         self.wpe = nn.Embedding(block_size, n_embd)

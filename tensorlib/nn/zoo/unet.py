@@ -21,7 +21,7 @@ class UNet(nn.Module):
     Shapes: (N, in_channels, H, W) -> (N, out_channels, H, W), of any H and W of at least
     2 ** (depths - 1)
     Source: Ronneberger, Fischer and Brox, U-Net: convolutional networks for biomedical image
-    segmentation, 2015; with padding, batch norms, and sizes that are no powers of 2.
+    segmentation, 2015; with padding, batch norms, and sizes that are not powers of 2.
 
     >>> UNet(1, 2, channels=(4, 8))(tensorlib.zeros(1, 1, 9, 6)).shape
     tensorlib.Size([1, 2, 9, 6])

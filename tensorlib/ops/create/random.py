@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tensorlib._core.apply.elementwise import UnsupportedDtype
 from tensorlib._core.apply.out_argument import store_out
 from tensorlib._core.arrays.as_numbers import differentiating
 from tensorlib._core.base.dtypes import BY_NAME
@@ -150,7 +151,8 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
             mean, std, size, generator=generator, out=out, dtype=dtype, layout=layout,
             device=device, pin_memory=pin_memory, requires_grad=requires_grad)
     if not all(x.is_floating_point() for x in tensors):
-        raise RuntimeError("normal: mean and std must have floating dtypes")
+        raise UnsupportedDtype("normal: mean and std must have floating dtypes, got "
+                               f"{' and '.join(str(x.dtype) for x in tensors)}")
     mean, std = (x.detach() if isinstance(x, Tensor) else x for x in (mean, std))
     if isinstance(std, Tensor):
         deviations_are_not_negative(std)
@@ -194,7 +196,7 @@ def multinomial(input: Tensor, num_samples, replacement=False, *, generator=None
     """Indices drawn with the probabilities in `input`, a vector or the rows of a matrix, as int64.
 
     The probabilities need not sum to 1. Shapes: (N,) -> (num_samples,); (B, N) -> (B, num_samples).
-    Raises: RuntimeError for a row that is no distribution, or for more samples than there are
+    Raises: RuntimeError for a row that is not a distribution, or for more samples than there are
     indices, unless with `replacement`.
     Source: without replacement, Efraimidis and Spirakis, "Weighted random sampling with a
     reservoir" (2006); with it, inversion: Devroye, Non-Uniform Random Variate Generation (1986).
@@ -272,7 +274,7 @@ def _uniform(shape, generator):
 def manual_seed(seed):
     """The default generator, started anew from `seed`.
 
-    Raises: ValueError for what is no integer, OutOfRangeError.
+    Raises: ValueError for what is not an integer, OutOfRangeError.
     """
     try:
         seed = int(seed)
@@ -297,9 +299,9 @@ def get_rng_state():
 
 
 def set_rng_state(new_state):
-    """None, after the default generator took on a state that `get_rng_state` gave.
+    """Restores a state of the default generator that `get_rng_state` gave.
 
-    Raises: TypeError for what is no tensor of bytes, RuntimeError for one that is no state.
+    Raises: TypeError for what is not a tensor of bytes, RuntimeError for one that is not a state.
     """
     default_generator.set_state(new_state)
 

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from tensorlib._core.apply.elementwise import UnsupportedDtype
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.shape import broadcast_shapes
 from tensorlib._core.create.generator import seen_apart, sizes_apart
@@ -31,7 +32,7 @@ def numbers(name, kind, *parameters, generator=None):
 def floating(name, x):
     """Raises RuntimeError for a tensor that is not floating."""
     if not x.is_floating_point():
-        raise RuntimeError(f"{name}: takes floating dtypes, got {x.dtype}")
+        raise UnsupportedDtype(f"{name}: takes floating dtypes, got {x.dtype}")
 
 
 def shaped(*cases):
@@ -77,12 +78,12 @@ def counts_are_not_negative(count):
 
 @value_check
 def are_chances(prob):
-    """Raises RuntimeError for what is no probability."""
+    """Raises RuntimeError for what is not a probability."""
     if not (prob >= 0).logical_and(prob <= 1).all():
         raise RuntimeError(OUTSIDE)
 
 
-OUTSIDE = "binomial: counts must be 0 or more, chances in [0, 1]"
+OUTSIDE = "binomial: counts must be 0 or more, probabilities in [0, 1]"
 
 
 def trials(rng):
@@ -97,9 +98,9 @@ def trials(rng):
                                 (RuntimeError, np.array([1.0]), np.array([1.5]))),
            checks_values=True, whole=True)
 def binomial(count: Tensor, prob: Tensor, generator=None):
-    """How many of `count` trials succeed, each with the chance `prob`, with broadcasting.
+    """How many of `count` trials succeed, each with probability `prob`, with broadcasting.
 
-    Raises: RuntimeError for counts below 0, chances outside [0, 1], integers and two dtypes.
+    Raises: RuntimeError for counts below 0, probabilities outside [0, 1], integers and two dtypes.
     Source: Hoermann, "The Generation of Binomial Random Variates", Journal of Statistical
     Computation and Simulation 46, 1993; for few successes, inversion.
 
@@ -144,7 +145,7 @@ def number(name, argument, value):
 
 
 def exponential_(self, lambd=1.0, *, generator=None):
-    """This tensor, after its elements became exponential of rate `lambd`; none of them is 0.
+    """This tensor, filled with exponential numbers of rate `lambd`; none of them is 0.
 
     Gradient: the old elements get zero. Raises: RuntimeError for a rate that is not positive, and
     for integers.
@@ -158,7 +159,7 @@ def exponential_(self, lambd=1.0, *, generator=None):
 
 
 def cauchy_(self, median=0.0, sigma=1.0, *, generator=None):
-    """This tensor, after its elements became Cauchy numbers of this median and scale.
+    """This tensor, filled with Cauchy numbers of this median and scale.
 
     Gradient: the old elements get zero. Raises: RuntimeError for a `sigma` that is not positive,
     and for integers.
@@ -171,7 +172,7 @@ def cauchy_(self, median=0.0, sigma=1.0, *, generator=None):
 
 
 def log_normal_(self, mean=1.0, std=2.0, *, generator=None):
-    """This tensor, after its elements became the exponentials of normal numbers.
+    """This tensor, filled with exponentials of normal numbers.
 
     Gradient: the old elements get zero. Raises: RuntimeError for an `std` that is not positive,
     and for integers.
@@ -185,9 +186,9 @@ def log_normal_(self, mean=1.0, std=2.0, *, generator=None):
 
 
 def geometric_(self, p, *, generator=None):
-    """This tensor, after its elements became the number of trials up to the first success.
+    """This tensor, filled with numbers of trials up to the first success.
 
-    `p` is the chance of each trial. Gradient: the old elements get zero.
+    `p` is the probability of each trial. Gradient: the old elements get zero.
     Raises: RuntimeError unless p is in (0, 1).
     """
     p = number("geometric_", "p", p)

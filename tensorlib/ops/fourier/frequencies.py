@@ -71,7 +71,7 @@ def shifted(name, x, dim, back):
 def fft_fftshift(input: Tensor, dim=None):
     """The elements of a spectrum in the order of their frequencies, the negative ones first.
 
-    dim: one or more, by default all. Raises: IndexError for a dim that is not there; TypeError.
+    dim: one or more, by default all. Raises: IndexError for a dim out of range; TypeError.
     """
     return shifted("fft.fftshift", input, dim, False)
 

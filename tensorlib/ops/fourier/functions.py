@@ -107,7 +107,7 @@ def fft_fft(input: Tensor, n=None, dim=-1, norm=None):
     """The discrete Fourier transform along a dim: the sum of x[j] exp(-2 pi i jk / n) for each k.
 
     Shapes: (*, N, *) -> (*, n, *): the signal is cut to `n` elements, or has zeros after it.
-    Raises: RuntimeError for n below 1 and an unknown norm, IndexError for a dim that is not there.
+    Raises: RuntimeError for n below 1 and an unknown norm, IndexError for a dim out of range.
 
     >>> tensorlib.fft.fft(tensorlib.tensor([1., 0., 0., 0.])).real
     tensor([1., 1., 1., 1.])
@@ -189,7 +189,7 @@ def fft_fftn(input: Tensor, s=None, dim=None, norm=None):
     """The `fft` along several dims: by default all, or the last ones where `s` gives lengths.
 
     Raises: RuntimeError for dims twice, other lengths than dims, lengths below 1 (but -1 stands for
-    the size) and an unknown norm; IndexError for a dim that is not there.
+    the size) and an unknown norm; IndexError for a dim out of range.
     """
     return along_several(WHOLE, "fft.fftn", input, s, dim, norm, True)
 

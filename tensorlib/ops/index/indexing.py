@@ -156,12 +156,7 @@ def masked_fill(input: Tensor, mask: Tensor, value):
     tensor([1., 0., 3.])
     """
     check_mask("masked_fill", mask)
-    value = fill_value("masked_fill", value, input)
-    try:
-        filled = where(mask, value, input)
-    except RuntimeError as error:
-        error.args = (str(error).replace("where:", "masked_fill:", 1),)
-        raise
+    filled = where(mask, fill_value("masked_fill", value, input), input)
     return filled if filled.is_contiguous() else filled.contiguous()
 
 
@@ -426,26 +421,16 @@ def take_along_dim(input: Tensor, indices: Tensor, dim=None):
     """
     check_positions("take_along_dim", indices)
     if dim is None:
-        return checked_gather("take_along_dim", input.reshape(-1), 0, indices.reshape(-1))
+        return gather(input.reshape(-1), 0, indices.reshape(-1))
     if input.ndim != indices.ndim:
         raise RuntimeError("take_along_dim: input and indices must have the same number of dims, "
                            f"got {input.ndim} and {indices.ndim}")
     if input.ndim == 0:
-        return checked_gather("take_along_dim", input, dim, indices)
+        return gather(input, dim, indices)
     dim = wrap("take_along_dim", dim, input.ndim)
     own, others = ((*x.shape[:dim], 1, *x.shape[dim + 1:]) for x in (input, indices))
     if own != others:
         sizes = broadcast_shapes("take_along_dim", own, others)
         input, indices = (
             x.expand((*sizes[:dim], x.shape[dim], *sizes[dim + 1:])) for x in (input, indices))
-    return checked_gather("take_along_dim", input, dim, indices)
-
-
-def checked_gather(name, input, dim, index):
-    """`gather`, whose errors name another function."""
-    if elements_known(input, index):
-        index = counted(name, input, wrap(name, dim, input.ndim), index, input.requires_grad)
-    try:
-        return gather(input, dim, index)
-    except IndexError as error:
-        raise IndexError(f"{name}: {str(error).removeprefix('gather: ')}") from None
+    return gather(input, dim, indices)

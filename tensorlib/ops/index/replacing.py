@@ -83,7 +83,7 @@ def index_put_(input, indices, values: Tensor, accumulate=False):
 def index_put(input: Tensor, indices, values: Tensor, accumulate=False):
     """A copy of `input` with `values` at `indices`, a tuple of tensors: as input[indices] = values.
 
-    accumulate: the values are added, also those that meet; else the last of these wins.
+    accumulate: the values are added, also those that meet; otherwise the last of these wins.
     Shapes: (*), those of the picked elements, which `values` broadcasts to -> (*).
     Raises: RuntimeError for another dtype or shape of values, IndexError, TypeError.
 
@@ -284,11 +284,7 @@ def reduce_over(input, dim, index: Tensor, src: Tensor, reduce, *, include_self=
             reduce in ("prod", "amax", "amin")) and is_plain_write(input, src, index):
         src = elements_at("scatter_reduce", input, dim, index, src)
         dim = wrap("scatter_reduce", dim, input.ndim)
-        try:
-            return write_over("scatter_reduce_", input, combine_along, src, dim, index, reduce)
-        except (IndexError, RuntimeError) as error:
-            error.args = (str(error).replace("scatter:", "scatter_reduce:", 1),)
-            raise
+        return write_over("scatter_reduce_", input, combine_along, src, dim, index, reduce)
     return write_result("scatter_reduce_", input, scatter_reduce(
         input.clone(), dim, index, src, reduce, include_self=include_self))
 
@@ -425,10 +421,7 @@ def select_scatter(input: Tensor, src: Tensor, dim, index):
 
     Shapes: (*, N, *), (*, *) -> (*, N, *). Raises: RuntimeError for another shape, IndexError.
     """
-    try:
-        return replaced("select_scatter", input, lambda x: x.select(dim, index), src)
-    except IndexError as error:
-        raise IndexError(f"select_scatter: {str(error).removeprefix('select: ')}") from None
+    return replaced("select_scatter", input, lambda x: x.select(dim, index), src)
 
 
 @composite(tensors=("input", "src"), out=True, reference=put_in_view(

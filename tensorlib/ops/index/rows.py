@@ -10,7 +10,7 @@ from tensorlib.ops.value_checks import value_check
 
 @value_check
 def are_positions(index, size):
-    """Raises IndexError for what is no position in a dim of this size."""
+    """Raises IndexError for what is not a position in a dim of this size."""
     wrong = (index < -size).logical_or(index >= size)
     if wrong.any():
         raise IndexError(f"index_put: index {index[wrong][0].item()} is out of bounds for a dim of "

@@ -188,19 +188,11 @@ def add_over(input, dim, index: Tensor, source: Tensor, *, alpha=1):
     source = checked_source("index_add", input, shape, source)
     if factor != 1:                              # of a copy of the slices that take part
         places, numbers = counted_from_front(index, input.shape[dim]).unique(return_inverse=True)
-        part = input_slices(input, dim, places).index_add(dim, numbers, source, alpha=factor)
+        part = input.index_select(dim, places).index_add(dim, numbers, source, alpha=factor)
         return slices_over("index_add", input, dim, places, part, False)
     if input.itemsize == 2 and input.is_floating_point():
         return write_over("index_add_", input, add_half_slices, "index_add", source, dim, index)
     return slices_over("index_add", input, dim, index, source, True)
-
-
-def input_slices(input, dim, places):
-    """The slices that `index_add` is to add to. Raises: IndexError."""
-    try:
-        return input.index_select(dim, places)
-    except IndexError as error:
-        raise IndexError(f"index_add: {str(error).removeprefix('index_select: ')}") from None
 
 
 def counted_from_front(index, size):
@@ -317,11 +309,7 @@ def written_at(name, input, dim, index, src, adds):
     dim, src = wrap(name, dim, input.ndim), elements_at(name, input, dim, index, src)
     if is_grad_enabled() and (input.requires_grad or src.requires_grad):
         index = own_positions(index)
-    try:
-        return scattered(input, src if src.ndim else src.expand(index.shape), dim, index, adds)
-    except (IndexError, RuntimeError) as error:
-        error.args = (str(error).replace("scatter:", f"{name}:", 1),)
-        raise
+    return scattered(input, src if src.ndim else src.expand(index.shape), dim, index, adds)
 
 
 def write_at(name, input, dim, index, src, adds):
@@ -332,11 +320,7 @@ def write_at(name, input, dim, index, src, adds):
     if not isinstance(src, Tensor) or not is_plain_write(input, src, index):
         return None
     src = src if src.ndim else src.expand(index.shape)
-    try:
-        return write_over(name + "_", input, write_along, src, dim, index, adds)
-    except (IndexError, RuntimeError) as error:
-        error.args = (str(error).replace("scatter:", f"{name}:", 1),)
-        raise
+    return write_over(name + "_", input, write_along, src, dim, index, adds)
 
 
 @op(linear=True, public=False, method=False, tolerance="reduction",

@@ -60,11 +60,8 @@ def take(input, index: Tensor):
         raise RuntimeError(f"take: index must be int64, or of a smaller signed integer dtype, got "
                            f"{index.dtype}")
     line = index.ndim == 1
-    try:
-        found = index_select(input if input.ndim == 1 else input.reshape(-1), 0,
-                             index if line else index.reshape(-1))
-    except IndexError as error:
-        raise IndexError(f"take: {str(error).removeprefix('index_select: ')}") from None
+    found = index_select(input if input.ndim == 1 else input.reshape(-1), 0,
+                         index if line else index.reshape(-1))
     return found if line else found.reshape(index.shape)
 
 
@@ -92,7 +89,7 @@ def unravel_index(indices: Tensor, shape):
     """The positions in a tensor of sizes `shape` of positions in its elements as a vector.
 
     A tuple of a tensor of int64 for each dim. Shapes: those of `indices`.
-    Raises: ValueError for negative sizes, TypeError for indices that are no integers.
+    Raises: ValueError for negative sizes, TypeError for indices that are not integers.
 
     >>> tensorlib.unravel_index(tensorlib.tensor([5, 1]), (2, 3))
     (tensor([1, 0]), tensor([2, 1]))

@@ -32,7 +32,7 @@ def fill(input: Tensor, value):
 # ---- element by element in Python ----------------------------------------------------------------
 
 def apply_(self, callable):
-    """This tensor, after each element x became callable(x), a number. It is slow.
+    """This tensor, with each element x replaced by callable(x), a number. It is slow.
 
     Raises: RuntimeError for a tensor that requires a gradient, TypeError.
     """
@@ -40,7 +40,7 @@ def apply_(self, callable):
 
 
 def map_(self, tensor: Tensor, callable):
-    """This tensor, after each element x became callable(x, y) for the element y of `tensor`.
+    """This tensor, with each element x replaced by callable(x, y), y of `tensor`.
 
     Raises: RuntimeError for a tensor that requires a gradient or does not expand, TypeError for
     another dtype.
@@ -60,7 +60,7 @@ def elements(name, x):
 
 
 def written(name, x, values):
-    """The tensor, after these numbers became its elements."""
+    """The tensor, filled with these numbers."""
     made = FUNCTIONS["tensor"](values, dtype=x.dtype) if values else x.new_empty(0)
     if made.ndim != 1:
         raise TypeError(f"{name}: the callable must return a number")

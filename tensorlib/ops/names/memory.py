@@ -27,7 +27,7 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, require
 
     The memory is as small as they allow; with strides of 0 places share elements.
     Shapes: size. Raises: RuntimeError for negative sizes or strides, for sizes and strides of
-    different numbers and for what is too large, TypeError for what are no ints.
+    different numbers and for what is too large, TypeError for what are not ints.
 
     >>> tensorlib.empty_strided((2, 3), (1, 2)).stride()
     (1, 2)
@@ -44,8 +44,8 @@ def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=Non
     """A tensor without gaps whose dims lie in another order; its elements are not set.
 
     physical_layout: the dims from the one with the largest stride to that with the smallest.
-    Shapes: size. Raises: RuntimeError for what is no order of the dims and for sizes that are
-    negative or too large, TypeError for what are no ints.
+    Shapes: size. Raises: RuntimeError for what is not an order of the dims and for sizes that are
+    negative or too large, TypeError for what are not ints.
 
     >>> tensorlib.empty_permuted((2, 3, 4), (0, 2, 1)).stride()      # dim 1 is the innermost
     (12, 1, 3)
@@ -153,12 +153,12 @@ def refuse_gradient(name, x):
 # ---- the memory of another tensor ----------------------------------------------------------------
 
 def set_(self, source=None, storage_offset=0, size=None, stride=None):
-    """This tensor, after it shows the elements of `source`; without it, one with no elements.
+    """This tensor, which now shows the elements of `source`; without it, one with no elements.
 
     source: a tensor of the same dtype. size, stride, storage_offset: which elements of the memory
     of `source` are shown, by default those that it shows itself; without strides, row by row.
     Raises: RuntimeError for another dtype, for places that are not in the memory and for a tensor
-    that requires a gradient; TypeError for a `source` that is no tensor.
+    that requires a gradient; TypeError for a `source` that is not a tensor.
 
     >>> x = tensorlib.arange(6)
     >>> tensorlib.arange(0).set_(x, 1, (2, 2))

@@ -116,7 +116,7 @@ def median(input: Tensor, dim, keepdim=False):
 
     Shapes: () of all; along a dim (*, N, *) -> (*, *), with `keepdim` (*, 1, *).
     Gradient: of all elements, evenly among equal ones; along a dim, to the place that was found.
-    Raises: UnsupportedDtype for bools, IndexError for a dim that is not there or empty, TypeError
+    Raises: UnsupportedDtype for bools, IndexError for a dim out of range or empty, TypeError
     for `keepdim` without one.
 
     >>> tensorlib.tensor([3., 1., 2., 4.]).median()
@@ -197,7 +197,7 @@ def mode(input: Tensor, dim=-1, keepdim=False):
     Of several the least, and of its positions the last. NaN is not equal to itself.
 
     Shapes: (*, N, *) -> (*, *), with `keepdim` (*, 1, *). Gradient: to the place that was found.
-    Raises: IndexError for a dim that is not there or empty.
+    Raises: IndexError for a dim out of range or empty.
 
     >>> tensorlib.tensor([3, 1, 2, 1]).mode()
     tensorlib.return_types.mode(

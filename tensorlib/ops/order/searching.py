@@ -50,7 +50,7 @@ def unique(input: Tensor, sorted=True, return_inverse=False, return_counts=False
     equal to itself.
 
     Shapes: (*) -> (K,), inverse (*), counts (K,). Along a dim: (*, N, *) -> (*, K, *), (N,), (K,).
-    Raises: IndexError for a dim that is not there, RuntimeError for slices of no elements and for
+    Raises: IndexError for a dim out of range, RuntimeError for slices of no elements and for
     examples of a batch, whose results would differ in shape.
 
     >>> tensorlib.tensor([3, 1, 3]).unique(return_counts=True)
@@ -263,7 +263,7 @@ def bucketize(input: object, boundaries: Tensor, *, out_int32=False, right=False
     It is the number of boundaries below the element, or with `right` not above it.
 
     Shapes: (*), (N,) -> (*).
-    Raises: RuntimeError for boundaries that are no vector, UnsupportedDtype for bools, TypeError.
+    Raises: RuntimeError for boundaries that are not vectors, UnsupportedDtype for bools, TypeError.
 
     >>> tensorlib.bucketize(tensorlib.tensor([0, 3, 9]), tensorlib.tensor([1, 3, 5]))
     tensor([0, 1, 3])

@@ -54,7 +54,7 @@ def argsort(input: Tensor, dim=-1, descending=False, *, stable=False):
 
     NaN is greater than all numbers. The order is stable whatever `stable` says.
 
-    Shapes: the input's. Raises: IndexError for a dim that is not there.
+    Shapes: the input's. Raises: IndexError for a dim out of range.
 
     >>> tensorlib.tensor([3, 1, 2]).argsort()
     tensor([1, 2, 0])
@@ -71,7 +71,7 @@ def sort(input: Tensor, dim=-1, descending=False, *, stable=False):
     NaN is greater than all numbers. The order is stable whatever `stable` says.
 
     Shapes: the input's. Gradient: to the place that each element came from.
-    Raises: IndexError for a dim that is not there.
+    Raises: IndexError for a dim out of range.
 
     >>> tensorlib.tensor([3., 1., 2.]).sort(descending=True)
     tensorlib.return_types.sort(
@@ -204,7 +204,7 @@ def kthvalue(input: Tensor, k, dim=-1, keepdim=False):
 
     Shapes: (*, N, *) -> (*, *), with `keepdim` (*, 1, *). Gradient: to the place that was chosen.
     Raises: RuntimeError for a k that there is not, UnsupportedDtype for bools, IndexError for a dim
-    that is not there or empty, TypeError.
+    out of range or empty, TypeError.
 
     >>> tensorlib.tensor([3., 1., 2.]).kthvalue(2)
     tensorlib.return_types.kthvalue(

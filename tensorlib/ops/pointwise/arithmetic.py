@@ -1,9 +1,12 @@
 """Functions of two and three tensors, element by element, with broadcasting."""
 
+from numbers import Number
+
 import numpy as np
 
 from tensorlib._core.arrays.operands import require_factor
 from tensorlib._core.base.dtypes import BY_NAME
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import FUNCTIONS, alias, elementwise
 from tensorlib.ops.samples import pairs, three_reals
@@ -42,6 +45,8 @@ def sum_with(name, input, other, alpha, factor):
         if dtype is not None:
             require_factor(name, "alpha", alpha, dtype)
         return [add_product, input, other, factor]
+    if not (isinstance(alpha, Number) or hasattr(alpha, "dtype")):
+        raise TypeError(f"{name}: alpha must be a number, not {type_name(alpha)}")
     return input, mul(other, alpha)
 
 

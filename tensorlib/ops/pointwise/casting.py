@@ -94,7 +94,7 @@ def to(input: Tensor, dtype, copy=False):
     `to("cpu", dtype)`.
 
     The tensor itself if nothing changes, unless `copy`. Raises: RuntimeError for other devices,
-    TypeError for what is no dtype.
+    TypeError for what is not a dtype.
     """
     out = views.to_dtype(input, dtype, copy)
     if input.is_complex() and not out.is_complex() and out.dtype.name != "bool":
@@ -149,7 +149,7 @@ def view_dtype(input: Tensor, dtype):
     Writes into either are seen in the other. The last dim becomes longer for smaller elements and
     shorter for larger ones; its elements must lie side by side.
     Shapes: (*, N) -> (*, N old / new bytes).
-    Raises: RuntimeError where the memory can't be cut so, TypeError for what is no dtype.
+    Raises: RuntimeError where the memory can't be cut so, TypeError for what is not a dtype.
 
     >>> tensorlib.tensor([1.0, -2.0]).view(tensorlib.int32)
     tensor([ 1065353216, -1073741824], dtype=tensorlib.int32)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tensorlib._core.base.error_names import renamed
+from tensorlib._core.apply.elementwise import UnsupportedDtype
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import refuse_bools
 from tensorlib.ops.declare import composite, elementwise
@@ -37,7 +37,7 @@ def rsub(input, other, *, alpha=1):
 def no_integers(name, input):
     """Raises RuntimeError for a tensor that is neither floating nor complex."""
     if not (input.is_floating_point() or input.is_complex()):
-        raise RuntimeError(f"{name}: expects floating-point tensors, got {input.dtype}")
+        raise UnsupportedDtype(f"{name}: expects floating-point tensors, got {input.dtype}")
 
 
 def with_factor(**keywords):
@@ -107,35 +107,25 @@ def refuse_integers(name, dividend, other):
     """Raises RuntimeError for a quotient of integers, which PyTorch once cut."""
     if not (dividend.dtype.is_floating_point or other.dtype.is_floating_point
             or dividend.is_complex() or other.is_complex()):
-        raise RuntimeError(f"{name}: expects floating-point tensors to divide, got "
-                           f"{dividend.dtype} and {other.dtype}")
-
-
-def instead(name, plain, scaled, input, tensor1, tensor2, value):
-    """What an operation gives, or that with a fourth term, which do the work of the one of this
-    name."""
-    try:
-        if value == 1:
-            return plain(input, tensor1, tensor2)
-        return scaled(input, tensor1, tensor2, value)
-    except Exception as error:
-        done = (plain if value == 1 else scaled).__name__
-        raise renamed(renamed(error, done, name), done.removesuffix("_"), name)
+        raise UnsupportedDtype(f"{name}: expects floating-point tensors to divide, got "
+                               f"{dividend.dtype} and {other.dtype}")
 
 
 def write_sum(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
     """`addcmul_`"""
     if not input.is_floating_point():
         check_terms("addcmul_", input, tensor1, tensor2, value)
-    return instead("addcmul_", add_product.inplace, add_scaled_product.inplace, input, tensor1,
-                   tensor2, value)
+    if value == 1:
+        return add_product.inplace(input, tensor1, tensor2)
+    return add_scaled_product.inplace(input, tensor1, tensor2, value)
 
 
 def write_sum_of_quotient(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
     """`addcdiv_`"""
     refuse_integers("addcdiv_", tensor1, tensor2)
-    return instead("addcdiv_", add_quotient.inplace, add_scaled_quotient.inplace, input, tensor1,
-                   tensor2, value)
+    if value == 1:
+        return add_quotient.inplace(input, tensor1, tensor2)
+    return add_scaled_quotient.inplace(input, tensor1, tensor2, value)
 
 
 @composite(out=True, reference=lambda x, a, b, value=1: x + value * a * b,
@@ -153,7 +143,9 @@ def addcmul(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
     """
     if not input.is_floating_point():
         check_terms("addcmul", input, tensor1, tensor2, value)
-    return instead("addcmul", add_product, add_scaled_product, input, tensor1, tensor2, value)
+    if value == 1:
+        return add_product(input, tensor1, tensor2)
+    return add_scaled_product(input, tensor1, tensor2, value)
 
 
 @composite(out=True, reference=lambda x, a, b, value=1: x + value * a / b, takes="floating",
@@ -165,7 +157,9 @@ def addcdiv(input, tensor1: Tensor, tensor2: Tensor, *, value=1):
     Raises: RuntimeError for two integers to divide and for shapes that do not broadcast.
     """
     refuse_integers("addcdiv", tensor1, tensor2)
-    return instead("addcdiv", add_quotient, add_scaled_quotient, input, tensor1, tensor2, value)
+    if value == 1:
+        return add_quotient(input, tensor1, tensor2)
+    return add_scaled_quotient(input, tensor1, tensor2, value)
 
 
 def between(input: Tensor, end: Tensor, weight):

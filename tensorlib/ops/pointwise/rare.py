@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from tensorlib._core.apply.elementwise import UnsupportedDtype
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.results import result_type
 from tensorlib._core.create.overwrite import write_result
@@ -138,7 +139,7 @@ def nextafter(input, other: Tensor):
     """
     for x in (input, other):
         if x.dtype.name not in ("float32", "float64"):
-            raise RuntimeError(f"nextafter: takes float32 and float64, got {x.dtype}")
+            raise UnsupportedDtype(f"nextafter: takes float32 and float64, got {x.dtype}")
     return next_number(input, other)
 
 
@@ -188,7 +189,7 @@ def frexp(input):
     tensor([ 0.7500, -0.5000])
     """
     if not input.is_floating_point():
-        raise RuntimeError(f"frexp: takes floating dtypes, got {input.dtype}")
+        raise UnsupportedDtype(f"frexp: takes floating dtypes, got {input.dtype}")
     return Parts(mantissa(input), exponent(input.detach()).to(INT32))
 
 
@@ -289,7 +290,7 @@ def xlogy(input, other):
 
 @xlogy.deriv("input")
 def xlogy_deriv_input(input, other):
-    """log(y), but 0 for x = 0 where that is no number or infinite."""
+    """log(y), but 0 for x = 0 where that is NaN or infinite."""
     return other.log().where((input != 0).logical_or(other > 0), 0.0)
 
 

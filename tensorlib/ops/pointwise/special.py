@@ -6,6 +6,7 @@ What PyTorch has in `torch.special` alone is no function of the package and no m
 
 import numpy as np
 
+from tensorlib._core.apply.elementwise import UnsupportedDtype
 from tensorlib._core.base.dtypes import get_default_dtype
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer
@@ -27,7 +28,7 @@ def hidden(**declaration):
 
 
 def noted(loop, *operands):
-    """What the operation of this name, which is no method, gives in a formula.
+    """What the operation of this name, which is not a method, gives in a formula.
 
     Where the operands are symbols, it notes a step of the loop.
     """
@@ -151,7 +152,7 @@ def polygamma_rule(g, input, n):
 def polygamma(n, input: Tensor):
     """The derivative of `digamma` of order `n`, a whole number, for each element.
 
-    Raises: RuntimeError for a negative `n`, TypeError for what is no int.
+    Raises: RuntimeError for a negative `n`, TypeError for what is not an int.
     Source: as `zeta` for orders from 2 on.
 
     >>> tensorlib.polygamma(1, tensorlib.tensor([1.]))           # pi**2 / 6
@@ -180,7 +181,7 @@ publish("polygamma", polygamma_method, polygamma.__doc__, public=False)
 def mvlgamma(input: Tensor, p: int):
     """The logarithm of the multivariate gamma function of dimension `p` for each element.
 
-    Raises: RuntimeError for `p` below 1, TypeError for what is no int.
+    Raises: RuntimeError for `p` below 1, TypeError for what is not an int.
     Source: James, "Distributions of Matrix Variates", Annals of Mathematical Statistics 35, 1964.
     """
     p = integer("mvlgamma", "p", p)
@@ -237,7 +238,7 @@ def upper_numbers(input, other):
 def floats(name, input, other):
     """Both, of which one is floating. Raises: RuntimeError."""
     if not other.is_floating_point():
-        raise RuntimeError(f"{name}: takes floating dtypes, got {other.dtype}")
+        raise UnsupportedDtype(f"{name}: takes floating dtypes, got {other.dtype}")
     return input, other
 
 
@@ -331,7 +332,7 @@ def erfcx_deriv(input, out):
 
 @hidden(reference=references.ndtr, samples=reals(-3, 3), edges=EDGES + (-30.0, 9.0))
 def ndtr(input):
-    """The chance that a standard normal number is below each element."""
+    """The probability that a standard normal number is below each element."""
 
 
 @ndtr.deriv
@@ -441,7 +442,7 @@ def xlog1py(input, other):
 
 @xlog1py.deriv("input")
 def xlog1py_deriv_input(input, other):
-    """log(1 + y), but 0 for x = 0 where that is no number or infinite."""
+    """log(1 + y), but 0 for x = 0 where that is NaN or infinite."""
     return other.log1p().where((input != 0).logical_or(other > -1), 0.0)
 
 

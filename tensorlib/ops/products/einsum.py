@@ -331,8 +331,8 @@ def einsum(equation, *operands: Tensors):
 
     Several operands are multiplied in pairs, in an order that needs few multiplications.
 
-    Raises: RuntimeError for an equation that is none or that the operands do not fit, ValueError
-    for calls without operands and for numbers that are no letters, TypeError.
+    Raises: RuntimeError for an equation that is malformed or does not fit the operands, ValueError
+    for calls without operands and for numbers that are not letters, TypeError.
 
     >>> a, b = tensorlib.ones(2, 3), tensorlib.ones(3, 4)
     >>> tensorlib.einsum("ij,jk->ik", a, b).shape

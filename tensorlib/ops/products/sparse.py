@@ -26,7 +26,7 @@ def sparse_product(values: Tensor, dense: Tensor, rows, columns, size):
     """The sparse matrix with `values` at (rows, columns), of `size` rows, times a dense one.
 
     Shapes: (E,), (M, K), (E,), (E,) -> (size, K). Entries in one place are added.
-    Raises: IndexError for a place that is not there, RuntimeError for other shapes and dtypes.
+    Raises: IndexError for a position out of range, RuntimeError for other shapes and dtypes.
     """
 
 

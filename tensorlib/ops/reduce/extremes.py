@@ -87,7 +87,7 @@ def argmax(input: Tensor, dim=None, keepdim=False):
 
     Shapes: (*, N, *) -> (*, *), with `keepdim` (*, 1, *).
 
-    Raises: IndexError if there is none, or for a dim that is not there.
+    Raises: IndexError if there is none, or for a dim out of range.
 
     >>> tensorlib.argmax(tensorlib.tensor([2., 7., 7.]))
     tensor(1)
@@ -102,7 +102,7 @@ def argmin(input: Tensor, dim=None, keepdim=False):
 
     Shapes: (*, N, *) -> (*, *), with `keepdim` (*, 1, *).
 
-    Raises: IndexError if there is none, or for a dim that is not there.
+    Raises: IndexError if there is none, or for a dim out of range.
     """
 
 

@@ -50,7 +50,7 @@ def sum(input: Tensor, dim=None, keepdim=False, *, dtype=None):
 
     Shapes: (*, N, *) -> (*, *), with `keepdim` (*, 1, *).
 
-    Raises: IndexError for a dim that is not there, RuntimeError for one given twice.
+    Raises: IndexError for a dim out of range, RuntimeError for one given twice.
 
     Source: Higham, "The accuracy of floating point summation", SIAM J. Sci. Comput. 14(4), 1993:
     pairwise summation, whose error grows with the logarithm of N.
@@ -72,7 +72,7 @@ def mean(input: Tensor, dim=None, keepdim=False, *, dtype=None):
     Shapes: as `sum`.
 
     Raises: RuntimeError for integers (give a floating `dtype`) and for a dim given twice,
-    IndexError for a dim that is not there.
+    IndexError for a dim out of range.
 
     Source: as `sum`.
 
@@ -95,7 +95,7 @@ def prod(input: Tensor, dim=None, keepdim=False, *, dtype=None):
 
     Gradient: the product of the other elements, exact where some are zero.
 
-    Raises: IndexError for a dim that is not there, TypeError for several.
+    Raises: IndexError for a dim out of range, TypeError for several.
 
     >>> tensorlib.tensor([[1., 2.], [3., 4.]]).prod(dim=1)
     tensor([ 2., 12.])
@@ -151,7 +151,7 @@ def cumsum(input: Tensor, dim, dtype=None):
 
     Shapes: the input's.
 
-    Raises: IndexError for a dim that is not there.
+    Raises: IndexError for a dim out of range.
 
     Source: Ogita, Rump and Oishi, "Accurate Sum and Dot Product", SIAM J. Sci. Comput. 26(6), 2005.
 
@@ -183,7 +183,7 @@ def nansum(input: Tensor, dim=None, keepdim=False, *, dtype=None):
 
     Shapes: as `sum`.
 
-    Raises: IndexError for a dim that is not there, RuntimeError for one given twice.
+    Raises: IndexError for a dim out of range, RuntimeError for one given twice.
 
     >>> tensorlib.nansum(tensorlib.tensor([1., float("nan"), 2.]))
     tensor(3.)
@@ -215,7 +215,7 @@ def count_nonzero(input: Tensor, dim=None):
 
     Shapes: (*, N, *) -> (*, *).
 
-    Raises: IndexError for a dim that is not there, RuntimeError for one given twice.
+    Raises: IndexError for a dim out of range, RuntimeError for one given twice.
 
     >>> tensorlib.count_nonzero(tensorlib.tensor([[0, 1], [2, 3]]), dim=0)
     tensor([1, 2])
@@ -240,7 +240,7 @@ def any(input: Tensor, dim=None, keepdim=False):
 
     Shapes: as `sum`.
 
-    Raises: IndexError for a dim that is not there, RuntimeError for one given twice.
+    Raises: IndexError for a dim out of range, RuntimeError for one given twice.
     """
 
 
@@ -255,5 +255,5 @@ def all(input: Tensor, dim=None, keepdim=False):
 
     Shapes: as `sum`.
 
-    Raises: IndexError for a dim that is not there, RuntimeError for one given twice.
+    Raises: IndexError for a dim out of range, RuntimeError for one given twice.
     """

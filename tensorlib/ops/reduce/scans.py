@@ -114,7 +114,7 @@ def cumprod(input: Tensor, dim, *, dtype=None):
     float32 and half types are multiplied in float64.
 
     Shapes: the input's. Gradient: exact where elements are zero.
-    Raises: IndexError for a dim that is not there.
+    Raises: IndexError for a dim out of range.
 
     >>> tensorlib.tensor([1, 2, 3]).cumprod(0)
     tensor([1, 2, 6])
@@ -169,7 +169,7 @@ def cummax(input: Tensor, dim):
     NaN from the first NaN on. Of equal elements the last one's place is given.
 
     Shapes: the input's. Gradient: to the places that are given.
-    Raises: IndexError for a dim that is not there.
+    Raises: IndexError for a dim out of range.
 
     >>> tensorlib.tensor([1, 3, 2]).cummax(0)
     tensorlib.return_types.cummax(
@@ -253,13 +253,13 @@ def logcumsumexp_jvp(d_input, input, out, dim):
 def nanmean(input: Tensor, dim=None, keepdim=False, *, dtype=None, out=None):
     """`mean` of what is not NaN.
 
-    Shapes: as `sum`. Raises: RuntimeError for integers, IndexError for a dim that is not there.
+    Shapes: as `sum`. Raises: RuntimeError for integers, IndexError for a dim out of range.
 
     >>> tensorlib.nanmean(tensorlib.tensor([1., float("nan"), 2.]))
     tensor(1.5000)
     """
     if not input.is_floating_point():
-        raise RuntimeError(f"nanmean: takes floating-point dtypes, got {input.dtype}")
+        raise UnsupportedDtype(f"nanmean: takes floating-point dtypes, got {input.dtype}")
     known = (input == input).sum(dim, keepdim)
     total = input.nansum(dim, keepdim, dtype=dtype)
     return total.div(known.to(total.dtype), out=out)

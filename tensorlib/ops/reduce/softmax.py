@@ -42,7 +42,7 @@ def logsumexp(input: Tensor, dim, keepdim=False):
 
     Gradient: softmax; 0 where every element is -inf.
 
-    Raises: IndexError for a dim that is not there.
+    Raises: IndexError for a dim out of range.
 
     Source: Blanchard, Higham and Higham, "Accurately computing the log-sum-exp and softmax
     functions", IMA Journal of Numerical Analysis 41(4), 2021.
@@ -80,7 +80,7 @@ def softmax(input: Tensor, dim, dtype=None):
     Shapes: the input's.
 
     Raises: RuntimeError for integers and complex numbers (give a floating `dtype`), IndexError for
-    a dim that is not there.
+    a dim out of range.
 
     Source: as `logsumexp`.
 
@@ -98,7 +98,7 @@ def log_softmax(input: Tensor, dim, dtype=None):
     Shapes: the input's.
 
     Raises: RuntimeError for integers and complex numbers (give a floating `dtype`), IndexError for
-    a dim that is not there.
+    a dim out of range.
 
     Source: as `logsumexp`.
 

@@ -137,8 +137,8 @@ def histogram(input: Tensor, bins=100, *, range=None, weight=None, density=False
     the first and the last part, by default the least and the largest element. weight: what each
     element counts. density: the numbers are divided by their sum and by the widths.
 
-    Shapes: (*) -> (bins,), (bins + 1,). Raises: RuntimeError for no bins, edges that are no vector,
-    a range that is not finite or the wrong way round, and weights of another shape;
+    Shapes: (*) -> (bins,), (bins + 1,). Raises: RuntimeError for no bins, edges that are not
+    vectors, a range that is not finite or the wrong way round, and weights of another shape;
     UnsupportedDtype for integers and half types, TypeError.
 
     >>> tensorlib.tensor([1., 2., 1.]).histogram(2)
@@ -196,7 +196,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
     each observation counts, integers; aweights: its weight.
 
     Shapes: (M, N) -> (M, M); (1, N), (N,) or () -> ().
-    Raises: RuntimeError for more than two dims, bools, and weights that are no vectors of N
+    Raises: RuntimeError for more than two dims, bools, and weights that are not vectors of N
     numbers, of which one is negative or that sum to 0; TypeError.
 
     >>> tensorlib.cov(tensorlib.tensor([[0., 1., 2.], [2., 1., 0.]]))
@@ -237,7 +237,7 @@ def with_itself(x):
 
 
 def check_weights(name, factors, n):
-    """Raises RuntimeError for weights that `cov` cannot take, TypeError for what is no Tensor."""
+    """Raises RuntimeError for weights that `cov` can't take, TypeError for what is not a Tensor."""
     if not isinstance(factors, Tensor):
         raise TypeError(f"cov: {name} must be a Tensor, got {type_name(factors)}")
     if factors.ndim > 1 or factors.numel() != n:

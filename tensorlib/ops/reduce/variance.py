@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tensorlib._core.apply.elementwise import UnsupportedDtype
 from tensorlib._core.apply.halves import rounded_once
 from tensorlib._core.create.creation import plain_number
 from tensorlib._core.graph.op import find
@@ -64,7 +65,7 @@ def var(input: Tensor, dim, correction, keepdim):
 
     Shapes: as `sum`.
 
-    Raises: RuntimeError for integers, IndexError for a dim that is not there, TypeError where both
+    Raises: RuntimeError for integers, IndexError for a dim out of range, TypeError where both
     `unbiased` and `correction` are given.
 
     Source: Chan, Golub and LeVeque, "Algorithms for Computing the Sample Variance: Analysis and
@@ -241,7 +242,7 @@ def norm(input, p="fro", dim=None, keepdim=False, *, dtype=None):
     Gradient: 0 where the norm is 0, and where an element is 0 if p is below 1.
 
     Raises: RuntimeError for integers and for a `p` that would have a gradient, IndexError for a dim
-    that is not there, ValueError for another name of a norm, TypeError.
+    out of range, ValueError for another name of a norm, TypeError.
 
     >>> tensorlib.norm(tensorlib.tensor([3., 4.]))
     tensor(5.)
@@ -253,7 +254,7 @@ def norm(input, p="fro", dim=None, keepdim=False, *, dtype=None):
     if x.is_complex():
         x = x.abs()
     if not x.is_floating_point():
-        raise RuntimeError(f"norm: takes floating-point dtypes, got {x.dtype}")
+        raise UnsupportedDtype(f"norm: takes floating-point dtypes, got {x.dtype}")
     return norm_of_order(x, p, dim, keepdim)
 
 

@@ -87,7 +87,7 @@ def diag_embed(input: Tensor, offset=0, dim1=-2, dim2=-1):
     """Matrices in two new dims with the last dim of `input` on a diagonal, zeros elsewhere.
 
     Shapes: (*, N) -> (*, N + abs(offset), N + abs(offset)), these two where `dim1` and `dim2` say.
-    Raises: IndexError for dims that are not there, RuntimeError for equal ones, TypeError.
+    Raises: IndexError for dims out of range, RuntimeError for equal ones, TypeError.
 
     >>> tensorlib.tensor([1, 2]).diag_embed()
     tensor([[1, 0],
@@ -133,7 +133,7 @@ def places_of_diagonal(shape, wrap):
 
 
 def fill_diagonal_(self, fill_value, wrap=False):
-    """This tensor, after `fill_value` was written over its diagonal.
+    """This tensor, with `fill_value` on its diagonal.
 
     Shapes: (M, N), or (N, N, ..., N). wrap: in a matrix with more rows than columns the diagonal
     begins anew after a row that is left out.

@@ -71,7 +71,7 @@ def not_joined(*cases):
                       (RuntimeError, ((), ()), 0), (IndexError, ((2, 3), (2, 3)), 2)),
     complex=True)
 def cat(tensors: Tensors, dim=0):
-    """The tensors joined along a dim that is there. Dtypes are promoted.
+    """The tensors joined along an existing dim. Dtypes are promoted.
 
     Vectors without elements join with anything, along any dim.
     Shapes: (*, N, *), (*, M, *), ... along the dim of N and M -> (*, N + M + ..., *).

@@ -194,7 +194,7 @@ def repeat_interleave(input: Tensor, repeats=None, dim=None, *, output_size=None
     each as often as its element says. output_size: the sum of repeats, checked.
     Shapes: (*, N, *) -> (*, sum of repeats, *).
     Raises: RuntimeError for negative numbers, another number of them than slices, or another
-    output_size; TypeError for what are no ints; IndexError.
+    output_size; TypeError for what are not ints; IndexError.
 
     >>> tensorlib.tensor([5, 6, 7]).repeat_interleave(tensorlib.tensor([1, 0, 2]))
     tensor([5, 7, 7])

@@ -285,7 +285,7 @@ def cartesian_prod(*tensors: Tensors):
     """All tuples of an element of each vector, as rows; of one vector itself.
 
     Shapes: (M,), (N,), ... -> (M N ..., number of vectors).
-    Raises: RuntimeError for what is no vector, or dtypes that differ, TypeError.
+    Raises: RuntimeError for what is not a vector, or dtypes that differ, TypeError.
 
     >>> tensorlib.cartesian_prod(tensorlib.tensor([1, 2]), tensorlib.tensor([3, 4]))
     tensor([[1, 3],
@@ -315,7 +315,7 @@ def cartesian_prod(*tensors: Tensors):
 def combinations(input: Tensor, r=2, with_replacement=False):
     """All combinations of r elements of a vector, as rows.
 
-    Shapes: (N,) -> (number of combinations, r). Raises: RuntimeError for what is no vector and a
+    Shapes: (N,) -> (number of combinations, r). Raises: RuntimeError for what is not a vector and a
     negative r, TypeError.
 
     >>> tensorlib.combinations(tensorlib.tensor([1, 2, 3]))

@@ -40,7 +40,7 @@ def reshape(input: Tensor, shape):
     """`input` under other sizes with the same elements: a view if possible, else a copy.
 
     One size may be -1. Shapes: (N, M) under (K, -1) -> (K, N M / K).
-    Raises: RuntimeError if the number of elements differs, TypeError for sizes that are no ints.
+    Raises: RuntimeError if the number of elements differs, TypeError for sizes that are not ints.
     """
 
 
@@ -220,7 +220,7 @@ def unsqueeze_vjp(g, input_shape):
 # base and its views know nothing of it.
 
 def transpose_(self, dim0, dim1):
-    """This tensor, after two of its dims were exchanged.
+    """This tensor, with two of its dims exchanged in place.
 
     Raises: IndexError for a dim out of range, RuntimeError where it can't be written in place.
     """
@@ -228,12 +228,12 @@ def transpose_(self, dim0, dim1):
 
 
 def t_(self):
-    """This tensor, after it was transposed. Raises: RuntimeError above 2 dims."""
+    """This tensor, transposed in place. Raises: RuntimeError above 2 dims."""
     return take_layout("t_", self, t, ())
 
 
 def squeeze_(self, dim=None, *others):
-    """This tensor, after it lost its dims of size 1, or those of `dim`.
+    """This tensor, without its dims of size 1, or those of `dim`.
 
     Raises: IndexError for a dim out of range, RuntimeError where it can't be written in place.
     """
@@ -241,7 +241,7 @@ def squeeze_(self, dim=None, *others):
 
 
 def unsqueeze_(self, dim):
-    """This tensor, after it got a dim of size 1 at `dim`.
+    """This tensor, with a new dim of size 1 at `dim`.
 
     Raises: IndexError for a dim out of range, RuntimeError where it can't be written in place.
     """

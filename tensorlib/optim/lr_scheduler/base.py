@@ -63,7 +63,7 @@ class LRScheduler:
     from the rates of the epoch before (`self.optimizer.param_groups`) or from the first ones
     (`self.base_lrs`). With last_epoch = -1 the schedule begins; otherwise it goes on after that
     epoch, and the groups have an `initial_lr`.
-    Raises: TypeError for what is no optimiser, KeyError for a group without an `initial_lr`.
+    Raises: TypeError for what is not an optimiser, KeyError for a group without an `initial_lr`.
 
     >>> class Halving(tensorlib.optim.lr_scheduler.LRScheduler):
     ...     def get_lr(self):
@@ -109,19 +109,19 @@ class LRScheduler:
                 if name not in self._not_in_state}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes on what `state_dict()` of a schedule of the same kind gave."""
+        """Restores what `state_dict()` of a schedule of the same kind gave."""
         vars(self).update(state_dict)
 
     def get_last_lr(self) -> list[Any]:
-        """The rate of each group, as it was set last."""
+        """The learning rate of each group, as it was set last."""
         return self._last_lr
 
     def get_lr(self) -> list[Any]:
-        """The rate of each group for the epoch `last_epoch`."""
+        """The learning rate of each group for the epoch `last_epoch`."""
         raise NotImplementedError(f"{type(self).__name__} has no get_lr()")
 
     def step(self, epoch: float | None = None) -> None:
-        """Goes on to the next epoch: sets the rates of the optimiser's groups.
+        """Goes on to the next epoch: sets the learning rates of the optimiser's groups.
 
         It belongs after the optimiser's own step. To name an epoch is deprecated.
         """

@@ -23,7 +23,7 @@ class FactorScheduler(LRScheduler):
     """A schedule with one factor for all groups."""
 
     def get_lr(self) -> list[Any]:
-        """The rate of each group for the epoch `last_epoch`."""
+        """The learning rate of each group for the epoch `last_epoch`."""
         self._warn_outside_step()
         factor = self._factor()
         return [lr if factor == 1 else lr * factor for lr in values_of(self.optimizer)]
@@ -34,7 +34,7 @@ class FactorScheduler(LRScheduler):
 
 
 class StepLR(FactorScheduler):
-    """Multiplies the rates by gamma every step_size epochs.
+    """Multiplies the learning rates by gamma every step_size epochs.
 
     >>> optimizer = tensorlib.optim.SGD([tensorlib.zeros(1, requires_grad=True)], lr=0.5)
     >>> schedule = tensorlib.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5)
@@ -62,7 +62,7 @@ class StepLR(FactorScheduler):
 
 
 class MultiStepLR(FactorScheduler):
-    """Multiplies the rates by gamma at each of some epochs, the milestones.
+    """Multiplies the learning rates by gamma at each of some epochs, the milestones.
 
     >>> optimizer = tensorlib.optim.SGD([tensorlib.zeros(1, requires_grad=True)], lr=0.5)
     >>> schedule = tensorlib.optim.lr_scheduler.MultiStepLR(optimizer, milestones=[1, 3], gamma=0.5)
@@ -90,7 +90,7 @@ class MultiStepLR(FactorScheduler):
 
 
 class ConstantLR(FactorScheduler):
-    """Multiplies the rates by a factor during the first total_iters epochs.
+    """Multiplies the learning rates by a factor during the first total_iters epochs.
 
     Raises: ValueError for a factor outside [0, 1].
 
@@ -108,13 +108,14 @@ class ConstantLR(FactorScheduler):
     def __init__(self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5,
                  last_epoch: int = -1) -> None:
         if not 0 <= factor <= 1:
-            raise ValueError("Constant multiplicative factor expected to be between 0 and 1.")
+            raise ValueError("ConstantLR: Constant multiplicative factor expected to be between 0 "
+                             f"and 1, got {factor}")
         self.factor = factor
         self.total_iters = total_iters
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        """The rate of each group for the epoch `last_epoch`."""
+        """The learning rate of each group for the epoch `last_epoch`."""
         if self.factor == 0 and self.last_epoch == self.total_iters:     # nothing leads back from 0
             return list(self.base_lrs)
         return super().get_lr()
@@ -129,7 +130,7 @@ class ConstantLR(FactorScheduler):
 
 
 class LinearLR(FactorScheduler):
-    """Lets the factor of the rates go from start_factor to end_factor during total_iters epochs.
+    """Scales the learning rates from start_factor to end_factor, linearly, in total_iters epochs.
 
     Raises: ValueError for factors outside [0, 1].
 
@@ -147,10 +148,11 @@ class LinearLR(FactorScheduler):
     def __init__(self, optimizer: Optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0,
                  total_iters: int = 5, last_epoch: int = -1) -> None:
         if not 0 < start_factor <= 1:
-            raise ValueError("Starting multiplicative factor expected to be greater than 0 and "
-                             "less or equal to 1.")
+            raise ValueError("LinearLR: Starting multiplicative factor expected to be greater than "
+                             f"0 and less or equal to 1, got {start_factor}")
         if not 0 <= end_factor <= 1:
-            raise ValueError("Ending multiplicative factor expected to be between 0 and 1.")
+            raise ValueError("LinearLR: Ending multiplicative factor expected to be between 0 and "
+                             f"1, got {end_factor}")
         self.start_factor = start_factor
         self.end_factor = end_factor
         self.total_iters = total_iters
@@ -171,7 +173,7 @@ class LinearLR(FactorScheduler):
 
 
 class ExponentialLR(FactorScheduler):
-    """Multiplies the rates by gamma after each epoch.
+    """Multiplies the learning rates by gamma after each epoch.
 
     >>> optimizer = tensorlib.optim.SGD([tensorlib.zeros(1, requires_grad=True)], lr=1.0)
     >>> schedule = tensorlib.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
@@ -194,7 +196,7 @@ class ExponentialLR(FactorScheduler):
 
 
 class PolynomialLR(FactorScheduler):
-    """Lets the rates fall to 0 in total_iters epochs, as (1 - epoch / total_iters)**power.
+    """Lowers the learning rates to 0 in total_iters epochs, as (1 - epoch / total_iters)**power.
 
     >>> optimizer = tensorlib.optim.SGD([tensorlib.zeros(1, requires_grad=True)], lr=1.0)
     >>> schedule = tensorlib.optim.lr_scheduler.PolynomialLR(optimizer, total_iters=4)
@@ -250,7 +252,7 @@ class LambdaScheduler(LRScheduler):
                 "lr_lambdas": [attributes_of(function) for function in self.lr_lambdas]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes on what `state_dict()` of a schedule of the same kind gave."""
+        """Restores what `state_dict()` of a schedule of the same kind gave."""
         state = dict(state_dict)
         for function, attributes in zip(self.lr_lambdas, state.pop("lr_lambdas")):
             if attributes is not None:
@@ -259,9 +261,9 @@ class LambdaScheduler(LRScheduler):
 
 
 class LambdaLR(LambdaScheduler):
-    """Makes the rates the first ones, times a function of the epoch, one or one for each group.
+    """Sets the learning rates to the first ones times a function of the epoch.
 
-    Raises: ValueError for another number of functions than of groups.
+    There is one function, or one for each group. Raises: ValueError for another number of them.
 
     >>> optimizer = tensorlib.optim.SGD([tensorlib.zeros(1, requires_grad=True)], lr=1.0)
     >>> schedule = tensorlib.optim.lr_scheduler.LambdaLR(optimizer, lambda epoch: 1 / (1 + epoch))
@@ -273,14 +275,14 @@ class LambdaLR(LambdaScheduler):
     """
 
     def get_lr(self) -> list[Any]:
-        """The rate of each group for the epoch `last_epoch`."""
+        """The learning rate of each group for the epoch `last_epoch`."""
         self._warn_outside_step()
         return [lr * function(self.last_epoch)
                 for lr, function in zip(self.base_lrs, self.lr_lambdas, strict=True)]
 
 
 class MultiplicativeLR(LambdaScheduler):
-    """Multiplies the rates by a function of the epoch, one or one for each group.
+    """Multiplies the learning rates by a function of the epoch, or by one for each group.
 
     Raises: ValueError for another number of functions than of groups, TypeError for no functions.
 
@@ -294,7 +296,7 @@ class MultiplicativeLR(LambdaScheduler):
     """
 
     def get_lr(self) -> list[Any]:
-        """The rate of each group for the epoch `last_epoch`."""
+        """The learning rate of each group for the epoch `last_epoch`."""
         self._warn_outside_step()
         rates = values_of(self.optimizer)
         if self._is_initial:

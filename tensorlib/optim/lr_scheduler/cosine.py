@@ -9,7 +9,7 @@ from tensorlib.optim.optimizer import Optimizer
 
 
 class CosineAnnealingLR(LRScheduler):
-    """Lets the rates fall along a cosine to eta_min in T_max epochs, and rise again.
+    """Lowers the learning rates along a cosine to eta_min in T_max epochs, and raises them again.
 
     Source: I. Loshchilov & F. Hutter, "SGDR: stochastic gradient descent with warm restarts", 2017,
     without the restarts.
@@ -29,7 +29,7 @@ class CosineAnnealingLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        """The rate of each group for the epoch `last_epoch`."""
+        """The learning rate of each group for the epoch `last_epoch`."""
         self._warn_outside_step()
         rates = values_of(self.optimizer)
         if self._is_initial:
@@ -50,7 +50,7 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Lets the rates fall along a cosine to eta_min, again and again from the first ones.
+    """Lowers the learning rates along a cosine to eta_min, again and again from the first ones.
 
     The first time takes T_0 epochs, each next time T_mult times as many. `step` may be given a
     fraction of an epoch, to go along the cosine within epochs.
@@ -86,7 +86,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        """The rate of each group for the epoch `last_epoch`."""
+        """The learning rate of each group for the epoch `last_epoch`."""
         self._warn_outside_step()
         height = (1 + cos(pi * self.T_cur / self.T_i)) / 2
         return [self.eta_min + (lr - self.eta_min) * height for lr in self.base_lrs]

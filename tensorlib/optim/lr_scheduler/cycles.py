@@ -39,7 +39,7 @@ class MomentumScheduler(LRScheduler):
 
 
 class CyclicLR(MomentumScheduler):
-    """Lets the rates go from base_lr to max_lr in step_size_up steps and back in step_size_down.
+    """Moves learning rates from base_lr to max_lr in step_size_up steps, back in step_size_down.
 
     The height stays with mode="triangular", halves after each cycle with "triangular2", and is
     multiplied by gamma**step with "exp_range"; or by scale_fn, a function of the cycle or, with
@@ -71,7 +71,8 @@ class CyclicLR(MomentumScheduler):
                  max_momentum: float | list[float] = 0.9, last_epoch: int = -1) -> None:
         check_optimizer(optimizer)
         if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
-            raise ValueError("mode is invalid and scale_fn is None")
+            raise ValueError("CyclicLR: mode must be triangular, triangular2 or exp_range, or a "
+                             f"scale_fn be given, got {mode!r}")
         base_lrs = for_groups("base_lr", optimizer, base_lr)
         self.max_lrs = for_groups("max_lr", optimizer, max_lr)
         if last_epoch == -1:
@@ -102,7 +103,7 @@ class CyclicLR(MomentumScheduler):
         return 0.5 ** (x - 1) if self.mode == "triangular2" else self.gamma**x
 
     def get_lr(self) -> list[Any]:
-        """The rate of each group for the step `last_epoch`; sets the momentum."""
+        """The learning rate of each group for the step `last_epoch`; sets the momentum."""
         self._warn_outside_step()
         done = self.last_epoch / self.total_size
         cycle = floor(1 + done)
@@ -122,7 +123,7 @@ class CyclicLR(MomentumScheduler):
                 "_scale_fn_custom": None if function is None else attributes_of(function)}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes on what `state_dict()` of a schedule of the same kind gave."""
+        """Restores what `state_dict()` of a schedule of the same kind gave."""
         state = dict(state_dict)
         attributes = state.pop("_scale_fn_custom", None)
         if attributes is not None:
@@ -131,7 +132,7 @@ class CyclicLR(MomentumScheduler):
 
 
 class OneCycleLR(MomentumScheduler):
-    """Lets the rates rise to max_lr and fall far below, once, and the momentum go the other way.
+    """Raises learning rates to max_lr and lowers them far below, and moves momentum against them.
 
     They begin at max_lr / div_factor, reach max_lr after pct_start of the steps, and end at the
     first ones / final_div_factor; three_phase goes back to the first ones in between. The steps in
@@ -180,7 +181,7 @@ class OneCycleLR(MomentumScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        """The rate of each group for the step `last_epoch`; sets the momentum."""
+        """The learning rate of each group for the step `last_epoch`; sets the momentum."""
         self._warn_outside_step()
         step = self.last_epoch
         if step > self.total_steps:
@@ -214,7 +215,8 @@ def counted_steps(total_steps, epochs, steps_per_epoch):
     elif epochs is not None and steps_per_epoch is not None:
         given = {"epochs": epochs, "steps_per_epoch": steps_per_epoch}
     else:
-        raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
+        raise ValueError("OneCycleLR: You must define either total_steps OR (epochs AND "
+                         "steps_per_epoch)")
     product = 1
     for name, value in given.items():
         if not isinstance(value, int) or value <= 0:

@@ -16,7 +16,7 @@ from tensorlib.optim.optimizer import Optimizer, as_number
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """Multiplies the rates by factor when a figure has stopped getting better.
+    """Multiplies the learning rates by factor when a figure has stopped getting better.
 
     mode: whether smaller ("min") or larger is better. A figure is better than the best so far by
     threshold, a share of it or, with threshold_mode="abs", a number. After more than patience
@@ -36,7 +36,7 @@ class ReduceLROnPlateau(LRScheduler):
                  patience: int = 10, threshold: float = 1e-4, threshold_mode: str = "rel",
                  cooldown: int = 0, min_lr: float | list[float] = 0, eps: float = 1e-8) -> None:
         if not factor < 1:
-            raise ValueError("Factor should be < 1.0.")
+            raise ValueError(f"ReduceLROnPlateau: Factor should be < 1.0, got {factor}")
         check_optimizer(optimizer)
         groups = len(optimizer.param_groups)
         several = isinstance(min_lr, (list, tuple))
@@ -56,9 +56,10 @@ class ReduceLROnPlateau(LRScheduler):
 
     def _set_mode(self, mode, threshold, threshold_mode):
         if mode not in ("min", "max"):
-            raise ValueError(f"mode {mode} is unknown!")
+            raise ValueError(f"ReduceLROnPlateau: mode must be 'min' or 'max', got {mode!r}")
         if threshold_mode not in ("rel", "abs"):
-            raise ValueError(f"threshold mode {threshold_mode} is unknown!")
+            raise ValueError("ReduceLROnPlateau: threshold_mode must be 'rel' or 'abs', got "
+                             f"{threshold_mode!r}")
         self.mode_worse = inf if mode == "min" else -inf
         self.mode, self.threshold, self.threshold_mode = mode, threshold, threshold_mode
 
@@ -120,6 +121,6 @@ class ReduceLROnPlateau(LRScheduler):
                 set_value(group, "lr", new)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes on what `state_dict()` of a schedule of the same kind gave."""
+        """Restores what `state_dict()` of a schedule of the same kind gave."""
         super().load_state_dict(state_dict)
         self._set_mode(self.mode, self.threshold, self.threshold_mode)

@@ -44,7 +44,7 @@ class SchedulerOfSchedulers(LRScheduler):
                 "_schedulers": [each.state_dict() for each in self._schedulers]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Takes on what `state_dict()` of a schedule of the same kind gave."""
+        """Restores what `state_dict()` of a schedule of the same kind gave."""
         state = dict(state_dict)
         for each, own_state in zip(self._schedulers, state.pop("_schedulers"), strict=True):
             each.load_state_dict(own_state)
@@ -114,7 +114,7 @@ class SequentialLR(SchedulerOfSchedulers):
 
 
 class ChainedScheduler(SchedulerOfSchedulers):
-    """All schedules at once: each goes on from the rates that the one before it has set.
+    """All schedules at once: each goes on from the learning rates that the one before it has set.
 
     Raises: ValueError for schedules of several optimisers, TypeError.
 

@@ -47,7 +47,7 @@ class autocast(Interpreter):
     write (`out=`, `add_`). Backward sweeps have the dtypes of the forward pass.
 
     dtype: bfloat16, the default, or float16. enabled: False switches it off inside another.
-    Raises: RuntimeError for a device that nobody knows, ValueError for what is no string.
+    Raises: RuntimeError for a device that nobody knows, ValueError for what is not a string.
 
     >>> x = tensorlib.ones(2, 2)
     >>> with tensorlib.autocast("cpu"):

@@ -19,7 +19,7 @@ class GradScaler:
 
     A step whose gradients have infinities or NaN is left out, and the scale falls by
     `backoff_factor`; after `growth_interval` steps without any it grows by `growth_factor`.
-    For a device that is not there it warns, and does nothing, as with `enabled=False`.
+    For a device that does not exist it warns, and does nothing, as with `enabled=False`.
     Raises: ValueError for factors that would not let it grow and fall.
 
     >>> scaler = tensorlib.amp.GradScaler("cpu", init_scale=8.0)

@@ -40,7 +40,7 @@ def rank_of(dtype):
 def dtype_beside(value, dtype):
     """The dtype of a Python number beside an array of `dtype`: its own, unless the kind is higher.
 
-    Raises: TypeError for what is no number.
+    Raises: TypeError for what is not a number.
     """
     if type(value) not in RANKS and not isinstance(value, (bool, int, float, complex)):
         raise TypeError(f"array_api: takes arrays and Python numbers, got {type(value).__name__}")

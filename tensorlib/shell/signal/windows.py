@@ -1,6 +1,6 @@
 """Weights of the samples of a signal, symmetric unless `sym=False`.
 
-`tensorlib.hann_window` and its kin are periodic unless told otherwise.
+`tensorlib.hann_window` and the like are periodic unless told otherwise.
 """
 
 import math
@@ -34,6 +34,15 @@ def require_positive(what: str, value: float) -> None:
     """Raises ValueError for a number that is not above 0."""
     if value <= 0:
         raise ValueError(f"{what} must be positive, got: {value} instead.")
+
+
+def of_cosines(name: str, M: int, a: list[float], sym: bool, dtype: Any, layout: Any, device: Any,
+               requires_grad: bool) -> Tensor:
+    """The window a[0] - a[1] cos(x) + a[2] cos(2 x) - ..., x from 0 to 2 pi."""
+    signed = tl.tensor([(-1) ** i * weight for i, weight in enumerate(a)], dtype=tl.float64)
+    return weighed(name, M, sym, lambda n, steps: signed @ (
+        tl.outer(tl.arange(len(signed), dtype=tl.float64), n) * (2 * math.pi / steps)).cos(),
+        dtype, layout, device, requires_grad)
 
 
 def exponential(M: int, *, center: float | None = None, tau: float = 1.0, sym: bool = True,
@@ -81,22 +90,20 @@ def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, dtype: Any = None, l
 def hamming(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None,
             requires_grad: bool = False) -> Tensor:
     """Hamming's window, a cosine that does not reach 0 at its ends. Raises: ValueError."""
-    return general_hamming(M, sym=sym, dtype=dtype, layout=layout, device=device,
-                           requires_grad=requires_grad)
+    return of_cosines("hamming", M, [0.54, 1 - 0.54], sym, dtype, layout, device, requires_grad)
 
 
 def hann(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None,
          requires_grad: bool = False) -> Tensor:
     """Hann's window, a cosine raised to lie between 0 and 1. Raises: ValueError."""
-    return general_hamming(M, alpha=0.5, sym=sym, dtype=dtype, layout=layout, device=device,
-                           requires_grad=requires_grad)
+    return of_cosines("hann", M, [0.5, 0.5], sym, dtype, layout, device, requires_grad)
 
 
 def blackman(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None,
              device: Any = None, requires_grad: bool = False) -> Tensor:
     """Blackman's window, of two cosines. Raises: ValueError."""
-    return general_cosine(M, a=[0.42, 0.5, 0.08], sym=sym, dtype=dtype, layout=layout,
-                          device=device, requires_grad=requires_grad)
+    return of_cosines("blackman", M, [0.42, 0.5, 0.08], sym, dtype, layout, device,
+                      requires_grad)
 
 
 def bartlett(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None,
@@ -112,19 +119,17 @@ def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, dtype: Any =
     ValueError."""
     if not isinstance(a, Iterable):
         raise TypeError("Coefficients must be a list/tuple")
-    given = tl.tensor([(-1) ** i * weight for i, weight in enumerate(a)], dtype=tl.float64)
-    if not len(given):
+    coefficients = list(a)
+    if not coefficients:
         raise ValueError("Coefficients cannot be empty")
-    return weighed("general_cosine", M, sym, lambda n, steps: given @ (
-        tl.outer(tl.arange(len(given), dtype=tl.float64), n) * (2 * math.pi / steps)).cos(),
-        dtype, layout, device, requires_grad)
+    return of_cosines("general_cosine", M, coefficients, sym, dtype, layout, device, requires_grad)
 
 
 def general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, dtype: Any = None,
                     layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """The window alpha - (1 - alpha) cos(x), x from 0 to 2 pi. Raises: ValueError."""
-    return general_cosine(M, a=[alpha, 1 - alpha], sym=sym, dtype=dtype, layout=layout,
-                          device=device, requires_grad=requires_grad)
+    return of_cosines("general_hamming", M, [alpha, 1 - alpha], sym, dtype, layout, device,
+                      requires_grad)
 
 
 def nuttall(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None,
@@ -134,5 +139,5 @@ def nuttall(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None, 
     Raises: ValueError. Source: A. Nuttall, "Some windows with very good sidelobe behavior", IEEE
     Transactions on Acoustics, Speech and Signal Processing 29, 1981.
     """
-    return general_cosine(M, a=[0.3635819, 0.4891775, 0.1365995, 0.0106411], sym=sym, dtype=dtype,
-                          layout=layout, device=device, requires_grad=requires_grad)
+    return of_cosines("nuttall", M, [0.3635819, 0.4891775, 0.1365995, 0.0106411], sym, dtype,
+                      layout, device, requires_grad)

@@ -67,8 +67,9 @@ def box_iou(boxes1: Tensor, boxes2: Tensor) -> Tensor:
 
     Args:
         boxes1, boxes2: two sets of boxes; each of the one is compared with each of the other.
-    Shapes: (N, 4), (M, 4) -> (N, M).
+    Shapes: (N, 4), (M, 4) -> (N, M). Raises: RuntimeError for others.
     """
+    require_boxes("box_iou", boxes1, boxes2)
     shared, covered = overlap(boxes1, boxes2)
     return shared / covered
 
@@ -78,9 +79,10 @@ def generalized_box_iou(boxes1: Tensor, boxes2: Tensor) -> Tensor:
 
     Args:
         boxes1, boxes2: two sets of boxes; each of the one is compared with each of the other.
-    Shapes: (N, 4), (M, 4) -> (N, M).
+    Shapes: (N, 4), (M, 4) -> (N, M). Raises: RuntimeError for others.
     Source: Rezatofighi et al., "Generalized Intersection over Union", CVPR 2019.
     """
+    require_boxes("generalized_box_iou", boxes1, boxes2)
     shared, covered = overlap(boxes1, boxes2)
     width, height = around(boxes1, boxes2).unbind(-1)
     return shared / covered - (width * height - covered) / (width * height)
@@ -91,10 +93,11 @@ def distance_box_iou(boxes1: Tensor, boxes2: Tensor, eps: float = 1e-7) -> Tenso
 
     Args:
         boxes1, boxes2: two sets of boxes; each of the one is compared with each of the other.
-        eps: what keeps a division by 0 from being one.
-    Shapes: (N, 4), (M, 4) -> (N, M).
+        eps: keeps the divisor from being 0.
+    Shapes: (N, 4), (M, 4) -> (N, M). Raises: RuntimeError for others.
     Source: Zheng et al., "Distance-IoU Loss", AAAI 2020.
     """
+    require_boxes("distance_box_iou", boxes1, boxes2)
     diagonal = around(boxes1, boxes2).square().sum(-1) + eps
     centres = [box_convert(wide(boxes), "xyxy", "cxcywh")[:, :2] for boxes in (boxes1, boxes2)]
     between = (centres[0][:, None] - centres[1][None]).square().sum(-1)
@@ -106,11 +109,12 @@ def complete_box_iou(boxes1: Tensor, boxes2: Tensor, eps: float = 1e-7) -> Tenso
 
     Args:
         boxes1, boxes2: two sets of boxes; each of the one is compared with each of the other.
-        eps: what keeps a division by 0 from being one.
-    Shapes: (N, 4), (M, 4) -> (N, M).
+        eps: keeps the divisor from being 0.
+    Shapes: (N, 4), (M, 4) -> (N, M). Raises: RuntimeError for others.
     Gradient: the weight of the ratios is taken as constant.
     Source: Zheng et al., "Distance-IoU Loss", AAAI 2020.
     """
+    require_boxes("complete_box_iou", boxes1, boxes2)
     angles = []
     for boxes in (boxes1, boxes2):
         width, height = box_convert(wide(boxes), "xyxy", "cxcywh")[:, 2:].unbind(-1)
@@ -138,13 +142,17 @@ def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
     Args:
         scores: how sure each box is.
         iou_threshold: above this `box_iou` the box with the lower score is hidden.
-    Shapes: (N, 4), (N) -> (K).
+    Shapes: (N, 4), (N) -> (K). Raises: RuntimeError for others.
 
     >>> from tensorlib.vision.ops import nms
     >>> boxes = tensorlib.tensor([[0.0, 0, 9, 9], [0.0, 0, 9, 8], [20.0, 0, 29, 9]])
     >>> nms(boxes, tensorlib.tensor([0.5, 0.9, 0.7]), iou_threshold=0.5)
     tensor([1, 2])
     """
+    require_boxes("nms", boxes)
+    if scores.shape != boxes.shape[:1]:
+        raise RuntimeError(f"nms: expected {boxes.shape[0]} scores, got shape "
+                           f"{tuple(scores.shape)}")
     order = scores.argsort(descending=True, stable=True)
     with tl.no_grad():
         hides = (box_iou(boxes[order], boxes[order]) > iou_threshold).numpy()
@@ -164,6 +172,13 @@ def wide(boxes: Tensor) -> Tensor:
     if boxes.is_floating_point():
         return boxes if boxes.dtype in (tl.float32, tl.float64) else boxes.float()
     return boxes if boxes.dtype in (tl.int32, tl.int64) else boxes.int()
+
+
+def require_boxes(name: str, *sets: Tensor) -> None:
+    """Raises RuntimeError for what is not rows of four numbers."""
+    for boxes in sets:
+        if boxes.ndim != 2 or boxes.shape[1] != 4:
+            raise RuntimeError(f"{name}: boxes have the shape (N, 4), got {tuple(boxes.shape)}")
 
 
 def overlap(boxes1: Tensor, boxes2: Tensor) -> tuple[Tensor, Tensor]:

@@ -31,7 +31,7 @@ def make_grid(tensor: Tensor | Sequence[Tensor], nrow: int = 8, padding: int = 2
             `value_range`, or of the elements themselves, of each image by itself if `scale_each`.
         pad_value: what the borders have.
     Shapes: (B, C, H, W), (C, H, W) or (H, W), or a list of these -> (C, H', W').
-    Raises: TypeError for what are no images, ValueError for other numbers of dims and for none.
+    Raises: TypeError for what are not images, ValueError for other numbers of dims and for none.
     """
     images = stacked(tensor)
     if normalize:

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 from tensorlib import Generator
 from tensorlib.utils.data.collate import default_collate, default_convert
 from tensorlib.utils.data.dataset import Dataset, IterableDataset
-from tensorlib.utils.data.iterators import Epoch, Here, InWorkers, Position
+from tensorlib.utils.data.iterators import Epoch, LocalEpoch, Position, WorkerEpoch
 from tensorlib.utils.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 from tensorlib.utils.data.worker import get_worker_info
 
@@ -20,8 +20,8 @@ __all__ = ["DataLoader", "default_collate", "get_worker_info"]
 
 T_co = TypeVar("T_co", covariant=True)
 # what libraries know as the iterators of a loader
-_BaseDataLoaderIter, _SingleProcessDataLoaderIter = Epoch, Here
-_MultiProcessingDataLoaderIter = InWorkers
+_BaseDataLoaderIter, _SingleProcessDataLoaderIter = Epoch, LocalEpoch
+_MultiProcessingDataLoaderIter = WorkerEpoch
 _collate_fn_t, _worker_init_fn_t = Callable[[list[Any]], Any], Callable[[int], None]
 FIXED = {"batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"}
 
@@ -98,7 +98,7 @@ class DataLoader(Generic[T_co]):
         self.timeout, self.worker_init_fn, self.generator = timeout, worker_init_fn, generator
         self.in_order, self.persistent_workers = in_order, persistent_workers
         self.multiprocessing_context = multiprocessing_context
-        self._iterator: InWorkers | None = None
+        self._iterator: WorkerEpoch | None = None
         self._position: Position | None = None
         self._resumed: dict[str, Any] | None = None
         self._made = True
@@ -148,11 +148,11 @@ class DataLoader(Generic[T_co]):
 
     def __iter__(self) -> Iterator[Any]:
         if not self.num_workers:
-            return Here(self)
+            return LocalEpoch(self)
         if not self.persistent_workers:
-            return InWorkers(self)
+            return WorkerEpoch(self)
         if self._iterator is None or not self._iterator.alive:
-            self._iterator = InWorkers(self)
+            self._iterator = WorkerEpoch(self)
         else:
             self._iterator.restart(self)
         return self._iterator
@@ -189,7 +189,7 @@ class DataLoader(Generic[T_co]):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Makes the next iterator go on where `state_dict` was asked for.
 
-        Raises: ValueError for what is no such state, or a loader's with other generators.
+        Raises: ValueError for anything else, or the state of a loader with other generators.
         """
         Position.check(state_dict, self)
         self._resumed = dict(state_dict)

@@ -110,7 +110,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
     """The rows of some tensors: example i is the tuple of each tensor's row i.
 
     A batch is one indexing of each tensor. Raises: ValueError for no tensors and for tensors that
-    differ in length, TypeError for what is no tensor.
+    differ in length, TypeError for what is not a tensor.
 
     >>> places, values = tensorlib.arange(6).view(3, 2), tensorlib.ones(3)
     >>> points = tensorlib.utils.data.TensorDataset(places, values)

@@ -16,7 +16,7 @@ from tensorlib.utils.data.pool import Pool, error_of
 from tensorlib.utils.data.sampler import draw_seed
 from tensorlib.utils.data.worker import Plan
 
-__all__ = ["Here", "InWorkers", "Position"]
+__all__ = ["LocalEpoch", "Position", "WorkerEpoch"]
 
 END = object()         # where there are no more keys
 
@@ -112,10 +112,9 @@ class Epoch(Iterator[Any]):
                 raise
             self.position.delivered += 1
         if self.limit is not None and self.position.delivered > self.limit:
-            warn_of(
-          f"Length of IterableDataset {self.name} was reported to be {self.limit} batches, "
-          "but more have come. With workers, each gives all examples of its own copy, unless "
-          "__iter__ asks get_worker_info() for its part.", level=2)
+            warn_of(f"Length of IterableDataset {self.name} was reported to be {self.limit} "
+                    "batches, but more have come. With workers, each gives all examples of its own "
+                    "copy, unless __iter__ asks get_worker_info() for its part.", level=2)
             self.limit = None
         return batch
 
@@ -132,7 +131,7 @@ def length_or_none(loader: Any) -> int | None:
         return None
 
 
-class Here(Epoch):
+class LocalEpoch(Epoch):
     """The batches of an epoch, made in this process."""
 
     def __init__(self, loader: Any) -> None:
@@ -146,7 +145,7 @@ class Here(Epoch):
         return self.make(next(self.keys))
 
 
-class InWorkers(Epoch):
+class WorkerEpoch(Epoch):
     """The batches of an epoch, made by worker processes.
 
     Each task gets one reply, and each worker answers in the order of its tasks. So it is enough to

@@ -54,7 +54,7 @@ class RandomSampler(Sampler[int]):
     not grow with the dataset beyond some 4 million examples. Without a `generator`, one is seeded
     from the default generator when the iteration begins.
 
-    Raises: TypeError for a replacement that is no bool, ValueError for a num_samples below 1 and
+    Raises: TypeError for a replacement that is not a bool, ValueError for a num_samples below 1 and
     for an empty dataset.
 
     >>> sorted(tensorlib.utils.data.RandomSampler("abc"))
@@ -128,7 +128,7 @@ class WeightedRandomSampler(Sampler[int]):
     """Positions drawn with probabilities in proportion to their weights.
 
     Without replacement, no position comes twice. Raises: ValueError for a num_samples below 1, for
-    weights that are not a 1-d sequence, and for a replacement that is no bool.
+    weights that are not a 1-d sequence, and for a replacement that is not a bool.
 
     >>> set(tensorlib.utils.data.WeightedRandomSampler([0.0, 3.0, 1.0], 20)) <= {1, 2}
     True
@@ -165,7 +165,7 @@ class WeightedRandomSampler(Sampler[int]):
 class BatchSampler(Sampler[list[int]]):
     """Lists of `batch_size` keys that a sampler gives; the last is shorter, or is dropped.
 
-    Raises: ValueError for a batch_size below 1 and a drop_last that is no bool.
+    Raises: ValueError for a batch_size below 1 and a drop_last that is not a bool.
 
     >>> list(tensorlib.utils.data.BatchSampler(range(5), batch_size=2, drop_last=False))
     [[0, 1], [2, 3], [4]]

@@ -28,7 +28,7 @@ BINS = {"tensorflow": None, "auto": "auto", "fd": "fd"}
 
 
 def clean(tag: str) -> str:
-    """A tag as event files have it: what is no letter, digit or one of -/. becomes _."""
+    """A tag as event files have it: what is not a letter, digit or one of -/. becomes _."""
     return re.sub(r"[^-/\w.]", "_", str(tag)).lstrip("/")
 
 

@@ -43,7 +43,7 @@ class CSVWriter:
             with self.path.open(newline="") as file:
                 self.columns = next(csv.reader(file), [])
             if self.columns[:1] != ["step"] or len(set(self.columns)) < len(self.columns):
-                raise ValueError(f"CSVWriter: {self.path} is no log: its first line is "
+                raise ValueError(f"CSVWriter: {self.path} is not a log: its first line is "
                                  f"{','.join(self.columns)!r}")
 
     def add_scalar(self, tag: str, scalar_value: Any, global_step: int) -> None:

@@ -109,11 +109,11 @@ class CIFAR10(LabelledImages):
         images, labels = batch.get("data"), batch.get(self.label_key)
         if not isinstance(images, np.ndarray) or images.dtype != np.uint8 or (
                 images.shape[1:] != (PIXELS,)):
-            raise DamagedFile(f"{type(self).__name__}: {name}: 'data' is no uint8 array of rows "
+            raise DamagedFile(f"{type(self).__name__}: {name}: 'data' is not a uint8 array of rows "
                               f"of {PIXELS}")
         if type(labels) is not list or len(labels) != len(images) or not all(
                 type(label) is int and 0 <= label < self.count for label in labels):
-            raise DamagedFile(f"{type(self).__name__}: {name}: {self.label_key!r} is no list of "
+            raise DamagedFile(f"{type(self).__name__}: {name}: {self.label_key!r} is not a list of "
                               f"{len(images)} numbers below {self.count}")
         return images, labels
 

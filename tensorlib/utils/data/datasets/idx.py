@@ -29,7 +29,7 @@ def read_idx(path: str | os.PathLike[str]) -> Tensor:
     with opened(path) as file:
         zero, code, ndim = int.from_bytes(read(file, 2, where)), *read(file, 2, where)
         if zero or code not in DTYPES or ndim > MOST_DIMS:
-            raise DamagedFile(f"{where}: this is no idx file: it begins with the bytes "
+            raise DamagedFile(f"{where}: this is not an idx file: it begins with the bytes "
                               f"{zero >> 8:02x} {zero & 255:02x} {code:02x} {ndim:02x}")
         shape = tuple(np.frombuffer(read(file, 4 * ndim, where), ">u4").tolist())
         dtype, count = np.dtype(DTYPES[code]), 1

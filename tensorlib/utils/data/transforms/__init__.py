@@ -21,21 +21,7 @@ from tensorlib.utils.data.transforms.composed import (
     RandomChoice,
     RandomOrder,
 )
-from tensorlib.utils.data.transforms.drawn_colours import (
-    ColorJitter,
-    GaussianBlur,
-    RandomErasing,
-    RandomGrayscale,
-)
-from tensorlib.utils.data.transforms.drawn_places import (
-    RandomAffine,
-    RandomCrop,
-    RandomHorizontalFlip,
-    RandomResizedCrop,
-    RandomRotation,
-    RandomVerticalFlip,
-)
-from tensorlib.utils.data.transforms.fixed import (
+from tensorlib.utils.data.transforms.deterministic import (
     CenterCrop,
     ConvertImageDtype,
     Grayscale,
@@ -45,6 +31,20 @@ from tensorlib.utils.data.transforms.fixed import (
     Resize,
     ToPILImage,
     ToTensor,
+)
+from tensorlib.utils.data.transforms.random_colours import (
+    ColorJitter,
+    GaussianBlur,
+    RandomErasing,
+    RandomGrayscale,
+)
+from tensorlib.utils.data.transforms.random_geometry import (
+    RandomAffine,
+    RandomCrop,
+    RandomHorizontalFlip,
+    RandomResizedCrop,
+    RandomRotation,
+    RandomVerticalFlip,
 )
 from tensorlib.utils.data.transforms.images import InterpolationMode
 

@@ -194,6 +194,15 @@ def bell(size: int, sigma: float, dtype: tl.dtype) -> Tensor:
     return weights / weights.sum()
 
 
+def blur_sizes(name: str, kernel_size: int | Sequence[int]) -> tuple[int, ...]:
+    """Width and height of a blur's window. Raises: ValueError unless they are odd."""
+    sizes = (kernel_size,) * 2 if isinstance(kernel_size, int) else tuple(kernel_size)
+    if len(sizes) != 2 or not all(isinstance(size, int) and size > 0 and size % 2
+                                  for size in sizes):
+        raise ValueError(f"{name}: kernel_size is odd, one int or two, got {kernel_size!r}")
+    return sizes
+
+
 def gaussian_blur(img: Tensor, kernel_size: int | Sequence[int],
                   sigma: float | Sequence[float] | None = None) -> Tensor:
     """The image blurred: each pixel is a mean of those around it.
@@ -211,14 +220,11 @@ def gaussian_blur(img: Tensor, kernel_size: int | Sequence[int],
         found = gaussian_blur(channels_first("gaussian_blur", img), kernel_size, sigma)
         return pillow.to_pil_image(found, img.mode)
     require_image("gaussian_blur", img, 3)
-    sizes = (kernel_size,) * 2 if isinstance(kernel_size, int) else tuple(kernel_size)
+    sizes = blur_sizes("gaussian_blur", kernel_size)
     if sigma is None:
         sigma = [0.15 * size + 0.35 for size in sizes]
     sigmas = (sigma,) if isinstance(sigma, (int, float)) else tuple(sigma)
     sigmas = sigmas * 2 if len(sigmas) == 1 else sigmas
-    if len(sizes) != 2 or not all(isinstance(size, int) and size > 0 and size % 2
-                                  for size in sizes):
-        raise ValueError(f"gaussian_blur: kernel_size is odd, one int or two, got {kernel_size!r}")
     if len(sigmas) != 2 or not all(each > 0 for each in sigmas):
         raise ValueError(f"gaussian_blur: sigma is more than 0, one number or two, got {sigma!r}")
     half = [size // 2 for size in sizes]

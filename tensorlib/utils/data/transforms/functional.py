@@ -1,6 +1,7 @@
 """The functions behind the transforms, without randomness."""
 
 from tensorlib._core.base.explained import explain
+from tensorlib.utils.data.transforms.affine import affine, rotate
 from tensorlib.utils.data.transforms.colours import (
     adjust_brightness,
     adjust_contrast,
@@ -11,16 +12,7 @@ from tensorlib.utils.data.transforms.colours import (
     invert,
     rgb_to_grayscale,
 )
-from tensorlib.utils.data.transforms.images import (
-    InterpolationMode,
-    convert_image_dtype,
-    get_dimensions,
-    normalize,
-    pil_to_tensor,
-    to_tensor,
-)
-from tensorlib.utils.data.transforms.pillow import to_pil_image
-from tensorlib.utils.data.transforms.places import (
+from tensorlib.utils.data.transforms.geometry import (
     center_crop,
     crop,
     erase,
@@ -30,7 +22,15 @@ from tensorlib.utils.data.transforms.places import (
     resized_crop,
     vflip,
 )
-from tensorlib.utils.data.transforms.turns import affine, rotate
+from tensorlib.utils.data.transforms.images import (
+    InterpolationMode,
+    convert_image_dtype,
+    get_dimensions,
+    normalize,
+    pil_to_tensor,
+    to_tensor,
+)
+from tensorlib.utils.data.transforms.pillow import to_pil_image
 
 __all__ = [
     "InterpolationMode", "adjust_brightness", "adjust_contrast", "adjust_gamma", "adjust_hue",

@@ -44,7 +44,7 @@ def mode_of(name: str, interpolation: Any, modes: Sequence[str]) -> str:
 
 
 def require_image(name: str, img: Any, dims: int = 2) -> None:
-    """Raises: TypeError for what is no tensor of at least so many dims."""
+    """Raises: TypeError for what is not a tensor of at least so many dims."""
     if not isinstance(img, Tensor):
         raise TypeError(f"{name}: an image is a Tensor (..., H, W), got {type_name(img)}; "
                         "ToTensor() makes one of an array or of a PIL image")

@@ -93,7 +93,8 @@ def rotate(img: Tensor, angle: float, interpolation: Any = InterpolationMode.NEA
         angle: the angle in degrees.
         interpolation: `InterpolationMode.NEAREST` or BILINEAR, or the value of one.
         expand: whether the image becomes large enough for its corners.
-        center: the point (x, y) around which it turns, from the upper left corner; else the middle.
+        center: the point (x, y) around which it turns, from the upper left corner; by default the
+            middle.
         fill: the value beyond the image: a number, or one for each channel; 0 for None.
 
     >>> rotate(tensorlib.tensor([[[1, 2], [3, 4]]]), 90)
@@ -124,7 +125,8 @@ def affine(img: Tensor, angle: float, translate: Sequence[float], scale: float,
         shear: the angle in degrees between a column and the vertical, and maybe one for rows.
         interpolation: `InterpolationMode.NEAREST` or BILINEAR, or the value of one.
         fill: the value beyond the image: a number, or one for each channel; 0 for None.
-        center: the point (x, y) around which it turns, from the upper left corner; else the middle.
+        center: the point (x, y) around which it turns, from the upper left corner; by default the
+            middle.
 
     Raises: ValueError for a scale of 0 or less.
     """

@@ -133,6 +133,8 @@ def crop(img: Tensor, top: int, left: int, height: int, width: int) -> Tensor:
     if is_of_pil(img):
         return img.crop((left, top, left + width, top + height))
     require_image("crop", img)
+    if height < 0 or width < 0:
+        raise ValueError(f"crop: height and width must be 0 or more, got {height} and {width}")
     rows, columns = img.shape[-2:]
     inside = img[..., max(top, 0):max(top + height, 0), max(left, 0):max(left + width, 0)]
     before = [min(max(-first, 0), count) for first, count in ((left, width), (top, height))]

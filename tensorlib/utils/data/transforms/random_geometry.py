@@ -9,10 +9,10 @@ from typing import Any
 import tensorlib as tl
 from tensorlib import Tensor, nn
 from tensorlib.nn.modules.repr import Shown
-from tensorlib.utils.data.transforms import pillow, places, turns
+from tensorlib.utils.data.transforms import affine, geometry, pillow
 from tensorlib.utils.data.transforms.composed import Drawn, drawn
+from tensorlib.utils.data.transforms.geometry import Sizes, pair
 from tensorlib.utils.data.transforms.images import InterpolationMode, mode_of, sizes_of
-from tensorlib.utils.data.transforms.places import Sizes, pair
 
 TRIES = 10                     # of a part that fits, before the middle is taken
 
@@ -28,6 +28,8 @@ def interval(name: str, what: str, value: Any, most: float = math.inf) -> tuple[
         if value < 0:
             raise ValueError(f"{name}: {what}, if it is one number, must be 0 or more, got {value}")
         value = (-value, value)
+    if not isinstance(value, (tuple, list)) or len(value) != 2:
+        raise ValueError(f"{name}: {what} is one number or two, got {value!r}")
     low, high = value
     if not -most <= low <= high <= most:
         raise ValueError(f"{name}: {what} is a range within {most}, from low to high, got {value}")
@@ -43,7 +45,7 @@ class RandomHorizontalFlip(Drawn):
 
     def changed(self, img: Tensor) -> Tensor:
         """The mirrored image."""
-        return places.hflip(img)
+        return geometry.hflip(img)
 
 
 class RandomVerticalFlip(Drawn):
@@ -55,7 +57,7 @@ class RandomVerticalFlip(Drawn):
 
     def changed(self, img: Tensor) -> Tensor:
         """The mirrored image."""
-        return places.vflip(img)
+        return geometry.vflip(img)
 
 
 class RandomCrop(Shown):
@@ -93,12 +95,12 @@ class RandomCrop(Shown):
         """The part."""
         sizes_of("RandomCrop", img)
         if self.padding is not None:
-            img = places.pad(img, self.padding, self.fill, self.padding_mode)
+            img = geometry.pad(img, self.padding, self.fill, self.padding_mode)
         if self.pad_if_needed:
             size = sizes_of("RandomCrop", img)[1:]
             tall, wide = (max(want - have, 0) for want, have in zip(self.size, size))
-            img = places.pad(img, (wide, tall), self.fill, self.padding_mode)
-        return places.crop(img, *self.get_params(img, self.size))
+            img = geometry.pad(img, (wide, tall), self.fill, self.padding_mode)
+        return geometry.crop(img, *self.get_params(img, self.size))
 
 
 class RandomResizedCrop(nn.Module):
@@ -144,8 +146,8 @@ class RandomResizedCrop(nn.Module):
 
     def forward(self, img: Tensor) -> Tensor:
         """The part in that size."""
-        return places.resized_crop(img, *self.get_params(img, self.scale, self.ratio), self.size,
-                                   self.interpolation, self.antialias)
+        return geometry.resized_crop(img, *self.get_params(img, self.scale, self.ratio), self.size,
+                                     self.interpolation, self.antialias)
 
     def extra_repr(self) -> str:
         """The sizes and forms."""
@@ -181,8 +183,8 @@ class RandomRotation(Shown):
 
     def forward(self, img: Tensor) -> Tensor:
         """The image turned by an angle that is drawn."""
-        return turns.rotate(img, self.get_params(self.degrees), self.interpolation, self.expand,
-                            self.center, self.fill)
+        return affine.rotate(img, self.get_params(self.degrees), self.interpolation, self.expand,
+                             self.center, self.fill)
 
 
 class RandomAffine(Shown):
@@ -227,8 +229,8 @@ class RandomAffine(Shown):
             for part, size in zip(self.translate, (width, height))]
         scale = 1.0 if self.scale is None else drawn(*self.scale)
         shear = [drawn(*angles) for angles in self.shears]
-        return turns.affine(img, drawn(*self.degrees), moved, scale, shear, self.interpolation,
-                            self.fill, self.center)
+        return affine.affine(img, drawn(*self.degrees), moved, scale, shear, self.interpolation,
+                             self.fill, self.center)
 
 
 def sheared_by(shear: Any) -> list[tuple[float, float]]:

@@ -63,25 +63,29 @@ def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None,
             raise TypeError("sparse_coo_tensor: takes positions and values, or a size, got "
                             f"{type_name(size)}")
         indices, values = zeros((len(size), 0), dtype=tensorlib.int64), zeros(0, dtype=dtype)
-    indices, values = positions("sparse_coo_tensor", indices), values_of(
-        values, dtype, requires_grad)
+    indices = positions("sparse_coo_tensor", indices)
+    values = values_of(values, dtype, requires_grad)
+    size = fitting_size("sparse_coo_tensor", indices, values, size)
+    return SparseTensor.of(indices, values, size, bool(is_coalesced))
+
+
+def fitting_size(name: str, indices: Tensor, values: Tensor, size: Any) -> tuple[int, ...]:
+    """The size, or the least one if it is None. Raises: RuntimeError unless all three fit."""
     if indices.ndim != 2 or values.ndim < 1 or indices.shape[1] != values.shape[0]:
-        raise RuntimeError("sparse_coo_tensor: expected positions (dims, entries) and values "
-                           f"(entries, *), got shapes {tuple(indices.shape)} and "
-                           f"{tuple(values.shape)}")
+        raise RuntimeError(f"{name}: expected positions (dims, entries) and values (entries, *), "
+                           f"got shapes {tuple(indices.shape)} and {tuple(values.shape)}")
     dims, dense = indices.shape[0], tuple(values.shape)[1:]
     if indices.numel() and int(indices.amin()) < 0:
-        raise RuntimeError("sparse_coo_tensor: found negative index "
-                           f"{int(indices.amin())}")
+        raise RuntimeError(f"{name}: found negative index {int(indices.amin())}")
     least = [int(m) + 1 for m in indices.amax(1)] if indices.shape[1] else [0] * dims
     size = (*least, *dense) if size is None else tuple(int(n) for n in size)
     if len(size) != dims + len(dense) or size[dims:] != dense or any(
             n < m for n, m in zip(size, least)):
-        raise RuntimeError(f"sparse_coo_tensor: size {size} does not fit to positions up to "
+        raise RuntimeError(f"{name}: size {size} does not fit to positions up to "
                            f"{[m - 1 for m in least]} and values of shape {tuple(values.shape)}")
     if np.prod([float(n) for n in size[:dims]]) >= 2.0 ** 62:
-        raise RuntimeError(f"sparse_coo_tensor: size {size} has too many places to count")
-    return SparseTensor.of(indices, values, size, bool(is_coalesced))
+        raise RuntimeError(f"{name}: size {size} has too many places to count")
+    return size
 
 
 def parts_of_bounds(name: str, bounds: Any, other: Any, what: str) -> tuple[Tensor, Tensor]:
@@ -109,9 +113,9 @@ def size_by_bounds(name: str, size: Any, dim: int, count: int, other: Tensor) ->
     return int(size[0]), int(size[1])
 
 
-def in_order(indices: Tensor, values: Tensor, size: tuple[int, int]) -> SparseTensor:
+def in_order(name: str, indices: Tensor, values: Tensor, size: tuple[int, int]) -> SparseTensor:
     """The matrix with its entries in order, so that `values()` gives them without `coalesce()`."""
-    made = sparse_coo_tensor(indices, values, size)
+    made = SparseTensor.of(indices, values, fitting_size(name, indices, values, size))
     flat = made.flat()
     return made._coalesced_(True) if bool((flat[1:] > flat[:-1]).all()) else made.coalesce()
 
@@ -127,7 +131,7 @@ def sparse_csr_tensor(crow_indices: Any, col_indices: Any, values: Any, size: An
     name = "sparse_csr_tensor"
     rows, columns = parts_of_bounds(name, crow_indices, col_indices, "columns")
     size = size_by_bounds(name, size, 0, len(crow_indices) - 1, columns)
-    return in_order(stack([rows, columns]), values_of(values, dtype, requires_grad), size)
+    return in_order(name, stack([rows, columns]), values_of(values, dtype, requires_grad), size)
 
 
 def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: Any = None, *,
@@ -145,14 +149,14 @@ def sparse_csc_tensor(ccol_indices: Any, row_indices: Any, values: Any, size: An
     name = "sparse_csc_tensor"
     columns, rows = parts_of_bounds(name, ccol_indices, row_indices, "rows")
     size = size_by_bounds(name, size, 1, len(ccol_indices) - 1, rows)
-    return in_order(stack([rows, columns]), values_of(values, dtype, requires_grad), size)
+    return in_order(name, stack([rows, columns]), values_of(values, dtype, requires_grad), size)
 
 
 def convert_indices_from_coo_to_csr(input: Tensor, size: int, *,
                                     out_int32: bool = False) -> Tensor:
     """Where the entries of each of `size` rows begin among ascending rows, and the last ones end.
 
-    Raises: RuntimeError for rows that are no vector.
+    Raises: RuntimeError for rows that are not vectors.
     """
     rows = positions("_convert_indices_from_coo_to_csr", input)
     if rows.ndim != 1:
@@ -177,7 +181,7 @@ def from_dense(input: Tensor, sparse_dim: int | None = None) -> SparseTensor:
     """The tensor as a sparse one, without its zeros: `Tensor.to_sparse`.
 
     sparse_dim: how many of the first dims have positions, by default all. Raises: RuntimeError,
-    TypeError for what is no int.
+    TypeError for what is not an int.
 
     >>> x = tensorlib.tensor([[0.0, 2.0], [3.0, 0.0]], requires_grad=True)
     >>> (x.to_sparse() @ tensorlib.ones(2, 1)).sum().backward()
@@ -257,7 +261,7 @@ def from_scipy(matrix: Any) -> SparseTensor:
 def to_scipy(input: SparseTensor) -> Any:
     """A sparse matrix as SciPy's `coo_matrix`; `.tocsr()` and others bring it to other formats.
 
-    Raises: RuntimeError for what is no matrix, or requires gradients; ImportError without SciPy.
+    Raises: RuntimeError for what is not a matrix, or requires gradients; ImportError without SciPy.
     """
     entries = input.matrix("to_scipy").coalesce()
     return coo_matrix((entries._values_.numpy(), tuple(entries._indices_.numpy())),

@@ -9,10 +9,10 @@ from typing import Any
 import tensorlib as tl
 from tensorlib import Tensor
 from tensorlib.nn.modules.repr import Shown
-from tensorlib.utils.data.transforms import colours, places
+from tensorlib.utils.data.transforms import colours, geometry
 from tensorlib.utils.data.transforms.composed import Drawn, drawn
-from tensorlib.utils.data.transforms.drawn_places import TRIES, drawn_place
 from tensorlib.utils.data.transforms.images import require_image, sizes_of
+from tensorlib.utils.data.transforms.random_geometry import TRIES, drawn_place
 
 Factor = float | Sequence[float]
 Range = tuple[float, float]
@@ -99,6 +99,7 @@ class GaussianBlur(Shown):
     def __init__(self, kernel_size: int | Sequence[int],
                  sigma: float | Sequence[float] = (0.1, 2.0)) -> None:
         super().__init__()
+        colours.blur_sizes("GaussianBlur", kernel_size)
         self.kernel_size = kernel_size
         self.sigma = (sigma, sigma) if isinstance(sigma, (int, float)) else tuple(sigma)
         if len(self.sigma) != 2 or not 0 < self.sigma[0] <= self.sigma[1]:
@@ -144,8 +145,8 @@ class RandomErasing(Drawn):
             tall, wide = round(math.sqrt(area * form)), round(math.sqrt(area / form))
             if tall < height and wide < width:
                 hidden = self.hidden(img, channels, tall, wide)
-                return places.erase(img, drawn_place(height, tall), drawn_place(width, wide), tall,
-                                    wide, hidden, self.inplace)
+                return geometry.erase(img, drawn_place(height, tall), drawn_place(width, wide),
+                                      tall, wide, hidden, self.inplace)
         return img
 
     def hidden(self, img: Tensor, channels: int, tall: int, wide: int) -> Any:

@@ -8,9 +8,9 @@ from typing import Any
 import tensorlib as tl
 from tensorlib import Tensor, nn
 from tensorlib.nn.modules.repr import Shown
-from tensorlib.utils.data.transforms import colours, images, pillow, places
+from tensorlib.utils.data.transforms import colours, geometry, images, pillow
+from tensorlib.utils.data.transforms.geometry import Sizes
 from tensorlib.utils.data.transforms.images import InterpolationMode
-from tensorlib.utils.data.transforms.places import Sizes
 
 
 class ToTensor(nn.Module):
@@ -120,12 +120,12 @@ class Resize(nn.Module):
         super().__init__()
         self.size, self.interpolation = size, interpolation
         self.max_size, self.antialias = max_size, antialias
-        places.pair("Resize", size)
+        geometry.pair("Resize", size)
         images.mode_of("Resize", interpolation, pillow.FILTERS)
 
     def forward(self, img: Tensor) -> Tensor:
         """The image in that size."""
-        return places.resize(img, self.size, self.interpolation, self.max_size, self.antialias)
+        return geometry.resize(img, self.size, self.interpolation, self.max_size, self.antialias)
 
     def extra_repr(self) -> str:
         """Size and mode."""
@@ -147,11 +147,11 @@ class CenterCrop(Shown):
 
     def __init__(self, size: Sizes) -> None:
         super().__init__()
-        self.size = places.pair("CenterCrop", size)
+        self.size = geometry.pair("CenterCrop", size)
 
     def forward(self, img: Tensor) -> Tensor:
         """The middle of the image."""
-        return places.center_crop(img, self.size)
+        return geometry.center_crop(img, self.size)
 
 
 class Pad(nn.Module):
@@ -168,15 +168,15 @@ class Pad(nn.Module):
 
     def __init__(self, padding: Sizes, fill: float = 0, padding_mode: str = "constant") -> None:
         super().__init__()
-        places.four_sides(padding)
-        if padding_mode != "constant" and padding_mode not in places.INSIDE:
+        geometry.four_sides(padding)
+        if padding_mode != "constant" and padding_mode not in geometry.INSIDE:
             raise ValueError("Pad: padding_mode must be constant, edge, reflect or symmetric, got "
                              f"{padding_mode!r}")
         self.padding, self.fill, self.padding_mode = padding, fill, padding_mode
 
     def forward(self, img: Tensor) -> Tensor:
         """The larger image."""
-        return places.pad(img, self.padding, self.fill, self.padding_mode)
+        return geometry.pad(img, self.padding, self.fill, self.padding_mode)
 
     def extra_repr(self) -> str:
         """The padding."""

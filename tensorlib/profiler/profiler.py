@@ -23,7 +23,7 @@ class profile:
     steps, and `on_trace_ready` is called with the profile after each cycle.
     Operations on all threads are observed. `activities` other than the CPU, as `use_cuda`, are left
     out with a warning. With `enabled=False` nothing is observed.
-    Raises: RuntimeError when another profile is being taken.
+    Raises: RuntimeError when another profile is being taken, TypeError for other `activities`.
     """
 
     def __init__(self, enabled: bool = True, *,
@@ -34,6 +34,9 @@ class profile:
                  with_stack: bool = False, with_flops: bool = False, with_modules: bool = False,
                  acc_events: bool = False, use_cuda: bool | None = None) -> None:
         for activity in (*(activities or ()), *((ProfilerActivity.CUDA,) if use_cuda else ())):
+            if not isinstance(activity, ProfilerActivity):
+                raise TypeError(f"profile: activities must be of ProfilerActivity, got "
+                                f"{activity!r}")
             if activity is not ProfilerActivity.CPU:
                 warn_of(f"profile: {activity.name} is not available; the CPU alone is "
                         "observed", level=2)
