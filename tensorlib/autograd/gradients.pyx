@@ -10,9 +10,14 @@ from tensorlib._core.tensor.tensor cimport Tensor, new_scalar, requires_grad, sa
 from tensorlib._core.tiles.copies cimport cast
 
 from tensorlib._core.base.error_names import type_name
+from tensorlib._core.base.importing import deferred
 from tensorlib._core.sweep.graph_reader import gradient_place
 from tensorlib.autograd.graph import GradientEdge
 from tensorlib.ops.shape.joining import stack
+
+# of a module that imports all batching rules
+are_batches = deferred("tensorlib.autograd.pullback", "are_batches")
+grads_of_examples = deferred("tensorlib.autograd.pullback", "grads_of_examples")
 
 
 cdef int check_root(str name, Tensor x, int i) except -1:
@@ -234,14 +239,12 @@ cdef bint are_examples(object given) except -1:
                         if g is not None and not isinstance(g, Tensor)]
     if not others:
         return False
-    from tensorlib.autograd.pullback import are_batches     # with all batching rules
     return are_batches(others)
 
 
 cdef tuple gradients_of_examples(tuple roots, tuple wanted, object given, bint create_graph,
                                  set zero):
     """What `grad` gives under `vmap` for gradients that are examples of a batch."""
-    from tensorlib.autograd.pullback import grads_of_examples
     cdef list gradients = list(given) if isinstance(given, (list, tuple)) else [given]
     cdef int i
     for i in range(len(roots)):

@@ -13,7 +13,7 @@ from tensorlib._core.base.dtypes cimport FLOAT32, ITEMSIZE
 from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.reduce.schedule cimport (
-    LOGSUMEXP, LOG_SOFTMAX, LOG_SOFTMAX_BACKWARD, MAX, SOFTMAX, SOFTMAX_BACKWARD, SUM, fold_loop,
+    LOGSUMEXP, LOG_SOFTMAX_BACKWARD, MAX, SOFTMAX, SOFTMAX_BACKWARD, SUM, fold_loop,
 )
 from tensorlib._core.tiles.loops cimport cast_loop, find_cast, find_loop, loop1, loop2, loop_id
 
