@@ -25,6 +25,7 @@ from tensorlib.func import (
     vjp,
     vmap,
 )
+from tensorlib.nn.attention import SDPBackend
 from tensorlib.nn.parameter import Parameter
 
 
@@ -297,3 +298,13 @@ assert_type(where.type, str)
 assert_type(where.index, int | None)
 assert_type(tl.jit.script(block.to(where)), Block)
 layouts: Tensor = tl.randn(2, 1, 8, 8).to(memory_format=tl.channels_last)
+
+
+# ---- what packages define themselves -------------------------------------------------------------
+
+def own_definitions(boxes: Tensor, sparse: tl.sparse.SparseTensor) -> None:
+    assert_type(tl.vision.ops.nms(boxes, boxes[:, 0], 0.5), Tensor)
+    assert_type(tl.sparse.sampled_addmm(sparse, boxes, boxes), tl.sparse.SparseTensor)
+    backend: SDPBackend = SDPBackend.MATH
+    with nn.attention.sdpa_kernel(backend):
+        pass
