@@ -168,11 +168,7 @@ def get_autocast_gpu_dtype() -> Any:
 
 
 def is_autocast_cache_enabled() -> bool:
-    """True, as in PyTorch. There is no cache: a weight is cast by each operation.
-
-    >>> tensorlib.is_autocast_cache_enabled()
-    True
-    """
+    """True, as in PyTorch. There is no cache: a weight is cast by each operation."""
     return True
 
 

@@ -72,6 +72,9 @@ transforms.Lambda(lambda image: 1 - image)(tl.tensor([[[0.0, 0.25]]]))
 # ---- utils.data.transforms.Pad
 from tensorlib.utils.data import transforms
 transforms.Pad(1, fill=9)(tl.ones(1, 1, 2))
+# ---- utils.data.transforms.ToPILImage
+from tensorlib.utils.data.transforms import ToPILImage
+ToPILImage("L")
 # ---- utils.data.transforms.PILToTensor: transforms.PILToTensor()
 # ---- utils.data.transforms.functional.pil_to_tensor: transforms.functional.pil_to_tensor
 import numpy as np
@@ -171,6 +174,9 @@ from tensorlib.profiler import profile, tensorboard_trace_handler
 with profile(on_trace_ready=tensorboard_trace_handler("traces", "first")) as p:
     y = tl.rand(3).exp()
 [name.endswith(".pt.trace.json") for name in os.listdir("traces")]
+# ---- utils.benchmark.Language
+from tensorlib.utils.benchmark import Language, Timer
+Timer("pass", language=Language.PYTHON)
 # ---- utils.benchmark.Timer utils.benchmark.Measurement
 from tensorlib.utils.benchmark import Timer
 timer = Timer("x + 1", globals={"x": tl.rand(1000)}, label="addition")

@@ -22,6 +22,13 @@ tl.set_deterministic_debug_mode("default")
 # ---- is_autocast_enabled
 with tl.autocast("cpu"):
     tl.is_autocast_enabled("cpu")
+# ---- is_autocast_cpu_enabled get_autocast_cpu_dtype get_autocast_gpu_dtype
+with tl.autocast("cpu"):
+    tl.is_autocast_cpu_enabled(), tl.get_autocast_cpu_dtype()
+tl.get_autocast_gpu_dtype()
+# ---- is_autocast_cache_enabled clear_autocast_cache
+tl.clear_autocast_cache()
+tl.is_autocast_cache_enabled()
 # ---- get_autocast_dtype
 with tl.autocast("cpu", dtype=tl.float16):
     tl.get_autocast_dtype("cpu")
