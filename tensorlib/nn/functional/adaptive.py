@@ -361,15 +361,20 @@ def pixel_shuffle(input: Tensor, upscale_factor):
     Shapes: (*, C r**2, H, W) -> (*, C, H r, W r). Raises: RuntimeError for sizes that do not fit.
     Source: Shi et al., "Real-Time Single Image and Video Super-Resolution", CVPR 2016.
     """
-    r, shape = factor_of("pixel_shuffle", upscale_factor), tuple(input.shape)
+    split, order, shape = enlarged(tuple(input.shape), factor_of("pixel_shuffle", upscale_factor))
+    return copied(input.reshape(split).permute(order), shape)
+
+
+@lru_cache(256)
+def enlarged(shape, r):
+    """The dims that `pixel_shuffle` takes a shape for, their order, and what they become."""
     if len(shape) < 3 or shape[-3] % r ** 2:
         raise RuntimeError(f"pixel_shuffle: expects at least 3 dims and channels divisible by "
                            f"{r ** 2}, got shape {shape}")
     *lead, c, h, w = shape
     n = len(lead) + 1
-    x = input.reshape(*lead, c // r ** 2, r, r, h, w).permute(
-        *range(n), n + 2, n, n + 3, n + 1)
-    return copied(x, (*lead, c // r ** 2, h * r, w * r))
+    return (*lead, c // r ** 2, r, r, h, w), (*range(n), n + 2, n, n + 3, n + 1), (
+        *lead, c // r ** 2, h * r, w * r)
 
 
 def unshuffled(x, r):
@@ -387,15 +392,21 @@ def pixel_unshuffle(input: Tensor, downscale_factor):
 
     Shapes: (*, C, H r, W r) -> (*, C r**2, H, W). Raises: RuntimeError for sizes that do not fit.
     """
-    r = factor_of("pixel_unshuffle", downscale_factor)
-    if input.ndim < 3 or input.shape[-1] % r or input.shape[-2] % r:
+    split, order, shape = reduced(tuple(input.shape), factor_of("pixel_unshuffle",
+                                                                downscale_factor))
+    return copied(input.reshape(split).permute(order), shape)
+
+
+@lru_cache(256)
+def reduced(shape, r):
+    """The same of `pixel_unshuffle`."""
+    if len(shape) < 3 or shape[-1] % r or shape[-2] % r:
         raise RuntimeError(f"pixel_unshuffle: expects at least 3 dims and sizes divisible by {r}, "
-                           f"got shape {tuple(input.shape)}")
-    *lead, c, h, w = input.shape
+                           f"got shape {shape}")
+    *lead, c, h, w = shape
     n = len(lead) + 1
-    x = input.reshape((*lead, c, h // r, r, w // r, r)).permute(
-        (*range(n), n + 1, n + 3, n, n + 2))
-    return copied(x, (*lead, c * r * r, h // r, w // r))
+    return (*lead, c, h // r, r, w // r, r), (*range(n), n + 1, n + 3, n, n + 2), (
+        *lead, c * r * r, h // r, w // r)
 
 
 @composite(tensors=("input",), method=False, samples=given(((1, 4, 2), 2), ((2, 3, 1, 1), 3)),
