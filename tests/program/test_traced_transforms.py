@@ -41,7 +41,7 @@ def test_gradients_of_a_traced_transform_are_those_of_the_function(name):
             tl.testing.assert_close(a.detach(), b, rtol=1e-12, atol=1e-14)
 
 
-@pytest.mark.parametrize("f", [lambda z: z.sin(), lambda z: z.sin() * z, lambda z: (z ** 3).tanh()])
+@pytest.mark.parametrize("f", [lambda z: z.sin(), lambda z: z.sin() * z, lambda z: z.exp() * z])
 def test_gradients_of_tangents_through_a_checkpoint(f):
     def function(x):
         return tl.func.grad(lambda y: tl.func.jvp(
