@@ -4,6 +4,7 @@ import pytest
 
 import tensorlib as tl
 from tensorlib import program
+from tensorlib.utils.checkpoint import checkpoint
 
 
 def wave(x):
@@ -38,3 +39,14 @@ def test_gradients_of_a_traced_transform_are_those_of_the_function(name):
         found = p.run({x.name: value for x, value in zip(p.inputs, given)}, [p.outputs, *slopes])
         for a, b in zip((out, *wanted), found):
             tl.testing.assert_close(a.detach(), b, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("f", [lambda z: z.sin(), lambda z: z.sin() * z, lambda z: z.exp() * z])
+def test_gradients_of_tangents_through_a_checkpoint(f):
+    def function(x):
+        return tl.func.grad(lambda y: tl.func.jvp(
+            lambda z: checkpoint(f, z, use_reentrant=False), (y,), (y.cos(),))[1].sum())(x)
+
+    x = tl.arange(4.0) + 1
+    traced = program.trace(function, x)
+    assert tl.equal(traced(x + 1), function(x + 1))

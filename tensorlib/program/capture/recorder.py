@@ -130,6 +130,8 @@ class Recorder(Noter):
         self.check_new(tensor)
         same = self.by_memory.get(memory_of(tensor))
         if same is not None and tensor.numel() and not self.is_elsewhere(tensor, same):
+            if tensor.grad_fn is not None and not same.requires_grad:
+                return self.at_its_place(tensor)
             self.uncounted[id(tensor)] = tensor
             x = self.variable_of(same)
             if not was_made_since(tensor, self.epoch) and any(x is y for y in self.program.inputs):
@@ -147,6 +149,15 @@ class Recorder(Noter):
         return tensor.is_leaf or same.requires_grad and (
             not was_recorded_since(tensor, self.begun)
             and gradient_place(tensor) != gradient_place(same))
+
+    def at_its_place(self, tensor: Tensor) -> Variable:
+        """The variable of what has the place in the graph of a tensor that was computed again, as
+        a checkpoint does. Raises: CaptureError where there is none."""
+        place = gradient_place(tensor)
+        for y, x in self.known.values():
+            if y.requires_grad and gradient_place(y) == place:
+                return x
+        raise CaptureError(f"a value that is computed again can't be captured, {user_line()}")
 
     def cut(self, tensor: Tensor, x: Variable) -> Variable:
         """The variable of a tensor that has the value of `x`, and no gradient."""
