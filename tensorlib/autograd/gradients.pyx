@@ -4,16 +4,20 @@ from tensorlib._core.arrays.operands cimport scalar_tensor
 from tensorlib._core.base.dtypes cimport COMPLEX_KIND, FLOAT32, KIND
 from tensorlib._core.base.shape cimport LARGEST, items
 from tensorlib._core.graph.node cimport Node, gradient_node
+from tensorlib._core.interpreters.levels cimport maps_over_batches
 from tensorlib._core.sweep.state cimport nodes_below
 from tensorlib._core.sweep.sweep cimport run_backward
 from tensorlib._core.tensor.tensor cimport Tensor, new_scalar, requires_grad, same_shape
 from tensorlib._core.tiles.copies cimport cast
 
 from tensorlib._core.base.error_names import type_name
+from tensorlib._core.base.importing import deferred
 from tensorlib._core.sweep.graph_reader import gradient_place
 from tensorlib.autograd.graph import GradientEdge
-from tensorlib.autograd.pullback import are_batches, grads_of_examples
 from tensorlib.ops.shape.joining import stack
+
+are_batches = deferred("tensorlib.autograd.pullback", "are_batches")
+grads_of_examples = deferred("tensorlib.autograd.pullback", "grads_of_examples")
 
 
 cdef int check_root(Tensor x, int i) except -1:
@@ -277,7 +281,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, bint create_grap
     roots, wanted = as_tensors("grad", outputs), as_inputs("grad", inputs)
     zero = as_no_grad_set("grad", no_grad_set, roots)
     if (grad_outputs is not None and not isinstance(grad_outputs, Tensor)
-            and are_batches(grad_outputs)):
+            and maps_over_batches() and are_batches(grad_outputs)):
         found = gradients_of_examples(roots, wanted, grad_outputs, create_graph, zero)
     else:
         gradients = as_gradients("grad", roots, grad_outputs)
