@@ -24,6 +24,7 @@ from tensorlib.utils.data.transforms.fixed import Normalize as Normalize
 from tensorlib.utils.data.transforms.fixed import PILToTensor as PILToTensor
 from tensorlib.utils.data.transforms.fixed import Pad as Pad
 from tensorlib.utils.data.transforms.fixed import Resize as Resize
+from tensorlib.utils.data.transforms.fixed import ToPILImage as ToPILImage
 from tensorlib.utils.data.transforms.fixed import ToTensor as ToTensor
 from tensorlib.utils.data.transforms.images import InterpolationMode as InterpolationMode
 from tensorlib.vision import transforms as v2
@@ -33,5 +34,5 @@ __all__ = [
     "InterpolationMode", "Lambda", "Normalize", "PILToTensor", "Pad", "RandomAffine", "RandomApply",
     "RandomChoice", "RandomCrop", "RandomErasing", "RandomGrayscale", "RandomHorizontalFlip",
     "RandomOrder", "RandomResizedCrop", "RandomRotation", "RandomVerticalFlip", "Resize",
-    "ToTensor", "functional", "parts_of", "v2"
+    "ToPILImage", "ToTensor", "functional", "parts_of", "v2"
 ]
