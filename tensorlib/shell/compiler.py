@@ -7,10 +7,13 @@ from typing import Any
 from tensorlib import compile
 from tensorlib._core.interpreters.capture import capture
 from tensorlib.program.ir.errors import CaptureError
+from tensorlib.program.run.dispatch import STANCES, take_stance
 
 __all__ = ["allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin",
            "disable", "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends",
-           "reset"]
+           "reset", "set_stance"]
+# A first call is captured as it runs eagerly, so that these are the default here.
+EAGER_FIRST = ("eager_then_compile", "aot_eager_then_compile")
 
 
 def is_compiling() -> bool:
@@ -51,6 +54,52 @@ def disable(fn: Callable[..., Any] | None = None, recursive: bool = True, *,
             refuse(f"compiler.disable: {name} is not to be captured{why}")
         return function(*args, **kwargs)
     return eager
+
+
+class set_stance:
+    """What calls of compiled functions do from now on, in a block, or in a decorated function.
+
+    stance: "default"; "force_eager": none is replayed; "eager_on_recompile" and
+    "fail_on_recompile": those for which there is no replay yet run eagerly, or are errors.
+    skip_guard_eval_unsafe, force_backend: change nothing.
+    Raises: ValueError for another stance, program.CaptureError in what must be captured whole.
+
+    >>> double = tensorlib.compile(lambda x: x * 2)
+    >>> with tensorlib.compiler.set_stance("force_eager"):
+    ...     double(tensorlib.ones(2))
+    tensor([2., 2.])
+    """
+
+    def __init__(self, stance: str = "default", *, skip_guard_eval_unsafe: bool = False,
+                 force_backend: Any = None) -> None:
+        if stance not in STANCES and stance not in EAGER_FIRST:
+            raise ValueError(f"set_stance: stance must be one of "
+                             f"{', '.join((*STANCES, *EAGER_FIRST))}, got {stance!r}")
+        self.stance = "default" if stance in EAGER_FIRST else stance
+        self.before = self._take()
+
+    def _take(self) -> str:
+        """Takes the stance, and returns the one before."""
+        if is_compiling():
+            refuse(f"compiler.set_stance({self.stance!r}) can't be captured")
+        return take_stance(self.stance)
+
+    def __enter__(self) -> None:
+        self._take()
+
+    def __exit__(self, *error: Any) -> None:
+        take_stance(self.before)
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, under this stance."""
+        take_stance(self.before)
+        stance = self.stance
+
+        @wraps(function)
+        def under(*args: Any, **kwargs: Any) -> Any:
+            with set_stance(stance):
+                return function(*args, **kwargs)
+        return under
 
 
 def refuse(why: str) -> None:

@@ -18,6 +18,12 @@ from tensorlib.program.run.executor cimport Machine
 from tensorlib._core.base.error_names import from_the_users_line
 from tensorlib.autograd.tree import unflatten
 
+cdef enum:
+    CAPTURING, EAGER, EAGER_IF_NEW, REFUSED_IF_NEW
+
+STANCES = {"default": CAPTURING, "force_eager": EAGER, "eager_on_recompile": EAGER_IF_NEW,
+           "fail_on_recompile": REFUSED_IF_NEW}
+cdef int stance = CAPTURING  # what calls do for which there is no replay, or all, in this process
 UNDONE = object()            # no result: the replay failed, and changed nothing
 
 
@@ -190,7 +196,8 @@ cdef class Dispatcher:
         cdef tuple tensors
         cdef object function = self._f
         if self._eager or watched and current_layer() is not None or maps_over_batches() or (
-                differentiating() or mode().packing != NULL        # hooks see each saved value
+                stance == EAGER or differentiating()
+                or mode().packing != NULL                          # hooks see each saved value
                 or mode().node_flags & TRACED                      # a search each operation
                 or makes_meta()):
             return self._f(*args, **kwargs)
@@ -217,7 +224,21 @@ cdef class Dispatcher:
             raise from_the_users_line(error)
 
     def _captured(self, *args, **kwargs):
+        if stance == REFUSED_IF_NEW:
+            raise RuntimeError(f"compile: {getattr(self._f, '__qualname__', self._f)} would be "
+                               "captured for a call of a new kind, under the stance "
+                               "'fail_on_recompile'")
+        if stance == EAGER_IF_NEW:
+            return self._f(*args, **kwargs)
         return self._capture(args, kwargs)
+
+
+def take_stance(str name):
+    """Sets what calls of compiled functions do, by a name of `STANCES`; returns the one before."""
+    global stance
+    before = next(each for each, number in STANCES.items() if number == stance)
+    stance = STANCES[name]
+    return before
 
 
 cdef class Chooser:
