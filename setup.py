@@ -88,8 +88,11 @@ OLDEST = "v2"
 # What vectors of 64 bytes do not make faster, or slower, as pooling, which took 1.1 to 1.4 times as
 # long. In level v4 these have the flags of v3; where that is built too, as in a wheel, v4 takes
 # them of it, which saves 150 kB.
-UNWIDENED = {"entries", "fused", "grid", "pooling", "pooling_lanes", "ranks", "resample", "scan",
-             "small_matrices", "updates", "windows"}
+UNWIDENED = {"bessel_jyk", "entries", "fused", "grid", "pooling", "pooling_lanes", "ranks",
+             "resample", "scan", "small_matrices", "updates", "windows"}
+# Loops that few call, over functions that choose among long polynomials. Vectors compute all of
+# these for each element, which takes 250 kB more.
+RARE = {"bessel_jyk"}
 # Tiny calls spend their time in these; -O3 saves 1 to 3 of 100 instructions, as callgrind counts.
 HOT = {"elementwise", "flat", "getitem", "node", "operators", "product", "recording", "storage",
        "tensor"}
@@ -260,6 +263,8 @@ def optimization(source, level):
         return ["-O3"] if source.stem in HOT else WARM_LOOPS
     if not LINUX:     # Clang, which is the compiler elsewhere, has no such parameters
         return ["-O3"]
+    if source.stem in RARE:
+        return ["-O1"]
     if level == OLDEST:
         return WARM_LOOPS
     return LEAN_LOOPS if source.stem in LEAN else (
@@ -298,7 +303,7 @@ def settings():
              KERNEL_DIRECTIVES, FLAGS, sorted(HOT), sorted(COLD), sorted(LEAN),
              sorted(UNCONTRACTED), WARM_LOOPS, LEAN_LOOPS, sorted(LONE), LONE_LOOPS, OLDEST,
              LINK_FLAGS, [each for each in LEVELS.items() if each not in ALL_LEVELS.items()],
-             NEEDED, sorted(UNWIDENED), QUICK,
+             NEEDED, sorted(UNWIDENED), sorted(RARE), QUICK,
              *map(os.environ.get, ("CC", "CFLAGS", "LDFLAGS"))]
     return "\n".join(map(str, parts))
 
