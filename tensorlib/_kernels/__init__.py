@@ -110,6 +110,6 @@ def rows_for(dtypes, loops, inputs=1, output=None):
 
 
 # the modules whose tables hold element-wise loops, casts and moves
-ELEMENTWISE = ("unary", "exponential", "trigonometric", "gamma", "normal", "bessel", "binary",
-               "division", "bounds", "fused", "halves", "moves", "cast",
+ELEMENTWISE = ("unary", "exponential", "trigonometric", "gamma", "normal", "bessel", "bessel_jyk",
+               "binary", "division", "bounds", "fused", "halves", "moves", "cast",
                "complex_arithmetic", "complex_functions")

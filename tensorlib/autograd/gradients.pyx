@@ -53,6 +53,10 @@ cdef Tensor first_gradient(str name, Tensor root, object gradient, int i):
         raise RuntimeError(
             f"{name}: Mismatch in shape: grad_output[{i}] has a shape of {tuple(g.shape)} and "
             f"output[{i}] has a shape of {tuple(root.shape)}")
+    if (KIND[g.type] == COMPLEX_KIND) != (KIND[root.type] == COMPLEX_KIND):
+        raise RuntimeError(
+            f"{name}: Mismatch in dtype: grad_output[{i}] is {g.dtype} and output[{i}] is "
+            f"{root.dtype}: both are complex, or none")
     return cast(g, root.type)
 
 
@@ -68,9 +72,9 @@ def backward(self, gradient=None, retain_graph=None, bint create_graph=False, in
     them is not run.
 
     Shapes: `gradient` has that of this tensor, each `.grad` that of its leaf.
-    Raises: RuntimeError for a tensor without a graph, a missing gradient or one of another shape, a
-    second sweep through released values, a saved value that was overwritten; TypeError for a
-    gradient that is not a Tensor.
+    Raises: RuntimeError for a tensor without a graph, a missing gradient, one of another shape or a
+    complex one of real numbers, a second sweep through released values, a saved value that was
+    overwritten; TypeError for a gradient that is not a Tensor.
     Source: Griewank and Walther, Evaluating Derivatives, second edition (SIAM, 2008).
 
     >>> x = tensorlib.tensor([1., 2.], requires_grad=True)

@@ -148,10 +148,12 @@ def solve_triangular(
 ) -> Tensor:
     """The X of A @ X = B, or of X @ A = B where `left` is False, for triangular matrices."""
 
-def svd(A: Tensor, full_matrices: _bool = True, *, out: Tensor | None = None) -> Any:
+def svd(
+    A: Tensor, full_matrices: _bool = True, *, driver: Any = None, out: Tensor | None = None
+) -> Any:
     """The singular value decomposition A = U @ diag(S) @ Vh, as a named tuple (U, S, Vh)."""
 
-def svdvals(A: Tensor, *, out: Tensor | None = None) -> Tensor:
+def svdvals(A: Tensor, *, driver: Any = None, out: Tensor | None = None) -> Tensor:
     """The singular values in descending order."""
 
 def tensorinv(A: Tensor, ind: _int = 2, *, out: Tensor | None = None) -> Tensor:

@@ -170,7 +170,7 @@ def singular_reference(x, full_matrices=True):
     samples=lambda rng: (((x,), {"full_matrices": full}) for full in (True, False)
                          for (x,), _ in matrices((3, 3), (3, 2), (2, 3), (2, 2, 2), (0, 1))(rng)),
     reads_values=True, checks_values=True, complex=True, packs=True)
-def linalg_svd(A: Tensor, full_matrices=True):
+def linalg_svd(A: Tensor, full_matrices=True, *, driver=None):
     """The singular value decomposition A = U @ diag(S) @ Vh, as a named tuple (U, S, Vh).
 
     S is in descending order. Without `full_matrices` U and Vh have as many vectors as there are
@@ -181,11 +181,18 @@ def linalg_svd(A: Tensor, full_matrices=True):
     (*, K, N).
     Gradient: infinite or NaN for singular vectors of equal singular values, or of 0 where M and N
     differ.
-    Raises: RuntimeError for less than two dims and for dtypes other than float32 and float64;
-    LinAlgError where the algorithm does not converge.
+    Raises: RuntimeError for less than two dims, for dtypes other than float32 and float64 and for a
+    `driver`, which only other devices have; LinAlgError where the algorithm does not converge.
     """
     require_matrices("linalg.svd", A)
+    refuse_driver("linalg.svd", driver)
     return Singular(*decomposed("linalg.svd", A, full_matrices))
+
+
+def refuse_driver(name, driver):
+    """Raises: RuntimeError for a driver, of which there is one on CPUs."""
+    if driver is not None:
+        raise RuntimeError(f"{name}: driver is only supported on CUDA, got {driver!r}")
 
 
 def decomposed(name, A, full):
@@ -327,13 +334,14 @@ OF_ANY = dict(
 
 
 @composite(out=True, **OF_ANY)
-def linalg_svdvals(A: Tensor):
+def linalg_svdvals(A: Tensor, *, driver=None):
     """The singular values in descending order.
 
     Shapes: (*, M, N) -> (*, K) with K = min(M, N).
-    Raises: as `linalg.svd`.
+    Raises: as `linalg.svd`, also for a `driver`.
     """
     require_matrices("linalg.svdvals", A)
+    refuse_driver("linalg.svdvals", driver)
     return linalg_svd(A, False)[1] if wants_vectors(A) else singular_values_alone(A)
 
 

@@ -249,3 +249,12 @@ def test_an_older_word_for_the_tolerance_of_pinv():
     for more in ({"atol": 0.1}, {"rtol": 0.1}):
         with pytest.raises(RuntimeError, match="linalg.pinv: takes rcond, or atol and rtol"):
             linalg.pinv(x, 0.5, **more)
+
+
+@pytest.mark.parametrize("function", [linalg.svd, linalg.svdvals])
+def test_a_driver_is_of_other_devices(function):
+    x = tl.tensor([[3.0, 0.0], [0.0, 4.0]])
+    values = function(x, driver=None)
+    assert (values if isinstance(values, tl.Tensor) else values.S).tolist() == [4.0, 3.0]
+    with pytest.raises(RuntimeError, match=f"{function.__name__[7:]}: driver is only .* 'gesvd'"):
+        function(x, driver="gesvd")

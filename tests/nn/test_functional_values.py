@@ -320,18 +320,6 @@ def test_a_row_of_padding_is_left_out_of_bags(mode, place):
     assert weight.grad[2].tolist() == [0.0, 0.0]
 
 
-@pytest.mark.parametrize("mode", PADDED)
-@pytest.mark.parametrize("places, offsets, options", [
-    ([2, 2], [0, 1], {"padding_idx": 2}), ([], [0, 0], {}), ([], [], {})])
-def test_bags_that_are_all_empty_are_a_part_of_the_graph(mode, places, offsets, options):
-    weight = tl.tensor(TABLE, requires_grad=True)
-    found = F.embedding_bag(tl.tensor(places, dtype=tl.int64), weight,
-                            tl.tensor(offsets, dtype=tl.int64), mode=mode, **options)
-    assert found.tolist() == [[0.0, 0.0]] * len(offsets)
-    found.sum().backward()
-    assert tl.equal(weight.grad, tl.zeros_like(weight))
-
-
 def test_a_factor_for_each_index_of_bags():
     factors = tl.tensor([1.0, 2.0, 0.5, 3.0, 10.0], requires_grad=True)
     found = F.embedding_bag(FLAT, tl.tensor(TABLE), OFFSETS, mode="sum",

@@ -98,3 +98,15 @@ def test_what_is_no_place_or_no_offset_is_refused():
     with pytest.raises(IndexError):
         bags.bag_sums_backward(tl.ones(1, 2), places, tl.tensor([0]), 2, False, False)
     assert F.embedding_bag(places[:0], w, places[:0], include_last_offset=True).shape == (0, 2)
+
+
+@each("mode", ["sum", "mean", "max"])
+@pytest.mark.parametrize("places, offsets, options", [
+    ([2, 2], [0, 1], {"padding_idx": 2}), ([], [0, 0], {}), ([], [], {})])
+def test_bags_that_are_all_empty_are_a_part_of_the_graph(mode, places, offsets, options):
+    weight = tl.ones(3, 2, requires_grad=True)
+    found = F.embedding_bag(tl.tensor(places, dtype=tl.int64), weight,
+                            tl.tensor(offsets, dtype=tl.int64), mode=mode, **options)
+    assert found.tolist() == [[0.0, 0.0]] * len(offsets)
+    found.sum().backward()
+    assert tl.equal(weight.grad, tl.zeros_like(weight))

@@ -194,6 +194,8 @@ def test_a_forward_mode_rule_that_returns_no_tangent(bad):
     (lambda y: autograd.backward([y.sum(), y]), r"scalar outputs.*\(2,\)"),
     (lambda y: autograd.grad(y, y), r"scalar outputs.*\(2,\)"),
     (lambda y: y.backward(tl.ones(3)), r"Mismatch in shape.*\(3,\).*\(2,\)"),
+    (lambda y: y.backward(tl.ones(2, dtype=tl.complex64)), r"Mismatch in dtype.*complex64.*float"),
+    (lambda y: (y * 1j).backward(tl.ones(2)), r"Mismatch in dtype.*float32.*complex"),
     (lambda y: func.grad(lambda x: x * 2)(y), r"grad: .*scalar.*\(2,\)"),
     (lambda y: func.hessian(lambda x: x.int())(y), "floating-point"),
     (lambda y: autograd.functional.hessian(lambda x: x * 2, y), r"hessian: .*(scalar|single)"),
