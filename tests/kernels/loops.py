@@ -7,8 +7,8 @@ import numpy as np
 from tensorlib import _kernels
 from tensorlib._kernels import available_levels
 
-MODULES = ("bessel", "bessel_jyk", "binary", "bounds", "cast", "division", "exponential", "fused", "gamma",
-           "moves", "normal", "trigonometric", "unary")
+MODULES = ("bessel", "bessel_jyk", "binary", "bounds", "cast", "division", "exponential", "fused",
+           "gamma", "moves", "normal", "trigonometric", "unary")
 LEVELS = [os.environ["TENSORLIB_ISA"]] if "TENSORLIB_ISA" in os.environ else available_levels()
 STRIDED = {"gather", "scatter"}
 

@@ -48,6 +48,7 @@ COUNTED = {
     "tiles/pieces.pyx": "neighbouring dims of the output",
     "tiles/turned.pyx": "the dims of the output",
     "reduce/arrange.pyx": "some sizes of one tensor",
+    "sweep/accumulate.pyx": "the sizes of a tensor",
     "reduce/distances.pyx": "some sizes of one tensor",
     "reduce/exponentials.pyx": "some sizes of one tensor",
     "reduce/reductions.pyx": "some sizes of one tensor",

@@ -267,17 +267,6 @@ def test_backward_hooks_leave_alone_what_requires_no_gradient():
     assert seen == [(True, False), [[[3.0, 4.0], [0.0, 0.0], 0], [[1.0, 1.0], None, None]]]
 
 
-def test_hooks_are_not_called_for_gradients_that_come_past_the_outputs():
-    """As those of gradients do: what the first sweep found for the outputs is not theirs."""
-    x, calls = tl.ones(2, requires_grad=True), []
-    loss = nn.MSELoss()
-    loss.register_full_backward_hook(lambda m, grad_in, grad_out: calls.append(grad_out))
-    slope, = tl.autograd.grad(loss(x, tl.zeros(2)), x, create_graph=True)
-    assert len(calls) == 1
-    tl.autograd.grad(slope.sum(), x)
-    assert len(calls) == 1
-
-
 def test_a_graph_with_hooks_is_gone_at_once():
     """Its memory does not wait for the collector."""
     layer = nn.Linear(3, 3)

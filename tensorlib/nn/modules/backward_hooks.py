@@ -56,13 +56,12 @@ class Passage:
 
     def leave(self, grads):
         """What the gradients of the inputs become, when they are there."""
-        if self.grad_output is None:     # they came past the outputs, in a dict for instance, or
-            return grads                 # are those of gradients
+        if self.grad_output is None:     # they came past the outputs, in a dict for instance
+            return grads
         full = placed(grads, self.inputs, self.input_count)
         full = tuple(self.zeros.get(i, grad) for i, grad in enumerate(full))
-        grad_output, self.grad_output = self.grad_output, None
         for hook in self.after:
-            result = hook(self.module, full, grad_output)
+            result = hook(self.module, full, self.grad_output)
             if result is not None and self.inputs:
                 full = checked(result, full, "backward hook")
         return tuple(full[i] for i in self.inputs)

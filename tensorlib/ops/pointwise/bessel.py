@@ -148,7 +148,7 @@ def polynomial(name, input, n, first, following):
         for k in range(1, n + 1):
             found, after = after, following(k, x, after, found)
         return found.clone() if found is input else found.to(input.dtype)
-    n = n.trunc()
+    n = n.trunc() if n.is_floating_point() else n.long()
     before, now = ones_like(x), first(x)
     found = where(n == 0, before, before - 1)
     for k in range(1, int(n.max()) + 1 if n.numel() else 0):
