@@ -2,7 +2,9 @@
 
 import numpy as np
 
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.create import draws
+from tensorlib._core.interpreters.foreign import is_tensor
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg.checks import TAKEN, first, refused_matrices, regular, require_matrices
 from tensorlib.linalg.orthogonal import linalg_qr
@@ -55,7 +57,8 @@ def largest(A, q, niter):
            dtypes=TAKEN, prepare=first(regular), reference=bounds,
            samples=given_tensors(*SHAPES), reads_values=True, checks_values=True,
            errors=refused_matrices((RuntimeError, (3,)), (ValueError, (3, 2), {"q": -1}),
-                                   (ValueError, (3, 2), {"q": 1, "niter": -1})), complex=True)
+                                   (ValueError, (3, 2), {"q": 1, "niter": -1}),
+                                   (TypeError, (3, 2), {"M": (1, 0)})), complex=True)
 def svd_lowrank(A: Tensor, q=6, niter=2, M=None):
     """The q largest singular values, with their vectors: (U, S, V), A is about U @ diag(S) @ V.mT.
 
@@ -76,6 +79,8 @@ def svd_lowrank(A: Tensor, q=6, niter=2, M=None):
     require_matrices("svd_lowrank", A)
     q = 6 if q is None else integer("svd_lowrank", "q", q)
     q, niter = counts("svd_lowrank", min(q, *A.shape[-2:]), 2 if niter is None else niter, A.shape)
+    if M is not None and not is_tensor(M):
+        raise TypeError(f"svd_lowrank: M must be a Tensor, got {type_name(M)}")
     return largest(A if M is None else A - M.broadcast_to(A.shape), q, niter)
 
 

@@ -18,6 +18,7 @@ from tensorlib.ops.samples import reals, refused_calls
 inf, nan = float("inf"), float("nan")
 WAVES = (0.0, 1.0, -1.0, 4.999, 5.0, 30.0, nan)
 POSITIVE = (1.0, 1.999, 2.0, 5.0, 30.0, -1.0, nan)
+MOST_STEPS = 100_000         # of a recurrence, one for each degree
 
 
 # ---- Bessel functions ----------------------------------------------------------------------------
@@ -142,7 +143,7 @@ def polynomial(name, input, n, first, following):
         input = input.to(get_default_dtype())
     x = input.float() if input.itemsize == 2 else input
     if not isinstance(n, Tensor):
-        n = int(plain_number(name, "n", n))
+        n = degree(name, plain_number(name, "n", n))
         found = ones_like(x) if n >= 0 else ones_like(x) - 1
         after = first(x)
         for k in range(1, n + 1):
@@ -151,10 +152,17 @@ def polynomial(name, input, n, first, following):
     n = n.trunc() if n.is_floating_point() else n.long()
     before, now = ones_like(x), first(x)
     found = where(n == 0, before, before - 1)
-    for k in range(1, int(n.max()) + 1 if n.numel() else 0):
+    for k in range(1, degree(name, n.max().item()) + 1 if n.numel() else 0):
         found = where(n == k, now, found)
         before, now = now, following(k, x, now, before)
     return found.to(input.dtype)
+
+
+def degree(name, n):
+    """The degree of polynomials. Raises: RuntimeError for one that takes too many steps, or NaN."""
+    if not n <= MOST_STEPS:
+        raise RuntimeError(f"{name}: degrees up to {MOST_STEPS} are computed, got {n}")
+    return int(max(n, -1))
 
 
 def degrees(*numbers):
@@ -169,7 +177,8 @@ def polynomials(reference):
     """Declares polynomials of elements, whose degree is a number or a tensor."""
     return composite(tensors=("input",), out=True, public=False, method=False,
                      tolerance="product", reference=reference, samples=degrees(1, 2, 5),
-                     errors=refused_calls((TypeError, np.ones(2), "1")))
+                     errors=refused_calls((TypeError, np.ones(2), "1"),
+                                          (RuntimeError, np.ones(2), 2 ** 31)))
 
 
 def twice(k, x, now, before):
