@@ -26,7 +26,7 @@ coo_matrix = deferred("scipy.sparse", "coo_matrix")
 
 def positions(name: str, indices: Any) -> Tensor:
     """Positions as int64. Raises: TypeError for what is none."""
-    found = indices if isinstance(indices, Tensor) else tensorlib.tensor(np.asarray(indices))
+    found = indices if isinstance(indices, Tensor) else tensorlib.tensor(indices)
     if found.numel() == 0:
         return found.to(tensorlib.int64)
     if found.is_floating_point() or found.dtype.name == "bool":

@@ -13,6 +13,7 @@ from tensorlib._core.base.dtypes import get_default_dtype
 from tensorlib._core.interpreters.stack import tell
 from tensorlib._core.tensor.tensor import Tensor, attach
 
+FAR = 1000                  # columns from the left; beyond, lines begin there
 PROFILES = {
     "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
     "short": {"precision": 2, "threshold": 1000, "edgeitems": 2, "linewidth": 80},
@@ -154,7 +155,7 @@ def text(self, left=0):
     """
     tell("leaving", "repr", self)
     name = "tensor" if type(self) is Tensor else type(self).__name__
-    indent = left + len(name) + 1
+    indent = min(left, FAR) + len(name) + 1
     suffixes = []
     default, in_pairs = get_default_dtype().name, get_default_dtype().to_complex().name
     if has_no_elements(self):

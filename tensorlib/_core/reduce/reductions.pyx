@@ -389,7 +389,8 @@ def expand_reduced(object g, input_shape, dim, bint keepdim):
 
 def grad_of_mean(g, input_shape, dim, bint keepdim):
     """The gradient of sum, over the number of elements in each mean."""
-    cdef Py_ssize_t total = 1
+    cdef Py_ssize_t total = 1, means = g.numel()
     for size in input_shape:
         total *= size
-    return expand_reduced(g / (total // g.numel()) if total else g, input_shape, dim, keepdim)
+    return expand_reduced(g / (total // means) if total and means else g, input_shape, dim,
+                          keepdim)
