@@ -20,7 +20,7 @@ from tensorlib._kernels.vecmath_log cimport log
 from tensorlib._kernels import FLOATS, rows_for
 
 
-cdef inline floating share(floating x, floating sum, floating inverse) noexcept nogil:
+cdef inline floating part_of(floating x, floating sum, floating inverse) noexcept nogil:
     """x / sum, of which the inverse is known: a product and its error, since a division takes as
     long as ten of them (Markstein, IBM J. Res. Dev. 34, 1990)"""
     cdef floating y = x * inverse
@@ -41,7 +41,7 @@ cdef void softmax(const floating* x, floating* y, Py_ssize_t rows, Py_ssize_t n)
         for r in range(together):
             inverse = one / sums[r]
             for i in range(n):
-                y[r * n + i] = share(y[r * n + i], sums[r], inverse)
+                y[r * n + i] = part_of(y[r * n + i], sums[r], inverse)
         x += together * n
         y += together * n
         rows -= together

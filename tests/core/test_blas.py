@@ -63,7 +63,8 @@ def both_ways(a, b):
                 (1, 260, 300, 600), (3, 7, 900, 33),
                 (900, 3, 3, 3), (7, 1, 5, 1), (5, 16, 16, 2), (6, 4, 1, 4),
                 (3, 2, 0, 2), (5, 17, 3, 4),
-                (1, 300, 1, 400), (90, 33, 1, 65), (3, 0, 1, 4), (3, 4, 1, 0)])
+                (1, 300, 1, 400), (90, 33, 1, 65), (3, 0, 1, 4), (3, 4, 1, 0),
+                (2, 20, 300, 530), (1, 7, 520, 330)])
 def test_products_equal_numpy(dtype, shape, way):
     batch, m, k, n = shape
     rng = np.random.default_rng(0)
@@ -104,7 +105,7 @@ def test_an_outer_product_has_no_negative_zeros():
 @each("shape", [(1, 2, 1000, 2000), (1, 7, 1000, 257), (1, 33, 64, 257),
                 (1, 2000, 1000, 1), (1, 1, 1000, 2000), (1, 16, 257, 257),
                 (1, 640, 300, 700), (1, 1, 50000, 1), (40, 64, 64, 64),
-                (1, 300, 1, 400), (90, 33, 1, 65)])
+                (1, 300, 1, 400), (90, 33, 1, 65), (1, 20, 300, 530)])
 @each("dtype", ["float32", "float64"])
 def test_bits_do_not_depend_on_threads(shape, dtype, way):
     batch, m, k, n = shape
@@ -154,6 +155,17 @@ def test_any_strides(strides, way):
     a = np.lib.stride_tricks.as_strided(
         base[:, 800:], (1, 300, 310), (0, down * base.strides[1], across * 8))
     for b in (base[:, :930:3, :700:2], base[:, :100, :310].transpose(0, 2, 1)[..., ::-1]):
+        np.testing.assert_allclose(product(a, b), a @ b, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("step", [530, 700, -530, 0, 1, 17])
+def test_a_few_rows_read_a_matrix_whose_rows_lie_anywhere(step, way):
+    rng = np.random.default_rng(6)
+    base = rng.standard_normal(300 * 700)
+    first = 299 * 530 if step < 0 else 0
+    b = np.lib.stride_tricks.as_strided(base[first:], (1, 300, 530), (0, 8 * step, 8))
+    for m in (6, 13, 95):
+        a = rng.standard_normal((1, m, 300))
         np.testing.assert_allclose(product(a, b), a @ b, rtol=1e-11, atol=1e-11)
 
 

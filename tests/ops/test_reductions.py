@@ -153,6 +153,24 @@ def test_gaps_between_rows_change_no_bit(dtype, shape):
             assert found.tolist() == expected.tolist(), (name, dim)
 
 
+@pytest.mark.parametrize("dtype", [tl.float32, tl.float64, tl.bfloat16])
+@pytest.mark.parametrize("shape, dim", [((20, 40), 0), ((3, 20, 16), 1), ((2, 21, 60, 60), 1),
+                                        ((300, 600), 0), ((1, 64), 0), ((4, 6, 32), (0, 1))])
+def test_exponentials_down_columns_are_those_of_each_column(shape, dim, dtype):
+    x = (3 * tl.randn(shape, dtype=tl.float64)).to(dtype)
+    x[..., 1], x[0, ..., 2], x[0, ..., 3], x[0, ..., 4] = -math.inf, math.inf, math.nan, 1000.0
+    apart = x.movedim(dim, tuple(range(-len(dim), 0)) if isinstance(dim, tuple) else -1)
+    rows = apart.flatten(-len(dim)) if isinstance(dim, tuple) else apart
+    atol, rtol = (0.02, 0.02) if dtype is tl.bfloat16 else (4e-6, 4e-6)
+    found = x.logsumexp(dim)
+    assert_close(found, rows.contiguous().logsumexp(-1), atol=atol, rtol=rtol, equal_nan=True)
+    wide = tl.cat([x, x], -1)[..., :shape[-1]]               # whose rows have gaps between them
+    assert tl.equal(wide.logsumexp(dim).nan_to_num(), found.nan_to_num())
+    for function in (tl.softmax, tl.log_softmax) if isinstance(dim, int) else ():
+        assert_close(function(x, dim).movedim(dim, -1), function(rows.contiguous(), -1),
+                     atol=atol, rtol=rtol, equal_nan=True)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n", [3, 8, 31, 64, 257, 1000])
 def test_extremes_and_their_places_are_numpys_wherever_they_stand(dtype, n):

@@ -148,7 +148,8 @@ cdef int run_columns(int kind, Tensor x, Tensor g, Tensor y, const Py_ssize_t* s
                              sizes[3], sizes[4])
     work_ends(era)
     if failed:
-        raise MemoryError("softmax: no memory for columns")
+        raise MemoryError(
+            f"{'logsumexp' if kind == LOGSUMEXP else 'softmax'}: no memory for columns")
     return 0
 
 
