@@ -343,8 +343,8 @@ cdef void prod_row(const floating* x, floating* y, Py_ssize_t n) noexcept nogil:
 
 
 cdef void prod_fold(void* tag, const floating* x, const floating* c, floating* y, Py_ssize_t outer,
-                    Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin,
-                    Py_ssize_t end) noexcept nogil:
+                    Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin, Py_ssize_t end,
+                    Py_ssize_t slice_step, Py_ssize_t step) noexcept nogil:
     """y := the product of x over n; as the loops of reduce.pyx"""
     cdef Py_ssize_t o, i, j
     cdef floating re, im
@@ -352,14 +352,14 @@ cdef void prod_fold(void* tag, const floating* x, const floating* c, floating* y
     cdef floating* into
     for o in range(outer):
         into = y + 2 * o * inner
-        row = x + 2 * o * n * inner
+        row = x + 2 * o * slice_step
         if inner == 1 and n >= LANES:
             prod_row(row, into, n)
             continue
         for j in range(2 * begin, 2 * end):
             into[j] = row[j]
         for i in range(1, n):
-            row += 2 * inner
+            row += 2 * step
             for j in range(begin, end):
                 multiply(into[2 * j], into[2 * j + 1], row[2 * j], row[2 * j + 1], &re, &im)
                 into[2 * j] = re

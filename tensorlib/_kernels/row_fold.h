@@ -47,6 +47,8 @@ typedef struct { Py_ssize_t row, down, step; } gaps;
                 memcpy(room, x + at, here * sizeof(T));                                          \
             else if (step == 2)                                                                  \
                 take_spaced_##T(x + 2 * at, room, here);                                         \
+            else if (step == 0)                                                                  \
+                for (Py_ssize_t i = 0; i < here; i++) room[i] = *x;                              \
             else                                                                                 \
                 for (Py_ssize_t i = 0; i < here; i++) room[i] = x[(at + i) * step];              \
         }                                                                                        \
@@ -80,6 +82,10 @@ typedef struct { Py_ssize_t row, down, step; } gaps;
         row_##T first = (row_##T){0} + (T)unit, p[4] = {first, first, first, first};             \
         if (!of) {                                                                               \
             NAME##_rounds_##T(x + at, rounds, p);                                                \
+        } else if (of->step == 0 && at % of->row + rounds * EACH_ROUND <= of->row) {             \
+            E room[EACH_ROUND];                                                                  \
+            row_gather_##E(x, at, EACH_ROUND, of, room);                                         \
+            for (; rounds; rounds--) NAME##_rounds_##T(room, 1, p);                              \
         } else if (of->step != 1) {                                                              \
             E room[LEAF_ROUNDS * EACH_ROUND];                                                    \
             row_gather_##E(x, at, rounds * EACH_ROUND, of, room);                                \

@@ -3,8 +3,6 @@ from tensorlib._core.tensor.tensor cimport Tensor
 cdef Tensor fold(int kind, Tensor x, int n_reduced, const int* reduced, bint keepdim, int result)
 cdef int fold_to(int kind, Tensor x, const char* center, const Py_ssize_t* sizes,
                  Tensor out) except -1
-cdef int divide(Tensor x, double by) except -1
-cdef int take_roots(Tensor x) except -1
 cdef Tensor sum_to(str name, Tensor g, int ndim, const Py_ssize_t* dims)
 cdef Tensor arrange(int kind, Tensor x, int n_reduced, const int* reduced, Py_ssize_t* sizes)
 cdef Tensor new_reduced(Tensor x, int n_reduced, const int* reduced, bint keepdim, int dtype)

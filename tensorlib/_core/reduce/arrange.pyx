@@ -1,17 +1,12 @@
 """How tensors are arranged for a reduction: any layout and any dims become (outer, n, inner), which
 the kernels reduce over n. `sizes` are these three and two steps: see schedule.pxd."""
 
-from libc.math cimport sqrt
-
-from tensorlib._core.base.dtypes cimport (
-    COMPLEX_KIND, FLOAT32, FLOAT_KIND, INT64, ITEMSIZE, KIND, compute_dtype, real_of,
-)
+from tensorlib._core.base.dtypes cimport FLOAT_KIND, INT64, ITEMSIZE, KIND, compute_dtype
 from tensorlib._core.base.eras cimport work_begins, work_ends
-from tensorlib._core.base.items cimport floating
 from tensorlib._core.base.shape cimport MAX_NDIM, parse_dims, sizes_of
 from tensorlib._core.base.work cimport run_alone
 from tensorlib._core.reduce.schedule cimport (
-    ALL, ANY, GAPPED_BYTES, MAX, MIN, NO_LOOP, NO_MEMORY, RELEASE_GIL, SUM, added_up, gapped_run,
+    ALL, ANY, GAPPED_BYTES, Gaps, MAX, MIN, NO_LOOP, NO_MEMORY, RELEASE_GIL, SUM, added_up, gapped_run,
     has_gapped, reduce_run, reduced_in,
 )
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, new_view
@@ -21,6 +16,7 @@ from tensorlib._core.tiles.loops cimport find_gather
 cdef enum:
     FEW = 8              # elements of which a sum before others is not worth a pass of its own
     LEAST_IN_ROWS = 8192 # elements with gaps of which a copy takes longer than to find how they lie
+    LEAST_IN_SLICE = 256 # the same of each of several results, and for steps of at most 2
     FILLED = 2048        # elements up to which a buffer of one value is made, not a view
 
 
@@ -33,13 +29,13 @@ cdef Tensor fold(int kind, Tensor x, int n_reduced, const int* reduced, bint kee
     cdef int last[MAX_NDIM]
     cdef int n_last = last_reduced(x, n_reduced, reduced, last)
     cdef Tensor source, out
-    cdef Py_ssize_t row, down, apart
-    if not n_last and (is_exact(kind, x.type) or has_gapped(kind, x.type)) and (
-            lies_in_rows(x, n_reduced, reduced, &row, &down, &apart)):
+    cdef Gaps gaps
+    if not n_last and lies_in_rows(x, n_reduced, reduced, sizes, &gaps):
         if has_gapped(kind, x.type):
-            return gapped_to(kind, x, row, down, apart,
-                             new_reduced(x, n_reduced, reduced, keepdim, result))
-        n_last = last_even(x, row, last) if apart == 1 else 0
+            out = new_reduced(x, n_reduced, reduced, keepdim, result)
+            return gapped_to(kind, x, sizes, &gaps, out)
+        if n_reduced == x.ndim_ and gaps.apart == 1 and is_exact(kind, x.type):
+            n_last = last_even(x, gaps.row, last)
     if n_last:                               # in two steps
         x, kind = fold(kind, x, n_last, last, True, reduced_in(kind, x.type)), added_up(kind)
     out = new_reduced(x, n_reduced, reduced, keepdim, result)     # a copy may let others change x
@@ -54,54 +50,66 @@ cdef bint is_exact(int kind, int dtype) noexcept:
     return kind in (MAX, MIN, ANY, ALL) or KIND[dtype] < FLOAT_KIND
 
 
-cdef bint lies_in_rows(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* row,
-                       Py_ssize_t* down, Py_ssize_t* apart) noexcept:
-    """Whether all dims are reduced, and the elements lie in rows worth a call of a loop, with gaps:
-    writes how many a row has, and how far apart rows and elements are."""
+cdef bint lies_in_rows(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* sizes,
+                       Gaps* gaps) noexcept:
+    """Whether the elements of each result lie in rows worth a call of a loop, with gaps, and the
+    results' elements as far apart: writes the sizes, as `arrange` does, and the gaps."""
     cdef int order[MAX_NDIM]
-    cdef Py_ssize_t expected = 0
+    cdef bint is_reduced[MAX_NDIM]
+    cdef Py_ssize_t expected = -1, slices = -1
     cdef int k, d
     cdef bint inside = True, goes_on
-    if n_reduced != x.ndim_ or x.packed or x.numel_ < LEAST_IN_ROWS:
+    if x.packed or x.numel_ < LEAST_IN_ROWS:
         return False
+    mark(x, n_reduced, reduced, is_reduced)
     by_stride(x, order)
-    row[0], down[0], apart[0] = 1, 0, 1
+    if not split(x, order, is_reduced, sizes) or sizes[2] != 1:
+        return False
+    gaps.row, gaps.down, gaps.apart, sizes[3] = 1, 0, 1, sizes[1]
     for k in range(x.ndim_ - 1, -1, -1):
         d = order[k]
         if x.dims[d] == 1:
             continue
-        if not expected:
-            apart[0] = expected = x.steps[d]
+        if x.steps[d] < 0:
+            return False
+        if not is_reduced[d]:
+            if slices < 0:
+                sizes[3] = slices = x.steps[d]
+            if x.steps[d] != slices or slices == 0:      # slices that are all the same: one copy
+                return False
+            slices *= x.dims[d]
+            continue
+        if expected < 0:
+            gaps.apart = expected = x.steps[d]
         goes_on = x.steps[d] == expected
-        if x.steps[d] < 1 or not (goes_on or inside and x.steps[d] >= row[0] * apart[0]):
+        if not (goes_on or inside and (x.steps[d] >= gaps.row * gaps.apart or x.steps[d] == 0)):
             return False
         if not goes_on:
-            inside, down[0] = False, x.steps[d]
+            inside, gaps.down = False, x.steps[d]
         if inside:
-            row[0] *= x.dims[d]
+            gaps.row *= x.dims[d]
         expected = x.steps[d] * x.dims[d]
-    return (not inside or apart[0] > 1) and row[0] * ITEMSIZE[x.type] >= GAPPED_BYTES
+    return ((not inside or gaps.apart != 1) and gaps.row * ITEMSIZE[x.type] >= GAPPED_BYTES
+            and (slices < 0 or sizes[1] >= LEAST_IN_SLICE and gaps.apart <= 2))
 
 
 cdef int last_even(Tensor x, Py_ssize_t row, int* last) noexcept:
     """Writes the dims of the rows that `lies_in_rows` found; returns their number."""
     cdef int d, n = 0
     for d in range(x.ndim_):
-        if x.dims[d] != 1 and x.steps[d] < row:
+        if x.dims[d] != 1 and 0 < x.steps[d] < row:
             last[n] = d
             n += 1
     return n
 
 
-cdef Tensor gapped_to(int kind, Tensor x, Py_ssize_t row, Py_ssize_t down, Py_ssize_t apart,
-                      Tensor out):
+cdef Tensor gapped_to(int kind, Tensor x, const Py_ssize_t* sizes, const Gaps* gaps, Tensor out):
     """`out`, after x, which `lies_in_rows`, was reduced to it"""
     cdef int status, era = work_begins(), dtype = x.type
     cdef char* from_ = x.data_pointer
     cdef char* to = out.data_pointer
-    cdef Py_ssize_t n = x.numel_
     with nogil:
-        status = gapped_run(kind, dtype, from_, to, n, row, down, apart)
+        status = gapped_run(kind, dtype, from_, to, sizes, gaps)
     work_ends(era)
     check_status(status, x)
     return out
@@ -120,10 +128,7 @@ cdef int last_reduced(Tensor x, int n_reduced, const int* reduced, int* last) no
     cdef Py_ssize_t together = 1
     if n_reduced < 2:
         return 0
-    for d in range(x.ndim_):
-        is_reduced[d] = False
-    for k in range(n_reduced):
-        is_reduced[reduced[k]] = True
+    mark(x, n_reduced, reduced, is_reduced)
     by_stride(x, order)
     for k in range(x.ndim_ - 1, -1, -1):     # from the last in memory on
         d = order[k]
@@ -172,7 +177,7 @@ cdef int fold_to(int kind, Tensor x, const char* center, const Py_ssize_t* sizes
     cdef int status, era, dtype = x.type
     cdef const char* from_ = x.data_pointer
     cdef char* to = out.data_pointer
-    if x.numel_ < RELEASE_GIL:
+    if sizes[0] * sizes[1] * sizes[2] < RELEASE_GIL:
         status = reduce_run(kind, dtype, from_, center, to, sizes)
     else:
         era = work_begins()
@@ -180,54 +185,6 @@ cdef int fold_to(int kind, Tensor x, const char* center, const Py_ssize_t* sizes
             status = reduce_run(kind, dtype, from_, center, to, sizes)
         work_ends(era)
     return check_status(status, x)
-
-
-cdef int divide(Tensor x, double by) except -1:
-    """x /= by, for a contiguous tensor of float32 or float64, or of pairs of these."""
-    cdef Division division
-    division.x, division.by, division.dtype = x.data_pointer, by, real_of(x.type)
-    run_alone(divide_all, &division, division.x,
-              2 * x.numel_ if KIND[x.type] == COMPLEX_KIND else x.numel_)
-    return 0
-
-
-cdef struct Division:
-    char* x
-    double by
-    int dtype
-
-
-cdef void divide_all(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    cdef Division* of = <Division*>context
-    if of.dtype == FLOAT32:
-        divide_run(<float*>of.x, of.by, end)
-    else:
-        divide_run(<double*>of.x, of.by, end)
-
-
-cdef void divide_run(floating* x, double by, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i
-    for i in range(n):
-        x[i] = <floating>(x[i] / by)
-
-
-cdef int take_roots(Tensor x) except -1:
-    """Each element of a contiguous float32 or float64 tensor to its square root."""
-    run_alone(roots_of_floats if x.type == FLOAT32 else roots_of_doubles, x.data_pointer,
-              x.data_pointer, x.numel_)
-    return 0
-
-
-cdef void roots_of_floats(void* x, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    cdef Py_ssize_t i
-    for i in range(begin, end):
-        (<float*>x)[i] = <float>sqrt((<float*>x)[i])
-
-
-cdef void roots_of_doubles(void* x, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
-    cdef Py_ssize_t i
-    for i in range(begin, end):
-        (<double*>x)[i] = sqrt((<double*>x)[i])
 
 
 cdef int check_status(int status, Tensor x) except -1:
@@ -260,27 +217,54 @@ cdef Tensor arrange(int kind, Tensor x, int n_reduced, const int* reduced, Py_ss
 
     `x` itself where the dims are taken in the order of their strides, the reduced ones are
     neighbours and the kept ones are in order, and there are no gaps but those that kernels take;
-    else a copy, dense where that is all it takes, or with the reduced dims last. So gaps, steps
-    back and expanded dims change nothing in the order of additions, and nothing in the bits of a
-    result.
+    else a copy, dense where that is all it takes, or with the reduced dims last. Slices or rows
+    that are expanded are one in memory, with steps of 0. So gaps, steps back and expanded dims
+    change nothing in the order of additions, and nothing in the bits of a result.
     """
     cdef int order[MAX_NDIM]
     cdef bint is_reduced[MAX_NDIM]
-    cdef int d, k
-    cdef Tensor dense
-    for d in range(x.ndim_):
-        is_reduced[d] = False
-    for k in range(n_reduced):
-        is_reduced[reduced[k]] = True
+    mark(x, n_reduced, reduced, is_reduced)
     by_stride(x, order)
-    if split(x, order, is_reduced, sizes) and evenly_spaced(kind, x, order, is_reduced, sizes):
+    if not split(x, order, is_reduced, sizes):
+        return reduced_last(x, n_reduced, reduced, sizes)
+    if evenly_spaced(kind, x, order, is_reduced, sizes):
         return x
+    return dense_copy(kind, x, order, is_reduced, sizes)
+
+
+cdef Tensor dense_copy(int kind, Tensor x, const int* order, const bint* is_reduced,
+                       Py_ssize_t* sizes):
+    """A copy without gaps, of dims in an order that `split` found good, which has one slice or one
+    row of a slice where all are the same and the kernels take steps; writes the two steps."""
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef bint repeated[2]
+    cdef int k, d, part = 0
+    cdef Tensor dense
+    repeated[0] = x.numel_ > 0 and reduced_in(kind, x.type) == x.type
+    repeated[1] = repeated[0] and sizes[2] * ITEMSIZE[x.type] >= GAPPED_BYTES
+    for k in range(x.ndim_):
+        d = order[k]
+        part = part_of(part, x.dims[d], is_reduced[d])
+        if part < 2 and x.dims[d] != 1:
+            repeated[part] = repeated[part] and x.steps[d] == 0
+    part = 0
+    for k in range(x.ndim_):
+        d = order[k]
+        part = part_of(part, x.dims[d], is_reduced[d])
+        dims[d] = 1 if part < 2 and repeated[part] else x.dims[d]
+    x = new_view(x, x.ndim_, dims, x.steps, x.data_pointer)
     dense = without_gaps(x, order)
-    if split(dense, order, is_reduced, sizes):
-        sizes[3], sizes[4] = sizes[1] * sizes[2], sizes[2]
-        copy_into(dense, x)
-        return dense
-    return reduced_last(x, n_reduced, reduced, sizes)
+    copy_into(dense, x)
+    sizes[4] = 0 if repeated[1] else sizes[2]
+    sizes[3] = 0 if repeated[0] else sizes[2] if repeated[1] else sizes[1] * sizes[2]
+    return dense
+
+
+cdef inline int part_of(int before, Py_ssize_t size, bint reduced) noexcept nogil:
+    """Which of outer, n and inner a dim belongs to that comes after one of `before`."""
+    if size == 1:
+        return before
+    return 1 if reduced else 2 if before > 0 else 0
 
 
 cdef Tensor reduced_last(Tensor x, int n_reduced, const int* reduced, Py_ssize_t* sizes):
@@ -301,6 +285,15 @@ cdef Tensor reduced_last(Tensor x, int n_reduced, const int* reduced, Py_ssize_t
         dims[place], steps[place] = x.dims[d], x.steps[d]
     sizes[3], sizes[4] = sizes[1], 1
     return packed_copy(new_view(x, x.ndim_, dims, steps, x.data_pointer), x.type)
+
+
+cdef inline void mark(Tensor x, int n_reduced, const int* reduced, bint* is_reduced) noexcept:
+    """Writes of each dim whether it is reduced."""
+    cdef int k
+    for k in range(x.ndim_):
+        is_reduced[k] = False
+    for k in range(n_reduced):
+        is_reduced[reduced[k]] = True
 
 
 cdef void by_stride(Tensor x, int* order) noexcept:
@@ -380,7 +373,7 @@ cdef bint evenly_spaced(int kind, Tensor x, const int* order, const bint* is_red
             part = 2 if reduced_before else 0
         if part != last:
             last, expected = part, x.steps[d]
-            if expected < steps[part]:
+            if expected < steps[part] and (part == 2 or expected != 0):
                 return False
             steps[part] = expected
         if x.steps[d] != expected:

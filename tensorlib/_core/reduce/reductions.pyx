@@ -15,14 +15,14 @@ from tensorlib._core.base.shape cimport MAX_NDIM, parse_dims, parse_shape, settl
 from tensorlib._core.base.work cimport run_alone
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.reduce.arrange cimport (
-    arrange, check_status, divide, expand_over, fold, fold_to, new_reduced, reduced_dims, reducible,
+    arrange, check_status, expand_over, fold, fold_to, new_reduced, reduced_dims, reducible,
 )
 from tensorlib._core.reduce.masks cimport count_nonzero as count_in
 from tensorlib._core.reduce.schedule cimport (
     ALL, ANY, ARGMAX, ARGMIN, KNOWN, MAX, MIN, PROD, RELEASE_GIL, SQUARES, SUM, index_run,
     reduced_in, scan_run,
 )
-from tensorlib._core.reduce.squares cimport finish_squares
+from tensorlib._core.reduce.squares cimport divide, finish_squares
 from tensorlib._core.reduce.unsigned cimport signed_order, restored
 from tensorlib._core.tensor.tensor cimport (
     Tensor, alias, new_like, new_tensor, requires_grad, same_shape,
@@ -266,7 +266,7 @@ cdef tuple extreme_at(str name, int kind, Tensor input, object dim, bint keepdim
         x = arrange(ARGMAX, x, n, dims, sizes)
     if values.numel_:
         data, to, at = x.data_pointer, values.data_pointer, <int64_t*>places.data_pointer
-        if x.numel_ < RELEASE_GIL:
+        if sizes[0] * sizes[1] * sizes[2] < RELEASE_GIL:
             status = index_run(kind, dtype, data, to, at, sizes)
         else:
             era = work_begins()

@@ -4,8 +4,9 @@ Memory is seen as (outer, n, inner), and reduced over n to (outer, inner). Each 
 returns 0, NO_LOOP if there is no loop for the dtype, or NO_MEMORY.
 
 Reductions take five `sizes`: outer, n, inner, and how many elements lie from the begin of one slice
-(of outer) to that of the next, and from one row (of n) to the next. There are no gaps between the
-rows of a slice unless these are at least GAPPED_BYTES long, and none at all in half types.
+(of outer) to that of the next, and from one row (of n) to the next; 0 where all are the same. There
+are no gaps between the rows of a slice, nor are all the same, unless these are at least
+GAPPED_BYTES long; in half types no elements lie in steps.
 """
 
 from libc.stdint cimport int64_t
@@ -35,6 +36,10 @@ cdef enum:
     RELEASE_GIL = 16384      # elements from which on the callers release the GIL
     GAPPED_BYTES = 256       # LANE_BYTES of the kernels
 
+# How the n elements of a slice lie: `apart` from each other in rows, which lie `down` apart
+ctypedef struct Gaps:
+    Py_ssize_t row, down, apart
+
 ctypedef void (*fold_fn)(void* tag, const char* x, const char* c, char* y, Py_ssize_t outer,
                          Py_ssize_t n, Py_ssize_t inner, Py_ssize_t begin, Py_ssize_t end,
                          Py_ssize_t slice_step, Py_ssize_t step) noexcept nogil
@@ -47,8 +52,8 @@ cdef fold_fn fold_loop(int kind, int dtype) noexcept nogil
 
 cdef bint has_gapped(int kind, int dtype) noexcept nogil
 
-cdef int gapped_run(int kind, int dtype, const char* x, char* y, Py_ssize_t n, Py_ssize_t row,
-                    Py_ssize_t down, Py_ssize_t apart) noexcept nogil
+cdef int gapped_run(int kind, int dtype, const char* x, char* y, const Py_ssize_t* sizes,
+                    const Gaps* gaps) noexcept nogil
 
 cdef int reduced_in(int kind, int dtype) noexcept nogil
 

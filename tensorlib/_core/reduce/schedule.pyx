@@ -68,8 +68,7 @@ ctypedef struct Work:
     void* of_halves          # the loop that needs no cast for long rows and many columns; or NULL
     Py_ssize_t itemsize, result_size     # bytes of an element, and of one of y
     Py_ssize_t outer, n, inner, slice_step, step
-    Py_ssize_t row, down     # of a run of n in rows with gaps, of elements so far apart; else 0
-    Py_ssize_t apart
+    Py_ssize_t row, down, apart          # of gaps; or a row of 0
     Py_ssize_t pieces, size  # of each outer slice: how many pieces, and of how many tiles or rows
     Py_ssize_t piece         # elements of one
     void* combine            # the loop that reduces the results of pieces
@@ -105,14 +104,12 @@ cdef bint has_gapped(int kind, int dtype) noexcept nogil:
     return gapped_loops[kind][dtype] != NULL
 
 
-cdef int gapped_run(int kind, int dtype, const char* x, char* y, Py_ssize_t n, Py_ssize_t row,
-                    Py_ssize_t down, Py_ssize_t apart) noexcept nogil:
-    """y := n elements reduced to one, which lie `apart` in rows that lie `down` apart: with the
-    bits of elements without gaps"""
+cdef int gapped_run(int kind, int dtype, const char* x, char* y, const Py_ssize_t* sizes,
+                    const Gaps* gaps) noexcept nogil:
+    """y := x reduced over n, of which each slice has gaps, and inner is 1: with the bits of elements
+    without gaps"""
     cdef Work work
-    cdef Py_ssize_t[5] sizes
-    sizes[0], sizes[1], sizes[2], sizes[3], sizes[4] = 1, n, 1, n, 1
-    work.row, work.down, work.apart = row, down, apart
+    work.row, work.down, work.apart = gaps.row, gaps.down, gaps.apart
     return run(&work, kind, dtype, x, NULL, y, NULL, sizes)
 
 
@@ -189,8 +186,12 @@ cdef void run_cut(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogi
 
 cdef void run_outer(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
     cdef Work* work = <Work*>context
+    cdef Py_ssize_t o
     if work.row:
-        (<gapped_fn>work.loop)(NULL, work.x, work.y, 0, work.n, work.row, work.down, work.apart)
+        for o in range(begin, end):
+            (<gapped_fn>work.loop)(NULL, work.x + o * work.slice_step * work.itemsize,
+                                   work.y + o * work.result_size, 0, work.n, work.row, work.down,
+                                   work.apart)
         return
     call(work, work.loop, work.x, work.c, work.y, work.at, begin, end - begin, work.n,
          0, work.inner)
@@ -270,7 +271,8 @@ cdef void run_piece(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept no
         o = i // work.pieces
         first = i % work.pieces * work.size
         if work.row:
-            (<gapped_fn>work.loop)(NULL, work.x, work.y + i * work.result_size, first,
+            (<gapped_fn>work.loop)(NULL, work.x + o * work.slice_step * work.itemsize,
+                                   work.y + i * work.result_size, first,
                                    min(work.size, work.n - first), work.row, work.down,
                                    work.apart)
             continue

@@ -8,10 +8,9 @@ power of 2 to be near 1. So equal elements have a variance of exactly 0, whateve
 
 from libc.math cimport fabs, frexp, isfinite, ldexp, sqrt
 
-from tensorlib._core.base.dtypes cimport FLOAT32
+from tensorlib._core.base.dtypes cimport COMPLEX_KIND, FLOAT32, KIND, real_of
 from tensorlib._core.base.items cimport floating
-from tensorlib._core.base.work cimport run_once
-from tensorlib._core.reduce.arrange cimport divide, take_roots
+from tensorlib._core.base.work cimport run_alone, run_once
 from tensorlib._core.tensor.tensor cimport Tensor, new_view
 from tensorlib._core.tiles.copies cimport packed_copy
 
@@ -184,3 +183,53 @@ cdef Tensor widened(Tensor x, int dtype):
     """The elements of `x`, which has no gaps, as another dtype in the order of memory."""
     cdef Py_ssize_t one = 1
     return packed_copy(new_view(x, 1, &x.numel_, &one, x.data_pointer), dtype)
+
+
+# ---- what becomes of sums -------------------------------------------------------------------------
+
+cdef int divide(Tensor x, double by) except -1:
+    """x /= by, for a contiguous tensor of float32 or float64, or of pairs of these."""
+    cdef Division division
+    division.x, division.by, division.dtype = x.data_pointer, by, real_of(x.type)
+    run_alone(divide_all, &division, division.x,
+              2 * x.numel_ if KIND[x.type] == COMPLEX_KIND else x.numel_)
+    return 0
+
+
+cdef struct Division:
+    char* x
+    double by
+    int dtype
+
+
+cdef void divide_all(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Division* of = <Division*>context
+    if of.dtype == FLOAT32:
+        divide_run(<float*>of.x, of.by, end)
+    else:
+        divide_run(<double*>of.x, of.by, end)
+
+
+cdef void divide_run(floating* x, double by, Py_ssize_t n) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(n):
+        x[i] = <floating>(x[i] / by)
+
+
+cdef int take_roots(Tensor x) except -1:
+    """Each element of a contiguous float32 or float64 tensor to its square root."""
+    run_alone(roots_of_floats if x.type == FLOAT32 else roots_of_doubles, x.data_pointer,
+              x.data_pointer, x.numel_)
+    return 0
+
+
+cdef void roots_of_floats(void* x, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(begin, end):
+        (<float*>x)[i] = <float>sqrt((<float*>x)[i])
+
+
+cdef void roots_of_doubles(void* x, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Py_ssize_t i
+    for i in range(begin, end):
+        (<double*>x)[i] = sqrt((<double*>x)[i])

@@ -6,8 +6,9 @@ from cpython.object cimport PyObject, PyObject_Call
 from tensorlib._core.base.dtypes cimport ITEMSIZE
 from tensorlib._core.base.storage cimport LINE, Storage, allocate
 from tensorlib._core.products.product cimport product_to, rows_product_to
-from tensorlib._core.reduce.arrange cimport divide, fold_to
+from tensorlib._core.reduce.arrange cimport fold_to
 from tensorlib._core.reduce.schedule cimport SUM as FOLD_SUM
+from tensorlib._core.reduce.squares cimport divide
 from tensorlib._core.tensor.tensor cimport Tensor, alias, over_storage, same_shape, set_gradient
 from tensorlib._core.tiles.copies cimport copy_into, packed_copy
 from tensorlib._core.tiles.flat cimport run_loop
