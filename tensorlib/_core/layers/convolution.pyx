@@ -232,9 +232,9 @@ cdef Tensor new_of(str name, int dtype, object sizes):
 
 
 cdef Tensor with_bias(Tensor y, Tensor bias, int dtype):
-    """y + a number for each channel, rounded once to `dtype`"""
+    """y, which nobody else has, + a number for each channel, rounded once to `dtype`"""
     cdef PyObject* inputs[2]
-    cdef Tensor total = new_like(y, dtype), b = cast(bias, dtype)
+    cdef Tensor total = y if y.type == dtype else new_like(y, dtype), b = cast(bias, dtype)
     b = with_sizes(b, (b.numel_, *(1,) * (y.ndim_ - 2)))
     inputs[0], inputs[1] = <PyObject*>y, <PyObject*>b
     if y.numel_:

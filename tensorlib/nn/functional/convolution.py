@@ -8,7 +8,6 @@ import numpy as np
 
 from tensorlib import stack
 from tensorlib._core.apply.halves import are_cast
-from tensorlib._core.interpreters.foreign import is_looked_at_alone
 from tensorlib._core.layers import convolution as kernels
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.checks import check_optional
@@ -140,10 +139,13 @@ def convolve_input_with_bias(grad: Tensor, weight: Tensor, bias: Tensor, spatial
     """`convolve_input` plus a bias for each channel, added before half types are rounded."""
 
 
+BESIDE_CHANNELS = {3: (0, 2), 4: (0, 2, 3), 5: (0, 2, 3, 4)}      # the other dims, by how many
+
+
 @convolve_with_bias.vjp("bias")
 @convolve_input_with_bias.vjp("bias")
 def convolve_vjp_bias(g):
-    return g.sum((0, *range(2, g.ndim)))
+    return g.sum(BESIDE_CHANNELS[g.ndim])
 
 
 @convolve_with_bias.jvp
@@ -242,15 +244,13 @@ def finished(name, product, product_with_bias, x, w, bias, channels, sizes, sing
     if bias is not None and tuple(bias.shape) != (channels,):
         raise RuntimeError(f"{name}: expected bias to be 1-dimensional with {channels} "
                            f"elements, got shape {tuple(bias.shape)}")
-    if bias is not None and bias.dtype.itemsize == 2 and bias.is_floating_point():
+    if bias is not None and x.dtype == w.dtype == bias.dtype and x.is_floating_point():
         out = product_with_bias(x, w, bias, *sizes)
     else:
         out = product(x, w, *sizes) if x.is_floating_point() else in_any_dtype(
             lambda x, w: product(x, w, *sizes), x, w)
         if bias is not None:
-            bias = bias.reshape((-1, *(1,) * (out.ndim - 2))).to(out.dtype)
-            alone = is_looked_at_alone(out) and is_looked_at_alone(bias)
-            out = out.add_(bias) if alone else out + bias        # in place no memory is taken
+            out = out + bias.reshape((-1, *(1,) * (out.ndim - 2))).to(out.dtype)
     return out.squeeze(0) if single else out
 
 
