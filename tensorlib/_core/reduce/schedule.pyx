@@ -106,8 +106,8 @@ cdef bint has_gapped(int kind, int dtype) noexcept nogil:
 
 cdef int gapped_run(int kind, int dtype, const char* x, char* y, const Py_ssize_t* sizes,
                     const Gaps* gaps) noexcept nogil:
-    """y := x reduced over n, of which each slice has gaps, and inner is 1: with the bits of elements
-    without gaps"""
+    """y := x reduced over n, where slices have gaps and inner is 1; with the bits that come without
+    gaps"""
     cdef Work work
     work.row, work.down, work.apart = gaps.row, gaps.down, gaps.apart
     return run(&work, kind, dtype, x, NULL, y, NULL, sizes)

@@ -185,7 +185,7 @@ cdef Tensor widened(Tensor x, int dtype):
     return packed_copy(new_view(x, 1, &x.numel_, &one, x.data_pointer), dtype)
 
 
-# ---- what becomes of sums -------------------------------------------------------------------------
+# ---- what becomes of sums ------------------------------------------------------------------------
 
 cdef int divide(Tensor x, double by) except -1:
     """x /= by, for a contiguous tensor of float32 or float64, or of pairs of these."""
