@@ -37,7 +37,7 @@ SHELL = {path.stem for path in (PACKAGE / "shell").iterdir() if path.name[:2] !=
 # The rooms of the large floors, in the same way; of `program` its own modules, too.
 ROOMS = {
     "_core": ["base", "tensor", "tiles", "graph", "interpreters", "arrays", "reduce", "layout",
-              "index", "products", "layers", "apply", "create", "sweep"],
+              "index", "products", "layers", "convolutions", "apply", "create", "sweep"],
     "program": ["ir", "guards", "building", "passes", "run", "verify", "program",
                 "differentiation", "reads", "capture", "compiled", "control", "inputs",
                 "optimizing", "parsing"],

@@ -11,10 +11,10 @@ from tensorlib._core.base.pool cimport range_fn
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport times
 from tensorlib._core.base.work cimport run_alone, share
-from tensorlib._core.layers.direct cimport (
+from tensorlib._core.convolutions.direct cimport (
     by_runs, direct, direct_fits, direct_room, room_of_runs, runs_fit,
 )
-from tensorlib._core.layers.strips cimport area, cut, one_strip, strip_of
+from tensorlib._core.convolutions.strips cimport area, cut, one_strip, strip_of
 from tensorlib._core.products.blas cimport multiply_matrices
 from tensorlib._core.products.pair_products cimport multiply_pairs, round_rows
 from tensorlib._core.products.panel_products cimport pack_panels, panels_size
