@@ -12,7 +12,7 @@ from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.base.work cimport run_alone, run_once
 from tensorlib._core.interpreters.foreign cimport is_read_alone
 from tensorlib._core.tensor.meta cimport elements
-from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, new_view
+from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, new_view, same_shape
 from tensorlib._core.tiles.copies cimport cast, packed
 from tensorlib._core.tiles.loops cimport find_cast
 
@@ -225,16 +225,12 @@ def all_equal(a, b):
         return None
     cdef Tensor x = <Tensor>a, y = <Tensor>b
     cdef Pair job
-    cdef int d
     if x.type != y.type or not (x.packed and y.packed) or (
             KIND[x.type] == COMPLEX_KIND
             or KIND[x.type] == FLOAT_KIND and ITEMSIZE[x.type] < sizeof(float)):
         return None
-    if x.ndim_ != y.ndim_:
+    if not same_shape(x, y):
         return False
-    for d in range(x.ndim_):
-        if x.dims[d] != y.dims[d]:
-            return False
     job.a, job.b, job.n, job.dtype = x.data_pointer, y.data_pointer, x.numel_, x.type
     job.equal = True
     run_once(compare, &job, job.a, job.n <= BLOCK)
