@@ -4,7 +4,7 @@ import numpy as np
 
 from tensorlib._core.apply.elementwise import UnsupportedDtype
 from tensorlib._core.base.dtypes import has_gradients
-from tensorlib._core.interpreters.foreign import behind
+from tensorlib._core.interpreters.foreign import proxied
 
 DTYPES = ("float32", "float64")
 TAKEN = (*DTYPES, "complex64", "complex128")
@@ -62,7 +62,7 @@ def require_no_failure(name, info, message):
 
 def values_behind(x):
     """The values of a tensor, or of a whole batch of examples, as an array."""
-    return behind(x).numpy(force=True)
+    return proxied(x).numpy(force=True)
 
 
 # ---- rules of complex matrices -------------------------------------------------------------------

@@ -26,7 +26,7 @@ from tensorlib._core.create.generator cimport (
 from tensorlib._core.create.overwrite cimport histories_of, overwritten
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.interpreters.foreign cimport (
-    may_override, overridden, overridden_like, shown_tensor,
+    may_override, overridden, overridden_like, representative,
 )
 from tensorlib._core.interpreters.stack cimport offered
 from tensorlib._core.tensor.tensor cimport Tensor, new_like
@@ -404,10 +404,10 @@ def bernoulli(input, p=None, *, generator=None, out=None):
 
 
 cdef object drawn_below(Tensor like, object p, object generator):
-    """1 where a uniform number is below the element of `p`, a stand-in of tensors, else 0."""
+    """1 where a uniform number is below the element of `p`, a tensor or a proxy, else 0."""
     check_real("bernoulli", like)
     for bound in (p < 0, p > 1):
-        if bool(shown_tensor("bernoulli", bound, True).any()):
+        if bool(representative("bernoulli", bound, True).any()):
             raise RuntimeError("bernoulli: probabilities must be in [0, 1]")
     numbers = rand(like.shape, generator=generator, dtype=float)
     return (numbers < p).to(dtype_object(like.type))

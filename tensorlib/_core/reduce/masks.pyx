@@ -218,8 +218,8 @@ cdef void compare(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogi
 def all_equal(a, b):
     """Whether two tensors have one shape and the same elements, up to the first that differ.
 
-    None where operations must find it: on what stands in for tensors or is watched, of different
-    or half dtypes, and of elements with gaps.
+    None where operations must find it: of proxies, of different or half dtypes, of elements with
+    gaps, and where something observes operations.
     """
     if not (is_read_alone(a) and is_read_alone(b)):
         return None

@@ -250,7 +250,7 @@ cdef void drop_grads(Node node) noexcept:
 # operations take that place: what led to output i leads to the node of edge i from then on.
 
 class _Moved:
-    """Stands where an operation stands in other nodes."""
+    """In the place of the operation of a replayed call that its own operations have replaced."""
 
     node_name = "CompiledBackward0"
     name = "compiled"

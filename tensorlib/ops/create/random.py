@@ -10,7 +10,7 @@ from tensorlib._core.base.settings import Held
 from tensorlib._core.base.shape import broadcast_shapes
 from tensorlib._core.create import draws, random_integers, randperm
 from tensorlib._core.create.generator import default_generator, seen_apart, set_plan, sizes_apart
-from tensorlib._core.interpreters.foreign import behind
+from tensorlib._core.interpreters.foreign import proxied
 from tensorlib._core.reduce.search import insertion_places
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer
@@ -256,7 +256,7 @@ def of_each_example(name, what, x):
 
     Raises: RuntimeError for one that differs between examples which draw the same.
     """
-    sizes, held = sizes_apart(name), behind(x.detach())
+    sizes, held = sizes_apart(name), proxied(x.detach())
     if held.ndim - x.ndim not in (0, len(sizes)):
         raise RuntimeError(f"{name}: vmap: {what} that differ between the examples of a batch take "
                            "randomness='different' in each")
