@@ -72,7 +72,7 @@ def adjoint_rule(rule):
     product with the adjoint of the derivative.
 
     Rules give the product with its transpose, which is the same for real matrices, and for complex
-    ones if it is conjugated before and behind (`sweep/rules.pyx`). Functions such as Cholesky's
+    ones if it is conjugated before and after (`sweep/rules.pyx`). Functions such as Cholesky's
     factor have no complex derivative, and no transpose that could be written down more easily.
     """
     names = rule.__code__.co_varnames[:rule.__code__.co_argcount]

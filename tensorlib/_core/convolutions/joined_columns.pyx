@@ -62,7 +62,7 @@ cdef int run_joined(Joined* j) except -1:
 
 
 cdef char* take_room(const Joined* j, Py_ssize_t others, size_t* nbytes) noexcept nogil:
-    """Memory for the columns of some channels of some images, and `others` elements behind it"""
+    """Memory for the columns of some channels of some images, and `others` elements after it"""
     cdef Py_ssize_t columns = j.channels * j.elements * j.together * j.places + BEHIND
     nbytes[0] = (columns + others) * j.itemsize
     return take_scratch(nbytes[0])

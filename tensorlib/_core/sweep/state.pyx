@@ -299,7 +299,7 @@ cdef int settle(Tensor x) except -1:
 cdef tuple nodes_below(list roots, list inputs, int64_t since, bint between):
     """The nodes that `roots` lead to, themselves included; `between`: that lead to the `inputs`.
 
-    The inputs are no part of it, and what lies behind them is not looked at. With `since`, leaves
+    The inputs are no part of it, and what lies beyond them is not visited. With `since`, leaves
     and nodes from before it are left out as well: the second result says whether there are such.
     """
     cdef Sweep look
