@@ -10,7 +10,7 @@ The loops of `table()` take rows of int64 that lie behind each other, and have t
                           int bits, int floating, int64_t unknown)
 
 The first takes rows of at most 64 elements (rank_rows.h), the last of at most 8
-(frequent_rows.h); for the others see least_keys.h. `tensorlib._core.reduce.order` and
+(frequent_rows.h); for the others see least_keys.h. `tensorlib._core.reduce.sort_keys` and
 `tensorlib._core.reduce.runs` call them.
 """
 

@@ -1,7 +1,7 @@
 """A `Function` on the examples of a batch: what `vmap` does with operations of the user's.
 
 A Function with a `vmap` of its own says how. One with `generate_vmap_rule = True` has its forward,
-backward and jvp run on what stands for all examples. Any other runs example by example.
+backward and jvp run on the whole batch, by its proxy. Any other runs example by example.
 """
 
 from tensorlib._core.tensor.tensor import Tensor

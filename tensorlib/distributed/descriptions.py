@@ -1,9 +1,11 @@
 """Settings of unsupported features, which libraries make or mention where they are imported."""
 
 from enum import Enum
-from typing import Any, NoReturn
+from typing import Any
 
-__all__ = ["Described", "absent", "choices"]
+from tensorlib._core.base.absent import absent as absent_type
+
+__all__ = ["Described", "absent", "choices", "described"]
 
 
 class Described:
@@ -23,13 +25,14 @@ class Described:
         return hash((type(self), frozenset(vars(self).items())))
 
 
-def absent(name: str, instead: str) -> type:
-    """A type of which there is nothing: a call raises NotImplementedError, and says what to use."""
-    def refuse(cls: type, *args: Any, **kwargs: Any) -> NoReturn:
-        raise NotImplementedError(f"{name}: is not here; {instead}")
+def described(name: str, base: type[Described] = Described) -> type[Described]:
+    """A class of settings."""
+    return type(name, (base,), {"__module__": __name__, "__doc__": "Settings, which are kept."})
 
-    return type(name, (), {"__new__": refuse, "__module__": __name__,
-                           "__doc__": "The type of nothing. Raises: NotImplementedError."})
+
+def absent(name: str, instead: str) -> type:
+    """A type whose call raises NotImplementedError, and says what to use."""
+    return absent_type(name, f"is not here; {instead}", __name__)
 
 
 def choices(name: str, values: str) -> Any:

@@ -226,7 +226,7 @@ batched(all_reduce, reduce_to, broadcast_from)(as_it_is)      # sent at once, as
 
 @batched(all_gather, reduce_scatter, all_to_all)
 def row_by_row(op, level, tensors, attributes):
-    """A batch is sent at once, behind the rows of its examples, which are what the ranks share."""
+    """A batch is sent at once, after the rows of its examples, which are what the ranks share."""
     return op.function(tensors[0].value.movedim(0, 1), **attributes).movedim(1, 0)
 
 

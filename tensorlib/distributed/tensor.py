@@ -10,7 +10,7 @@ NotImplementedError.
 from dataclasses import dataclass
 
 from tensorlib._core.base.importing import parts_of
-from tensorlib.distributed.descriptions import Described, absent
+from tensorlib.distributed.descriptions import absent, described
 from tensorlib.distributed.device_mesh import DeviceMesh, init_device_mesh
 
 __all__ = ["DTensor", "DeviceMesh", "Partial", "Placement", "Replicate", "Shard",
@@ -58,21 +58,10 @@ class Shard(Placement):
     dim: int
 
 
-class ParallelStyle(Described):
-    """How a module would be spread: settings, which are kept."""
-
-
-class ColwiseParallel(ParallelStyle):
-    """Settings, which are kept."""
-
-
-class RowwiseParallel(ParallelStyle):
-    """Settings, which are kept."""
-
-
-class SequenceParallel(ParallelStyle):
-    """Settings, which are kept."""
-
+ParallelStyle = described("ParallelStyle")               # how a module would be spread
+ColwiseParallel = described("ColwiseParallel", ParallelStyle)
+RowwiseParallel = described("RowwiseParallel", ParallelStyle)
+SequenceParallel = described("SequenceParallel", ParallelStyle)
 
 _StridedShard = absent("_StridedShard", "Shard says along which dim a tensor would be cut")
 distribute_tensor = distribute_module = parallelize_module = init_device_mesh

@@ -12,23 +12,24 @@ itself, of gamma, beta and Dirichlet numbers at their quantile (Figurnov, Mohame
 
 from tensorlib._core.base.explained import explain
 from tensorlib.distributions import (
-    constraints, discrete, distribution, kl_pairs, location, matrices, mixtures, multivariate,
-    positive, transformed, transforms, unit_interval, utils)
+    constraints, discrete, distribution, heavy_tails, kl_pairs, location, matrices, mixtures,
+    multivariate, positive, relaxed, transformed, transforms, unit_interval, utils)
 from tensorlib.distributions.constraint_registry import biject_to, transform_to
 from tensorlib.distributions.discrete import (
     Bernoulli, Binomial, Categorical, Geometric, Multinomial, NegativeBinomial, OneHotCategorical,
     OneHotCategoricalStraightThrough, Poisson)
 from tensorlib.distributions.distribution import Distribution, ExponentialFamily, Independent
-from tensorlib.distributions.mixtures import (
-    GeneralizedPareto, InverseGamma, LogitRelaxedBernoulli, MixtureSameFamily, Pareto,
-    RelaxedBernoulli, RelaxedOneHotCategorical, Weibull)
+from tensorlib.distributions.heavy_tails import GeneralizedPareto, InverseGamma, Pareto, Weibull
 from tensorlib.distributions.kl import kl_divergence, register_kl
 from tensorlib.distributions.location import (
     Cauchy, Gumbel, Laplace, Normal, StudentT, Uniform, VonMises)
 from tensorlib.distributions.matrices import LKJCholesky, Wishart
+from tensorlib.distributions.mixtures import MixtureSameFamily
 from tensorlib.distributions.multivariate import LowRankMultivariateNormal, MultivariateNormal
 from tensorlib.distributions.positive import (
     Beta, Chi2, Dirichlet, Exponential, FisherSnedecor, Gamma, HalfCauchy, HalfNormal)
+from tensorlib.distributions.relaxed import (
+    LogitRelaxedBernoulli, RelaxedBernoulli, RelaxedOneHotCategorical)
 from tensorlib.distributions.transformed import (
     LogisticNormal, LogNormal, TransformedDistribution)
 from tensorlib.distributions.transforms import (
@@ -48,13 +49,13 @@ bernoulli = binomial = categorical = geometric = multinomial = negative_binomial
 one_hot_categorical = poisson = discrete
 log_normal = logistic_normal = transformed_distribution = transformed
 multivariate_normal = lowrank_multivariate_normal = multivariate
-mixture_same_family = pareto = generalized_pareto = weibull = inverse_gamma = mixtures
-relaxed_bernoulli = relaxed_categorical = mixtures
+pareto = generalized_pareto = weibull = inverse_gamma = heavy_tails
+mixture_same_family, relaxed_bernoulli, relaxed_categorical = mixtures, relaxed, relaxed
 continuous_bernoulli = kumaraswamy = unit_interval
 lkj_cholesky = wishart = matrices
 # which has Distribution in it
-for _module in (discrete, location, matrices, mixtures, multivariate, positive, transformed,
-                unit_interval):
+for _module in (discrete, heavy_tails, location, matrices, mixtures, multivariate, positive,
+                relaxed, transformed, unit_interval):
     vars(_module).setdefault("Distribution", Distribution)
 
 __all__ = [

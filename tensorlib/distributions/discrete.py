@@ -16,24 +16,39 @@ SEARCHED = 1 << 22      # from so many comparisons on, classes are searched for
 
 
 class WithProbability:
-    """A distribution with the probability of a success, `probs`, or its log odds, `logits`: one is
-    given, and the other is computed.
+    """A distribution with probabilities, `probs`, or `logits`: one is given, and the other is
+    computed.
+
+    is_binary: they are the probability of a success and its log odds, and not the probabilities of
+    classes along the last dim and their logarithms.
     """
+
+    is_binary = True
 
     @derived
     def probs(self):
-        """The probabilities of a success."""
-        return logits_to_probs(self.logits, is_binary=True)
+        """The probabilities of a success, or of the classes."""
+        return logits_to_probs(self.logits, self.is_binary)
 
     @derived
     def logits(self):
-        """The log odds of a success."""
-        return probs_to_logits(self.probs, is_binary=True)
+        """The log odds of a success, or the logarithms of the probabilities of the classes."""
+        return probs_to_logits(self.probs, self.is_binary)
+
+    @property
+    def _param(self):
+        return vars(self)["probs"] if "probs" in vars(self) else self.logits
 
     @property
     def param_shape(self):
         """The shape of the parameter that was given."""
-        return (vars(self)["probs"] if "probs" in vars(self) else self.logits).shape
+        return self._param.shape
+
+
+def along_batch(values, batch_shape, expand):
+    """Values along a first dim, for every place of the batch: see `enumerate_support`."""
+    values = values.view((-1,) + (1,) * len(batch_shape))
+    return values.expand((-1, *batch_shape)) if expand else values
 
 
 class OneTrial(WithProbability, ExponentialFamily):
@@ -83,9 +98,7 @@ class Bernoulli(OneTrial):
         return softplus(self.logits) - self.probs * self.logits
 
     def enumerate_support(self, expand=True):
-        values = tl.arange(2, dtype=self.probs.dtype)
-        values = values.view((-1,) + (1,) * len(self._batch_shape))
-        return values.expand((-1, *self._batch_shape)) if expand else values
+        return along_batch(tl.arange(2, dtype=self.probs.dtype), self._batch_shape, expand)
 
 
 class Geometric(OneTrial):
@@ -171,22 +184,22 @@ class Binomial(Counted):
         ways = (n + 1).lgamma() - (value + 1).lgamma() - (n - value + 1).lgamma()
         return value * self.logits - n * softplus(self.logits) + ways
 
-    def entropy(self):
+    def _same_count(self, name):
+        """The number of trials. Raises: NotImplementedError where it differs in the batch."""
         n = int(self.total_count.max())
         if not (self.total_count == n).all():
-            raise NotImplementedError(
-                "Inhomogeneous total count not supported by `entropy`.")
+            raise NotImplementedError(f"Inhomogeneous total count not supported by `{name}`.")
+        return n
+
+    def entropy(self):
+        self._same_count("entropy")
         log_prob = self.log_prob(self.enumerate_support(False))
         return -(log_prob.exp() * log_prob).sum(0)
 
     def enumerate_support(self, expand=True):
-        n = int(self.total_count.max())
-        if not (self.total_count == n).all():
-            raise NotImplementedError(
-                "Inhomogeneous total count not supported by `enumerate_support`.")
+        n = self._same_count("enumerate_support")
         values = tl.arange(n + 1, dtype=self.total_count.dtype)
-        values = values.view((-1,) + (1,) * len(self._batch_shape))
-        return values.expand((-1, *self._batch_shape)) if expand else values
+        return along_batch(values, self._batch_shape, expand)
 
 
 class NegativeBinomial(Counted):
@@ -255,7 +268,7 @@ class Poisson(ExponentialFamily):
         return tl.xlogy(value, rate) - rate - (value + 1).lgamma()
 
 
-class Categorical(Distribution):
+class Categorical(WithProbability, Distribution):
     """One of n classes, with probabilities (or log probabilities) along the last dim.
 
     >>> from tensorlib.distributions import Categorical
@@ -264,6 +277,7 @@ class Categorical(Distribution):
     """
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    is_binary = False
     has_enumerate_support = True
 
     def __init__(self, probs=None, logits=None, validate_args=None):
@@ -274,25 +288,6 @@ class Categorical(Distribution):
         vars(self)[name] = (value / value.sum(-1, True) if name == "probs"
                             else value - value.logsumexp(-1, True))
         super().__init__(value.shape[:-1], validate_args=validate_args)
-
-    @derived
-    def probs(self):
-        """The probabilities of the classes."""
-        return logits_to_probs(self.logits)
-
-    @derived
-    def logits(self):
-        """The logarithms of the probabilities."""
-        return probs_to_logits(self.probs)
-
-    @property
-    def _param(self):
-        return vars(self)["probs"] if "probs" in vars(self) else self.logits
-
-    @property
-    def param_shape(self):
-        """The shape of the parameter that was given."""
-        return self._param.shape
 
     @property
     def _num_events(self):
@@ -340,8 +335,7 @@ class Categorical(Distribution):
         return -(self.logits.clamp(min=least) * self.probs).sum(-1)
 
     def enumerate_support(self, expand=True):
-        values = tl.arange(self._num_events).view((-1,) + (1,) * len(self._batch_shape))
-        return values.expand((-1, *self._batch_shape)) if expand else values
+        return along_batch(tl.arange(self._num_events), self._batch_shape, expand)
 
 
 class OfClasses(Distribution):
@@ -426,9 +420,6 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
     def rsample(self, sample_shape=()):
         return self.sample(sample_shape) + (self.probs - self.probs.detach())
-
-    def sample(self, sample_shape=()):
-        return self._hot(self._categorical.sample(sample_shape))
 
 
 class Multinomial(OfClasses):

@@ -14,9 +14,9 @@ from tensorlib.distributions.arguments import softplus, sum_rightmost
 from tensorlib.distributions.discrete import (
     Bernoulli, Binomial, Categorical, Geometric, OneHotCategorical, Poisson)
 from tensorlib.distributions.distribution import ExponentialFamily, Independent
+from tensorlib.distributions.heavy_tails import InverseGamma, Pareto, Weibull
 from tensorlib.distributions.location import EULER, Cauchy, Gumbel, Laplace, Normal, Uniform
 from tensorlib.distributions.matrices import Wishart, mvdigamma
-from tensorlib.distributions.mixtures import InverseGamma, Pareto, Weibull
 from tensorlib.distributions.multivariate import LowRankMultivariateNormal, MultivariateNormal
 from tensorlib.distributions.positive import Beta, Dirichlet, Exponential, Gamma, HalfNormal
 from tensorlib.distributions.transformed import TransformedDistribution

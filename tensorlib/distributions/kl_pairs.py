@@ -9,8 +9,8 @@ import math
 import tensorlib as tl
 from tensorlib.distributions.discrete import Bernoulli, Binomial, Poisson
 from tensorlib.distributions.kl import register_kl
+from tensorlib.distributions.heavy_tails import Pareto
 from tensorlib.distributions.location import EULER, Gumbel, Laplace, Normal, Uniform
-from tensorlib.distributions.mixtures import Pareto
 from tensorlib.distributions.positive import Beta, Exponential, Gamma
 from tensorlib.distributions.unit_interval import ContinuousBernoulli
 

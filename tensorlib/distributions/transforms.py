@@ -324,7 +324,7 @@ class CorrCholeskyTransform(ParameterFree):
 
 
 def moved_on(x):
-    """Each row moved by one element, behind a 1."""
+    """Each row moved by one element, after a 1."""
     return tl.cat([tl.ones_like(x[..., :1]), x[..., :-1]], -1)
 
 

@@ -36,7 +36,7 @@ def place_of(x):
 def nodes_below(roots, border=frozenset()):
     """Every node of a graph and its `next_functions`, each before those that it leads to.
 
-    The nodes of `border` are left out, and what lies behind them. Iterative, as graphs may be
+    The nodes of `border` are left out, and what lies beyond them. Iterative, as graphs may be
     millions of nodes deep: nodes are noted when all below them are.
     """
     edges, finished = {}, []

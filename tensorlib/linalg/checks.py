@@ -4,7 +4,7 @@ import numpy as np
 
 from tensorlib._core.apply.elementwise import UnsupportedDtype
 from tensorlib._core.base.dtypes import has_gradients
-from tensorlib._core.interpreters.foreign import behind
+from tensorlib._core.interpreters.foreign import proxied
 
 DTYPES = ("float32", "float64")
 TAKEN = (*DTYPES, "complex64", "complex128")
@@ -62,7 +62,7 @@ def require_no_failure(name, info, message):
 
 def values_behind(x):
     """The values of a tensor, or of a whole batch of examples, as an array."""
-    return behind(x).numpy(force=True)
+    return proxied(x).numpy(force=True)
 
 
 # ---- rules of complex matrices -------------------------------------------------------------------
@@ -72,7 +72,7 @@ def adjoint_rule(rule):
     product with the adjoint of the derivative.
 
     Rules give the product with its transpose, which is the same for real matrices, and for complex
-    ones if it is conjugated before and behind (`sweep/rules.pyx`). Functions such as Cholesky's
+    ones if it is conjugated before and after (`sweep/rules.pyx`). Functions such as Cholesky's
     factor have no complex derivative, and no transpose that could be written down more easily.
     """
     names = rule.__code__.co_varnames[:rule.__code__.co_argcount]

@@ -4,7 +4,7 @@ import numpy as np
 
 from tensorlib._core.arrays.arrays import from_numpy
 from tensorlib._core.base.results import result_type
-from tensorlib._core.interpreters.foreign import behind, standing
+from tensorlib._core.interpreters.foreign import as_proxy, proxied
 from tensorlib._core.products import small_matrices
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg import lapack
@@ -63,10 +63,10 @@ def cofactors(A: Tensor):
 
 def away_from_singular(A):
     """A, with what is singular moved by the root of the smallest step of its dtype."""
-    moved = lapack.regularized(behind(A))
+    moved = lapack.regularized(proxied(A))
     if moved is None:
         return A
-    return A + standing(A, from_numpy(moved))
+    return A + as_proxy(A, from_numpy(moved))
 
 
 @cofactors.symmetric("A")

@@ -90,7 +90,7 @@ def plain_text(tensor: Tensor) -> str:
 
 
 class UninitializedTensorMixin(Tensor):
-    """What stands for a tensor whose shape is not yet known."""
+    """A placeholder for a tensor whose shape is not yet known."""
 
     __torch_function__ = staticmethod(refuse_override)
     cls_to_become: type[Tensor]

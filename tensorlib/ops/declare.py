@@ -299,8 +299,8 @@ def composite(*, reference=None, samples=None, differentiable=True, method=True,
               factors=None, view=False, rounds_once=None, **declared):
     """Declares a function made of operations; its gradient is theirs.
 
-    `@NAME.formula` adds what does a call that is given values which stand for tensors, such as
-    examples of a batch, where the function does with Tensors what is not an operation.
+    `@NAME.formula` adds a function for calls with proxies, such as examples of a batch, where the
+    function itself does with Tensors what is not an operation.
 
     Its tensors are the parameters without a default that are annotated `Tensor` or not at all, or
     one annotated `Tensors`, a sequence of them; or those that `tensors` names. The rest are

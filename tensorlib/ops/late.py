@@ -5,7 +5,7 @@
 
 Most programs use few of the functions that there are, and each declaration takes some 50 us. So a
 module in `FAMILIES` is not imported with the package, but by the first use of one of its names, in
-whose places there are stand-ins until then, and by whoever goes through the registry or asks it for
+whose places there are placeholders until then, or when the registry is iterated over, or asked for
 what it does not have. Such a module ends with `declared(__name__)`. The table of these names is
 generated.
 """
@@ -26,8 +26,8 @@ from tensorlib.ops.pending import FUNCTIONS, PENDING
 from tensorlib.ops.publish import check_tensors
 
 
-class StandIn:
-    """Stands for a function, and for the method of its name, until the family is declared.
+class Placeholder:
+    """In the place of a function, and of the method of its name, until the family is declared.
 
     A reference to it that was kept goes on to do what the function does.
     """
@@ -77,11 +77,11 @@ class StandIn:
         return self.__name__
 
 
-def put_stand_ins(family):
-    """Puts stand-ins in the place of all that a family publishes."""
+def put_placeholders(family):
+    """Puts placeholders in the places of all names that a family publishes."""
     both, functions, methods = map(str.split, FAMILIES[family][:3])
     for name in both + functions + methods:
-        placeholder = StandIn(name, family)
+        placeholder = Placeholder(name, family)
         if name not in methods:
             FUNCTIONS[name] = placeholder
         if name not in functions:
@@ -89,7 +89,7 @@ def put_stand_ins(family):
 
 
 def declared(family):
-    """Ends the declaration of a family: what is complete takes the places of the stand-ins.
+    """Ends the declaration of a family: what is complete takes the places of the placeholders.
 
     An interrupt here may leave some of these, and the family is declared again by their next use.
     """
@@ -101,7 +101,7 @@ def declared(family):
         attach(name, method)
     for name, function in made.functions.items():
         FUNCTIONS[name] = function
-        if type(public.get(name)) is StandIn:
+        if type(public.get(name)) is Placeholder:
             public[name] = function
 
 
@@ -117,7 +117,7 @@ public = {}
 
 
 for _family in FAMILIES:
-    put_stand_ins(_family)
+    put_placeholders(_family)
 def gathered(package):
     """The names of the functions that a package offers.
 

@@ -7,7 +7,7 @@ elements: not on `meta`, and not on a variable of a program; of a batch it check
 """
 
 from tensorlib._core.interpreters.capture import unseen
-from tensorlib._core.interpreters.foreign import behind, elements_known, is_looked_at_alone
+from tensorlib._core.interpreters.foreign import elements_known, is_looked_at_alone, proxied
 from tensorlib._core.interpreters.stack import tell
 
 CHECKS = {}              # by their names
@@ -22,7 +22,7 @@ def value_check(function):
         if is_looked_at_alone(values):
             function(values, *facts)
             return
-        held = behind(values) if getattr(values, "has_elements", True) else None
+        held = proxied(values) if getattr(values, "has_elements", True) else None
         tell("checked", name, values if held is None else held, facts)
         if elements_known(held):
             with unseen():

@@ -114,7 +114,6 @@ class AveragedModel(Module):
         self.use_buffers = use_buffers
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the averaged model gives."""
         return self.module(*args, **kwargs)
 
     @no_grad()
@@ -210,7 +209,6 @@ class SWALR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        """The learning rate of each group for this step."""
         self._warn_outside_step()
         step = self._step_count - 1
         if self.anneal_epochs == 0:

@@ -66,7 +66,7 @@ class Verifier:
                                f"{x.value.dtype.name}{list(x.value.shape)}")
 
     def block(self, block: Block) -> None:
-        """Checks the calls of a block; what they define is gone behind it."""
+        """Checks the calls of a block; what they define is gone after it."""
         if block.index in self.visited:
             raise ProgramError(f"verify: block {block.index} belongs to several calls")
         self.visited.add(block.index)
@@ -130,7 +130,7 @@ class Verifier:
             found = inferred(call, by_example=False)
         except Exception as error:
             if needs_elements(error) or any(None in x.shape for x in call.reads()):
-                return                       # those that are tried need not fit behind a mask
+                return                       # those that are tried need not fit after a mask
             raise self.error(call, f"is refused: {error}") from None
         self.results(call, found if is_several(found) else [found])
 

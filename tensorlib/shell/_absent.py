@@ -3,7 +3,9 @@
 And a function for loading code compiled for PyTorch, whose error libraries catch.
 """
 
-from typing import Any, NoReturn
+from typing import NoReturn
+
+from tensorlib._core.base.absent import absent
 
 __all__ = ["Event", "Future", "PyTorchFileReader", "ScriptModule", "Stream", "SymBool", "SymFloat",
            "SymInt", "load_library"]
@@ -13,12 +15,8 @@ class Future:
     """The base of `futures.Future`, which PyTorch's compiled part has."""
 
 
-def _absent(name: str, what: str) -> type:
-    def refuse(cls: type, *args: Any, **kwargs: Any) -> NoReturn:
-        raise NotImplementedError(f"{name}: {what}")
-
-    return type(name, (), {"__module__": "tensorlib", "__slots__": (), "__new__": refuse,
-                           "__doc__": f"The type of nothing: {what}."})
+def _absent(name: str, why: str) -> type:
+    return absent(name, why, "tensorlib")
 
 
 Stream = _absent("Stream", "operations run one after the other")

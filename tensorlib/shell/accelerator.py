@@ -1,19 +1,8 @@
 """What scripts ask of accelerators, answered as PyTorch does on a machine without one."""
 
-from collections.abc import Callable
 from typing import Any
 
-from tensorlib._core.base.device import NoSuchDevice
-
-
-def is_available() -> bool:
-    """False: there is no accelerator."""
-    return False
-
-
-def device_count() -> int:
-    """0: there is no accelerator."""
-    return 0
+from .backends.absent import device_count, is_available, needs_device
 
 
 def current_accelerator(check_available: bool = False) -> None:
@@ -21,15 +10,9 @@ def current_accelerator(check_available: bool = False) -> None:
     return None
 
 
-def _needs_one(name: str) -> Callable[..., Any]:
-    """The function of this name, which can only raise."""
-    def function(*args: object, **kwargs: object) -> Any:
-        raise NoSuchDevice(f"accelerator.{name}: Cannot access accelerator device when none is "
-                           "available.")
-
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = "Needs an accelerator. Raises: RuntimeError."
-    return function
+def _needs_one(name: str) -> Any:
+    return needs_device(name, f"accelerator.{name}: Cannot access accelerator device when none is "
+                        "available.", __name__)
 
 
 current_device_index = _needs_one("current_device_index")

@@ -159,7 +159,7 @@ def stacked(tensors: Any, dim: int = 0) -> SparseTensor:
 
 @does(operations.unsqueeze)
 def unsqueeze(input: SparseTensor, dim: int) -> SparseTensor:
-    """The tensor with a dim of size 1 at `dim`: sparse, unless it stands behind a dense one."""
+    """The tensor with a dim of size 1 at `dim`: sparse, unless it stands after a dense one."""
     dim, sparse = wrap("unsqueeze", dim, input.ndim + 1), input.sparse_dim()
     shape = (*input.shape[:dim], 1, *input.shape[dim:])
     if dim > sparse:

@@ -5,7 +5,7 @@ import pytest
 
 import tensorlib as tl
 from tensorlib._core.base.scratch import is_kept, refuse_scratch
-from tensorlib._core.layers import convolution
+from tensorlib._core.convolutions import convolution
 from tensorlib._core.products.panel_products import use_way
 from tensorlib.nn import functional as F
 

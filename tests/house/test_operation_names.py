@@ -83,7 +83,7 @@ BY_NAME = {
     "_core/apply/operators.pyx": "view(dtype) and view(*sizes) are two operations in a method",
     "_core/interpreters/stack.pyx": "`x[key]`, of a key as it is written",
     "shell/overrides.py": "`x[key]`, as PyTorch names it to a mode",
-    "ops/stand_ins.py": "the operations that Python's operators stand for",
+    "ops/proxies.py": "the operations that Python's operators stand for",
     # options, fields and parameters that have the name of an operation
     "_core/arrays/printing.py": "an option of printing",
     "_core/base/limits.py": "the fields of finfo",

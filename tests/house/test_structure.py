@@ -37,7 +37,7 @@ SHELL = {path.stem for path in (PACKAGE / "shell").iterdir() if path.name[:2] !=
 # The rooms of the large floors, in the same way; of `program` its own modules, too.
 ROOMS = {
     "_core": ["base", "tensor", "tiles", "graph", "interpreters", "arrays", "reduce", "layout",
-              "index", "products", "layers", "apply", "create", "sweep"],
+              "index", "products", "layers", "convolutions", "apply", "create", "sweep"],
     "program": ["ir", "guards", "building", "passes", "run", "verify", "program",
                 "differentiation", "reads", "capture", "compiled", "control", "inputs",
                 "optimizing", "parsing"],
@@ -287,8 +287,8 @@ def test_nobody_reaches_upwards_by_the_table_of_modules():
 # interpreters, which are there for that.
 ASKS = re.compile(
     r"\b(is_meta|in_region|computes_nothing|without_memory|is_meta_device|made_on_meta|new_on_meta|"
-    r"device_beside|refuse_meta|refuse_reading|meta_arguments|meta_call|on_meta|stands_in|stand_in|"
-    r"behind|refuse_batch|in_batch|refuse_shared_write|attached)\b")
+    r"device_beside|refuse_meta|refuse_reading|meta_arguments|meta_call|on_meta|is_proxy|"
+    r"call_proxy|proxied|refuse_batch|in_batch|refuse_shared_write|attached)\b")
 IMPORTS = re.compile(r"^[ \t]*from\s+[\w.]+\s+c?import\s+(\([^)]*\)|[^\n]*)", re.MULTILINE)
 
 
@@ -336,8 +336,8 @@ MEMORY = {"_core/base/device.py", "_core/base/pool.pyx", "_core/base/region.pxd"
           "_core/base/region.pyx", "_core/base/storage.pyx", "_core/base/work.pxd",
           "_core/tensor/meta.pxd", "_core/tensor/meta.pyx", "_core/tensor/tensor.pyx",
           "_core/tiles/run.pyx"}
-# The classes that stand in for tensors: examples of a batch, and variables of a program.
-STAND_INS = {"autograd/batch/values.py", "program/building/variable_methods.py"}
+# The proxies of tensors: examples of a batch, and variables of a program.
+PROXIES = {"autograd/batch/values.py", "program/building/variable_methods.py"}
 # Who else asks, how often, and what for.
 ASKING = {
     "_core/apply/elementwise.pyx": (1, "integers to refuse, which no loop looks for"),
@@ -365,7 +365,7 @@ ASKING = {
 def test_few_ask_what_interpreters_know():
     found = {str(path.relative_to(PACKAGE)): len(asking(path)) for path in sources()
              if "interpreters" not in path.parts}
-    left = {path: n for path, n in found.items() if n and path not in MEMORY | STAND_INS}
+    left = {path: n for path, n in found.items() if n and path not in MEMORY | PROXIES}
     assert left == {path: count for path, (count, _) in ASKING.items()}
     assert sum(left.values()) <= 20
 

@@ -46,7 +46,7 @@ COUNTED = {
     "tiles/copies.pyx": "the sizes of a tensor",
     "tiles/plan.pyx": "neighbouring dims of the output",
     "tiles/pieces.pyx": "neighbouring dims of the output",
-    "tiles/turned.pyx": "the dims of the output",
+    "tiles/transposed_operands.pyx": "the dims of the output",
     "reduce/arrange.pyx": "some sizes of one tensor",
     "sweep/accumulate.pyx": "the sizes of a tensor",
     "reduce/distances.pyx": "some sizes of one tensor",

@@ -5,7 +5,7 @@ import pytest
 from cases import each
 
 import tensorlib as tl
-from tensorlib.nn.functional.sequences import losses_formula
+from tensorlib.nn.functional.ctc import losses_formula
 from tensorlib.testing import assert_close, gradcheck, gradgradcheck
 
 F = tl.nn.functional

@@ -5,7 +5,7 @@ import pytest
 from cases import each
 
 import tensorlib as tl
-from tensorlib._core.layers import convolution
+from tensorlib._core.convolutions import convolution
 from tensorlib.nn import functional as F
 from tensorlib.testing import assert_close
 

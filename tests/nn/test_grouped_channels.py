@@ -6,7 +6,7 @@ from cases import each
 
 import tensorlib as tl
 import tensorlib.nn.functional as F
-from tensorlib.nn.functional.groups import group_affine, group_formula
+from tensorlib.nn.functional.group_norms import group_affine, group_formula
 from tensorlib.nn.functional.norms import channel_affine, channel_formula
 
 # Channels of one element, of some, and of more than a block of the sums; groups of all sizes.

@@ -5,7 +5,7 @@ import pytest
 from cases import each
 
 import tensorlib as tl
-from tensorlib.nn.functional.tables import sums_formula
+from tensorlib.nn.functional.embedding_bags import sums_formula
 from tensorlib.testing import assert_close, gradcheck, gradgradcheck
 
 F = tl.nn.functional

@@ -8,7 +8,7 @@ from tensorlib.ops.late import FAMILIES, operations
 
 PUBLISHED = """
 import importlib, sys, tensorlib as tl
-from tensorlib.ops.late import FAMILIES, StandIn
+from tensorlib.ops.late import FAMILIES, Placeholder
 from tensorlib.ops.publish import FUNCTIONS
 places = {"functions": FUNCTIONS, "methods": vars(tl.Tensor), "package": vars(tl)}
 before = {place: set(names) for place, names in places.items()}
@@ -17,7 +17,7 @@ OF_A_FAMILY = """
 importlib.import_module(family)
 for place, names in places.items():
     left = [name for name, value in names.items()
-            if type(value) is StandIn and value.family == family]
+            if type(value) is Placeholder and value.family == family]
     new = {name for name in set(names) - before[place]     # but for modules, which it imports
            if not isinstance(names[name], type(sys))}
     print(place, left, new or "all listed")
@@ -136,7 +136,7 @@ def test_a_family_that_fails_is_declared_anew_by_the_next_use():
     said = run_forked("""
 import sys, tensorlib as tl
 from tensorlib.ops import samples
-from tensorlib.ops.late import StandIn
+from tensorlib.ops.late import Placeholder
 true, left = samples.given, 3
 def given(*cases):
     global left
@@ -150,10 +150,10 @@ try:
 except MemoryError as error:
     print(error, "tensorlib.ops.shape.repeating" in sys.modules,
           type(vars(tl.Tensor)["flip"]).__name__)
-print(tl.ones(2).flip(0).shape, tl.roll(tl.ones(3), 1).shape, isinstance(tl.flip, StandIn))
+print(tl.ones(2).flip(0).shape, tl.roll(tl.ones(3), 1).shape, isinstance(tl.flip, Placeholder))
 """)
     assert said.splitlines() == [
-        "no room False StandIn", "tensorlib.Size([2]) tensorlib.Size([3]) False"]
+        "no room False Placeholder", "tensorlib.Size([2]) tensorlib.Size([3]) False"]
 
 
 def test_threads_may_ask_for_one_family_at_once():

@@ -17,7 +17,7 @@ from tensorlib._core.base.dtypes cimport dtype as DType, dtype_object
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.interpreters.door cimport interpreted
 from tensorlib._core.interpreters.foreign cimport (
-    done_for_stand_in, is_taken, may_override, overridden,
+    call_composite_proxy, is_tensor_like, may_override, overridden,
 )
 from tensorlib._core.tensor.tensor cimport Tensor
 
@@ -130,19 +130,19 @@ cdef bint are_tensors(dict places, tuple args, dict kwargs) except -1:
         if not isinstance(x, Tensor):
             return False
     for x in args:
-        if is_unknown(x):
+        if is_proxy_argument(x):
             return False
     for x in kwargs.values():
-        if is_unknown(x):
+        if is_proxy_argument(x):
             return False
     return True
 
 
-cdef inline bint is_unknown(object x) except -1:
-    """Whether an argument is no Tensor, and may stand for some."""
+cdef inline bint is_proxy_argument(object x) except -1:
+    """Whether an argument that need not be a Tensor is a proxy."""
     if x is None or isinstance(x, (Tensor, int, float, str, tuple, list)):
         return False
-    return is_taken(x)
+    return is_tensor_like(x)
 
 
 cdef object instead_of_tensors(function, str name, dict places, tuple args, dict kwargs):
@@ -156,9 +156,9 @@ cdef object instead_of_tensors(function, str name, dict places, tuple args, dict
         return done
     for argument, place in places.items():
         x = args[place] if place < len(args) else kwargs.get(argument)
-        if not is_taken(x):
+        if not is_tensor_like(x):
             raise TypeError(f"{name}: {argument} must be a Tensor, not {with_remedy(x)}")
-    return done_for_stand_in(function, args, kwargs)
+    return call_composite_proxy(function, args, kwargs)
 
 
 def cast_at_once(call, tuple args, dict kwargs):

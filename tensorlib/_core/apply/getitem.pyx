@@ -15,7 +15,7 @@ from tensorlib._core.index.along cimport fits_flat, put_flat
 from tensorlib._core.index.basic cimport as_parts, basic_view
 from tensorlib._core.index.keys cimport Index, of_view, parse, put, take
 from tensorlib._core.interpreters.door cimport interpreted
-from tensorlib._core.interpreters.foreign cimport stand_in, to_write
+from tensorlib._core.interpreters.foreign cimport call_proxy, to_write
 from tensorlib._core.interpreters.recording cimport record
 from tensorlib._core.tensor.tensor cimport (
     Tensor, UNRECORDED, alias, new_view, requires_grad, same_shape, set_base,
@@ -67,7 +67,7 @@ cdef inline object look_up(Tensor x, object key):
         try:
             index = parse(x, key)
         except (IndexError, TypeError):
-            done = stand_in(<Op>registered(GETITEM), (x, key), None)
+            done = call_proxy(<Op>registered(GETITEM), (x, key), None)
             if done is NotImplemented:
                 raise
             return done

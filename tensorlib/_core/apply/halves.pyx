@@ -7,7 +7,7 @@ lies between may overflow where the result does not.
 from tensorlib._core.base.dtypes cimport FLOAT32, dtype_id, dtype_object
 from tensorlib._core.base.recursion cimport enter, leave
 from tensorlib._core.base.upcalls cimport TO, registered
-from tensorlib._core.interpreters.foreign cimport is_taken
+from tensorlib._core.interpreters.foreign cimport is_tensor_like
 from tensorlib._core.tensor.tensor cimport Tensor
 
 from _thread import _local as local   # of `threading`, which an import is not worth
@@ -63,7 +63,7 @@ cdef bint has_half(object x) except -1:
         return is_half((<Tensor>x).type)
     if isinstance(x, (tuple, list)):
         return any_half(x)
-    return is_taken(x) and is_half(dtype_id(x.dtype))
+    return is_tensor_like(x) and is_half(dtype_id(x.dtype))
 
 
 cdef bint any_half(object parts) except -1:
@@ -116,7 +116,7 @@ cdef int collect(object values, list found) except -1:
         for x in values:
             if isinstance(x, (tuple, list)):
                 collect(x, found)
-            elif is_taken(x) and x.dtype.is_floating_point:
+            elif is_tensor_like(x) and x.dtype.is_floating_point:
                 found.append(x)
         return 0
     finally:
@@ -141,7 +141,7 @@ cdef object in_dtype(object x, object dtype, bint from_half):
             return with_parts(x, [in_dtype(part, dtype, from_half) for part in x])
         finally:
             leave()
-    if is_taken(x) and (is_half(dtype_id(x.dtype)) if from_half else x.dtype is SINGLE):
+    if is_tensor_like(x) and (is_half(dtype_id(x.dtype)) if from_half else x.dtype is SINGLE):
         return registered(TO)(x, dtype)
     return x
 

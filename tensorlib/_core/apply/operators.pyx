@@ -25,7 +25,7 @@ from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.interpreters.door cimport interpreted
 from tensorlib._core.interpreters.foreign cimport (
-    is_taken, may_override, overridden, stand_in, to_write,
+    call_proxy, is_tensor_like, may_override, overridden, to_write,
 )
 from tensorlib._core.interpreters.recording cimport apply_general, record, refuse_complex
 from tensorlib._core.products.product cimport bind_product, product, promoted
@@ -58,7 +58,7 @@ cdef object inplace_operator(OpSlot which, object a, object b):
     cdef PyObject* args[2]
     cdef Tensor x = operand(op, 1, b, a)
     if x is None:
-        if is_taken(b):
+        if is_tensor_like(b):
             to_write(op.name, "", b)      # refuses
         return NotImplemented
     args[0], args[1] = <PyObject*>a, <PyObject*>x
@@ -191,7 +191,7 @@ cdef object call_optioned(Op op, object public, object convert, bint in_place, o
     """A call of a binary operation: where the option is given, as `convert` says."""
     cdef object given
     if option == "alpha" and value is ... and len(more) == 1 and is_number(b) and (
-            is_taken(more[0])):
+            is_tensor_like(more[0])):
         warn_of_place(form_name(op, in_place), "alpha")
         value, b, more = b, more[0], ()
     if value is not ...:
@@ -246,7 +246,7 @@ cdef int warn_of_place(str name, str option) except -1:
 cdef object run_instead(str name, list given, bint in_place, object out):
     """Runs another operation on a tensor, in the form that was called: plain, in place or with
     `out`."""
-    if not is_taken(given[1]):
+    if not is_tensor_like(given[1]):
         raise TypeError(f"{name}: input must be a Tensor, not {with_remedy(given[1])}")
     function = getattr(given[0], "inplace", None) if in_place else given[0]
     if function is None:
@@ -443,7 +443,7 @@ def make_general(Op op):
 
 cdef object bind_others(Op op, tuple args, dict kwargs):
     """As `bind`, where not all are tensors: numbers and arrays become some."""
-    done = stand_in(op, args, kwargs)
+    done = call_proxy(op, args, kwargs)
     return bind(op, convert_arguments(op, args), kwargs) if done is NotImplemented else done
 
 

@@ -7,7 +7,7 @@ the rest is refused by those who ask here.
 
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.graph.modes cimport mode
-from tensorlib._core.interpreters.foreign cimport is_taken, stands_in
+from tensorlib._core.interpreters.foreign cimport is_proxy, is_tensor_like
 from tensorlib._core.interpreters.stack cimport leaving
 from tensorlib._core.tensor.numbers cimport as_real, element
 from tensorlib._core.tensor.tensor cimport Tensor, requires_grad
@@ -27,9 +27,9 @@ cpdef bint in_graph(object value) noexcept:
 
 
 cdef bint is_linked(object value):
-    """Whether a value is in a graph, or stands for tensors: what is made of it by operations is
-    linked to it, and what is made of its numbers is not."""
-    return in_graph(value) or stands_in(value)
+    """Whether a value is in a graph, or is a proxy: what operations make of it is linked to it, and
+    what is made of its numbers is not."""
+    return in_graph(value) or is_proxy(value)
 
 
 cpdef bint differentiating() noexcept:
@@ -83,6 +83,6 @@ cdef int warn_of_copy(str name) except -1:
 
 cdef object joined(list leaves, tuple shape, object dtype, object tensor_of):
     """A tensor made of numbers and tensors one after the other, recorded as made of the latter."""
-    parts = [(leaf if is_taken(leaf) else tensor_of(leaf, dtype=dtype))
+    parts = [(leaf if is_tensor_like(leaf) else tensor_of(leaf, dtype=dtype))
              .to(dtype).reshape(-1) for leaf in leaves]
     return find("cat").function(parts).reshape(shape)

@@ -28,7 +28,7 @@ from tensorlib._core.base.dtypes cimport (
 from tensorlib._core.base.region cimport makes_meta
 from tensorlib._core.base.shape cimport MAX_NDIM, items, parse_shape
 from tensorlib._core.base.watch cimport watched
-from tensorlib._core.interpreters.foreign cimport is_taken
+from tensorlib._core.interpreters.foreign cimport is_tensor_like
 from tensorlib._core.interpreters.on_meta cimport data_on
 from tensorlib._core.interpreters.stack cimport leaving, made
 from tensorlib._core.tensor.meta cimport new_in_mode
@@ -54,7 +54,7 @@ cdef struct Survey:
     int depth                    # levels that are sequences; deeper dims are those of arrays
     int dtype                    # what the elements promote to; -1 before the first
     bint linked                  # some are tensors in a graph
-    bint batched                 # some stand for many tensors
+    bint batched                 # some are proxies
     Py_ssize_t dims[MAX_NDIM]
 
 
@@ -68,7 +68,7 @@ cdef inline bint is_sequence(object value):
         return False
     return (PySequence_Check(value)
             and not isinstance(value, (str, bytes, cnp.ndarray))
-            and not cnp.PyArray_CheckScalar(value) and not is_taken(value))
+            and not cnp.PyArray_CheckScalar(value) and not is_tensor_like(value))
 
 
 cdef inline bint is_block(object value):
@@ -82,7 +82,7 @@ cdef inline bint is_block(object value):
         return (<Tensor>value).ndim_ > 0 and (<Tensor>value).numel_ != 1
     if isinstance(value, cnp.ndarray):
         return cnp.PyArray_NDIM(value) > 0
-    return is_taken(value) and value.ndim > 0 and value.numel() != 1
+    return is_tensor_like(value) and value.ndim > 0 and value.numel() != 1
 
 
 cdef Tensor block_tensor(object block):
@@ -462,7 +462,7 @@ def as_tensor(data, dtype=None, device=None):
 
     A tensor that changes dtype stays in its graph. Raises: as `asarray`.
     """
-    if is_taken(data):
+    if is_tensor_like(data):
         require_device("as_tensor", device)
         if device is not None or makes_meta():
             data = data.to(META if device is None else device)

@@ -32,7 +32,7 @@ from tensorlib._core.base.locks cimport (
 from tensorlib._core.base.shape cimport LARGEST, items
 from tensorlib._core.base.storage cimport LINE
 from tensorlib._core.graph.op cimport BOOLS, NEGATIVES, Op
-from tensorlib._core.interpreters.foreign cimport stand_in, to_write
+from tensorlib._core.interpreters.foreign cimport call_proxy, to_write
 from tensorlib._core.tensor.meta cimport new_in_mode
 from tensorlib._core.tensor.numbers cimport as_real, element, exact_number
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
@@ -222,7 +222,7 @@ cdef object refused(Op op, tuple args, dict kwargs):
     Raises: TypeError for the first that can be no tensor, where none does it.
     """
     cdef list wrong
-    done = stand_in(op, args, kwargs)
+    done = call_proxy(op, args, kwargs)
     if done is not NotImplemented:
         return done
     if op.variadic:

@@ -35,7 +35,7 @@ cdef enum:
 cdef inline void copy_run(const char* x, char* y, Py_ssize_t nbytes) noexcept nogil:
     """y := x. Without a call where they are short: the last 32 bytes may be copied twice.
 
-    Nor of some KB where y lies just behind x modulo a page: the C library copies these by `rep
+    Nor of some KB where y lies just after x modulo a page: the C library copies these by `rep
     movsb`, which AMD's Zen 3 and 4 then do byte by byte (4 kB took 1.2 us instead of 0.1).
     """
     cdef Py_ssize_t k

@@ -68,7 +68,7 @@ create_graph | whether the computation is recorded, so that its result has a gra
 cudnn_enable | changes nothing
 data | the values, as a tensor, or what `tensor` takes
 data_source | the data set that is drawn from
-decimals | the number of digits behind the point that are kept
+decimals | the number of digits after the point that are kept
 descending | whether the largest comes first
 destination source | the new and the old places of the dims
 device | "cpu", or "meta" for a tensor without memory
@@ -369,7 +369,7 @@ history_size max_iter max_eval | how many updates are kept, and the most rounds 
 tolerance_grad tolerance_change | when it is good enough: by the gradient, by the change
 line_search_fn | None or "strong_wolfe"
 in1_features in2_features | the lengths of the two inputs
-in_proj_weight in_proj_bias out_proj_weight out_proj_bias | the maps before and behind attention
+in_proj_weight in_proj_bias out_proj_weight out_proj_bias | the maps before and after attention
 q_proj_weight k_proj_weight v_proj_weight | the maps of query, key and value, where they differ
 use_separate_proj_weight | whether there are three maps, not one
 static_k static_v | a key and a value in the place of the mapped ones

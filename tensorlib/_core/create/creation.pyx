@@ -18,7 +18,7 @@ from tensorlib._core.base.watch cimport watched
 from tensorlib._core.base.work cimport share
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.interpreters.foreign cimport (
-    may_override, overridden_like, shown_tensor, standing,
+    as_proxy, may_override, overridden_like, representative,
 )
 from tensorlib._core.interpreters.on_meta cimport new_on, twin_on
 from tensorlib._core.interpreters.profile cimport begin_making, end_making, observing
@@ -360,8 +360,8 @@ def filling(str name, value, dtype):
 
 cdef Tensor alike(str name, object input, object dtype, object layout, object device,
                   object pin_memory, object memory_format, bint whole=False):
-    """An uninitialised tensor like `input`, which may stand for others: see `shown_tensor`."""
-    cdef Tensor x = shown_tensor(name, input, whole)
+    """An uninitialised tensor like `input`, which may be a proxy: see `representative`."""
+    cdef Tensor x = representative(name, input, whole)
     cdef int id
     if observing:
         begin_making(name)
@@ -395,7 +395,7 @@ def empty_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
         if done is not NotImplemented:
             return done
     x = alike("empty_like", input, dtype, layout, device, pin_memory, memory_format, True)
-    return standing(input, finish("empty_like", x, None, requires_grad))
+    return as_proxy(input, finish("empty_like", x, None, requires_grad))
 
 
 def zeros_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
@@ -411,7 +411,7 @@ def zeros_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
             return done
     x = alike("zeros_like", input, dtype, layout, device, pin_memory, memory_format, True)
     zero(x)
-    return standing(input, finish("zeros_like", x, None, requires_grad))
+    return as_proxy(input, finish("zeros_like", x, None, requires_grad))
 
 
 def ones_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
@@ -426,7 +426,7 @@ def ones_like(input, *, dtype=None, layout=None, device=None, pin_memory=False,
         if done is not NotImplemented:
             return done
     x = alike("ones_like", input, dtype, layout, device, pin_memory, memory_format, True)
-    return standing(input, constant("ones_like", x, None, requires_grad, 1))
+    return as_proxy(input, constant("ones_like", x, None, requires_grad, 1))
 
 
 def full_like(input, fill_value, *, dtype=None, layout=None, device=None, pin_memory=False,
@@ -449,7 +449,7 @@ def full_like(input, fill_value, *, dtype=None, layout=None, device=None, pin_me
             x, Tensor) else x.fill_(fill_value)
     x = alike("full_like", input, dtype, layout, device, pin_memory, memory_format, True)
     value = plain_number("full_like", "fill_value", fill_value)
-    return standing(input, constant("full_like", x, None, requires_grad, value))
+    return as_proxy(input, constant("full_like", x, None, requires_grad, value))
 
 
 def new_empty(Tensor self, *sizes, size=None, dtype=None, layout=None, device=None,

@@ -21,12 +21,12 @@ from tensorlib._core.create.creation cimport (
     run_over, sized,
 )
 from tensorlib._core.create.generator cimport (
-    Generator, chosen, next_draw, refuse_apart, seen_apart, sizes_apart,
+    Generator, as_examples, chosen, next_draw, refuse_shared_draw, sizes_of_batches,
 )
 from tensorlib._core.create.overwrite cimport histories_of, overwritten
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.interpreters.foreign cimport (
-    may_override, overridden, overridden_like, shown_tensor,
+    may_override, overridden, overridden_like, representative,
 )
 from tensorlib._core.interpreters.stack cimport offered
 from tensorlib._core.tensor.tensor cimport Tensor, new_like
@@ -180,9 +180,9 @@ cdef int draw_normal(str name, Tensor x, double mean, double std, object generat
     return 0
 
 
-cdef Tensor roomy(str name, Tensor x):
-    """`x`, or a tensor with room for one of each example of the batches that draw apart."""
-    cdef tuple sizes = sizes_apart(name)
+cdef Tensor with_room(str name, Tensor x):
+    """`x`, or a tensor with one for each example, where examples draw numbers of their own."""
+    cdef tuple sizes = sizes_of_batches(name)
     if not sizes:
         return x
     return sized(name, (), sizes + tuple(x.shape), x.type, None, x)
@@ -229,12 +229,12 @@ cdef object draw_like(str name, Law law, object input, object generator, object 
 cdef object drawn(str name, Law law, Tensor x, double first, double second, object generator,
                   object out, object requires_grad):
     """`x`, or `out`, after it got numbers of the law."""
-    x = roomy(name, x)
+    x = with_room(name, x)
     if law == UNIFORM:
         draw_uniform(name, x, first, second, generator)
     else:
         draw_normal(name, x, first, second, generator)
-    return seen_apart(finish(name, x, out, requires_grad))
+    return as_examples(finish(name, x, out, requires_grad))
 
 
 def rand(*sizes, size=None, generator=None, out=None, dtype=None, layout=None, device=None,
@@ -302,7 +302,7 @@ def uniform_(Tensor self, from_=0.0, to=1.0, *, generator=None):
         if done is not NotImplemented:
             return done
     check_writable("uniform_", self, mode().grad)
-    refuse_apart("uniform_")
+    refuse_shared_draw("uniform_")
     check_inexact("uniform_", self)
     if not low <= high or not isfinite(high - low):
         raise RuntimeError(
@@ -326,7 +326,7 @@ def normal_(Tensor self, mean=0.0, std=1.0, *, generator=None):
             return done
     mean, std = plain_number("normal_", "mean", mean), plain_number("normal_", "std", std)
     check_writable("normal_", self, mode().grad)
-    refuse_apart("normal_")
+    refuse_shared_draw("normal_")
     histories = histories_of(self, None)
     draw_normal("normal_", self, mean, std, generator)
     overwritten(self, histories)
@@ -348,7 +348,7 @@ def bernoulli_(Tensor self, p=0.5, *, generator=None):
     if not isinstance(p, Tensor):
         p = plain_number("bernoulli_", "p", p)
     check_writable("bernoulli_", self, mode().grad)
-    refuse_apart("bernoulli_")
+    refuse_shared_draw("bernoulli_")
     histories = histories_of(self, None)
     draw_truths("bernoulli_", self, p, chosen("bernoulli_", generator))
     overwritten(self, histories)
@@ -398,16 +398,16 @@ def bernoulli(input, p=None, *, generator=None, out=None):
         return drawn_below(x, input, generator)
     if p is None:
         check_real("bernoulli", x)
-    x = roomy("bernoulli", x)
+    x = with_room("bernoulli", x)
     draw_truths("bernoulli", x, input if p is None else p, chosen("bernoulli", generator))
-    return seen_apart(finish("bernoulli", x, out, False))
+    return as_examples(finish("bernoulli", x, out, False))
 
 
 cdef object drawn_below(Tensor like, object p, object generator):
-    """1 where a uniform number is below the element of `p`, a stand-in of tensors, else 0."""
+    """1 where a uniform number is below the element of `p`, a tensor or a proxy, else 0."""
     check_real("bernoulli", like)
     for bound in (p < 0, p > 1):
-        if bool(shown_tensor("bernoulli", bound, True).any()):
+        if bool(representative("bernoulli", bound, True).any()):
             raise RuntimeError("bernoulli: probabilities must be in [0, 1]")
     numbers = rand(like.shape, generator=generator, dtype=float)
     return (numbers < p).to(dtype_object(like.type))

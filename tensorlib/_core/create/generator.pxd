@@ -9,6 +9,6 @@ cdef class Generator:
 
 cdef Generator chosen(str name, object generator)
 cdef void next_draw(Generator source, Tensor x, uint64_t* seed, uint64_t* offset) noexcept
-cpdef tuple sizes_apart(str name)
-cpdef object seen_apart(object x)
-cdef int refuse_apart(str name) except -1
+cpdef tuple sizes_of_batches(str name)
+cpdef object as_examples(object x)
+cdef int refuse_shared_draw(str name) except -1

@@ -145,7 +145,7 @@ def set_plan(plan):
 
 
 cdef object plan_of(str name):
-    """How this thread draws, where it does so for each example apart; else None."""
+    """How this thread draws, where each example of a batch draws numbers of its own; else None."""
     cdef PyObject* held = current_plan()
     plan = None if held == NULL else <object>held
     if plan is False:
@@ -155,20 +155,20 @@ cdef object plan_of(str name):
     return plan
 
 
-cpdef tuple sizes_apart(str name):
-    """The sizes of the batches whose examples draw apart, the outermost first."""
+cpdef tuple sizes_of_batches(str name):
+    """The sizes of the batches whose examples draw numbers of their own, the outermost first."""
     plan = plan_of(name)
     return () if plan is None else <tuple>plan[0]
 
 
-cpdef object seen_apart(object x):
+cpdef object as_examples(object x):
     """What was drawn, as the examples see it."""
     cdef PyObject* held = current_plan()
     return (<object>held)[1](x) if held != NULL and <object>held else x
 
 
-cdef int refuse_apart(str name) except -1:
-    """Raises where one tensor would have to take the numbers of examples that draw apart."""
+cdef int refuse_shared_draw(str name) except -1:
+    """Raises where one tensor that all examples share would have to take the numbers of each."""
     if plan_of(name) is not None:
         raise RuntimeError(f"{name}: vmap: in place on a tensor that all examples of a batch "
                            "share, with randomness='different', would draw the same for all; use "

@@ -11,7 +11,7 @@ from tensorlib._core.base.upcalls cimport effect
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.create.creation cimport fill_number, plain_number
 from tensorlib._core.graph.modes cimport mode
-from tensorlib._core.interpreters.foreign cimport is_taken, to_write
+from tensorlib._core.interpreters.foreign cimport is_tensor_like, to_write
 from tensorlib._core.interpreters.stack cimport offered
 from tensorlib._core.tensor.tensor cimport (
     Tensor, new_scalar, replace, requires_grad, same_shape,
@@ -82,7 +82,7 @@ def fill_(Tensor self, value):
     cdef Tensor source
     if watched and offered(None, "fill_", (self, value), None) is not NotImplemented:
         return self
-    if is_taken(value):
+    if is_tensor_like(value):
         source = to_write("fill_", "value must be a Tensor or a number", value)
         if source.ndim_:
             raise RuntimeError(

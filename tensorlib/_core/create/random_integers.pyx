@@ -13,8 +13,10 @@ from tensorlib._core.base.watch cimport watched
 from tensorlib._core.create.creation cimport (
     Bits, alike, check_options, chosen_dtype, finish, number_bits, offered_new, run_over, sized,
 )
-from tensorlib._core.create.draws cimport DRAW_GRAIN, roomy
-from tensorlib._core.create.generator cimport Generator, chosen, next_draw, refuse_apart, seen_apart
+from tensorlib._core.create.draws cimport DRAW_GRAIN, with_room
+from tensorlib._core.create.generator cimport (
+    Generator, as_examples, chosen, next_draw, refuse_shared_draw,
+)
 from tensorlib._core.create.overwrite cimport histories_of, overwritten
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.interpreters.foreign cimport may_override, overridden_like
@@ -101,9 +103,9 @@ def randint(low=None, high=None, size=None, *, generator=None, out=None, dtype=N
     low = whole("randint", "low", 0 if low is None else low)
     high = whole("randint", "high", high)
     x = sized("randint", (), size, chosen_dtype("randint", dtype, out, INT64), device)
-    x = roomy("randint", x)
+    x = with_room("randint", x)
     draw_between("randint", x, low, high, generator)
-    return seen_apart(finish("randint", x, out, requires_grad))
+    return as_examples(finish("randint", x, out, requires_grad))
 
 
 def randint_like(input, low=None, high=None, *, generator=None, dtype=None, layout=None,
@@ -130,9 +132,9 @@ def randint_like(input, low=None, high=None, *, generator=None, dtype=None, layo
     low = whole("randint_like", "low", 0 if low is None else low)
     high = whole("randint_like", "high", high)
     x = alike("randint_like", input, dtype, layout, device, pin_memory, memory_format)
-    x = roomy("randint_like", x)
+    x = with_room("randint_like", x)
     draw_between("randint_like", x, low, high, generator)
-    return seen_apart(finish("randint_like", x, None, requires_grad))
+    return as_examples(finish("randint_like", x, None, requires_grad))
 
 
 def random_(Tensor self, from_=None, to=..., *, generator=None):
@@ -152,7 +154,7 @@ def random_(Tensor self, from_=None, to=..., *, generator=None):
     from_ = 0 if from_ is None else whole("random_", "from", from_)
     to = largest(self.type) + 1 if to is None else whole("random_", "to", to)
     check_writable("random_", self, mode().grad)
-    refuse_apart("random_")
+    refuse_shared_draw("random_")
     histories = histories_of(self, None)
     draw_between("random_", self, from_, to, generator)
     overwritten(self, histories)

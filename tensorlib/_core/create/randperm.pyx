@@ -10,7 +10,9 @@ from tensorlib._core.create.creation cimport (
     check_options, chosen_dtype, finish, offered_new, run_over, sized,
 )
 from tensorlib._core.create.draws cimport DRAW_GRAIN
-from tensorlib._core.create.generator cimport Generator, chosen, next_draw, seen_apart, sizes_apart
+from tensorlib._core.create.generator cimport (
+    Generator, as_examples, chosen, next_draw, sizes_of_batches,
+)
 from tensorlib._core.create.random_integers cimport largest
 from tensorlib._core.create.ranges cimport plain_size
 from tensorlib._core.tensor.tensor cimport Tensor
@@ -85,7 +87,7 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
     length = plain_size("randperm", "n", n)
     id = chosen_dtype("randperm", dtype, out, INT64)
     source = chosen("randperm", generator)
-    sizes = sizes_apart("randperm")
+    sizes = sizes_of_batches("randperm")
     check_options("randperm", layout, device, pin_memory)
     if id == BOOL:
         raise RuntimeError("randperm: not implemented for tensorlib.bool")
@@ -99,4 +101,4 @@ def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=Non
     shuffles.y, shuffles.bits, shuffles.length = <int64_t*>x.data_pointer, draw.y, length
     shuffles.rows = bits.numel_ // length if length else 0
     run_once(shuffle_rows, &shuffles, x.data_pointer, False)
-    return seen_apart(finish("randperm", cast(x, id), out, requires_grad))
+    return as_examples(finish("randperm", cast(x, id), out, requires_grad))

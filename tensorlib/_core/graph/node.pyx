@@ -102,7 +102,7 @@ cdef class Node:
 
 
 class _Accumulate:
-    """Stands where an operation stands in other nodes."""
+    """In the place of the operation of a node that accumulates into a leaf."""
 
     node_name = "AccumulateGrad"
     name = "accumulate_grad"

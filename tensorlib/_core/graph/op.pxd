@@ -87,8 +87,8 @@ cdef class Op:
     cdef readonly object convert       # brings the arguments of a call into those of `forward`
     cdef readonly tuple places         # of the arguments among all that a call takes
     cdef public object function        # what the user calls
-    cdef public object formula         # of one made of operations: does a call given values that
-                                       # stand for tensors, where `forward` itself does not
+    cdef public object formula         # of one made of operations: does a call given proxies,
+                                       # where `forward` itself does not
     cdef public dict testing           # reference, samples, edges, waivers: what the tests use
     cdef readonly tuple rules          # Rule or None for each argument
     cdef object backward               # the backward operation, once asked for

@@ -117,7 +117,7 @@ cdef struct HalfSlices:
     int64_t* numbers                 # which of these each is
     int64_t* firsts                  # the values that are added there: the first of each position,
     int64_t* lasts                   # the last,
-    int64_t* nexts                   # and behind each the next, or -1
+    int64_t* nexts                   # and after each the next, or -1
     int64_t* table                   # of a power of 2 numbers, -1 where none is
     size_t mask
     Py_ssize_t count, n, size, outer, inner

@@ -14,7 +14,7 @@ import numpy as np
 
 from tensorlib._core.base.dtypes cimport INTEGER_KIND, ITEMSIZE, KIND, UINT8
 from tensorlib._core.base.shape cimport MAX_NDIM
-from tensorlib._core.interpreters.foreign cimport is_taken
+from tensorlib._core.interpreters.foreign cimport is_tensor_like
 from tensorlib._core.tensor.tensor cimport Tensor, new_view
 
 from tensorlib._core.base.warned import warn_of
@@ -50,7 +50,7 @@ cdef Kind kind_of(object part):
         return INTEGER if part.ndim == 0 and part.dtype.kind in "iu" else ADVANCED
     if isinstance(part, (bool, np.bool_)):
         return ADVANCED
-    return INTEGER if PyIndex_Check(part) and not is_taken(part) else ADVANCED
+    return INTEGER if PyIndex_Check(part) and not is_tensor_like(part) else ADVANCED
 
 
 cdef object as_parts(object key):

@@ -405,7 +405,7 @@ cdef Tensor wrapped(Tensor x, Py_ssize_t size, Py_ssize_t dim, str name=None):
 
 
 cpdef int check_positions(str name, index) except -1:
-    """Raises RuntimeError unless `index`, or what it stands for, has a dtype for positions."""
+    """Raises RuntimeError unless `index`, a tensor or a proxy, has a dtype for positions."""
     cdef int dtype = (<Tensor>index).type if isinstance(index, Tensor) else dtype_id(index.dtype)
     if KIND[dtype] != INTEGER_KIND or is_unsigned(dtype):
         raise RuntimeError(f"{name}: index must be int64, or of a smaller signed integer dtype, "

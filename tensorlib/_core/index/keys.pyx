@@ -38,7 +38,7 @@ from tensorlib._core.index.gather cimport wrapped
 from tensorlib._core.index.strided cimport (
     ADD, PUT, TAKE, Move, Walk, add_dim, expanded, move, require_writable, start,
 )
-from tensorlib._core.interpreters.foreign cimport stands_in
+from tensorlib._core.interpreters.foreign cimport is_proxy
 from tensorlib._core.reduce.masks cimport nonzero_mask, number_true, true_positions
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport (
@@ -164,7 +164,7 @@ cdef Tensor as_index(object part):
         if part.dtype.kind == "u" and part.itemsize > 1:
             part = positions_of(part)
         found = existing(part)
-    elif stands_in(part):
+    elif is_proxy(part):
         raise SharedIndex("index: vmap: a tensor that all examples of a batch share can't be "
                           "written at positions that differ between them")
     elif not isinstance(part, str) and hasattr(part, "__len__"):

@@ -5,7 +5,7 @@ from cpython.long cimport PyLong_CheckExact
 from tensorlib._core.base.dtypes cimport BOOL, COMPLEX_KIND, INT64, KIND
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.index.gather cimport line_of_gather, walk
-from tensorlib._core.reduce.order cimport ALL, FIRST, RANKED, places_of
+from tensorlib._core.reduce.sort_keys cimport ALL, FIRST, RANKED, places_of
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view
 from tensorlib._core.tiles.copies cimport packed_copy
 

@@ -104,7 +104,7 @@ cdef void copy_slices(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept 
 
 
 cdef bint lies_in_slices(Tensor x, int dim, Py_ssize_t* outer_step) noexcept:
-    """Whether what lies behind a dim is in one run, and the places before it at equal distances,
+    """Whether what lies after a dim is in one run, and the places before it at equal distances,
     which are `outer_step`: 0 for one place."""
     cdef Py_ssize_t run = 1, further = 0
     cdef bint first = True

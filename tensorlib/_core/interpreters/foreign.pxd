@@ -8,12 +8,12 @@ from tensorlib._core.graph.op cimport Op
 
 from tensorlib._core.tensor.tensor cimport Tensor
 
-cpdef bint stands_in(object value)
+cpdef bint is_proxy(object value)
 
 
-cdef inline bint is_taken(object value):
-    """Whether operations take a value as a tensor."""
-    return isinstance(value, Tensor) or stands_in(value)
+cdef inline bint is_tensor_like(object value):
+    """Whether a value is a Tensor or a proxy."""
+    return isinstance(value, Tensor) or is_proxy(value)
 
 
 cdef inline bint may_override(object value):
@@ -25,12 +25,12 @@ cdef inline bint may_override(object value):
 
 cdef bint any_asks(PyObject* const* args, Py_ssize_t n) noexcept
 cdef bint is_read_alone(object value) noexcept
-cdef object stand_in(Op op, tuple args, dict kwargs)
-cdef object done_for_stand_in(object function, tuple args, dict kwargs)
+cdef object call_proxy(Op op, tuple args, dict kwargs)
+cdef object call_composite_proxy(object function, tuple args, dict kwargs)
 cdef Tensor to_write(str name, str argument, object value)
-cpdef object behind(object value)
-cpdef object standing(object like, object whole)
-cdef Tensor shown_tensor(str name, object value, bint whole)
+cpdef object proxied(object value)
+cpdef object as_proxy(object like, object whole)
+cdef Tensor representative(str name, object value, bint whole)
 cpdef bint overrides(object value)
 cpdef object overridden(object function, tuple args, dict kwargs)
 cdef object overridden_form(object op, str name, tuple args, dict kwargs)

@@ -1,6 +1,7 @@
-"""Classes that do operations themselves: some that are not Tensors, and some that inherit from it.
+"""Classes that implement operations themselves: proxies of tensors, and subclasses of Tensor.
 
-Such a class has `__torch_function__`, PyTorch's protocol, or within the library `__tensor_call__`.
+A proxy is used in place of a Tensor: an example of a batch, a variable of a program. Its class has
+`__tensor_call__`. Other libraries' classes have `__torch_function__`, PyTorch's protocol.
 """
 
 from tensorlib._core.base cimport watch
@@ -41,42 +42,40 @@ cdef extern from *:
     bint class_has(object value, str name)    # `hasattr` makes an exception for each that has not
 
 
-# A class that is not a Tensor, but whose instances go where Tensors go (one example of a batch,
-# say), has a class method `__tensor_call__(op, args, kwargs)` that does an operation given any of
-# them. It is looked for where an operation would otherwise refuse its arguments, so Tensors never
-# pay. Of an operation made of others it is given the arguments of the call; where it returns
-# NotImplemented, the operation's formula or its function runs.
-# `x.like()` is a tensor of its shape and dtype, `x.behind()` the tensor of all that it stands for,
-# and `x.before(y)` stands for `y` as `x` does for that.
+# The class method `__tensor_call__(op, args, kwargs)` of a proxy runs an operation that has proxies
+# among its arguments. It is looked for where an operation would otherwise refuse them, so that
+# Tensors never pay. Of an operation made of others it is given the arguments of the call; where it
+# returns NotImplemented, the operation's formula or its function runs.
+# `x.proxied()` is the tensor that a proxy is for (of an example, the whole batch), `x.like()` a
+# tensor of the proxy's own shape and dtype, and `x.proxy_of(y)` a proxy for another tensor `y`.
 
-cpdef bint stands_in(object value):
-    """Whether the value is no Tensor but has its own way to do operations."""
+cpdef bint is_proxy(object value):
+    """Whether a value is used in place of a Tensor, and its class runs operations."""
     return not isinstance(value, Tensor) and class_has(value, "__tensor_call__")
 
 
 def is_tensor(value):
-    """Whether a value is a Tensor, or goes wherever one goes, as an example of a batch does."""
-    return is_taken(value)
+    """Whether a value is a Tensor or a proxy."""
+    return is_tensor_like(value)
 
 
 def runs_in_parts(values):
     """Whether a composed operation must run, on `values`, as the operations that it is made of.
 
-    These alone have the rules that forward mode and what stands in for tensors ask for.
+    These alone have the rules that forward mode and proxies need.
     """
-    return mode().forward_mode or any([stands_in(x) for x in values])
+    return mode().forward_mode or any([is_proxy(x) for x in values])
 
 
 def needs_formula(values):
     """Whether an operation that has a kernel must run on `values` by its formula: as in
     `runs_in_parts`, but that a program notes of its variables what runs on tensors."""
     return mode().forward_mode or any([
-        stands_in(x) and not getattr(x, "is_noted", False) for x in values])
+        is_proxy(x) and not getattr(x, "is_noted", False) for x in values])
 
 
 def elements_known(*values):
-    """Whether the elements of all these tensors can be looked at: not on `meta`, nor of a value
-    that stands for others, as an example of a batch or a variable of a program."""
+    """Whether the elements of all these tensors can be read: not on `meta`, nor of a proxy."""
     if computes_nothing():
         return False
     for value in values:
@@ -86,7 +85,7 @@ def elements_known(*values):
 
 
 cdef bint is_read_alone(object value) noexcept:
-    """Whether a value is a Tensor whose elements are known, and nothing looks at operations."""
+    """Whether a value is a Tensor whose elements are known, and nothing observes operations."""
     if watch.watched and (watch.watched & ~watch.OVERRIDES or type(value) is not Tensor):
         return False
     return isinstance(value, Tensor) and not (computes_nothing() or is_meta(<Tensor>value))
@@ -98,46 +97,46 @@ def is_looked_at_alone(value):
     return is_read_alone(value) and not requires_grad(<Tensor>value)
 
 
-cpdef object behind(object value):
-    """The tensor of all values that a value stands for; a Tensor itself."""
-    return value.behind() if stands_in(value) else value
+cpdef object proxied(object value):
+    """The tensor that a proxy is for; a Tensor itself."""
+    return value.proxied() if is_proxy(value) else value
 
 
-cpdef object standing(object like, object whole):
-    """A tensor of all that `like` stands for, as what stands for it too; itself beside a Tensor."""
-    return whole if isinstance(like, Tensor) else like.before(whole)
+cpdef object as_proxy(object like, object whole):
+    """A tensor `whole` as a proxy of the kind that `like` is; the tensor itself beside a Tensor."""
+    return whole if isinstance(like, Tensor) else like.proxy_of(whole)
 
 
-cdef Tensor shown_tensor(str name, object value, bint whole):
-    """A Tensor itself; of a value that stands for others one like it or, `whole`, like all of them.
+cdef Tensor representative(str name, object value, bint whole):
+    """A Tensor itself; for a proxy a tensor like it or, with `whole`, like the one that it is for.
 
     Raises: TypeError for what is neither.
     """
     if isinstance(value, Tensor):
         return <Tensor>value
-    if not stands_in(value):
+    if not is_proxy(value):
         raise TypeError(f"{name}: input must be a Tensor, not {type_name(value)}")
-    found = value.behind() if whole else value.like()
-    return <Tensor?>(found.like() if stands_in(found) else found)
+    found = value.proxied() if whole else value.like()
+    return <Tensor?>(found.like() if is_proxy(found) else found)
 
 
-cdef object stand_in(Op op, tuple args, dict kwargs):
-    """The operation as done by a value among its arguments; NotImplemented where none does it."""
+cdef object call_proxy(Op op, tuple args, dict kwargs):
+    """The operation as run by a proxy among its arguments; NotImplemented where there is none."""
     for value in args:
         for part in (value if isinstance(value, (tuple, list)) else (value,)):
-            if stands_in(part):
+            if is_proxy(part):
                 return type(part).__tensor_call__(op, args, kwargs or {})
     return overridden(op.function, args, kwargs)
 
 
-cdef object done_for_stand_in(object function, tuple args, dict kwargs):
-    """What a public function made of operations gives for a value that stands in: by a rule of its
-    class, else by the formula of the function. NotImplemented where there is neither."""
+cdef object call_composite_proxy(object function, tuple args, dict kwargs):
+    """What a public function made of operations gives for a proxy: by a rule of the proxy's class,
+    else by the formula of the function. NotImplemented where there is neither."""
     cdef Op op = getattr(function, "op", None)
     if op is None or op.linearity != "composite":
         return NotImplemented
     for value in (*args, *kwargs.values()):
-        if stands_in(value):
+        if is_proxy(value):
             done = type(value).__tensor_call__(op, args, kwargs)
             if done is NotImplemented and op.formula is not None:
                 done = op.formula(*args, **kwargs)
@@ -148,11 +147,11 @@ cdef object done_for_stand_in(object function, tuple args, dict kwargs):
 cdef Tensor to_write(str name, str argument, object value):
     """The tensor that a value is, whose elements are to be written to another one.
 
-    Raises: RuntimeError for a value that stands for others, TypeError for what is not a tensor.
+    Raises: RuntimeError for a proxy, TypeError for what is not a tensor.
     """
     if isinstance(value, Tensor):
         return <Tensor>value
-    if not stands_in(value):
+    if not is_proxy(value):
         raise TypeError(f"{name}: {argument}, not {type_name(value)}")
     why = getattr(type(value), "no_write", "vmap: a tensor that all examples of a batch share "
                   "can't be written in place or by out= with a value that differs between them")

@@ -1,1 +1,1 @@
-"""Layers of networks: convolutions, pooling, attention, recurrence, normalisation, losses."""
+"""Layers of networks: pooling, attention, recurrence, normalisation, losses."""

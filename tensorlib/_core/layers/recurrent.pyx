@@ -24,7 +24,7 @@ from tensorlib._core.products.blas cimport multiply_matrices
 from tensorlib._core.products.linear cimport transposed
 from tensorlib._core.products.pair_products cimport has_pairs, round_rows
 from tensorlib._core.products.panel_products cimport (
-    multiply_panels, multiply_windows, pack_panels, panels_size,
+    add_row, multiply_panels, multiply_windows, pack_panels, panels_size,
 )
 from tensorlib._core.products.product cimport product
 from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor
@@ -163,23 +163,13 @@ cdef void all_steps_back(void* context, Py_ssize_t begin, Py_ssize_t end) noexce
         if size:
             parallel_for(run_back, w, size, 1 + PIECE // w.n)
             parallel_for(run_product_back, w, size, rows_of_piece(w))
-            add(w, w.hidden, w.moved, size * w.n)
+            add_row(w.moved, w.item, w.hidden, 0, 1, size * w.n)
         if w.reverse:
             w.first += size
     if w.d_weight == NULL:
         return
     multiply_matrices(w.dtype, w.dm, 1, w.width, w.before, w.n, 1, w.d_weight, w.n, w.width, w.rows,
                       w.n)                   # dm.mT @ before
-
-
-cdef inline void add(const Work* w, char* y, const char* x, Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t i
-    if w.dtype == FLOAT32:
-        for i in range(n):
-            (<float*>y)[i] += (<float*>x)[i]
-    else:
-        for i in range(n):
-            (<double*>y)[i] += (<double*>x)[i]
 
 
 cdef void states_before(const Work* w, const char* start, const char* states, char* before,

@@ -78,7 +78,7 @@ cdef bint is_laid_out(Tensor x, strides) except -1:
 
 
 cdef Tensor part_of(Tensor x, sizes, strides, Py_ssize_t offset):
-    """The view of `x` that begins `offset` elements behind it. Raises: RuntimeError."""
+    """The view of `x` that begins `offset` elements after it. Raises: RuntimeError."""
     cdef Py_ssize_t itemsize = ITEMSIZE[x.type], low, high
     cdef Py_ssize_t first = (x.storage.data - x.data_pointer) // itemsize
     cdef Py_ssize_t dims[MAX_NDIM]

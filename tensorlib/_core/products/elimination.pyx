@@ -27,7 +27,7 @@ from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport packed_copy
 
 cdef enum:
-    BEHIND = 2 * 16          # elements: the kernel goes on behind a row by two vectors
+    BEHIND = 2 * 16          # elements: the kernel goes on after a row by two vectors
 
 ctypedef Py_ssize_t (*eliminate_fn)(char* p, Py_ssize_t p_row, Py_ssize_t n, Py_ssize_t m,
                                     Py_ssize_t* places) noexcept nogil

@@ -425,7 +425,7 @@ cdef tuple promoted(Tensor a, Tensor b):
 
 # ---- gradients -----------------------------------------------------------------------------------
 # Compiled, since training spends its time here. The sweep sums over batch dims that were broadcast.
-# A gradient that is no Tensor stands for many.
+# A gradient that is no Tensor is a batch of gradients.
 
 def grad_of_left(object g, Tensor other, int input_ndim):
     """g @ other.mT"""

@@ -25,7 +25,7 @@ from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor
 from tensorlib._core.tiles.copies cimport packed, packed_copy
 
 cdef enum:
-    CORNER_ROW = TRIANGLE + 2 * 16  # elements: the kernels go on behind a row by two vectors
+    CORNER_ROW = TRIANGLE + 2 * 16  # elements: the kernels go on after a row by two vectors
     DEPTH = 256                     # rows that are packed at a time
     STRIP = 64                      # rows that one chunk of work has at least
 

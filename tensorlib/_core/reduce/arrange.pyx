@@ -116,8 +116,9 @@ cdef Tensor gapped_to(int kind, Tensor x, const Py_ssize_t* sizes, const Gaps* g
 
 
 cdef int last_reduced(Tensor x, int n_reduced, const int* reduced, int* last) noexcept:
-    """Writes the reduced dims that are neighbours in memory, behind kept ones behind other reduced
-    ones (0 and 2 of three: 2); returns their number, or 0 where all are neighbours.
+    """Writes the innermost reduced dims that are neighbours in memory: 2, of 0 and 2 of three dims.
+
+    Returns their number, or 0 where all reduced dims are neighbours.
 
     A reduction over these first needs no copy. It has the order of the dims in memory, so that
     gaps and steps back change nothing in the bits.

@@ -12,7 +12,7 @@ from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.base.work cimport run_alone, run_once
 from tensorlib._core.interpreters.foreign cimport is_read_alone
 from tensorlib._core.tensor.meta cimport elements
-from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, new_view
+from tensorlib._core.tensor.tensor cimport Tensor, new_like, new_tensor, new_view, same_shape
 from tensorlib._core.tiles.copies cimport cast, packed
 from tensorlib._core.tiles.loops cimport find_cast
 
@@ -218,23 +218,19 @@ cdef void compare(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogi
 def all_equal(a, b):
     """Whether two tensors have one shape and the same elements, up to the first that differ.
 
-    None where operations must find it: on what stands in for tensors or is watched, of different
-    or half dtypes, and of elements with gaps.
+    None where operations must find it: of proxies, of different or half dtypes, of elements with
+    gaps, and where something observes operations.
     """
     if not (is_read_alone(a) and is_read_alone(b)):
         return None
     cdef Tensor x = <Tensor>a, y = <Tensor>b
     cdef Pair job
-    cdef int d
     if x.type != y.type or not (x.packed and y.packed) or (
             KIND[x.type] == COMPLEX_KIND
             or KIND[x.type] == FLOAT_KIND and ITEMSIZE[x.type] < sizeof(float)):
         return None
-    if x.ndim_ != y.ndim_:
+    if not same_shape(x, y):
         return False
-    for d in range(x.ndim_):
-        if x.dims[d] != y.dims[d]:
-            return False
     job.a, job.b, job.n, job.dtype = x.data_pointer, y.data_pointer, x.numel_, x.type
     job.equal = True
     run_once(compare, &job, job.a, job.n <= BLOCK)

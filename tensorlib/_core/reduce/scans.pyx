@@ -42,7 +42,7 @@ cdef struct Sizes:
 
 
 cdef Sizes sizes_along(Tensor x, int dim) noexcept:
-    """The sizes before, at and behind a dim."""
+    """The sizes before, at and after a dim."""
     cdef Sizes sizes = [1, 1, 1]
     cdef int d
     for d in range(x.ndim_):

@@ -32,7 +32,7 @@ cdef struct Search:
 
 
 cdef inline bint passes(number mid, number value, bint right) noexcept nogil:
-    """Whether the value belongs behind this element. NaN belongs behind all."""
+    """Whether the value belongs after this element. NaN belongs after all."""
     return not (mid > value if right else mid >= value)
 
 

@@ -61,7 +61,7 @@ def gradient_place(Tensor x):
 def leads_outside(list roots, list inputs, int64_t since):
     """Whether nodes `roots` depend on a node from before `since` or a leaf.
 
-    The nodes `inputs` are no such leaves, and what lies behind them is not looked at.
+    The nodes `inputs` are no such leaves, and what lies beyond them is not visited.
     """
     return nodes_below(roots, inputs, since, True)[1]
 

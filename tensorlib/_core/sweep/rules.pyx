@@ -3,7 +3,7 @@
 A rule names what it needs of a run of its operation. Where that is found is the `source`: a Node,
 which kept it, or any object with `input(i)`, `output(k)`, `attributes` and, for each input, its
 shape and dtype in `facts`. A sweep has the common rules done without a call: a formula as one pass
-of tiles. Everywhere else rules are functions, of Tensors and of values that stand for them.
+of tiles. Everywhere else rules are functions, of Tensors and of proxies.
 
 Of complex numbers a rule gives what forward mode takes: the product with the derivative, or its
 transpose. The gradient of a real loss, d/dx + i d/dy, is the product with the conjugate. So a sweep
@@ -30,7 +30,7 @@ from tensorlib._core.graph.op cimport (
     TILES, Want, ZERO,
 )
 from tensorlib._core.graph.saved cimport as_counted, saved_value
-from tensorlib._core.interpreters.foreign cimport is_taken, shown_tensor, standing
+from tensorlib._core.interpreters.foreign cimport as_proxy, is_tensor_like, representative
 from tensorlib._core.reduce.arrange cimport expand_over, reduced_dims, sum_to
 from tensorlib._core.tensor.tensor cimport (
     Tensor, alias, new_like, new_scalar, new_tensor, over_storage, requires_grad, same_shape,
@@ -160,7 +160,7 @@ cpdef object run_rule(object source, Op op, int i, object g, bint recorded):
         if rule.kind == TILES and isinstance(g, Tensor):
             return run_tiles(source, rule, <Tensor>g)
         if rule.kind == TILES and isinstance(source, Node):
-            return standing(g, run_tiles(source, rule, shown_tensor("backward", g, True)))
+            return as_proxy(g, run_tiles(source, rule, representative("backward", g, True)))
         if rule.kind == SPREAD and isinstance(g, Tensor) and isinstance(source, Node):
             return spread_back(<Node>source, i, <Tensor>g)
     if not op.takes_complex:
@@ -183,7 +183,7 @@ cdef object conjugate_of(object g):
     if isinstance(g, Tensor):
         if KIND[(<Tensor>g).type] != COMPLEX_KIND:
             return g
-    elif not is_taken(g) or not g.dtype.is_complex:
+    elif not is_tensor_like(g) or not g.dtype.is_complex:
         return g
     return registered(CONJUGATED)(g)
 
@@ -257,7 +257,7 @@ cdef object all_conjugate(object values):
     if not isinstance(values, (tuple, list)):
         return conjugate_of(values)
     for value in values:
-        if is_taken(value) and value.dtype.is_complex:
+        if is_tensor_like(value) and value.dtype.is_complex:
             return tuple([conjugate_of(value) for value in values])
     return values
 
@@ -354,7 +354,7 @@ cdef object fit(object source, Op op, int i, object grad, bint recorded):
             return g
         if not recorded:
             return cast(g if same else sum_to(op.name, g, edge.ndim, edge_dims(edge)), edge.dtype)
-    elif not is_taken(grad):
+    elif not is_tensor_like(grad):
         raise WrongGradient(
             f"backward: the gradient rule of {op.name} returned {type_name(grad)} for its "
             f"argument {argument_name(op, i)}, not a Tensor" + (

@@ -250,7 +250,7 @@ cdef void drop_grads(Node node) noexcept:
 # operations take that place: what led to output i leads to the node of edge i from then on.
 
 class _Moved:
-    """Stands where an operation stands in other nodes."""
+    """In the place of the operation of a replayed call that its own operations have replaced."""
 
     node_name = "CompiledBackward0"
     name = "compiled"
@@ -299,7 +299,7 @@ cdef int settle(Tensor x) except -1:
 cdef tuple nodes_below(list roots, list inputs, int64_t since, bint between):
     """The nodes that `roots` lead to, themselves included; `between`: that lead to the `inputs`.
 
-    The inputs are no part of it, and what lies behind them is not looked at. With `since`, leaves
+    The inputs are no part of it, and what lies beyond them is not visited. With `since`, leaves
     and nodes from before it are left out as well: the second result says whether there are such.
     """
     cdef Sweep look

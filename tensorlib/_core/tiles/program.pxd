@@ -19,7 +19,7 @@ cdef struct TileLoops:
     int n_constants
     int n_steps
     int itemsize                       # of the widest slot
-    int first_aside                    # behind the buffers of inputs, constants and results
+    int first_aside                    # after the buffers of inputs, constants and results
     int dtypes[MAX_SLOTS]              # of each slot
     double constants[MAX_CONSTANTS]
     Step steps[MAX_STEPS]

@@ -29,7 +29,7 @@ from tensorlib._core.tiles.program cimport (
 from tensorlib._core.tiles.tile cimport (
     begin_tiles, fetch, number_of, repeat_constant, run_tile, scratch_bytes,
 )
-from tensorlib._core.tiles.turned cimport (
+from tensorlib._core.tiles.transposed_operands cimport (
     LEAST_BAND, has_operand_across, run_bands, turns_far_apart,
 )
 from tensorlib._core.tiles.whole_rows cimport call_for_rows, goes_by_rows, run_whole_rows

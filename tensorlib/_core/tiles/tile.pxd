@@ -8,5 +8,7 @@ cdef void run_tile(const Plan* plan, char** pointers, const Py_ssize_t* steps, P
 cdef int number_of(const Plan* plan, const Step* step, const Py_ssize_t* steps) noexcept nogil
 cdef char* fetch(const Plan* plan, int i, char* pointer, Py_ssize_t step, Py_ssize_t* filled,
                  char* scratch, Py_ssize_t n) noexcept nogil
+cdef void convert(int have, int want, char* pointer, Py_ssize_t step, char* target, char* aside,
+                  Py_ssize_t n) noexcept nogil
 cdef char* repeat_constant(const TileLoops* program, int slot, Py_ssize_t* filled, char* scratch,
                            Py_ssize_t n) noexcept nogil

@@ -19,6 +19,7 @@ from tensorlib._core.tiles.loops cimport (
 )
 from tensorlib._core.tiles.plan cimport Operand, Plan, advance, place
 from tensorlib._core.tiles.program cimport TileLoops
+from tensorlib._core.tiles.tile cimport convert
 
 from tensorlib import _kernels
 
@@ -253,7 +254,8 @@ cdef void run_part(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nog
             pointers[i] = slots[i] = place(operand, plan.ndim, index)
             if not in_place[i]:
                 slots[i] = scratch + i * TILE * 8
-                fetch(operand, pointers[i], operand.steps[inner], c.dtype, slots[i], aside, count)
+                convert(operand.dtype, c.dtype, pointers[i], operand.steps[inner], slots[i], aside,
+                        count)
         if c.fused != NULL:
             c.fused(slots, job.numbers, count)
         else:
@@ -289,18 +291,6 @@ cdef void run_steps(const Compiled* c, char** slots, char* buffers, Py_ssize_t n
     for i in range(c.n_operands):
         if c.results[i] >= 0:
             memcpy(slots[i], slots[c.results[i]], n * ITEMSIZE[c.dtype])
-
-
-cdef void fetch(const Operand* operand, char* pointer, Py_ssize_t step, int dtype, char* buffer,
-                char* aside, Py_ssize_t n) noexcept nogil:
-    """buffer := n elements of an operand, as a contiguous run of `dtype`"""
-    if operand.dtype == dtype:
-        find_gather(dtype)(pointer, step, buffer, n)
-    elif step == ITEMSIZE[operand.dtype]:
-        find_cast(operand.dtype, dtype)(pointer, buffer, n)
-    else:
-        find_gather(operand.dtype)(pointer, step, aside, n)
-        find_cast(operand.dtype, dtype)(aside, buffer, n)
 
 
 cdef void put_back(const Operand* operand, char* pointer, Py_ssize_t step, int dtype, char* buffer,

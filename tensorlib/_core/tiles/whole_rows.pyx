@@ -93,7 +93,7 @@ cdef void copy_rows(const Plan* plan, const Py_ssize_t* index, char* scratch,
 
 
 cdef bint rows_go_on(const Plan* plan) noexcept nogil:
-    """Whether rows of what is not one element each lie behind each other, or are one row."""
+    """Whether rows of what is not one element each lie one after the other, or are one row."""
     cdef int inner = plan.ndim - 1, i
     cdef const Operand* operand
     for i in range(plan.program.n_inputs + 1):

@@ -1,4 +1,4 @@
-"""`Batched`: the value that stands for one example of a batch in a function under `vmap`.
+"""`Batched`: the proxy of one example of a batch in a function under `vmap`.
 
 A `Batched` goes wherever a Tensor goes. It holds the whole batch, and has the shape of one
 example; an operation on it is one operation on the batch, by the rule in rules.py. Where `vmap` is
@@ -21,7 +21,7 @@ from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.ops.errors import DataDependent
 from tensorlib.ops.late import name_of
 from tensorlib.ops.shape.parts import imag_of, real_of, set_imag, set_real
-from tensorlib.ops.stand_ins import attach_methods, attach_operators
+from tensorlib.ops.proxies import attach_methods, attach_operators
 
 SHARED_WRITE = ("a tensor that all examples of a batch share can't be written with what differs "
                 "between them; clone() or new_zeros() of an example can")
@@ -207,8 +207,8 @@ class Batched:
 
     real = property(real_of, set_real)
     imag = property(imag_of, set_imag)
-    is_leaf = property(lambda self: self.behind().is_leaf)
-    grad_fn = property(lambda self: self.behind().grad_fn)
+    is_leaf = property(lambda self: self.proxied().is_leaf)
+    grad_fn = property(lambda self: self.proxied().grad_fn)
 
     def dim(self):
         """The number of dims of an example."""
@@ -249,15 +249,15 @@ class Batched:
 
     def like(self):
         """A tensor with the shape and dtype of an example."""
-        return self.behind().new_empty(self.shape)
+        return self.proxied().new_empty(self.shape)
 
-    def behind(self):
+    def proxied(self):
         """The Tensor of all examples, with a dim for each batch."""
-        return self.value if type(self.value) is Tensor else self.value.behind()
+        return self.value if type(self.value) is Tensor else self.value.proxied()
 
-    def before(self, whole):
-        """`whole`, which has the dims of batches that `behind()` has, as one example."""
-        inner = whole if type(self.value) is Tensor else self.value.before(whole)
+    def proxy_of(self, whole):
+        """`whole`, which has the dims of batches that `proxied()` has, as one example."""
+        inner = whole if type(self.value) is Tensor else self.value.proxy_of(whole)
         return Batched(inner, self.level)
 
     def __len__(self):
@@ -319,7 +319,7 @@ class Batched:
 
     def new_tensor(self, data, **options):
         """As `Tensor.new_tensor`: the same for all examples."""
-        return self.behind().new_tensor(data, **options)
+        return self.proxied().new_tensor(data, **options)
 
     def new_full(self, size, fill_value, **options):
         """A number in the given shape for each example."""

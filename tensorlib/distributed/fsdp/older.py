@@ -5,7 +5,7 @@ Libraries import them where they may be used. Settings can be made, and `isinsta
 
 from typing import Any
 
-from tensorlib.distributed.descriptions import Described, absent, choices
+from tensorlib.distributed.descriptions import absent, choices, described
 
 INSTEAD = "fully_shard shares the parameters of a module out among the ranks of a group"
 
@@ -37,41 +37,13 @@ def wrap(module: Any, **options: Any) -> Any:
     return module
 
 
-class CPUOffload(Described):
-    """Settings, which are kept."""
-
-
-class CPUOffloadPolicy(Described):
-    """Settings, which are kept."""
-
-
-class OffloadPolicy(Described):
-    """Settings, which are kept."""
-
-
-class MixedPrecision(Described):
-    """Settings, which are kept."""
-
-
-class MixedPrecisionPolicy(Described):
-    """Settings, which are kept."""
-
-
-class StateDictConfig(Described):
-    """Settings, which are kept."""
-
-
-class FullStateDictConfig(StateDictConfig):
-    """Settings, which are kept."""
-
-
-class ShardedStateDictConfig(StateDictConfig):
-    """Settings, which are kept."""
-
-
-class FullOptimStateDictConfig(StateDictConfig):
-    """Settings, which are kept."""
-
-
-class ShardedOptimStateDictConfig(StateDictConfig):
-    """Settings, which are kept."""
+CPUOffload = described("CPUOffload")
+CPUOffloadPolicy = described("CPUOffloadPolicy")
+OffloadPolicy = described("OffloadPolicy")
+MixedPrecision = described("MixedPrecision")
+MixedPrecisionPolicy = described("MixedPrecisionPolicy")
+StateDictConfig = described("StateDictConfig")
+FullStateDictConfig = described("FullStateDictConfig", StateDictConfig)
+ShardedStateDictConfig = described("ShardedStateDictConfig", StateDictConfig)
+FullOptimStateDictConfig = described("FullOptimStateDictConfig", StateDictConfig)
+ShardedOptimStateDictConfig = described("ShardedOptimStateDictConfig", StateDictConfig)

@@ -58,7 +58,7 @@ class Interpreter:
         self.spent = self.place = 0
 
     def run(self, file: Any) -> Any:
-        """The object of the pickle at the file's place, which ends up behind it.
+        """The object of the pickle at the file's place, which ends up after it.
 
         `genops` raises a ValueError for one without an end.
         """

@@ -11,7 +11,7 @@ __all__ = ["dense", "joined_memory"]
 
 
 def extent(x: Tensor) -> tuple[int, int]:
-    """The addresses from the first to behind the last byte of a tensor that has elements."""
+    """The addresses of the first byte of a tensor with elements, and of the end of the last."""
     steps = [(size - 1) * step * x.itemsize for size, step in zip(x.shape, x.stride())]
     low = x.data_ptr() + sum(step for step in steps if step < 0)
     return low, x.data_ptr() + sum(step for step in steps if step > 0) + x.itemsize

@@ -56,6 +56,8 @@ from tensorlib.nn.functional.elementwise_losses import (
     poisson_nll_loss,
     smooth_l1_loss,
 )
+from tensorlib.nn.functional.embedding_bags import embedding_bag, one_hot
+from tensorlib.nn.functional.ctc import ctc_loss
 from tensorlib.nn.functional.distances import pdist
 from tensorlib.nn.functional.dropout import (
     alpha_dropout,
@@ -68,7 +70,7 @@ from tensorlib.nn.functional.dropout import (
     rrelu,
 )
 from tensorlib.nn.functional.fractional import fractional_max_pool2d, fractional_max_pool3d
-from tensorlib.nn.functional.groups import group_norm, instance_norm, local_response_norm
+from tensorlib.nn.functional.group_norms import group_norm, instance_norm, local_response_norm
 from tensorlib.nn.functional.likelihoods import cross_entropy, nll_loss
 from tensorlib.nn.functional.linear import bilinear, embedding, linear
 from tensorlib.nn.functional.margins import (
@@ -106,8 +108,6 @@ from tensorlib.nn.functional.resampling import (
     upsample_bilinear,
     upsample_nearest,
 )
-from tensorlib.nn.functional.sequences import ctc_loss
-from tensorlib.nn.functional.tables import embedding_bag, one_hot
 from tensorlib.nn.functional.unfolding import col2im as fold, im2col as unfold
 from tensorlib.nn.functional.parametric_activations import (
     celu,

@@ -8,7 +8,7 @@ import numpy as np
 
 from tensorlib import stack
 from tensorlib._core.apply.halves import are_cast
-from tensorlib._core.layers import convolution as kernels
+from tensorlib._core.convolutions import convolution as kernels
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.checks import check_optional
 from tensorlib.nn.functional.integers import in_doubles

@@ -121,6 +121,27 @@ def from_heads(x, batch, queries, size, by_batch):
     return x.permute(2, 0, 1, 3).reshape(queries, batch, size)
 
 
+# ---- the attention -------------------------------------------------------------------------------
+
+def attended(q, k, v, added, attn_mask, key_padding_mask, need_weights, is_causal, p):
+    """The attention of each head, and its weights or None.
+
+    added: how many keys come after those that the masks are for.
+    """
+    if is_causal and key_padding_mask is None and not need_weights and not added:
+        return scaled_dot_product_attention(q, k, v, None, p, True), None
+    batch, heads, queries, size = q.shape
+    mask = scores_mask(attn_mask, key_padding_mask, batch, heads, queries, k.shape[2] - added,
+                       q.dtype)
+    if mask is not None and added:
+        mask = cat([mask, zeros((*mask.shape[:-1], added), dtype=mask.dtype)], -1)
+    if not need_weights:
+        return scaled_dot_product_attention(q, k, v, mask, p), None
+    scores = (q * size ** -0.5) @ k.mT
+    weights = dropout((scores if mask is None else scores + mask).softmax(-1), p)
+    return weights @ v, weights
+
+
 # ---- the function --------------------------------------------------------------------------------
 
 def one_head(q, k, v, embed_dim, num_heads, weight, *rest):
@@ -193,20 +214,8 @@ def multi_head_attention_forward(
     if add_zero_attn:
         k, v = (cat([x, zeros((*x.shape[:2], 1, x.shape[3]), dtype=x.dtype)], 2) for x in (k, v))
         added += 1
-    keys, p = k.shape[2], dropout_p if training else 0.0
-    if is_causal and key_padding_mask is None and not need_weights and not added:
-        out, weights = scaled_dot_product_attention(q, k, v, None, p, True), None
-    else:
-        mask = scores_mask(attn_mask, key_padding_mask, batch, num_heads, queries, keys - added,
-                           q.dtype)
-        if mask is not None and added:
-            mask = cat([mask, zeros((*mask.shape[:-1], added), dtype=mask.dtype)], -1)
-        if need_weights:
-            scores = (q * (size // num_heads) ** -0.5) @ k.mT
-            weights = dropout((scores if mask is None else scores + mask).softmax(-1), p)
-            out = weights @ v
-        else:
-            out, weights = scaled_dot_product_attention(q, k, v, mask, p), None
+    out, weights = attended(q, k, v, added, attn_mask, key_padding_mask, need_weights, is_causal,
+                            dropout_p if training else 0.0)
     out = linear(from_heads(out, batch, queries, size, by_batch), out_proj_weight, out_proj_bias)
     if by_batch:
         out = out.transpose(0, 1)

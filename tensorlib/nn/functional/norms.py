@@ -8,7 +8,7 @@ import numpy as np
 from tensorlib import ones, zeros
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.shape import listed
-from tensorlib._core.interpreters.foreign import elements_known, stands_in
+from tensorlib._core.interpreters.foreign import elements_known, is_proxy
 from tensorlib._core.layers import group_norm as grouped, norms as kernels
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.modes import apart_from_transforms
@@ -464,7 +464,7 @@ def move_statistics(input, found, running_mean, running_var, momentum):
     if n == 0:
         return                                     # as in PyTorch, nothing is known of a channel
     for running, new in zip((running_mean, running_var), found):
-        if running is not None and stands_in(new) and not stands_in(running):
+        if running is not None and is_proxy(new) and not is_proxy(running):
             raise RuntimeError(
                 "batch_norm: the input differs between the examples of a vmap, which share the "
                 "running statistics; give each its own, or none: track_running_stats=False or "

@@ -22,7 +22,6 @@ class Sigmoid(Module):
     """1 / (1 + exp(-x)): see `tensorlib.sigmoid`."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """The function of each element."""
         return input.sigmoid()
 
 
@@ -30,7 +29,6 @@ class Tanh(Module):
     """The hyperbolic tangent: see `tensorlib.tanh`."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """The function of each element."""
         return input.tanh()
 
 
@@ -38,7 +36,6 @@ class LogSigmoid(Module):
     """The logarithm of the sigmoid: see `nn.functional.logsigmoid`."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """The function of each element."""
         return F.logsigmoid(input)
 
 
@@ -46,7 +43,6 @@ class Softsign(Module):
     """x / (1 + |x|): see `nn.functional.softsign`."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """The function of each element."""
         return F.softsign(input)
 
 
@@ -54,7 +50,6 @@ class Tanhshrink(Module):
     """x - tanh(x): see `nn.functional.tanhshrink`."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """The function of each element."""
         return F.tanhshrink(input)
 
 
@@ -78,7 +73,6 @@ class ReLU(InPlace):
     """
 
     def forward(self, input: Tensor) -> Tensor:
-        """The function of each element."""
         return F.relu_(input) if self.inplace else F.relu(input)
 
 
@@ -86,7 +80,6 @@ class SELU(InPlace):
     """The self-normalising `ELU`: see `nn.functional.selu`."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """The function of each element."""
         return F.selu(input, self.inplace)
 
 
@@ -94,7 +87,6 @@ class SiLU(InPlace):
     """x * sigmoid(x), also known as swish: see `nn.functional.silu`."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """The function of each element."""
         return F.silu(input, self.inplace)
 
 
@@ -102,7 +94,6 @@ class Mish(InPlace):
     """x * tanh(softplus(x)): see `nn.functional.mish`."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """The function of each element."""
         return F.mish(input, self.inplace)
 
 
@@ -110,7 +101,6 @@ class Hardsigmoid(InPlace):
     """x / 6 + 1 / 2 between 0 and 1: see `nn.functional.hardsigmoid`."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """The function of each element."""
         return F.hardsigmoid(input, self.inplace)
 
 
@@ -118,7 +108,6 @@ class Hardswish(InPlace):
     """x * hardsigmoid(x): see `nn.functional.hardswish`."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """The function of each element."""
         return F.hardswish(input, self.inplace)
 
 
@@ -132,7 +121,6 @@ class Threshold(Shown):
         self.threshold, self.value, self.inplace = threshold, value, inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        """The function of each element."""
         return F.threshold(input, self.threshold, self.value, self.inplace)
 
 
@@ -152,7 +140,6 @@ class Hardtanh(Shown):
                              f"{min_val}")
 
     def forward(self, input: Tensor) -> Tensor:
-        """The function of each element."""
         return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
 
 
@@ -175,7 +162,6 @@ class ELU(Shown):
         self.alpha, self.inplace = alpha, inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        """The function of each element."""
         return F.elu(input, self.alpha, self.inplace)
 
 
@@ -183,7 +169,6 @@ class CELU(ELU):
     """x above 0, and alpha * (exp(x / alpha) - 1) below: see `nn.functional.celu`."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """The function of each element."""
         return F.celu(input, self.alpha, self.inplace)
 
 
@@ -197,7 +182,6 @@ class LeakyReLU(Shown):
         self.negative_slope, self.inplace = negative_slope, inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        """The function of each element."""
         return F.leaky_relu(input, self.negative_slope, self.inplace)
 
 
@@ -212,7 +196,6 @@ class RReLU(Shown):
         self.lower, self.upper, self.inplace = lower, upper, inplace
 
     def forward(self, input: Tensor) -> Tensor:
-        """The function of each element."""
         return F.rrelu(input, self.lower, self.upper, self.training, self.inplace)
 
 
@@ -228,7 +211,6 @@ class GELU(Shown):
         self.approximate = approximate
 
     def forward(self, input: Tensor) -> Tensor:
-        """The function of each element."""
         return F.gelu(input, approximate=self.approximate)
 
 
@@ -242,7 +224,6 @@ class Softplus(Shown):
         self.beta, self.threshold = beta, threshold
 
     def forward(self, input: Tensor) -> Tensor:
-        """The function of each element."""
         return F.softplus(input, self.beta, self.threshold)
 
 
@@ -254,7 +235,6 @@ class Shrink(Module):
         self.lambd = lambd
 
     def extra_repr(self) -> str:
-        """The bound."""
         return str(self.lambd)
 
 
@@ -262,7 +242,6 @@ class Hardshrink(Shrink):
     """x where |x| > lambd, else 0: see `nn.functional.hardshrink`."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """The function of each element."""
         return F.hardshrink(input, self.lambd)
 
 
@@ -270,7 +249,6 @@ class Softshrink(Shrink):
     """x, by lambd nearer to 0: see `nn.functional.softshrink`."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """The function of each element."""
         return F.softshrink(input, self.lambd)
 
 
@@ -294,7 +272,6 @@ class PReLU(Shown):
         self.weight.data.fill_(self.init)
 
     def forward(self, input: Tensor) -> Tensor:
-        """The function of each element."""
         return F.prelu(input, self.weight)
 
 
@@ -314,7 +291,6 @@ class Softmax(Along):
     """exp(x) / sum(exp(x)) along `dim`: see `nn.functional.softmax`."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """Numbers that add up to 1."""
         return F.softmax(input, self.dim)
 
 
@@ -322,7 +298,6 @@ class Softmin(Along):
     """The softmax of -x: see `nn.functional.softmin`."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """Numbers that add up to 1."""
         return F.softmin(input, self.dim)
 
 
@@ -330,7 +305,6 @@ class LogSoftmax(Along):
     """The logarithm of the softmax: see `nn.functional.log_softmax`."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """Logarithms of numbers that add up to 1."""
         return F.log_softmax(input, self.dim)
 
 

@@ -95,7 +95,6 @@ class Normalizing(Module):
                              "input)")
 
     def extra_repr(self) -> str:
-        """The options."""
         return (f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, "
                 f"affine={self.affine}, bias={self.bias is not None}, "
                 f"track_running_stats={self.track_running_stats}")

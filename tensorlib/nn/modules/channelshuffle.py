@@ -17,5 +17,4 @@ class ChannelShuffle(Shown):
         self.groups = groups
 
     def forward(self, input: Tensor) -> Tensor:
-        """The same channels, in another order."""
         return F.channel_shuffle(input, self.groups)

@@ -115,7 +115,6 @@ class Sequential(Row):
             self.take(args)
 
     def forward(self, input: Any) -> Any:
-        """What the last module gives."""
         for module in self._modules.values():
             input = module(input)
         return input
@@ -290,7 +289,6 @@ class ParameterList(Module):
         return self.extend(parameters)
 
     def extra_repr(self) -> str:
-        """A line for each value."""
         return "\n".join(f"  ({i}): {described(value)}" for i, value in enumerate(self))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -403,7 +401,6 @@ class ParameterDict(Module):
         return self
 
     def extra_repr(self) -> str:
-        """A line for each value."""
         return "\n".join(f"  ({key}): {described(value, Tensor.type)}"
                          for key, value in self.items())
 

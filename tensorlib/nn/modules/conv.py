@@ -61,7 +61,6 @@ class Convolution(PerDim, Weighted):
         return (first, second // self.groups, *self.kernel_size), (self.out_channels,)
 
     def extra_repr(self) -> str:
-        """The channels, and the options that are not the usual ones."""
         usual: dict[str, Any] = {
             "padding": (0,) * self.ndim, "dilation": (1,) * self.ndim,
             "output_padding": (0,) * self.ndim, "groups": 1}
@@ -122,7 +121,6 @@ class Conv(Convolution):
         raise NotImplementedError
 
     def forward(self, input: Tensor) -> Tensor:
-        """The sums over windows."""
         return self._conv_forward(input, self.weight, self.bias)
 
 

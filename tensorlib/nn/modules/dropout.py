@@ -23,7 +23,6 @@ class Dropping(Module):
         self.p, self.inplace = p, inplace
 
     def extra_repr(self) -> str:
-        """The options."""
         return f"p={self.p}, inplace={self.inplace}"
 
 
@@ -40,7 +39,6 @@ class Dropout(Dropping):
     """
 
     def forward(self, input: Tensor) -> Tensor:
-        """In training a part of the input, else all of it."""
         return F.dropout(input, self.p, self.training, self.inplace)
 
 
@@ -50,7 +48,6 @@ class ChannelDropout(PerDim, Dropping):
     _function = "dropout{}d"
 
     def forward(self, input: Tensor) -> Tensor:
-        """In training a part of the input, else all of it."""
         return getattr(F, self._function)(input, self.p, self.training, self.inplace)
 
 
@@ -70,7 +67,6 @@ class AlphaDropout(Dropping):
     """Dropout that keeps mean and variance of what `SELU` gives: `nn.functional.alpha_dropout`."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """In training a part of the input, else all of it."""
         return F.alpha_dropout(input, self.p, self.training)
 
 
@@ -78,5 +74,4 @@ class FeatureAlphaDropout(Dropping):
     """`AlphaDropout` of whole channels: `nn.functional.feature_alpha_dropout`."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """In training a part of the input, else all of it."""
         return F.feature_alpha_dropout(input, self.p, self.training)

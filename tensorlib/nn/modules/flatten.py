@@ -22,7 +22,6 @@ class Flatten(Shown):
         self.start_dim, self.end_dim = start_dim, end_dim
 
     def forward(self, input: Tensor) -> Tensor:
-        """The tensor with these dims as one."""
         return input.flatten(self.start_dim, self.end_dim)
 
 

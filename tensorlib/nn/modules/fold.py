@@ -20,7 +20,6 @@ class Fold(Shown):
         self.padding, self.stride = padding, stride
 
     def forward(self, input: Tensor) -> Tensor:
-        """The images."""
         return F.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding,
                       self.stride)
 
@@ -37,5 +36,4 @@ class Unfold(Shown):
         self.padding, self.stride = padding, stride
 
     def forward(self, input: Tensor) -> Tensor:
-        """The columns."""
         return F.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)

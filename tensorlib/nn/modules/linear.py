@@ -19,7 +19,6 @@ class Identity(Module):
         super().__init__()
 
     def forward(self, input: Any) -> Any:
-        """The input."""
         return input
 
 
@@ -46,11 +45,9 @@ class Linear(Weighted):
         return (self.out_features, self.in_features), (self.out_features,)
 
     def forward(self, input: Tensor) -> Tensor:
-        """The product."""
         return F.linear(input, self.weight, self.bias)
 
     def extra_repr(self) -> str:
-        """The sizes."""
         return (f"in_features={self.in_features}, out_features={self.out_features}, "
                 f"bias={self.bias is not None}")
 
@@ -105,10 +102,8 @@ class Bilinear(Module):
             init.uniform_within_(self.bias, self.in1_features)
 
     def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
-        """The products."""
         return F.bilinear(input1, input2, self.weight, self.bias)
 
     def extra_repr(self) -> str:
-        """The sizes."""
         return (f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
                 f"out_features={self.out_features}, bias={self.bias is not None}")

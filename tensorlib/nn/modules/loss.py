@@ -61,7 +61,6 @@ class L1Loss(Loss):
     """|input - target|: see `nn.functional.l1_loss`."""
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """The loss."""
         return F.l1_loss(input, target, reduction=self.reduction)
 
 
@@ -73,7 +72,6 @@ class MSELoss(Loss):
     """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """The loss."""
         return F.mse_loss(input, target, reduction=self.reduction)
 
 
@@ -86,7 +84,6 @@ class SmoothL1Loss(Loss):
         self.beta = beta
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """The loss."""
         return F.smooth_l1_loss(input, target, reduction=self.reduction, beta=self.beta)
 
 
@@ -98,7 +95,6 @@ class HuberLoss(Loss):
         self.delta = delta
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """The loss."""
         return F.huber_loss(input, target, reduction=self.reduction, delta=self.delta)
 
 
@@ -112,7 +108,6 @@ class PoissonNLLLoss(Loss):
         self.log_input, self.full, self.eps = log_input, full, eps
 
     def forward(self, log_input: Tensor, target: Tensor) -> Tensor:
-        """The loss."""
         return F.poisson_nll_loss(log_input, target, log_input=self.log_input, full=self.full,
                                   eps=self.eps, reduction=self.reduction)
 
@@ -125,7 +120,6 @@ class GaussianNLLLoss(Loss):
         self.full, self.eps = full, eps
 
     def forward(self, input: Tensor, target: Tensor, var: Tensor | float) -> Tensor:
-        """The loss."""
         return F.gaussian_nll_loss(input, target, var, full=self.full, eps=self.eps,
                                    reduction=self.reduction)
 
@@ -136,7 +130,6 @@ class BCELoss(WeightedLoss):
     """-log p(target) of 0 and 1, of probabilities: see `nn.functional.binary_cross_entropy`."""
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """The loss."""
         return F.binary_cross_entropy(input, target, weight=self.weight, reduction=self.reduction)
 
 
@@ -157,7 +150,6 @@ class BCEWithLogitsLoss(Loss):
         self.register_buffer("pos_weight", pos_weight)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """The loss."""
         return F.binary_cross_entropy_with_logits(
             input, target, weight=self.weight, reduction=self.reduction,
             pos_weight=self.pos_weight)
@@ -172,7 +164,6 @@ class KLDivLoss(Loss):
         self.log_target = log_target
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """The loss."""
         return F.kl_div(input, target, reduction=self.reduction, log_target=self.log_target)
 
 
@@ -186,7 +177,6 @@ class NLLLoss(WeightedLoss):
         self.ignore_index = ignore_index
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """The loss."""
         return F.nll_loss(input, target, weight=self.weight, ignore_index=self.ignore_index,
                           reduction=self.reduction)
 
@@ -209,7 +199,6 @@ class CrossEntropyLoss(WeightedLoss):
         self.ignore_index, self.label_smoothing = ignore_index, label_smoothing
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """The loss."""
         return F.cross_entropy(input, target, weight=self.weight, ignore_index=self.ignore_index,
                                reduction=self.reduction, label_smoothing=self.label_smoothing)
 
@@ -243,7 +232,6 @@ class LinearCrossEntropyLoss(WeightedLoss):
         self.options = options
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """The loss."""
         logits = self.linear(input).unflatten(-1, (self.num_classes, *self.out_features))
         return F.cross_entropy(
             logits, target, weight=self.weight, reduction=self.reduction,
@@ -251,7 +239,6 @@ class LinearCrossEntropyLoss(WeightedLoss):
             label_smoothing=self.label_smoothing)
 
     def extra_repr(self) -> str:
-        """The options."""
         return (f"in_features={self.linear.in_features}, num_classes={self.num_classes}, "
                 f"out_features={self.out_features}, bias={self.linear.bias is not None}, "
                 f"reduction={self.reduction}, ignore_index={self.ignore_index}, "
@@ -268,7 +255,6 @@ class CTCLoss(Loss):
 
     def forward(self, log_probs: Tensor, targets: Tensor, input_lengths: Any,
                 target_lengths: Any) -> Tensor:
-        """The loss."""
         return F.ctc_loss(log_probs, targets, input_lengths, target_lengths, self.blank,
                           self.reduction, self.zero_infinity)
 
@@ -295,7 +281,6 @@ class HingeEmbeddingLoss(WithMargin):
         super().__init__(margin, size_average, reduce, reduction)
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """The loss."""
         return F.hinge_embedding_loss(input, target, margin=self.margin, reduction=self.reduction)
 
 
@@ -306,7 +291,6 @@ class CosineEmbeddingLoss(WithMargin):
     """
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
-        """The loss."""
         return F.cosine_embedding_loss(input1, input2, target, margin=self.margin,
                                        reduction=self.reduction)
 
@@ -315,7 +299,6 @@ class MarginRankingLoss(WithMargin):
     """max(0, margin - target * (input1 - input2)): see `nn.functional.margin_ranking_loss`."""
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
-        """The loss."""
         return F.margin_ranking_loss(input1, input2, target, margin=self.margin,
                                      reduction=self.reduction)
 
@@ -324,7 +307,6 @@ class SoftMarginLoss(Loss):
     """log(1 + exp(-target * input)): see `nn.functional.soft_margin_loss`."""
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """The loss."""
         return F.soft_margin_loss(input, target, reduction=self.reduction)
 
 
@@ -337,7 +319,6 @@ class MultiLabelMarginLoss(Loss):
     """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """The loss."""
         return F.multilabel_margin_loss(input, target, reduction=self.reduction)
 
 
@@ -348,7 +329,6 @@ class MultiLabelSoftMarginLoss(WeightedLoss):
     """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """The loss."""
         return F.multilabel_soft_margin_loss(input, target, weight=self.weight,
                                              reduction=self.reduction)
 
@@ -371,7 +351,6 @@ class MultiMarginLoss(WeightedLoss):
         self.p, self.margin = p, margin
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """The loss."""
         return F.multi_margin_loss(input, target, p=self.p, margin=self.margin, weight=self.weight,
                                    reduction=self.reduction)
 
@@ -389,7 +368,6 @@ class TripletMarginLoss(WithMargin):
         self.p, self.eps, self.swap = p, eps, swap
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-        """The loss."""
         return F.triplet_margin_loss(anchor, positive, negative, margin=self.margin, p=self.p,
                                      eps=self.eps, swap=self.swap, reduction=self.reduction)
 
@@ -407,7 +385,6 @@ class TripletMarginWithDistanceLoss(WithMargin):
         self.swap = swap
 
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
-        """The loss."""
         return F.triplet_margin_with_distance_loss(
             anchor, positive, negative, distance_function=self.distance_function,
             margin=self.margin, swap=self.swap, reduction=self.reduction)

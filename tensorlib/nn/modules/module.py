@@ -80,7 +80,7 @@ class Module(Hooked, Stated):
             super().__init__(*args, **kwargs)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the module computes: each subclass has its own. Raises: NotImplementedError."""
+        """What the module gives for these arguments; every subclass defines it."""
         raise NotImplementedError(
             f"Module [{type(self).__name__}] is missing the required \"forward\" function")
 

@@ -60,11 +60,9 @@ class LayerNorm(Scaling):
         self.make_parameters(self.normalized_shape, names, device, dtype)
 
     def forward(self, input: Tensor) -> Tensor:
-        """The normalised input."""
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        """The options."""
         return (f"{self.normalized_shape}, eps={self.eps}, "
                 f"elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}")
 
@@ -84,11 +82,9 @@ class RMSNorm(Scaling):
         self.make_parameters(self.normalized_shape, ["weight"] * elementwise_affine, device, dtype)
 
     def forward(self, input: Tensor) -> Tensor:
-        """The normalised input."""
         return F.rms_norm(input, self.normalized_shape, self.weight, self.eps)
 
     def extra_repr(self) -> str:
-        """The options."""
         return (f"{self.normalized_shape}, eps={self.eps}, "
                 f"elementwise_affine={self.elementwise_affine}")
 
@@ -112,11 +108,9 @@ class GroupNorm(Scaling):
         self.make_parameters((num_channels,), names, device, dtype)
 
     def forward(self, input: Tensor) -> Tensor:
-        """The normalised input."""
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        """The options."""
         return (f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, "
                 f"bias={self.bias is not None}")
 
@@ -132,11 +126,9 @@ class LocalResponseNorm(Module):
         self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
 
     def forward(self, input: Tensor) -> Tensor:
-        """The normalised input."""
         return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
 
     def extra_repr(self) -> str:
-        """The options."""
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
 
 

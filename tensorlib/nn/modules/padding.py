@@ -21,11 +21,9 @@ class Padding(PerDim):
         self.padding = self.each("padding", padding, 2 * self.ndim)
 
     def forward(self, input: Tensor) -> Tensor:
-        """The padded input."""
         return F.pad(input, self.padding, self.mode)
 
     def extra_repr(self) -> str:
-        """The padding."""
         return f"{self.padding}"
 
 
@@ -64,11 +62,9 @@ class Constant(Padding):
         self.value = value
 
     def forward(self, input: Tensor) -> Tensor:
-        """The padded input."""
         return F.pad(input, self.padding, self.mode, self.value)
 
     def extra_repr(self) -> str:
-        """The padding and the number."""
         return f"padding={self.padding}, value={self.value}"
 
 
@@ -94,7 +90,6 @@ class Zero(Constant):
         super().__init__(padding, 0.0)
 
     def extra_repr(self) -> str:
-        """The padding."""
         return f"{self.padding}"
 
 

@@ -17,7 +17,6 @@ class PixelShuffle(Shown):
         self.upscale_factor = upscale_factor
 
     def forward(self, input: Tensor) -> Tensor:
-        """The larger image."""
         return F.pixel_shuffle(input, self.upscale_factor)
 
 
@@ -31,5 +30,4 @@ class PixelUnshuffle(Shown):
         self.downscale_factor = downscale_factor
 
     def forward(self, input: Tensor) -> Tensor:
-        """The smaller image."""
         return F.pixel_unshuffle(input, self.downscale_factor)

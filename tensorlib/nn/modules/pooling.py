@@ -150,7 +150,6 @@ class AvgPool1d(PerDim, Shown, ndim=1):
         self.ceil_mode, self.count_include_pad = ceil_mode, count_include_pad
 
     def forward(self, input: Tensor) -> Tensor:
-        """The means."""
         return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode,
                             self.count_include_pad)
 
@@ -170,7 +169,6 @@ class AvgPool(PerDim, Shown):
         self.count_include_pad, self.divisor_override = count_include_pad, divisor_override
 
     def forward(self, input: Tensor) -> Tensor:
-        """The means."""
         return getattr(F, self._function)(
             input, self.kernel_size, self.stride, self.padding, self.ceil_mode,
             self.count_include_pad, self.divisor_override)
@@ -199,7 +197,6 @@ class LPPool(PerDim, Shown):
         self.stride, self.ceil_mode = stride, ceil_mode
 
     def forward(self, input: Tensor) -> Tensor:
-        """The norms."""
         return getattr(F, self._function)(
             input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
@@ -229,7 +226,6 @@ class AdaptiveAvgPool(PerDim, Shown):
         self.output_size = output_size
 
     def forward(self, input: Tensor) -> Tensor:
-        """The means."""
         return getattr(F, self._function)(input, self.output_size)
 
 

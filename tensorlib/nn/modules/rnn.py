@@ -213,7 +213,6 @@ class RNNBase(Module):
         return found
 
     def extra_repr(self) -> str:
-        """The sizes, and what is not as by default."""
         options = [("proj_size", 0), ("num_layers", 1), ("bias", True), ("batch_first", False),
                    ("dropout", 0.0), ("bidirectional", False)]
         return ", ".join([str(self.input_size), str(self.hidden_size), *(
@@ -378,7 +377,6 @@ class RNNCellBase(Module):
         return tuple(x.squeeze(0) for x in found[:count])
 
     def extra_repr(self) -> str:
-        """The sizes, and what is not as by default."""
         text = f"{self.input_size}, {self.hidden_size}"
         if not self.bias:
             text += ", bias=False"

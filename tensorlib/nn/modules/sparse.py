@@ -99,7 +99,6 @@ class Embedding(Table):
                            self.scale_grad_by_freq, self.sparse)
 
     def extra_repr(self) -> str:
-        """The sizes, and the options that are not the usual ones."""
         return ", ".join([f"{self.num_embeddings}, {self.embedding_dim}", *self.options(),
                           *["sparse=True"] * self.sparse])
 

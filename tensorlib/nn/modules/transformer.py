@@ -113,7 +113,6 @@ class TransformerEncoderLayer(Layer):
 
     def forward(self, src: Tensor, src_mask: Tensor | None = None,
                 src_key_padding_mask: Tensor | None = None, is_causal: bool = False) -> Tensor:
-        """The sequence after the layer."""
         masks = src_mask, src_key_padding_mask, is_causal
         if self.norm_first:
             src = src + self._sa_block(self.norm1(src), *masks)
@@ -143,7 +142,6 @@ class TransformerDecoderLayer(Layer):
                 memory_mask: Tensor | None = None, tgt_key_padding_mask: Tensor | None = None,
                 memory_key_padding_mask: Tensor | None = None, tgt_is_causal: bool = False,
                 memory_is_causal: bool = False) -> Tensor:
-        """The sequence after the layer."""
         own = tgt_mask, tgt_key_padding_mask, tgt_is_causal
         other = memory_mask, memory_key_padding_mask, memory_is_causal
         if self.norm_first:

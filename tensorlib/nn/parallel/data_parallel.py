@@ -27,7 +27,6 @@ class DataParallel(Module):
         self.dim = dim
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        """What the module gives."""
         return self.module(*inputs, **kwargs)
 
 

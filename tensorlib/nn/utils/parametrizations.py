@@ -160,7 +160,6 @@ class Orthogonal(Module):
             self.register_buffer("base", None)
 
     def forward(self, X: Tensor) -> Tensor:
-        """The orthogonal matrix."""
         wide = X.shape[-2] < X.shape[-1]
         tall = X.mT if wide else X
         if self.orthogonal_map == "householder":

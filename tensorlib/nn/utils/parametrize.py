@@ -104,7 +104,6 @@ class ParametrizationList(ModuleList):
                 original.copy_(each)
 
     def forward(self) -> Tensor:
-        """The tensor."""
         first, *others = self
         value: Tensor = first(*[getattr(self, name) for name in self.names()])
         for each in others:

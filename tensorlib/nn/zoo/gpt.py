@@ -96,7 +96,7 @@ class GPT(nn.Module):
 
     def generate(self, idx: Tensor, max_new_tokens: int, temperature: float = 1.0,
                  top_k: int | None = None) -> Tensor:
-        """The tokens with more of them behind, drawn one by one.
+        """The tokens, and after them more, drawn one by one.
 
         Args:
             idx: the tokens to begin with, (N, L).

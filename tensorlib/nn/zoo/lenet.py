@@ -35,6 +35,5 @@ class LeNet(nn.Module):
             nn.ReLU(), nn.Linear(84, num_classes))
 
     def forward(self, x: Tensor) -> Tensor:
-        """The logits of images."""
         logits: Tensor = self.classifier(self.features(x))
         return logits

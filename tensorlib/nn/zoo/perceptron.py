@@ -41,6 +41,5 @@ class MLP(nn.Sequential):
         super().__init__(*layers)
 
     def forward(self, input: Any) -> Tensor:
-        """The output of the last layer."""
         output: Tensor = super().forward(input)
         return output

@@ -9,8 +9,9 @@ from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.settings import Held
 from tensorlib._core.base.shape import broadcast_shapes
 from tensorlib._core.create import draws, random_integers, randperm
-from tensorlib._core.create.generator import default_generator, seen_apart, set_plan, sizes_apart
-from tensorlib._core.interpreters.foreign import behind
+from tensorlib._core.create.generator import (
+    as_examples, default_generator, set_plan, sizes_of_batches)
+from tensorlib._core.interpreters.foreign import proxied
 from tensorlib._core.reduce.search import insertion_places
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer
@@ -214,7 +215,7 @@ def multinomial(input: Tensor, num_samples, replacement=False, *, generator=None
         chances.reshape(chances.shape[:-1].numel(), chances.shape[-1]), num_samples, replacement,
         generator))
     shape = (*chances.shape[:-1], num_samples)
-    result = seen_apart(drawn.reshape(shape))
+    result = as_examples(drawn.reshape(shape))
     return result if out is None else store_out("multinomial", (), result, out)
 
 
@@ -256,7 +257,7 @@ def of_each_example(name, what, x):
 
     Raises: RuntimeError for one that differs between examples which draw the same.
     """
-    sizes, held = sizes_apart(name), behind(x.detach())
+    sizes, held = sizes_of_batches(name), proxied(x.detach())
     if held.ndim - x.ndim not in (0, len(sizes)):
         raise RuntimeError(f"{name}: vmap: {what} that differ between the examples of a batch take "
                            "randomness='different' in each")

@@ -7,7 +7,7 @@ import numpy as np
 from tensorlib._core.apply.elementwise import UnsupportedDtype
 from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.shape import broadcast_shapes
-from tensorlib._core.create.generator import seen_apart, sizes_apart
+from tensorlib._core.create.generator import as_examples, sizes_of_batches
 from tensorlib._core.create.overwrite import write_result
 from tensorlib._core.create.variates import drawn as drawn_numbers
 from tensorlib._core.tensor.tensor import Tensor
@@ -26,7 +26,7 @@ inf = math.inf
 def numbers(name, kind, *parameters, generator=None):
     """Numbers of a kind for parameters of one shape, in float64."""
     found = [of_each_example(name, "parameters", x).to(FLOAT64).contiguous() for x in parameters]
-    return seen_apart(drawn_numbers(kind, *found, generator=generator))
+    return as_examples(drawn_numbers(kind, *found, generator=generator))
 
 
 def floating(name, x):
@@ -124,7 +124,7 @@ def unwritten(name, self, integers=False):
     """Room for the numbers that are to overwrite a tensor, in the dtype that they are drawn in."""
     if not integers:
         floating(name, self)
-    if sizes_apart(name):
+    if sizes_of_batches(name):
         raise RuntimeError(f"{name}: vmap: in place on a tensor that all examples of a batch "
                            "share, with randomness='different', would draw the same for all")
     dtype = FLOAT32 if self.dtype.name in ("float16", "bfloat16", "float32") else FLOAT64

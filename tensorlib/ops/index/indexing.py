@@ -11,7 +11,7 @@ from tensorlib._core.index.gather import add_along, check_positions, positions, 
 from tensorlib._core.index.keys import parse, put, take
 from tensorlib._core.index.slices import take_slices
 from tensorlib._core.interpreters.capture import capture
-from tensorlib._core.interpreters.foreign import elements_known, stands_in
+from tensorlib._core.interpreters.foreign import elements_known, is_proxy
 from tensorlib._core.interpreters.stack import tell
 from tensorlib._core.layout import views
 from tensorlib._core.reduce.masks import nonzero as true_places
@@ -332,9 +332,9 @@ def gather_arguments(input: Tensor, dim, index: Tensor, *, sparse_grad=False):
     if sparse_grad:
         raise RuntimeError("gather: gradients are dense; leave sparse_grad out")
     dim = wrap("gather", dim, input.ndim)
-    if stands_in(index):                         # who knows how to index knows how to gather
+    if is_proxy(index):                         # who knows how to index knows how to gather
         return [picked_along, input, dim, index]
-    if stands_in(input):
+    if is_proxy(input):
         return input, dim, index
     found = counted("gather", input, dim, index, False)
     kept = input.requires_grad and is_grad_enabled()

@@ -95,7 +95,7 @@ def resize_(self, *sizes, size=None, memory_format=None):
     size: the sizes as one sequence, as `sizes` may be given, too.
 
     Where the memory does not suffice, the tensor gets new memory, with the old elements first and
-    any others behind them; views of the old memory stay with that.
+    any others after them; views of the old memory stay with that.
 
     Raises: RuntimeError for a tensor that requires a gradient, for negative sizes and for another
     memory format than the contiguous one; TypeError.

@@ -1,4 +1,4 @@
-"""The permutations that sort along a dim, by sorts of keys (_core/reduce/order.pyx, digits.pyx).
+"""The permutations that sort along a dim, by sort keys (_core/reduce/sort_keys.pyx).
 
 Of equal elements the first comes first, NaN is greater than all numbers, and -0.0 is 0.0.
 """
@@ -12,8 +12,8 @@ from tensorlib._core.base.storage import OutOfMemoryError
 from tensorlib._core.index.gather import take_along
 from tensorlib._core.interpreters.foreign import elements_known
 from tensorlib._core.layout import views
-from tensorlib._core.reduce.digits import keys_in_order, places_in_order
-from tensorlib._core.reduce.order import least_places, order_keys, short_places
+from tensorlib._core.reduce.radix_sort import keys_in_order, places_in_order
+from tensorlib._core.reduce.sort_keys import least_places, order_keys, short_places
 from tensorlib._core.tensor.tensor import Tensor
 
 INT64, FLOAT64 = BY_NAME["int64"], BY_NAME["float64"]

@@ -13,8 +13,8 @@ from tensorlib._core.index.gather import take_along
 from tensorlib._core.interpreters.capture import capture
 from tensorlib._core.interpreters.foreign import elements_known, is_tensor
 from tensorlib._core.layout import views
-from tensorlib._core.reduce.digits import keys_in_order
-from tensorlib._core.reduce.order import median_places, order_keys
+from tensorlib._core.reduce.radix_sort import keys_in_order
+from tensorlib._core.reduce.sort_keys import median_places, order_keys
 from tensorlib._core.reduce.runs import last_of_longest, most_frequent_places
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import refuse_bools

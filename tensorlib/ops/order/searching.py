@@ -218,7 +218,7 @@ def searchsorted(sorted_sequence: Tensor, input, *, out_int32=False, right=False
                  sorter=None):
     """The positions at which the elements of `input` belong in sorted rows, as int64.
 
-    right (or side="right"): behind the elements that are equal, not before them. sorter: positions
+    right (or side="right"): after the elements that are equal, not before them. sorter: positions
     that sort the rows, where they are not sorted. out_int32: the result is int32.
 
     Shapes: (N,), (*) -> (*); (*, N), (*, K) -> (*, K).

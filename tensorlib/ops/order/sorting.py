@@ -7,7 +7,7 @@ from tensorlib._core.base.shape import wrap
 from tensorlib._core.index.gather import take_along
 from tensorlib._core.index.ranked import ranked_along
 from tensorlib._core.interpreters.foreign import is_looked_at_alone
-from tensorlib._core.reduce.order import kth_places
+from tensorlib._core.reduce.sort_keys import kth_places
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer, refuse_bools
 from tensorlib.ops.declare import composite, op

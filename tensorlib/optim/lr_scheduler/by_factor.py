@@ -23,7 +23,6 @@ class FactorScheduler(LRScheduler):
     """A schedule with one factor for all groups."""
 
     def get_lr(self) -> list[Any]:
-        """The learning rate of each group for the epoch `last_epoch`."""
         self._warn_outside_step()
         factor = self._factor()
         return [lr if factor == 1 else lr * factor for lr in values_of(self.optimizer)]
@@ -115,7 +114,6 @@ class ConstantLR(FactorScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        """The learning rate of each group for the epoch `last_epoch`."""
         if self.factor == 0 and self.last_epoch == self.total_iters:     # nothing leads back from 0
             return list(self.base_lrs)
         return super().get_lr()
@@ -275,7 +273,6 @@ class LambdaLR(LambdaScheduler):
     """
 
     def get_lr(self) -> list[Any]:
-        """The learning rate of each group for the epoch `last_epoch`."""
         self._warn_outside_step()
         return [lr * function(self.last_epoch)
                 for lr, function in zip(self.base_lrs, self.lr_lambdas, strict=True)]
@@ -296,7 +293,6 @@ class MultiplicativeLR(LambdaScheduler):
     """
 
     def get_lr(self) -> list[Any]:
-        """The learning rate of each group for the epoch `last_epoch`."""
         self._warn_outside_step()
         rates = values_of(self.optimizer)
         if self._is_initial:

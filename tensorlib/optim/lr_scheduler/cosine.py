@@ -29,7 +29,6 @@ class CosineAnnealingLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        """The learning rate of each group for the epoch `last_epoch`."""
         self._warn_outside_step()
         rates = values_of(self.optimizer)
         if self._is_initial:
@@ -86,7 +85,6 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:
-        """The learning rate of each group for the epoch `last_epoch`."""
         self._warn_outside_step()
         height = (1 + cos(pi * self.T_cur / self.T_i)) / 2
         return [self.eta_min + (lr - self.eta_min) * height for lr in self.base_lrs]

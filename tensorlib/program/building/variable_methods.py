@@ -12,7 +12,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import FUNCTIONS
 from tensorlib.ops.late import operations
 from tensorlib.ops.shape.parts import imag_of, real_of
-from tensorlib.ops.stand_ins import attach_methods, attach_operators
+from tensorlib.ops.proxies import attach_methods, attach_operators
 from tensorlib.program.building.builder import Builder, builder, no_number
 from tensorlib.program.ir.call_forms import user_line
 from tensorlib.program.ir.errors import CaptureError
@@ -111,7 +111,7 @@ def iterate(self: Variable) -> Iterator[Any]:
     return iter([self[i] for i in range(length(self))])      # type: ignore[index]
 
 
-def behind(self: Variable) -> Tensor:
+def proxied(self: Variable) -> Tensor:
     """A tensor of this shape and dtype, of one element: what another one is made like.
 
     Raises: CaptureError where a size is not known yet.
@@ -176,7 +176,7 @@ WITH_PLACES = {
 }
 LOOKING = {operations.scatter_reduce.name}
 FACTS = {
-    "behind": behind, "like": behind, "before": lambda self, other: other,
+    "proxied": proxied, "like": proxied, "proxy_of": lambda self, other: other,
     "has_elements": False, "is_noted": True,
     "itemsize": property(lambda self: self.dtype.itemsize),
     "element_size": lambda self: self.dtype.itemsize,

@@ -408,5 +408,5 @@ def has_examples(args: Any, kwargs: Any) -> bool:
 
 
 def is_whole(x: Any) -> bool:
-    """Whether a result is a tensor, and not one that stands for each example of a batch."""
+    """Whether a result is a tensor, and not a proxy of the examples of a batch."""
     return issubclass(type(x), Tensor)

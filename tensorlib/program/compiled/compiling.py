@@ -298,8 +298,9 @@ def guards_of(recorder: ReplayRecorder, tensors: tuple[Tensor, ...]) -> Guards:
 
 def refuse_unseen(recorder: ReplayRecorder, tensors: tuple[Tensor, ...],
                   read: list[Tensor]) -> None:
-    """Raises: Unplanned for a tensor taken from outside that no code was seen to read, nor lies
-    behind what was given or read: a kernel may have made it over memory that another call has not.
+    """Raises: Unplanned for a tensor taken from outside that no code was seen to read, unless it is
+    the base of one that was given or read: a kernel may have made it, and would make another in
+    another call.
     """
     seen = {id(x) for y in (*tensors, *read) for x in (y, y._base)}
     for x in recorder.program.persistables():

@@ -9,7 +9,7 @@ from tensorlib.program.ir.nested import mapped
 def visit_in_segments(work: Backward, calls: list[OpCall], kept: list[Variable]) -> None:
     """As `work.visit(calls)`; each segment up to a checkpoint runs again before its backward part.
 
-    What is behind the last checkpoint was just computed and is not computed again; nor is what
+    What is after the last checkpoint was just computed and is not computed again; nor is what
     draws numbers or writes in place, which would give other values.
     """
     last = list(segments(calls, set(kept)))
@@ -21,7 +21,7 @@ def visit_in_segments(work: Backward, calls: list[OpCall], kept: list[Variable])
 
 
 def segments(calls: list[OpCall], kept: set[Variable]) -> list[list[OpCall]]:
-    """The calls cut behind each that writes a checkpoint."""
+    """The calls cut after each that writes a checkpoint."""
     found: list[list[OpCall]] = [[]]
     for call in calls:
         found[-1].append(call)

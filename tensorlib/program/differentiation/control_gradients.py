@@ -192,19 +192,7 @@ def visit_loop(work: Backward, call: OpCall, grads: list[Variable | None]) -> No
                       *[back.total_or_zeros(x) for x in outside],
                       *[back.total_or_zeros(items[i]) for i in items_wanted]]
 
-    stacks: dict[Variable, Variable] = {}
-
-    def stacked(x: Variable) -> Variable:
-        if x not in stacks:
-            stacks[x] = bound_input(target, f"{x.name}@STEP", x)
-            sequences.append(stack_of(call, body, x))
-        return stacks[x]
-
-    replace_inner(target, body, stacked, {})
-    if not sequences:                                # the number of steps it is to run
-        step = body.new_variable("step", (), BY_NAME["bool"], stop_gradient=True)
-        body.ops.append(OpCall("placeholder", {}, (step,), {"shape": (), "dtype": step.dtype}))
-        stacked(step)
+    read_stacks(call, body, target, sequences)
     outputs = [*[work.new_gradient(init[i] if type(init[i]) is Variable else carried[i])
                  for i in moving],
                *[work.new_gradient(x) for x in outside],
@@ -229,6 +217,27 @@ def visit_loop(work: Backward, call: OpCall, grads: list[Variable | None]) -> No
         g.stack = xs[i].stack
         if items[i] in reached:
             work.add(xs[i], g)
+
+
+def read_stacks(call: OpCall, body: Block, back: Block, sequences: list[Variable]) -> None:
+    """Has a step of the backward loop read what the same step of the forward loop computed.
+
+    The forward loop gives stacks of these values; they are added to the `sequences` that the
+    backward loop goes through.
+    """
+    inputs: dict[Variable, Variable] = {}
+
+    def at_step(x: Variable) -> Variable:
+        if x not in inputs:
+            inputs[x] = bound_input(back, f"{x.name}@STEP", x)
+            sequences.append(stack_of(call, body, x))
+        return inputs[x]
+
+    replace_inner(back, body, at_step, {})
+    if not sequences:                                # the number of steps it is to run
+        step = body.new_variable("step", (), BY_NAME["bool"], stop_gradient=True)
+        body.ops.append(OpCall("placeholder", {}, (step,), {"shape": (), "dtype": step.dtype}))
+        at_step(step)
 
 
 def arriving_at(body: Block, moving: list[int], grads: list[Variable | None]) -> set[int]:

@@ -317,7 +317,7 @@ cdef bint is_array(value) except -1:
 cdef Py_ssize_t APART = PY_SSIZE_T_MIN       # no memory is as large
 
 cdef Py_ssize_t overlap(Tensor x, Tensor y) noexcept:
-    """How many bytes one tensor lies behind another of the same memory; APART for others."""
+    """How many bytes one tensor lies after another of the same memory; APART for others."""
     if x.storage is not y.storage and (
             x.storage.data >= y.storage.data + y.storage.nbytes
             or y.storage.data >= x.storage.data + x.storage.nbytes):
@@ -326,7 +326,7 @@ cdef Py_ssize_t overlap(Tensor x, Tensor y) noexcept:
 
 
 cdef dict pairs_in(list tensors):
-    """Of each two that share memory, one of n and another, i * n + k, how far the first lies behind
+    """Of each two that share memory, one of n and another, i * n + k, how far the first lies after
     the second."""
     cdef Py_ssize_t n = len(tensors)
     cdef dict found = {}

@@ -162,7 +162,7 @@ cdef int make_room() except -1:
 
 
 cdef void take_out(PyObject* d) noexcept:
-    """Takes the record of a dict out of the table; those behind it close the gap."""
+    """Takes the record of a dict out of the table; those after it close the gap."""
     global used
     cdef size_t gap = place_in(d), i
     if slots[gap] == NULL:

@@ -11,7 +11,7 @@
 A line is one call: what it writes, each with its type where it is defined, then the operation with
 its inputs in order and its attributes by name. `_` is a result that nobody needs. The blocks of a
 call follow it, further to the right, with what they give after `->`. What is too long for a line
-goes on behind a comma.
+goes on after a comma.
 """
 
 import re
@@ -90,7 +90,7 @@ def inner_lines(name: str, block: Block, depth: int) -> Iterator[str]:
 
 
 def wrapped(text: str, depth: int) -> list[str]:
-    """The lines of a text that may be too long for one: it is cut behind commas."""
+    """The lines of a text that may be too long for one: it is cut after commas."""
     lines, line = [], INDENT * depth
     for part in parts_of(text):
         gap = "" if line.isspace() else " "
@@ -102,7 +102,7 @@ def wrapped(text: str, depth: int) -> list[str]:
 
 
 def parts_of(text: str) -> Iterator[str]:
-    """A text cut behind its commas that are in no string and in no brackets."""
+    """A text cut after its commas that are in no string and in no brackets."""
     begin = inside = 0
     for found in UNCUT.finditer(text):
         sign = found[0]

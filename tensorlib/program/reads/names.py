@@ -119,7 +119,7 @@ class Names:
 
 def order_of(body: list[Any]) -> dict[int, tuple[int, int]]:
     """By its id the number of each node in statements, as they are written, and that of what comes
-    behind it. Lines and columns would not tell: a line may have several statements, and parts of
+    after it. Lines and columns would not tell: a line may have several statements, and parts of
     formatted strings have places of their own."""
     found: dict[int, tuple[int, int]] = {}
     count = 0

@@ -11,8 +11,10 @@ NOTING = tuple(f"{ROOM}{name}{os.sep}" for name in ("building", "capture", "read
 
 
 def without_frames(error: BaseException | None) -> None:
-    """Takes the frames of a capture out of the traceback of an error, and of those behind it. What
-    notes a call stays where it is to blame: nothing else runs in it."""
+    """Takes the frames of a capture out of the traceback of an error, and of those that led to it.
+
+    What notes a call stays where it is to blame: nothing else runs in it.
+    """
     waiting, seen = [error], set()
     for x in waiting:
         if x is None or id(x) in seen:

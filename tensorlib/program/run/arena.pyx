@@ -74,7 +74,7 @@ cdef tuple arrange(list roots):
 
     The large values are placed first, from the largest on: each in the memory of a new value, if it
     is read for the last time before that is written, else in the first gap of the arena. The small
-    ones lie behind them.
+    ones lie after them.
     """
     cdef list hosts = [], large = [], small = [], placed = []
     cdef Root root, host
@@ -103,7 +103,7 @@ cdef tuple arrange(list roots):
 
 
 cdef Py_ssize_t arrange_small(list small, Py_ssize_t end) except -1:
-    """Puts small values behind `end`, each in a place of its size that is free by then, or in a new
+    """Puts small values after `end`, each in a place of its size that is free by then, or in a new
     one; where the last place ends.
 
     A loop of a thousand steps keeps as many values, so none of them looks at all others.
@@ -155,7 +155,7 @@ cdef Root host_of(Root root, list hosts):
 cdef Py_ssize_t put_in(list placed, Root root, Py_ssize_t room) except -2:
     """Puts a value in the first gap among those that are needed while it is; its place.
 
-    -1 where it would end behind `room` bytes, if that is not negative.
+    -1 where it would end after `room` bytes, if that is not negative.
     """
     cdef Root other
     cdef Py_ssize_t i, place = 0, size = size_of(root)
@@ -189,14 +189,14 @@ cdef dict numbered(list roots, list fed_roots):
 
 cdef tuple place_of(Tensor x, Py_ssize_t number, list fed):
     """The number of what is fed whose memory an output lies in, below 0 for other memory; how many
-    bytes it lies behind that, and its strides. Asked before memory is planned."""
+    bytes it lies after that, and its strides. Asked before memory is planned."""
     cdef char* start = x.storage.data if number < 0 else (<Tensor>fed[number]).data_pointer
     return number, x.data_pointer - start, [x.steps[d] for d in range(x.ndim_)]
 
 
 cdef list reaches(list fed, list fed_roots):
     """What is fed of which a view reaches beyond it: its number, and how many bytes the views begin
-    and end behind it."""
+    and end after it."""
     cdef Py_ssize_t i, low, high, first, last
     cdef Tensor x, y
     cdef list found = []
@@ -234,7 +234,7 @@ cpdef bint do_meet(Tensor x, Tensor y) except -1:
 
 
 cdef tuple extent(Tensor x):
-    """How many bytes before and behind its first element the elements of a tensor reach."""
+    """How many bytes before and after its first element the elements of a tensor reach."""
     cdef Py_ssize_t low = 0, high = ITEMSIZE[x.type]
     cdef int d
     if x.numel_ == 0:

@@ -53,7 +53,7 @@ class Layouts:
     """How the variables of a block lie in memory, as far as its calls were planned.
 
     likes: a tensor that is laid out as each. places: in the memory of which variable each lies (a
-    number for memory of its own), and how many bytes behind it.
+    number for memory of its own), and how many bytes after it.
     """
 
     def __init__(self, fed: dict[Variable, Tensor]):

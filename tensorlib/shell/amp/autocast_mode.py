@@ -19,7 +19,7 @@ HALVES = (BY_NAME["bfloat16"], BY_NAME["float16"])
 # Families of operations that add up, or whose results overflow half types.
 WIDE = ("tensorlib.ops.reduce.", "tensorlib.linalg.", *(
     f"tensorlib.nn.functional.{losses}" for losses in (
-        "elementwise_losses", "likelihoods", "margins", "sequences", "adaptive", "distances")))
+        "elementwise_losses", "likelihoods", "margins", "ctc", "adaptive", "distances")))
 # Products whose kernels take no half types: operands and results are rounded to these.
 ROUNDED = ("tensorlib.nn.functional.attention_tiles", "tensorlib.nn.functional.recurrent_steps")
 

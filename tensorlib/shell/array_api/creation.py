@@ -102,7 +102,3 @@ def zeros(shape, *, dtype=None, device=None):
 def zeros_like(x, /, *, dtype=None, device=None):
     """An array of zeros with the shape of `x`."""
     return tl.zeros_like(x, dtype=dtype, device=device)
-
-
-__all__ = ["arange", "asarray", "empty", "empty_like", "eye", "from_dlpack", "full", "full_like",
-           "linspace", "meshgrid", "ones", "ones_like", "tril", "triu", "zeros", "zeros_like"]

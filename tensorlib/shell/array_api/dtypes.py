@@ -86,6 +86,3 @@ def isdtype(dtype, kind):
 def result_type(*arrays_and_dtypes):
     """The dtype of what arrays, dtypes and Python numbers give together."""
     return common_dtype(arrays_and_dtypes)
-
-
-__all__ = ["astype", "can_cast", "finfo", "iinfo", "isdtype", "result_type"]

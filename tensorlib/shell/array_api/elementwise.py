@@ -123,14 +123,3 @@ def clip(x, /, min=None, max=None):
     if min is None and max is None:
         return tl.clone(x)
     return tl.clamp(*together(x, min, max)).to(common_dtype([x]))
-
-
-__all__ = ["abs", "acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and",
-           "bitwise_invert", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift",
-           "bitwise_xor", "ceil", "clip", "conj", "copysign", "cos", "cosh", "divide", "equal",
-           "exp", "expm1", "floor", "floor_divide", "greater", "greater_equal", "hypot", "imag",
-           "isfinite", "isinf", "isnan", "less", "less_equal", "log", "log10", "log1p", "log2",
-           "logaddexp", "logical_and", "logical_not", "logical_or", "logical_xor", "maximum",
-           "minimum", "multiply", "negative", "nextafter", "not_equal", "positive", "pow", "real",
-           "reciprocal", "remainder", "round", "sign", "signbit", "sin", "sinh", "sqrt", "square",
-           "subtract", "tan", "tanh", "trunc"]

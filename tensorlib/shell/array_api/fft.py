@@ -1,56 +1,34 @@
 """The extension `fft`: discrete Fourier transforms."""
 
 import tensorlib as tl
+from tensorlib.array_api.operands import named
 
 
-def fft(x, /, *, n=None, axis=-1, norm="backward"):
-    """The transform along an axis."""
-    return tl.fft.fft(x, n, axis, norm)
+def along_one(name, operation):
+    """The standard's transform along one axis."""
+    def function(x, /, *, n=None, axis=-1, norm="backward"):
+        return operation(x, n, axis, norm)
+    return named(function, name, operation.__doc__)
 
 
-def ifft(x, /, *, n=None, axis=-1, norm="backward"):
-    """The inverse of `fft`."""
-    return tl.fft.ifft(x, n, axis, norm)
+def along_several(name, operation):
+    """The standard's transform along several axes, by default all."""
+    def function(x, /, *, s=None, axes=None, norm="backward"):
+        return operation(x, s, axes, norm)
+    return named(function, name, operation.__doc__)
 
 
-def fftn(x, /, *, s=None, axes=None, norm="backward"):
-    """The transform along several axes."""
-    return tl.fft.fftn(x, s, axes, norm)
+fft = along_one("fft", tl.fft.fft)
+hfft = along_one("hfft", tl.fft.hfft)
+ifft = along_one("ifft", tl.fft.ifft)
+ihfft = along_one("ihfft", tl.fft.ihfft)
+irfft = along_one("irfft", tl.fft.irfft)
+rfft = along_one("rfft", tl.fft.rfft)
 
-
-def ifftn(x, /, *, s=None, axes=None, norm="backward"):
-    """The inverse of `fftn`."""
-    return tl.fft.ifftn(x, s, axes, norm)
-
-
-def rfft(x, /, *, n=None, axis=-1, norm="backward"):
-    """The first half of the transform of real numbers."""
-    return tl.fft.rfft(x, n, axis, norm)
-
-
-def irfft(x, /, *, n=None, axis=-1, norm="backward"):
-    """The inverse of `rfft`."""
-    return tl.fft.irfft(x, n, axis, norm)
-
-
-def rfftn(x, /, *, s=None, axes=None, norm="backward"):
-    """The transform of real numbers along several axes, the first half of the last one."""
-    return tl.fft.rfftn(x, s, axes, norm)
-
-
-def irfftn(x, /, *, s=None, axes=None, norm="backward"):
-    """The inverse of `rfftn`."""
-    return tl.fft.irfftn(x, s, axes, norm)
-
-
-def hfft(x, /, *, n=None, axis=-1, norm="backward"):
-    """The transform, which is real, of a signal of which there is the first half."""
-    return tl.fft.hfft(x, n, axis, norm)
-
-
-def ihfft(x, /, *, n=None, axis=-1, norm="backward"):
-    """The inverse of `hfft`."""
-    return tl.fft.ihfft(x, n, axis, norm)
+fftn = along_several("fftn", tl.fft.fftn)
+ifftn = along_several("ifftn", tl.fft.ifftn)
+irfftn = along_several("irfftn", tl.fft.irfftn)
+rfftn = along_several("rfftn", tl.fft.rfftn)
 
 
 def fftfreq(n, /, *, d=1.0, dtype=None, device=None):

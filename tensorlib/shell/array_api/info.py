@@ -42,6 +42,3 @@ class Info:
 def __array_namespace_info__():
     """What the namespace can do."""
     return Info()
-
-
-__all__ = ["__array_namespace_info__"]

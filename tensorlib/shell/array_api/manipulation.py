@@ -118,8 +118,3 @@ def tile(x, repetitions, /):
 def unstack(x, /, *, axis=0):
     """The parts along an axis, without it."""
     return tuple(tl.unbind(x, axis))
-
-
-__all__ = ["broadcast_arrays", "broadcast_shapes", "broadcast_to", "concat", "expand_dims", "flip",
-           "moveaxis", "permute_dims", "repeat", "reshape", "roll", "squeeze", "stack", "tile",
-           "unstack"]

@@ -57,6 +57,3 @@ def promoted(op, args):
         return args
     dtype = common_dtype([args[place] for place in places])
     return tuple(x.to(dtype) if place in places else x for place, x in enumerate(args))
-
-
-__all__ = ["standard_operators"]

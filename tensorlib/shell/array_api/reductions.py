@@ -113,7 +113,3 @@ def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
     """The differences of neighbours along an axis, taken `n` times."""
     x, prepend, append = together(x, prepend, append)
     return tl.diff(x, n, axis, prepend, append)
-
-
-__all__ = ["all", "any", "count_nonzero", "cumulative_prod", "cumulative_sum", "diff", "max",
-           "mean", "min", "prod", "std", "sum", "var"]

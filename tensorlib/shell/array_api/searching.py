@@ -162,8 +162,3 @@ def unique_values(x, /):
     """The values that there are."""
     values, _, first = groups(x)
     return values[first]
-
-
-__all__ = ["argmax", "argmin", "argsort", "isin", "nonzero", "searchsorted", "sort", "take",
-           "take_along_axis", "unique_all", "unique_counts", "unique_inverse", "unique_values",
-           "where"]

@@ -4,12 +4,16 @@
 device(type='cpu')
 """
 
-from collections.abc import Callable
 from typing import Any
 
 from tensorlib._core.base.device import NoSuchDevice, device as device_type
 from tensorlib._core.base.storage import OutOfMemoryError as OutOfMemoryError
 from tensorlib._core.base.importing import on_first_use, parts_of
+
+from ..backends.absent import (
+    device_count as device_count, is_available as is_available, manual_seed as manual_seed,
+    manual_seed_all as manual_seed_all, needs_device,
+)
 
 __getattr__, __dir__ = on_first_use(__name__, {"amp": "amp"})
 parts_of(__name__, "random")
@@ -17,22 +21,12 @@ parts_of(__name__, "random")
 
 # ---- what there is -------------------------------------------------------------------------------
 
-def is_available() -> bool:
-    """False: there is no GPU."""
-    return False
-
-
 _initialized = False
 
 
 def is_initialized() -> bool:
     """False: there is nothing to initialize."""
     return _initialized
-
-
-def device_count() -> int:
-    """0: there is no GPU."""
-    return 0
 
 
 def _is_in_bad_fork() -> bool:
@@ -59,14 +53,6 @@ def get_arch_list() -> list[str]:
 
 
 # ---- what there is nothing to do for -------------------------------------------------------------
-
-def manual_seed(seed: int) -> None:
-    """Does nothing: `tensorlib.manual_seed` seeds the generator of the CPU."""
-
-
-def manual_seed_all(seed: int) -> None:
-    """Does nothing, as `manual_seed`."""
-
 
 def seed() -> None:
     """Does nothing: `tensorlib.seed` seeds the generator of the CPU."""
@@ -160,17 +146,8 @@ def _missing(name: str) -> str:
     return f"cuda.{name}: tensorlib is not compiled with CUDA enabled: tensors are on 'cpu'"
 
 
-def _needs_gpu(name: str) -> Callable[..., Any]:
-    """The function or type of this name, which can only raise."""
-    def function(*args: object, **kwargs: object) -> Any:
-        raise NoSuchDevice(_missing(name))
-
-    doc = "Needs a GPU. Raises: RuntimeError, which is an AssertionError as well."
-    if name[0].isupper():                        # `isinstance` may ask for it
-        return type(name, (), {"__new__": function, "__doc__": doc, "__module__": __name__})
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
-    return function
+def _needs_gpu(name: str) -> Any:
+    return needs_device(name, _missing(name), __name__)
 
 
 CUDAGraph = _needs_gpu("CUDAGraph")
@@ -207,4 +184,4 @@ ShortTensor = _needs_gpu("ShortTensor")
 
 __all__ = ["amp", *sorted(  # noqa: PLE0604
     name for name in globals() if name[0] != "_" and name not in (
-        "Any", "Callable", "NoSuchDevice", "device_type", "on_first_use", "parts_of"))]
+        "Any", "NoSuchDevice", "device_type", "needs_device", "on_first_use", "parts_of"))]

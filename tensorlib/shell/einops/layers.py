@@ -14,7 +14,6 @@ class Rearrange(RearrangeMixin, nn.Module):  # type: ignore[misc]
     """`einops.rearrange` as a module."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """The input in another order."""
         result: Tensor = self._apply_recipe(input)
         return result
 
@@ -23,7 +22,6 @@ class Reduce(ReduceMixin, nn.Module):  # type: ignore[misc]
     """`einops.reduce` as a module."""
 
     def forward(self, input: Tensor) -> Tensor:
-        """The reduced input."""
         result: Tensor = self._apply_recipe(input)
         return result
 

@@ -108,7 +108,7 @@ def png_of(shape: tuple[int, ...], parts: list[bytes]) -> bytes:
 
 
 def packed(pixels: Array) -> bytes:
-    """The rows of an image, each behind a 0: it is not filtered."""
+    """The rows of an image, each after a 0: it is not filtered."""
     height = len(pixels)
     rows = np.ascontiguousarray(pixels).reshape(height, -1)
     return zlib.compress(np.concatenate([np.zeros((height, 1), np.uint8), rows], 1).tobytes())

@@ -58,7 +58,6 @@ class Compose(Composed):
         return self.transforms
 
     def forward(self, img: Any) -> Any:
-        """What the last of them gives."""
         for transform in self.transforms:
             img = transform(img)
         return img
@@ -81,7 +80,6 @@ class RandomApply(Composed):
         return [f"p={self.p}", *super().lines()]
 
     def forward(self, img: Any) -> Any:
-        """The image, changed or as it was."""
         if drawn() < self.p:
             for transform in self.transforms:
                 img = transform(img)
@@ -96,7 +94,6 @@ class RandomOrder(Composed):
     """
 
     def forward(self, img: Any) -> Any:
-        """What the last of them gives."""
         for place in tl.randperm(len(self.transforms)).tolist():
             img = self.transforms[place](img)
         return img
@@ -121,7 +118,6 @@ class RandomChoice(Composed):
         self.p = p
 
     def forward(self, img: Any) -> Any:
-        """What the one that is drawn gives."""
         weights = tl.ones(len(self.transforms)) if self.p is None else tl.tensor(
             self.p, dtype=tl.float64)
         return self.transforms[int(tl.multinomial(weights, 1))](img)
@@ -141,7 +137,6 @@ class Lambda(nn.Module):
         self.lambd = lambd
 
     def forward(self, img: Any) -> Any:
-        """What the function gives."""
         return self.lambd(img)
 
 
@@ -166,5 +161,4 @@ class Drawn(Shown):
         raise NotImplementedError
 
     def forward(self, img: Tensor) -> Tensor:
-        """The image, changed or as it was."""
         return self.changed(img) if drawn() < self.p else img

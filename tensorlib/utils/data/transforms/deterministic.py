@@ -25,7 +25,6 @@ class ToTensor(nn.Module):
     on_batches = True
 
     def forward(self, pic: Any) -> Tensor:
-        """The image as floating-point numbers."""
         return images.to_tensor(pic)
 
 
@@ -35,7 +34,6 @@ class PILToTensor(nn.Module):
     on_batches = True
 
     def forward(self, pic: Any) -> Tensor:
-        """The image as a tensor."""
         return images.pil_to_tensor(pic)
 
 
@@ -53,7 +51,6 @@ class ToPILImage(Shown):
         self.mode = mode
 
     def forward(self, pic: Any) -> Any:
-        """The image of PIL's."""
         return pillow.to_pil_image(pic, self.mode)
 
 
@@ -71,7 +68,6 @@ class ConvertImageDtype(nn.Module):
         self.dtype = dtype
 
     def forward(self, image: Tensor) -> Tensor:
-        """The image in that dtype."""
         return images.convert_image_dtype(image, self.dtype)
 
 
@@ -95,11 +91,9 @@ class Normalize(nn.Module):
         self.mean, self.std, self.inplace = mean, std, inplace
 
     def forward(self, tensor: Tensor) -> Tensor:
-        """The image in units of the deviation."""
         return images.normalize(tensor, self.mean, self.std, self.inplace)
 
     def extra_repr(self) -> str:
-        """Mean and deviation."""
         return f"mean={self.mean}, std={self.std}"
 
 
@@ -124,11 +118,9 @@ class Resize(nn.Module):
         images.mode_of("Resize", interpolation, pillow.FILTERS)
 
     def forward(self, img: Tensor) -> Tensor:
-        """The image in that size."""
         return geometry.resize(img, self.size, self.interpolation, self.max_size, self.antialias)
 
     def extra_repr(self) -> str:
-        """Size and mode."""
         mode = images.mode_of("Resize", self.interpolation, pillow.FILTERS)
         return (f"size={self.size}, interpolation={mode}, max_size={self.max_size}, "
                 f"antialias={self.antialias}")
@@ -150,7 +142,6 @@ class CenterCrop(Shown):
         self.size = geometry.pair("CenterCrop", size)
 
     def forward(self, img: Tensor) -> Tensor:
-        """The middle of the image."""
         return geometry.center_crop(img, self.size)
 
 
@@ -175,11 +166,9 @@ class Pad(nn.Module):
         self.padding, self.fill, self.padding_mode = padding, fill, padding_mode
 
     def forward(self, img: Tensor) -> Tensor:
-        """The larger image."""
         return geometry.pad(img, self.padding, self.fill, self.padding_mode)
 
     def extra_repr(self) -> str:
-        """The padding."""
         return f"padding={self.padding}, fill={self.fill}, padding_mode={self.padding_mode}"
 
 
@@ -199,5 +188,4 @@ class Grayscale(Shown):
         self.num_output_channels = num_output_channels
 
     def forward(self, img: Tensor) -> Tensor:
-        """The image in grey."""
         return colours.rgb_to_grayscale(img, self.num_output_channels)

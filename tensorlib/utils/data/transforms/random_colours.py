@@ -59,7 +59,6 @@ class ColorJitter(Shown):
         self.hue = factors("hue", hue, 0.0, -0.5, 0.5)
 
     def forward(self, img: Tensor) -> Tensor:
-        """The image in other colours."""
         steps: list[tuple[Callable[[Tensor, float], Tensor], Range | None]] = [
             (colours.adjust_brightness, self.brightness), (colours.adjust_contrast, self.contrast),
             (colours.adjust_saturation, self.saturation), (colours.adjust_hue, self.hue)]
@@ -107,7 +106,6 @@ class GaussianBlur(Shown):
                              f"got {sigma!r}")
 
     def forward(self, img: Tensor) -> Tensor:
-        """The blurred image."""
         return colours.gaussian_blur(img, self.kernel_size, drawn(*self.sigma))
 
 

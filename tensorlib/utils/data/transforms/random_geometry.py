@@ -92,7 +92,6 @@ class RandomCrop(Shown):
         return drawn_place(height, tall), drawn_place(width, wide), tall, wide
 
     def forward(self, img: Tensor) -> Tensor:
-        """The part."""
         sizes_of("RandomCrop", img)
         if self.padding is not None:
             img = geometry.pad(img, self.padding, self.fill, self.padding_mode)
@@ -145,12 +144,10 @@ class RandomResizedCrop(nn.Module):
         return (height - tall) // 2, (width - wide) // 2, tall, wide
 
     def forward(self, img: Tensor) -> Tensor:
-        """The part in that size."""
         return geometry.resized_crop(img, *self.get_params(img, self.scale, self.ratio), self.size,
                                      self.interpolation, self.antialias)
 
     def extra_repr(self) -> str:
-        """The sizes and forms."""
         return f"size={self.size}, scale={tuple(self.scale)}, ratio={tuple(self.ratio)}"
 
 
@@ -182,7 +179,6 @@ class RandomRotation(Shown):
         return drawn(*degrees)
 
     def forward(self, img: Tensor) -> Tensor:
-        """The image turned by an angle that is drawn."""
         return affine.rotate(img, self.get_params(self.degrees), self.interpolation, self.expand,
                              self.center, self.fill)
 
@@ -222,7 +218,6 @@ class RandomAffine(Shown):
         self.interpolation, self.fill, self.center = interpolation, fill, center
 
     def forward(self, img: Tensor) -> Tensor:
-        """The image, changed by what is drawn."""
         _, height, width = sizes_of("RandomAffine", img)
         moved = [0, 0] if self.translate is None else [
             round(drawn(-part * size, part * size))

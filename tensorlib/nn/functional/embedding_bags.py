@@ -157,6 +157,13 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets=None, max_norm=None, no
                 offsets.dtype.name in ("int32", "int64")):
             return bag_sums(weight, input.long(), offsets.long(), mode == "mean",
                             include_last_offset)
+    return bags_of_rows(input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode,
+                        per_sample_weights, include_last_offset, padding_idx)
+
+
+def bags_of_rows(input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode,
+                 per_sample_weights, include_last_offset, padding_idx):
+    """`embedding_bag` with any options, by a copy of the rows."""
     check_indices("embedding_bag", input, weight.shape[0])
     places = input.reshape(-1).long()
     begins, sizes = parts_of(input, offsets, include_last_offset)
@@ -197,7 +204,6 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets=None, max_norm=None, no
     else:
         counts = tensor(sizes, dtype=sums.dtype)
     return sums / counts.clamp(min=1).unsqueeze(1)
-
 
 def sums_of_rows(rows, owners, count, size):
     """The sums of the rows of each of `count` bags: of equal size, unless that is None."""

@@ -9,12 +9,13 @@ whose columns stay in the caches.
 
 from libc.string cimport memcpy
 
-from tensorlib._core.base.dtypes cimport FLOAT32
+from tensorlib._core.base.dtypes cimport ITEMSIZE
 from tensorlib._core.base.pool cimport range_fn
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport times
 from tensorlib._core.base.work cimport share
 from tensorlib._core.products.blas cimport multiply_matrices
+from tensorlib._core.products.panel_products cimport add_row
 from tensorlib._kernels.windows cimport BEHIND, PADDED, padded_plane, padded_side
 
 cdef enum:
@@ -61,7 +62,7 @@ cdef int run_joined(Joined* j) except -1:
 
 
 cdef char* take_room(const Joined* j, Py_ssize_t others, size_t* nbytes) noexcept nogil:
-    """Memory for the columns of some channels of some images, and `others` elements behind it"""
+    """Memory for the columns of some channels of some images, and `others` elements after it"""
     cdef Py_ssize_t columns = j.channels * j.elements * j.together * j.places + BEHIND
     nbytes[0] = (columns + others) * j.itemsize
     return take_scratch(nbytes[0])
@@ -177,13 +178,7 @@ cdef void run_weights(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept 
 
 cdef void add_rows(int dtype, const char* more, char* y, Py_ssize_t y_row, Py_ssize_t m,
                    Py_ssize_t n) noexcept nogil:
-    cdef Py_ssize_t row, i
+    """y += more: m rows of n elements each, of which those of `more` have no gaps"""
+    cdef Py_ssize_t row, size = ITEMSIZE[dtype]
     for row in range(m):
-        if dtype == FLOAT32:
-            for i in range(n):
-                (<float*>y)[i] += (<const float*>more)[i]
-            more, y = more + n * sizeof(float), y + y_row * sizeof(float)
-        else:
-            for i in range(n):
-                (<double*>y)[i] += (<const double*>more)[i]
-            more, y = more + n * sizeof(double), y + y_row * sizeof(double)
+        add_row(more + row * n * size, size, y + row * y_row * size, 0, 1, n)

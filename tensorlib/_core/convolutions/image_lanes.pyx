@@ -13,7 +13,7 @@ from libc.string cimport memcpy, memset
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport times
 from tensorlib._core.base.work cimport share
-from tensorlib._core.layers.joined cimport add_rows
+from tensorlib._core.convolutions.joined_columns cimport add_rows
 from tensorlib._core.products.blas cimport multiply_matrices
 from tensorlib._core.products.panel_products cimport multiply_runs, shortest_run, turn
 from tensorlib._kernels.windows cimport Window
@@ -27,7 +27,7 @@ cdef enum:
     FULL_TAPS = 100      # take no longer: twice as many as for gradients of the weight
     FULL_IMAGES = 128
     MOST_ROWS = 1 << 15  # of all windows of an image, and of what is turned
-    MOST_WEIGHT = 1 << 15            # elements; of larger ones see joined.pyx
+    MOST_WEIGHT = 1 << 15            # elements; of larger ones see joined_columns.pyx
     BLOCK = 64           # images that are turned together, at most,
     BLOCK_BYTES = 1 << 19            # if their windows take no more than this
     MOST_SHARES = 16

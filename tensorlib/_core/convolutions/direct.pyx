@@ -30,7 +30,7 @@ cdef enum:
 
 
 cdef inline Py_ssize_t reach(const Window* w, int d) noexcept nogil:
-    """From the first element that windows see in a dim to behind the last one"""
+    """How many elements windows see in a dim, from the first to the last"""
     return (w.out[d] - 1) * w.stride[d] + (w.kernel[d] - 1) * w.dilation[d] + 1
 
 

@@ -15,31 +15,31 @@ from tensorlib._core.base.dtypes cimport (
     BFLOAT16, FLOAT32, FLOAT_KIND, KIND, compute_dtype, dtype_object,
 )
 from tensorlib._core.base.shape cimport LARGEST, MAX_NDIM, count, settled, times
-from tensorlib._core.layers.arranged cimport (
+from tensorlib._core.convolutions.as_products cimport (
     around, around_options, exchanged, is_whole, lying_along, product_for_weight,
     product_for_whole_weight, product_of_gradient, product_of_images, product_of_whole,
     product_of_whole_gradient, turns_around, with_sizes,
 )
-from tensorlib._core.layers.columns cimport (
+from tensorlib._core.convolutions.columns cimport (
     FORWARD, INPUT, WEIGHT, Convolution, Kind, by_strips, run_parts,
 )
-from tensorlib._core.layers.depthwise cimport (
+from tensorlib._core.convolutions.depthwise cimport (
     ADJOINT_OF_INPUT, ADJOINT_OF_WEIGHT, OUTPUT, Depthwise, DepthwisePass, depthwise,
     depthwise_fits,
 )
-from tensorlib._core.layers.direct cimport direct_fits
-from tensorlib._core.layers.joined cimport (
+from tensorlib._core.convolutions.direct cimport direct_fits
+from tensorlib._core.convolutions.joined_columns cimport (
     JOINED_INPUT, JOINED_OUTPUT, JOINED_WEIGHT, Joined, Pass, joined_fits, run_joined,
 )
-from tensorlib._core.layers.stacked cimport (
+from tensorlib._core.convolutions.image_lanes cimport (
     Stacked, shares_of_weight, stacked_fits, stacked_outputs, stacked_weights,
 )
-from tensorlib._core.layers.strips cimport area
+from tensorlib._core.convolutions.strips cimport area
 from tensorlib._core.layers.windows cimport (
     COL2IM, COL2IM_IMAGES, IM2COL, IM2COL_IMAGES, cast_planes, fill_window, find_window_loop,
     window_fn,
 )
-from tensorlib._core.layers.winograd cimport (
+from tensorlib._core.convolutions.winograd cimport (
     ADJOINT, GRADIENT, PRODUCT, SHARES, Tiled, WinogradPass, images_in_share, winograd,
     winograd_fits,
 )

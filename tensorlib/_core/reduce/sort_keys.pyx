@@ -18,7 +18,7 @@ from tensorlib._core.base.kernels cimport find_function
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.base.work cimport share
-from tensorlib._core.reduce.digits cimport LONG_ROW, place_by_digits
+from tensorlib._core.reduce.radix_sort cimport LONG_ROW, place_by_digits
 from tensorlib._core.reduce.unsigned cimport signed_order
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
 from tensorlib._core.tiles.copies cimport cast, packed

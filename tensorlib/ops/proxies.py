@@ -1,4 +1,4 @@
-"""Gives a class the methods and operators of Tensor, for instances used in place of Tensors.
+"""Gives a class of proxies the methods and operators of Tensor.
 
 Compiled functions pass operations on such an instance to its class, by `__tensor_call__`
 (_core/interpreters/foreign.pyx). So each method is the function of the same name.

@@ -6,18 +6,17 @@ some channels at a time, so that they stay in the caches.
 
 from libc.string cimport memset
 
-from tensorlib._core.base.dtypes cimport FLOAT32
 from tensorlib._core.base.pool cimport range_fn
 from tensorlib._core.base.scratch cimport give_scratch, take_scratch
 from tensorlib._core.base.shape cimport times
 from tensorlib._core.base.work cimport run_alone, share
-from tensorlib._core.layers.direct cimport (
+from tensorlib._core.convolutions.direct cimport (
     by_runs, direct, direct_fits, direct_room, room_of_runs, runs_fit,
 )
-from tensorlib._core.layers.strips cimport area, cut, one_strip, strip_of
+from tensorlib._core.convolutions.strips cimport area, cut, one_strip, strip_of
 from tensorlib._core.products.blas cimport multiply_matrices
 from tensorlib._core.products.pair_products cimport multiply_pairs, round_rows
-from tensorlib._core.products.panel_products cimport pack_panels, panels_size
+from tensorlib._core.products.panel_products cimport add_row, pack_panels, panels_size
 
 cdef enum:
     BACK = 1 << 19   # bytes of the columns of some channels, on the way back
@@ -226,22 +225,12 @@ cdef inline void add_share(Convolution* c, const char* x, Py_ssize_t n, char* y,
     """y += x: n elements, from the first one, of the weight of each channel that comes out"""
     cdef Py_ssize_t row
     if c.across:
-        add(c.dtype, x, y + first * c.outs * c.itemsize, n * c.outs)
+        add_row(x, c.itemsize, y + first * c.outs * c.itemsize, 0, 1, n * c.outs)
         return
     y += first * c.itemsize
     for row in range(c.outs):
-        add(c.dtype, x + row * n * c.itemsize, y + row * c.ins * c.elements * c.itemsize, n)
-
-
-cdef void add(int dtype, const char* x, char* y, Py_ssize_t n) noexcept nogil:
-    """y += x"""
-    cdef Py_ssize_t i
-    if dtype == FLOAT32:
-        for i in range(n):
-            (<float*>y)[i] += (<const float*>x)[i]
-    else:
-        for i in range(n):
-            (<double*>y)[i] += (<const double*>x)[i]
+        add_row(x + row * n * c.itemsize, c.itemsize, y + row * c.ins * c.elements * c.itemsize, 0,
+                1, n)
 
 
 cdef int run_parts(Convolution* c, Py_ssize_t parts) except -1:

@@ -1,7 +1,7 @@
 """Convolutions by the columns of each image."""
 
-from tensorlib._core.layers.direct cimport Direct
-from tensorlib._core.layers.strips cimport Strips
+from tensorlib._core.convolutions.direct cimport Direct
+from tensorlib._core.convolutions.strips cimport Strips
 from tensorlib._core.layers.windows cimport window_fn
 from tensorlib._kernels.windows cimport Window
 

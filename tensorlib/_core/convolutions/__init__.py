@@ -1,0 +1,1 @@
+"""Convolutions and their gradients: a module for each way to compute them."""
