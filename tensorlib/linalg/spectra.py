@@ -405,6 +405,9 @@ def svd(input, some=True, compute_uv=True):
 
 def cutoff(values, atol, rtol, shape):
     """The least singular value that counts as one: PyTorch's rule for both tolerances."""
+    if atol is None and (rtol is None or isinstance(rtol, float)):
+        rtol = np.finfo(values.dtype).eps * max(shape[-2:]) if rtol is None else max(rtol, 0.0)
+        return (values.max(-1, initial=0) * values.dtype.type(rtol))[..., None]
     atol = np.asarray(0.0 if atol is None else atol, values.dtype)
     if rtol is None:
         rtol = np.where(atol > 0, 0.0, np.finfo(values.dtype).eps * max(shape[-2:]))
@@ -452,7 +455,7 @@ def linalg_pinv(A: Tensor, rcond=None, hermitian=False, atol=None, rtol=None):
     values = values.numpy()
     sizes = np.abs(values)
     kept = sizes > cutoff(sizes, *tolerances(atol, rtol), A.shape)
-    inverse = np.where(kept, 1 / np.where(kept, values, 1), 0).astype(values.dtype)
+    inverse = np.divide(1, values, out=np.zeros_like(values), where=kept)
     return (vh.mH * tensors(inverse[..., None, :])[0]) @ u.mH
 
 
