@@ -1,5 +1,7 @@
 """`unique`, `isin`, `searchsorted` and `bucketize`."""
 
+import math
+
 import numpy as np
 
 from tensorlib._core.arrays.arrays import from_numpy
@@ -86,12 +88,16 @@ def slices_as_rows(name, array, dim):
     """
     if array.ndim == 0:
         raise IndexError(f"{name}: dim {dim} of a tensor that has no dims")
-    moved = np.moveaxis(array, wrap(name, dim, array.ndim), 0)
+    dim = wrap(name, dim, array.ndim)
+    moved = np.moveaxis(array, dim, 0) if dim else array
     if 0 in moved.shape[1:] or moved.shape[0] == 0 and 0 in moved.shape[1:]:
         raise RuntimeError(f"{name}: there are 0 sized dims besides dim {dim}, got "
                            f"{list(array.shape)}")
-    return moved.reshape(len(moved), int(np.prod(moved.shape[1:]))), lambda rows: np.moveaxis(
-        rows.reshape(-1, *moved.shape[1:]), 0, dim)
+
+    def back(rows):
+        slices = rows.reshape(-1, *moved.shape[1:])
+        return np.moveaxis(slices, 0, dim) if dim else slices
+    return moved.reshape(len(moved), math.prod(moved.shape[1:])), back
 
 
 def unique_elements(flat, inverse, counts):
