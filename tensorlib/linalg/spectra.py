@@ -206,11 +206,14 @@ def decomposed(name, A, full):
 
 
 SMALL, LONG = 16, 1 << 13        # columns for which there is a kernel; elements from which on
+FEW = 8                          # columns for which that is faster than LAPACK also at one matrix
 
 
 def is_long(A):
     """Whether matrices have so many more rows than columns, or the reverse, that R is faster."""
     least, most = sorted(A.shape[-2:])
+    if least <= FEW and not A.is_complex():          # there is a kernel for R, but not for these
+        return A.numel() > 0 and least < most
     return A.numel() > 0 and 2 * least <= most and (least <= SMALL or least * most >= LONG)
 
 
