@@ -191,7 +191,8 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor):
     >>> x.masked_scatter(mask, tensorlib.tensor([5., 6.]))
     tensor([5., 0., 6.])
     """
-    if is_looked_at_alone(input) and is_looked_at_alone(mask) and is_looked_at_alone(source):
+    alone = all(map(is_looked_at_alone, (input, mask, source)))
+    if alone and mask.shape == input.shape:
         written = masked_in_copy("masked_scatter", input, mask, source)
         if written is not None:
             return written
@@ -203,6 +204,8 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor):
     if mask.shape != shape:
         shape = broadcast_shapes("masked_scatter", shape, mask.shape)
         input, mask = input.expand(shape), mask.expand(shape)
+        if alone and shape:
+            return masked_in_copy("masked_scatter", input, mask, source)
     if not elements_known(input, mask, source):
         places = mask.reshape(-1).cumsum(0).sub(1).clamp(min=0).reshape(shape)
         return where(mask, source[places], input).contiguous()
