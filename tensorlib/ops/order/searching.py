@@ -22,6 +22,7 @@ from tensorlib.ops.order.ordering import LONG_ROW, numbers, sorted_places
 from tensorlib.ops.samples import given, refusals
 
 PAIRS = 20_000          # so many comparisons take no longer than to sort
+COLUMNS = 8             # by which NumPy sorts rows sooner than it compares them one with another
 FEW = 8                 # elements that are compared one by one with all others
 
 
@@ -67,6 +68,10 @@ def unique(input: Tensor, sorted=True, return_inverse=False, return_counts=False
         inverse = None if parts[1] is None else parts[1].reshape(array.shape)
         return chosen(input, parts[0], inverse, parts[2])
     rows, back = slices_as_rows("unique", array, dim)
+    if rows.shape[1] <= COLUMNS:
+        values, inverse, counts = within_memory("unique", lambda: unique_rows(
+            rows, return_inverse, return_counts))
+        return chosen(input, back(values.numpy()), inverse, counts)
     values, inverse, counts = within_memory("unique", lambda: np.unique(
         rows, return_inverse=True, return_counts=True, axis=0))
     return chosen(input, back(values), inverse.reshape(-1) if return_inverse else None,
@@ -98,6 +103,13 @@ def slices_as_rows(name, array, dim):
         slices = rows.reshape(-1, *moved.shape[1:])
         return np.moveaxis(slices, 0, dim) if dim else slices
     return moved.reshape(len(moved), math.prod(moved.shape[1:])), back
+
+
+def unique_rows(rows, inverse, counts):
+    """The same of the rows of a matrix, sorted by one column after the other, the last one first."""
+    order = np.lexsort(rows.T[::-1])
+    return runs_of_slices(from_numpy(rows[order]), inverse, counts,
+                          from_numpy(order) if inverse else None)
 
 
 def unique_elements(flat, inverse, counts):
