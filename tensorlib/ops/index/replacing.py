@@ -382,9 +382,8 @@ def index_reduce(input: Tensor, dim, index: Tensor, source: Tensor, reduce, *, i
                            f"slices that index picks, got {tuple(source.shape)}")
     sizes = [1] * len(shape)
     sizes[place] = index.numel()
-    index = index.reshape(sizes).expand(shape)
-    source = elements_at("index_reduce", input, dim, index, source)
-    return combined_elements(input, dim, index, source, reduce, include_self)
+    return scatter_reduce(input, dim, index.reshape(sizes).expand(shape), source, reduce,
+                          include_self=include_self)
 
 
 # ---- a view replaced -----------------------------------------------------------------------------
