@@ -86,9 +86,8 @@ class Distribution:
         if isinstance(parameters, property):             # that follows from the sizes
             parameters = self.arg_constraints
         new = self._get_checked_instance(known, _instance)
-        computed = {name for name in dir(type(self)) if name not in parameters and isinstance(
-            getattr(type(self), name, None), cached_property)}
-        kept = {name: value for name, value in vars(self).items() if name not in computed}
+        kept = {name: value for name, value in vars(self).items() if name in parameters
+                or not isinstance(getattr(type(self), name, None), cached_property)}
         vars(new).update({**kept, **vars(new)})
         for name, constraint in parameters.items():
             value = vars(self).get(name)

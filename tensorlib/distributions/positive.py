@@ -4,6 +4,7 @@ Source: Johnson, Kotz and Balakrishnan, Continuous Univariate Distributions (199
 """
 
 import math
+from functools import lru_cache
 
 import tensorlib as tl
 from tensorlib import special
@@ -251,9 +252,12 @@ class HalfCauchy(Half):
         return math.log(2 * math.pi) + self.scale.log()
 
 
+limits = lru_cache(16)(tl.finfo)
+
+
 def inside(shares):
     """Shares without 0 and 1, which they can only round to: densities there may be infinite."""
-    bounds = tl.finfo(shares.dtype)
+    bounds = limits(shares.dtype)
     return shares.clamp(bounds.tiny, 1 - bounds.eps / 2)
 
 

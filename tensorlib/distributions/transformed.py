@@ -35,8 +35,9 @@ class TransformedDistribution(Distribution):
         if len(shape) < whole.domain.event_dim:
             raise ValueError("base_distribution needs to have shape with size at least "
                              f"{whole.domain.event_dim}, but got {shape}.")
-        shape = whole.inverse_shape(whole.forward_shape(tl.Size(shape)))
-        base = base_distribution.expand(shape[:len(shape) - len(base_distribution.event_shape)])
+        own, shape = shape, whole.inverse_shape(whole.forward_shape(tl.Size(shape)))
+        base = base_distribution if shape == own else base_distribution.expand(
+            shape[:len(shape) - len(base_distribution.event_shape)])
         more = whole.domain.event_dim - len(base.event_shape)
         self.base_dist = Independent(base, more) if more > 0 else base
         out = whole.forward_shape(tl.Size(shape))

@@ -52,9 +52,7 @@ def linalg_lu_factor_ex(A: Tensor, pivot=True, check_errors=False):
     require_matrices("linalg.lu_factor", A)
     if not pivot:
         raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented")
-    found = small_matrices.lu(A) or elimination.factors(A)
-    if found is None:
-        found = tensors(*lapack.lu_factor(A.numpy(force=True)))
+    found = small_matrices.lu(A) or elimination.factors(A) or lapack.lu_factor(A)
     if check_errors:
         require_no_failure("linalg.lu_factor", found[2].numpy(), "U[{0},{0}] is zero, and using it "
                            "for solving would divide by zero")

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tensorlib._core.arrays.arrays import from_numpy
+from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.results import result_type
 from tensorlib._core.base.shape import broadcast_shapes
 from tensorlib._core.products import small_matrices
@@ -28,6 +28,7 @@ from tensorlib.ops.shape.joining import cat
 
 Eigen = result_type("linalg_eig", "eigenvalues eigenvectors")
 LeastSquares = result_type("linalg_lstsq", "solution residuals rank singular_values")
+INT64 = BY_NAME["int64"]
 
 
 # ---- eigenvalues ---------------------------------------------------------------------------------
@@ -153,7 +154,7 @@ def least_squares(A: Tensor, B: Tensor, rcond=None):
     solution, inverse = both[..., :B.shape[-1]], both[..., B.shape[-1]:]
     if surely_regular(r, inverse, rcond) or has_full_rank(r, rcond):
         solution = q @ solution if m < n else solution.contiguous()
-        return solution, from_numpy(np.full(A.shape[:-2], min(m, n)))
+        return solution, A.new_full(A.shape[:-2], min(m, n), dtype=INT64)
     u, values, vh = decomposed("linalg.lstsq", r, False)
     kept = values > rcond * values[..., :1]
     inverse = (1 / values.where(kept, 1)).where(kept, 0).unsqueeze(-1)

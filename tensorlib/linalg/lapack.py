@@ -27,9 +27,10 @@ LARGE = products.LARGE
 LAPACK = products.has()          # whether what NumPy's loops lack is in its library
 
 
+@np.errstate(all="ignore")
 def call(loop, *arrays):
     """What a loop of NumPy gives, without warnings."""
-    with np.errstate(all="ignore"), one_blas_thread():
+    with one_blas_thread():
         return loop(*arrays)
 
 
@@ -164,20 +165,19 @@ def zero_pivot(a):
     return 0
 
 
-def lu_factor(a):
-    """L and U in one matrix, the pivots from 1, and the place of the first zero on U's diagonal."""
-    m, n = a.shape[-2:]
-    by_columns = copied_columns(a)
+def lu_factor(x):
+    """L and U in one matrix, the pivots from 1, and the place of the first zero on U's diagonal, as
+    Tensors."""
     if LAPACK:
-        pivots, info = products.getrf(by_columns)
-    else:
-        found = [lu_of(matrix.T) for matrix in by_columns]
-        pivots = np.array([pivots for pivots, _ in found]).reshape((len(by_columns), min(m, n)))
-        info = np.array([info for _, info in found], np.int64)
-    batch = a.shape[:-2]
-    return (by_columns.reshape(batch + (n, m)).swapaxes(-1, -2),
-            pivots.astype(np.int32).reshape(batch + (min(m, n),)),
-            info.astype(np.int32).reshape(batch))
+        columns, pivots, info = products.factors(x.detach().mT)
+        return columns.mT, pivots, info
+    a, k = x.numpy(force=True), min(x.shape[-2:])
+    by_columns = copied_columns(a)
+    found = [lu_of(matrix.T) for matrix in by_columns]
+    pivots = np.array([pivots for pivots, _ in found], np.int32).reshape(*a.shape[:-2], k)
+    info = np.array([info for _, info in found], np.int32).reshape(a.shape[:-2])
+    by_columns = by_columns.reshape(a.swapaxes(-1, -2).shape)
+    return from_numpy(by_columns.swapaxes(-1, -2)), from_numpy(pivots), from_numpy(info)
 
 
 def lu_of(a):
@@ -312,8 +312,8 @@ def svd_of(a, full):
     if u.size and vh.size:
         found = signs(u)
         u *= found
-        rank = values.shape[-1]
-        vh[..., :rank, :] *= found.conj().swapaxes(-1, -2)[..., :rank, :]
+        rank, rows = values.shape[-1], found.swapaxes(-1, -2)
+        vh[..., :rank, :] *= (rows.conj() if rows.dtype.kind == "c" else rows)[..., :rank, :]
         if full and vh.shape[-1] > rank:
             vh[..., rank:, :] *= signs(vh[..., rank:, :].swapaxes(-1, -2)).swapaxes(-1, -2)
     return u, values, vh
@@ -410,14 +410,11 @@ def require_lapack(name):
                                   "is known")
 
 
-def ldl_factor(a, hermitian):
-    """L and D in one matrix, the pivots, and infos: LAPACK's sytrf, or hetrf."""
+def ldl_factor(x, hermitian):
+    """L and D in one matrix, the pivots, and infos, as Tensors: LAPACK's sytrf, or hetrf."""
     require_lapack("linalg.ldl_factor")
-    n, batch = a.shape[-1], a.shape[:-2]
-    columns = copied_columns(a)
-    pivots, info = products.sytrf(columns, hermitian)
-    return (upper_triangles(columns).reshape(a.shape).swapaxes(-1, -2),
-            pivots.astype(np.int32).reshape(batch + (n,)), info.astype(np.int32).reshape(batch))
+    columns, pivots, info = products.factors(x.detach().mT, True, hermitian)
+    return triu(columns).mT, pivots, info
 
 
 def ldl_solve(ld, pivots, b, hermitian):

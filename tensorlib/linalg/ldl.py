@@ -55,10 +55,10 @@ def linalg_ldl_factor_ex(A: Tensor, hermitian=False, check_errors=False):
     LAPACK that is known.
     """
     require_square("linalg.ldl_factor", A)
-    ld, pivots, info = lapack.ldl_factor(A.numpy(force=True), hermitian)
+    ld, pivots, info = lapack.ldl_factor(A, bool(hermitian))
     if check_errors:
-        require_no_failure("linalg.ldl_factor", info, "the diagonal block {} of D is zero")
-    return LDLEx(*tensors(ld, pivots, info))
+        require_no_failure("linalg.ldl_factor", info.numpy(), "the diagonal block {} of D is zero")
+    return LDLEx(ld, pivots, info)
 
 
 @composite(out=True, outputs=("LD", "pivots"), public=False, method=False, differentiable=False,

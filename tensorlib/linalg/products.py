@@ -101,6 +101,8 @@ def exponential(name, A):
     require_square(name, A)
     if A.numel() == 0:
         return A.clone()
+    if A.shape[-1] == 1:
+        return A.exp()
     sums = np.abs(values_behind(A)).sum(-2)
     largest = float(sums[np.isfinite(sums)].max(initial=0))
     orders = SINGLE if A.dtype.name in ("float32", "complex64") else DOUBLE
@@ -172,13 +174,26 @@ def matrix_exp(input):
 
 # ---- chains --------------------------------------------------------------------------------------
 
-@lru_cache(maxsize=64)
-def splits(sizes):
-    """Where to cut each run of a chain, such that it takes the fewest multiplications.
+@lru_cache(maxsize=256)
+def multiplications(name, shapes):
+    """Which two of a chain of matrices to multiply, one pair after the other, such that it takes the
+    fewest multiplications; the product is in the place of the first one. Raises: RuntimeError.
 
     Source: Cormen and others, "Introduction to Algorithms", 15.2.
     """
-    n = len(sizes) - 1
+    n = len(shapes)
+    if n < 2:
+        raise RuntimeError(f"{name}: expected at least 2 tensors but got {n}")
+    for i, shape in enumerate(shapes):
+        if len(shape) != 2 and not (len(shape) == 1 and i in (0, n - 1)):
+            raise RuntimeError(f"{name}: tensor {i} must have 2 dims"
+                               + (" (or 1)" if i in (0, n - 1) else "") + f", got {len(shape)}")
+    sizes = [1 if len(shapes[0]) == 1 else shapes[0][0], *(x[0] for x in shapes[1:]),
+             1 if len(shapes[-1]) == 1 else shapes[-1][1]]
+    for i, (x, y) in enumerate(zip(shapes, shapes[1:])):
+        if x[-1] != y[0]:
+            raise RuntimeError(f"{name}: tensors {i} and {i + 1} with shapes {tuple(x)} and "
+                               f"{tuple(y)} cannot be multiplied")
     costs, cuts = [[0] * n for _ in range(n)], {}
     for length in range(1, n):
         for i in range(n - length):
@@ -186,38 +201,22 @@ def splits(sizes):
             costs[i][j], cuts[i, j] = min(
                 (costs[i][k] + costs[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k)
                 for k in range(i, j))
-    return cuts
+
+    def pairs(i, j):
+        k = cuts.get((i, j))
+        return [] if k is None else [*pairs(i, k), *pairs(k + 1, j), (i, k + 1)]
+    return pairs(0, n - 1)
 
 
 def chain(name, tensors):
     """The product of a chain of matrices; the first and last may be vectors."""
-    tensors = members(name, tensors)
-    for i, x in enumerate(tensors):
+    held = list(members(name, tensors))
+    for i, x in enumerate(held):
         if not isinstance(x, Tensor):
             raise TypeError(f"{name}: expected a Tensor as element {i}, got {type_name(x)}")
-    if len(tensors) < 2:
-        raise RuntimeError(f"{name}: expected at least 2 tensors but got {len(tensors)}")
-    for i, x in enumerate(tensors):
-        if x.ndim != 2 and not (x.ndim == 1 and i in (0, len(tensors) - 1)):
-            raise RuntimeError(f"{name}: tensor {i} must have 2 dims"
-                               + (" (or 1)" if i in (0, len(tensors) - 1) else "")
-                               + f", got {x.ndim}")
-    row, column = tensors[0].ndim == 1, tensors[-1].ndim == 1
-    held = list(tensors)
-    held[0] = held[0].unsqueeze(0) if row else held[0]
-    held[-1] = held[-1].unsqueeze(1) if column else held[-1]
-    for i, (x, y) in enumerate(zip(held, held[1:])):
-        if x.shape[1] != y.shape[0]:
-            raise RuntimeError(f"{name}: tensors {i} and {i + 1} with shapes "
-                               f"{tuple(tensors[i].shape)} and {tuple(tensors[i + 1].shape)} "
-                               "cannot be multiplied")
-    cuts = splits((held[0].shape[0], *(x.shape[1] for x in held)))
-
-    def run(i, j):
-        return held[i] if i == j else matmul(run(i, cuts[i, j]), run(cuts[i, j] + 1, j))
-    out = run(0, len(held) - 1)
-    out = out.squeeze(0) if row else out
-    return out.squeeze(-1) if column else out
+    for i, j in multiplications(name, tuple([x.shape for x in held])):
+        held[i], held[j] = matmul(held[i], held[j]), None
+    return held[0]
 
 
 @composite(public=False, method=False, out=True, takes="integer floating", tolerance="product",
@@ -260,13 +259,14 @@ def chain_matmul(*matrices: Tensors):
 
 def cross_of(name, x, y, dim):
     """The cross product along a dim of size 3."""
-    if x.ndim != y.ndim:
+    sizes, others = x.shape, y.shape
+    if len(sizes) != len(others):
         raise RuntimeError(f"{name}: inputs must have the same number of dimensions, got {x.ndim} "
                            f"and {y.ndim}")
-    dim = wrap(name, dim, x.ndim)
-    if x.ndim == 0 or x.shape[dim] != 3 or y.shape[dim] != 3:
+    dim = wrap(name, dim, len(sizes))
+    if not sizes or sizes[dim] != 3 or others[dim] != 3:
         raise RuntimeError(f"{name}: inputs dimension {dim} must have length 3, got shapes "
-                           f"{tuple(x.shape)} and {tuple(y.shape)}")
+                           f"{tuple(sizes)} and {tuple(others)}")
     return (x * y.roll(-1, dim) - x.roll(-1, dim) * y).roll(-1, dim)
 
 
@@ -300,7 +300,8 @@ def linalg_cross(input, other: Tensor, *, dim=-1):
 def cross(input, other: Tensor, dim=None):
     """The cross product along `dim`, by default the first dim of size 3: see `linalg.cross`."""
     if dim is None:
-        sizes = broadcast_shapes("cross", input.shape, other.shape)
+        sizes, others = input.shape, other.shape
+        sizes = sizes if sizes == others else broadcast_shapes("cross", sizes, others)
         if 3 not in sizes:
             raise RuntimeError(f"cross: no dimension of size 3 in input, got {tuple(sizes)}")
         dim = sizes.index(3)

@@ -206,11 +206,14 @@ def decomposed(name, A, full):
 
 
 SMALL, LONG = 16, 1 << 13        # columns for which there is a kernel; elements from which on
+FEW = 8                          # columns for which that is faster than LAPACK also at one matrix
 
 
 def is_long(A):
     """Whether matrices have so many more rows than columns, or the reverse, that R is faster."""
     least, most = sorted(A.shape[-2:])
+    if least <= FEW and not A.is_complex():          # there is a kernel for R, but not for these
+        return A.numel() > 0 and least < most
     return A.numel() > 0 and 2 * least <= most and (least <= SMALL or least * most >= LONG)
 
 
@@ -405,6 +408,9 @@ def svd(input, some=True, compute_uv=True):
 
 def cutoff(values, atol, rtol, shape):
     """The least singular value that counts as one: PyTorch's rule for both tolerances."""
+    if atol is None and (rtol is None or isinstance(rtol, float)):
+        rtol = np.finfo(values.dtype).eps * max(shape[-2:]) if rtol is None else max(rtol, 0.0)
+        return (values.max(-1, initial=0) * values.dtype.type(rtol))[..., None]
     atol = np.asarray(0.0 if atol is None else atol, values.dtype)
     if rtol is None:
         rtol = np.where(atol > 0, 0.0, np.finfo(values.dtype).eps * max(shape[-2:]))
@@ -452,7 +458,7 @@ def linalg_pinv(A: Tensor, rcond=None, hermitian=False, atol=None, rtol=None):
     values = values.numpy()
     sizes = np.abs(values)
     kept = sizes > cutoff(sizes, *tolerances(atol, rtol), A.shape)
-    inverse = np.where(kept, 1 / np.where(kept, values, 1), 0).astype(values.dtype)
+    inverse = np.divide(1, values, out=np.zeros_like(values), where=kept)
     return (vh.mH * tensors(inverse[..., None, :])[0]) @ u.mH
 
 

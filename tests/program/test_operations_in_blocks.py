@@ -24,8 +24,7 @@ OPERATIONS = [op for op in registry.values() if op.testing.get("samples") and ".
 # Where sizes depend on elements, or elements are looked at by NumPy: no branch can have these.
 REFUSED = {"multinomial", "pivot_matrices", "linalg_lu",
            "lu_unpack", "linalg_lu_solve", "lu_solve", "linalg_ldl_solve", "ldl_systems_solved",
-           "scatter_reduce", "segment_reduce", "index_reduce", "getitem", "put_index",
-           "add_index"}
+           "scatter_reduce", "index_reduce", "getitem", "put_index", "add_index"}
 # Written with writes in place, which have no gradient in a block: an error says so.
 WITHOUT_GRADIENT = {"diag", "diag_embed", "diagflat", "diagonal_scatter", "select_scatter",
                     "slice_scatter", "fill"}

@@ -150,7 +150,7 @@ cdef int add_shift(Py_ssize_t* start, object shift, Py_ssize_t size) except -1:
     if not isinstance(shift, int):
         raise TypeError(f"roll: shifts must be ints, got {shift!r}")
     if size:
-        start[0] = (start[0] - shift) % size
+        start[0] = (start[0] + size - <Py_ssize_t>(shift % size)) % size
     return 0
 
 
@@ -168,19 +168,19 @@ def roll(Tensor input, shifts, dims=None):
     cdef Py_ssize_t starts[MAX_NDIM]
     cdef Tensor x = input, out
     cdef int d, count = 0, last = 0
-    shifts, dims = several(settled(shifts)), several(settled(dims))
-    if not dims and len(shifts) == 1:
-        return rolled_flat(x, shifts[0])
-    if len(shifts) != len(dims) or not shifts:
+    cdef tuple by = several(settled(shifts)), along = several(settled(dims))
+    if not along and len(by) == 1:
+        return rolled_flat(x, by[0])
+    if len(by) != len(along) or not by:
         raise RuntimeError(
-            f"roll: shifts and dimensions must align, got {len(shifts)} and {len(dims)}")
+            f"roll: shifts and dimensions must align, got {len(by)} and {len(along)}")
     if x.ndim_ == 0:
-        raise IndexError(f"roll: dims {dims} of a tensor without dims")
+        raise IndexError(f"roll: dims {along} of a tensor without dims")
     for d in range(x.ndim_):
         starts[d] = 0
-    for shift, dim in zip(shifts, dims):
-        d = wrap_dim("roll", dim, x.ndim_)
-        add_shift(&starts[d], shift, x.dims[d])
+    for d in range(len(by)):
+        last = wrap_dim("roll", along[d], x.ndim_)
+        add_shift(&starts[last], by[d], x.dims[last])
     for d in range(x.ndim_):
         if starts[d]:
             count, last = count + 1, d

@@ -14,7 +14,12 @@ import os
 
 import numpy
 
+from tensorlib._core.base.dtypes cimport FLOAT32, INT32, INT64, ITEMSIZE
 from tensorlib._core.base.items cimport floating
+from tensorlib._core.base.shape cimport MAX_NDIM
+from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
+from tensorlib._core.tiles.copies cimport packed_copy
+
 from tensorlib._core.products import blas
 
 cnp.import_array()
@@ -96,15 +101,18 @@ cdef int kind_of(cnp.ndarray a) noexcept:
 
 cdef void* function(cnp.ndarray a, Function which) except NULL:
     """The function for the dtype of an array, which is checked to be a batch that it can read."""
-    cdef int kind = kind_of(a)
     if cnp.PyArray_NDIM(a) != 3 or not cnp.PyArray_ISCARRAY(a):
         raise ValueError("lapack: expected a contiguous batch of matrices")
-    if kind < 0:
-        raise ValueError(f"lapack: expected float32, float64 or complex numbers, got {a.dtype}")
-    cdef void* address = found[kind][<int>which]
-    if address == NULL:
+    return address(kind_of(a), which)
+
+
+cdef void* address(int kind, Function which) except NULL:
+    """The function for numbers of a kind."""
+    if not 0 <= kind < 4:
+        raise ValueError("lapack: expected float32, float64 or complex numbers")
+    if found[kind][<int>which] == NULL:
         raise ValueError("lapack: NumPy's library has not the functions that are used")
-    return address
+    return found[kind][<int>which]
 
 
 cdef void* function_of_both(cnp.ndarray a, cnp.ndarray b, Function which) except NULL:
@@ -120,22 +128,36 @@ cdef inline char* matrix(cnp.ndarray a, Py_ssize_t i) noexcept:
     return <char*>cnp.PyArray_DATA(a) + i * cnp.PyArray_STRIDE(a, 0)
 
 
-cdef cnp.ndarray integers(Py_ssize_t batch, Py_ssize_t n):
-    return numpy.zeros((batch, n), numpy.int64)
-
-
-def getrf(cnp.ndarray a not None):
-    """a := L and U of a = P @ L @ U, stored by columns; the pivots, from 1, and infos."""
-    cdef getrf_fn run = <getrf_fn>function(a, GETRF)
-    cdef Py_ssize_t i, batch = a.shape[0]
-    cdef int64_t m = a.shape[2], n = a.shape[1], lda = max(1, a.shape[2])
-    cdef cnp.ndarray pivots = integers(batch, min(m, n)), info = integers(batch, 1)
-    if m and n:
-        with blas.one_blas_thread():
-            for i in range(batch):
-                run(&m, &n, matrix(a, i), &lda, <int64_t*>matrix(pivots, i),
-                    <int64_t*>matrix(info, i))
-    return pivots, info[:, 0]
+def factors(Tensor x not None, bint symmetric=False, bint hermitian=False):
+    """A copy of matrices by columns, as L and U of a = P @ L @ U, or of `symmetric` ones as L and D
+    of a = L @ D @ L.T, or L.mH if they are `hermitian`; the pivots, from 1, and infos."""
+    cdef void* run = address(
+        x.type - FLOAT32, HETRF if hermitian else SYTRF if symmetric else GETRF)
+    cdef Tensor a = packed_copy(x, x.type), info = new_tensor(INT32, x.ndim_ - 2, x.dims)
+    cdef int64_t m = a.dims[a.ndim_ - 1], n = a.dims[a.ndim_ - 2], lda = max(1, m), k = min(m, n)
+    cdef int64_t i, j, lwork = max(1, n * BLOCK) if symmetric else 1, last = k + 1
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef Tensor work = new_tensor(a.type, 1, <Py_ssize_t*>&lwork)
+    cdef Tensor places = new_tensor(INT64, 1, <Py_ssize_t*>&last)
+    cdef int64_t* rows = <int64_t*>places.data_pointer
+    cdef char* at
+    if symmetric and m != n:
+        raise ValueError("lapack: expected square matrices")
+    for i in range(a.ndim_ - 2):
+        dims[i] = a.dims[i]
+    dims[a.ndim_ - 2] = k
+    cdef Tensor pivots = new_tensor(INT32, a.ndim_ - 1, dims)
+    with blas.one_blas_thread():
+        for i in range(info.numel_):
+            at, rows[k] = a.data_pointer + i * m * n * ITEMSIZE[a.type], 0
+            if k and symmetric:
+                (<sytrf_fn>run)(b"L", &n, at, &lda, rows, work.data_pointer, &lwork, rows + k)
+            elif k:
+                (<getrf_fn>run)(&m, &n, at, &lda, rows, rows + k)
+            for j in range(k):
+                (<int32_t*>pivots.data_pointer)[i * k + j] = <int32_t>rows[j]
+            (<int32_t*>info.data_pointer)[i] = <int32_t>rows[k]
+    return a, pivots, info
 
 
 def trsm(cnp.ndarray a not None, cnp.ndarray b not None, bint upper, bint unit,
@@ -189,24 +211,6 @@ def orgqr(cnp.ndarray a not None, cnp.ndarray tau not None):
             for i in range(batch):
                 run(&m, &n, &k, matrix(a, i), &lda, matrix(tau, i), cnp.PyArray_DATA(work), &lwork,
                     &info)
-
-
-def sytrf(cnp.ndarray a not None, bint hermitian):
-    """a := L and D of a = L @ D @ L.T, or L.mH where it is hermitian, by columns; the pivots, and
-    infos."""
-    cdef sytrf_fn run = <sytrf_fn>function(a, HETRF if hermitian else SYTRF)
-    cdef Py_ssize_t i, batch = a.shape[0]
-    cdef int64_t n = a.shape[1], lwork = max(1, a.shape[1] * BLOCK)
-    cdef cnp.ndarray pivots = integers(batch, n), info = integers(batch, 1)
-    cdef cnp.ndarray work = numpy.empty(lwork, a.dtype)
-    if a.shape[2] != n:
-        raise ValueError("lapack: expected square matrices")
-    if n:
-        with blas.one_blas_thread():
-            for i in range(batch):
-                run(b"L", &n, matrix(a, i), &n, <int64_t*>matrix(pivots, i),
-                    cnp.PyArray_DATA(work), &lwork, <int64_t*>matrix(info, i))
-    return pivots, info[:, 0]
 
 
 cdef int check_pivots(const int64_t* pivots, Py_ssize_t n) except -1:

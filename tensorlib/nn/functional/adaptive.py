@@ -332,6 +332,10 @@ def lp_pool3d(input: Tensor, norm_type, kernel_size, stride=None, ceil_mode=Fals
 
 # ---- channels to places --------------------------------------------------------------------------
 
+# What follows from a shape is found again by it: to compute that takes longer than small images do.
+kept = lru_cache(256, typed=True)        # a factor that is no int is refused each time
+
+
 def factor_of(name, factor):
     """A positive int. Raises: RuntimeError."""
     if as_int(factor) < 1:
@@ -361,13 +365,14 @@ def pixel_shuffle(input: Tensor, upscale_factor):
     Shapes: (*, C r**2, H, W) -> (*, C, H r, W r). Raises: RuntimeError for sizes that do not fit.
     Source: Shi et al., "Real-Time Single Image and Video Super-Resolution", CVPR 2016.
     """
-    split, order, shape = enlarged(tuple(input.shape), factor_of("pixel_shuffle", upscale_factor))
+    split, order, shape = enlarged(input.shape, upscale_factor)
     return copied(input.reshape(split).permute(order), shape)
 
 
-@lru_cache(256)
-def enlarged(shape, r):
+@kept
+def enlarged(shape, factor):
     """The dims that `pixel_shuffle` takes a shape for, their order, and what they become."""
+    shape, r = tuple(shape), factor_of("pixel_shuffle", factor)
     if len(shape) < 3 or shape[-3] % r ** 2:
         raise RuntimeError(f"pixel_shuffle: expects at least 3 dims and channels divisible by "
                            f"{r ** 2}, got shape {shape}")
@@ -392,14 +397,14 @@ def pixel_unshuffle(input: Tensor, downscale_factor):
 
     Shapes: (*, C, H r, W r) -> (*, C r**2, H, W). Raises: RuntimeError for sizes that do not fit.
     """
-    split, order, shape = reduced(tuple(input.shape), factor_of("pixel_unshuffle",
-                                                                downscale_factor))
+    split, order, shape = reduced(input.shape, downscale_factor)
     return copied(input.reshape(split).permute(order), shape)
 
 
-@lru_cache(256)
-def reduced(shape, r):
+@kept
+def reduced(shape, factor):
     """The same of `pixel_unshuffle`."""
+    shape, r = tuple(shape), factor_of("pixel_unshuffle", factor)
     if len(shape) < 3 or shape[-1] % r or shape[-2] % r:
         raise RuntimeError(f"pixel_unshuffle: expects at least 3 dims and sizes divisible by {r}, "
                            f"got shape {shape}")
@@ -418,10 +423,15 @@ def channel_shuffle(input: Tensor, groups):
 
     Shapes: (B, C, *) -> the same. Raises: RuntimeError for channels that the groups do not divide.
     """
-    groups = factor_of("channel_shuffle", groups)
-    if input.ndim < 3 or input.shape[1] % groups:
+    split = grouped(input.shape, groups)
+    return copied(input.reshape(split).transpose(1, 2), input.shape)
+
+
+@kept
+def grouped(shape, groups):
+    """The dims that `channel_shuffle` takes a shape for."""
+    shape, groups = tuple(shape), factor_of("channel_shuffle", groups)
+    if len(shape) < 3 or shape[1] % groups:
         raise RuntimeError(f"channel_shuffle: expects at least 3 dims and channels divisible by "
-                           f"{groups}, got shape {tuple(input.shape)}")
-    shape = tuple(input.shape)
-    parts = input.reshape((shape[0], groups, shape[1] // groups, *shape[2:]))
-    return copied(parts.transpose(1, 2), shape)
+                           f"{groups}, got shape {shape}")
+    return shape[0], groups, shape[1] // groups, *shape[2:]

@@ -1,10 +1,12 @@
 """Fractional max pooling: windows at random positions, for output sizes that no stride gives."""
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
-from tensorlib import arange, rand
+from tensorlib import rand
+from tensorlib._core.arrays.arrays import from_numpy
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import composite
 from tensorlib.ops.samples import given, refusals
@@ -39,14 +41,34 @@ def output_sizes(name, sizes, window, output_size, output_ratio):
     return outs
 
 
-def starts(u, size, out, length):
-    """Where windows begin, (B, C, out), of draws (B, C). The last ends where the input does."""
-    if out == 1:
-        return (u * 0 + (size - length)).long().unsqueeze(-1)
-    step = (size - length) / (out - 1)
-    u = u.unsqueeze(-1)
-    found = ((arange(out, dtype=u.dtype) + u) * step).long() - (u * step).long()
-    return found.where(arange(out) < out - 1, size - length)
+@lru_cache(64)
+def plan(sizes, window, outs):
+    """Arrays of what the places of windows follow from, with the windows of each dim after those of
+    the one before: their numbers, the draws they go by, the steps, which are the last ones, where
+    these begin, and the elements from one to the next; and where the elements of a window are."""
+    ndim = len(sizes)
+    order = range(ndim) if ndim == 3 else (1, 0)           # as PyTorch has them: W first, of images
+    strides = [math.prod(sizes[d + 1:]) for d in range(ndim)]
+    steps = [(size - length) / max(out - 1, 1) for size, length, out in zip(sizes, window, outs)]
+    numbers = np.concatenate([np.arange(out) for out in outs])
+    draws, step, end, stride, out = (np.repeat(values, outs) for values in (
+        order, steps, np.subtract(sizes, window), strides, outs))
+    within = np.ravel_multi_index(np.indices(window).reshape(ndim, -1), sizes)
+    return numbers.astype(float), draws, step, numbers == out - 1, end, stride, within
+
+
+def places(samples, sizes, window, outs):
+    """Positions (B, C, *outs, elements of a window) in an image, of draws (B, C, dims). The last
+    window of a dim ends where the input does."""
+    numbers, draws, step, last, end, stride, within = map(from_numpy, plan(sizes, window, outs))
+    u, step = samples.index_select(-1, draws), step.to(samples.dtype)
+    begin = ((u + numbers.to(u.dtype)) * step).long() - (u * step).long()
+    begin, at, found = end.where(last, begin) * stride, 0, 0
+    for d, out in enumerate(outs):
+        part = begin.narrow(-1, at, out).reshape(*samples.shape[:2], *[1] * d, out)
+        found, at = part + found, at + out
+        found = found.unsqueeze(-1)
+    return found + within
 
 
 def pooled(name, ndim, input, kernel_size, output_size, output_ratio, return_indices, samples):
@@ -66,22 +88,15 @@ def pooled(name, ndim, input, kernel_size, output_size, output_ratio, return_ind
     if tuple(samples.shape) != (*planes, ndim):
         raise RuntimeError(f"{name}: _random_samples must have shape {(*planes, ndim)}, got "
                            f"{tuple(samples.shape)}")
-    order = range(ndim) if ndim == 3 else (1, 0)           # as PyTorch has them: W first, of images
-    index = 0
-    for d, size, out, length in zip(range(ndim), sizes, outs, window):
-        begin = starts(samples[..., order[d]], size, out, length)
-        shape = [*planes, *[1] * (2 * ndim)]
-        shape[2 + d], shape[2 + ndim + d] = out, length
-        index = index * size + (begin.unsqueeze(-1) + arange(length)).reshape(shape)
-    shape = (*planes, *outs, math.prod(window))
-    index = index.reshape(*planes, math.prod(shape[2:]))
-    values = batch.flatten(2).gather(2, index).reshape(shape)
-    best = values.detach().argmax(-1, keepdim=True)
-    result = values.gather(-1, best).squeeze(-1)
-    places = index.reshape(values.shape).gather(-1, best).squeeze(-1)
+    index = places(samples, sizes, window, outs)
+    values = batch.flatten(2).gather(2, index.flatten(2)).reshape(index.shape)
+    result, best = values.max(-1)
     if input.ndim == ndim + 1:
-        result, places = result.squeeze(0), places.squeeze(0)
-    return (result, places) if return_indices else result
+        result = result.squeeze(0)
+    if not return_indices:
+        return result
+    found = index.gather(-1, best.unsqueeze(-1)).squeeze(-1)
+    return result, found.squeeze(0) if input.ndim == ndim + 1 else found
 
 
 def bounds(ndim):

@@ -7,7 +7,8 @@ from operator import index as as_int
 import numpy as np
 
 from tensorlib._core.base.warned import warn_of
-from tensorlib import arange, linspace, stack, tensor, uint8
+from tensorlib import arange, linspace, stack, uint8
+from tensorlib._core.arrays.arrays import from_numpy
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.nn.functional.adaptive import adaptive_means
 from tensorlib.nn.functional.elementwise_losses import require_floating
@@ -39,7 +40,8 @@ kept_nearest = lru_cache(64)(nearest)
 
 
 def target_sizes(name, spatial, size, scale_factor):
-    """The sizes that are asked for, and the factors that are given. Raises: ValueError."""
+    """The sizes that are asked for, the factors that are given, and in which order to go through
+    the dims. Raises: ValueError."""
     n = len(spatial)
     if (size is None) == (scale_factor is None):
         raise ValueError(f"{name}: only one of size or scale_factor should be defined, and one "
@@ -58,7 +60,21 @@ def target_sizes(name, spatial, size, scale_factor):
     if any(not 0 < s < 2 ** 31 for s in (*sizes, *spatial)):
         raise RuntimeError(f"{name}: input and output sizes should be greater than 0, got "
                            f"{spatial} and {sizes}")
-    return sizes, factors
+    # Single elements of the last dim take longest to look up: it comes when there are fewest.
+    larger = [d for d in reversed(range(n)) if sizes[d] > spatial[d]]
+    return sizes, factors, [d for d in range(n) if d not in larger] + larger
+
+
+kept_targets, NUMBERS = lru_cache(256)(target_sizes), {int, float, type(None)}
+
+
+def target_of(name, spatial, size, scale_factor):
+    """`target_sizes`, which takes longer than a small image does, found again for plain numbers."""
+    kinds = {type(x) for given in (size, scale_factor)
+             for x in (given if type(given) is tuple else (given,))}
+    if kinds <= NUMBERS and type(size) is not float:
+        return kept_targets(name, spatial, size, scale_factor)
+    return target_sizes(name, spatial, size, scale_factor)
 
 
 def resize_bytes(images, sizes, factors, cubic, align_corners, antialias):
@@ -119,16 +135,17 @@ def interpolate(input: Tensor, size=None, scale_factor=None, mode="nearest", ali
     if antialias and (n != 2 or mode not in OF_IMAGES):
         raise ValueError("interpolate: antialias is for images and the modes 'bilinear' and "
                          f"'bicubic', got {mode!r} and {input.ndim} dims")
-    if mode in (*NEAREST, "area") and align_corners is not None:
+    by_nearest = mode in NEAREST
+    if (by_nearest or mode == "area") and align_corners is not None:
         raise ValueError("interpolate: align_corners option can only be set with the interpolating "
                          "modes: linear | bilinear | bicubic | trilinear")
     spatial = tuple(input.shape)[2:]
-    sizes, factors = target_sizes("interpolate", spatial, size, scale_factor)
+    sizes, factors, order = target_of("interpolate", spatial, size, scale_factor)
     if recompute_scale_factor:
         factors = (None,) * n
     if mode == "area":
         return adaptive_means("interpolate", n, input, sizes)
-    if mode not in NEAREST and (LINEAR.get(mode) or 2 * (
+    if not by_nearest and (LINEAR.get(mode) or 2 * (
             mode == "bicubic")) != n:
         raise NotImplementedError(f"interpolate: mode {mode!r} does not fit to an input of "
                                   f"{input.ndim} dims")
@@ -136,23 +153,21 @@ def interpolate(input: Tensor, size=None, scale_factor=None, mode="nearest", ali
         return resize_bytes(input, sizes, factors, mode == "bicubic", bool(align_corners),
                             bool(antialias))
     dtype = input.dtype
-    if input.itemsize == 2 and not mode.startswith("nearest"):
+    if input.itemsize == 2 and not by_nearest:
         input = input.float()                        # one rounding at the end
     # Whole rows are looked up of channels that lie beside each other; where those of a variable of
     # a program will lie is not known.
-    beside = mode.startswith("nearest") and hasattr(input, "stride") and (
+    beside = by_nearest and hasattr(input, "stride") and (
         input.stride(1) == 1 and not input.is_contiguous())
     input = input.movedim(1, -1) if beside else input
-    # Single elements of the last dim take longest to look up: it comes when there are fewest.
-    larger = [d for d in reversed(range(n)) if sizes[d] > spatial[d]]
-    for d in [d for d in range(n) if d not in larger] + larger:
+    for d in order:
         old, new, factor = spatial[d], sizes[d], factors[d]
-        if mode.startswith("nearest"):
+        if by_nearest:
             if n == 2 and mode == "nearest" and new in (old, 2 * old):
                 factor = None                        # PyTorch takes none there, of images alone
             find = kept_nearest if new <= KEPT else nearest
             places = find(old, new, factor, mode == "nearest-exact")
-            input = input.index_select(d + (1 if beside else 2), tensor(places))
+            input = input.index_select(d + (1 if beside else 2), from_numpy(places))
         else:
             input = resample(input, d - n, old, new, mode == "bicubic", bool(align_corners),
                              factor, bool(antialias), False)

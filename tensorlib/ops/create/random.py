@@ -211,11 +211,13 @@ def multinomial(input: Tensor, num_samples, replacement=False, *, generator=None
             f"{input.dtype} of {input.ndim} dims")
     num_samples = integer("multinomial", "num_samples", num_samples)
     chances = of_each_example("multinomial", "probabilities", input)
-    drawn = within_memory("multinomial", lambda: _places(
-        chances.reshape(chances.shape[:-1].numel(), chances.shape[-1]), num_samples, replacement,
-        generator))
-    shape = (*chances.shape[:-1], num_samples)
-    result = as_examples(drawn.reshape(shape))
+    rows = chances if chances.ndim == 2 else (
+        chances.reshape(chances.shape[:-1].numel(), chances.shape[-1]))
+    drawn = within_memory(
+        "multinomial", lambda: _places(rows, num_samples, replacement, generator))
+    if rows is not chances:
+        drawn = drawn.reshape(*chances.shape[:-1], num_samples)
+    result = as_examples(drawn)
     return result if out is None else store_out("multinomial", (), result, out)
 
 
@@ -225,31 +227,42 @@ GROUP = 1 << 16      # weights whose sums are looked at while they lie in the ca
 def _places(chances, num_samples, replacement, generator):
     """A tensor of the indices that `multinomial` draws for each row."""
     rows, n = chances.shape
-    largest = chances.amax(1) if n else None
-    if chances.numel() and not (chances.amin() >= 0 and largest.amax() < inf):
-        raise RuntimeError("multinomial: a probability is negative, infinite or NaN")
-    if not n or not (largest > 0).all():
+    if not n:
         raise RuntimeError("multinomial: the probabilities of a row sum to 0")
+    smallest = 1.0
+    if rows:
+        largest = chances.amax(1)
+        smallest = float(largest.amin())
+        if not (chances.amin() >= 0 and float(largest.amax()) < inf):
+            raise RuntimeError("multinomial: a probability is negative, infinite or NaN")
+        if smallest == 0:
+            raise RuntimeError("multinomial: the probabilities of a row sum to 0")
     if num_samples <= 0 or num_samples > n and not replacement:
         raise RuntimeError(f"multinomial: cannot draw {num_samples} samples of {n} indices "
                            f"{'with' if replacement else 'without'} replacement")
     if replacement or num_samples == 1:
-        parts = _uniform((rows, num_samples), generator)
-        size = max(1, GROUP // n)
-        found = [_inverted(chances[at:at + size], parts[at:at + size])
-                 for at in range(0, max(1, rows), size)]
-        return found[0] if len(found) == 1 else cat(found)
+        parts, size = _uniform((rows, num_samples), generator), max(1, GROUP // n)
+        if rows <= size:
+            return _inverted(chances, parts, smallest)
+        return cat([_inverted(chances[at:at + size], parts[at:at + size], smallest)
+                    for at in range(0, rows, size)])
     # the first to arrive of n clocks that ring at these rates
     weights = chances.double()
     arrivals = (-_uniform((rows, n), generator)).log1p().neg().div_(weights)
     return arrivals.masked_fill_(weights == 0, inf).topk(num_samples, largest=False).indices
 
 
-def _inverted(chances, parts):
+NORMAL = 2.0 ** -1022        # what is smaller has fewer digits
+
+
+def _inverted(chances, parts, smallest):
     """Where the running sums of each row reach these parts, in [0, 1), of its sum."""
-    edges = chances.double().cumsum(1)
+    edges = chances.cumsum(1, dtype=FLOAT64)
     total = edges[:, -1:]
-    return insertion_places(edges, (parts * total).minimum(total.nextafter(total * 0)), True)
+    reached = parts.mul_(total)
+    if smallest < NORMAL:                  # then the product may round to the sum, else never
+        reached = reached.minimum(total.nextafter(total * 0))
+    return insertion_places(edges, reached, True)
 
 
 def of_each_example(name, what, x):
@@ -266,8 +279,10 @@ def of_each_example(name, what, x):
 
 def _uniform(shape, generator):
     """Random numbers in [0, 1) of float64."""
+    if not sizes_apart("multinomial"):
+        return draws.rand(shape, generator=generator, dtype=FLOAT64)
     with Held((set_plan,), (None,)):
-        return draws.rand(shape, generator=generator, dtype=float)
+        return draws.rand(shape, generator=generator, dtype=FLOAT64)
 
 
 # ---- the generator that is used where none is given ----------------------------------------------

@@ -111,8 +111,10 @@ def binomial(count: Tensor, prob: Tensor, generator=None):
     floating("binomial", prob)
     if count.dtype != prob.dtype:
         raise RuntimeError(f"binomial: count is {count.dtype} and prob {prob.dtype}")
-    shape = broadcast_shapes("binomial", count.shape, prob.shape)
-    count, prob = count.detach().expand(shape), prob.detach().expand(shape)
+    count, prob = count.detach(), prob.detach()
+    if count.shape != prob.shape:
+        shape = broadcast_shapes("binomial", count.shape, prob.shape)
+        count, prob = count.expand(shape), prob.expand(shape)
     counts_are_not_negative(count)
     are_chances(prob)
     return numbers("binomial", "binomial", count.floor(), prob, generator=generator).to(count.dtype)

@@ -428,9 +428,11 @@ def take_along_dim(input: Tensor, indices: Tensor, dim=None):
     if input.ndim == 0:
         return gather(input, dim, indices)
     dim = wrap("take_along_dim", dim, input.ndim)
-    own, others = ((*x.shape[:dim], 1, *x.shape[dim + 1:]) for x in (input, indices))
+    own, others = list(input.shape), list(indices.shape)
+    count, own[dim] = own[dim], others[dim]
     if own != others:
-        sizes = broadcast_shapes("take_along_dim", own, others)
-        input, indices = (
-            x.expand((*sizes[:dim], x.shape[dim], *sizes[dim + 1:])) for x in (input, indices))
+        sizes = list(broadcast_shapes("take_along_dim", own, others))
+        indices = indices.expand(sizes)
+        sizes[dim] = count
+        input = input.expand(sizes)
     return gather(input, dim, indices)

@@ -33,7 +33,7 @@ from tensorlib.ops.late import declared
 from tensorlib.ops.pointwise.comparison import where
 from tensorlib.ops.samples import calls, given_pairs, real, refused_calls
 
-WHOLE = slice(None)
+WHOLE, INT64 = slice(None), BY_NAME["int64"]
 
 
 # ---- by an index expression ----------------------------------------------------------------------
@@ -191,7 +191,8 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor):
     >>> x.masked_scatter(mask, tensorlib.tensor([5., 6.]))
     tensor([5., 0., 6.])
     """
-    if is_looked_at_alone(input) and is_looked_at_alone(mask) and is_looked_at_alone(source):
+    alone = all(map(is_looked_at_alone, (input, mask, source)))
+    if alone and mask.shape == input.shape:
         written = masked_in_copy("masked_scatter", input, mask, source)
         if written is not None:
             return written
@@ -203,6 +204,8 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor):
     if mask.shape != shape:
         shape = broadcast_shapes("masked_scatter", shape, mask.shape)
         input, mask = input.expand(shape), mask.expand(shape)
+        if alone and shape:
+            return masked_in_copy("masked_scatter", input, mask, source)
     if not elements_known(input, mask, source):
         places = mask.reshape(-1).cumsum(0).sub(1).clamp(min=0).reshape(shape)
         return where(mask, source[places], input).contiguous()
@@ -323,22 +326,30 @@ def scatter_reduce(input: Tensor, dim, index: Tensor, src: Tensor, reduce, *, in
     if reduce == "sum" and include_self:
         return written_at("scatter_reduce", input, dim, index, src, True)
     src = elements_at("scatter_reduce", input, dim, index, src)
-    src = src if src.ndim else src.reshape(1)
-    dim, base = wrap("scatter_reduce", dim, input.ndim), input if input.ndim else input.reshape(1)
-    kept = is_grad_enabled() and (base.requires_grad or src.requires_grad)
-    index = counted("scatter_reduce", base, dim, index if index.ndim else index.reshape(1), kept)
+    return combined_elements(input, dim, index, src, reduce, include_self)
+
+
+def combined_elements(input, dim, index, src, reduce, include_self):
+    """`scatter_reduce` of elements for each position."""
+    if not (input.ndim and src.ndim and index.ndim):
+        parts = (x if x.ndim else x.reshape(1) for x in (input, index, src))
+        base, index, src = parts
+        return combined_elements(base, dim, index, src, reduce, include_self).reshape(input.shape)
+    dim = wrap("scatter_reduce", dim, input.ndim)
+    kept = is_grad_enabled() and (input.requires_grad or src.requires_grad)
+    index, base = counted("scatter_reduce", input, dim, index, kept), input
     if not include_self:
         kind = "float32" if input.is_floating_point() else input.dtype.name
         first = neutral(np.dtype(kind), reduce)
         base = base.scatter(dim, index, first)
     if reduce in ("prod", "amax", "amin"):
-        return scatter_reduced(base, src, dim, index, reduce).reshape(input.shape)
+        return scatter_reduced(base, src, dim, index, reduce)
     total = base.scatter_add(dim, index, src)
     if reduce == "mean":
         counts = base.new_full(base.shape, int(include_self)).scatter_add(
             dim, index, src.new_ones(src.shape)).clamp(min=1)
         total = total / counts if base.is_floating_point() else total // counts
-    return total.reshape(input.shape)
+    return total
 
 
 @composite(tensors=("input", "index", "source"), out=True, inplace="of a copy",
@@ -362,13 +373,13 @@ def index_reduce(input: Tensor, dim, index: Tensor, source: Tensor, reduce, *, i
     refuse_bools("index_reduce", input, RuntimeError)
     refuse_complex("index_reduce", input, source)
     place = wrap("index_reduce", dim, input.ndim)
-    index = vector("index_reduce", index).to(BY_NAME["int64"])   # before it is expanded
-    shape = (*input.shape[:place], index.numel(), *input.shape[place + 1:]) if input.ndim else (
-        index.numel(),)
+    index = vector("index_reduce", index).to(INT64)              # before it is expanded
+    shape = list(input.shape) or [1]
+    shape[place] = index.numel()
     source = source if source.ndim else source.reshape(1)
-    if tuple(source.shape) != shape:
-        raise RuntimeError(f"index_reduce: source must have the shape {shape} of the slices that "
-                           f"index picks, got {tuple(source.shape)}")
+    if list(source.shape) != shape:
+        raise RuntimeError(f"index_reduce: source must have the shape {tuple(shape)} of the "
+                           f"slices that index picks, got {tuple(source.shape)}")
     sizes = [1] * len(shape)
     sizes[place] = index.numel()
     return scatter_reduce(input, dim, index.reshape(sizes).expand(shape), source, reduce,

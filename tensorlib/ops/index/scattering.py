@@ -295,13 +295,15 @@ def elements_at(name, input, dim, index, src):
         return src
     if not index.numel():                # of any shape
         return src.new_empty(index.shape)
-    sizes, most = index.shape or (1,), src.shape or (1,)
-    if len(sizes) != len(most) or any(n > m for n, m in zip(sizes, most)):
+    sizes, part = index.shape or (1,), src if src.ndim else src.reshape(1)
+    most = part.shape
+    for d, n in enumerate(sizes if len(sizes) == len(most) else ()):
+        if n < most[d]:
+            part = part.narrow(d, 0, n)
+    if part.shape != sizes:
         raise RuntimeError(f"{name}: size of index {list(index.shape)} exceeds that of src "
                            f"{list(src.shape)}")
-    if src.ndim == index.ndim > 0:
-        return src[tuple(slice(n) for n in sizes)]
-    return src.reshape(most)[tuple(slice(n) for n in sizes)].reshape(index.shape)
+    return part if index.ndim else part.reshape(())
 
 
 def written_at(name, input, dim, index, src, adds):

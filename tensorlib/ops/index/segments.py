@@ -14,7 +14,6 @@ from tensorlib.ops.index.replacing import neutral, scatter_reduce
 from tensorlib.ops.late import declared
 from tensorlib.ops.order.searching import searchsorted
 from tensorlib.ops.samples import calls, real, refused_calls
-from tensorlib.ops.shape.joining import cat
 
 REDUCTIONS = {"sum": "sum", "mean": "sum", "prod": "prod", "max": "amax", "amax": "amax",
               "min": "amin", "amin": "amin"}
@@ -38,28 +37,30 @@ def reduced_pieces(x, reduce, *, lengths=None, offsets=None, axis=0, initial=Non
 
 
 def borders(lengths, offsets, size, unsafe):
-    """Where pieces begin and end, as offsets. Raises: RuntimeError, TypeError."""
+    """Where pieces end, where the first one begins (None: at 0), and their lengths.
+
+    Raises: RuntimeError, TypeError.
+    """
     given = lengths if offsets is None else offsets
     name = "lengths" if offsets is None else "offsets"
     given = given if isinstance(given, Tensor) else as_tensor(given)
     if given.dtype.name not in ("int32", "int64") or given.ndim == 0:
         raise RuntimeError(f"segment_reduce: {name} must be int32 or int64 and have a dim, got "
                            f"{given.dtype} with the shape {tuple(given.shape)}")
-    if offsets is None:
-        found = cat([given.new_zeros((*given.shape[:-1], 1)), given.cumsum(-1)], -1).long()
-    else:
-        found = given.long()
-    if found.shape[-1] == 0:
+    if offsets is not None and given.shape[-1] == 0:
         raise RuntimeError("segment_reduce: offsets must have an element more than there are "
                            "pieces, got none")
+    lengths = given if offsets is None else given.diff()
     if not unsafe and capture() is None and elements_known(given):
-        check_borders(given.detach().numpy(), offsets is None, size)
-    return found
+        check_borders(given.detach(), lengths.detach(), offsets is None, size)
+    if offsets is None:
+        return given.cumsum(-1), None, lengths
+    return given[..., 1:].contiguous(), given[..., :1], lengths
 
 
-def check_borders(given, as_lengths, size):
+def check_borders(given, lengths, as_lengths, size):
     """Raises RuntimeError for lengths or offsets that do not fit the size of the axis."""
-    if ((given if as_lengths else np.diff(given)) < 0).any():
+    if (lengths < 0).any():
         raise RuntimeError("segment_reduce: lengths must not be negative" if as_lengths else
                            "segment_reduce: offsets must not descend")
     if as_lengths and (given.sum(-1) != size).any():
@@ -69,6 +70,7 @@ def check_borders(given, as_lengths, size):
         raise RuntimeError(f"segment_reduce: offsets must be from 0 to the size {size} of the axis")
 
 
+FLOAT32 = np.dtype("float32")
 PAIRS, ENDS = np.array([[2, 0, 2], [1, 3, 0]]), np.array([0, 1, 1, 3])
 
 
@@ -121,26 +123,32 @@ def segment_reduce(data: Tensor, reduce, *, lengths=None, indices=None, offsets=
         raise RuntimeError("segment_reduce: data must have a dim")
     axis = wrap("segment_reduce", axis, data.ndim)
     size, outer = data.shape[axis], tuple(data.shape[:axis])
-    offsets = borders(lengths, offsets, size, unsafe)
-    if tuple(offsets.shape[:-1]) != outer:
+    ends, begin, lengths = borders(lengths, offsets, size, unsafe)
+    if ends.shape[:-1] != outer:
         raise RuntimeError(
             "segment_reduce: lengths and offsets must have the dims of data up to the axis "
-            f"{axis}, {(*outer, '*')}, got the shape {tuple(offsets.shape)} of offsets")
-    pieces, rest = offsets.shape[-1] - 1, tuple(data.shape[axis + 1:])
-    kind, places = REDUCTIONS[reduce], arange(size).expand(*outer, size).contiguous()
-    index = searchsorted(offsets[..., 1:].contiguous(), places, right=True)
-    index = index.where(places >= offsets[..., :1], pieces)    # one piece more, of what is in none
-    first = neutral(np.dtype("float32"), kind) if initial is None else initial
+            f"{axis}, {(*outer, '*')}, got the shape {tuple(ends.shape)} of ends")
+    pieces, rest = ends.shape[-1], tuple(data.shape[axis + 1:])
+    kind, places = REDUCTIONS[reduce], arange(size)
+    if outer:
+        places = places.expand(*outer, size).contiguous()
+    index = searchsorted(ends, places, right=True)
+    if begin is not None:
+        index = index.where(places >= begin, pieces)    # one piece more, of what is in none
+    first = neutral(FLOAT32, kind) if initial is None else initial
     base = data.new_full((*outer, pieces + 1, *rest), first)
-    index = index.reshape(*outer, size, *[1] * len(rest)).expand(data.shape)
     extreme = kind in ("amax", "amin")       # `initial` has no share in its gradient
-    out = scatter_reduce(base, axis, index, data, kind, include_self=not extreme)
+    if kind == "sum" and not outer:
+        out = base.index_add(axis, index, data)
+    else:
+        index = index.reshape(*outer, size, *[1] * len(rest)).expand(data.shape)
+        out = scatter_reduce(base, axis, index, data, kind, include_self=not extreme)
     out = out.narrow(axis, 0, pieces)
     if extreme and initial is not None:
         beyond = out < first if kind == "amax" else out > first
         out = out.masked_fill(beyond, first)
     if reduce == "mean":
-        counted = offsets.diff().reshape(*outer, pieces, *[1] * len(rest)).to(out.dtype)
+        counted = lengths.reshape(*outer, pieces, *[1] * len(rest)).to(out.dtype)
         out = out / (counted if initial is None else counted.clamp(min=1))
     return out
 

@@ -1,5 +1,7 @@
 """`unique`, `isin`, `searchsorted` and `bucketize`."""
 
+import math
+
 import numpy as np
 
 from tensorlib._core.arrays.arrays import from_numpy
@@ -20,6 +22,7 @@ from tensorlib.ops.order.ordering import LONG_ROW, numbers, sorted_places
 from tensorlib.ops.samples import given, refusals
 
 PAIRS = 20_000          # so many comparisons take no longer than to sort
+COLUMNS = 8             # by which NumPy sorts rows sooner than it compares them one with another
 FEW = 8                 # elements that are compared one by one with all others
 
 
@@ -65,6 +68,10 @@ def unique(input: Tensor, sorted=True, return_inverse=False, return_counts=False
         inverse = None if parts[1] is None else parts[1].reshape(array.shape)
         return chosen(input, parts[0], inverse, parts[2])
     rows, back = slices_as_rows("unique", array, dim)
+    if rows.shape[1] <= COLUMNS:
+        values, inverse, counts = within_memory("unique", lambda: unique_rows(
+            rows, return_inverse, return_counts))
+        return chosen(input, back(values.numpy()), inverse, counts)
     values, inverse, counts = within_memory("unique", lambda: np.unique(
         rows, return_inverse=True, return_counts=True, axis=0))
     return chosen(input, back(values), inverse.reshape(-1) if return_inverse else None,
@@ -86,12 +93,23 @@ def slices_as_rows(name, array, dim):
     """
     if array.ndim == 0:
         raise IndexError(f"{name}: dim {dim} of a tensor that has no dims")
-    moved = np.moveaxis(array, wrap(name, dim, array.ndim), 0)
+    dim = wrap(name, dim, array.ndim)
+    moved = np.moveaxis(array, dim, 0) if dim else array
     if 0 in moved.shape[1:] or moved.shape[0] == 0 and 0 in moved.shape[1:]:
         raise RuntimeError(f"{name}: there are 0 sized dims besides dim {dim}, got "
                            f"{list(array.shape)}")
-    return moved.reshape(len(moved), int(np.prod(moved.shape[1:]))), lambda rows: np.moveaxis(
-        rows.reshape(-1, *moved.shape[1:]), 0, dim)
+
+    def back(rows):
+        slices = rows.reshape(-1, *moved.shape[1:])
+        return np.moveaxis(slices, 0, dim) if dim else slices
+    return moved.reshape(len(moved), math.prod(moved.shape[1:])), back
+
+
+def unique_rows(rows, inverse, counts):
+    """The same of the rows of a matrix, sorted by one column after the other, the last one first."""
+    order = np.lexsort(rows.T[::-1])
+    return runs_of_slices(from_numpy(rows[order]), inverse, counts,
+                          from_numpy(order) if inverse else None)
 
 
 def unique_elements(flat, inverse, counts):

@@ -134,27 +134,29 @@ def spherical_bessel_j0_deriv(input, out):
 
 # ---- orthogonal polynomials ----------------------------------------------------------------------
 
-def polynomial(name, input, n, first, following):
+def polynomial(name, input, n, first, following, factor=1):
     """The polynomials of degrees n by their recurrence: 0 for a degree below 0.
 
-    first: that of degree 1. following: that of degree k + 1, given k, x and the two before.
+    first: that of degree 1. following: that of degree k + 1, given k, x times a factor and the two
+    before.
     """
     if not input.is_floating_point():
         input = input.to(get_default_dtype())
     x = input.float() if input.itemsize == 2 else input
     if not isinstance(n, Tensor):
         n = degree(name, plain_number(name, "n", n))
-        found = ones_like(x) if n >= 0 else ones_like(x) - 1
-        after = first(x)
-        for k in range(1, n + 1):
-            found, after = after, following(k, x, after, found)
+        before = found = ones_like(x) if n >= 0 else ones_like(x) - 1
+        found = first(x) if n > 0 else found
+        times = x if factor == 1 or n < 2 else factor * x
+        for k in range(1, n):
+            before, found = found, following(k, times, found, before)
         return found.clone() if found is input else found.to(input.dtype)
     n = n.trunc() if n.is_floating_point() else n.long()
-    before, now = ones_like(x), first(x)
+    before, now, times = ones_like(x), first(x), factor * x
     found = where(n == 0, before, before - 1)
     for k in range(1, degree(name, n.max().item()) + 1 if n.numel() else 0):
         found = where(n == k, now, found)
-        before, now = now, following(k, x, now, before)
+        before, now = now, following(k, times, now, before)
     return found.to(input.dtype)
 
 
@@ -181,33 +183,33 @@ def polynomials(reference):
                                           (RuntimeError, np.ones(2), 2 ** 31)))
 
 
-def twice(k, x, now, before):
-    """2 x p[k] - p[k - 1]"""
-    return 2 * x * now - before
+def times_less(k, x, now, before):
+    """x p[k] - p[k - 1]"""
+    return x * now - before
 
 
 @polynomials(references.chebyshev_t)
 def chebyshev_polynomial_t(input: Tensor, n):
     """The Chebyshev polynomial of the first kind and degree n: cos(n t) of x = cos(t)."""
-    return polynomial("chebyshev_polynomial_t", input, n, lambda x: x, twice)
+    return polynomial("chebyshev_polynomial_t", input, n, lambda x: x, times_less, 2)
 
 
 @polynomials(references.chebyshev_u)
 def chebyshev_polynomial_u(input: Tensor, n):
     """The Chebyshev polynomial of the second kind: sin((n + 1) t) / sin(t) of x = cos(t)."""
-    return polynomial("chebyshev_polynomial_u", input, n, lambda x: 2 * x, twice)
+    return polynomial("chebyshev_polynomial_u", input, n, lambda x: 2 * x, times_less, 2)
 
 
 @polynomials(references.chebyshev_v)
 def chebyshev_polynomial_v(input: Tensor, n):
     """The Chebyshev polynomial of the third kind: cos((n + 1/2) t) / cos(t / 2) of x = cos(t)."""
-    return polynomial("chebyshev_polynomial_v", input, n, lambda x: 2 * x - 1, twice)
+    return polynomial("chebyshev_polynomial_v", input, n, lambda x: 2 * x - 1, times_less, 2)
 
 
 @polynomials(references.chebyshev_w)
 def chebyshev_polynomial_w(input: Tensor, n):
     """The Chebyshev polynomial of the fourth kind: sin((n + 1/2) t) / sin(t / 2) of x = cos(t)."""
-    return polynomial("chebyshev_polynomial_w", input, n, lambda x: 2 * x + 1, twice)
+    return polynomial("chebyshev_polynomial_w", input, n, lambda x: 2 * x + 1, times_less, 2)
 
 
 def shifted(function):
@@ -230,28 +232,30 @@ shifted_chebyshev_polynomial_w = shifted(chebyshev_polynomial_w)
 def hermite_polynomial_h(input: Tensor, n):
     """The physicists' Hermite polynomial of degree n: orthogonal for the weight exp(-x**2)."""
     return polynomial("hermite_polynomial_h", input, n, lambda x: 2 * x,
-                      lambda k, x, now, before: 2 * x * now - 2 * k * before)
+                      lambda k, x, now, before: (x * now).sub(before, alpha=2 * k), 2)
 
 
 @polynomials(references.series(np.polynomial.hermite_e.hermeval))
 def hermite_polynomial_he(input: Tensor, n):
     """The probabilists' Hermite polynomial of degree n: for the weight exp(-x**2 / 2)."""
     return polynomial("hermite_polynomial_he", input, n, lambda x: x,
-                      lambda k, x, now, before: x * now - k * before)
+                      lambda k, x, now, before: (x * now).sub(before, alpha=k))
 
 
 @polynomials(references.series(np.polynomial.laguerre.lagval))
 def laguerre_polynomial_l(input: Tensor, n):
     """The Laguerre polynomial of degree n: orthogonal for the weight exp(-x) from 0 on."""
     return polynomial("laguerre_polynomial_l", input, n, lambda x: 1 - x,
-                      lambda k, x, now, before: ((2 * k + 1 - x) * now - k * before) / (k + 1))
+                      lambda k, x, now, before: (
+                          ((2 * k + 1 - x) * now).sub(before, alpha=k) / (k + 1)))
 
 
 @polynomials(references.series(np.polynomial.legendre.legval))
 def legendre_polynomial_p(input: Tensor, n):
     """The Legendre polynomial of degree n: orthogonal on [-1, 1]."""
     return polynomial("legendre_polynomial_p", input, n, lambda x: x,
-                      lambda k, x, now, before: ((2 * k + 1) * x * now - k * before) / (k + 1))
+                      lambda k, x, now, before: (
+                          ((2 * k + 1) * x * now).sub(before, alpha=k) / (k + 1)))
 
 
 declared(__name__)

@@ -187,8 +187,8 @@ def inner(input, other: Tensor):
     if input.shape[-1] != other.shape[-1]:
         raise RuntimeError(f"inner: the last dims differ: {tuple(input.shape)} and "
                            f"{tuple(other.shape)}")
-    if input.ndim == other.ndim == 2:
-        return matmul(input, other.mT)
+    if other.ndim <= 2:
+        return matmul(input, other if other.ndim == 1 else other.mT)
     rows, columns = input.unsqueeze(0).flatten(0, -2), other.unsqueeze(0).flatten(0, -2).mT
     return matmul(rows, columns).reshape(input.shape[:-1] + other.shape[:-1])
 

@@ -1,6 +1,7 @@
 """Kronecker and tensor products, outer and batched products added to a tensor, and powers."""
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -49,11 +50,12 @@ def addr(input, vec1: Tensor, vec2: Tensor, *, beta=1, alpha=1):
     Raises: RuntimeError for factors of other dims, an input that does not expand, and for a float
     as a factor of integers.
     """
-    half = input.is_floating_point() and input.itemsize == 2
-    if half and input.dtype == vec1.dtype == vec2.dtype:     # one rounding, as PyTorch's
-        return _addr(input.float(), vec1.float(), vec2.float(), beta, alpha).to(input.dtype)
-    if {x.dtype.name for x in (input, vec1, vec2)} == {"bool"}:
-        beta, alpha = bool(beta), bool(alpha)
+    dtype = input.dtype
+    if dtype.itemsize <= 2 and dtype is vec1.dtype is vec2.dtype:
+        if dtype.is_floating_point:                          # one rounding, as PyTorch's
+            return _addr(input.float(), vec1.float(), vec2.float(), beta, alpha).to(dtype)
+        if dtype.name == "bool":
+            beta, alpha = bool(beta), bool(alpha)
     return _addr(input, vec1, vec2, beta, alpha)
 
 
@@ -84,13 +86,18 @@ def kron(input, other: Tensor):
     >>> tensorlib.kron(tensorlib.tensor([1, 10]), tensorlib.tensor([1, 2]))
     tensor([ 1,  2, 10, 20])
     """
-    rows, columns = tuple(input.shape), tuple(other.shape)
+    spread, within, sizes = kron_sizes(input.shape, other.shape)
+    return (input.reshape(spread) * other.reshape(within)).reshape(sizes)
+
+
+@lru_cache(maxsize=256)
+def kron_sizes(rows, columns):
+    """The sizes of both factors of `kron` that broadcast to all of its products, and its own."""
     ndim = max(len(rows), len(columns))
     rows, columns = (1,) * (ndim - len(rows)) + rows, (1,) * (ndim - len(columns)) + columns
-    sizes = [m * n for m, n in zip(rows, columns)]
-    spread = [size for n in rows for size in (n, 1)]
-    within = [size for n in columns for size in (1, n)]
-    return (input.reshape(spread) * other.reshape(within)).reshape(sizes)
+    return (tuple(size for n in rows for size in (n, 1)),
+            tuple(size for n in columns for size in (1, n)),
+            tuple(m * n for m, n in zip(rows, columns)))
 
 
 def summed_over(a, b, dims=2):

@@ -156,12 +156,16 @@ def split(tensor: Tensor, split_size_or_sections=None, dim=0, *, split_size=None
     >>> tensorlib.arange(5).split(2)
     (tensor([0, 1]), tensor([2, 3]), tensor([4]))
     """
-    dim = wrap("split", dim, tensor.ndim)
-    if tensor.ndim == 0:
+    return split_along(
+        tensor, split_size_or_sections if split_size is None else split_size, dim)
+
+
+def split_along(x, wanted, dim):
+    """What `split` gives."""
+    dim = wrap("split", dim, x.ndim)
+    if x.ndim == 0:
         raise RuntimeError("split: expects at least a 1-dimensional tensor")
-    wanted = split_size_or_sections if split_size is None else split_size
-    return within_memory(
-        "split", lambda: cut(tensor, dim, sizes_of_pieces(wanted, tensor.size(dim), dim)))
+    return within_memory("split", lambda: cut(x, dim, sizes_of_pieces(wanted, x.size(dim), dim)))
 
 
 def cut(x, dim, sizes):

@@ -16,7 +16,7 @@ from tensorlib.ops.declare import FUNCTIONS, Tensors, alias, composite, publish
 from tensorlib.ops.foreign import members, within_memory
 from tensorlib.ops.late import declared
 from tensorlib.ops.samples import given, given_sequences, refusals, refused_sequences
-from tensorlib.ops.shape.joining import cat, stack
+from tensorlib.ops.shape.joining import cat, split_along, stack
 
 WHOLE = slice(None)
 FEW = 1024                  # parts of which nobody asks whether there is memory for them
@@ -478,7 +478,7 @@ def dsplit(input: Tensor, indices_or_sections=None, *, indices=None, sections=No
     errors=refusals((RuntimeError, (3,), [1, 1])), view="maybe", complex=True)
 def split_with_sizes(input: Tensor, split_sizes, dim=0):
     """`split` into parts of these sizes. Raises: as `split`."""
-    return input.split(list(members("split_with_sizes", split_sizes)), dim)
+    return split_along(input, members("split_with_sizes", split_sizes), dim)
 
 
 @composite(tensors=("input",), reference=lambda x, dim, start, length: np.take(

@@ -1,6 +1,7 @@
 """Views with any strides of a storage, and windows along a dim as such views."""
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -27,6 +28,10 @@ def positions_at(sizes, strides, offset):
         steps = np.arange(size, dtype=np.int64) * stride
         places = places + steps.reshape([-1 if k == d else 1 for k in range(len(sizes))])
     return np.broadcast_to(places, sizes)
+
+
+KEPT = 1 << 10               # elements up to which their places are kept, which takes 8 kB for each
+kept_positions = lru_cache(64)(positions_at)
 
 
 def shown(x, size, stride, storage_offset=None):
@@ -161,11 +166,13 @@ def as_strided_scatter(input: Tensor, src: Tensor, size, stride, storage_offset=
     if tuple(src.shape) != sizes or len(strides) != len(sizes):
         raise RuntimeError("as_strided_scatter: expected src to have the sizes of the slice, got "
                            f"{list(src.shape)} for {sizes} and {strides}")
-    places = within_memory("as_strided_scatter", lambda: positions_at(sizes, strides, offset))
-    if min((*sizes, *strides, offset), default=0) < 0 or places.size and (
-            places.max() >= input.numel()):
+    furthest = offset + sum((n - 1) * step for n, step in zip(sizes, strides))
+    if min((*sizes, *strides, offset), default=0) < 0 or 0 not in sizes and (
+            furthest >= input.numel()):
         raise RuntimeError(f"as_strided_scatter: sizes {sizes}, strides {strides} and offset "
                            f"{offset} are negative or out of bounds for {input.numel()} elements")
+    find = kept_positions if src.numel() <= KEPT else positions_at
+    places = within_memory("as_strided_scatter", lambda: find(sizes, strides, offset))
     src = src.to(input.dtype).reshape(-1)
     return input.reshape(-1).scatter(0, from_numpy(places.reshape(-1)), src).reshape(input.shape)
 
