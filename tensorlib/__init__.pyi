@@ -1165,8 +1165,8 @@ def is_signed(input: Tensor) -> Tensor:
 def is_storage(obj: Any) -> Tensor:
     """Whether something is the memory of tensors, as `x.untyped_storage()`."""
 
-def is_tensor(obj: Any) -> _bool:
-    """Whether `obj` is a Tensor."""
+def is_tensor(obj: Any) -> Tensor:
+    """Whether something is a Tensor; a class with `__torch_function__` alone is not asked."""
 
 def isclose(
     input: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool =

@@ -114,7 +114,7 @@ FAMILIES = {
         methods="is_set_to is_shared new_empty_strided resize_ set_ share_memory_"),
     "tensorlib.ops.names.queries": Names(
         both="get_device is_conj is_neg is_nonzero is_same_size is_signed",
-        functions="is_storage result_type typename"),
+        functions="is_storage is_tensor result_type typename"),
     "tensorlib.ops.order.quantiles": Names(
         both="median mode nanmedian nanquantile quantile",
         operations="middle mode_order"),

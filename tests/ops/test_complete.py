@@ -34,6 +34,7 @@ EXEMPT = {
     "result_type": "gives a dtype",
     "typename": "gives a text",
     "is_storage": "asks what something is",
+    "is_tensor": "asks what something is",
     "feature_dropout": "made of `dropout1d` and the like",
     **dict.fromkeys(("fake_quantize_per_channel_affine", "fake_quantize_per_tensor_affine"),
                     "made of others; its gradient is not that of the steps which it computes"),
