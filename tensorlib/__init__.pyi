@@ -424,6 +424,12 @@ def bartlett_window(
 ) -> Tensor:
     """Bartlett's window, a triangle: 1 - |x|."""
 
+def batch_norm(
+    input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: Any,
+    momentum: Any, eps: Any, cudnn_enabled: Any
+) -> Tensor:
+    """`nn.functional.batch_norm`; `cudnn_enabled` changes nothing."""
+
 def bernoulli(
     input: Tensor, p: _Number | Tensor | None = None, *, generator: Generator | None = None, out:
     Tensor | None = None
@@ -435,10 +441,10 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Any = None) -
     """input1 @ weight[k] @ input2 for each k, plus a bias."""
 
 def binary_cross_entropy_with_logits(
-    input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None, reduce: Any = None,
-    reduction: _str = 'mean', pos_weight: Any = None
+    input: Tensor, target: Tensor, weight: Any = None, pos_weight: Any = None, reduction: _int = 0
 ) -> Tensor:
-    """`binary_cross_entropy` of the sigmoid of the input, without overflow: mean, sum or each."""
+    """`nn.functional.binary_cross_entropy_with_logits`, each, or with 1 the mean, with 2 the
+    sum."""
 
 def bincount(input: Tensor, weights: Any = None, minlength: _int = 0) -> Tensor:
     """How often each integer from 0 on occurs in a vector, or the sums of its weights."""
@@ -668,10 +674,9 @@ def cosh_(input: Tensor) -> Tensor:
     """In-place form of `cosh`."""
 
 def cosine_embedding_loss(
-    input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0, size_average: Any = None,
-    reduce: Any = None, reduction: _str = 'mean'
+    input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, reduction: _int = 0
 ) -> Tensor:
-    """1 - cos where the target is 1, max(0, cos - margin) where it is -1: mean, sum or each."""
+    """`nn.functional.cosine_embedding_loss`, each, or with 1 the mean, with 2 the sum."""
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: _Sizes = 1, eps: _float = 1e-08) -> Tensor:
     """The cosines of the angles between vectors along a dim: x1 . x2 / (|x1| |x2|)."""
@@ -691,9 +696,9 @@ def cross(
 
 def ctc_loss(
     log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: _int = 0,
-    reduction: _str = 'mean', zero_infinity: _bool = False
+    reduction: _int = 0, zero_infinity: _bool = False
 ) -> Tensor:
-    """-log of the probability of all alignments that give the targets: mean, sum or each."""
+    """`nn.functional.ctc_loss`, each, or with 1 the mean, with 2 the sum."""
 
 def cummax(input: Tensor, dim: _Sizes, *, out: Tensor | None = None) -> _Extremes:
     """The largest of each element and those before it along `dim`: a named tuple (values,
@@ -793,6 +798,12 @@ def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
 
 def einsum(equation: Any, *operands: Any) -> Tensor:
     """The sum of products of operands over letters of their dims: Einstein's convention."""
+
+def embedding(
+    weight: Tensor, indices: Tensor, padding_idx: _int = -1, scale_grad_by_freq: _bool = False,
+    sparse: _bool = False
+) -> Tensor:
+    """`nn.functional.embedding`, with the table first; a `padding_idx` below 0 is none."""
 
 def empty(
     *sizes: _Sizes, size: _Sizes | None = None, out: Tensor | None = None, dtype: _DType | None =
@@ -1057,10 +1068,9 @@ def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Te
     """0 where `input` is negative, 1 where it is positive, `values` where it is 0."""
 
 def hinge_embedding_loss(
-    input: Tensor, target: Tensor, margin: _float = 1.0, size_average: Any = None, reduce: Any =
-    None, reduction: _str = 'mean'
+    input: Tensor, target: Tensor, margin: _float = 1.0, reduction: _int = 0
 ) -> Tensor:
-    """x where the target is 1, max(0, margin - x) where it is -1: mean, sum or each."""
+    """`nn.functional.hinge_embedding_loss`, each, or with 1 the mean, with 2 the sum."""
 
 def histc(
     input: Tensor, bins: _int = 100, min: Tensor | _Number = 0, max: Tensor | _Number = 0, *, out:
@@ -1138,6 +1148,12 @@ def initial_seed() -> _int:
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Sums of products over the last dim of both; the product where one has no dim."""
 
+def instance_norm(
+    input: Tensor, weight: Any, bias: Any, running_mean: Any, running_var: Any, use_input_stats:
+    Any, momentum: Any, eps: Any, cudnn_enabled: Any
+) -> Tensor:
+    """`nn.functional.instance_norm`; with `use_input_stats` false by the running statistics."""
+
 def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of square matrices: see `linalg.inv`."""
 
@@ -1165,8 +1181,8 @@ def is_signed(input: Tensor) -> Tensor:
 def is_storage(obj: Any) -> Tensor:
     """Whether something is the memory of tensors, as `x.untyped_storage()`."""
 
-def is_tensor(obj: Any) -> _bool:
-    """Whether `obj` is a Tensor."""
+def is_tensor(obj: Any) -> Tensor:
+    """Whether something is a Tensor; a class with `__torch_function__` alone is not asked."""
 
 def isclose(
     input: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool =
@@ -1213,10 +1229,9 @@ def kaiser_window(
     """Kaiser's window, with I0 Bessel's function: I0(beta sqrt(1 - x^2)) / I0(beta)."""
 
 def kl_div(
-    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: _str =
-    'mean', log_target: _bool = False
+    input: Tensor, target: Tensor, reduction: _int = 0, *, log_target: _bool = False
 ) -> Tensor:
-    """The divergence target * (log(target) - input) of log-probabilities: mean, sum or each."""
+    """`nn.functional.kl_div`, each, or with 1 the mean, with 2 the sum."""
 
 def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Kronecker product: `other` times each element of `input`, in their places."""
@@ -1382,10 +1397,9 @@ def manual_seed(seed: _int) -> Generator:
     """The default generator, started anew from `seed`."""
 
 def margin_ranking_loss(
-    input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0, size_average: Any = None,
-    reduce: Any = None, reduction: _str = 'mean'
+    input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, reduction: _int = 0
 ) -> Tensor:
-    """max(0, -target * (input1 - input2) + margin): mean, sum or each."""
+    """`nn.functional.margin_ranking_loss`, each, or with 1 the mean, with 2 the sum."""
 
 def masked_fill(input: Tensor, mask: Tensor, value: _Number | Tensor) -> Tensor:
     """A row-major copy of `input` with `value`, a number or a 0-d tensor, where the mask holds."""
@@ -1647,10 +1661,9 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     """Random numbers of the Poisson distribution with the rate of each element."""
 
 def poisson_nll_loss(
-    input: Tensor, target: Tensor, log_input: _bool = True, full: _bool = False, size_average: Any =
-    None, eps: _float = 1e-08, reduce: Any = None, reduction: _str = 'mean'
+    input: Tensor, target: Tensor, log_input: Any, full: Any, eps: Any, reduction: Any
 ) -> Tensor:
-    """The negative log-likelihood of counts of a Poisson distribution: mean, sum or each."""
+    """`nn.functional.poisson_nll_loss`, each, or with 1 the mean, with 2 the sum."""
 
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The complex numbers of these absolute values and angles."""
@@ -2141,10 +2154,9 @@ def tril_indices(
 
 def triplet_margin_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, margin: _float = 1.0, p: _Number | Tensor =
-    2, eps: _float = 1e-06, swap: _bool = False, size_average: Any = None, reduce: Any = None,
-    reduction: _str = 'mean'
+    2.0, eps: _float = 1e-06, swap: _bool = False, reduction: _int = 0
 ) -> Tensor:
-    """max(0, |anchor - positive| - |anchor - negative| + margin): mean, sum or each."""
+    """`nn.functional.triplet_margin_loss`, each, or with 1 the mean, with 2 the sum."""
 
 def triu(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """The upper triangles of matrices, with zeros below `diagonal`."""

@@ -214,6 +214,7 @@ def test_what_overrides_is_asked_in_order():
         assert t.overrides.has_torch_function((1, Base()))
         assert not t.overrides.has_torch_function((1, t.ones(2)))
         assert t.overrides.is_tensor_like(Base()) and not t.overrides.is_tensor_like(1)
+        assert not t.is_tensor(Base()) and not t.is_storage(Base())
         assert t.overrides.handle_torch_function(t.add, (Base(),), Base(), 1) == (Base, (Base,))
     assert tl.overrides.resolve_name(tl.add) == "tensorlib.add"
 

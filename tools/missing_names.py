@@ -89,12 +89,12 @@ REASONS = [
      "them and no sizes that are symbols.",
      r"sym_.*|unify_type_list|fork|wait|compiled_with_.*|classproperty|.*_(parse|import)_.*|"
      r"(import|parse|merge)_.*|get_file_path|functionalize"),
-    ("Under another name", "What `torch` has twice, once with other arguments, is in "
+    ("Under another name", "Some of what `torch` has twice, once with other arguments, is in "
      "`nn.functional` alone; what works in place there is a method here, or the function without "
      "`_`. `range` is deprecated for `arange`; `eig`, `lstsq`, `solve` and `symeig` of old raise "
      "an error in PyTorch, too: `linalg` has them. `clip_grad_norm` is deprecated for "
      "`clip_grad_norm_`.",
-     r"batch_norm|instance_norm|embedding|embedding_bag|adaptive_(avg|max)_pool1d|range|lstsq|"
+     r"embedding_bag|adaptive_(avg|max)_pool1d|range|lstsq|"
      r"solve|eig|symeig|index|is_inference|"
      r"multi_head_attention_forward|"
      r"clip_grad_norm"),

@@ -87,7 +87,7 @@ RETURNS = {
     "split_with_sizes": "tuple[Tensor, ...]", "unravel_index": "tuple[Tensor, ...]",
     "block_diag": "Tensor", "broadcast_shapes": "Size",
     "split": "tuple[Tensor, ...]", "chunk": "tuple[Tensor, ...]", "unbind": "tuple[Tensor, ...]",
-    "allclose": "_bool", "equal": "_bool", "is_tensor": "_bool",
+    "allclose": "_bool", "equal": "_bool",
     "multi_head_attention_forward": "tuple[Tensor, Tensor | None]",
     "aminmax": "_MinMax", "var_mean": "tuple[Tensor, Tensor]", "std_mean": "tuple[Tensor, Tensor]",
     "manual_seed": "Generator", "seed": "_int", "initial_seed": "_int", "set_rng_state": "None",

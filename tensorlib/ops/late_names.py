@@ -40,37 +40,37 @@ FAMILIES = {
                    "solve_matrices solve_triangles"),
     "tensorlib.nn.functional": Names(
         both="celu hardshrink prelu selu threshold",
-        functions="alpha_dropout alpha_dropout_ avg_pool1d bilinear "
+        functions="alpha_dropout alpha_dropout_ avg_pool1d batch_norm bilinear "
                   "binary_cross_entropy_with_logits cdist celu_ channel_shuffle conv1d conv2d "
                   "conv3d conv_transpose1d conv_transpose2d conv_transpose3d "
-                  "cosine_embedding_loss cosine_similarity ctc_loss dropout dropout_ "
+                  "cosine_embedding_loss cosine_similarity ctc_loss dropout dropout_ embedding "
                   "feature_alpha_dropout feature_alpha_dropout_ feature_dropout feature_dropout_ "
-                  "group_norm hinge_embedding_loss kl_div layer_norm margin_ranking_loss "
-                  "max_pool1d max_pool2d max_pool3d pairwise_distance pdist pixel_shuffle "
-                  "pixel_unshuffle poisson_nll_loss rms_norm rrelu rrelu_ selu_ threshold_ "
-                  "triplet_margin_loss",
+                  "group_norm hinge_embedding_loss instance_norm kl_div layer_norm "
+                  "margin_ranking_loss max_pool1d max_pool2d max_pool3d pairwise_distance pdist "
+                  "pixel_shuffle pixel_unshuffle poisson_nll_loss rms_norm rrelu rrelu_ selu_ "
+                  "threshold_ triplet_margin_loss",
         operations="adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool "
                    "adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d adaptive_pool "
                    "affine_grid affine_norm attention attention_backward avg_pool avg_pool2d "
-                   "avg_pool3d bag_sums bag_sums_backward batch_norm binary_cross "
-                   "binary_cross_entropy channel_affine channel_backward class_margins "
-                   "class_margins_backward col2im columns convolve convolve_input "
-                   "convolve_input_with_bias convolve_weight convolve_with_bias cross_entropy "
-                   "cross_of_logits ctc_losses ctc_losses_backward dropout1d dropout2d dropout3d "
-                   "elu embedding embedding_bag fractional_max_pool2d fractional_max_pool3d "
-                   "gated_backward gated_halves gaussian_nll_loss gelu gelu_tanh glu grid_sample "
-                   "group_affine group_backward gumbel_softmax hardsigmoid hardswish hardtanh "
-                   "huber huber_loss im2col instance_norm interpolate l1_loss leaky_relu linear "
-                   "linear_with_bias linear_without_bias local_response_norm logsigmoid look "
-                   "look_back look_cubic look_cubic_back lp_pool1d lp_pool2d lp_pool3d max_pool "
-                   "max_unpool1d max_unpool2d max_unpool3d max_values mish mse_loss "
-                   "multi_head_attention_forward multi_margin_loss multilabel_margin_loss "
-                   "multilabel_soft_margin_loss nll_loss nll_of_logits nll_of_logits_backward "
-                   "nll_of_logs nll_of_logs_backward norm_backward norm_weight_backward normalize "
-                   "one_hot pair_distances pair_distances_backward put_places relu6 resample "
-                   "root_of_positive row_distances row_distances_backward "
-                   "scaled_dot_product_attention silu smooth_l1 smooth_l1_loss soft_margin_loss "
-                   "softplus softshrink softsign softsign_of_complex squared_error tanhshrink "
+                   "avg_pool3d bag_sums bag_sums_backward binary_cross binary_cross_entropy "
+                   "channel_affine channel_backward class_margins class_margins_backward col2im "
+                   "columns convolve convolve_input convolve_input_with_bias convolve_weight "
+                   "convolve_with_bias cross_entropy cross_of_logits ctc_losses "
+                   "ctc_losses_backward dropout1d dropout2d dropout3d elu embedding_bag "
+                   "fractional_max_pool2d fractional_max_pool3d gated_backward gated_halves "
+                   "gaussian_nll_loss gelu gelu_tanh glu grid_sample group_affine group_backward "
+                   "gumbel_softmax hardsigmoid hardswish hardtanh huber huber_loss im2col "
+                   "interpolate l1_loss leaky_relu linear linear_with_bias linear_without_bias "
+                   "local_response_norm logsigmoid look look_back look_cubic look_cubic_back "
+                   "lp_pool1d lp_pool2d lp_pool3d max_pool max_unpool1d max_unpool2d max_unpool3d "
+                   "max_values mish mse_loss multi_head_attention_forward multi_margin_loss "
+                   "multilabel_margin_loss multilabel_soft_margin_loss nll_loss nll_of_logits "
+                   "nll_of_logits_backward nll_of_logs nll_of_logs_backward norm_backward "
+                   "norm_weight_backward normalize one_hot pair_distances pair_distances_backward "
+                   "put_places relu6 resample root_of_positive row_distances "
+                   "row_distances_backward scaled_dot_product_attention silu smooth_l1 "
+                   "smooth_l1_loss soft_margin_loss softplus softshrink softsign "
+                   "softsign_of_complex squared_error tanhshrink "
                    "triplet_margin_with_distance_loss wide_linear"),
     "tensorlib.nn.functional.recurrent": Names(
         functions="gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell",
@@ -114,7 +114,7 @@ FAMILIES = {
         methods="is_set_to is_shared new_empty_strided resize_ set_ share_memory_"),
     "tensorlib.ops.names.queries": Names(
         both="get_device is_conj is_neg is_nonzero is_same_size is_signed",
-        functions="is_storage result_type typename"),
+        functions="is_storage is_tensor result_type typename"),
     "tensorlib.ops.order.quantiles": Names(
         both="median mode nanmedian nanquantile quantile",
         operations="middle mode_order"),

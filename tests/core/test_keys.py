@@ -378,3 +378,10 @@ def test_random_expressions(shape_and_key):
     write(x, key, from_numpy(fresh), accumulate=True)
     np.add.at(a, key, fresh)
     assert x.tolist() == a.tolist()
+
+
+@pytest.mark.parametrize("take, offset", [
+    (lambda x: x[1:1], 3), (lambda x: x[2:], 6), (lambda x: x[1:0], 3), (lambda x: x[1:1, 2:2], 5),
+    (lambda x: x[1, 3:], 6)])
+def test_a_slice_of_no_elements_begins_where_it_was_cut(take, offset):
+    assert take(from_numpy(np.zeros((2, 3)))).storage_offset() == offset

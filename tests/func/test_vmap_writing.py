@@ -213,3 +213,18 @@ def test_index_put_in_a_batch_refuses_what_is_no_position():
             vmap(lambda i: X[0].index_put((i,), X[0, 0]))(J.reshape(4, 1) * 0 + bad)
     with pytest.raises(RuntimeError, match="use where"):
         vmap(lambda m: X[0].index_put((m,), X[0, 0]))(X[:, :, 0] > 0)
+
+
+@each("change, shape", [
+    (lambda y: y.squeeze_(0), (3,)), (lambda y: y.unsqueeze_(-1), (1, 3, 1)),
+    (lambda y: y.transpose_(0, 1), (3, 1)), (lambda y: y.t_(), (3, 1))])
+def test_an_example_takes_on_another_layout_in_place(change, shape):
+    def f(x):
+        y = x * 1.0
+        assert change(y) is y and y.shape == shape
+        return y.mul_(x.sum())
+
+    xs = tl.arange(6.0).reshape(2, 1, 3)
+    assert vmap(f)(xs).tolist() == [f(x).tolist() for x in xs]
+    slope = grad(lambda x: f(x).square().sum())
+    assert vmap(slope)(xs).tolist() == [slope(x).tolist() for x in xs]

@@ -48,6 +48,9 @@ CALLS = [
     (RUN, "clamp: the bound -1 does not fit in tensorlib.uint8", lambda: tl.clamp(SMALL, -1, 2)),
     (RUN, "float_power_: the tensor must be of float64, got tensorlib.float32",
      lambda: VECTOR.clone().float_power_(2)),
+    (TYPE, "float_power: input or exponent must be a Tensor", lambda: tl.float_power(2, 3)),
+    (TYPE, "flip: takes dims, got none", lambda: VECTOR.flip()),
+    (TYPE, "sum_to_size: takes size, got none", lambda: VECTOR.sum_to_size()),
     (RUN, "heaviside: input and values must have one dtype, got tensorlib.float32 and "
      "tensorlib.float64", lambda: tl.heaviside(VECTOR, VECTOR.double())),
     (TYPE, "cumsum_: takes no out: the result goes into the tensor itself",

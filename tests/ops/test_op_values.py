@@ -79,6 +79,14 @@ def test_writing_forms():
     same(y, [8.0, 1 / 3])
 
 
+def test_a_number_to_the_power_of_a_tensor():
+    x = tl.tensor([1.0, 3.0], requires_grad=True)
+    y = tl.float_power(2, x)
+    assert y.dtype == tl.float64 and y.tolist() == [2.0, 8.0]
+    y.sum().backward()
+    same(x.grad, [2 * math.log(2), 8 * math.log(2)], tl.float32)
+
+
 # ---- sums over parts -----------------------------------------------------------------------------
 
 @pytest.mark.parametrize("dim", [0, 1, -1])

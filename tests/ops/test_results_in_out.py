@@ -1,5 +1,7 @@
 """`out=` of functions whose results are written into it at the end."""
 
+import warnings
+
 import pytest
 
 import tensorlib as tl
@@ -36,6 +38,30 @@ def test_the_result_is_in_out(key):
         call(out=tl.empty(0, dtype=tl.int64))
     with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
         call(out=tl.empty(wanted.shape, requires_grad=True))
+
+
+@pytest.mark.parametrize("call, wanted", [
+    (lambda x, out: tl.add(x, 1, out=out), [2.0, 3.0, 4.0]),
+    (lambda x, out: tl.cumsum(x, 0, out=out), [1.0, 3.0, 6.0])])
+def test_out_is_resized_over_its_own_memory_where_that_suffices(call, wanted):
+    x, memory = tl.tensor([1.0, 2.0, 3.0]), tl.zeros(6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        out = call(x, memory[1:1])
+    assert out.tolist() == wanted and memory.tolist() == [0, *wanted, 0, 0]
+    with pytest.warns(UserWarning, match=r"has shape \(1,\) but the result has shape \(3,\)"):
+        out = call(x, memory[3:4])
+    assert out.tolist() == wanted and memory.tolist() == [0, *wanted[:2], *wanted]
+    with pytest.warns(UserWarning, match="it is resized"):
+        out = call(x, memory[4:])
+    assert out.tolist() == wanted and memory.tolist() == [0, *wanted[:2], *wanted]
+
+
+def test_an_input_is_not_resized():
+    x = tl.ones(3)
+    with pytest.raises(RuntimeError, match=r"add: out is an input, of shape \(3,\)"):
+        tl.add(x, tl.ones(2, 3), out=x)
+    assert x.tolist() == [1.0, 1.0, 1.0]
 
 
 def test_halves_are_normalized_into_out():

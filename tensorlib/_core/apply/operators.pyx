@@ -389,6 +389,8 @@ def make_sized(Op op):
             if sizes or list(keyword) not in ([named], ["size"]):     # PyTorch's name for sizes
                 raise TypeError(f"{op.name}: takes {named}, got {list(keyword)}")
             sizes = tuple(keyword.values())
+        elif not sizes:
+            raise TypeError(f"{op.name}: takes {named}, got none")
         if len(sizes) == 1 and not PyIndex_Check(sizes[0]):
             if op.name == "view" and isinstance(sizes[0], dtype_type):
                 return registry["view_dtype"].function(input, sizes[0])

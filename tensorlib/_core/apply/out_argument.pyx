@@ -5,15 +5,17 @@ from cpython.object cimport PyObject
 from tensorlib._core.apply.elementwise cimport apply_into, has_dims
 from tensorlib._core.apply.inplace cimport check_writable
 from tensorlib._core.arrays.operands cimport as_tensors
-from tensorlib._core.base.dtypes cimport KIND
+from tensorlib._core.base.dtypes cimport ITEMSIZE, KIND
 from tensorlib._core.base.shape cimport MAX_NDIM, broadcast, sizes_of
+from tensorlib._core.base.storage cimport holds
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.op cimport Op
-from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, replace, requires_grad
+from tensorlib._core.tensor.tensor cimport Tensor, new_tensor, new_view, replace, requires_grad
 from tensorlib._core.tiles.copies cimport copy_into, may_overlap, packed_copy
 from tensorlib._core.tiles.program cimport MAX_INPUTS
 
 from tensorlib._core.base.error_names import type_name
+from tensorlib._core.base.warned import warn_of
 
 cdef object apply_out(Op op, tuple args, object out):
     """out := op(*args) for an element-wise operation."""
@@ -39,9 +41,12 @@ cdef object apply_out(Op op, tuple args, object out):
 
 
 cdef Tensor target_for(str name, list tensors, Tensor out, int ndim, const Py_ssize_t* dims):
-    """`out`, after it was checked; for an empty one of another shape what it is to become."""
-    cdef int d
-    cdef Tensor x
+    """`out`, after it was checked; for one of another shape what it is to become.
+
+    That lies over the memory of `out` where it suffices, as PyTorch's does: `out=buffer[:0]` fills
+    the buffer.
+    """
+    cdef Tensor x, made
     for x in tensors:
         if mode().grad and (requires_grad(x) or requires_grad(out)):
             raise RuntimeError(
@@ -50,11 +55,20 @@ cdef Tensor target_for(str name, list tensors, Tensor out, int ndim, const Py_ss
     check_writable(name, out, False)
     if out.ndim_ == ndim and has_dims(out, dims):
         return out
+    for x in tensors:
+        if x is out:
+            raise RuntimeError(
+                f"{name}: out is an input, of shape {tuple(out.shape)}, but the result has shape "
+                f"{sizes_of(ndim, dims)}")
     if out.numel_:
-        raise RuntimeError(
+        warn_of(
             f"{name}: out has shape {tuple(out.shape)} but the result has shape "
-            f"{sizes_of(ndim, dims)}; pass an empty tensor to have it resized")
-    return new_tensor(out.type, ndim, dims)
+            f"{sizes_of(ndim, dims)}: it is resized, which is deprecated; pass an empty tensor to "
+            "have it resized")
+    made = new_tensor(out.type, ndim, dims)
+    if made.numel_ and holds(out.storage, out.data_pointer, 0, made.numel_ - 1, ITEMSIZE[out.type]):
+        return new_view(out, ndim, dims, made.steps, out.data_pointer)
+    return made
 
 
 def store_out(str name, tuple inputs, Tensor result, out):

@@ -116,7 +116,7 @@ cdef int cut(Layout* layout, Tensor x, int dim, const Part* part) except -1:
     """Keeps a slice of a dim of `x`."""
     cdef Py_ssize_t begin = part.begin, end = part.end, size
     size = PySlice_AdjustIndices(x.dims[dim], &begin, &end, part.step)
-    if size > 0:
+    if size > 0 or part.step > 0:                # of no element, too, as in PyTorch
         layout.data += begin * x.steps[dim] * ITEMSIZE[x.type]
     return push(layout, size, x.steps[dim] * part.step if size > 1 else x.steps[dim])
 

@@ -421,7 +421,14 @@ def batch_of(x, level):
 # ---- methods and operators -----------------------------------------------------------------------
 
 def _inplace(function):
-    """The method that writes what a function gives into the value itself."""
+    """The method that writes what a function gives into the value itself.
+
+    Of a view it is the layout that the value takes on: its elements stay where they are.
+    """
+    def take_layout(self, *args, **kwargs):
+        self.value = function(self, *args, **kwargs).value
+        return self
+
     def method(self, *args, **kwargs):
         old = self
         if any(getattr(x, "requires_grad", False) for x in (self, *args, *kwargs.values())):
@@ -438,7 +445,7 @@ def _inplace(function):
             raise RuntimeError(f"{name}: result type {result.dtype} can't be cast to the desired "
                                f"output type {self.dtype}")
         return self.copy_(result)
-    return method
+    return take_layout if function.op.is_view else method
 
 
 def _drawing(name):

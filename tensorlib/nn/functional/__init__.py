@@ -129,7 +129,7 @@ from tensorlib.nn.functional.parametric_activations import (
 from tensorlib._core.base.explained import explain
 from tensorlib.ops.late import declared, gathered
 from tensorlib.nn import _reduction as _Reduction
-from tensorlib.nn.functional import in_place  # functions of the package above
+from tensorlib.nn.functional import in_place, other_arguments  # functions of the package above
 from tensorlib.ops.pending import FUNCTIONS
 from tensorlib.ops.shape.padding import pad
 from tensorlib.ops.pointwise.unary import sigmoid, tanh

@@ -12,13 +12,11 @@ _Sizes: TypeAlias = _int | Sequence[_int]
 _DType: TypeAlias = _dtype | _numpy_dtype[Any] | type[Any]
 
 from tensorlib import (
-    alpha_dropout, avg_pool1d, bilinear, binary_cross_entropy_with_logits, celu, celu_,
-    channel_shuffle, conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d,
-    cosine_embedding_loss, cosine_similarity, ctc_loss, dropout, feature_alpha_dropout, group_norm,
-    hardshrink, hinge_embedding_loss, kl_div, layer_norm, margin_ranking_loss, max_pool1d,
-    max_pool2d, max_pool3d, pairwise_distance, pdist, pixel_shuffle, pixel_unshuffle,
-    poisson_nll_loss, prelu, rms_norm, rrelu, rrelu_, selu, selu_, sigmoid, tanh, threshold,
-    threshold_, triplet_margin_loss
+    alpha_dropout, avg_pool1d, bilinear, celu, celu_, channel_shuffle, conv1d, conv2d, conv3d,
+    conv_transpose1d, conv_transpose2d, conv_transpose3d, cosine_similarity, dropout,
+    feature_alpha_dropout, group_norm, hardshrink, layer_norm, max_pool1d, max_pool2d, max_pool3d,
+    pairwise_distance, pdist, pixel_shuffle, pixel_unshuffle, prelu, rms_norm, rrelu, rrelu_, selu,
+    selu_, sigmoid, tanh, threshold, threshold_
 )
 
 __all__ = [
@@ -93,12 +91,30 @@ def binary_cross_entropy(
 ) -> Tensor:
     """The cross entropy of probabilities: -(t log(p) + (1 - t) log(1 - p)), mean, sum or each."""
 
+def binary_cross_entropy_with_logits(
+    input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None, reduce: Any = None,
+    reduction: _str = 'mean', pos_weight: Any = None
+) -> Tensor:
+    """`binary_cross_entropy` of the sigmoid of the input, without overflow: mean, sum or each."""
+
+def cosine_embedding_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0, size_average: Any = None,
+    reduce: Any = None, reduction: _str = 'mean'
+) -> Tensor:
+    """1 - cos where the target is 1, max(0, cos - margin) where it is -1: mean, sum or each."""
+
 def cross_entropy(
     input: Tensor, target: Tensor, weight: Any = None, size_average: Any = None, ignore_index: _int
     = -100, reduce: Any = None, reduction: _str = 'mean', label_smoothing: _float = 0.0
 ) -> Tensor:
     """The cross entropy of the softmax of logits with classes or probabilities: mean, sum or
     each."""
+
+def ctc_loss(
+    log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: _int = 0,
+    reduction: _str = 'mean', zero_infinity: _bool = False
+) -> Tensor:
+    """-log of the probability of all alignments that give the targets: mean, sum or each."""
 
 def dropout1d(
     input: Tensor, p: _Number | Tensor = 0.5, training: _bool = True, inplace: _bool = False
@@ -195,6 +211,12 @@ def hardtanh_(
 ) -> Tensor:
     """In-place form of `hardtanh`."""
 
+def hinge_embedding_loss(
+    input: Tensor, target: Tensor, margin: _float = 1.0, size_average: Any = None, reduce: Any =
+    None, reduction: _str = 'mean'
+) -> Tensor:
+    """x where the target is 1, max(0, margin - x) where it is -1: mean, sum or each."""
+
 def huber_loss(
     input: Tensor, target: Tensor, reduction: _str = 'mean', delta: _float = 1.0, weight: Any = None
 ) -> Tensor:
@@ -212,6 +234,12 @@ def interpolate(
     align_corners: Any = None, recompute_scale_factor: Any = None, antialias: _bool = False
 ) -> Tensor:
     """Sequences, images or volumes brought to another size, or made larger by a factor."""
+
+def kl_div(
+    input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: _str =
+    'mean', log_target: _bool = False
+) -> Tensor:
+    """The divergence target * (log(target) - input) of log-probabilities: mean, sum or each."""
 
 def l1_loss(
     input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None, reduction: _str =
@@ -261,6 +289,12 @@ def lp_pool3d(
     ceil_mode: _bool = False
 ) -> Tensor:
     """(sum(x**p))**(1/p) of the windows of volumes."""
+
+def margin_ranking_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0, size_average: Any = None,
+    reduce: Any = None, reduction: _str = 'mean'
+) -> Tensor:
+    """max(0, -target * (input1 - input2) + margin): mean, sum or each."""
 
 def max_unpool1d(
     input: Tensor, indices: Tensor, kernel_size: _Sizes, stride: _Sizes | None | None = None,
@@ -339,6 +373,12 @@ def pad(
 ) -> Tensor:
     """`input` padded: pairs of sizes before and after, for the last dim first."""
 
+def poisson_nll_loss(
+    input: Tensor, target: Tensor, log_input: _bool = True, full: _bool = False, size_average: Any =
+    None, eps: _float = 1e-08, reduce: Any = None, reduction: _str = 'mean'
+) -> Tensor:
+    """The negative log-likelihood of counts of a Poisson distribution: mean, sum or each."""
+
 def relu(input: Tensor, inplace: _bool = False) -> Tensor:
     """The larger of each element and 0: `tensorlib.relu`, or with `inplace` its in-place form."""
 
@@ -392,6 +432,13 @@ def softsign(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def tanhshrink(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """x - tanh(x) for each element."""
+
+def triplet_margin_loss(
+    anchor: Tensor, positive: Tensor, negative: Tensor, margin: _float = 1.0, p: _Number | Tensor =
+    2, eps: _float = 1e-06, swap: _bool = False, size_average: Any = None, reduce: Any = None,
+    reduction: _str = 'mean'
+) -> Tensor:
+    """max(0, |anchor - positive| - |anchor - negative| + margin): mean, sum or each."""
 
 def triplet_margin_with_distance_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, *, distance_function: Any = None, margin:

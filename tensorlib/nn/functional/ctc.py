@@ -71,7 +71,7 @@ def lengths_of(name, given, count, most):
     return given
 
 
-@loss(public=True, tensors=("log_probs",), reference=all_alignments, samples=short_sequences,
+@loss(tensors=("log_probs",), reference=all_alignments, samples=short_sequences,
       errors=bad_sequences, checks_values=True)
 def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths, target_lengths, blank=0,
              reduction="mean", zero_infinity=False):

@@ -366,7 +366,7 @@ def cross_of_logits_deriv_target(input):
     return -input
 
 
-@loss(public=True, tensors=("input", "target"), reference=in_numpy(cross_of_logits_reference),
+@loss(tensors=("input", "target"), reference=in_numpy(cross_of_logits_reference),
       samples=targets(), errors=refusals((ValueError, (2,), np.ones(3))))
 def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight=None, size_average=None,
                                      reduce=None, reduction="mean", pos_weight=None):
@@ -393,7 +393,7 @@ def divergence(x, t, log_target=False):
     return np.exp(t) * (t - x) if log_target else np.where(t > 0, t * np.log(t), 0) - t * x
 
 
-@loss(public=True, tensors=("input", "target"), reference=in_numpy(divergence),
+@loss(tensors=("input", "target"), reference=in_numpy(divergence),
       samples=targets(-3, -1, 0.1, 0.9, more=({"log_target": True},)), errors=BAD_REDUCTION)
 def kl_div(input: Tensor, target: Tensor, size_average=None, reduce=None, reduction="mean",
            log_target=False):
@@ -421,7 +421,7 @@ def poisson(x, t, log_input=True, full=False, eps=1e-8):
     return losses + np.where(t > 1, t * np.log(t) - t + 0.5 * np.log(2 * np.pi * t), 0) * full
 
 
-@loss(public=True, takes=ALL, tensors=("input", "target"), reference=in_numpy(poisson),
+@loss(takes=ALL, tensors=("input", "target"), reference=in_numpy(poisson),
       samples=targets(0.2, 2, 1.5, 3, more=({"log_input": False}, {"full": True})))
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input=True, full=False, size_average=None,
                      eps=1e-8, reduce=None, reduction="mean"):

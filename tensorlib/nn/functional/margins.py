@@ -122,7 +122,7 @@ def up_from_0(terms):
     return terms.clamp(min=0)
 
 
-@loss(public=True, tensors=("input", "target"), samples=signs((2, 3), (2, 3), margin=0.3),
+@loss(tensors=("input", "target"), samples=signs((2, 3), (2, 3), margin=0.3),
       reference=in_numpy(lambda x, t, margin=1.0: np.where(t == 1, x, np.maximum(margin - x, 0))))
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin=1.0, size_average=None, reduce=None,
                          reduction="mean"):
@@ -136,7 +136,7 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin=1.0, size_average
     return named("hinge_embedding_loss", apart + where(target != -1, input, 0), locals())
 
 
-@loss(public=True, takes="integer floating", tensors=("input1", "input2", "target"),
+@loss(takes="integer floating", tensors=("input1", "input2", "target"),
       samples=signs((2, 3), (2, 3), (2, 3), margin=0.3),
       reference=in_numpy(lambda a, b, t, margin=0.0: np.maximum(-t * (a - b) + margin, 0)),
       errors=refusals((RuntimeError, (2, 3), np.ones(3), np.ones(3))))
@@ -157,7 +157,7 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin=0
     return named("margin_ranking_loss", losses, locals())
 
 
-@loss(public=True, takes=ALL, tensors=("input1", "input2", "target"),
+@loss(takes=ALL, tensors=("input1", "input2", "target"),
       samples=signs((2, 3), (2, 3), (2,)),
       reference=in_numpy(lambda a, b, t, margin=0.0: np.where(
           t == 1, 1 - cosine(a, b, -1), np.maximum(cosine(a, b, -1) - margin, 0))),
@@ -196,7 +196,7 @@ def triplet(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-6, swap=False)
     return np.maximum(between_pairs(anchor, positive, p, eps) - far + margin, 0)
 
 
-@loss(public=True, takes="integer floating", complex=True, samples=three_points,
+@loss(takes="integer floating", complex=True, samples=three_points,
       reference=in_numpy(triplet),
       errors=refusals((RuntimeError, (2, 3), np.ones(3), np.ones((2, 3)))))
 def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin=1.0, p=2,

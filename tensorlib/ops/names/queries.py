@@ -91,7 +91,16 @@ def is_storage(obj: object) -> bool:
     return isinstance(obj, UntypedStorage)
 
 
-for _function in result_type, typename, is_storage:
+def is_tensor(obj: object) -> bool:
+    """Whether something is a Tensor; a class with `__torch_function__` alone is not asked.
+
+    >>> tensorlib.is_tensor(tensorlib.ones(2)), tensorlib.is_tensor(1.0)
+    (True, False)
+    """
+    return isinstance(obj, Tensor)
+
+
+for _function in result_type, typename, is_storage, is_tensor:
     publish(_function.__name__, _function, _function.__doc__, method=False)
 
 

@@ -371,19 +371,6 @@ def equal(input, other: Tensor) -> bool:
     return input.shape == other.shape and bool((input == other).all())
 
 
-def tensors_and_others(rng):
-    """Samples of `is_tensor`."""
-    for value in (rng.uniform(-1, 1, (2, 3)), np.float64(1), 1.0, [1.0], None):
-        yield (value,), {}
-
-
-@composite(reference=lambda x: isinstance(x, np.ndarray), differentiable=False, method=False,
-           samples=tensors_and_others, complex=True)
-def is_tensor(obj) -> bool:
-    """Whether `obj` is a Tensor."""
-    return isinstance(obj, Tensor)
-
-
 @composite(reference=np.copy, differentiable=False, method=False, samples=reals(-3, 3),
            view="maybe", complex=True)
 def detach(input):

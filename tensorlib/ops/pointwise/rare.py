@@ -240,12 +240,16 @@ def is_spread(sizes, others):
            result_dtype=lambda x, y: COMPLEX128 if x.is_complex() else FLOAT64,
            tensors=("input", "exponent"),
            complex=True)
-def float_power(input, exponent):
+def float_power(input: object, exponent):
     """`input` to the power of `exponent`, with broadcasting, in float64 or complex128.
+
+    One of both may be a number.
 
     >>> tensorlib.float_power(tensorlib.tensor([2, 4]), -1)
     tensor([0.5000, 0.2500], dtype=tensorlib.float64)
     """
+    if not isinstance(input, Tensor) and not isinstance(exponent, Tensor):
+        raise TypeError("float_power: input or exponent must be a Tensor")
     return pow(in_double(input), in_double(exponent))
 
 
