@@ -246,6 +246,7 @@ cdef tuple run_sweep(tuple roots, tuple grads, bint retain_graph, bint create_gr
     sweep.retain_graph = retain_graph
     sweep.create_graph = create_graph
     sweep.anomalies = flags_before & (TRACED | CHECKED)
+    sweep.inputs = <PyObject*>inputs if inputs is not None else NULL
     sweep.no_grad = <PyObject*>no_grad if no_grad else NULL
     reach(&sweep, roots, targets, shallow)
     current.grad = create_graph

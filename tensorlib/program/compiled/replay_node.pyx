@@ -26,6 +26,7 @@ from tensorlib.program.run.arena cimport do_meet
 
 from tensorlib._core.graph.node import leave_out
 from tensorlib._core.sweep.python_nodes import is_retained, linked_alias, wanted_inputs
+from tensorlib._core.sweep.state import set_ways
 from tensorlib._core.sweep.sweep import set_expansion
 from tensorlib.autograd.batch import outside_of_all
 from tensorlib.autograd.gradients import grad
@@ -63,6 +64,7 @@ cdef class Links:
         self.n_outputs, self.roots, self.sources = n_outputs, roots, sources
         self.direct, self.again, self.passed, self.several = direct, again, passed, several
         set_expansion(expand_below, expand_result, compiled, passing)
+        set_ways(ways_of, compiled, passing)
 
     def run(self, replay, tuple given, bint retries):
         """The results of `replay.values_for(given, retries)`, linked to a new node; None where an
@@ -245,6 +247,14 @@ def gradients(Node node, g):
         return kept.replay.gradients(grads, values, kept, before, wanted)
     with outside_of_all():            # what a node keeps and is given are whole batches
         return kept.replay.gradients(grads, values, kept, before, wanted)
+
+
+def ways_of(Node node):
+    """For each result of a call, for each of its sources, whether the graph leads from one to the
+    other."""
+    if node.op is passing:
+        return [[i == place for i in range(node.n_edges)] for place in range(node.n_outputs)]
+    return (<Kept>payload_of(node)).replay.leads
 
 
 cdef object on_the_ways(list table, list grads, tuple wanted):

@@ -88,6 +88,10 @@ class Savers:
         """Those on the ways from a result to a place that the graph leads to."""
         return self.tables.get(root, {}).get(place, 0)
 
+    def leads(self, root: Variable, place: Any) -> bool:
+        """Whether the graph leads from a result to a place, as far as it is known."""
+        return root not in self.tables or place in self.tables[root]
+
 
 class Differentiable(Replay):
     """Calls whose results have gradients: one node in the graph of the caller.
@@ -127,6 +131,8 @@ class Differentiable(Replay):
         savers = savers or Savers()
         self.on_ways = [[savers.between(root, places[x]) for x in self.sources]
                         for root in self.roots]
+        self.leads = [[not self.in_parts or savers.leads(root, places[x]) for x in self.sources]
+                      for root in self.roots]         # a branch may lead to others
         self.on_any_way = reduce(or_, (each for row in self.on_ways for each in row), 0)
         self.savers = savers.names
         self.gone = savers.gone & self.on_any_way         # let go of by a sweep of the call
