@@ -105,6 +105,7 @@ cdef Sweep* active_sweep(int64_t id) noexcept
 cdef Sweep* own_sweep() noexcept
 cdef tuple nodes_below(list roots, list inputs, int64_t since, bint between)
 cdef int move(Node node, list made) except -1
+cdef void move_on(Node node)
 cdef int settle(Tensor x) except -1
 
 

@@ -160,12 +160,13 @@ cdef bint go_into(Sweep* sweep, Node node) except -1:
 
 cdef int walk(Sweep* sweep, Node root) except -1:
     """Reaches every node below a root, counts the dependents of each and finds which are needed."""
-    cdef Pointers* path = &sweep.ready            # which is empty again when the walk ends
+    cdef Pointers* path = &sweep.ready            # which is as it was when the walk ends
     cdef Node node, target
     cdef Edge* edge
+    cdef Py_ssize_t bottom = path.n
     cdef int i
     go_into(sweep, root)
-    while path.n:
+    while path.n > bottom:
         node = <Node>path.items[path.n - 1]
         if node.visit.cursor == 0:
             path.n -= 1
@@ -255,7 +256,7 @@ cdef void drop_grads(Node node) noexcept:
 # to results of which no gradient depends that is asked for.
 
 cdef tuple parted = ()             # operations of such nodes
-cdef object ways_of = None         # gives of such a node, for each output, which edges are behind it
+cdef object ways_of = None         # gives of such a node, for each output, the edges behind it
 
 
 def set_ways(function, *operations):
@@ -320,9 +321,14 @@ cdef int move(Node node, list made) except -1:
     for i, x in enumerate(made):
         set_edge(node, i, x)
     track(node)
+    move_on(node)
+    return 0
+
+
+cdef void move_on(Node node):
+    """Has nobody come by at a node whose place others took, unless it has hooks."""
     if node.hooks is None:
         node.op = MOVED
-    return 0
 
 
 cdef inline int follow(Edge* edge) except -1:
