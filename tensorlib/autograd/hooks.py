@@ -30,7 +30,7 @@ def register_hook(self, hook):
         raise RuntimeError("register_hook: cannot register a hook on a tensor that doesn't require "
                            "gradient")
     tell("effect", "register_hook", self)
-    own_node(self)
+    own_node(self, True)
     return add_hook(self, hook)
 
 

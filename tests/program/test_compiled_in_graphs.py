@@ -446,3 +446,32 @@ def test_a_sweep_with_a_graph_after_one_through_a_part(f, same, retain):
 
     compiled = tl.compile(f)
     assert [seen(compiled) for _ in range(3)] == [seen(f)] * 3
+
+
+# ---- sweeps for some inputs ----------------------------------------------------------------------
+
+@pytest.mark.parametrize("asked", [(0,), (1,), (2,), (0, 1), (3,), (4,), (2, 3)])
+@pytest.mark.parametrize("used", [(0,), (0, 1), (1, 2), (0, 1, 2)])
+@pytest.mark.parametrize("times", [1, 2])
+def test_nothing_runs_that_does_not_lead_to_what_is_asked_for(asked, used, times):
+    """Nor behind results of the call: hooks there are not called, and values are not released."""
+    def seen(f):
+        given, ran, told = [x + 1 for x in leaves()], [], []
+        results = given
+        for _ in range(times):
+            results = f(*results[:3])
+        behind = [y * 3 for y in results[:3]]
+        for i, y in enumerate(behind):
+            y.register_hook(lambda g, i=i: ran.append(i))
+        ends = [y.sin().sum() for y in behind]
+        found = tl.autograd.grad([ends[i] for i in used],
+                                 [[*given, *results][i] for i in asked], allow_unused=True)
+        for y in ends:
+            try:
+                tl.autograd.grad(y, given, allow_unused=True, retain_graph=True)
+            except RuntimeError as error:
+                told.append(str(error))
+        return [None if g is None else g.tolist() for g in found], ran, told
+
+    compiled = tl.compile(several)
+    assert [seen(compiled) for _ in range(3)] == [seen(several)] * 3

@@ -30,6 +30,8 @@ cdef struct Visit:
     char passes_on       # a gradient that is asked for depends on its own
     char shared          # an outer sweep, whose visit is set aside, comes by as well
     char idle            # nothing that ran leads to it: only a result of a call that others made
+    unsigned int beside  # a bit for each of the first outputs of which nothing depends that is
+                         # asked for, where something does of others; of replayed calls alone
     PyObject* grads      # that arrived, owned: one, or for several outputs a tuple; NULL before
 
 # 256 bytes with the collector's header. Tensors have 272: were nodes as large, the two would lie

@@ -130,6 +130,7 @@ cdef int enter(Sweep* sweep, Node node) except -1:
     node.visit.passes_on = not node.is_leaf and wants_all(sweep)
     node.visit.shared = other != NULL
     node.visit.idle = True
+    node.visit.beside = 0
     node.visit.grads = NULL
     if sweep.create_graph:
         track(node)
@@ -159,18 +160,23 @@ cdef bint go_into(Sweep* sweep, Node node) except -1:
 
 cdef int walk(Sweep* sweep, Node root) except -1:
     """Reaches every node below a root, counts the dependents of each and finds which are needed."""
-    cdef Pointers* path = &sweep.ready            # which is empty again when the walk ends
+    cdef Pointers* path = &sweep.ready            # which is as it was when the walk ends
     cdef Node node, target
     cdef Edge* edge
+    cdef Py_ssize_t bottom = path.n
     cdef int i
     go_into(sweep, root)
-    while path.n:
+    while path.n > bottom:
         node = <Node>path.items[path.n - 1]
         if node.visit.cursor == 0:
             path.n -= 1
             for i in range(node.n_edges):
                 if leads_on(sweep, &node.edges[i]):
                     node.visit.passes_on = True
+                else:
+                    leave(sweep, &node.edges[i])
+            if node.n_outputs > 1 and node.op in parted:
+                node.visit.beside = outputs_beside(sweep, node)
             continue
         node.visit.cursor -= 1
         if node.visit.cursor == 0 and wants_all(sweep):
@@ -245,6 +251,51 @@ cdef void drop_grads(Node node) noexcept:
     Py_XDECREF(grads)
 
 
+# ---- outputs of which not all need all inputs ----------------------------------------------------
+# A call that was replayed is one node. In the graph of the eager call, nothing runs that leads only
+# to results of which no gradient depends that is asked for.
+
+cdef tuple parted = ()             # operations of such nodes
+cdef object ways_of = None         # gives of such a node, for each output, the edges behind it
+
+
+def set_ways(function, *operations):
+    """Has a function called with nodes of some operations, which gives for each output for each
+    edge whether the gradient of what it leads to depends on that output."""
+    global ways_of, parted
+    ways_of, parted = function, operations
+
+
+cdef unsigned int outputs_beside(Sweep* sweep, Node node) except? 0:
+    """What `Visit.beside` is of a node, when the walk is done with what lies below."""
+    cdef unsigned int found = 0
+    cdef int i, slot
+    cdef list wanted
+    cdef Tensor x
+    cdef set asked
+    if node.visit.asked and sweep.inputs == NULL or not (node.visit.asked or node.visit.passes_on):
+        return 0
+    asked = {x.slot for x in <tuple>sweep.inputs if x.grad_node is node} if (
+        node.visit.asked) else set()
+    wanted = [leads_on(sweep, &node.edges[i]) for i in range(node.n_edges)]
+    for slot, ways in enumerate(ways_of(node)):
+        if slot < TOLD_APART and slot not in asked and not any(
+                [way and is_wanted for way, is_wanted in zip(ways, wanted)]):
+            found |= <unsigned int>1 << slot
+    return found
+
+
+cdef int leave(Sweep* sweep, Edge* edge) except -1:
+    """Has nobody wait for a node that reports to an output beside those that are needed."""
+    cdef Visit* visit
+    if edge.target != NULL:
+        visit = &(<Node>edge.target).visit
+        if visit.sweep == sweep.id and visit.beside and lies_beside(edge) and not (
+                is_zero(sweep, edge)):
+            visit.pending -= 1
+    return 0
+
+
 # ---- nodes whose place others take --------------------------------------------------------------
 # A call that was replayed is one node. Where its gradient is to have a graph, nodes of its
 # operations take that place: what led to output i leads to the node of edge i from then on.
@@ -270,9 +321,14 @@ cdef int move(Node node, list made) except -1:
     for i, x in enumerate(made):
         set_edge(node, i, x)
     track(node)
+    move_on(node)
+    return 0
+
+
+cdef void move_on(Node node):
+    """Has nobody come by at a node whose place others took, unless it has hooks."""
     if node.hooks is None:
         node.op = MOVED
-    return 0
 
 
 cdef inline int follow(Edge* edge) except -1:

@@ -27,8 +27,8 @@ from tensorlib._core.sweep.hooks cimport (
 from tensorlib._core.sweep.rules cimport gradient, joint_gradients
 from tensorlib._core.sweep.state cimport (
     AHEAD, PyThreadState, Sweep, active_sweep, begin, drop_grads, drop_walks, end, fetch_ahead,
-    grad_at, grad_place, hold_walks, leads_on, own_sweep, pop_ready, push_ready, settle, wait_for,
-    walk,
+    grad_at, grad_place, hold_walks, leads_on, move_on, own_sweep, pop_ready, push_ready, settle,
+    wait_for, walk,
 )
 from tensorlib._core.tensor.tensor cimport Tensor
 
@@ -80,7 +80,14 @@ cdef list observed_gradients(Sweep* sweep, Node node, object g):
 
 cdef int run_node(Sweep* sweep, Node node) except -1:
     """Runs the rules of a node and delivers what they give."""
-    return run_observed(sweep, node) if watched else run_rules(sweep, node)
+    cdef bint moves = node.op is replayed and unfolded(sweep, node)
+    if watched:
+        run_observed(sweep, node)
+    else:
+        run_rules(sweep, node)
+    if moves:
+        move_on(node)
+    return 0
 
 
 cdef int run_observed(Sweep* sweep, Node node) except -1:
@@ -166,23 +173,49 @@ cdef int reach_leaf(Sweep* sweep, Node node) except -1:
 cdef object expand = None            # has nodes of operations take the place of those of calls
 cdef object expand_result = None
 cdef object replayed = None          # the operation that stands for calls in graphs
+cdef object unfold = None            # does so in a sweep that can't go on otherwise
 cdef object passing = None           # and the one of those of which only hooks are left
 
 
-def set_expansion(below, result, *operations):
-    """Has a function called with the nodes that a sweep with `create_graph` begins at, and another
-    with a tensor that gets a hook, or whose gradient is asked for, where nodes of some operations
-    stand for replayed calls."""
-    global expand, expand_result, replayed, passing
-    expand, expand_result, (replayed, passing) = below, result, operations
+def set_expansion(below, result, under_way, *operations):
+    """Has a function called with the nodes that a sweep with `create_graph` begins at, another with
+    a tensor that gets a hook, or whose gradient is asked for, and one with a node that a sweep
+    comes to, where nodes of some operations stand for replayed calls."""
+    global expand, expand_result, unfold, replayed, passing
+    expand, expand_result, unfold, (replayed, passing) = below, result, under_way, operations
 
 
-cpdef int own_node(Tensor x) except -1:
-    """Links a result of a replayed call that others are computed of to the node of its operation,
-    which their gradients pass."""
+cdef bint unfolded(Sweep* sweep, Node node) except -1:
+    """Whether others take the place of a node that a sweep has come to, to which it passes on what
+    arrived: the sweep comes by at these as well, and not from it at what they lead to."""
+    cdef list left = unfold(node)
+    cdef Node target
+    cdef int i
+    if left is None:
+        return False
+    if FREE_THREADED:
+        hold_walks()
+    try:
+        for i in range(node.n_edges):
+            target = <Node>node.edges[i].target
+            walk(sweep, target)
+            target.visit.pending += 1
+    finally:
+        if FREE_THREADED:
+            drop_walks()
+    for target in left:
+        target.visit.pending -= 1
+        if target.visit.pending == 0:
+            push_ready(&sweep.ready, target)
+    return True
+
+
+cpdef int own_node(Tensor x, bint hooked=False) except -1:
+    """Links a result of a replayed call that others are computed of, or that gets a hook, to the
+    node of its operation, which their gradients pass."""
     cdef Node node = gradient_node(x)
     if node is not None and node.n_outputs > 1 and expand_result is not None:
-        expand_result(x)
+        expand_result(x, hooked)
     settle(x)
     return 0
 
@@ -246,6 +279,7 @@ cdef tuple run_sweep(tuple roots, tuple grads, bint retain_graph, bint create_gr
     sweep.retain_graph = retain_graph
     sweep.create_graph = create_graph
     sweep.anomalies = flags_before & (TRACED | CHECKED)
+    sweep.inputs = <PyObject*>inputs if inputs is not None else NULL
     sweep.no_grad = <PyObject*>no_grad if no_grad else NULL
     reach(&sweep, roots, targets, shallow)
     current.grad = create_graph

@@ -14,7 +14,7 @@ from typing import Any
 from tensorlib._core.graph.node import recorded_so_far
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.modes import no_grad
-from tensorlib.program.compiled.replay_node import resave
+from tensorlib.program.compiled.rebuilt import resave
 from tensorlib.program.compiled.states import bits_of
 from tensorlib.program.guards.signatures import storage_of
 from tensorlib.program.ir.call_types import registered
@@ -63,12 +63,14 @@ class AfterWrites:
 
     values: of each variable, as far as it has one. run: runs calls on values. versions: of each
     variable that is given, its version after the calls ran for the first time. all_changed: any of
-    them may have been overwritten without a new version, as by way of `data`.
+    them may have been overwritten without a new version, as by way of `data`. gone: what was
+    kept and then overwritten, of which nodes are to keep what is there and its old version, or let
+    go of, as nodes are to do as well.
     """
 
     def __init__(self, values: dict[Variable, Any], run: Callable[..., None], writes: Writes,
-                 versions: dict[Variable, int], all_changed: bool):
-        self.values, self.run, self.number = values, run, writes.number
+                 versions: dict[Variable, int], all_changed: bool, gone: set[Variable]):
+        self.values, self.run, self.number, self.gone = values, run, writes.number, gone
         given = [(x, storage_of(values[x])) for x in versions]
         self.after = {place: versions[x] for x, place in given}
         self.changed = {place for x, place in given
@@ -120,6 +122,7 @@ class AfterWrites:
         right = {storage_of(y) for x, y in values.items()
                  if isinstance(y, Tensor) and x not in wrong}
         right.difference_update([storage_of(values[x]) for x in wrong if x in values])
+        right.update([storage_of(values[x]) for x in self.gone if x in values])
         if not resave([values[x] for x in call.writes()], since, late, right):
             raise Gone
 

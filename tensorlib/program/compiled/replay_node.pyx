@@ -9,27 +9,27 @@ from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport int64_t
 from tensorlib._core.base.storage cimport UNTRACKED
 from tensorlib._core.graph.modes cimport mode
-from tensorlib._core.graph.node cimport (
-    Edge, Node, gradient_node, recorded_so_far, release_saved,
-)
+from tensorlib._core.graph.node cimport Edge, Node, gradient_node, recorded_so_far, release_saved
 from tensorlib._core.graph.op cimport Op
-from tensorlib._core.graph.saved cimport Counted, modified, released, saved_at
+from tensorlib._core.graph.saved cimport modified, released, saved_at
 from tensorlib._core.interpreters.levels cimport maps_over_batches
 from tensorlib._core.sweep.python_nodes cimport (
     custom_node, payload_of, saved_tensors, set_history, view_of_input,
 )
 from tensorlib._core.sweep.state cimport (
-    active_sweep, grad_at, grad_place, move, nodes_below,
+    active_sweep, grad_at, grad_place, grads_of, move, nodes_below,
 )
 from tensorlib._core.tensor.tensor cimport Tensor, alias
 from tensorlib.program.run.arena cimport do_meet
 
 from tensorlib._core.graph.node import leave_out
 from tensorlib._core.sweep.python_nodes import is_retained, linked_alias, wanted_inputs
+from tensorlib._core.sweep.state import set_ways
 from tensorlib._core.sweep.sweep import set_expansion
 from tensorlib.autograd.batch import outside_of_all
 from tensorlib.autograd.gradients import grad
 from tensorlib.ops.calls import ARGUMENT
+from tensorlib.program.compiled.rebuilt import keep_the_same, let_go, number_of
 from tensorlib.program.ir.stacks import count, flattened, restored
 
 cdef enum:
@@ -62,7 +62,8 @@ cdef class Links:
                  list passed, list several):
         self.n_outputs, self.roots, self.sources = n_outputs, roots, sources
         self.direct, self.again, self.passed, self.several = direct, again, passed, several
-        set_expansion(expand_below, expand_result, compiled, passing)
+        set_expansion(expand_below, expand_result, unfold, compiled, passing)
+        set_ways(ways_of, compiled, passing)
 
     def run(self, replay, tuple given, bint retries):
         """The results of `replay.values_for(given, retries)`, linked to a new node; None where an
@@ -182,6 +183,30 @@ cdef class Kept:
                          else None for i, is_needed in enumerate(needed)]
         return 0
 
+    cdef list places_before(self, Node node):
+        """The places of those sources used several times for which other gradients arrived."""
+        cdef list found = []
+        cdef Edge* edge
+        for i in self.several:
+            edge = &node.edges[<Py_ssize_t>i]
+            if edge.target != NULL and (<Node>edge.target).visit.grads != NULL and (
+                    grad_at(<Node>edge.target, edge.slot) is not None):
+                found.append(i)
+        return found
+
+    cdef tuple entry(self, Node node, Py_ssize_t i):
+        """A tensor that is kept, and its version then; None where it was let go of."""
+        if node.released:
+            return None if self.left is None else self.left[i]
+        return <Tensor>node.saved[i].tensor, node.saved[i].version
+
+    cdef list tensors(self, Node node):
+        """The tensors that are kept."""
+        cdef Py_ssize_t i
+        if node.released:
+            return [None if x is None else x[0] for x in self.left]
+        return [<Tensor>node.saved[i].tensor for i in range(node.n_saved)]
+
     cdef list as_given(self, Node node):
         """What gradients that have gradients are computed of, where it was in the graph when it
         was given: a tensor that was written later has another place."""
@@ -205,85 +230,79 @@ def gradients(Node node, g):
     """The gradients of the sources of a replayed call."""
     cdef Kept kept = payload_of(node)
     cdef list grads = list(g) if isinstance(g, tuple) else [g]
-    cdef list values, tensors
+    cdef list tensors, values
     cdef dict before = {}
     cdef tuple wanted = wanted_inputs(node)
     cdef bint in_part = not all(wanted) or any([x is None for x in grads])
-    asked = on_the_ways(kept.replay.on_ways, grads, wanted) if in_part else kept.replay.on_any_way
-    if kept.over & asked:                        # an eager sweep raises as well
-        raise RuntimeError(released(kept.replay.savers[(kept.over & asked).bit_length() - 1]))
-    if node.released:
-        gone = RuntimeError(released(node.name()))
-        if kept.left is None:
-            raise gone
-        tensors = None
-    else:
+    error = refusal(node, kept, grads, kept.places_before(node), wanted)
+    if error is not None:
+        raise error
+    if node.packs:
         try:
             tensors = list(saved_tensors(node))
-        except RuntimeError as error:            # what was written over may be needed by nobody
-            if node.packs:
-                raise kept.replay.named(error, kept.sizes()) from None
-            tensors, gone = None, error
+        except RuntimeError as changed:
+            raise kept.replay.named(changed, kept.sizes()) from None
+    else:
+        tensors = kept.tensors(node)
     for i in kept.several:
         g = taken(&node.edges[<Py_ssize_t>i])
         if g is not None:
             before[i] = g
-    if node.released:
-        tensors = left_tensors(kept, grads, before, wanted, gone)
-    elif tensors is None:
-        tensors = needed_tensors(node, kept, grads, before, wanted)
     if node.released or not node.packs and (in_part or kept.replay.positions):
         kept.leave(node, kept.replay.reached(grads, before, wanted))
     else:
         kept.left = None
     if not is_retained(node):
-        kept.over = kept.over | asked
+        kept.over = kept.over | kept.replay.asked(grads, wanted)
     values = kept.values(tensors)
     if mode().grad:                              # its operations could not take its place
-        return differentiated(node, kept, grads, before, tensors if node.released else None)
+        return differentiated(node, kept, grads, before)
     if not maps_over_batches():
         return kept.replay.gradients(grads, values, kept, before, wanted)
     with outside_of_all():            # what a node keeps and is given are whole batches
         return kept.replay.gradients(grads, values, kept, before, wanted)
 
 
-cdef object on_the_ways(list table, list grads, tuple wanted):
-    """A bit for each node on the ways from results whose gradients arrived to sources whose
-    gradients are wanted. table: those on each way, by the places of results and sources."""
-    found = 0
-    for g, by_source in zip(grads, table):
-        if g is not None:
-            for is_wanted, each in zip(wanted, by_source):
-                if is_wanted:
-                    found |= each
-    return found
-
-
-cdef list needed_tensors(Node node, Kept kept, list grads, dict before, tuple wanted):
-    """The tensors that a node keeps, of which those are as they were that the gradients need which
-    are wanted."""
-    cdef list found = []
+cdef object refusal(Node node, Kept kept, list grads, before, tuple wanted):
+    """Why the gradients that are wanted, of those that arrived, can't be computed; or None. An
+    eager sweep raises as well."""
+    cdef Tensor x
     cdef Py_ssize_t i
+    if kept.over:
+        over = kept.over & kept.replay.asked(grads, wanted)
+        if over:
+            return RuntimeError(released(kept.replay.savers[over.bit_length() - 1]))
+    if node.released and kept.left is None:
+        return RuntimeError(released(node.name()))
+    if node.packs or not node.released and is_unchanged(node):
+        return None
     for i, is_needed in enumerate(kept.replay.needed(grads, before, wanted, kept.sizes())):
-        try:
-            found.append(saved_at(node, i, -1) if is_needed else <Tensor>node.saved[i].tensor)
-        except RuntimeError as error:
-            raise kept.replay.named(error, kept.sizes()) from None
-    return found
-
-
-cdef list left_tensors(Kept kept, list grads, dict before, tuple wanted, error):
-    """The tensors that a node kept before it was released, of which those are as they were that the
-    gradients need which are wanted. Raises: `error` where one was let go of."""
-    for i, is_needed in enumerate(kept.replay.needed(grads, before, wanted, kept.sizes())):
-        if is_needed:
-            if kept.left[i] is None:
-                raise error
-            x, version = kept.left[i]
-            if (<Tensor>x).storage.version != <int64_t>version:
-                raise kept.replay.named(RuntimeError(modified(
+        if is_needed:                            # what was written over may be needed by nobody
+            entry = kept.entry(node, i)
+            if entry is None:
+                return RuntimeError(released(node.name()))
+            x, version = entry
+            if x.storage.version != <int64_t>version:
+                return kept.replay.named(RuntimeError(modified(
                     f"saved tensor {i} of compiled", x, version)), kept.sizes())
-    return [None if x is None else x[0] for x in kept.left]
+    return None
+
+
+cdef bint is_unchanged(Node node) noexcept:
+    """Whether nothing was written over that a node saved."""
+    cdef int i
+    for i in range(node.n_saved):
+        if (<Tensor>node.saved[i].tensor).storage.version != node.saved[i].version:
+            return False
+    return True
+
+
+def ways_of(Node node):
+    """For each result of a call, for each of its sources, whether the graph leads from one to the
+    other."""
+    if node.op is passing:
+        return [[i == place for i in range(node.n_edges)] for place in range(node.n_outputs)]
+    return (<Kept>payload_of(node)).replay.leads
 
 
 cdef str why_not_again(dict before):
@@ -324,11 +343,6 @@ passing.add_rule(None, pass_on, names=("node", "g"))
 
 # ---- gradients that have gradients ---------------------------------------------------------------
 
-def number_of(Node node):
-    """The number of a node, which grows with time."""
-    return node.sequence
-
-
 def expand_below(list roots):
     """Has nodes of operations take the place of those of replayed calls that lead to roots. So
     gradients of gradients are those of the eager call, in the same order."""
@@ -338,39 +352,44 @@ def expand_below(list roots):
             expand(node)
 
 
-def expand_result(Tensor x):
+def expand_result(Tensor x, bint hooked):
     """Has nodes of operations take the place of that of a replayed call that gave a tensor, if
-    results of it are computed of others. Raises: RuntimeError where it is such a result, and a
-    value for that is gone."""
+    results of it are computed of others, or a hook is put to one of several, before which those of
+    what lies behind others may run. Raises: RuntimeError where it is a result that others are
+    computed of, and a value for that is gone."""
     cdef Node node = gradient_node(x)
-    if node.op is not compiled or node.released:
+    if node.op is not compiled:
         return
     cdef Kept kept = payload_of(node)
     if not kept.replay.is_passed[x.slot]:
-        if any(kept.replay.is_passed):           # of which a hook may come to be later
-            try:
-                expand(node)
-            except RuntimeError:                 # a value was written over
-                pass
+        if hooked or any(kept.replay.is_passed):       # of which a hook may come to be later
+            expand(node)
         return
-    if kept.replay.gone and not kept.replay.all_gone:
-        raise RuntimeError("compile: a gradient that passes a result can't be asked for after the "
-                           "compiled function ran backward through a part of its graph")
     if not node.hooks:
         expand(node)
     if node.op is compiled:
         raise RuntimeError(f"compile: {why_not_again({})}")
 
 
-cdef list run_again(Node node, Kept kept, list grads=None, list left=None):
-    """What a call gave, with the graph of its operations; of `grads` the gradients that arrive,
-    those of its sources in that graph. None where a value that the graph needs is gone. left: the
-    tensors that a released node still has."""
+cdef list run_again(Node node, Kept kept, list grads=None):
+    """What a call gave, with the graph of its operations, each of which keeps what it kept; of
+    `grads` the gradients that arrive, those of its sources in that graph. None where a value that
+    the graph needs is gone."""
     cdef Tensor x
     cdef Py_ssize_t i
-    cdef list values = [saved_at(node, i, -1) for i in range(node.n_saved - kept.n_direct)] if (
-        left is None) else left[:len(left) - kept.n_direct]
-    if kept.nesting is not None and any([x is None for x in values]):
+    cdef list each = kept.replay.kept_by_node(kept.sizes()), values = [], same = [], nodes
+    cdef set gone = set()
+    cdef int64_t since = recorded_so_far()
+    for i in range(len(each) - kept.n_direct):
+        entry = (saved_at(node, i, -1), 0) if node.packs else kept.entry(node, i)
+        if entry is not None and not node.packs:
+            same.append((each[i], entry))
+            if (<Tensor>entry[0]).storage.version != <int64_t>entry[1]:
+                entry = None
+        if entry is None:
+            gone.add(each[i])
+        values.append(None if entry is None else entry[0])
+    if kept.nesting is not None and any([value is None for value in values]):
         return None
     cdef list given = kept.as_given(node), others = []
     try:
@@ -380,9 +399,21 @@ cdef list run_again(Node node, Kept kept, list grads=None, list left=None):
                 others.append(x)
         if grads is not None:                    # one may lead to another, by the graph around
             given = [linked_alias(ARGUMENT, x) if x.requires_grad else x for x in given]
-        made = kept.replay.with_graph(kept.values(values), kept, given)
-        if made is None or grads is None:
-            return made
+        found = kept.replay.with_graph(kept.values(values), kept, given, gone)
+        if found is None:
+            return None
+        made = [found[root] for root in kept.replay.roots]
+        nodes = sorted(nodes_below([gradient_node(x) for x in made], [], since, False)[0],
+                       key=number_of)
+        if kept.nesting is None:
+            keep_the_same(nodes, [(found[y], *entry) for y, entry in same if y in found])
+        if kept.over and not let_go(nodes, kept.replay.savers, kept.over):
+            if not kept.replay.all_gone:
+                return None
+            for each_node in nodes:
+                release_saved(each_node)
+        if grads is None:
+            return [made, nodes]
         pairs = [(y, g) for y, g in zip(made, grads) if g is not None]
         return list(grad([y for y, _ in pairs], [given[i] for i in kept.replay.places_of_sources],
                          [g for _, g in pairs], create_graph=True, allow_unused=True,
@@ -392,67 +423,55 @@ cdef list run_again(Node node, Kept kept, list grads=None, list left=None):
             x.wants_grad = not x.wants_grad
 
 
-cdef list differentiated(Node node, Kept kept, list grads, dict before, list left):
+cdef list differentiated(Node node, Kept kept, list grads, dict before):
     """The gradients of the sources, with a graph, where a sweep is under way that comes by at the
     node as well, which has to stay."""
     cdef list found = None
     if not before and -1 not in kept.replay.places_of_sources:    # each use is added in turn
-        found = run_again(node, kept, grads, left)
+        found = run_again(node, kept, grads)
     if found is None:
         raise RuntimeError(f"compile: {why_not_again(before)}")
     return found
 
 
-cdef int expand(Node node) except -1:
+cdef bint expand(Node node) except -1:
+    """Has nodes of operations take the place of that of a replayed call, if they can."""
+    return active_sweep(node.visit.sweep) == NULL and take_place(node)
+
+
+def unfold(Node node):
+    """The same at a sweep that has come to a node whose gradients can't be computed at once, as a
+    value was written over, or let go of: an eager sweep runs others before it raises. What the
+    node led to, where its gradients were wanted; None where it stays."""
     cdef Kept kept = payload_of(node)
-    cdef int64_t since
+    cdef tuple wanted
+    if node.visit.shared or node.packs or maps_over_batches() or (
+            not node.released and not kept.over and is_unchanged(node)):
+        return None
+    wanted = wanted_inputs(node)
+    left = [<object>node.edges[i].target for i in range(node.n_edges) if wanted[i]]
+    if refusal(node, kept, list(grads_of(node)), kept.places_before(node), wanted) is None or (
+            not take_place(node)):
+        return None
+    node.op = passing                            # in this sweep
+    return left
+
+
+cdef bint take_place(Node node) except -1:
+    cdef Kept kept = payload_of(node)
     cdef Node inner
-    cdef list made, nodes
-    if node.released or kept.over and not kept.replay.all_gone or (
-            active_sweep(node.visit.sweep) != NULL):
-        return 0                                 # its rule does without
-    since = recorded_so_far()
-    made = run_again(node, kept)
-    if made is None:
-        return 0
+    cdef list made, nodes, found
+    found = run_again(node, kept)
+    if found is None:
+        return False
+    made, nodes = found
     kept.links.done_again += 1
     kept.links.outdone = (kept.links.done_again >= SURE
                           and 2 * kept.links.done_again > kept.links.runs)
-    nodes = nodes_below([gradient_node(<Tensor?>x) for x in made], [], since, False)[0]
-    for i, inner in enumerate(sorted(nodes, key=number_of)):
+    for i, inner in enumerate(nodes):
         inner.sequence = node.sequence - NUMBERS + i
-        if kept.replay.gone:                     # as in the graph of the eager call
-            release_saved(inner)
     if node.hooks is not None:
         node.op = passing
     move(node, made)
     node.attributes = None
-    return 0
-
-
-def resave(list made, int64_t since, dict late, set right):
-    """Notes what nodes that were made since, and lead to what was `made`, keep of tensors that were
-    written later, as it was then: `late` has the version by the place of the memory. Whether all
-    else that they keep lies in memory of `right` values."""
-    cdef Node node
-    cdef Tensor x
-    cdef int i
-    for node in nodes_below([x.grad_node for x in made if (<Tensor?>x).grad_node is not None], [],
-                            since, False)[0]:
-        if node.packs:
-            return False
-        for i in range(node.n_saved):
-            x = <Tensor>node.saved[i].tensor
-            place = <size_t>x.storage.data
-            if place in late:
-                node.saved[i].version = late[place]
-            elif place not in right and not x.is_scalar:         # a number
-                return False
-        for value in (<dict>node.attributes).values() if type(node.attributes) is dict else ():
-            if type(value) is Counted:           # positions or classes
-                place = <size_t>(<Counted>value).tensor.storage.data
-                if place in late:
-                    (<Counted>value).version = late[place]
-                elif place not in right:
-                    return False
     return True

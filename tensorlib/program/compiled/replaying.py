@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import reduce
 from operator import or_
 from threading import Lock
@@ -13,6 +13,7 @@ from tensorlib._core.sweep.graph_reader import gradient_place
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.modes import set_grad_enabled
 from tensorlib.program.compiled.again import AfterWrites, Gone, Writes, are_as_saved
+from tensorlib.program.compiled.rebuilt import number_of
 from tensorlib.program.compiled.replay_node import Links
 from tensorlib.program.differentiation.backward import Backward, dependents
 from tensorlib.program.differentiation.control_gradients import argument_list, visit_control
@@ -88,6 +89,10 @@ class Savers:
         """Those on the ways from a result to a place that the graph leads to."""
         return self.tables.get(root, {}).get(place, 0)
 
+    def leads(self, root: Variable, place: Any) -> bool:
+        """Whether the graph leads from a result to a place, as far as it is known."""
+        return root not in self.tables or place in self.tables[root]
+
 
 class Differentiable(Replay):
     """Calls whose results have gradients: one node in the graph of the caller.
@@ -101,9 +106,11 @@ class Differentiable(Replay):
                  all_gone: bool = False):
         self.flags, self.all_gone = flags, all_gone
         calls = apart(calls)              # their blocks will give what the backward part needs
-        sources = [x for x, like in zip((*given, *lasting),
-                                        (*layouts, *(x.value for x in lasting)))
-                   if like is not None and like.requires_grad]
+        likes = {x: like for x, like in zip((*given, *lasting),
+                                            (*layouts, *(x.value for x in lasting)))
+                 if like is not None and like.requires_grad}
+        # an eager call makes the nodes of leaves in this order, in which their hooks are called
+        sources = sorted(likes, key=lambda x: number_of(gradient_place(likes[x])[0]))
         self.block, self.depends = block, dependents(calls, sources)
         at_hand = {*given, *lasting}
         self.roots = [x for x in wanted if x in self.depends and x not in at_hand]
@@ -122,11 +129,12 @@ class Differentiable(Replay):
         backward, totals = self.backward_part(calls, self.starts, {})
         self.sources = [x for x, g in zip(sources, totals) if g is not None]
         self.grads = [g for g in totals if g is not None]
-        places = {x: gradient_place(like) for x, like in zip(
-            (*given, *lasting), (*layouts, *(x.value for x in lasting))) if x in set(self.sources)}
+        places = {x: gradient_place(likes[x]) for x in self.sources}
         savers = savers or Savers()
         self.on_ways = [[savers.between(root, places[x]) for x in self.sources]
                         for root in self.roots]
+        self.leads = [[not self.in_parts or savers.leads(root, places[x]) for x in self.sources]
+                      for root in self.roots]         # a branch may lead to others
         self.on_any_way = reduce(or_, (each for row in self.on_ways for each in row), 0)
         self.savers = savers.names
         self.gone = savers.gone & self.on_any_way         # let go of by a sweep of the call
@@ -171,7 +179,7 @@ class Differentiable(Replay):
         return self.pullback_for(grads, before, wanted).run([
             *grads, *values[:n], *values[n + len(self.drawn):], *before.values()])
 
-    def pullback_for(self, grads: list[Tensor | None], before: dict[int, Tensor],
+    def pullback_for(self, grads: list[Tensor | None], before: Collection[int],
                      wanted: tuple[bool, ...]) -> "Pullback":
         """The backward part for those roots that have a gradient."""
         are_given = tuple([g is not None for g in grads])
@@ -180,6 +188,14 @@ class Differentiable(Replay):
         if before or not all(are_given) or not all(wanted):
             return self.pullback(are_given, tuple(before), wanted)
         return self.whole_pullback
+
+    def asked(self, grads: list[Tensor | None], wanted: tuple[bool, ...]) -> int:
+        """A bit for each node of the eager graph on the ways from results whose gradients arrived
+        to sources whose gradients are wanted."""
+        if all(wanted) and not any(g is None for g in grads):
+            return self.on_any_way
+        return reduce(or_, (each for g, row in zip(grads, self.on_ways) if g is not None
+                            for is_wanted, each in zip(wanted, row) if is_wanted), 0)
 
     def kept_by_node(self, sizes: list[int]) -> list[Variable]:
         """Of each tensor that the node keeps, which value it is, or is of.
@@ -190,7 +206,7 @@ class Differentiable(Replay):
         each = [x for x, size in zip(values, sizes) for _ in range(size)] if sizes else values
         return [*each, *self.direct]
 
-    def needed(self, grads: list[Tensor | None], before: dict[int, Tensor],
+    def needed(self, grads: list[Tensor | None], before: Collection[int],
                wanted: tuple[bool, ...], sizes: list[int]) -> list[bool]:
         """Whether the gradients that are wanted, of those that arrived, need each tensor that the
         node keeps."""
@@ -221,13 +237,14 @@ class Differentiable(Replay):
 
     def needed_after(self, ran: frozenset[int], sizes: list[int]) -> list[bool]:
         """Whether gradients of other calls than those that ran may need each tensor that the node
-        keeps, or it is positions, which eager nodes keep."""
+        keeps, or its calls, to run again; or it is positions, which eager nodes keep."""
         place = ran, tuple(sizes)
         if place not in self.after:
             read = {x for i, call in enumerate(self.calls) if i not in ran
                     and not self.depends.isdisjoint(call.writes())
                     for x in (*call.reads(), *call.writes())}
-            self.after[place] = [x in read or x in self.positions for x in self.kept_by_node(sizes)]
+            read.update(self.positions, self.kept, self.drawn)
+            self.after[place] = [x in read for x in self.kept_by_node(sizes)]
         return self.after[place]
 
     def named(self, error: RuntimeError, sizes: list[int]) -> RuntimeError:
@@ -317,9 +334,11 @@ class Differentiable(Replay):
         places = {x: i for i, x in enumerate(self.again)}
         self.places_of_sources = [places.get(x, -1) for x in self.sources]
 
-    def with_graph(self, values: list[Any], kept: Any, given: list[Tensor]) -> list[Any] | None:
-        """The roots as eager calls give them, with their graph, of what the node kept and what was
-        `given`; None where a value that the graph needs is no longer there."""
+    def with_graph(self, values: list[Any], kept: Any, given: list[Tensor],
+                   gone: set[Variable]) -> dict[Variable, Any] | None:
+        """The values of an eager call, the roots with their graph, of what the node kept and what
+        was `given`; None where one that the graph needs is no longer there. gone: those that it
+        kept and that were overwritten or let go of."""
         saved = {x: value for x, value in zip((*self.saved, *self.drawn), values)
                  if value is not None}
         if not saved.keys() >= {*self.kept, *self.drawn}:
@@ -330,15 +349,15 @@ class Differentiable(Replay):
             found.update(zip(self.again, given))
             if all_changed or self.writes.places or [x._version for x in given] != kept.versions:
                 try:
-                    AfterWrites(found, run_with_graph, self.writes, versions, all_changed).run_all(
-                        self.whole, saved)
+                    AfterWrites(found, run_with_graph, self.writes, versions, all_changed,
+                                gone).run_all(self.whole, saved)
                 except Gone:
                     return None
             else:
                 run_with_graph(self.whole, found)
             if all_changed or are_as_saved(found, saved):
                 break
-        return [found[x] for x in self.roots]
+        return found
 
 
 def keeper_of(x: Variable, backward: Iterable[OpCall]) -> str:

@@ -1,0 +1,133 @@
+"""What the nodes keep that take the place of the node of a replayed call."""
+
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF
+from libc.stdint cimport int64_t
+from tensorlib._core.base.dtypes cimport ITEMSIZE
+from tensorlib._core.graph.node cimport Node, release_saved
+from tensorlib._core.graph.saved cimport Counted
+from tensorlib._core.sweep.state cimport nodes_below
+from tensorlib._core.tensor.tensor cimport Tensor, alias
+
+
+def number_of(Node node):
+    """The number of a node, which grows with time."""
+    return node.sequence
+
+
+def resave(list made, int64_t since, dict late, set right):
+    """Notes what nodes that were made since, and lead to what was `made`, keep of tensors that were
+    written later, as it was then: `late` has the version by the place of the memory. Whether all
+    else that they keep lies in memory of `right` values."""
+    cdef Node node
+    cdef Tensor x
+    cdef int i
+    for node in nodes_below([x.grad_node for x in made if (<Tensor?>x).grad_node is not None], [],
+                            since, False)[0]:
+        if node.packs:
+            return False
+        for i in range(node.n_saved):
+            x = <Tensor>node.saved[i].tensor
+            place = <size_t>x.storage.data
+            if place in late:
+                node.saved[i].version = late[place]
+            elif place not in right and not x.is_scalar:         # a number
+                return False
+        for value in (<dict>node.attributes).values() if type(node.attributes) is dict else ():
+            if type(value) is Counted:           # positions or classes
+                place = <size_t>(<Counted>value).tensor.storage.data
+                if place in late:
+                    (<Counted>value).version = late[place]
+                elif place not in right:
+                    return False
+    return True
+
+
+def keep_the_same(list nodes, list values):
+    """Has nodes keep the tensors that the call's own node kept, in the place of those that were
+    computed again: who writes into a result is found out then. values: computed again, kept, and
+    the version of that."""
+    cdef dict by_storage = {}
+    cdef Node node
+    cdef Tensor fresh, kept, x
+    cdef int i
+    for fresh, kept, version in values:
+        if fresh is not kept and have_same_layout(fresh, kept):
+            by_storage.setdefault(<size_t><PyObject*>fresh.storage, []).append(
+                (fresh, kept, version))
+    for node in nodes if by_storage else ():
+        for i in range(0 if node.packs or node.is_leaf else node.n_saved):
+            x = <Tensor>node.saved[i].tensor
+            found = the_same(x, by_storage)
+            if found is not None:
+                Py_INCREF(found[0])
+                node.saved[i].tensor = <PyObject*>found[0]
+                node.saved[i].version = found[1]
+                Py_DECREF(x)
+        for value in (<dict>node.attributes).values() if type(node.attributes) is dict else ():
+            if type(value) is Counted:
+                found = the_same((<Counted>value).tensor, by_storage)
+                if found is not None:
+                    (<Counted>value).tensor, (<Counted>value).version = found
+
+
+cdef tuple the_same(Tensor x, dict by_storage):
+    """A tensor like `x` over what was kept of its elements, and the version of that; or None."""
+    cdef Tensor fresh, kept, out
+    for fresh, kept, version in by_storage.get(<size_t><PyObject*>x.storage, ()):
+        if lies_in(x, fresh):
+            out = alias(x)
+            out.storage = kept.storage
+            out.data_pointer = kept.data_pointer + (x.data_pointer - fresh.data_pointer)
+            return out, version
+    return None
+
+
+cdef bint have_same_layout(Tensor x, Tensor y) noexcept:
+    cdef int d
+    if x.type != y.type or x.ndim_ != y.ndim_:
+        return False
+    for d in range(x.ndim_):
+        if x.dims[d] != y.dims[d] or x.steps[d] != y.steps[d]:
+            return False
+    return True
+
+
+cdef bint lies_in(Tensor x, Tensor whole) noexcept:
+    """Whether a tensor lies between the first and the last element of another one that has no
+    gaps, or has its layout."""
+    cdef Py_ssize_t low = 0, high = 0, n = 1, reach = 0
+    cdef int d
+    if x.data_pointer == whole.data_pointer and have_same_layout(x, whole):
+        return True
+    for d in range(whole.ndim_):
+        if whole.dims[d] and whole.steps[d] < 0:
+            return False
+        n *= whole.dims[d]
+        reach += (whole.dims[d] - 1) * whole.steps[d]
+    if reach != n - 1:
+        return False
+    for d in range(x.ndim_):
+        if x.dims[d] == 0:
+            return False
+        if x.steps[d] < 0:
+            low += (x.dims[d] - 1) * x.steps[d]
+        else:
+            high += (x.dims[d] - 1) * x.steps[d]
+    return (x.data_pointer + low * ITEMSIZE[x.type] >= whole.data_pointer
+            and x.data_pointer + (high + 1) * ITEMSIZE[x.type]
+            <= whole.data_pointer + n * ITEMSIZE[whole.type])
+
+
+def let_go(list nodes, list names, gone):
+    """Has nodes, oldest first, let go of what they keep that did so in the graph of the eager call:
+    `gone` has a bit for each of those that kept something there, of these names. Whether they are
+    the same."""
+    cdef Node node
+    cdef list keeping = [node for node in nodes if node.n_saved and not node.is_leaf]
+    if [node.name() for node in keeping] != names:
+        return False
+    for i, node in enumerate(keeping):
+        if gone >> i & 1:
+            release_saved(node)
+    return True
