@@ -76,6 +76,17 @@ def test_the_memory_of_another_tensor():
     assert y.set_().shape == (0,) and x.tolist() == [7, 1, 2, 3, 4, 5]
 
 
+@pytest.mark.parametrize("memory", [lambda x: x.untyped_storage(), lambda x: x.storage()])
+def test_the_memory_of_a_storage(memory):
+    x, y = tl.arange(6), tl.tensor([9])
+    assert y.set_(memory(x[2:])).tolist() == [0, 1, 2, 3, 4, 5]
+    assert y.set_(memory(x), 1, (2, 2), (3, 1)).tolist() == [[1, 2], [4, 5]]
+    y[0, 0] = 7
+    assert x[1] == 7 and x._version == y._version
+    with pytest.raises(RuntimeError, match="set_: sizes"):
+        y.set_(memory(x), 4, (3,))
+
+
 @pytest.mark.parametrize("view", [lambda x: x, lambda x: x.t(), lambda x: x[:0]])
 def test_forked_processes_write_to_shared_memory(view):
     x = view(tl.arange(6.0).reshape(2, 3)).clone()
@@ -109,8 +120,9 @@ def test_parameters_stay_leaves_in_shared_memory():
     (lambda: tl.empty_strided(2, 1), TypeError, "size must be a sequence of ints"),
     (lambda: tl.empty_permuted((2, 3), (0, 0)), RuntimeError, "each of the 2 dims once"),
     (lambda: tl.arange(3).as_strided_((4,), (1,)), RuntimeError, "as_strided"),
-    (lambda: tl.arange(3).set_([1, 2]), TypeError, "set_: source must be a Tensor, not list"),
+    (lambda: tl.arange(3).set_([1, 2]), TypeError, "set_: source must be a Tensor or a storage, not list"),
     (lambda: tl.arange(3).set_(tl.ones(2)), RuntimeError, "expected a source of dtype"),
+    (lambda: tl.arange(3).set_(tl.ones(2).storage()), RuntimeError, "expected a source of dtype"),
     (lambda: tl.arange(3).set_(tl.arange(4), 2, (3,)), RuntimeError, "set_: sizes"),
     (lambda: tl.arange(3).set_(tl.arange(4), 2), TypeError, "with size alone"),
     (lambda: tl.ones(3, requires_grad=True).set_(), RuntimeError, "requires a gradient"),

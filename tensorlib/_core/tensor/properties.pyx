@@ -6,15 +6,17 @@ from cpython.memoryview cimport PyMemoryView_GET_BUFFER
 from cpython.object cimport PyObject
 
 from tensorlib._core.base.closed cimport ClosedType, newfunc, open_type
-from tensorlib._core.base.dtypes cimport COMPLEX_KIND, FLOAT_KIND, ITEMSIZE, KIND, default_float
+from tensorlib._core.base.dtypes cimport (
+    COMPLEX_KIND, FLOAT_KIND, ITEMSIZE, KIND, default_float, dtype_id,
+)
 from tensorlib._core.base.locks cimport FREE_THREADED
 from tensorlib._core.base.storage cimport Storage, allocate, borrow, untracked
 from tensorlib._core.base.upcalls cimport effect, upcalls
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.tensor.meta cimport is_meta as no_memory
 from tensorlib._core.tensor.tensor cimport (
-    Tensor, alias, leave_lists, own_dict, replace, requires_grad as requires, set_attribute,
-    set_layout_room, track_tensor,
+    Tensor, alias, leave_lists, own_dict, over_storage, replace, requires_grad as requires,
+    set_attribute, set_layout_room, track_tensor,
 )
 
 from io import SEEK_END
@@ -247,6 +249,13 @@ def untyped_storage(Tensor self):
     found.memory = self.storage
     found.absent = no_memory(self)
     return found
+
+
+def elements_of(UntypedStorage source, dtype):
+    """A vector of all whole elements of a dtype in the memory of a storage."""
+    cdef int given = dtype_id(dtype)
+    cdef Py_ssize_t count = source.memory.nbytes // ITEMSIZE[given], one = 1
+    return over_storage(source.memory, source.memory.data, given, 1, &count, &one)
 
 
 def device(Tensor self):

@@ -4,8 +4,8 @@ The reduction of a loss is a number there, by default 0: each.
 """
 
 from tensorlib._core.tensor.tensor import Tensor
-from tensorlib.nn.functional import elementwise_losses, margins, sequences
-from tensorlib.nn.functional.groups import instance_norm as norm_of_instances
+from tensorlib.nn.functional import ctc, elementwise_losses, margins
+from tensorlib.nn.functional.group_norms import instance_norm as norm_of_instances
 from tensorlib.nn.functional.linear import embedding as rows_of
 from tensorlib.nn.functional.norms import batch_norm as norm_of_batches
 from tensorlib.ops.declare import publish
@@ -63,7 +63,7 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths, target_lengths, 
 
     Raises: as that, and ValueError for another `reduction`.
     """
-    return sequences.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank,
+    return ctc.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank,
                               named(reduction), zero_infinity)
 
 

@@ -279,7 +279,7 @@ def of_each_example(name, what, x):
 
 def _uniform(shape, generator):
     """Random numbers in [0, 1) of float64."""
-    if not sizes_apart("multinomial"):
+    if not sizes_of_batches("multinomial"):
         return draws.rand(shape, generator=generator, dtype=FLOAT64)
     with Held((set_plan,), (None,)):
         return draws.rand(shape, generator=generator, dtype=FLOAT64)

@@ -10,6 +10,7 @@ from weakref import WeakValueDictionary
 from tensorlib._core.arrays.arrays import frombuffer
 from tensorlib._core.base.error_names import type_name
 from tensorlib._core.base.formats import contiguous_format, preserve_format
+from tensorlib._core.tensor.properties import elements_of
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.arguments import integer
 from tensorlib.ops.declare import FUNCTIONS, publish
@@ -155,10 +156,11 @@ def refuse_gradient(name, x):
 def set_(self, source=None, storage_offset=0, size=None, stride=None):
     """This tensor, which now shows the elements of `source`; without it, one with no elements.
 
-    source: a tensor of the same dtype. size, stride, storage_offset: which elements of the memory
-    of `source` are shown, by default those that it shows itself; without strides, row by row.
+    source: a tensor of the same dtype, or a storage. size, stride, storage_offset: which elements
+    of its memory are shown, by default those that a tensor shows itself, and all of a storage;
+    without strides, row by row.
     Raises: RuntimeError for another dtype, for places that are not in the memory and for a tensor
-    that requires a gradient; TypeError for a `source` that is not a tensor.
+    that requires a gradient; TypeError for a `source` that is neither.
 
     >>> x = tensorlib.arange(6)
     >>> tensorlib.arange(0).set_(x, 1, (2, 2))
@@ -168,12 +170,13 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
     refuse_gradient("set_", self)
     if source is None:
         source = self.new_empty(0)
-    if not isinstance(source, Tensor):
-        raise TypeError(f"set_: source must be a Tensor, not {type_name(source)}; a storage has no "
-                        "dtype here, give the tensor whose memory it is")
-    if source.dtype != self.dtype:
-        raise RuntimeError(f"set_: expected a source of dtype {self.dtype}, got {source.dtype}")
-    shown = source.data
+    is_storage = hasattr(type(source), "untyped")
+    if not isinstance(source, Tensor) and not is_storage:
+        raise TypeError(f"set_: source must be a Tensor or a storage, not {type_name(source)}")
+    given = getattr(source, "dtype", self.dtype)          # bytes have none
+    if given != self.dtype:
+        raise RuntimeError(f"set_: expected a source of dtype {self.dtype}, got {given}")
+    shown = elements_of(source.untyped(), given) if is_storage else source.data
     if size is not None:
         size = ints("set_", "size", size)
         if stride is None:
