@@ -106,9 +106,10 @@ def savers_above(list roots, int64_t since):
     leads to, a node from before `since` or a leaf.
 
     First the names of these nodes, oldest first, and a number that has a bit for each whose values
-    were let go of; then for each root, by the place, a number that has a bit for each on the ways.
+    were let go of; then for each root, by the place, a number that has a bit for each on the ways;
+    then the leaves, as tensors.
     """
-    cdef dict bits = {}, found
+    cdef dict bits = {}, found, leaves = {}
     cdef list names = [], tables = []
     cdef Node node
     cdef int i
@@ -130,8 +131,10 @@ def savers_above(list roots, int64_t since):
                     inside = (<Node>target).sequence >= since and not (<Node>target).is_leaf
                     place = target if inside else (target, node.edges[i].slot)
                     found[place] = found.get(place, 0) | on_way
+                    if (<Node>target).is_leaf:
+                        leaves[target] = <Tensor>(<Node>target).saved[0].tensor
         tables.append(found)
-    return names, gone, tables
+    return names, gone, tables, [*leaves.values()]
 
 
 def are_released(list roots, int64_t since):
