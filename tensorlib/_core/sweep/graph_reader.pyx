@@ -15,6 +15,10 @@ from tensorlib._core.sweep.state cimport nodes_below
 from tensorlib._core.tensor.tensor cimport Tensor
 
 
+cdef enum:
+    MANY = 1 << 13           # nodes, among which no places are told
+
+
 # ---- where a transform runs its function ---------------------------------------------------------
 
 def wanted_by_transform(bint forward, bint guarded=True):
@@ -135,6 +139,27 @@ def savers_above(list roots, int64_t since):
                         leaves[target] = <Tensor>(<Node>target).saved[0].tensor
         tables.append(found)
     return names, gone, tables, [*leaves.values()]
+
+
+def ages_of_leaves(list roots, int64_t since):
+    """How many nodes below the tensors `roots`, from `since` on, are older than each leaf that was
+    first used since; {} if all are used by the next node, or there are too many nodes.
+    """
+    cdef list nodes = sorted(nodes_below([gradient_node(x) for x in roots], [], since, False)[0],
+                             key=age)
+    cdef dict found = {}, first = {}
+    cdef Node node
+    cdef int i
+    for k, node in enumerate(nodes):
+        for i in range(node.n_edges):
+            if node.edges[i].target != NULL and (<Node>node.edges[i].target).is_leaf:
+                first.setdefault(<object>node.edges[i].target, k)
+    for node in first:
+        if node.sequence >= since:
+            found[node] = sum([age(other) < node.sequence for other in nodes])
+    if len(nodes) >= MANY or all([first[leaf] == n for leaf, n in found.items()]):
+        return {}
+    return found
 
 
 def are_released(list roots, int64_t since):

@@ -14,7 +14,7 @@ from tensorlib._core.base.garbage import without_collections
 from tensorlib._core.graph import owners
 from tensorlib._core.interpreters.subclasses import asks_for_all
 from tensorlib._core.sweep.graph_reader import (
-    are_as_saved, are_released, savers_above, was_made_since,
+    ages_of_leaves, are_as_saved, are_released, savers_above, was_made_since,
 )
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.tree import flatten
@@ -372,6 +372,7 @@ def way_for(kind: Signature, recorder: ReplayRecorder, tensors: tuple[Tensor, ..
              if type(x) is Variable and tensor.requires_grad}
     *savers, leaves = savers_above([*roots.values()], recorder.begun)
     ready = partial(Differentiable, savers=Savers([*roots], *savers), all_gone=all_gone,
+                    ages=ages_of_leaves([*roots.values()], recorder.begun),
                     own={made[id(x)]: x for x in leaves if id(x) in made}) if linked else Replay
     del roots, leaves
     lasts = recorder.program.persistables()

@@ -98,13 +98,14 @@ class Differentiable(Replay):
     """Calls whose results have gradients: one node in the graph of the caller.
 
     savers: which nodes of the eager call's graph saved values. all_gone: none has them any more.
-    own: leaves that the call makes, as it made them.
+    own: leaves that the call makes, as it made them. ages: of its leaves, as `ages_of_leaves`.
     """
 
     def __init__(self, block: Block, calls: list[OpCall], given: list[Variable],
                  layouts: list[Tensor], lasting: list[Variable], wanted: list[Variable],
                  flags: dict[str, bool], savers: Savers | None = None,
-                 all_gone: bool = False, own: Mapping[Variable, Tensor] | None = None):
+                 all_gone: bool = False, own: Mapping[Variable, Tensor] | None = None,
+                 ages: Mapping[Any, int] | None = None):
         self.flags, self.all_gone, self.own = flags, all_gone, own or {}
         calls = apart(calls)              # their blocks will give what the backward part needs
         likes = {x: like for x, like in zip((*given, *lasting),
@@ -163,7 +164,8 @@ class Differentiable(Replay):
                            [place[x] for x in self.sources], [x in self.own for x in self.sources],
                            [place[x] for x in self.direct],
                            [place[x] for x in self.again], [place.get(x, -1) for x in wanted],
-                           self.several(calls))
+                           self.several(calls),
+                           [ages.get(places[x][0], -1) for x in self.sources] if ages else [])
 
     @property
     def outdone(self) -> bool:            # type: ignore[override]
