@@ -308,3 +308,15 @@ def cond_step():
         return loss.detach()
 
     return f, lambda i: (R(4, 3, seed=i, grad=False),), [w]
+
+
+@case
+def accumulated_with_a_graph():
+    w = R(3, seed=4)
+
+    def f(x):
+        w.grad = None
+        (x * w * w).sum().backward(create_graph=True)
+        return (w.grad.detach() * x).sum(0)
+
+    return f, lambda i: (R(4, 3, seed=i),), [w]

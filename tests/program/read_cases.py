@@ -4,6 +4,7 @@ A case is a class: `__init__` makes what is there, `read` reads it, each of `cha
 that `read` gives something else, and `other` changes what is not read.
 """
 
+import enum
 import functools
 import types
 
@@ -440,3 +441,22 @@ class ClassesAbove:
 
     def change_second(self):
         self.derived.__bases__ = self.kinds[0], self.kinds[2]
+
+
+@case
+class MembersOfAnEnum:
+    def __init__(self):
+        self.kinds = enum.Enum("Kinds", {"FIRST": 2.0, "SECOND": 3.0})
+        self.kind = self.kinds.FIRST
+
+    def read(self, x):
+        return x * self.kind.value * len(self.kind.name)
+
+    def change_member(self):
+        self.kind = self.kinds.SECOND
+
+    def change_value(self):
+        self.kind._value_ = 5.0
+
+    def change_name(self):
+        self.kind._name_ = "LONGER NAME"

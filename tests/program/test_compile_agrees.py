@@ -29,7 +29,6 @@ WARNED = {
     "a Function or a kernel": "param_data_assign numpy_scalar deepcopy",
     "_pickle.dumps() reads or changes is not known": "pickled",
     "writes over a value": "param_data_write leaf_argument_written_without_grad",
-    "requires a gradient in another": "requires_grad_inside",
     "float":
         "batchnorm_cumulative tensor_of_floats cond_mismatch put_masked_scatter "
         "float_of_a_sum int_of_a_count",
@@ -37,7 +36,7 @@ WARNED = {
     "hook on a gradient": "tensor_hook_step post_accumulate_hook param_hook_late",
     "retain_grad": "retain_grad",
     "create_graph=True":
-        "create_graph_used autograd_grad_arg grad_penalty func_grad func_vjp func_hessian",
+        "accumulated_with_a_graph",
     "hook on a module": "forward_hook forward_hook_late",
     "saved_tensors_hooks": "saved_hooks",
     "place of a tensor in its memory": "facts_of_memory",

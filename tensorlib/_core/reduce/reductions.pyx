@@ -10,8 +10,10 @@ from libc.string cimport memcpy
 from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT_KIND, INT64, ITEMSIZE, KIND, UINT8, compute_dtype, dtype_id, dtype_object,
 )
+from tensorlib._core.base cimport watch
 from tensorlib._core.base.eras cimport work_begins, work_ends
 from tensorlib._core.base.shape cimport MAX_NDIM, parse_dims, parse_shape, settled, wrap_dim
+from tensorlib._core.base.watch cimport watched
 from tensorlib._core.base.work cimport run_alone
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.reduce.arrange cimport (
@@ -378,7 +380,8 @@ def expand_reduced(object g, input_shape, dim, bint keepdim):
     cdef int reduced[MAX_NDIM]
     cdef int ndim = parse_shape("sum", input_shape, dims), d, n
     n = reduced_dims(dim, ndim, reduced)
-    if isinstance(g, Tensor) and not (mode().grad and requires_grad(<Tensor>g)):
+    if isinstance(g, Tensor) and not (mode().grad and requires_grad(<Tensor>g)) and (
+            not watched & watch.INTERPRETERS):           # else these note the operations
         return expand_over(<Tensor>g, ndim, dims, n, reduced, keepdim)
     for d in range(n):
         dims[reduced[d]] = 1

@@ -15,6 +15,10 @@ from tensorlib._core.sweep.state cimport nodes_below
 from tensorlib._core.tensor.tensor cimport Tensor
 
 
+cdef enum:
+    MANY = 1 << 13           # nodes, among which no places are told
+
+
 # ---- where a transform runs its function ---------------------------------------------------------
 
 def wanted_by_transform(bint forward, bint guarded=True):
@@ -106,9 +110,10 @@ def savers_above(list roots, int64_t since):
     leads to, a node from before `since` or a leaf.
 
     First the names of these nodes, oldest first, and a number that has a bit for each whose values
-    were let go of; then for each root, by the place, a number that has a bit for each on the ways.
+    were let go of; then for each root, by the place, a number that has a bit for each on the ways;
+    then the leaves, as tensors.
     """
-    cdef dict bits = {}, found
+    cdef dict bits = {}, found, leaves = {}
     cdef list names = [], tables = []
     cdef Node node
     cdef int i
@@ -130,8 +135,31 @@ def savers_above(list roots, int64_t since):
                     inside = (<Node>target).sequence >= since and not (<Node>target).is_leaf
                     place = target if inside else (target, node.edges[i].slot)
                     found[place] = found.get(place, 0) | on_way
+                    if (<Node>target).is_leaf:
+                        leaves[target] = <Tensor>(<Node>target).saved[0].tensor
         tables.append(found)
-    return names, gone, tables
+    return names, gone, tables, [*leaves.values()]
+
+
+def ages_of_leaves(list roots, int64_t since):
+    """How many nodes below the tensors `roots`, from `since` on, are older than each leaf that was
+    first used since; {} if all are used by the next node, or there are too many nodes.
+    """
+    cdef list nodes = sorted(nodes_below([gradient_node(x) for x in roots], [], since, False)[0],
+                             key=age)
+    cdef dict found = {}, first = {}
+    cdef Node node
+    cdef int i
+    for k, node in enumerate(nodes):
+        for i in range(node.n_edges):
+            if node.edges[i].target != NULL and (<Node>node.edges[i].target).is_leaf:
+                first.setdefault(<object>node.edges[i].target, k)
+    for node in first:
+        if node.sequence >= since:
+            found[node] = sum([age(other) < node.sequence for other in nodes])
+    if len(nodes) >= MANY or all([first[leaf] == n for leaf, n in found.items()]):
+        return {}
+    return found
 
 
 def are_released(list roots, int64_t since):

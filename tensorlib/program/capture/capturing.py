@@ -21,6 +21,7 @@ from tensorlib._core.sweep.graph_reader import begin_epoch, gradient_place, was_
 from tensorlib._core.sweep.sweep import sweep
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.building.builder import Builder
+from tensorlib.program.capture.questions import has_hooks, rates_of, writes_outside
 from tensorlib.program.capture.recorder import Recorder, has_examples
 from tensorlib.program.differentiation.backward import Backward, dependents
 from tensorlib.program.differentiation.control_gradients import visit_control
@@ -28,9 +29,10 @@ from tensorlib.program.guards.guarded import is_written_in_python
 from tensorlib.program.guards.signatures import are_without_hooks, gradient_of, memory_of
 from tensorlib.program.guards.values import in_class
 from tensorlib.program.ir.call_forms import user_line
+from tensorlib.program.ir.call_types import registered
 from tensorlib.program.ir.errors import CaptureError, ProgramError
 from tensorlib.program.ir.model import OpCall, Variable
-from tensorlib.program.passes.facts import lasting, may_fail
+from tensorlib.program.passes.facts import may_fail
 from tensorlib.program.reads.hooks import call
 from tensorlib.program.reads.notes import line_in
 
@@ -57,6 +59,7 @@ class ReplayRecorder(Recorder):
         self.being_opened: list[Op] = []     # and those around it
         self.since: Any = None               # the epoch in which a composed operation began
         self.swept = False
+        self.by_formulas = False             # the library is to do the next sweep
         self.modules: dict[int, Any] = {}              # that ran
         self.grads: dict[Variable, None] = {}          # leaves, whose `.grad` was set
         self.put: dict[Variable, Variable | None] = {}   # and the value that was noted for it
@@ -222,6 +225,9 @@ class ReplayRecorder(Recorder):
                                f"can't be captured, {user_line()}")
 
     def sweep(self, roots: tuple[Tensor, ...], grads: tuple[Tensor, ...], **options: Any) -> Any:
+        if self.by_formulas:
+            self.by_formulas = False
+            return NotImplemented
         return self.while_it_goes(self.noted_sweep, roots, grads, **options)
 
     def function(self, cls: Any, args: tuple[Any, ...]) -> Any:
@@ -297,7 +303,7 @@ class ReplayRecorder(Recorder):
         """
         if no_grad:
             raise CaptureError(f"backward: no_grad_set can't be captured, {user_line()}")
-        if create_graph:                    # an eager sweep records it formula by formula
+        if create_graph and (accumulate_grads or not self.has_formulas()):
             raise CaptureError("backward: a gradient with create_graph=True can't be captured to "
                                f"the bit, {user_line()}")
         for g in grads:                     # ones, where none were given
@@ -313,10 +319,19 @@ class ReplayRecorder(Recorder):
             self.check_hooks(outside)
             self.leaves += [x for x in outside if not any(x is y for y in self.arguments)]
         self.check_graphs_around([x for x, _ in starts], wanted)
+        if create_graph:
+            self.by_formulas = True         # operation by operation, each of which is noted
+            with self.resumed():
+                made = sweep(roots, grads, retain_graph=retain_graph, create_graph=True,
+                             inputs=inputs, accumulate_grads=False, no_grad=None)
+            for tensor in made:
+                if tensor is not None and not self.why:
+                    self.variable_of(tensor)
+            return made
         before = self.before_sweep(wanted) if accumulate_grads else {}
         with without_collections():
-            found = self.gradients(starts, wanted, create_graph)
-        made = sweep(roots, grads, retain_graph=retain_graph, create_graph=create_graph,
+            found = self.gradients(starts, wanted)
+        made = sweep(roots, grads, retain_graph=retain_graph, create_graph=False,
                      inputs=inputs, accumulate_grads=accumulate_grads, no_grad=no_grad)
         if accumulate_grads:
             self.accumulated(wanted, found, before)
@@ -328,8 +343,14 @@ class ReplayRecorder(Recorder):
                 self.know(tensor, g)
         return made
 
-    def gradients(self, starts: list[tuple[Variable, Variable]], wanted: list[Variable],
-                  create_graph: bool) -> list[Variable | None]:
+    def has_formulas(self) -> bool:
+        """Whether the library has the formulas for the gradients of all that was noted."""
+        return all(registered(call.type) is not None and "." not in call.type
+                   and not call.blocks() for call in self.block.ops
+                   if not all(x.stop_gradient for x in call.writes()))
+
+    def gradients(self, starts: list[tuple[Variable, Variable]],
+                  wanted: list[Variable]) -> list[Variable | None]:
         """The gradients of what is wanted, after the calls that give them were noted."""
         calls = list(self.block.ops)
         work = Backward(self.block, self.block, dependents(calls, wanted, ()), visit_control)
@@ -340,10 +361,9 @@ class ReplayRecorder(Recorder):
                                    f"{work.must_run[0].line}")
         except ProgramError as error:
             raise CaptureError(str(error)) from None
-        if not create_graph:
-            for call in self.block.ops[len(calls):]:
-                for x in call.writes():
-                    x.stop_gradient = True
+        for call in self.block.ops[len(calls):]:
+            for x in call.writes():
+                x.stop_gradient = True
         return found
 
     def check_graphs_around(self, roots: list[Variable], wanted: list[Variable]) -> None:
@@ -476,24 +496,3 @@ def capture(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
           recorder, reads.settings(), reads, reads.watch):
         recorder.operators = reads.operators()
         return call(f, *args, **kwargs)
-
-
-def rates_of(optimizer: Any) -> list[dict[str, Any]]:
-    """The options of an optimiser's groups."""
-    return [{key: x for key, x in group.items() if isinstance(x, (int, float, str, tuple))}
-            for group in optimizer.param_groups]
-
-
-def writes_outside(block: Any) -> bool:
-    """Whether a block, or one in it, writes over what it did not make, or was given."""
-    outside = lasting(block.ops, [*block.inputs, *block.reads()])
-    return any(not outside.isdisjoint(call.writes()) if call.in_place
-               else any(map(writes_outside, call.blocks())) for call in block.ops)
-
-
-def has_hooks(module: Any) -> bool:
-    """Whether hooks of a user are called before or after the `forward` of a module."""
-    return any(
-        not str(getattr(hook, "__module__", "")).startswith("tensorlib.")
-        for hooks in (owners.modules.hooks_of_all, vars(module).get("_hooks")) if hooks is not None
-        for hook in (*hooks.forward.values(), *hooks.forward_pre.values()))

@@ -109,7 +109,8 @@ class AfterWrites:
     def run_late(self, call: OpCall, saved: Saved, late: dict[int, int]) -> None:
         """Runs a call without blocks that reads what was overwritten."""
         op, values, since = registered(call.type), self.values, recorded_so_far()
-        if op is None or op.linearity == "composite":
+        if op is None or op.linearity == "composite" and not all(
+                x.stop_gradient for x in call.writes()):         # whose parts have nodes
             raise Gone
         try:
             self.run([call], values)

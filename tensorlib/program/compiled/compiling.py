@@ -4,7 +4,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial, update_wrapper
 from pathlib import Path
 from types import FunctionType, MethodType
@@ -14,7 +14,7 @@ from tensorlib._core.base.garbage import without_collections
 from tensorlib._core.graph import owners
 from tensorlib._core.interpreters.subclasses import asks_for_all
 from tensorlib._core.sweep.graph_reader import (
-    are_as_saved, are_released, savers_above, was_made_since,
+    ages_of_leaves, are_as_saved, are_released, savers_above, was_made_since,
 )
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.tree import flatten
@@ -351,7 +351,8 @@ def way_for(kind: Signature, recorder: ReplayRecorder, tensors: tuple[Tensor, ..
     if any(type(x) is Variable and id(tensor) in before and not x.persistable
            for x, tensor in zip(slots, found)):
         raise Unplanned("it returns a tensor from outside that lies where one that it made does")
-    linked = is_linked(recorder, tensors, slots, found)
+    made = leaves_made(recorder, tensors, found)
+    linked = is_linked(recorder, tensors, slots, found, made.values())
     if any(isinstance(x, Tensor) and x.requires_grad and x.is_leaf
            and was_made_since(x, recorder.epoch) for x in found):
         raise Unplanned("it returns a leaf that it makes, of which each call makes another")
@@ -370,14 +371,16 @@ def way_for(kind: Signature, recorder: ReplayRecorder, tensors: tuple[Tensor, ..
     wanted = list(dict.fromkeys(x for x in slots if type(x) is Variable))
     roots = {x: tensor for x, tensor in zip(slots, found)
              if type(x) is Variable and tensor.requires_grad}
-    made = partial(Differentiable, savers=Savers([*roots], *savers_above(
-        [*roots.values()], recorder.begun)), all_gone=all_gone) if linked else Replay
-    del roots
+    *savers, leaves = savers_above([*roots.values()], recorder.begun)
+    ready = partial(Differentiable, savers=Savers([*roots], *savers), all_gone=all_gone,
+                    ages=ages_of_leaves([*roots.values()], recorder.begun),
+                    own={made[id(x)]: x for x in leaves if id(x) in made}) if linked else Replay
+    del roots, leaves
     lasts = recorder.program.persistables()
     lie = map(storage_of, (*tensors, *(x.value for x in lasts)))
     calls, asked = checks_first(list(recorder.block.ops),
                                 dict(zip((*recorder.program.inputs, *lasts), lie)))
-    replay = made(recorder.block, calls, recorder.program.inputs, tensors, lasts, wanted, flags)
+    replay = ready(recorder.block, calls, recorder.program.inputs, tensors, lasts, wanted, flags)
     inference = check_results(slots, found, replay, tensors)
     check_kept_gradients(recorder, found)
     places, leaves = {x: i for i, x in enumerate(wanted)}, slots
@@ -406,15 +409,28 @@ def check_kept_gradients(recorder: ReplayRecorder, found: list[Any]) -> None:
         raise Unplanned("it returns a .grad that it sets, or a view of it; clone it")
 
 
+def leaves_made(recorder: ReplayRecorder, tensors: tuple[Tensor, ...],
+                found: list[Any]) -> dict[int, Variable]:
+    """By their ids, the leaves that the call made, as a transform does, and that results lead to:
+    nobody else has them, but sweeps go there, and need what leads there. Raises: Unplanned."""
+    around = {id(x) for x in (*tensors, *(x.value for x in recorder.program.persistables()))}
+    leaves = savers_above([x for x in found if isinstance(x, Tensor) and x.requires_grad
+                           and x.grad_fn is not None], recorder.begun)[-1]
+    made = [x for x in leaves if id(x) not in around]
+    if not all(id(x) in recorder.known for x in made):
+        raise Unplanned("its result leads to a leaf of which it is not known what made it")
+    return {id(x): recorder.variable_of(x) for x in made}
+
+
 def is_linked(recorder: ReplayRecorder, tensors: tuple[Tensor, ...], slots: list[Any],
-              found: list[Any]) -> bool:
+              found: list[Any], own: Iterable[Variable]) -> bool:
     """Whether a result is to have a gradient. Raises: Unplanned where one has it as a leaf of its
     own, or has none though a replay would give it one, or where what its gradient is computed of is
     not known."""
     inputs, lasting = recorder.program.inputs, recorder.program.persistables()
     sources = [x for x, like in zip((*inputs, *lasting), (*tensors, *(x.value for x in lasting)))
                if like.requires_grad]
-    depends = dependents(recorder.block.ops, sources)
+    depends = dependents(recorder.block.ops, [*sources, *own])
     given = {*inputs, *lasting}
     linked = False
     for x, tensor in zip(slots, found):

@@ -34,6 +34,7 @@ from tensorlib.program.ir.stacks import count, flattened, restored
 
 cdef enum:
     NUMBERS = 1 << 20        # of nodes, which those of the operations of a call have between them
+    APART = 64               # of these, between two nodes, where leaves lie among them
     SURE = 8                 # replays that ran again, from which on the next ones are taken to
 
 cdef Op passing = Op("compiled", "A replayed call, of which only the hooks are left.", ("inputs",),
@@ -46,21 +47,25 @@ cdef Op compiled = Op("compiled", "A function that is replayed.", ("inputs",), v
 cdef class Links:
     """How the calls of one replay are linked to the graph.
 
-    n_outputs: how many of the values that a run gives are results; the others are kept. roots: the
-    places of those results that get a gradient. sources, direct, again: the places among what a run
-    is given of what gets a gradient, of what the backward part reads, and of what gradients that
-    have gradients are computed of. passed: for each result that is something given, its place
-    there, else -1. several: which of the sources are used several times. outdone: most runs were
-    done again, operation by operation, so that eager calls do less.
+    n_outputs: how many of the values that a run gives are results; the others are kept, but for the
+    last n_made, of which leaves are made. roots: the places of those results that get a gradient.
+    sources, direct, again: the places among what a run is given of what gets a gradient, of what
+    the backward part reads, and of what gradients that have gradients are computed of; what leaves
+    are made of comes after it. own: which of the sources are such leaves. passed: for each result
+    that is something given, its place there, else -1. several: which of the sources are used
+    several times. ages: of leaves, how many operations come before their first use, or -1; [] where
+    all are next. outdone: most runs were done again, so that eager calls do less.
     """
 
-    cdef Py_ssize_t n_outputs, runs, done_again
-    cdef list roots, sources, direct, again, passed, several
+    cdef Py_ssize_t n_outputs, n_made, runs, done_again
+    cdef list roots, sources, own, direct, again, passed, several, ages
     cdef readonly bint outdone
 
-    def __init__(self, Py_ssize_t n_outputs, list roots, list sources, list direct, list again,
-                 list passed, list several):
-        self.n_outputs, self.roots, self.sources = n_outputs, roots, sources
+    def __init__(self, Py_ssize_t n_outputs, Py_ssize_t n_made, list roots, list sources, list own,
+                 list direct, list again, list passed, list several, list ages):
+        self.n_outputs, self.n_made, self.roots, self.sources = n_outputs, n_made, roots, sources
+        self.own = own if any(own) else []
+        self.ages = ages if len(ages) < APART and all([n < NUMBERS // APART for n in ages]) else []
         self.direct, self.again, self.passed, self.several = direct, again, passed, several
         set_expansion(expand_below, expand_result, unfold, compiled, passing)
         set_ways(ways_of, compiled, passing)
@@ -68,7 +73,8 @@ cdef class Links:
     def run(self, replay, tuple given, bint retries):
         """The results of `replay.values_for(given, retries)`, linked to a new node; None where an
         eager call is to be made."""
-        cdef Node node
+        cdef Node node, target
+        cdef int64_t since
         cdef list found, kept, results
         cdef Kept payload
         cdef Py_ssize_t i, place
@@ -94,12 +100,17 @@ cdef class Links:
         for value in payload.again:
             payload.versions.append((<Tensor?>value).storage.version)
             payload.required.append((<Tensor>value).wants_grad)
-        kept = payload.flat(found[self.n_outputs:])
+        kept = payload.flat(found[self.n_outputs:len(found) - self.n_made])
         for place in self.direct:
             kept.append(given[place])
-        leave_out(NUMBERS)
-        node = custom_node(compiled, tuple([given[place] for place in self.sources]), tuple(kept),
-                           len(self.roots), payload)
+        since = leave_out(NUMBERS)
+        node = custom_node(compiled, tuple(self.leaves(given, found) if self.own else
+                                           [given[place] for place in self.sources]),
+                           tuple(kept), len(self.roots), payload)
+        for i in range(len(self.ages)):              # a leaf that is used for the first time
+            target = <Node>node.edges[i].target
+            if <Py_ssize_t>self.ages[i] >= 0 and target.sequence >= since:
+                target.sequence = node.sequence - NUMBERS + <Py_ssize_t>self.ages[i] * APART + i
         for i in range(len(self.roots)):
             place = self.roots[i]
             found[place] = outward(<Tensor?>found[place], given,
@@ -110,6 +121,17 @@ cdef class Links:
             if <Py_ssize_t>self.passed[i] >= 0:           # no operation made it
                 results[i] = given[<Py_ssize_t>self.passed[i]]
         return results
+
+    cdef list leaves(self, tuple given, list found):
+        """The sources where some of them are leaves that the call makes."""
+        cdef list each = [*given, *found[len(found) - self.n_made:]], sources = []
+        for place, is_own in zip(self.sources, self.own):
+            x = each[place]
+            if is_own:
+                x = alias(<Tensor?>x)
+                (<Tensor>x).wants_grad = True
+            sources.append(x)
+        return sources
 
 
 cdef Tensor outward(Tensor x, tuple given, list before):
@@ -469,7 +491,7 @@ cdef bint take_place(Node node) except -1:
     kept.links.outdone = (kept.links.done_again >= SURE
                           and 2 * kept.links.done_again > kept.links.runs)
     for i, inner in enumerate(nodes):
-        inner.sequence = node.sequence - NUMBERS + i
+        inner.sequence = node.sequence - NUMBERS + ((i + 1) * APART - 1 if kept.links.ages else i)
     if node.hooks is not None:
         node.op = passing
     move(node, made)

@@ -98,17 +98,19 @@ class Differentiable(Replay):
     """Calls whose results have gradients: one node in the graph of the caller.
 
     savers: which nodes of the eager call's graph saved values. all_gone: none has them any more.
+    own: leaves that the call makes, as it made them. ages: of its leaves, as `ages_of_leaves`.
     """
 
     def __init__(self, block: Block, calls: list[OpCall], given: list[Variable],
                  layouts: list[Tensor], lasting: list[Variable], wanted: list[Variable],
                  flags: dict[str, bool], savers: Savers | None = None,
-                 all_gone: bool = False):
-        self.flags, self.all_gone = flags, all_gone
+                 all_gone: bool = False, own: Mapping[Variable, Tensor] | None = None,
+                 ages: Mapping[Any, int] | None = None):
+        self.flags, self.all_gone, self.own = flags, all_gone, own or {}
         calls = apart(calls)              # their blocks will give what the backward part needs
         likes = {x: like for x, like in zip((*given, *lasting),
                                             (*layouts, *(x.value for x in lasting)))
-                 if like is not None and like.requires_grad}
+                 if like is not None and like.requires_grad} | self.own
         # an eager call makes the nodes of leaves in this order, in which their hooks are called
         sources = sorted(likes, key=lambda x: number_of(gradient_place(likes[x])[0]))
         self.block, self.depends = block, dependents(calls, sources)
@@ -153,14 +155,17 @@ class Differentiable(Replay):
         self.whole_pullback = Pullback(
             backward, [*self.starts, *self.saved, *self.direct], self.grads, flags)
         self.plan_again(calls)
+        made = [x for x in self.sources if x not in at_hand]
         super().__init__(block, calls, given, layouts, lasting,
-                         [*wanted, *self.saved, *self.drawn], flags)
-        place = {x: i for i, x in enumerate(self.fed)}
+                         [*wanted, *self.saved, *self.drawn, *made], flags)
+        place = {x: i for i, x in enumerate([*self.fed, *made])}
         result = {x: i for i, x in enumerate(wanted)}
-        self.links = Links(len(wanted), [result[x] for x in self.roots],
-                           [place[x] for x in self.sources], [place[x] for x in self.direct],
+        self.links = Links(len(wanted), len(made), [result[x] for x in self.roots],
+                           [place[x] for x in self.sources], [x in self.own for x in self.sources],
+                           [place[x] for x in self.direct],
                            [place[x] for x in self.again], [place.get(x, -1) for x in wanted],
-                           self.several(calls))
+                           self.several(calls),
+                           [ages.get(places[x][0], -1) for x in self.sources] if ages else [])
 
     @property
     def outdone(self) -> bool:            # type: ignore[override]
@@ -347,17 +352,31 @@ class Differentiable(Replay):
         for all_changed in (False, True):
             found = {x: saved[x] for x in (*self.kept, *self.drawn)}
             found.update(zip(self.again, given))
+            found.update((x, found[x].detach().requires_grad_()) for x in self.own if x in found)
             if all_changed or self.writes.places or [x._version for x in given] != kept.versions:
                 try:
-                    AfterWrites(found, run_with_graph, self.writes, versions, all_changed,
+                    AfterWrites(found, self.run_with_graph, self.writes, versions, all_changed,
                                 gone).run_all(self.whole, saved)
                 except Gone:
                     return None
             else:
-                run_with_graph(self.whole, found)
+                self.run_with_graph(self.whole, found)
             if all_changed or are_as_saved(found, saved):
                 break
         return found
+
+    def run_with_graph(self, calls: list[OpCall], values: dict[Variable, Any]) -> None:
+        """Runs calls one by one; what had a gradient in the captured call is recorded."""
+        for call in calls:
+            with set_grad_enabled(not all(x is None or x.stop_gradient for x in call.outputs)):
+                if not call.blocks():
+                    run_call(call, values)
+                    for x in self.own.keys() & call.outputs:
+                        values[x].requires_grad_()
+                    continue
+                results = run_control(call, values,
+                                      lambda block: self.run_with_graph(block.ops, values))
+                values.update((x, y) for x, y in zip(call.outputs, results) if x is not None)
 
 
 def keeper_of(x: Variable, backward: Iterable[OpCall]) -> str:
@@ -375,17 +394,6 @@ def keeper_of(x: Variable, backward: Iterable[OpCall]) -> str:
             if found:
                 return found
     return ""
-
-
-def run_with_graph(calls: list[OpCall], values: dict[Variable, Any]) -> None:
-    """Runs calls one by one; what had a gradient in the captured call is recorded."""
-    for call in calls:
-        with set_grad_enabled(not all(x is None or x.stop_gradient for x in call.outputs)):
-            if not call.blocks():
-                run_call(call, values)
-                continue
-            results = run_control(call, values, lambda block: run_with_graph(block.ops, values))
-            values.update((x, y) for x, y in zip(call.outputs, results) if x is not None)
 
 
 class Pullback:

@@ -325,8 +325,10 @@ class Reads(Observer):
         found = self.in_class(kind, name)
         setter = in_class(type(found), "__set__") if found is not MISSING else MISSING
         if setter is not MISSING:
-            if isinstance(found, property) and is_library_function(found.fget):
-                self.passed((x,))
+            getter = in_class(type(found), "__get__")
+            if is_library_function(found.fget if isinstance(found, property) else getter) and (
+                    isinstance(found, property) or type(getter) is FunctionType):
+                self.passed((x,))              # as of an Enum's `value`
             if type(found) is MemberDescriptorType and field_of(x, name) is MISSING:
                 self.value(x, field_of, name)
             if name == "__dict__":
