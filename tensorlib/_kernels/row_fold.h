@@ -60,12 +60,12 @@ typedef struct { Py_ssize_t row, down, step; } gaps;
 /* NAME: of sums or of products, which `op` makes and which begin with `unit`, of what TAKE makes of
    elements E. most: how many T the widest register has */
 #define ROW_FOLD(T, E, NAME, op, unit, most, TAKE)                                               \
-    /* a, b, c and d op= the elements of `rounds` times four registers */                        \
+    /* a, b, c and d op= the elements of `rounds` times four registers, `step` apart */          \
     static inline __attribute__((always_inline)) void NAME##_rounds_##T(                         \
-            const E* x, Py_ssize_t rounds, row_##T* p) {                                         \
+            const E* x, Py_ssize_t rounds, row_##T* p, Py_ssize_t step) {                        \
         const Py_ssize_t width = REGISTER / sizeof(T);                                           \
         row_##T a = p[0], b = p[1], c = p[2], d = p[3];                                          \
-        for (Py_ssize_t i = 0; i < rounds; i++, x += 4 * width) {                                \
+        for (Py_ssize_t i = 0; i < rounds; i++, x += step) {                                     \
             a = a op TAKE(T, x);                                                                 \
             b = b op TAKE(T, x + width);                                                         \
             c = c op TAKE(T, x + 2 * width);                                                     \
@@ -81,26 +81,23 @@ typedef struct { Py_ssize_t row, down, step; } gaps;
         enum { EACH_ROUND = 4 * REGISTER / sizeof(T) };                                          \
         row_##T first = (row_##T){0} + (T)unit, p[4] = {first, first, first, first};             \
         if (!of) {                                                                               \
-            NAME##_rounds_##T(x + at, rounds, p);                                                \
-        } else if (of->step == 0 && at % of->row + rounds * EACH_ROUND <= of->row) {             \
-            E room[EACH_ROUND];                                                                  \
-            row_gather_##E(x, at, EACH_ROUND, of, room);                                         \
-            for (; rounds; rounds--) NAME##_rounds_##T(room, 1, p);                              \
+            NAME##_rounds_##T(x + at, rounds, p, EACH_ROUND);                                    \
         } else if (of->step != 1) {                                                              \
+            int same = of->step == 0 && at % of->row + rounds * EACH_ROUND <= of->row;           \
             E room[LEAF_ROUNDS * EACH_ROUND];                                                    \
-            row_gather_##E(x, at, rounds * EACH_ROUND, of, room);                                \
-            NAME##_rounds_##T(room, rounds, p);                                                  \
+            row_gather_##E(x, at, (same ? 1 : rounds) * EACH_ROUND, of, room);                   \
+            NAME##_rounds_##T(room, rounds, p, same ? 0 : EACH_ROUND);                           \
         } else {                                                                                 \
             E room[EACH_ROUND];                                                                  \
             Py_ssize_t c = at % of->row;                                                         \
             for (x += at / of->row * of->down; rounds;) {                                        \
                 Py_ssize_t here = (of->row - c) / EACH_ROUND;                                    \
                 if (here > rounds) here = rounds;                                                \
-                NAME##_rounds_##T(x + c, here, p);                                               \
+                NAME##_rounds_##T(x + c, here, p, EACH_ROUND);                                   \
                 rounds -= here, c += here * EACH_ROUND;                                          \
                 if (rounds) {                                                                    \
                     row_gather_##E(x, c, EACH_ROUND, of, room);                                  \
-                    NAME##_rounds_##T(room, 1, p);                                               \
+                    NAME##_rounds_##T(room, 1, p, 0);                                            \
                     rounds--, c += EACH_ROUND;                                                   \
                     for (; c >= of->row; c -= of->row) x += of->down;                            \
                 }                                                                                \
