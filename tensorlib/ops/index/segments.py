@@ -71,6 +71,20 @@ def check_borders(given, lengths, as_lengths, size):
 
 
 FLOAT32 = np.dtype("float32")
+MANY = 1 << 12               # elements in a row for which ends are counted sooner than looked for
+
+
+def ends_before(ends, outer, size):
+    """How many of the ends in each row, in order, lie before or at each place of an axis."""
+    if size < MANY:
+        places = arange(size)
+        return searchsorted(ends, places.expand(*outer, size).contiguous() if outer else places,
+                            right=True)
+    ends = ends.long().clamp(0, size)
+    counts = ends.new_zeros((*outer, size + 1)).scatter_add(-1, ends, ends.new_ones(ends.shape))
+    return counts.narrow(-1, 0, size).cumsum(-1)
+
+
 PAIRS, ENDS = np.array([[2, 0, 2], [1, 3, 0]]), np.array([0, 1, 1, 3])
 
 
@@ -129,12 +143,9 @@ def segment_reduce(data: Tensor, reduce, *, lengths=None, indices=None, offsets=
             "segment_reduce: lengths and offsets must have the dims of data up to the axis "
             f"{axis}, {(*outer, '*')}, got the shape {tuple(ends.shape)} of ends")
     pieces, rest = ends.shape[-1], tuple(data.shape[axis + 1:])
-    kind, places = REDUCTIONS[reduce], arange(size)
-    if outer:
-        places = places.expand(*outer, size).contiguous()
-    index = searchsorted(ends, places, right=True)
+    kind, index = REDUCTIONS[reduce], ends_before(ends, outer, size)
     if begin is not None:
-        index = index.where(places >= begin, pieces)    # one piece more, of what is in none
+        index = index.where(arange(size) >= begin, pieces)    # one more, of what is in no piece
     first = neutral(FLOAT32, kind) if initial is None else initial
     base = data.new_full((*outer, pieces + 1, *rest), first)
     extreme = kind in ("amax", "amin")       # `initial` has no share in its gradient
