@@ -195,21 +195,6 @@ def lu_of(a):
     return pivots, info
 
 
-def permutations(pivots, n):
-    """Which row of P @ x each row of x becomes the place of, after the exchanges of `pivots`."""
-    return products.permutations(rows_of(pivots), n).reshape(*pivots.shape[:-1], n)
-
-
-def permutation_matrices(pivots, n):
-    """The P that exchanges of rows make, as int32 matrices."""
-    return products.permutation_matrices(rows_of(pivots), n).reshape(*pivots.shape[:-1], n, n)
-
-
-def rows_of(pivots):
-    """Pivots as a batch with one dim in front."""
-    return pivots.reshape(math.prod(pivots.shape[:-1]), pivots.shape[-1])
-
-
 def solve_triangular(a, b, upper, unitriangular):
     """x of a @ x = b for triangles of a."""
     if LAPACK:

@@ -18,7 +18,7 @@ from tensorlib._core.base.dtypes cimport FLOAT32, INT32, INT64, ITEMSIZE
 from tensorlib._core.base.items cimport floating
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
-from tensorlib._core.tiles.copies cimport packed_copy
+from tensorlib._core.tiles.copies cimport cast, packed, packed_copy, zero
 
 from tensorlib._core.products import blas
 
@@ -351,35 +351,33 @@ def all_finite(cnp.ndarray a not None):
     return are_finite(<const double*>cnp.PyArray_DATA(a), n)
 
 
-def permutations(cnp.ndarray pivots not None, Py_ssize_t n):
-    """Which row of P @ x each row of x becomes the place of, (B, n), after exchanges (B, K) of rows
-    that are counted from 1. Raises: RuntimeError for other rows and for more than n."""
-    cdef cnp.ndarray places = numpy.ascontiguousarray(pivots, numpy.int64)
-    cdef Py_ssize_t b, j, k = places.shape[1]
+def permutation_matrices(Tensor pivots not None, Py_ssize_t n):
+    """The int32 matrices P, (*, n, n), that exchanges (*, K) of rows make, which are counted from 1.
+    Raises: RuntimeError for other rows and for more than n."""
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef Py_ssize_t b, j, k = pivots.dims[pivots.ndim_ - 1] if pivots.ndim_ else n + 1
+    cdef Tensor places = packed(cast(pivots, INT64)), order = new_tensor(INT64, 1, &n), out
+    cdef int64_t* row = <int64_t*>order.data_pointer
+    cdef const int64_t* other = <const int64_t*>places.data_pointer
+    cdef int32_t* at
     if k > n:
         raise RuntimeError(f"lu: expected at most {n} pivots, got {k}")
-    cdef cnp.ndarray order = numpy.empty((places.shape[0], n), numpy.int64)
-    cdef int64_t* row
-    cdef const int64_t* other
-    for b in range(places.shape[0]):
-        row, other = <int64_t*>matrix(order, b), <const int64_t*>matrix(places, b)
+    for j in range(pivots.ndim_):
+        dims[j] = pivots.dims[j]
+    dims[pivots.ndim_ - 1] = dims[pivots.ndim_] = n
+    out = new_tensor(INT32, pivots.ndim_ + 1, dims)
+    zero(out)
+    at = <int32_t*>out.data_pointer
+    for b in range(out.numel_ // (n * n) if n else 0):
         for j in range(n):
             row[j] = j
         for j in range(k):
             if not 1 <= other[j] <= n:
                 raise RuntimeError(f"lu: pivots must be integers from 1 to {n}")
             row[j], row[other[j] - 1] = row[other[j] - 1], row[j]
-    return order
-
-
-def permutation_matrices(cnp.ndarray pivots not None, Py_ssize_t n):
-    """The same as int32 matrices P, (B, n, n)."""
-    cdef cnp.ndarray order = permutations(pivots, n)
-    cdef cnp.ndarray out = numpy.zeros((order.shape[0], n, n), numpy.int32)
-    cdef Py_ssize_t b, j
-    for b in range(order.shape[0]):
         for j in range(n):
-            (<int32_t*>matrix(out, b))[(<int64_t*>matrix(order, b))[j] * n + j] = 1
+            at[row[j] * n + j] = 1
+        other, at = other + k, at + n * n
     return out
 
 
