@@ -352,7 +352,8 @@ def all_finite(cnp.ndarray a not None):
 
 
 def permutation_matrices(Tensor pivots not None, Py_ssize_t n):
-    """The int32 matrices P, (*, n, n), that exchanges (*, K) of rows make, which are counted from 1.
+    """The int32 matrices P, (*, n, n), that exchanges (*, K) of rows make, counted from 1.
+
     Raises: RuntimeError for other rows and for more than n."""
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Py_ssize_t b, j, k = pivots.dims[pivots.ndim_ - 1] if pivots.ndim_ else n + 1

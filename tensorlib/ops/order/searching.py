@@ -106,7 +106,7 @@ def slices_as_rows(name, array, dim):
 
 
 def unique_rows(rows, inverse, counts):
-    """The same of the rows of a matrix, sorted by one column after the other, the last one first."""
+    """The same of the rows of a matrix, sorted by each of its columns, the last one first."""
     order = np.lexsort(rows.T[::-1])
     return runs_of_slices(from_numpy(rows[order]), inverse, counts,
                           from_numpy(order) if inverse else None)
