@@ -36,6 +36,21 @@ def test_ends_that_are_counted_are_those_that_are_looked_for(size, rows):
         lengths.float())
 
 
+@pytest.mark.parametrize("reduce", ["sum", "mean", "prod", "max", "min"])
+@pytest.mark.parametrize("shape", [(9,), (9, 1), (9, 3), (2, 9, 3)])
+@pytest.mark.parametrize("initial", [None, 0.5])
+def test_with_a_graph_it_has_the_same_bits(reduce, shape, initial):
+    x = tl.randn(shape, generator=tl.Generator().manual_seed(0))
+    x.view(-1)[4] = tl.nan
+    x.view(-1)[-1] = -0.0
+    axis = len(shape) - 2 if len(shape) > 2 else 0
+    lengths = tl.tensor([2, 0, 4, 3]).expand(*shape[:axis], 4)
+    for where in ({"lengths": lengths}, {"offsets": lengths.cumsum(-1).int()}):
+        alone, recorded = (tl.segment_reduce(x.detach().requires_grad_(grad), reduce, axis=axis,
+                                             initial=initial, **where) for grad in (False, True))
+        assert alone.view(tl.int32).equal(recorded.detach().view(tl.int32))
+
+
 def test_equal_extremes_of_a_piece_share_the_gradient():
     x = tl.tensor([1., 2., 2., 0.], requires_grad=True)
     tl.segment_reduce(x, "max", lengths=tl.tensor([1, 3])).sum().backward()
