@@ -80,7 +80,7 @@ def infos(a, result, number, *others):
 
 def as_batch(a):
     """A contiguous array as a batch of matrices with one dim in front."""
-    return a.reshape((math.prod(a.shape[:-2]),) + a.shape[-2:])
+    return a[None] if a.ndim == 2 else a.reshape((math.prod(a.shape[:-2]),) + a.shape[-2:])
 
 
 def written_apart(a):
