@@ -16,7 +16,6 @@ from tensorlib.ops.calls import packed_gradient
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.shape.joining import cat
 
-SIGNED = ("int8", "int16", "int32", "int64")
 LUFactor = result_type("linalg_lu_factor", "LU pivots")
 LUFactorEx = result_type("linalg_lu_factor_ex", "LU pivots info")
 PLU = result_type("linalg_lu", "P L U")
@@ -154,7 +153,8 @@ def exchanged(pivots, n):
     reference=exchanged, reads_values=True, checks_values=True)
 def pivot_matrices(pivots: Tensor, n):
     """The permutation matrices, of int32, that exchanges of rows make: see `linalg_lu`."""
-    if pivots.dtype.name not in SIGNED or pivots.ndim < 1:
+    places = pivots.numpy(force=True)                     # refuses what has no elements
+    if places.dtype.kind != "i" or places.ndim < 1:
         raise RuntimeError(f"lu: pivots must be integers from 1 to {n}")
     return products.permutation_matrices(pivots, n)
 

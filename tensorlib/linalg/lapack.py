@@ -168,10 +168,10 @@ def zero_pivot(a):
 def lu_factor(x):
     """L and U in one matrix, the pivots from 1, and the place of the first zero on U's diagonal, as
     Tensors."""
+    a, k = x.numpy(force=True), min(x.shape[-2:])         # refuses what has no elements
     if LAPACK:
         columns, pivots, info = products.factors(x.detach().mT)
         return columns.mT, pivots, info
-    a, k = x.numpy(force=True), min(x.shape[-2:])
     by_columns = copied_columns(a)
     found = [lu_of(matrix.T) for matrix in by_columns]
     pivots = np.array([pivots for pivots, _ in found], np.int32).reshape(*a.shape[:-2], k)
