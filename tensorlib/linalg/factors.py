@@ -4,14 +4,14 @@ import numpy as np
 
 from tensorlib._core.base.results import result_type
 from tensorlib._core.create.ranges import eye
-from tensorlib._core.products import elimination, small_matrices, triangles
+from tensorlib._core.products import elimination, lapack as products, small_matrices, triangles
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.linalg import lapack
 from tensorlib.linalg.checks import (
     DTYPES, NO_MATRIX, NOT_SQUARE, SQUARES, TAKEN, first, matrices, refusing, regular,
     require_matrices, require_no_failure, require_one_dtype, require_square, taken, without_checks,
 )
-from tensorlib.linalg.inverses import linalg_solve_triangular, on_either_side, tensors
+from tensorlib.linalg.inverses import linalg_solve_triangular, on_either_side
 from tensorlib.ops.calls import packed_gradient
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.shape.joining import cat
@@ -136,17 +136,27 @@ def permutation_of(pivots, like):
     return pivot_matrices(pivots, like.shape[-2]).to(like.dtype)
 
 
+def exchanged(pivots, n):
+    """For references: the permutation matrices that exchanges of rows make."""
+    out = np.zeros((*pivots.shape[:-1], n, n), np.int32)
+    for place in np.ndindex(pivots.shape[:-1]):
+        rows = np.arange(n)
+        for j, other in enumerate(pivots[place] - 1):
+            rows[[j, other]] = rows[[other, j]]
+        out[place][rows, np.arange(n)] = 1
+    return out
+
+
 @op(public=False, method=False, differentiable=False,
     samples=lambda rng: (((np.array(p), 3), {}) for p in ([3, 2, 3], [2, 2], [[3, 3], [1, 2]])),
     takes="integer", dtypes=("int32", "int64"),
-    reference=lambda p, n: np.eye(n, dtype=np.int32)[lapack.permutations(p, n)].swapaxes(-1, -2),
-    reads_values=True, checks_values=True)
+    reference=exchanged, reads_values=True, checks_values=True)
 def pivot_matrices(pivots: Tensor, n):
     """The permutation matrices, of int32, that exchanges of rows make: see `linalg_lu`."""
-    places = pivots.numpy(force=True)
+    places = pivots.numpy(force=True)                     # refuses what has no elements
     if places.dtype.kind != "i" or places.ndim < 1:
         raise RuntimeError(f"lu: pivots must be integers from 1 to {n}")
-    return tensors(lapack.permutation_matrices(places, n))[0]
+    return products.permutation_matrices(pivots, n)
 
 
 @composite(outputs=("LU", "pivots"), public=False, method=False, out=True, dtypes=DTYPES,
@@ -173,8 +183,7 @@ def unpacked(LU, pivots):
 def plu_reference(x):
     """The reference of `linalg_lu`."""
     lu, pivots, _ = lu_reference(x)
-    k = min(x.shape[-2:])
-    order = np.eye(x.shape[-2])[lapack.permutations(pivots, x.shape[-2])].swapaxes(-1, -2)
+    k, order = min(x.shape[-2:]), exchanged(pivots, x.shape[-2]).astype(x.dtype)
     return order, np.tril(lu[..., :k], -1) + np.eye(x.shape[-2], k), np.triu(lu[..., :k, :])
 
 
@@ -203,8 +212,7 @@ def lu(input, pivot=True, get_infos=False):
 
 def lu_given(lu, pivots, *_, **__):
     """The reference of `lu_unpack`."""
-    order = np.eye(lu.shape[-2])[lapack.permutations(pivots, lu.shape[-2])].swapaxes(-1, -2)
-    k = min(lu.shape[-2:])
+    k, order = min(lu.shape[-2:]), exchanged(pivots, lu.shape[-2]).astype(lu.dtype)
     return order, np.tril(lu[..., :k], -1) + np.eye(lu.shape[-2], k), np.triu(lu[..., :k, :])
 
 

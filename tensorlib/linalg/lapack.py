@@ -80,7 +80,7 @@ def infos(a, result, number, *others):
 
 def as_batch(a):
     """A contiguous array as a batch of matrices with one dim in front."""
-    return a.reshape((math.prod(a.shape[:-2]),) + a.shape[-2:])
+    return a[None] if a.ndim == 2 else a.reshape((math.prod(a.shape[:-2]),) + a.shape[-2:])
 
 
 def written_apart(a):
@@ -168,10 +168,10 @@ def zero_pivot(a):
 def lu_factor(x):
     """L and U in one matrix, the pivots from 1, and the place of the first zero on U's diagonal, as
     Tensors."""
+    a, k = x.numpy(force=True), min(x.shape[-2:])         # refuses what has no elements
     if LAPACK:
         columns, pivots, info = products.factors(x.detach().mT)
         return columns.mT, pivots, info
-    a, k = x.numpy(force=True), min(x.shape[-2:])
     by_columns = copied_columns(a)
     found = [lu_of(matrix.T) for matrix in by_columns]
     pivots = np.array([pivots for pivots, _ in found], np.int32).reshape(*a.shape[:-2], k)
@@ -193,21 +193,6 @@ def lu_of(a):
         a[j + 1:, j] /= a[j, j]
         a[j + 1:, j + 1:] -= np.outer(a[j + 1:, j], a[j, j + 1:])
     return pivots, info
-
-
-def permutations(pivots, n):
-    """Which row of P @ x each row of x becomes the place of, after the exchanges of `pivots`."""
-    return products.permutations(rows_of(pivots), n).reshape(*pivots.shape[:-1], n)
-
-
-def permutation_matrices(pivots, n):
-    """The P that exchanges of rows make, as int32 matrices."""
-    return products.permutation_matrices(rows_of(pivots), n).reshape(*pivots.shape[:-1], n, n)
-
-
-def rows_of(pivots):
-    """Pivots as a batch with one dim in front."""
-    return pivots.reshape(math.prod(pivots.shape[:-1]), pivots.shape[-1])
 
 
 def solve_triangular(a, b, upper, unitriangular):

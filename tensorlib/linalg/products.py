@@ -176,8 +176,8 @@ def matrix_exp(input):
 
 @lru_cache(maxsize=256)
 def multiplications(name, shapes):
-    """Which two of a chain of matrices to multiply, one pair after the other, so that it takes the
-    fewest multiplications; the product is in the place of the first one. Raises: RuntimeError.
+    """Which two of a chain of matrices to multiply, one pair after the other, such that it takes
+    the fewest multiplications; the product is in the place of the first one. Raises: RuntimeError.
 
     Source: Cormen and others, "Introduction to Algorithms", 15.2.
     """

@@ -3,6 +3,7 @@
 import pytest
 
 import tensorlib as tl
+from tensorlib.ops.index.segments import MANY
 
 
 def test_empty_pieces_give_what_a_reduction_begins_with():
@@ -21,6 +22,33 @@ def test_elements_outside_of_offsets_are_in_no_piece():
     tl.segment_reduce(x, "sum", offsets=tl.tensor([1, 3])).sum().backward()
     assert x.grad.tolist() == [0, 1, 1, 0]
     assert tl.segment_reduce(x, "sum", lengths=tl.tensor([1, 1]), unsafe=True).tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("size", [MANY - 1, MANY])
+@pytest.mark.parametrize("rows", [(), (2,)])
+def test_ends_that_are_counted_are_those_that_are_looked_for(size, rows):
+    x = tl.arange(float(size)).expand(*rows, size)
+    ends = tl.tensor([0, 3, 3, size - 1]).expand(*rows, 4)
+    found = tl.segment_reduce(x, "max", offsets=ends, axis=len(rows), initial=-1)
+    assert found.tolist() == tl.tensor([2, -1, size - 2]).expand(*rows, 3).tolist()
+    lengths = tl.tensor([3, 0, size - 3]).expand(*rows, 3)
+    assert tl.segment_reduce(x * 0 + 1, "sum", lengths=lengths, axis=len(rows)).equal(
+        lengths.float())
+
+
+@pytest.mark.parametrize("reduce", ["sum", "mean", "prod", "max", "min"])
+@pytest.mark.parametrize("shape", [(9,), (9, 1), (9, 3), (2, 9, 3)])
+@pytest.mark.parametrize("initial", [None, 0.5])
+def test_with_a_graph_it_has_the_same_bits(reduce, shape, initial):
+    x = tl.randn(shape, generator=tl.Generator().manual_seed(0))
+    x.view(-1)[4] = tl.nan
+    x.view(-1)[-1] = -0.0
+    axis = len(shape) - 2 if len(shape) > 2 else 0
+    lengths = tl.tensor([2, 0, 4, 3]).expand(*shape[:axis], 4)
+    for where in ({"lengths": lengths}, {"offsets": lengths.cumsum(-1).int()}):
+        alone, recorded = (tl.segment_reduce(x.detach().requires_grad_(grad), reduce, axis=axis,
+                                             initial=initial, **where) for grad in (False, True))
+        assert alone.view(tl.int32).equal(recorded.detach().view(tl.int32))
 
 
 def test_equal_extremes_of_a_piece_share_the_gradient():

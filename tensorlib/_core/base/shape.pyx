@@ -16,6 +16,9 @@ cdef extern from "Python.h":
     bint PyList_Check(object value)
     tuple PyTuple_GetSlice(object sequence, Py_ssize_t begin, Py_ssize_t end)
     tuple PyList_AsTuple(object sequence)
+    int PySlice_Unpack(object key, Py_ssize_t* begin, Py_ssize_t* end, Py_ssize_t* step) except -1
+    Py_ssize_t PySlice_AdjustIndices(Py_ssize_t size, Py_ssize_t* begin, Py_ssize_t* end,
+                                     Py_ssize_t step)
 
 from tensorlib._core.base import library
 from tensorlib._core.base.storage import OutOfMemoryError
@@ -57,13 +60,17 @@ class Size(tuple):
     __rmul__ = __mul__
 
     def __getitem__(self, key):
-        cdef Py_ssize_t place
+        cdef Py_ssize_t place, end, step
         if PyLong_CheckExact(key):           # half of the time of the tuple's own method
             place = clipped(key, NULL)
             if place < 0:
                 place += PyTuple_GET_SIZE(self)
             if 0 <= place < PyTuple_GET_SIZE(self):
                 return <object>PyTuple_GET_ITEM(self, place)
+        if isinstance(key, slice) and key.step is None:      # a third of its time
+            PySlice_Unpack(key, &place, &end, &step)
+            PySlice_AdjustIndices(PyTuple_GET_SIZE(self), &place, &end, 1)
+            return known_size(PyTuple_GetSlice(self, place, end))
         found = tuple.__getitem__(self, key)
         return known_size(found) if isinstance(key, slice) else found
 

@@ -17,8 +17,9 @@ import numpy
 from tensorlib._core.base.dtypes cimport FLOAT32, INT32, INT64, ITEMSIZE
 from tensorlib._core.base.items cimport floating
 from tensorlib._core.base.shape cimport MAX_NDIM
+from tensorlib._core.base.work cimport run_alone
 from tensorlib._core.tensor.tensor cimport Tensor, new_tensor
-from tensorlib._core.tiles.copies cimport packed_copy
+from tensorlib._core.tiles.copies cimport cast, packed, packed_copy, zero
 
 from tensorlib._core.products import blas
 
@@ -128,35 +129,55 @@ cdef inline char* matrix(cnp.ndarray a, Py_ssize_t i) noexcept:
     return <char*>cnp.PyArray_DATA(a) + i * cnp.PyArray_STRIDE(a, 0)
 
 
+ctypedef struct Factors:
+    void* run
+    char* a                  # matrices (n, m)
+    char* work
+    int64_t* rows            # the pivots of one, and its info
+    int32_t* pivots
+    int32_t* info
+    int64_t m, n, k, lwork, nbytes
+    bint symmetric
+
+
+cdef void factor_all(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Factors* f = <Factors*>context
+    cdef int64_t lda = max(<int64_t>1, f.m)
+    cdef Py_ssize_t i, j
+    cdef char* at
+    for i in range(begin, end):
+        at, f.rows[f.k] = f.a + i * f.nbytes, 0
+        if f.k and f.symmetric:
+            (<sytrf_fn>f.run)(b"L", &f.n, at, &lda, f.rows, f.work, &f.lwork, f.rows + f.k)
+        elif f.k:
+            (<getrf_fn>f.run)(&f.m, &f.n, at, &lda, f.rows, f.rows + f.k)
+        for j in range(f.k):
+            f.pivots[i * f.k + j] = <int32_t>f.rows[j]
+        f.info[i] = <int32_t>f.rows[f.k]
+
+
 def factors(Tensor x not None, bint symmetric=False, bint hermitian=False):
     """A copy of matrices by columns, as L and U of a = P @ L @ U, or of `symmetric` ones as L and D
     of a = L @ D @ L.T, or L.mH if they are `hermitian`; the pivots, from 1, and infos."""
-    cdef void* run = address(
-        x.type - FLOAT32, HETRF if hermitian else SYTRF if symmetric else GETRF)
-    cdef Tensor a = packed_copy(x, x.type), info = new_tensor(INT32, x.ndim_ - 2, x.dims)
-    cdef int64_t m = a.dims[a.ndim_ - 1], n = a.dims[a.ndim_ - 2], lda = max(1, m), k = min(m, n)
-    cdef int64_t i, j, lwork = max(1, n * BLOCK) if symmetric else 1, last = k + 1
+    cdef Factors f
     cdef Py_ssize_t dims[MAX_NDIM]
-    cdef Tensor work = new_tensor(a.type, 1, <Py_ssize_t*>&lwork)
-    cdef Tensor places = new_tensor(INT64, 1, <Py_ssize_t*>&last)
-    cdef int64_t* rows = <int64_t*>places.data_pointer
-    cdef char* at
-    if symmetric and m != n:
+    cdef Py_ssize_t i, last, lwork
+    f.run = address(x.type - FLOAT32, HETRF if hermitian else SYTRF if symmetric else GETRF)
+    cdef Tensor a = packed_copy(x, x.type), info = new_tensor(INT32, x.ndim_ - 2, x.dims)
+    f.m, f.n, f.symmetric = a.dims[a.ndim_ - 1], a.dims[a.ndim_ - 2], symmetric
+    f.k, f.nbytes = min(f.m, f.n), f.m * f.n * ITEMSIZE[a.type]
+    f.lwork = lwork = max(<int64_t>1, f.n * BLOCK) if symmetric else 1
+    if symmetric and f.m != f.n:
         raise ValueError("lapack: expected square matrices")
     for i in range(a.ndim_ - 2):
         dims[i] = a.dims[i]
-    dims[a.ndim_ - 2] = k
+    dims[a.ndim_ - 2], last = f.k, f.k + 1
     cdef Tensor pivots = new_tensor(INT32, a.ndim_ - 1, dims)
+    cdef Tensor work = new_tensor(a.type, 1, &lwork), places = new_tensor(INT64, 1, &last)
+    f.a, f.work, f.rows = a.data_pointer, work.data_pointer, <int64_t*>places.data_pointer
+    f.pivots, f.info = <int32_t*>pivots.data_pointer, <int32_t*>info.data_pointer
     with blas.one_blas_thread():
-        for i in range(info.numel_):
-            at, rows[k] = a.data_pointer + i * m * n * ITEMSIZE[a.type], 0
-            if k and symmetric:
-                (<sytrf_fn>run)(b"L", &n, at, &lda, rows, work.data_pointer, &lwork, rows + k)
-            elif k:
-                (<getrf_fn>run)(&m, &n, at, &lda, rows, rows + k)
-            for j in range(k):
-                (<int32_t*>pivots.data_pointer)[i * k + j] = <int32_t>rows[j]
-            (<int32_t*>info.data_pointer)[i] = <int32_t>rows[k]
+        run_alone(factor_all, &f, f.info, info.numel_)
     return a, pivots, info
 
 
@@ -351,35 +372,52 @@ def all_finite(cnp.ndarray a not None):
     return are_finite(<const double*>cnp.PyArray_DATA(a), n)
 
 
-def permutations(cnp.ndarray pivots not None, Py_ssize_t n):
-    """Which row of P @ x each row of x becomes the place of, (B, n), after exchanges (B, K) of rows
-    that are counted from 1. Raises: RuntimeError for other rows and for more than n."""
-    cdef cnp.ndarray places = numpy.ascontiguousarray(pivots, numpy.int64)
-    cdef Py_ssize_t b, j, k = places.shape[1]
-    if k > n:
-        raise RuntimeError(f"lu: expected at most {n} pivots, got {k}")
-    cdef cnp.ndarray order = numpy.empty((places.shape[0], n), numpy.int64)
-    cdef int64_t* row
-    cdef const int64_t* other
-    for b in range(places.shape[0]):
-        row, other = <int64_t*>matrix(order, b), <const int64_t*>matrix(places, b)
-        for j in range(n):
-            row[j] = j
-        for j in range(k):
-            if not 1 <= other[j] <= n:
-                raise RuntimeError(f"lu: pivots must be integers from 1 to {n}")
-            row[j], row[other[j] - 1] = row[other[j] - 1], row[j]
-    return order
+ctypedef struct Exchanges:
+    const int64_t* rows          # (B, k), from 1
+    int64_t* order               # n of them
+    int32_t* y                   # (B, n, n), of zeros
+    Py_ssize_t k, n
+    bint failed
 
 
-def permutation_matrices(cnp.ndarray pivots not None, Py_ssize_t n):
-    """The same as int32 matrices P, (B, n, n)."""
-    cdef cnp.ndarray order = permutations(pivots, n)
-    cdef cnp.ndarray out = numpy.zeros((order.shape[0], n, n), numpy.int32)
+cdef void exchange_all(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:
+    cdef Exchanges* e = <Exchanges*>context
     cdef Py_ssize_t b, j
-    for b in range(order.shape[0]):
-        for j in range(n):
-            (<int32_t*>matrix(out, b))[(<int64_t*>matrix(order, b))[j] * n + j] = 1
+    cdef int64_t other
+    for b in range(begin, end):
+        for j in range(e.n):
+            e.order[j] = j
+        for j in range(e.k):
+            other = e.rows[b * e.k + j]
+            if not 1 <= other <= e.n:
+                e.failed = True
+                return
+            e.order[j], e.order[other - 1] = e.order[other - 1], e.order[j]
+        for j in range(e.n):
+            e.y[(b * e.n + e.order[j]) * e.n + j] = 1
+
+
+def permutation_matrices(Tensor pivots not None, Py_ssize_t n):
+    """The int32 matrices P, (*, n, n), that exchanges (*, K) of rows make, counted from 1.
+
+    Raises: RuntimeError for other rows and for more than n."""
+    cdef Exchanges e
+    cdef Py_ssize_t dims[MAX_NDIM]
+    cdef int d, last = pivots.ndim_ - 1
+    if last < 0 or pivots.dims[last] > n:
+        raise RuntimeError(f"lu: expected at most {n} pivots, got {tuple(pivots.shape)}")
+    cdef Tensor places = packed(cast(pivots, INT64)), order = new_tensor(INT64, 1, &n), out
+    for d in range(last):
+        dims[d] = pivots.dims[d]
+    dims[last] = dims[last + 1] = n
+    out = new_tensor(INT32, last + 2, dims)
+    zero(out)
+    e.rows, e.order = <const int64_t*>places.data_pointer, <int64_t*>order.data_pointer
+    e.y, e.k, e.n, e.failed = <int32_t*>out.data_pointer, pivots.dims[last], n, False
+    if out.numel_:
+        run_alone(exchange_all, &e, e.y, out.numel_ // (n * n))
+    if e.failed:
+        raise RuntimeError(f"lu: pivots must be integers from 1 to {n}")
     return out
 
 

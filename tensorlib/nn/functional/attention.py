@@ -51,21 +51,23 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
     """
     name = "scaled_dot_product_attention"
     require_floating(name, query)
-    check_optional(name, attn_mask=attn_mask)
-    if min(query.ndim, key.ndim, value.ndim) < 2:
+    if attn_mask is not None:
+        check_optional(name, attn_mask=attn_mask)
+    asked, known, held = query.shape, key.shape, value.shape
+    if len(asked) < 2 or len(known) < 2 or len(held) < 2:
         raise RuntimeError(f"{name}: expects query, key and value of at least 2 dims")
-    if not query.dtype == key.dtype == value.dtype and not are_cast(query, key, value):
+    if not query.dtype is key.dtype is value.dtype and not are_cast(query, key, value):
         raise RuntimeError(f"{name}: expected query, key and value to have the same dtype, got "
                            f"{query.dtype}, {key.dtype} and {value.dtype}")
-    if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
-        raise RuntimeError(f"{name}: sizes do not fit: {tuple(query.shape)}, {tuple(key.shape)} "
-                           f"and {tuple(value.shape)}")
+    if asked[-1] != known[-1] or known[-2] != held[-2]:
+        raise RuntimeError(f"{name}: sizes do not fit: {tuple(asked)}, {tuple(known)} and "
+                           f"{tuple(held)}")
     if is_causal and attn_mask is not None:
         raise RuntimeError(f"{name}: explicit attn_mask should not be set when is_causal=True")
     if enable_gqa:
         key, value = of_groups(name, query, key), of_groups(name, query, value)
-    scale = 1 / math.sqrt(max(1, query.shape[-1])) if scale is None else float(scale)
-    mask = additive(attn_mask, query.dtype)
+    scale = 1 / math.sqrt(max(1, asked[-1])) if scale is None else float(scale)
+    mask = None if attn_mask is None else additive(attn_mask, query.dtype)
     if dropout_p or mask is not None and (needs_formula((mask,)) or mask.requires_grad):
         weights = softmax_or_zeros(scores_of(query, key, mask, is_causal, scale))
         return dropout(weights, dropout_p) @ value
@@ -82,8 +84,6 @@ def softmax_or_zeros(scores):
 
 def additive(mask, dtype):
     """A mask as what is added to scores."""
-    if mask is None:
-        return None
     return where(mask, 0.0, -math.inf).to(dtype) if mask.dtype.name == "bool" else mask.to(dtype)
 
 

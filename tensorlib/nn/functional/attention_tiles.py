@@ -118,22 +118,29 @@ def attention(query: Tensor, key: Tensor, value: Tensor, mask, causal, scale):
 def by_tiles(name, query, key, value, mask, causal, scale):
     """Attention by the kernel: all dims before the last two are heads, which broadcast."""
     dtype = query.dtype
-    is_half = dtype.name in ("float16", "bfloat16")
+    is_half = dtype.itemsize == 2
     if is_half:
         query, key, value = query.float(), key.float(), value.float()
+    leads = tuple(query.shape)[:-2], tuple(key.shape)[:-2], tuple(value.shape)[:-2]
+    if mask is not None or not leads[0] == leads[1] == leads[2]:
+        query, key, value, mask = with_one_lead(name, query, key, value, mask)
+    out = attention(query, key, value, mask, causal, scale)[0]
+    return out.to(dtype) if is_half and out.dtype.name == "float32" else out   # else by autocast
+
+
+def with_one_lead(name, query, key, value, mask):
+    """The same with the heads of all. Raises: RuntimeError for sizes that do not broadcast."""
     given = (query, key, value) if mask is None else (query, key, value, mask)
-    leads = [tuple(x.shape)[:-2] for x in given]
-    lead = leads[0]
-    for other in leads:
-        if other != lead:
-            lead = broadcast_shapes(name, lead, other)
-    query, key, value = [x if own == lead else x.expand((*lead, *x.shape[-2:]))
-                         for x, own in zip(given[:3], leads)]
+    lead = tuple(query.shape)[:-2]
+    for x in given:
+        if tuple(x.shape)[:-2] != lead:
+            lead = broadcast_shapes(name, lead, tuple(x.shape)[:-2])
+    query, key, value = [x if tuple(x.shape)[:-2] == lead else x.expand((*lead, *x.shape[-2:]))
+                         for x in (query, key, value)]
     if mask is not None:
         sizes = (*lead, query.shape[-2], key.shape[-2])
         if tuple(mask.shape) != sizes:
             broadcast_shapes(name, mask.shape, sizes)
             mask = mask.expand(sizes)
         mask = mask.to(query.dtype)
-    out = attention(query, key, value, mask, causal, scale)[0]
-    return out.to(dtype) if is_half and out.dtype.name == "float32" else out   # else by autocast
+    return query, key, value, mask

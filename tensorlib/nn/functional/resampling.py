@@ -260,11 +260,12 @@ def grid_sample(input: Tensor, grid: Tensor, mode="bilinear", padding_mode="zero
     if mode not in ("bilinear", "nearest", "bicubic") or (
             padding_mode not in ("zeros", "border", "reflection")):
         raise ValueError(f"grid_sample: got mode {mode!r} and padding_mode {padding_mode!r}")
-    n = input.ndim - 2
-    if n not in (2, 3) or grid.ndim != n + 2 or grid.shape[-1] != n or (
-            grid.shape[0] != input.shape[0] or 0 in tuple(input.shape)[2:]):
-        raise RuntimeError(f"grid_sample: a grid of shape {tuple(grid.shape)} does not fit to an "
-                           f"input of shape {tuple(input.shape)}")
+    sizes, of_grid = input.shape, grid.shape
+    n = len(sizes) - 2
+    if n not in (2, 3) or len(of_grid) != n + 2 or of_grid[-1] != n or (
+            of_grid[0] != sizes[0] or 0 in sizes[2:]):
+        raise RuntimeError(f"grid_sample: a grid of shape {tuple(of_grid)} does not fit to an "
+                           f"input of shape {tuple(sizes)}")
     if mode == "bicubic":
         if n != 2:
             raise RuntimeError(f"grid_sample: bicubic is for images, got {input.ndim} dims")
@@ -272,6 +273,6 @@ def grid_sample(input: Tensor, grid: Tensor, mode="bilinear", padding_mode="zero
         places = grid.float() if grid.itemsize == 2 else grid
         rule = look_cubic if wide.dtype == places.dtype else cubic_formula
         return rule(wide, places, padding_mode, bool(align_corners)).to(input.dtype)
-    if n == 2 and input.shape[2] * input.shape[3] < 2 ** 29 and input.dtype == grid.dtype:
+    if n == 2 and sizes[2] * sizes[3] < 2 ** 29 and input.dtype == grid.dtype:
         return look(input, grid, padding_mode, mode == "nearest", bool(align_corners))
     return look_formula(input, grid, padding_mode, mode == "nearest", bool(align_corners))

@@ -17,7 +17,7 @@ from tensorlib._core.index.along import (
 from tensorlib._core.index.gather import take_along
 from tensorlib._core.index.keys import put
 from tensorlib._core.interpreters.foreign import is_looked_at_alone
-from tensorlib._core.layout.views import empty
+from tensorlib._core.layout.views import clone, contiguous_copy, empty
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import composite, op
 from tensorlib.ops.index.indexing import (
@@ -222,6 +222,8 @@ def index_copy(input: Tensor, dim, index: Tensor, source: Tensor):
     >>> tensorlib.zeros(3).index_copy(0, tensorlib.tensor([2, 0]), tensorlib.tensor([5., 6.]))
     tensor([6., 0., 5.])
     """
+    if input.ndim and all(map(is_looked_at_alone, (input, index, source))):
+        return copy_over(contiguous_copy(input), dim, index, source)
     dim, index, shape = slices_along("index_copy", input, dim, index)
     key = slices_at("index_copy", input, dim, index)
     found = put_at(input, key, checked_source("index_copy", input, shape, as_slices(input, source)))
@@ -275,6 +277,8 @@ def index_fill(input: Tensor, dim, index: Tensor, value):
             [5., 0., 5.]])
     """
     value = fill_value("index_fill", value, input)
+    if input.ndim and all(map(is_looked_at_alone, (input, index, value))):
+        return fill_over(clone(input), dim, index, value)
     dim, index, _ = slices_along("index_fill", input, dim, index)
     return put_at(input, slices_at("index_fill", input, dim, index), value)
 

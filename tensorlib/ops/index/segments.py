@@ -4,10 +4,12 @@ import numpy as np
 
 from tensorlib._core.apply.elementwise import UnsupportedDtype
 from tensorlib._core.arrays.convert import as_tensor
+from tensorlib._core.base.dtypes import BY_NAME
 from tensorlib._core.base.shape import wrap
 from tensorlib._core.create.ranges import arange
+from tensorlib._core.index.combining import reduced_pieces as reduced
 from tensorlib._core.interpreters.capture import capture
-from tensorlib._core.interpreters.foreign import elements_known
+from tensorlib._core.interpreters.foreign import elements_known, is_looked_at_alone
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import composite
 from tensorlib.ops.index.replacing import neutral, scatter_reduce
@@ -70,7 +72,22 @@ def check_borders(given, lengths, as_lengths, size):
         raise RuntimeError(f"segment_reduce: offsets must be from 0 to the size {size} of the axis")
 
 
-FLOAT32 = np.dtype("float32")
+FLOAT32, INT32, INT64 = np.dtype("float32"), BY_NAME["int32"], BY_NAME["int64"]
+EXACT = 2 ** 53              # integers below which are exact in float64
+MANY = 1 << 12               # elements in a row for which ends are counted sooner than looked for
+
+
+def ends_before(ends, outer, size):
+    """How many of the ends in each row, in order, lie before or at each place of an axis."""
+    if size < MANY:
+        places = arange(size)
+        return searchsorted(ends, places.expand(*outer, size).contiguous() if outer else places,
+                            right=True)
+    ends = ends.long().clamp(0, size)
+    counts = ends.new_zeros((*outer, size + 1)).scatter_add(-1, ends, ends.new_ones(ends.shape))
+    return counts.narrow(-1, 0, size).cumsum(-1)
+
+
 PAIRS, ENDS = np.array([[2, 0, 2], [1, 3, 0]]), np.array([0, 1, 1, 3])
 
 
@@ -122,35 +139,50 @@ def segment_reduce(data: Tensor, reduce, *, lengths=None, indices=None, offsets=
     if data.ndim == 0:
         raise RuntimeError("segment_reduce: data must have a dim")
     axis = wrap("segment_reduce", axis, data.ndim)
-    size, outer = data.shape[axis], tuple(data.shape[:axis])
+    kind, rest = REDUCTIONS[reduce], tuple(data.shape[axis + 1:])
+    first = neutral(FLOAT32, kind) if initial is None else initial
+    extreme = kind in ("amax", "amin")       # `initial` has no share in its gradient
+    given, out = lengths if offsets is None else offsets, None
+    if is_looked_at_alone(data) and is_looked_at_alone(given) and (
+            given.dtype in (INT32, INT64)) and (
+            initial is None or type(initial) in (int, float) and abs(initial) < EXACT):
+        out = reduced(data, given, offsets is None, axis, kind,
+                      neutral(FLOAT32, kind) if extreme else first)
+    if out is None:
+        out, lengths = by_positions(data, lengths, offsets, axis, kind, first, unsafe)
+    elif offsets is not None and reduce == "mean":
+        lengths = offsets.diff()
+    if extreme and initial is not None:
+        beyond = out < first if kind == "amax" else out > first
+        out = out.masked_fill(beyond, first)
+    if reduce == "mean":
+        counted = lengths.reshape(*lengths.shape, *[1] * len(rest)).to(out.dtype)
+        out = out / (counted if initial is None else counted.clamp(min=1))
+    return out
+
+
+def by_positions(data, lengths, offsets, axis, kind, first, unsafe):
+    """The reductions of the pieces, each element at the position of its piece; and their lengths.
+
+    Raises: RuntimeError, TypeError.
+    """
+    size, outer, rest = data.shape[axis], data.shape[:axis], data.shape[axis + 1:]
     ends, begin, lengths = borders(lengths, offsets, size, unsafe)
     if ends.shape[:-1] != outer:
         raise RuntimeError(
             "segment_reduce: lengths and offsets must have the dims of data up to the axis "
             f"{axis}, {(*outer, '*')}, got the shape {tuple(ends.shape)} of ends")
-    pieces, rest = ends.shape[-1], tuple(data.shape[axis + 1:])
-    kind, places = REDUCTIONS[reduce], arange(size)
-    if outer:
-        places = places.expand(*outer, size).contiguous()
-    index = searchsorted(ends, places, right=True)
+    pieces, index = ends.shape[-1], ends_before(ends, outer, size)
     if begin is not None:
-        index = index.where(places >= begin, pieces)    # one piece more, of what is in none
-    first = neutral(FLOAT32, kind) if initial is None else initial
+        index = index.where(arange(size) >= begin, pieces)    # one more, of what is in no piece
     base = data.new_full((*outer, pieces + 1, *rest), first)
-    extreme = kind in ("amax", "amin")       # `initial` has no share in its gradient
     if kind == "sum" and not outer:
         out = base.index_add(axis, index, data)
     else:
         index = index.reshape(*outer, size, *[1] * len(rest)).expand(data.shape)
-        out = scatter_reduce(base, axis, index, data, kind, include_self=not extreme)
-    out = out.narrow(axis, 0, pieces)
-    if extreme and initial is not None:
-        beyond = out < first if kind == "amax" else out > first
-        out = out.masked_fill(beyond, first)
-    if reduce == "mean":
-        counted = lengths.reshape(*outer, pieces, *[1] * len(rest)).to(out.dtype)
-        out = out / (counted if initial is None else counted.clamp(min=1))
-    return out
+        out = scatter_reduce(base, axis, index, data, kind,
+                             include_self=kind not in ("amax", "amin"))
+    return out.narrow(axis, 0, pieces), lengths
 
 
 declared(__name__)

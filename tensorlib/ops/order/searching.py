@@ -106,7 +106,7 @@ def slices_as_rows(name, array, dim):
 
 
 def unique_rows(rows, inverse, counts):
-    """The same of the rows of a matrix, sorted by one column after the other, from the last on."""
+    """The same of the rows of a matrix, sorted by each of its columns, the last one first."""
     order = np.lexsort(rows.T[::-1])
     return runs_of_slices(from_numpy(rows[order]), inverse, counts,
                           from_numpy(order) if inverse else None)
@@ -236,7 +236,7 @@ def searchsorted(sorted_sequence: Tensor, input, *, out_int32=False, right=False
                  sorter=None):
     """The positions at which the elements of `input` belong in sorted rows, as int64.
 
-    right (or side="right"): after the elements that are equal, not before them. sorter: positions
+    right (or side="right"): behind the elements that are equal, not before them. sorter: positions
     that sort the rows, where they are not sorted. out_int32: the result is int32.
 
     Shapes: (N,), (*) -> (*); (*, N), (*, K) -> (*, K).
