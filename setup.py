@@ -66,10 +66,11 @@ NUMPY = Path(find_spec("numpy").origin).parent / "_core" / "include"
 # that take 1.6 times as long to compile. Of the other kernels lgamma took twice as long without
 # them, sums of columns 1.4 times, gradients of softmax 1.1 times and norms of layers 1.04; the rest
 # were not measured.
-COLD = {"arena", "attached", "compiled", "convert", "cpu", "creation", "dlpack", "dtypes",
-        "error_names", "fill_upcalls", "foreign", "fusion", "generator", "gradients", "graph_reader", "hooks", "lapack", "levels",
-        "mapping", "nested", "node_properties", "on_meta", "op", "pickling", "plans", "pool",
-        "profile", "properties", "python_nodes", "random_integers", "rebasing", "rebuilt", "settings", "signatures", "stack"}
+COLD = {"arena", "attached", "compiled", "convert", "cpu", "dlpack", "dtypes", "error_names",
+        "fill_upcalls", "foreign", "fusion", "generator", "gradients", "graph_reader", "hooks",
+        "lapack", "levels", "mapping", "nested", "node_properties", "on_meta", "op", "pickling",
+        "plans", "pool", "profile", "python_nodes", "rebasing", "rebuilt", "settings", "signatures",
+        "stack"}
 WARM_LOOPS = ["-O2", "-ftree-vectorize"] + ["-fvect-cost-model=dynamic"] * LINUX
 LEAN = {"bessel", "binary", "bounds", "cast", "division", "exponential", "normal", "panels",
         "trigonometric", "unary"}
