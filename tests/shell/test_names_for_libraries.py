@@ -36,6 +36,7 @@ torch.utils._contextlib._DecoratorContextManager torch.cuda.set_sync_debug_mode
 torch.backends.flags_frozen torch.distributed._tensor.DTensor torch.uint4 torch.int2
 torch._standard_gamma torch.jit.TracerWarning
 torch.distributions.multivariate_normal.Distribution
+torch.hub._get_torch_home torch.jit._script_if_tracing
 torch.jit.annotations.List torch.jit._overload torch.jit.fork torch.jit.wait
 torch.nn.parallel.scatter_gather.scatter torch.nn.parallel.data_parallel.DataParallel
 torch.nn.attention.flex_attention.AuxRequest torch.ops.aten.add
