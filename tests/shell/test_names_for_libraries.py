@@ -53,6 +53,7 @@ torch.distributions.multivariate_normal._precision_to_scale_tril
 torchvision.io torchvision.transforms.v2.Compose torch.quasirandom.SobolEngine
 torch.nn.grad.conv2d_input torch.nn.utils.weight_norm.WeightNorm torch._shape_as_tensor
 torch.nn.utils.spectral_norm.SpectralNorm torch.nn.modules.module._addindent
+torch.nn.modules.module._EXTRA_STATE_KEY_SUFFIX
 torch.nn.init._no_grad_trunc_normal_ torch.distributions.utils.euler_constant
 torch.nn.modules.normalization._shape_t torch.nn.modules.transformer._get_clones
 torch.nn.modules.transformer._get_activation_fn torch.legacy_contiguous_format
