@@ -27,6 +27,7 @@ cdef bint any_asks(PyObject* const* args, Py_ssize_t n) noexcept
 cdef bint is_read_alone(object value) noexcept
 cdef object stand_in(Op op, tuple args, dict kwargs)
 cdef object done_for_stand_in(object function, tuple args, dict kwargs)
+cdef object stand_in_written(str name, function, tuple args, dict kwargs)
 cdef Tensor to_write(str name, str argument, object value)
 cpdef object behind(object value)
 cpdef object standing(object like, object whole)
