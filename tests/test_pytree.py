@@ -35,6 +35,11 @@ def test_leaves_are_in_the_order_of_pytorchs():
         assert pytree.tree_map(str, tree) == theirs.tree_map(str, tree)
 
 
+def test_sizes_are_containers():
+    doubled = pytree.tree_map(lambda n: 2 * n, [tl.ones(2, 3).shape])
+    assert doubled == [(4, 6)] and type(doubled[0]) is tuple
+
+
 def test_functions_of_some_leaves():
     tree = [1, "a", {"b": 2.0}]
     assert pytree.tree_map_only(int, lambda x: -x, tree) == [-1, "a", {"b": 2.0}]

@@ -4,6 +4,8 @@
 again with other leaves. A dict's leaves are in the order of its keys as they were put in.
 """
 
+from collections import OrderedDict
+
 import numpy as np
 
 from tensorlib._core.arrays.convert import tensor
@@ -14,11 +16,13 @@ from tensorlib._core.tensor.tensor import Tensor
 class Structure:
     """What a container is without its leaves. Two compare equal where leaves fit either.
 
-    kind: the container's type, or None for a leaf. keys: of a dict.
+    kind: the container's type, or None for a leaf. keys: of a dict. ordered: whether that is an
+    OrderedDict, which fits where a dict does.
     """
 
-    def __init__(self, kind, keys=(), children=()):
+    def __init__(self, kind, keys=(), children=(), ordered=False):
         self.kind = kind
+        self.ordered = ordered
         self.keys = tuple(keys)
         self.children = tuple(children)
         self.count = sum([child.count for child in children]) if kind is not None else 1
@@ -75,7 +79,8 @@ def _collect(value, leaves):
     if value is None:
         return NOTHING
     if isinstance(value, dict):
-        return Structure(dict, value, [_collect(x, leaves) for x in value.values()])
+        return Structure(dict, value, [_collect(x, leaves) for x in value.values()],
+                         type(value) is OrderedDict)
     if isinstance(value, (tuple, list)):
         return Structure(type(value), (), [_collect(x, leaves) for x in value])
     leaves.append(value)
@@ -98,7 +103,7 @@ def _build(structure, leaves):
         return None
     children = [_build(child, leaves) for child in structure.children]
     if kind is dict:
-        return dict(zip(structure.keys, children))
+        return (OrderedDict if structure.ordered else dict)(zip(structure.keys, children))
     return kind(*children) if hasattr(kind, "_fields") else kind(children)
 
 

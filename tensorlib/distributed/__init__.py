@@ -37,6 +37,7 @@ from tensorlib.distributed.group import (
     Backend,
     GroupMember,
     ProcessGroup,
+    _rank_not_in_group,
     default_pg_timeout,
     destroy_process_group,
     get_backend,

@@ -252,6 +252,12 @@ def get_rank(group: ProcessGroup | None = None) -> int:
     return group_of(group, "get_rank").rank()
 
 
+def _rank_not_in_group(group: ProcessGroup | None = None) -> bool:
+    """Whether this process is outside of a group; of that of all each is a member."""
+    return group is not None and (
+        group == GroupMember.NON_GROUP_MEMBER or get_rank(group) < 0)
+
+
 def get_world_size(group: ProcessGroup | None = None) -> int:
     """The number of processes of a group, by default that of all; -1 outside of it.
 

@@ -13,6 +13,9 @@ OPERATORS = {
     "xor": "bitwise_xor", "lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift"}
 
 
+HOMES = ("tensorlib", "tensorlib.nn.functional")       # the latter of `relu_`, once it is imported
+
+
 def attach_methods(kind, in_place):
     """Gives a class the published methods of Tensor that it lacks.
 
@@ -22,7 +25,7 @@ def attach_methods(kind, in_place):
     for name, method in vars(Tensor).items():
         if name in ("T", "H", "mT", "mH"):
             setattr(kind, name, property(method.fget))
-        elif getattr(method, "__module__", None) != "tensorlib" or hasattr(kind, name):
+        elif getattr(method, "__module__", None) not in HOMES or hasattr(kind, name):
             continue
         elif not name.endswith("_"):
             setattr(kind, name, method)

@@ -30,11 +30,12 @@ _folder: str | None = None
 def get_dir() -> str:
     """The folder of what was fetched: that of `set_dir`, $TORCH_HOME/hub, or one of the user's
     cache ($XDG_CACHE_HOME or ~/.cache), which PyTorch has too."""
-    if _folder is not None:
-        return _folder
+    return os.path.join(_get_torch_home(), "hub") if _folder is None else _folder
+
+
+def _get_torch_home() -> str:
     cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
-    home = os.environ.get("TORCH_HOME", os.path.join(cache, "torch"))
-    return os.path.join(os.path.expanduser(home), "hub")
+    return os.path.expanduser(os.environ.get("TORCH_HOME", os.path.join(cache, "torch")))
 
 
 def set_dir(d: str | os.PathLike[str]) -> None:

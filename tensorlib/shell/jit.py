@@ -115,6 +115,8 @@ def script_if_tracing(fn: T) -> T:
     return fn
 
 
+_script_if_tracing = script_if_tracing
+
 def unused(fn: T) -> T:
     """The method as it is."""
     return fn

@@ -4,14 +4,15 @@
 >>> tree_map(lambda x: 2 * x, {"a": [1, 2], "b": (3,)})
 {'a': [2, 4], 'b': (6,)}
 
-Tuples, named tuples, lists, dicts, ordered and default dicts and deques are containers, and those
-of `register_pytree_node`; all else, also None, is a leaf.
+Tuples, named tuples, sizes, lists, dicts, ordered and default dicts and deques are containers, and
+those of `register_pytree_node`; all else, also None, is a leaf.
 """
 
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from typing import Any, NamedTuple
 
 from tensorlib._core.base.registry import Registry
+from tensorlib._core.base.shape import Size
 from tensorlib.ops.foreign import members
 
 __all__ = [
@@ -34,6 +35,7 @@ def of_dict(x):
 
 NODES = Registry({
     tuple: Node(lambda x: (list(x), None), lambda children, _: tuple(children)),
+    Size: Node(lambda x: (list(x), None), lambda children, _: tuple(children)),  # as PyTorch
     list: Node(lambda x: (list(x), None), lambda children, _: list(children)),
     dict: Node(of_dict, lambda children, keys: dict(zip(keys, children))),
     OrderedDict: Node(of_dict, lambda children, keys: OrderedDict(zip(keys, children))),

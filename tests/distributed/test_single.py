@@ -25,6 +25,8 @@ def test_names_that_libraries_ask_for():
     assert dist.Backend.NCCL == dist.Backend("NCCL") == "nccl"
     assert dist.distributed_c10d.default_pg_timeout == dist.constants.default_pg_timeout
     assert not dist.is_torchelastic_launched()
+    assert dist._rank_not_in_group(dist.GroupMember.NON_GROUP_MEMBER)
+    assert not dist._rank_not_in_group(None)
 
 
 def test_the_programs_of_many_ranks_run_as_one():

@@ -1,6 +1,6 @@
 """Arguments of transforms: numbers, containers, `has_aux`; and what is refused, by its message."""
 
-from collections import namedtuple
+from collections import OrderedDict, namedtuple
 
 import pytest
 from cases import each
@@ -9,6 +9,7 @@ from process import run_forked
 import tensorlib as tl
 from tensorlib import func
 from tensorlib.autograd import tree
+from tensorlib.func import grad, vjp, vmap
 from tensorlib.testing import assert_close
 
 Point = namedtuple("Point", "x y")
@@ -102,6 +103,16 @@ def test_containers_come_back_as_they_were(container):
     again = tree.unflatten(structure, leaves)
     assert again == container and type(again) is type(container)
     assert tree.flatten(again)[1] == structure and structure.count == len(leaves)
+
+
+def test_ordered_dicts_stay_what_they_are():
+    given = OrderedDict(b=tl.ones(2), a=tl.zeros(2))
+    for found in (vmap(lambda d: d)(given), grad(lambda d: (d["a"] * d["b"]).sum())(given),
+                  vjp(lambda x: OrderedDict(b=x, a=x), tl.ones(2))[0]):
+        assert type(found) is OrderedDict and list(found) == ["b", "a"]
+    assert type(vmap(lambda d: d)(dict(given))) is dict
+    _, pull = vjp(lambda d: d, given)
+    assert pull(dict(given))[0]["b"].tolist() == [1.0, 1.0]        # a dict fits in its place
 
 
 def test_dicts_in_another_order_have_the_same_structure():

@@ -228,3 +228,30 @@ def test_an_example_takes_on_another_layout_in_place(change, shape):
     assert vmap(f)(xs).tolist() == [f(x).tolist() for x in xs]
     slope = grad(lambda x: f(x).square().sum())
     assert vmap(slope)(xs).tolist() == [slope(x).tolist() for x in xs]
+
+
+@each("write", [
+    tl.nn.ReLU(inplace=True), tl.nn.SiLU(inplace=True), tl.nn.LeakyReLU(0.1, inplace=True),
+    tl.nn.Hardtanh(-0.5, 0.25, inplace=True), tl.nn.functional.relu_, tl.relu_, tl.Tensor.relu_,
+    lambda y: y.relu_(), lambda y: tl.Tensor.add_(y, y, alpha=2),
+    lambda y: tl.Tensor.addmm_(y, y, tl.ones(3, 3))], ids=range(10))
+def test_functions_that_write_are_given_examples(write):
+    def f(x):
+        y = x * 1.0
+        assert write(y) is y
+        return y
+
+    found = vmap(f)(X)
+    for one, x in zip(found, X):
+        assert_close(one, f(x))
+    slopes = vmap(grad(lambda x: f(x).square().sum()))(X)
+    for one, x in zip(slopes, X):
+        assert_close(one, grad(lambda x: f(x).square().sum())(x))
+
+
+@each("name", ["cauchy_", "exponential_", "log_normal_"])
+@pytest.mark.parametrize("randomness", ["same", "different"])
+def test_examples_are_filled_with_numbers_drawn(name, randomness):
+    found = vmap(lambda x: getattr(x * 1.0, name)(), randomness=randomness)(X)
+    assert found.isfinite().all() and found.unique().numel() > 4
+    assert tl.equal(found[0], found[1]) == (randomness == "same")

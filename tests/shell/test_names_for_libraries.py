@@ -36,6 +36,7 @@ torch.utils._contextlib._DecoratorContextManager torch.cuda.set_sync_debug_mode
 torch.backends.flags_frozen torch.distributed._tensor.DTensor torch.uint4 torch.int2
 torch._standard_gamma torch.jit.TracerWarning
 torch.distributions.multivariate_normal.Distribution
+torch.hub._get_torch_home torch.jit._script_if_tracing
 torch.jit.annotations.List torch.jit._overload torch.jit.fork torch.jit.wait
 torch.nn.parallel.scatter_gather.scatter torch.nn.parallel.data_parallel.DataParallel
 torch.nn.attention.flex_attention.AuxRequest torch.ops.aten.add
@@ -52,6 +53,7 @@ torch.distributions.multivariate_normal._precision_to_scale_tril
 torchvision.io torchvision.transforms.v2.Compose torch.quasirandom.SobolEngine
 torch.nn.grad.conv2d_input torch.nn.utils.weight_norm.WeightNorm torch._shape_as_tensor
 torch.nn.utils.spectral_norm.SpectralNorm torch.nn.modules.module._addindent
+torch.nn.modules.module._EXTRA_STATE_KEY_SUFFIX
 torch.nn.init._no_grad_trunc_normal_ torch.distributions.utils.euler_constant
 torch.nn.modules.normalization._shape_t torch.nn.modules.transformer._get_clones
 torch.nn.modules.transformer._get_activation_fn torch.legacy_contiguous_format

@@ -25,7 +25,7 @@ from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.op cimport Op
 from tensorlib._core.interpreters.door cimport interpreted
 from tensorlib._core.interpreters.foreign cimport (
-    call_proxy, is_tensor_like, may_override, overridden, to_write,
+    call_proxy, call_proxy_in_place, is_tensor_like, may_override, overridden, to_write,
 )
 from tensorlib._core.interpreters.recording cimport apply_general, record, refuse_complex
 from tensorlib._core.products.product cimport bind_product, product, promoted
@@ -35,7 +35,7 @@ from tensorlib._core.tiles.program cimport MAX_INPUTS
 from tensorlib._core.apply.out_argument import store_out, store_outs
 from tensorlib._core.base.dtypes import dtype as dtype_type
 from tensorlib._core.base.entrance import name_errors
-from tensorlib._core.base.error_names import renamed, shown, type_name, with_remedy
+from tensorlib._core.base.error_names import renamed, shown, with_remedy
 from tensorlib._core.base.warned import warn_of
 from tensorlib._core.graph.op import registry
 
@@ -265,7 +265,7 @@ cdef object write_in_place(Op op, tuple given, object out):
     if out is not None:
         raise TypeError(f"{op.name}_: takes no out: the result goes into the tensor itself")
     if not isinstance(given[0], Tensor):
-        raise TypeError(f"{op.name}_: input must be a Tensor, not {type_name(given[0])}")
+        return call_proxy_in_place(f"{op.name}_", op.function, given, {})
     for x in given:
         if may_override(x):
             public = getattr(Tensor, op.name + "_", None)

@@ -11,7 +11,7 @@ from tensorlib._core.base.upcalls cimport effect
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.create.creation cimport fill_number, plain_number
 from tensorlib._core.graph.modes cimport mode
-from tensorlib._core.interpreters.foreign cimport is_tensor_like, to_write
+from tensorlib._core.interpreters.foreign cimport call_proxy_in_place, is_tensor_like, to_write
 from tensorlib._core.interpreters.stack cimport offered
 from tensorlib._core.tensor.tensor cimport (
     Tensor, new_scalar, replace, requires_grad, same_shape,
@@ -147,7 +147,7 @@ def make_in_place(str name, function, bint kept, writer):
             if "out" in kwargs:
                 raise TypeError(f"{name}: takes no out: the result goes into the tensor itself")
             if not isinstance(self, Tensor):
-                raise TypeError(f"{name}: input must be a Tensor, not {type(self).__name__}")
+                return call_proxy_in_place(name, function, (self, *args), kwargs)
             if writer is not None:
                 return writer(self, *args, **kwargs)
             return write_result(name, self, function(self.clone() if kept else self, *args,

@@ -27,6 +27,7 @@ cdef bint any_asks(PyObject* const* args, Py_ssize_t n) noexcept
 cdef bint is_read_alone(object value) noexcept
 cdef object call_proxy(Op op, tuple args, dict kwargs)
 cdef object call_composite_proxy(object function, tuple args, dict kwargs)
+cdef object call_proxy_in_place(str name, function, tuple args, dict kwargs)
 cdef Tensor to_write(str name, str argument, object value)
 cpdef object proxied(object value)
 cpdef object as_proxy(object like, object whole)

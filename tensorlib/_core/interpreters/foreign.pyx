@@ -144,6 +144,17 @@ cdef object call_composite_proxy(object function, tuple args, dict kwargs):
     return NotImplemented
 
 
+cdef object call_proxy_in_place(str name, function, tuple args, dict kwargs):
+    """What stands for a tensor, after what a function gives for it was written into it.
+
+    Raises: TypeError for what stands for none.
+    """
+    write = getattr(type(args[0]), "overwritten_by", None)
+    if write is None:
+        raise TypeError(f"{name}: input must be a Tensor, not {type_name(args[0])}")
+    return write(args[0], function, args[1:], kwargs)
+
+
 cdef Tensor to_write(str name, str argument, object value):
     """The tensor that a value is, whose elements are to be written to another one.
 

@@ -374,6 +374,10 @@ class Batched:
             generator.set_plan(before)
         return self.copy_(seen(fresh))
 
+    def overwritten_by(self, function, args, kwargs):
+        """This value, after what a function gives for it was written into it."""
+        return _inplace(function)(self, *args, **kwargs)
+
     # ---- NumPy's functions
 
     def __array_ufunc__(self, *args, **options):
@@ -463,7 +467,8 @@ def _attach_facts():
 
 def _attach_draws():
     """The methods that draw."""
-    for name in ("uniform_", "normal_", "random_"):
+    for name in ("uniform_", "normal_", "random_", "cauchy_", "exponential_", "geometric_",
+                 "log_normal_"):
         setattr(Batched, name, _drawing(name))
 
 

@@ -34,11 +34,12 @@ from tensorlib.nn.modules.hooks import (
 )
 from tensorlib.nn.modules.members import registration_hooks
 from tensorlib.nn.modules.registered import Registered
-from tensorlib.nn.modules.states import IncompatibleKeys, Stated
+from tensorlib.nn.modules.states import EXTRA, IncompatibleKeys, Stated
 from tensorlib.nn.parameter import is_lazy
 from tensorlib.ops.publish import is_public_operation
 
-_IncompatibleKeys = IncompatibleKeys        # as scripts for PyTorch call it
+# as code for PyTorch calls them: transformers asks for the latter of each tensor that it loads
+_IncompatibleKeys, _EXTRA_STATE_KEY_SUFFIX = IncompatibleKeys, EXTRA
 
 
 class Module(Hooked, Stated):

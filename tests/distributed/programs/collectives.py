@@ -219,7 +219,8 @@ def test_groups(rank, size):
         assert x.item() == sum(range(0, size, 2)) and dist.get_rank(even) == rank // 2
         assert dist.get_global_rank(even, dist.get_rank(even)) == rank
     else:
-        assert dist.get_rank(even) == -1 and dist.get_world_size(even) == -1
+        assert dist.get_rank(even) == -1 and dist.get_world_size(even) == -1 and (
+            dist._rank_not_in_group(even))
         raised(ValueError, lambda: dist.all_reduce(x, group=even),
                f"all_reduce: rank {rank} is not in group", "only its members")
     dist.all_reduce(y := tl.ones(2), group=alone[rank])
