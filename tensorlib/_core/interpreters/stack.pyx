@@ -63,7 +63,7 @@ cdef Layer put_stack(Layer layers):
 
 
 cdef int count_takers(int change) except -1:
-    """Counts the interpreters that are given functions; calls are looked at while there are any."""
+    """Counts the interpreters that are given functions; calls are observed while there are any."""
     global n_takers
     hold(&counting)
     n_takers += change
@@ -232,7 +232,7 @@ cdef tuple numbers_as_such(object op, tuple args):
 
 cdef object called(object function, tuple args, dict kwargs):
     """What the innermost interpreter of this thread makes of a public function, before the
-    arguments are looked at; NotImplemented: nothing."""
+    arguments are checked; NotImplemented: nothing."""
     cdef Layer layer = current_layer()
     if layer is None or not layer.interpreter.takes_functions:
         return NotImplemented
