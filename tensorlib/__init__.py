@@ -202,7 +202,7 @@ for _name, _parameters in (
 # what libraries around PyTorch call of its own: lists of tensors, conditions and others
 globals().update(_FOREACH)
 globals().update(_CHECKS)
-_standard_gamma = _deferred("tensorlib.distributions.gamma_numbers", "standard_gamma")
+_standard_gamma = _deferred("tensorlib.distributions.gamma_variates", "standard_gamma")
 _segment_reduce = _deferred("tensorlib.ops.index.segments", "segment_reduce")
 
 # sparse tensors, which few programs have

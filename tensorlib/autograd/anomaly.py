@@ -7,7 +7,7 @@ from tensorlib._core.graph.modes import _set_anomaly
 class set_detect_anomaly(Setting):
     """Switches the detection of anomalies on this thread; as a context manager, until its end.
 
-    What it does, and what it raises in a sweep, is said at `detect_anomaly`.
+    `detect_anomaly` describes what it does and raises in a sweep.
     """
 
     swaps = (_set_anomaly,)

@@ -51,10 +51,9 @@ def gradcheck(
     `fn` takes the inputs and returns a Tensor or a sequence of Tensors; outputs that are neither
     floating nor complex are left out. Inputs that require grad are float64 or complex128 and do not
     overlap themselves; each of their elements, or each of its parts, is moved by eps in place and
-    put back. Equal means
-    |analytical - numerical| <= atol + rtol * |numerical|; two sweeps may differ by `nondet_tol`.
-    Outputs that do not require grad are not looked at, unless none does: then all derivatives have
-    to be zero.
+    put back. Equal means |analytical - numerical| <= atol + rtol * |numerical|; two sweeps may
+    differ by `nondet_tol`. Outputs that do not require grad are not checked, unless none does: then
+    all derivatives have to be zero.
 
     check_backward_ad, check_forward_ad: which mode is checked; at least one. check_batched_grad,
     check_batched_forward_grad: whether many gradients or tangents at once, as by `vmap`, give the

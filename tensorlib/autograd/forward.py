@@ -13,7 +13,7 @@ class Path:
     """The part of a graph through which outputs depend on inputs: the derivative, still linear.
 
     It goes from `starts`, each a node and the number of one of its outputs, to the tensors
-    `outputs`; no node from before number `since` is looked at.
+    `outputs`; no node from before number `since` is visited.
     """
 
     def __init__(self, starts, outputs, since):

@@ -286,7 +286,7 @@ def recorded(cls, ctx, args, outputs):
 
 
 def outward(x, args):
-    """An output as a view of the argument whose memory it looks at, else as a tensor by itself."""
+    """An output as a view of the argument whose memory it shares, else as a tensor by itself."""
     for a in args:
         if isinstance(a, Tensor) and (
                 a is x or x._base is not None and (x._base is a or x._base is a._base)):

@@ -18,7 +18,7 @@ stack = FUNCTIONS["stack"]
 class Pullback:
     """The part of a graph through which outputs depend on inputs, for gradients to go back.
 
-    `inputs` and `outputs` are tensors; no node from before number `since` is looked at.
+    `inputs` and `outputs` are tensors; no node from before number `since` is visited.
     """
 
     def __init__(self, inputs, outputs, since):

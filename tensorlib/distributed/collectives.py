@@ -218,12 +218,7 @@ def gather(tensor: Tensor, gather_list: list[Tensor] | None = None, dst: int | N
         group_dst = 0
     root = root_of(members, "gather", "dst", dst, group_dst)
     check_tensor("gather", "tensor", tensor, "all_gather", writes=False)
-    if members.rank() == root:
-        check_tensors("gather", "gather_list", gather_list, members.size())
-        check_dtypes("gather", tensor, gather_list)
-        check_alike("gather", tensor, gather_list)
-    elif gather_list:
-        raise ValueError(f"gather: gather_list is for rank {members.ranks[root]} alone")
+    check_list_of_root("gather", members, root, tensor, gather_list)
     agree(members, "gather", f"dst={root}", tensor)
     source = packed(tensor)
     if members.rank() != root:
@@ -233,6 +228,17 @@ def gather(tensor: Tensor, gather_list: list[Tensor] | None = None, dst: int | N
     return started(members, "gather", members.comm.Igather(
         memory(source), memory(target.memory), root), async_op, gather_list, target.unpack,
         target.memory.nbytes, (source, target))
+
+
+def check_list_of_root(name: str, members: ProcessGroup, root: int, x: Tensor, others: Any,
+                       writes: bool = True) -> None:
+    """Raises unless the root, and no other rank, has a list with a tensor like x for each rank."""
+    if members.rank() == root:
+        check_tensors(name, f"{name}_list", others, members.size(), writes=writes)
+        check_dtypes(name, x, others)
+        check_alike(name, x, others)
+    elif others:
+        raise ValueError(f"{name}: {name}_list is for rank {members.ranks[root]} alone")
 
 
 def check_alike(name: str, x: Tensor, others: Any) -> None:
@@ -255,12 +261,7 @@ def scatter(tensor: Tensor, scatter_list: list[Tensor] | None = None, src: int |
         group_src = 0
     root = root_of(members, "scatter", "src", src, group_src)
     check_tensor("scatter", "tensor", tensor)
-    if members.rank() == root:
-        check_tensors("scatter", "scatter_list", scatter_list, members.size(), writes=False)
-        check_dtypes("scatter", tensor, scatter_list)
-        check_alike("scatter", tensor, scatter_list)
-    elif scatter_list:
-        raise ValueError(f"scatter: scatter_list is for rank {members.ranks[root]} alone")
+    check_list_of_root("scatter", members, root, tensor, scatter_list, writes=False)
     agree(members, "scatter", f"src={root}", tensor)
     target = Target(tensor)
     if members.rank() != root:

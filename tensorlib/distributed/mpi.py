@@ -33,7 +33,7 @@ IN_FLOAT32 = {"SUM": tensorlib.add, "PROD": tensorlib.mul, "MIN": tensorlib.mini
 
 
 def is_available() -> bool:
-    """True: a group of one process needs nothing else; `is_mpi_available()` tells of more.
+    """True: a group of one process needs nothing else. For more there is `is_mpi_available()`.
 
     >>> tensorlib.distributed.is_available()
     True

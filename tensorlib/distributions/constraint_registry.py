@@ -9,7 +9,7 @@ from tensorlib.distributions import constraints
 from tensorlib.distributions.constraints import Constraint
 from tensorlib.distributions.transform import (
     ComposeTransform, IndependentTransform, identity_transform)
-from tensorlib.distributions.side_by_side import CatTransform, StackTransform
+from tensorlib.distributions.cat_and_stack import CatTransform, StackTransform
 from tensorlib.distributions.transforms import (
     AffineTransform, CorrCholeskyTransform, ExpTransform, LowerCholeskyTransform,
     PositiveDefiniteTransform, SigmoidTransform, SoftmaxTransform, StickBreakingTransform)

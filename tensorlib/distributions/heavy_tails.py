@@ -10,7 +10,7 @@ import tensorlib as tl
 from tensorlib.distributions import constraints
 from tensorlib.distributions.arguments import broadcast_all
 from tensorlib.distributions.distribution import Distribution
-from tensorlib.distributions.gamma_numbers import standard_gamma
+from tensorlib.distributions.gamma_variates import standard_gamma
 from tensorlib.distributions.location import EULER
 
 

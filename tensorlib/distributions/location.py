@@ -13,7 +13,7 @@ from tensorlib.distributions import constraints
 from tensorlib.distributions.arguments import broadcast_all
 from tensorlib.distributions.distribution import (
     HALF_LOG_TWO_PI, Centred, Distribution, ExponentialFamily)
-from tensorlib.distributions.gamma_numbers import standard_gamma
+from tensorlib.distributions.gamma_variates import standard_gamma
 
 EULER = 0.5772156649015329
 nan, inf = math.nan, math.inf

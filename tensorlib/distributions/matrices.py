@@ -8,7 +8,7 @@ from tensorlib.distributions import constraints
 from tensorlib.distributions.arguments import broadcast_all, derived, require
 from tensorlib.distributions.distribution import Distribution, ExponentialFamily
 from tensorlib.linalg import cholesky, solve_triangular
-from tensorlib.distributions.gamma_numbers import standard_gamma
+from tensorlib.distributions.gamma_variates import standard_gamma
 from tensorlib.distributions.multivariate import factor_of_inverse
 from tensorlib.distributions.positive import Beta
 

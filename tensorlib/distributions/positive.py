@@ -12,7 +12,7 @@ from tensorlib._core.base.error_names import type_name
 from tensorlib.distributions import constraints
 from tensorlib.distributions.arguments import broadcast_all
 from tensorlib.distributions.distribution import Distribution, ExponentialFamily
-from tensorlib.distributions.gamma_numbers import log_gamma, standard_gamma
+from tensorlib.distributions.gamma_variates import log_gamma, standard_gamma
 from tensorlib.distributions.location import Cauchy, Normal
 from tensorlib.distributions.transformed import TransformedDistribution
 from tensorlib.distributions.transforms import AbsTransform

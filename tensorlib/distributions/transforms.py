@@ -10,7 +10,7 @@ import math
 import tensorlib as tl
 from tensorlib.distributions import constraints
 from tensorlib.distributions.arguments import softplus, sum_rightmost
-from tensorlib.distributions.side_by_side import CatTransform, StackTransform
+from tensorlib.distributions.cat_and_stack import CatTransform, StackTransform
 from tensorlib.distributions.transform import (
     ComposeTransform, IndependentTransform, ReshapeTransform, Transform, _InverseTransform,
     identity_transform)

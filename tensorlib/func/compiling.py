@@ -15,8 +15,8 @@ def compile(model: Callable[..., Any] | None = None, *, fullgraph: bool = False,
             disable: bool = False, check: bool | int = False) -> Any:
     """`model`, a function or a module, captured once for each kind of arguments and replayed.
 
-    A kind is told by the structure of the arguments, the shapes, strides and dtypes of tensors and
-    whether they require a gradient, and all other arguments by value. What a replay gives has the
+    A kind is given by the structure of the arguments, the shapes, strides and dtypes of tensors and
+    whether they require a gradient, and all other arguments by value. A replay's result has the
     bits of the eager call; its gradient is one node of the graph. A training step with `backward()`
     and an optimiser's `step()` inside is captured whole: rates and counts of steps are read, and
     random numbers drawn, at each call. What the function does in Python, beside tensors, happens in

@@ -11,7 +11,7 @@ from tensorlib.ops.compose import Inside
 
 
 def roots_of(name, given):
-    """The tensors that a graph is looked at from. Raises: TypeError, ValueError, RuntimeError."""
+    """The tensors at which a walk begins. Raises: TypeError, ValueError, RuntimeError."""
     if isinstance(given, Tensor):
         given = (given,)
     elif not isinstance(given, (tuple, list)):

@@ -13,7 +13,7 @@ def from_axes(axes: Any, names: Sequence[str], tensors: Sequence[Tensor],
               outputs: Sequence[str] | None) -> list[Open]:
     """Of `dynamic_axes`: {input: {dim: name}} or {input: [dim, ...]}.
 
-    What is said of outputs is left: their sizes follow from those of the inputs.
+    The dynamic axes of outputs are ignored: their sizes follow from those of the inputs.
     Raises: ValueError for a name that is none, TypeError for what is not a dict.
     """
     if not isinstance(axes, Mapping):

@@ -160,7 +160,7 @@ def adaptive_pool(g: Writer, call: OpCall) -> Any:
 
 @onnx_rule(operations.adaptive_max_pool)
 def adaptive_max_pool(g: Writer, call: OpCall) -> Any:
-    """As `adaptive_pool`, where the last element of a window may be looked at again."""
+    """As `adaptive_pool`, where the last element of a window may be read again."""
     planes = call.attributes["planes"]
     ndim = len(first_of(call).shape)
     spatial = g.fixed_shape(call, first_of(call))[ndim - len(planes):]

@@ -278,7 +278,7 @@ def inner_input(x):
 def packed_gradient(rule):
     """The gradient rule `rule` with a result that is contiguous.
 
-    A rule that looks at elements can't be rehearsed without them (`program/run/plan.py`), where
+    A rule that reads elements can't be rehearsed without them (`program/run/plan.py`), where
     what comes after it has to know how its result lies.
     """
     def packed(*values):

@@ -61,17 +61,18 @@ def elementwise(*, reference=None, samples=None, kernel=None, formula=None, ufun
     ufunc, else from `ufuncs`. Or the operation is a `formula` of its tensors, whose loops run one
     after the other on each tile: `lambda input, other, value: input.add(other * value)` has two.
 
-    to_float: integers are computed as the default float. complex: it takes complex numbers; a
-    formula gives the derivative, of which gradients take the conjugate, and of a function with real
-    values the number whose product with a change has the change of the value as its real part.
-    boolean: arguments that are bool. factors: those of which a Python number is not rounded to the
-    half type beside it. refuses:
-    "zero" or "negative", integers that are an error in the last argument. no_bools: what the errors
-    say for one argument that is bool, and for all. convert: what brings the
-    arguments of a call into those of the operation. slopes: derivatives that are the same number
-    everywhere, by argument; `@NAME.deriv("x")` adds the formula of another.
-    reference, samples, edges: the NumPy function it must equal, inputs to try, values to try it at;
-    `tensorlib.testing.check_op` uses them.
+    to_float: integers are computed as the default float.
+    complex: it takes complex numbers. A formula gives the derivative, of which gradients take the
+    conjugate; of a function with real values, the number whose product with a change has the change
+    of the value as its real part.
+    boolean: arguments that are bool. no_bools: the errors for one argument that is bool, and for
+    all. refuses: "zero" or "negative", integers that are an error in the last argument.
+    factors: arguments of which a Python number is not rounded to the half type beside it.
+    convert: translates the arguments of a call into those of the operation.
+    slopes: derivatives that are the same number everywhere, by argument; `@NAME.deriv("x")` adds
+    the formula of another.
+    reference, samples, edges: the NumPy function that it must equal, inputs, and values to try it
+    at; `tensorlib.testing.check_op` uses them.
 
     Raises: ValueError for a name that the library has, a loop that does not exist or takes others,
     and where `boolean` names no argument; TypeError for a keyword that no declaration has.
@@ -189,15 +190,17 @@ def op(*, reference=None, samples=None, linear=False, multilinear=False, view=Fa
     """Declares an operation by its forward function on tensors outside the graph.
 
     Parameters annotated `Tensor` are its tensors and come first; `Tensors` is a sequence of them;
-    the rest are attributes. linear, multilinear: the kind of map, from which the forward-mode rule
-    follows. view: the result looks at the memory of the input, or "maybe" does. out, inplace:
-    it has `out=`, and a method `NAME_`. kernel, maker: the compiled forward, and what makes the
-    function that is called, for operations too hot for a Python frame; the decorated function is
-    then only the signature and the docstring. complex: it takes complex numbers, which views do
-    anyway; rules give the transpose of the derivative, and conjugates are taken around them.
-    convert: what brings the arguments of a call into
-    those of the operation. Declared outside the library, the forward function may be made of any
-    operations and of NumPy: it runs outside the graph.
+    the rest are attributes. Declared outside the library, the forward function may use any
+    operations and NumPy: it runs outside the graph.
+
+    linear, multilinear: the kind of map, from which the forward-mode rule follows.
+    view: the result shares the memory of the input, or "maybe" does.
+    out, inplace: it has `out=`, and a method `NAME_`.
+    kernel, maker: the compiled forward, and what makes the function that is called, for operations
+    too hot for a Python frame; the decorated function is then only signature and docstring.
+    complex: it takes complex numbers, which views do anyway; rules give the transpose of the
+    derivative, and conjugates are taken around them.
+    convert: translates the arguments of a call into those of the operation.
 
     `@NAME.vjp("x")` adds the gradient of argument x; the parameters of the rule name what it needs
     and so what is kept. `@NAME.jvp` adds the forward-mode rule, from the tangents `d_x` (zeros
@@ -304,18 +307,18 @@ def composite(*, reference=None, samples=None, differentiable=True, method=True,
 
     Its tensors are the parameters without a default that are annotated `Tensor` or not at all, or
     one annotated `Tensors`, a sequence of them; or those that `tensors` names. The rest are
-    attributes; there may be no tensors, as of functions that make new ones. out, inplace: it has
-    `out=`, and a method `NAME_`, "of a copy" where its gradient needs what is overwritten, or a
-    function that writes the result over its first tensor. random: it draws numbers. view: "maybe",
-    the result may look at the input's storage. between: the keyword of a number that older scripts
-    write after the first tensor. factors: those of one that they write before it, or after it, and
-    of one that follows. rounds_once: half types are computed in float32, and rounded at
-    the end: by default where there is a `tolerance`, of what computes; it need not be said of one
-    whose only operation does that by itself. What returns no Tensor says what by the annotation of
-    the function.
+    attributes; there may be no tensors, as of functions that make new ones. A function that returns
+    no Tensor says what it returns by its annotation.
 
-    reference: the NumPy function to equal; of what is `random` a function that gives the least and
-    the greatest that each element may be.
+    out, inplace: it has `out=`, and a method `NAME_`; inplace may be "of a copy" where the gradient
+    needs what is overwritten, or a function that writes the result over its first tensor.
+    random: it draws numbers. view: "maybe", the result may share the input's memory.
+    between: the keyword of a number that older scripts write after the first tensor. factors: the
+    keywords of one that they write before or after the first tensor, and of one after both.
+    rounds_once: half types are computed in float32 and rounded at the end, by default where there
+    is a `tolerance`; a function whose only operation does so itself need not say it.
+    reference: the NumPy function that it must equal; if it is `random`, a function that gives the
+    least and the greatest value of each element.
 
     Raises: ValueError for a name that is taken; TypeError for a keyword that no declaration has.
     """

@@ -1,7 +1,7 @@
 """Checks of values: what an operation refuses because of the elements that it was given.
 
 A check is a function of a tensor and plain values that raises or does nothing. It is declared, so
-that a program can name it: the interpreters of the thread are told of each check, and a capture
+that a program can name it: the interpreters of the thread are notified of each check, and a capture
 records it as an effect, which each run repeats on its own elements. It runs where there are
 elements: not on `meta`, and not on a variable of a program; of a batch it checks all examples.
 """

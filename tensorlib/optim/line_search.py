@@ -14,10 +14,10 @@ Point = namedtuple("Point", "t loss gradient slope")
 
 
 def strong_wolfe(look, t, d, loss, gradient, slope, *, smallest=1e-9, most=25):
-    """A loss, its gradient, where on the line they are, and how many points were looked at.
+    """A loss, its gradient, where on the line they are, and how many points were tried.
 
     `look(t)` gives the loss and the gradient at t along the direction d; loss, gradient and slope
-    are those at 0. most: the points that may be looked at after the first.
+    are those at 0. most: the points that may be tried after the first.
     """
     def at(t):
         loss, gradient = look(t)

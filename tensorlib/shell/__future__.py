@@ -9,20 +9,20 @@ _kept = Registry(overwrite=False, swap=False)
 
 
 def set_overwrite_module_params_on_conversion(value: bool) -> None:
-    """Keeps what it is told: parameters of a converted module stay the same objects."""
+    """Stores a value without effect: parameters of a converted module stay the same objects."""
     _kept["overwrite"] = value
 
 
 def get_overwrite_module_params_on_conversion() -> bool:
-    """What `set_overwrite_module_params_on_conversion` was told, at first False."""
+    """The value that `set_overwrite_module_params_on_conversion` stored, at first False."""
     return _kept["overwrite"]
 
 
 def set_swap_module_params_on_conversion(value: bool) -> None:
-    """Keeps what it is told: parameters of a converted module stay the same objects."""
+    """Stores a value without effect: parameters of a converted module stay the same objects."""
     _kept["swap"] = value
 
 
 def get_swap_module_params_on_conversion() -> bool:
-    """What `set_swap_module_params_on_conversion` was told, at first False."""
+    """The value that `set_swap_module_params_on_conversion` stored, at first False."""
     return _kept["swap"]

@@ -24,29 +24,21 @@ def _check_with(error: type[Exception], cond: Any, message: Callable[[], Any] | 
         raise error(USUAL if message is None else str(message()))
 
 
-def _check(cond: Any, message: Callable[[], Any] | None = None) -> None:
-    """Raises RuntimeError unless a condition holds."""
-    _check_with(RuntimeError, cond, message)
+def _check_of(name: str, error: type[Exception]) -> Callable[..., None]:
+    """The function of this name, which raises one type of error."""
+    def check(cond: Any, message: Callable[[], Any] | None = None) -> None:
+        _check_with(error, cond, message)
+
+    check.__name__ = check.__qualname__ = name
+    check.__doc__ = f"Raises {error.__name__} unless a condition holds."
+    return check
 
 
-def _check_value(cond: Any, message: Callable[[], Any] | None = None) -> None:
-    """Raises ValueError unless a condition holds."""
-    _check_with(ValueError, cond, message)
-
-
-def _check_type(cond: Any, message: Callable[[], Any] | None = None) -> None:
-    """Raises TypeError unless a condition holds."""
-    _check_with(TypeError, cond, message)
-
-
-def _check_index(cond: Any, message: Callable[[], Any] | None = None) -> None:
-    """Raises IndexError unless a condition holds."""
-    _check_with(IndexError, cond, message)
-
-
-def _check_not_implemented(cond: Any, message: Callable[[], Any] | None = None) -> None:
-    """Raises NotImplementedError unless a condition holds."""
-    _check_with(NotImplementedError, cond, message)
+_check = _check_of("_check", RuntimeError)
+_check_value = _check_of("_check_value", ValueError)
+_check_type = _check_of("_check_type", TypeError)
+_check_index = _check_of("_check_index", IndexError)
+_check_not_implemented = _check_of("_check_not_implemented", NotImplementedError)
 
 
 def _check_is_size(i: Any, message: Callable[[], Any] | None = None, *, max: Any = None) -> None:

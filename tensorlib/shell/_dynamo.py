@@ -28,7 +28,7 @@ parts_of(__name__, "eval_frame", "_trace_wrapped_higher_order_op")
 
 
 class Config:
-    """Settings that keep what they are told."""
+    """Settings that are stored, without effect."""
 
     def __init__(self, **usual: Any) -> None:
         vars(self).update(usual)

@@ -1,4 +1,4 @@
-"""Settings of PyTorch's code generator, which keep what they are told and change nothing.
+"""Settings of PyTorch's code generator, which are stored, without effect.
 
 >>> tensorlib._inductor.config.coordinate_descent_tuning = True
 """

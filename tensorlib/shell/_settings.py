@@ -27,12 +27,12 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """What `use_deterministic_algorithms` was told: results are the same in any case."""
+    """Whether `use_deterministic_algorithms` was set: results are the same in any case."""
     return _kept["deterministic"] != 0
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """What `use_deterministic_algorithms` was told of `warn_only`."""
+    """Whether `use_deterministic_algorithms` was set with `warn_only`."""
     return _kept["deterministic"] == 1
 
 
@@ -52,7 +52,7 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
 
 
 def get_deterministic_debug_mode() -> int:
-    """What `set_deterministic_debug_mode` was told, from 0 to 2."""
+    """The mode that `set_deterministic_debug_mode` stored, from 0 to 2."""
     return int(_kept["deterministic"])
 
 
@@ -66,7 +66,7 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 
 def get_float32_matmul_precision() -> str:
-    """What `set_float32_matmul_precision` was told, at first "highest"."""
+    """The precision that `set_float32_matmul_precision` stored, at first "highest"."""
     return str(_kept["precision"])
 
 
@@ -99,7 +99,7 @@ def set_num_interop_threads(num_threads: int) -> None:
 
 
 def get_num_interop_threads() -> int:
-    """What `set_num_interop_threads` was told, at first 1."""
+    """The number that `set_num_interop_threads` stored, at first 1."""
     return int(_kept["interop"])
 
 
@@ -109,10 +109,10 @@ def set_flush_denormal(mode: bool) -> bool:
 
 
 def set_warn_always(b: bool) -> None:
-    """Keeps what it is told. Python's `warnings.simplefilter` says how often warnings are shown."""
+    """Stores a value without effect: `warnings.simplefilter` says how often warnings are shown."""
     _kept["always_warn"] = bool(b)
 
 
 def is_warn_always_enabled() -> bool:
-    """What `set_warn_always` was told."""
+    """The value that `set_warn_always` stored."""
     return bool(_kept["always_warn"])

@@ -9,7 +9,7 @@ __all__ = ["PRINT_OPTS"]
 
 
 class _Options:
-    """What `set_printoptions` was told, as attributes."""
+    """The options of `set_printoptions`, as attributes."""
 
     def __getattr__(self, name: str) -> Any:
         try:

@@ -28,12 +28,12 @@ def get_all_sharing_strategies() -> set[str]:
 
 
 def get_sharing_strategy() -> str:
-    """What `set_sharing_strategy` was told, at first "file_descriptor"."""
+    """The strategy that `set_sharing_strategy` stored, at first "file_descriptor"."""
     return str(_kept["strategy"])
 
 
 def set_sharing_strategy(new_strategy: str) -> None:
-    """Keeps what it is told, and changes nothing. Raises: ValueError for an unknown name.
+    """Stores a name, without effect. Raises: ValueError for an unknown one.
 
     >>> tensorlib.multiprocessing.set_sharing_strategy("file_system")
     """

@@ -113,7 +113,7 @@ class Sample(NamedTuple):
         return self.map(lambda i, array: arrays[i])
 
     def tensors(self):
-        """The sample with Tensors that look at its arrays."""
+        """The sample with Tensors that share the memory of its arrays."""
         return self.map(lambda i, array: tl.from_numpy(np.asarray(array)))
 
 

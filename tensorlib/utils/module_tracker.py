@@ -27,13 +27,13 @@ class ModuleTracker:
         return set(self.running)
 
     def before_module(self, module: Any, args: Any) -> None:
-        """Is told that a module begins to run."""
+        """The hook before a module runs."""
         name = self.names.setdefault(id(module), type(module).__name__)
         self.names.update((id(x), f"{name}.{part}") for part, x in module.named_children())
         self.running.append(name)
 
     def after_module(self, module: Any, args: Any, output: Any) -> None:
-        """Is told that a module has run."""
+        """The hook after a module has run."""
         self.running.pop()
 
 

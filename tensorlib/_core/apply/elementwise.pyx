@@ -42,7 +42,7 @@ cdef extern from "Python.h":
 
 
 cdef object bind_watched(Op op, PyObject** args):
-    """`bind_elementwise` where something looks at operations."""
+    """`bind_elementwise` where something observes operations."""
     return interpreted(op, op.name, tuple_of(args, op.n_args), None, plain_elementwise, op)
 
 

@@ -112,7 +112,7 @@ cdef int write(Tensor x, object key, object value) except -1:
                 raise
             raise TypeError(str(error)) from None
     values = to_write("setitem", "value must be a Tensor", value)
-    index = parse(x, key)                # what it converts may run code: `x` is looked at after it
+    index = parse(x, key)                # what it converts may run code: `x` is read after it
     if is_expanded(x):                   # what is written may not be: as by `x[key].fill_(value)`
         x, index = looked_up(x, index.basic), of_view(index)
     check_writable("setitem", x, grad)

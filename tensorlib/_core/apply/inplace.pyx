@@ -130,7 +130,7 @@ cdef object run_inplace(Op op, PyObject** args):
 
     It is recorded as a new value of `x` and of the tensor it is a view of. `args` are changed.
     """
-    cdef PyObject* before[MAX_INPUTS]        # what the graph is told of: the old value of `x`
+    cdef PyObject* before[MAX_INPUTS]        # what the graph records: the old value of `x`
     cdef list kept, histories
     cdef Tensor x = <Tensor>args[0], old, fresh, other
     cdef Py_ssize_t dims[MAX_NDIM]

@@ -72,7 +72,7 @@ def printoptions(**changes):
 def formatter(values):
     """The function that writes one element, and the width it needs, for an array of elements.
 
-    Python's own numbers are looked at: so few elements are shown that arrays would be slower.
+    Python's own numbers are read: so few elements are shown that arrays would be slower.
     """
     numbers = values.ravel().tolist()
     if values.dtype.kind == "c":

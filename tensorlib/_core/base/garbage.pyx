@@ -32,6 +32,6 @@ def add_pauses(Py_ssize_t count):
 
 
 def without_collections():
-    """A context under which nobody looks for garbage among what is made, of which nearly all
+    """A context under which the collector does not run on what is made, of which nearly all
     stays."""
     return Held((add_pauses,), (1,))

@@ -25,8 +25,8 @@ cdef extern from *:
     #define is_set(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
     #define set_to(p, value) __atomic_store_n(p, value, __ATOMIC_RELEASE)
     static inline int claim(int* p) { return !__atomic_exchange_n(p, 1, __ATOMIC_ACQ_REL); }
-    /* A reference to what may be dying on another thread; 0 where it is. `is_linked` has been told
-       of it before another thread could see it. */
+    /* A reference to what may be dying on another thread; 0 where it is. `is_linked` was called
+       with it before another thread could see it. */
     #if PY_VERSION_HEX >= 0x030E0000
     static inline void is_linked(PyObject* x) { PyUnstable_EnableTryIncRef(x); }
     static inline int revive(PyObject* x) { return PyUnstable_TryIncRef(x); }

@@ -341,7 +341,7 @@ cdef void forget_workers() noexcept nogil:
     reset_segments()
 
 
-# Callables that are told each new number of threads, for instance the one that resizes the BLAS.
+# Called with each new number of threads: for instance what resizes the BLAS.
 followers = []
 
 

@@ -47,7 +47,7 @@ cdef struct Upcalls:
     item_function number
     buffer_function fill_buffer
     held_function track_held
-    # what interpreters are told, and offered, by the room `tensor`
+    # notifications of interpreters, and calls offered to them, by the room `tensor`
     told_function leaving
     told_function effect
     offered_function offered

@@ -1,4 +1,4 @@
-"""Warnings that the library's compiled code gives: a capture is told of them, as of all others.
+"""Warnings that the library's compiled code gives: a capture is notified of them, as of others.
 
 The profile that tells of warnings in Python sees none of them.
 """

@@ -1,4 +1,4 @@
-# What looks at operations before they run, as bits. It is 0 nearly always, and then one look at it
+# What observes operations before they run, as bits. It is 0 nearly always, and then one look at it
 # is all that an operation pays for interpreters, profiles and tensors without memory.
 cdef enum:
     INTERPRETERS = 1    # a thread has an interpreter on its stack

@@ -21,7 +21,7 @@ ctypedef struct Depthwise:
     Py_ssize_t phase, phases     # elements of one, and how many there are
     Py_ssize_t lead              # zeros before the planes, which taps of an adjoint look back to
     Py_ssize_t rows              # of a phase that are computed at a time
-    Py_ssize_t tall              # rows of taps that look at rows one below the other, or 0
+    Py_ssize_t tall              # rows of taps that read rows one below the other, or 0
     Py_ssize_t* order            # the taps, phase after phase for the adjoint of the input, ...
     Py_ssize_t* shift            # ... how far each looks, ...
     Py_ssize_t* start            # ... and where those of a phase begin

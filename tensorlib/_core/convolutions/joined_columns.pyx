@@ -1,10 +1,9 @@
 """Convolutions of small images by a large weight: one product for the columns of many images.
 
 Image by image, a large weight, or its gradient, would be read from memory for each of them. Here
-the columns of several images form one matrix, and the weight is read once for them: 4 images of
-512 x 7 x 7 by 512 x 512 x 3 x 3 took 16.6 ms one by one on a Zen 4, and 9.7 together (9.2 now,
-since such windows go by `winograd.pyx`). The gradient of the input goes by parts of the channels,
-whose columns stay in the caches.
+the columns of several images form one matrix, and the weight is read once for them: 4 images of 512
+x 7 x 7 by 512 x 512 x 3 x 3 took 16.6 ms one by one on a Zen 4, and 9.7 together. The gradient of
+the input goes by parts of the channels, whose columns stay in the caches.
 """
 
 from libc.string cimport memcpy

@@ -84,7 +84,7 @@ cdef Tensor saved_at(Node node, int i, int bit):
 
 
 cdef str modified(str which, Tensor x, int64_t version, str where=""):
-    """What is said of a saved value that was written."""
+    """The error message for a saved value that was written."""
     return ("backward: one of the variables needed for gradient computation has been modified by "
             f"an inplace operation: {which}, of shape {tuple(x.shape)}, is at version "
             f"{x.storage.version} but was saved at version {version}{where}. Use the out-of-place "

@@ -25,7 +25,7 @@ cdef enum:
 
 cdef Tensor counted(Tensor index, Tensor x, int dim, Py_ssize_t size, str name):
     """The positions, all in range and counted from the front, that a write into `x` leaves alone.
-    Those of expanded dims are looked at once. Raises: IndexError."""
+    Those of expanded dims are checked once. Raises: IndexError."""
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef Py_ssize_t steps[MAX_NDIM]
     cdef Tensor once

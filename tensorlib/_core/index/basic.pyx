@@ -1,6 +1,6 @@
 """Basic index keys, which give a view: ints, slices, None and an ellipsis.
 
-A key is converted to C integers before the tensor is looked at: what `__index__` runs may be
+A key is converted to C integers before the tensor is read: what `__index__` runs may be
 anything, and may change the tensor.
 """
 

@@ -30,7 +30,7 @@ cdef str WRITTEN = "gather: a position is out of bounds; the index was written a
 
 cdef inline bint gather_row(const item* x, const volatile int64_t* places, size_t size, item* y,
                             Py_ssize_t n) noexcept nogil:
-    """y[i] := x[places[i]]; four positions are looked at together. Negative ones are large."""
+    """y[i] := x[places[i]]; four positions are checked together. Negative ones are large."""
     cdef Py_ssize_t i = 0
     cdef size_t a, b, c, d
     while i + 4 <= n:
@@ -202,7 +202,7 @@ cdef line line_of_scatter(int dtype, bint adds) noexcept:
     return <line>(scatter_add_line[uint64_t] if adds else scatter_line[uint64_t])
 
 
-# All that a walk along lines needs to know: it runs without the GIL and looks at no tensor.
+# All that a walk along lines needs to know: it runs without the GIL and reads no tensor.
 cdef struct Lines:
     line run
     char* x

@@ -21,7 +21,7 @@ class Capture(Interpreter):
         return x.detach()
 
     def walked(self, starts, since):
-        """Is told that the graph of what runs is walked along, from nodes `starts`, none from
+        """Called when the graph of what runs is walked along, from nodes `starts`, none from
         before number `since`."""
 
     def ends_for(self, what):

@@ -16,7 +16,7 @@ from tensorlib._core.tensor.tensor cimport Tensor
 
 cdef object interpreted(object op, str name, tuple args, dict kwargs, plain_call run, object what,
                         int n=-1):
-    """What a call gives that something looks at: an interpreter, the device `meta`, a profile.
+    """What a call gives that something observes: an interpreter, the device `meta`, a profile.
 
     op: its record; None for what no interpreter is offered as a whole. name: that of the form that
     was called. `args` are canonical: tensors, then attributes. Where nothing steps in,
@@ -45,7 +45,7 @@ cdef object offered_method(object op, str name, tuple args, dict kwargs):
 
 cdef object called_whole(object function, tuple args, dict kwargs):
     """What an interpreter, or a class that takes part, makes of a call of a public function before
-    its arguments are looked at: NotImplemented, where there is none."""
+    its arguments are checked: NotImplemented, where there is none."""
     done = called(function, args, kwargs) if watched & watch.FUNCTIONS else NotImplemented
     return overridden(function, args, kwargs) if done is NotImplemented else done
 

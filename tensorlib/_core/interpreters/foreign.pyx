@@ -92,8 +92,8 @@ cdef bint is_read_alone(object value) noexcept:
 
 
 def is_looked_at_alone(value):
-    """Whether a value is a Tensor outside of a graph whose elements are known, and nothing looks at
-    operations: what is asked of it needs no preparation."""
+    """Whether a value is a Tensor outside of a graph whose elements are known, and nothing
+    observes operations."""
     return is_read_alone(value) and not requires_grad(<Tensor>value)
 
 
@@ -358,7 +358,7 @@ def set_plain(bint enabled):
 
 
 def note_override():
-    """Notes that there is a subclass that takes part: from now on calls are looked at."""
+    """Notes that there is a subclass that takes part: from now on calls are observed."""
     add_bits(&watch.watched, watch.OVERRIDES)
 
 

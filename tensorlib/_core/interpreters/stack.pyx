@@ -63,7 +63,7 @@ cdef Layer put_stack(Layer layers):
 
 
 cdef int count_takers(int change) except -1:
-    """Counts the interpreters that are given functions; calls are looked at while there are any."""
+    """Counts the interpreters that are given functions; calls are observed while there are any."""
     global n_takers
     hold(&counting)
     n_takers += change
@@ -135,7 +135,7 @@ cdef class Interpreter:
         """What else is to hold meanwhile: a `Setting`, or None. It may raise."""
 
     def ended(self):
-        """Is told that it was taken from the stack."""
+        """Called when the interpreter has been taken from the stack."""
 
     def again(self):
         """An interpreter under which a part of its calls is later to run once more, or None.
@@ -180,7 +180,7 @@ cdef class Interpreter:
         """Does a backward sweep, whose options are those of `sweep.sweep`."""
         return NotImplemented
 
-    # ---- what is told, and is no call
+    # ---- notifications
 
     def leaving(self, name, x):
         """Elements of a tensor become numbers of Python's or memory of another library, by the
@@ -232,7 +232,7 @@ cdef tuple numbers_as_such(object op, tuple args):
 
 cdef object called(object function, tuple args, dict kwargs):
     """What the innermost interpreter of this thread makes of a public function, before the
-    arguments are looked at; NotImplemented: nothing."""
+    arguments are checked; NotImplemented: nothing."""
     cdef Layer layer = current_layer()
     if layer is None or not layer.interpreter.takes_functions:
         return NotImplemented
@@ -284,7 +284,7 @@ def offered_as(str method, *args):
         put_stack(layer)
 
 
-# ---- what is told --------------------------------------------------------------------------------
+# ---- notifications -------------------------------------------------------------------------------
 
 def tell(str method, *args):
     """Calls a method of each interpreter of this thread, the innermost first."""
@@ -299,21 +299,21 @@ def tell(str method, *args):
 
 
 cdef int made(object x) except -1:
-    """Tells of a tensor that was made of numbers."""
+    """Notifies of a tensor that was made of numbers."""
     if innermost_layer() != NULL:
         tell("made", x)
     return 0
 
 
 cdef int leaving(str name, object x) except -1:
-    """Tells that elements of a tensor leave the library."""
+    """Notifies that elements of a tensor leave the library."""
     if innermost_layer() != NULL:
         tell("leaving", name, x)
     return 0
 
 
 cdef int effect(str name, object x) except -1:
-    """Tells of what is done to `x` and is no operation."""
+    """Notifies of a change of `x` by what is no operation."""
     if innermost_layer() != NULL:
         tell("effect", name, x)
     return 0

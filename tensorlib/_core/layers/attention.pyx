@@ -28,7 +28,7 @@ from math import prod
 
 cdef enum:
     ROWS = 64            # queries of a tile
-    COLS = 128           # keys of a tile, or ROWS where later ones are not looked at
+    COLS = 128           # keys of a tile, or ROWS where later ones are masked
     MANY = 8             # heads from which on each is one piece of work
     KEPT = 1 << 21       # bytes of panels of a head that are kept for all of its queries
 
@@ -69,7 +69,7 @@ ctypedef struct Work:
     int dtype
     Py_ssize_t item, heads, inner    # inner: the heads of the last dim of heads
     Py_ssize_t queries, width, depth                     # depth: of the values
-    Py_ssize_t keys, cols            # those that may be looked at, and how many are a tile
+    Py_ssize_t keys, cols            # those that are not masked, and how many are a tile
     Rows q, k, v, y, g, dq, dk, dv
     char* logs
     char* mask                       # NULL, or with steps in elements

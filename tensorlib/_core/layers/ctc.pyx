@@ -20,7 +20,7 @@ from tensorlib._core.tiles.copies cimport cast, packed, zero
 
 cdef enum:
     PIECE = 1 << 12      # states in a piece of work
-    VECTOR = 8           # states that a loop looks at together
+    VECTOR = 8           # states that a loop computes together
     EDGE = 8             # of nothing, before the first state: two, aligned
 
 cdef extern from * nogil:

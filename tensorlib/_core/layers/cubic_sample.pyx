@@ -243,7 +243,7 @@ cdef int begin_look(Look* look, Tensor x, Tensor grid, object padding, bint alig
 
 
 def look_cubic(Tensor input, Tensor grid, padding, bint align):
-    """(B, C, H, W) looked at in places (B, h, w, 2): (B, C, h, w). Raises: RuntimeError."""
+    """(B, C, H, W) sampled at points (B, h, w, 2): (B, C, h, w). Raises: RuntimeError."""
     cdef Look look
     cdef Tensor x = packed(cast(input, compute_dtype(input.type)))
     cdef Tensor places = packed(cast(grid, x.type)), y

@@ -13,7 +13,7 @@ from tensorlib._core.tiles.copies cimport cast, packed, zero
 from tensorlib._kernels.grid cimport Look
 
 cdef enum:
-    PART = 1024              # places of an image that a thread looks at together, at least
+    PART = 1024              # points of an image that a thread samples, at least
     MOST = 1 << 29           # elements of an image: a row and an element more are an int32, too
 
 ctypedef void (*look_fn)(const char* x, const char* grid, char* y, const Look* look,
@@ -82,7 +82,7 @@ cdef int begin(Work* work, Tensor input, Tensor grid, object padding, bint neare
 
 
 def look(Tensor input, Tensor grid, padding, bint nearest, bint align):
-    """(B, C, H, W) looked at in places (B, h, w, 2): (B, C, h, w). Raises: RuntimeError."""
+    """(B, C, H, W) sampled at points (B, h, w, 2): (B, C, h, w). Raises: RuntimeError."""
     cdef Work work
     cdef int dtype = begin(&work, input, grid, padding, nearest, align)
     cdef Py_ssize_t[4] dims

@@ -455,7 +455,7 @@ cdef inline int dims_of(object g) except -1:
 
 
 cdef object rows_of(object given):
-    """given.flatten(0, -2); outside the graph where nothing is recorded, and nobody looks."""
+    """given.flatten(0, -2); outside the graph where nothing records or observes it."""
     cdef Py_ssize_t[2] dims, steps
     cdef Tensor x
     if not isinstance(given, Tensor):
@@ -470,7 +470,7 @@ cdef object rows_of(object given):
 
 
 cdef Tensor transposed(Tensor x):
-    """x.mT; outside the graph where nothing is recorded, and nobody looks."""
+    """x.mT; outside the graph where nothing records or observes it."""
     cdef Py_ssize_t[MAX_NDIM] dims, steps
     cdef int d, last = x.ndim_ - 1
     if watched & watch.INTERPRETERS or mode().grad and requires_grad(x):

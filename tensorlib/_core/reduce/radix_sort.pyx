@@ -89,7 +89,7 @@ cdef Py_ssize_t place_by_digits(const uint64_t* x, uint64_t* aside, Py_ssize_t n
     """The place of the k-th least of n keys, 0 < k <= n; equal keys stay in their order
 
     bits: those of positions at the end of each key, or 0. `aside` has room for n keys: of those
-    whose highest digit is that of the k-th, whose next digit is looked at, and so on.
+    whose highest digit is that of the k-th, whose next digit is counted, and so on.
     """
     cdef Py_ssize_t counts[COUNTS]
     cdef const uint64_t* left = x

@@ -396,7 +396,7 @@ cdef void run_extremes(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept
 # memory.
 
 cdef int place_of(str name, object dim, Tensor x) except -1:
-    """The place of a dim, which is converted before the tensor is looked at."""
+    """The place of a dim, which is converted before the tensor is read."""
     dim = settled(dim)
     return wrap_dim(name, dim, x.ndim_)
 

@@ -241,7 +241,7 @@ cdef tuple run_backward(tuple roots, tuple grads, bint retain_graph, bint create
     Without `inputs` the gradients of all leaves are accumulated into `.grad`. With `inputs` only
     what leads to them runs; the gradients of those that are leaves are accumulated, or those of all
     are returned as a tuple (None where an input is not reached). `no_grad` are places (node,
-    output) whose gradients are taken as zero. `shallow`: nothing below the inputs is looked at, as
+    output) whose gradients are taken as zero. `shallow`: nothing below the inputs is visited, as
     no input lies below another.
     """
     cdef dict options

@@ -13,7 +13,7 @@ class UntypedStorage:
     def element_size(self) -> _int:
         """1: the elements are bytes."""
     def from_file(self, shared: _bool = False, nbytes: _int = 0) -> UntypedStorage:
-        """The first `nbytes` bytes of a file, which are read when they are looked at."""
+        """The first `nbytes` bytes of a file, which are read when they are used."""
     def nbytes(self) -> _int:
         """How many bytes there are."""
     def size(self) -> Tensor:

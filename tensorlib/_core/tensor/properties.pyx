@@ -155,7 +155,7 @@ cdef class UntypedStorage:
 
     @staticmethod
     def from_file(filename, shared=False, nbytes=0):
-        """The first `nbytes` bytes of a file, which are read when they are looked at.
+        """The first `nbytes` bytes of a file, which are read when they are used.
 
         Args:
             shared: whether what is written to the memory is written to the file, which is made as
@@ -369,7 +369,7 @@ def set__grad(Tensor self, value):
 
 
 def _base(Tensor self):
-    """For a view, the tensor whose storage it looks at; else None."""
+    """For a view, the tensor whose storage it shares; else None."""
     effect("_base", self)
     return self.base_
 

@@ -46,7 +46,7 @@ cdef class Tensor:
     cdef object grad_node           # Node or None
     cdef void* accumulator          # the AccumulateGrad node of a leaf, borrowed
     cdef object gradient            # Tensor or None
-    cdef object base_               # for a view: the tensor whose storage it looks at, or None
+    cdef object base_               # for a view: the tensor whose storage it shares, or None
     # the live views of a tensor: a linked list
     cdef PyObject* first_view
     cdef PyObject* next_view
@@ -99,7 +99,7 @@ cdef inline void track_tensor(Tensor x) noexcept:
 # it is dying, and what dies is off the list before anything else is done to it.
 
 cdef inline void set_base(Tensor view, Tensor x) noexcept:
-    """Notes that `view` looks at `x`, or at what `x` itself is a view of."""
+    """Notes that `view` is a view of `x`, or of what `x` itself is a view of."""
     cdef Tensor base = x if x.base_ is None else <Tensor>x.base_
     view.base_ = base
     view.origin = x.origin

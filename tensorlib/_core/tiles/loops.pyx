@@ -107,7 +107,7 @@ cdef bint takes_number(const Loop* loop, int place) noexcept nogil:
 
 
 cdef int taken_runs(const Loop* loop, int runs) noexcept nogil:
-    """Which of three inputs are runs, if the loop is told so; 0 where all are or it is not."""
+    """Which of three inputs are runs, as a mixed loop takes it; 0 for all, and for other loops."""
     return runs if loop.mixed != NULL and (runs == 1 or runs == 3 or runs == 5 or runs == 6) else 0
 
 

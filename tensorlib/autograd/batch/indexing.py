@@ -74,7 +74,7 @@ class Spot:
         if not picks:
             return
         if not own:
-            self.value = self.value.unsqueeze(0)    # the one example that all positions look at
+            self.value = self.value.unsqueeze(0)    # the one example that all positions read
         rank = max(1 if pick.dtype is BOOL else pick.ndim for _, pick in picks)
         first, last = picks[0][0], picks[-1][0] + width(picks[-1][1])
         used = sum(width(pick) for _, pick in picks)

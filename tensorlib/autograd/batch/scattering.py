@@ -1,7 +1,7 @@
 """Batching rules of scatter operations, which write at positions along a dim.
 
-Elements along a dim are put by one call on the
-batch, whose other dims go along; slices too, as elements where the positions differ.
+Elements along a dim are put by one call on the batch, whose other dims go along; slices too, as
+elements where the positions differ.
 """
 
 from tensorlib._core.base.shape import wrap

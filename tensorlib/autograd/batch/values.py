@@ -91,7 +91,7 @@ def seen(result, level):
 
 
 class VmapInfo(NamedTuple):
-    """What a batching rule from outside is told of the batch."""
+    """What a batching rule from outside is given about the batch."""
 
     batch_size: int
     randomness: str
@@ -196,7 +196,7 @@ class Batched:
         run = RULES.get(op.name) or OF_KINDS["others"]
         return seen(run(op, level, args[:count], attributes), level)
 
-    # ---- what a tensor tells of itself
+    # ---- attributes
 
     shape = property(lambda self: self.value.shape[1:])
     ndim = property(lambda self: self.value.ndim - 1)
@@ -458,7 +458,7 @@ def _drawing(name):
 
 
 def _attach_facts():
-    """What a tensor tells of itself, as of the batch."""
+    """An attribute of the tensor of the whole batch."""
     for name, method in vars(Tensor).items():
         if name == "layout" or (
                 name.startswith("is_") and type(method) is property and name not in vars(Batched)):

@@ -38,7 +38,7 @@ INSTRUCTIONS: dict[str, Instruction] = {}
 MARK = object()
 LARGEST_KEY = 10_000           # parts of a key, all that it holds counted
 DEEPEST_KEY = 100              # Python hashes what is in it by recursion
-FREE, PER_BYTE = 1 << 20, 16   # what a pickle may have made and looked at, in parts or bytes
+FREE, PER_BYTE = 1 << 20, 16   # what a pickle may have made and visited, in parts or bytes
 
 
 def instruction(*names: str) -> Callable[[Instruction], Instruction]:
@@ -74,7 +74,7 @@ class Interpreter:
             step(self, argument)
 
     def spend(self, parts: int) -> None:
-        """Counts bytes that are copied and parts that are looked at. Raises: LoadError."""
+        """Counts bytes that are copied and parts that are visited. Raises: LoadError."""
         self.spent += parts
         if self.spent > FREE + PER_BYTE * self.place:
             raise LoadError("the pickle makes much more of its values than it has bytes")

@@ -62,7 +62,7 @@ class Source:
     def part(self, start: int, stop: int, itemsize: int = 16, in_map: bool = True) -> memoryview:
         """Writable bytes for a tensor: of the mapping, or its own.
 
-        What is looked at now, and what is not aligned there, gets its own.
+        What is read now, and what is not aligned there, gets its own.
         """
         if not self.shared or start % itemsize or not in_map:
             return memoryview(self.read(start, stop))

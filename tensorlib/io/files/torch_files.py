@@ -1,6 +1,6 @@
 """Files of `torch.save`: zip files with a pickle and the storages, and what came before them.
 
-Who reads the pickle is said by the caller: a `Reader` takes a function that finds storages, and
+The caller says what reads the pickle: a `Reader` takes a function that finds storages, and
 gives one that reads a pickle from a file.
 """
 

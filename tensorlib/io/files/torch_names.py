@@ -32,7 +32,7 @@ class Memory:
 
 
 class StorageType:
-    """A dtype of storages; None where the bytes may be anything. `known` tells of a dtype here."""
+    """A dtype of storages; None where the bytes may be anything. `known`: one of ours."""
 
     def __init__(self, name: str, dtype: str | None, itemsize: int) -> None:
         self.name, self.dtype, self.itemsize = name, dtype, itemsize

@@ -186,7 +186,7 @@ def grid_sample(
     input: Tensor, grid: Tensor, mode: _str = 'bilinear', padding_mode: _str = 'zeros',
     align_corners: Any = None
 ) -> Tensor:
-    """Images looked at in places given as coordinates from -1 to 1, the last dim first."""
+    """Images sampled at points given as coordinates from -1 to 1, the last dim first."""
 
 def gumbel_softmax(
     logits: Tensor, tau: _int = 1, hard: _bool = False, eps: _float = 1e-10, dim: _Sizes = -1

@@ -42,9 +42,9 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn
                                  dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
     """softmax(scale * query @ key.mT + mask) @ value, without holding the matrix of scores.
 
-    attn_mask: False, or -inf, for what is not to be looked at; is_causal: what comes later is not.
-    A row that looks at nothing gives zeros. scale: by default 1 / sqrt(E). enable_gqa: fewer heads
-    of keys and values, each for several of queries. With dropout the matrix is held.
+    attn_mask: False, or -inf, at keys that a query must not attend to; is_causal: nor to later
+    ones. A query that attends to nothing gives zeros. scale: by default 1 / sqrt(E). enable_gqa:
+    fewer heads of keys and values, each for several of queries. With dropout the matrix is held.
     Shapes: (*, L, E), (*, S, E), (*, S, V) -> (*, L, V), with broadcasting; mask (*, L, S).
     Raises: RuntimeError for sizes or dtypes that do not fit.
     Source: Dao et al., "FlashAttention", NeurIPS 2022.

@@ -14,7 +14,7 @@ from tensorlib.ops.references import gradients
 from tensorlib.ops.samples import with_gradients
 
 # Of heads (*, L, E), (*, S, E) and (*, S, V), with a mask (*, L, S) or None that is added to the
-# scores. causal: nothing after its own place is looked at.
+# scores. causal: a query attends to no later key.
 
 
 def scores_of(query, key, mask, causal, scale):
@@ -29,7 +29,7 @@ def scores_of(query, key, mask, causal, scale):
 
 
 def attention_formula(query, key, value, mask, causal, scale):
-    """`attention` by operations of their own; rows that look at nothing give zeros."""
+    """`attention` by operations of their own; queries that attend to nothing give zeros."""
     scores = scores_of(query, key, mask, causal, scale)
     if not scores.shape[-1]:
         return scores @ value, scores.sum(-1) - math.inf

@@ -172,10 +172,11 @@ def multi_head_attention_forward(
         static_k=None, static_v=None, average_attn_weights=True, is_causal=False):
     """Attention of several heads, projected before and after, and its weights or None.
 
-    Masks are True, or -inf, at what is not to be looked at. bias_k, bias_v: one more key and value;
-    add_zero_attn: one more of zeros. static_k, static_v: projected ones of (B * H, S, E / H).
-    is_causal: says that `attn_mask` is causal, and spares reading it. need_weights: also gives
-    softmax(scores), averaged over heads or, without `average_attn_weights`, of each.
+    Masks are True, or -inf, at keys that a query must not attend to. bias_k, bias_v: one more key
+    and value; add_zero_attn: one more of zeros. static_k, static_v: projected ones of
+    (B * H, S, E / H). is_causal: says that `attn_mask` is causal, and spares reading it.
+    need_weights: also gives softmax(scores), averaged over heads or, without
+    `average_attn_weights`, of each.
     Shapes: (L, B, E), (S, B, K), (S, B, V) -> (L, B, E), (B, L, S) or (B, H, L, S); without B, too.
     Raises: AssertionError, RuntimeError for sizes, dims or dtypes of masks that do not fit.
     Source: Vaswani et al., "Attention Is All You Need", NeurIPS 2017.

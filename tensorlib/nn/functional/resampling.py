@@ -198,7 +198,7 @@ def upsample_bilinear(input, size=None, scale_factor=None):
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
 
 
-# ---- images looked at elsewhere ------------------------------------------------------------------
+# ---- images sampled at points --------------------------------------------------------------------
 
 def coordinates(size, align_corners):
     """The coordinates of the middles of elements, from -1 to 1."""
@@ -248,7 +248,7 @@ def affine_grid(theta: Tensor, size, align_corners=False):
            rounds_once=False)
 def grid_sample(input: Tensor, grid: Tensor, mode="bilinear", padding_mode="zeros",
                 align_corners=None):
-    """Images looked at in places given as coordinates from -1 to 1, the last dim first.
+    """Images sampled at points given as coordinates from -1 to 1, the last dim first.
 
     mode: "bilinear", "nearest" or, of images, "bicubic". padding_mode: "zeros", "border" or
     "reflection", what lies outside.

@@ -87,7 +87,7 @@ def kept(kind: str) -> Any:
 class Hooked:
     """How hooks are put on a module. Each method returns a handle, whose `remove()` ends it."""
 
-    # None until this module, or all modules, have hooks: the one thing that a call looks at
+    # None until this module, or all modules, have hooks: the one thing that a call tests
     _hooks: Hooks | None = None
 
     def _own_hooks(self) -> Hooks:

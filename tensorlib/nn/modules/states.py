@@ -184,7 +184,7 @@ class Stated(Members):
     # ---- hooks ---------------------------------------------------------------------------------
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Calls `hook(module, prefix, keep_vars)` before `state_dict` looks at this module."""
+        """Calls `hook(module, prefix, keep_vars)` before `state_dict` visits this module."""
         return add_state_hook(self, "save_pre", hook)
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:

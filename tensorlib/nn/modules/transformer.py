@@ -170,7 +170,7 @@ class TransformerEncoder(Module):
     """Copies of a layer one after the other, then `norm`.
 
     Called with (src, mask, src_key_padding_mask, is_causal); where is_causal is None, the mask is
-    looked at to see if it is causal. enable_nested_tensor and mask_check change nothing here.
+    checked for being causal. enable_nested_tensor and mask_check change nothing here.
     Shapes: as `TransformerEncoderLayer`.
 
     >>> TransformerEncoder(TransformerEncoderLayer(4, 2), num_layers=2)(
@@ -230,7 +230,7 @@ def takes_batch_first(layers: ModuleList) -> bool:
 
 
 class Transformer(Module):
-    """An encoder of a source and a decoder of a target that looks at it, each with a norm at the
+    """An encoder of a source and a decoder of a target that attends to it, each with a norm at the
     end.
 
     custom_encoder, custom_decoder: what stands in their places. The other arguments are those of

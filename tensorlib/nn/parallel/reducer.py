@@ -18,7 +18,7 @@ from tensorlib.distributed.collectives import all_reduce
 from tensorlib.distributed.group import ProcessGroup
 from tensorlib.distributed.objects import broadcast_object_list
 from tensorlib.nn.parallel.buckets import GradBucket, in_buckets
-from tensorlib.nn.parallel.tree import TreeSum
+from tensorlib.nn.parallel.tree_sum import TreeSum
 
 
 class Reducer:

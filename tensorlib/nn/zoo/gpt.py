@@ -10,7 +10,7 @@ from tensorlib.nn import functional as F
 
 
 class SelfAttention(nn.Module):
-    """Each token looks at itself and at those before it."""
+    """Each token attends to itself and to those before it."""
 
     def __init__(self, n_embd: int, n_head: int, dropout: float) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ class GPT(nn.Module):
 
     Args:
         vocab_size: how many tokens there are.
-        block_size: the most tokens that it looks at.
+        block_size: the most tokens that it attends to.
         n_layer: the blocks.
         n_head: the heads of attention, which divide `n_embd`.
         n_embd: the numbers that stand for a token.

@@ -221,7 +221,7 @@ def multinomial(input: Tensor, num_samples, replacement=False, *, generator=None
     return result if out is None else store_out("multinomial", (), result, out)
 
 
-GROUP = 1 << 16      # weights whose sums are looked at while they lie in the cache
+GROUP = 1 << 16      # weights whose sums are searched while they are in the cache
 
 
 def _places(chances, num_samples, replacement, generator):

@@ -104,7 +104,7 @@ class Noter(Capture):
         return tuple(x) if isinstance(x, tuple) else x
 
     def parsed(self, index: Any, key: Any) -> None:
-        """Is told of an index expression that was parsed, and what it was parsed from."""
+        """Called when an index expression was parsed, with what it was parsed from."""
         self.keys[id(index)] = index, key
 
     def own(self, key: Any) -> Any:
@@ -144,7 +144,7 @@ class Builder(Noter):
     # ---- variables
 
     def made(self, tensor: Tensor) -> None:
-        """Is told of a tensor that was made of numbers, and tells what is around the block."""
+        """Called when a tensor was made of numbers; notifies what is around the block, too."""
         if self.outer is not None:
             self.outer.made(tensor)
 

@@ -82,7 +82,7 @@ class Recorder(Noter):
         self.open: set[Variable] = set()               # whose sizes may be others in another run
 
     def made(self, tensor: Tensor) -> None:
-        """Is told of a tensor that was made of numbers."""
+        """Called when a tensor was made of numbers."""
         self.constants[id(tensor)] = tensor
 
     def settings(self) -> Any:

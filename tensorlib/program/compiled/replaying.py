@@ -22,7 +22,7 @@ from tensorlib.program.ir.errors import Busy, ProgramError
 from tensorlib.program.ir.interpreter import run_call
 from tensorlib.program.ir.model import Block, OpCall, Variable, apart, inner_calls, place_of
 from tensorlib.program.passes import optimized
-from tensorlib.program.passes.dead import without_dead
+from tensorlib.program.passes.dead_code import without_dead
 from tensorlib.program.passes.facts import changes, values_read, with_inputs
 from tensorlib.program.passes.recompute import recomputed_parts
 from tensorlib.program.run.plan import Unplanned

@@ -343,7 +343,7 @@ cdef dict pairs_in(list tensors):
 
 
 cdef bint begins_before_the_end(Tensor x, Tensor y) noexcept:
-    """Whether the memory that one tensor looks at begins before that of another one ends."""
+    """Whether the storage of one tensor begins before that of another one ends."""
     return x.storage.data < y.storage.data + y.storage.nbytes
 
 
@@ -401,12 +401,12 @@ def is_number(Tensor x):
 
 
 def storage_of(Tensor x):
-    """Where the memory begins that a tensor looks at."""
+    """Where the storage of a tensor begins."""
     return <size_t>x.storage.data
 
 
 def place_in_memory(Tensor x):
-    """Where the memory begins that a tensor looks at, and where its own elements do."""
+    """Where the storage of a tensor begins, and where its own elements do."""
     return <size_t>x.storage.data, <size_t>x.data_pointer
 
 

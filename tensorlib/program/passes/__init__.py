@@ -8,9 +8,9 @@ verifies it after each; `compile` runs those that are `enabled`.
 from collections.abc import Iterable
 
 from tensorlib.program.ir.model import OpCall, Variable
-from tensorlib.program.passes.common import without_common
-from tensorlib.program.passes.dead import without_dead
-from tensorlib.program.passes.folding import folded
+from tensorlib.program.passes.common_subexpressions import without_common
+from tensorlib.program.passes.constant_folding import folded
+from tensorlib.program.passes.dead_code import without_dead
 from tensorlib.program.passes.recompute import recomputed
 from tensorlib.program.passes.simplify import simplified
 

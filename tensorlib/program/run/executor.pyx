@@ -298,7 +298,7 @@ cdef class Machine:
         return results
 
     def call_unseen(self, function, tuple args, dict kwargs, tuple read, tuple results):
-        """The same of a function that looks at elements, which a rehearsal does not have. Each run
+        """The same of a function that reads elements, which a rehearsal does not have. Each run
         gives what is laid out as `results` of the rehearsal, None for what is not needed."""
         cdef Step step = Step.__new__(Step)
         step.kind, step.function, step.args, step.kwargs = CALL, function, args, kwargs

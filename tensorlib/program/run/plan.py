@@ -170,7 +170,7 @@ class Rehearsal:
 
     def unseen(self, form: Form, inputs: tuple[Any, ...],
                given: dict[str, Any]) -> tuple[Any, ...] | None:
-        """The results of an operation that looks at elements. Those of a backward operation are
+        """The results of an operation that reads elements. Those of a backward operation are
         like its inputs, and contiguous as its rules say; others are as they were in the capture,
         where they lie in one way only."""
         op, outputs = form.op, self.call.outputs

@@ -103,7 +103,7 @@ class GradScaler:
     def update(self, new_scale: float | Tensor | None = None) -> None:
         """Ends an iteration: the scale grows or falls, or becomes `new_scale`.
 
-        Raises: RuntimeError where no gradients were looked at.
+        Raises: RuntimeError where no gradients were checked.
         """
         if not self._enabled:
             return

@@ -80,7 +80,7 @@ def set_sync_debug_mode(debug_mode: int | str) -> None:
 
 
 def get_sync_debug_mode() -> int:
-    """0: nothing is said of waiting for a GPU."""
+    """0: the mode in which nothing warns of waiting for a GPU."""
     return 0
 
 

@@ -49,7 +49,7 @@ def get_worker_info() -> WorkerInfo | None:
 
 @dataclass(frozen=True)
 class Plan:
-    """What all workers of a loader are told."""
+    """The settings of a loader that all its workers get."""
 
     dataset: Any
     iterable: bool

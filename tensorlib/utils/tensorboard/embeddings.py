@@ -18,7 +18,7 @@ CONFIG = "projector_config.pbtxt"
 
 def write_embedding(folder: Path, mat: Any, metadata: Sequence[Any] | None, label_img: Any,
                     step: int, tag: str, header: Sequence[str] | None) -> None:
-    """Writes points (N, D), what is said of each, and an image of each."""
+    """Writes points (N, D), the metadata of each, and an image of each."""
     points = array_of("add_embedding", mat)
     if points.ndim != 2:
         raise ValueError(f"add_embedding: mat is (N, D), got {points.shape}")

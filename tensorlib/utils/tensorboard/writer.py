@@ -183,7 +183,7 @@ class SummaryWriter:
             tag, true_positive_counts, false_positive_counts, true_negative_counts,
             false_negative_counts, precision, recall, num_thresholds), global_step, walltime)
 
-    # ---- what is looked at, heard and read -----------------------------------------------------
+    # ---- images, sounds and texts ---------------------------------------------------------------
 
     def add_image(self, tag: str, img_tensor: Any, global_step: int | None = None,
                   walltime: float | None = None, dataformats: str = "CHW") -> None:

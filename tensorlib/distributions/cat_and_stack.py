@@ -1,4 +1,4 @@
-"""Transforms of parts of a tensor, side by side."""
+"""`CatTransform` and `StackTransform`: a transform for each part of a tensor."""
 
 import tensorlib as tl
 from tensorlib.distributions import constraints
