@@ -67,10 +67,10 @@ NUMPY = Path(find_spec("numpy").origin).parent / "_core" / "include"
 # them, sums of columns 1.4 times, gradients of softmax 1.1 times and norms of layers 1.04; the rest
 # were not measured.
 COLD = {"arena", "attached", "compiled", "convert", "cpu", "dlpack", "dtypes", "error_names",
-        "fill_upcalls", "foreign", "fusion", "generator", "gradients", "graph_reader", "hooks",
-        "lapack", "levels", "mapping", "nested", "node_properties", "on_meta", "op", "pickling",
-        "plans", "pool", "profile", "python_nodes", "rebasing", "rebuilt", "settings", "signatures",
-        "stack"}
+        "executor", "fill_upcalls", "foreign", "fusion", "generator", "gradients", "graph_reader",
+        "hooks", "lapack", "levels", "mapping", "nested", "node_properties", "on_meta", "op",
+        "pickling", "plans", "pool", "profile", "python_nodes", "rebasing", "rebuilt", "settings",
+        "signatures", "stack"}
 WARM_LOOPS = ["-O2", "-ftree-vectorize"] + ["-fvect-cost-model=dynamic"] * LINUX
 LEAN = {"bessel", "binary", "bounds", "cast", "division", "exponential", "normal", "panels",
         "trigonometric", "unary"}

@@ -145,9 +145,9 @@ cdef object call_composite_proxy(object function, tuple args, dict kwargs):
 
 
 cdef object call_proxy_in_place(str name, function, tuple args, dict kwargs):
-    """What stands for a tensor, after what a function gives for it was written into it.
+    """The proxy that comes first, after what a function gives for it was written into it.
 
-    Raises: TypeError for what stands for none.
+    Raises: TypeError for what is no proxy that can be written to.
     """
     write = getattr(type(args[0]), "overwritten_by", None)
     if write is None:
