@@ -361,8 +361,8 @@ class ReplayRecorder(Recorder):
                                    f"{work.must_run[0].line}")
         except ProgramError as error:
             raise CaptureError(str(error)) from None
-        for call in self.block.ops[len(calls):]:
-            for x in call.writes():
+        for made in self.block.ops[len(calls):]:
+            for x in made.writes():
                 x.stop_gradient = True
         return found
 
