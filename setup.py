@@ -69,8 +69,8 @@ NUMPY = Path(find_spec("numpy").origin).parent / "_core" / "include"
 COLD = {"arena", "attached", "compiled", "convert", "cpu", "dlpack", "dtypes", "error_names",
         "executor", "fill_upcalls", "foreign", "fusion", "generator", "gradients", "graph_reader",
         "hooks", "lapack", "levels", "mapping", "nested", "node_properties", "on_meta", "op",
-        "pickling", "plans", "pool", "profile", "python_nodes", "rebasing", "rebuilt", "settings",
-        "signatures", "stack"}
+        "out_argument", "pickling", "plans", "pool", "profile", "python_nodes", "rebasing",
+        "rebuilt", "reinterpret", "settings", "signatures", "stack"}
 WARM_LOOPS = ["-O2", "-ftree-vectorize"] + ["-fvect-cost-model=dynamic"] * LINUX
 LEAN = {"bessel", "binary", "bounds", "cast", "division", "exponential", "normal", "panels",
         "trigonometric", "unary"}

@@ -44,7 +44,8 @@ def elementwise(op):
 
 def public(op):
     """Users may call it; the others are called by gradient rules, with what they take."""
-    return op.name in FUNCTIONS or hasattr(tl.Tensor, op.name) or "." in op.name
+    named = FUNCTIONS.get(op.name)            # which may take the arguments in another order
+    return (getattr(named, "op", None) is op or hasattr(tl.Tensor, op.name) or "." in op.name)
 
 
 def smooth(op):

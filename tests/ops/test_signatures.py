@@ -52,7 +52,8 @@ def test_methods_in_place(op):
             op.function.inplace(*wrong)
 
 
-@each("name", sorted(set(PUBLIC) & set(registry)))
+@each("name", [name for name in PUBLIC if getattr(FUNCTIONS[name], "op", None) is not None
+               and FUNCTIONS[name].op is registry.get(name)])
 def test_a_signature_has_the_names_of_the_tensors(name):
     parameters = list(inspect.signature(FUNCTIONS[name]).parameters)
     taken = registry[name].arguments

@@ -405,7 +405,7 @@ def permutation_matrices(Tensor pivots not None, Py_ssize_t n):
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef int d, last = pivots.ndim_ - 1
     if last < 0 or pivots.dims[last] > n:
-        raise RuntimeError(f"lu: expected at most {n} pivots, got {tuple(pivots.shape)}")
+        raise RuntimeError(f"lu: expected at most {n} pivots, got {pivots.dims[pivots.ndim_ - 1]}")
     cdef Tensor places = packed(cast(pivots, INT64)), order = new_tensor(INT64, 1, &n), out
     for d in range(last):
         dims[d] = pivots.dims[d]

@@ -64,7 +64,7 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths, target_lengths, 
     Raises: as that, and ValueError for another `reduction`.
     """
     return ctc.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank,
-                              named(reduction), zero_infinity)
+                        named(reduction), zero_infinity)
 
 
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin=1.0, reduction=0):
