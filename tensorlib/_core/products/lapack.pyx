@@ -404,8 +404,10 @@ def permutation_matrices(Tensor pivots not None, Py_ssize_t n):
     cdef Exchanges e
     cdef Py_ssize_t dims[MAX_NDIM]
     cdef int d, last = pivots.ndim_ - 1
-    if last < 0 or pivots.dims[last] > n:
-        raise RuntimeError(f"lu: expected at most {n} pivots, got {pivots.dims[pivots.ndim_ - 1]}")
+    if last < 0:
+        raise RuntimeError("lu: expected pivots of at least 1 dim, got 0 dims")
+    if pivots.dims[last] > n:
+        raise RuntimeError(f"lu: expected at most {n} pivots, got {pivots.dims[last]}")
     cdef Tensor places = packed(cast(pivots, INT64)), order = new_tensor(INT64, 1, &n), out
     for d in range(last):
         dims[d] = pivots.dims[d]
