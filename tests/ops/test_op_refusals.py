@@ -153,8 +153,6 @@ CALLS = [
      lambda: tl.linalg.ldl_solve(tl.eye(2), INTS, ROWS)),
     (RUN, "linalg.ldl_solve: LD, pivots and B have shapes that do not fit: (2, 2), (2,) and (3, 2)",
      lambda: tl.linalg.ldl_solve(tl.eye(2), INTS[1:], tl.ones(3, 2))),
-    (RUN, "lu_unpack: expected pivots of at least 1 dim",
-     lambda: tl.lu_unpack(tl.ones(2, 3), tl.tensor(1, dtype=tl.int32))),
     (RUN, "lu_unpack: expected at most 2 pivots, got 3",
      lambda: tl.lu_unpack(tl.ones(2, 3), tl.tensor([1, 2, 2], dtype=tl.int32))),
     (RUN, "logit_: result type tensorlib.float32 can't be cast to the desired output type "
