@@ -6,6 +6,7 @@ only gradient rules call has none either: it is timed by the backward direction 
 Element-wise operations on several operands have rows in which these are broadcast.
 """
 
+import math
 from itertools import islice, repeat
 
 import numpy as np
@@ -312,6 +313,8 @@ def written(op, value, names):
     """
     if isinstance(value, tuple) and any(isinstance(x, np.ndarray) for x in value):
         return f"[{', '.join([written(op, x, names) for x in value])}]"
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"float('{value}')"
     if not isinstance(value, np.ndarray):
         return repr(value).replace("tensorlib.", "lib.")
     kind = "bool" if value.dtype.kind == "b" else 2 if op.elementwise else value.ndim
