@@ -1,5 +1,5 @@
 """Every operation on matrices whose rows are long enough for the loops of long rows: elements with
-gaps between them give the bits that those without do. Samples of operations are too small for it."""
+gaps between them give the bits that those without do. The samples of operations are too small."""
 
 import pytest
 from benchmarks.rows import broadcast_rows, rows
