@@ -3,7 +3,7 @@
 import pytest
 
 from tensorlib.program.compiled import compiling
-from tensorlib.program.reads import looks, recorder, settings
+from tensorlib.program.reads import accessors, recorder, settings
 from tensorlib.program.reads.notes import Notes
 
 from . import running, ways, ways_of_code, ways_of_libraries, ways_of_objects
@@ -27,17 +27,17 @@ NOTES = {
 }
 # and of each function that looks at no more than a holder
 LOOKS = {
-    looks.members_of: ways.Way("y = y * sum(o)", "o.add(5)", "o = {2}"),
-    looks.contents_of: ways.Way("y = y * float(o.sum())", "o[0] = 3", "o = np.ones(2)"),
-    looks.order_of: ways.Way("y = y * next(iter(o.values()))", "o.move_to_end('a')",
+    accessors.members_of: ways.Way("y = y * sum(o)", "o.add(5)", "o = {2}"),
+    accessors.contents_of: ways.Way("y = y * float(o.sum())", "o[0] = 3", "o = np.ones(2)"),
+    accessors.order_of: ways.Way("y = y * next(iter(o.values()))", "o.move_to_end('a')",
         "o = collections.OrderedDict(a=2, b=3)"),
-    looks.is_filled: ways.Way("y = y * (2 if o else 3)", "o.clear()", "o = [2]"),
-    looks.length_of: ways.Way("y = y * len(o)", "o.append(3)", "o = [2]"),
-    looks.classes_below: ways.Way("y = y * len(C.__subclasses__())",
+    accessors.is_filled: ways.Way("y = y * (2 if o else 3)", "o.clear()", "o = [2]"),
+    accessors.length_of: ways.Way("y = y * len(o)", "o.append(3)", "o = [2]"),
+    accessors.classes_below: ways.Way("y = y * len(C.__subclasses__())",
         "o.k = type('E', (C,), {})", ways.CLASS),
-    looks.attribute_of: ways.Way("y = y * (2 if hasattr(w, 'odd') else 3)", "w.odd = 1",
+    accessors.attribute_of: ways.Way("y = y * (2 if hasattr(w, 'odd') else 3)", "w.odd = 1",
         "w = tl.ones(1)"),
-    looks.field_of: ways.Way("y = y * (2 if hasattr(o, 'k') else 3)", "o.k = 3",
+    accessors.field_of: ways.Way("y = y * (2 if hasattr(o, 'k') else 3)", "o.k = 3",
         "class P:\n    __slots__ = ('k',)\no = P()"),
     settings.given_now: ways.Way("y = y * tl.get_num_threads()",
         "tl.set_num_threads(3 - tl.get_num_threads())", "tl.set_num_threads(1)"),

@@ -120,7 +120,7 @@ FREE_OF_TENSORS = {"base/pool.pyx": "wakes threads", "products/blas.pyx": "sets 
                    "products/plans.pyx": "fills memory of its own",
                    "products/transforms.pyx": "in a thread of the pool, whose caller holds it",
                    "sweep/state.pyx": "waits for another thread",
-                   "base/eras.pyx": "waits for other threads"}
+                   "base/epochs.pyx": "waits for other threads"}
 
 
 def unlocked_blocks(text):
@@ -144,7 +144,7 @@ def test_work_without_the_gil_holds_the_memory_it_uses():
                 continue
             seen += 1
             assert any("work_begins()" in line for line in before[-6:]), (file, block)
-            assert any("work_ends(era)" in line for line in after[:7]), (file, block)
+            assert any("work_ends(epoch)" in line for line in after[:7]), (file, block)
             looks = [line for line in block
                      if re.search(r"\.(?:data_pointer|dims|steps|numel_|ndim_|storage)\b", line)
                      and "plan." not in line]

@@ -1,11 +1,11 @@
 """Work on the memory of tensors that is long enough for other threads to run meanwhile."""
 
-from tensorlib._core.base.eras cimport work_begins, work_ends
+from tensorlib._core.base.epochs cimport work_begins, work_ends
 from tensorlib._core.base.pool cimport parallel_for
 
 
 cdef int share_out(range_fn work, void* context, Py_ssize_t n, Py_ssize_t grain) except -1:
-    cdef int era = work_begins()
+    cdef int epoch = work_begins()
     with nogil:
         parallel_for(work, context, n, grain)
-    return work_ends(era)
+    return work_ends(epoch)

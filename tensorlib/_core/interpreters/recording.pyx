@@ -7,7 +7,7 @@ the node is built; if none does, the cost is a branch for each input.
 from cpython.object cimport PyObject
 
 from tensorlib._core.base.dtypes cimport COMPLEX_KIND, FLOAT_KIND, KIND
-from tensorlib._core.base.eras cimport unsteady
+from tensorlib._core.base.epochs cimport unsteady
 from tensorlib._core.graph.modes cimport mode
 from tensorlib._core.graph.node cimport Node, OUTPUT, new_node, set_edge, track
 from tensorlib._core.graph.op cimport Op, Rule

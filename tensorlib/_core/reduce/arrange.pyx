@@ -2,7 +2,7 @@
 the kernels reduce over n. `sizes` are these three and two steps: see schedule.pxd."""
 
 from tensorlib._core.base.dtypes cimport FLOAT_KIND, INT64, ITEMSIZE, KIND, compute_dtype
-from tensorlib._core.base.eras cimport work_begins, work_ends
+from tensorlib._core.base.epochs cimport work_begins, work_ends
 from tensorlib._core.base.shape cimport MAX_NDIM, parse_dims, sizes_of
 from tensorlib._core.base.work cimport run_alone
 from tensorlib._core.reduce.schedule cimport (
@@ -105,12 +105,12 @@ cdef int last_even(Tensor x, Py_ssize_t row, int* last) noexcept:
 
 cdef Tensor gapped_to(int kind, Tensor x, const Py_ssize_t* sizes, const Gaps* gaps, Tensor out):
     """`out`, after x, which `lies_in_rows`, was reduced to it"""
-    cdef int status, era = work_begins(), dtype = x.type
+    cdef int status, epoch = work_begins(), dtype = x.type
     cdef char* from_ = x.data_pointer
     cdef char* to = out.data_pointer
     with nogil:
         status = gapped_run(kind, dtype, from_, to, sizes, gaps)
-    work_ends(era)
+    work_ends(epoch)
     check_status(status, x)
     return out
 
@@ -175,16 +175,16 @@ cdef int fold_to(int kind, Tensor x, const char* center, const Py_ssize_t* sizes
 
     `center` has the elements from which SQUARES takes distances; else it is NULL.
     """
-    cdef int status, era, dtype = x.type
+    cdef int status, epoch, dtype = x.type
     cdef const char* from_ = x.data_pointer
     cdef char* to = out.data_pointer
     if sizes[0] * sizes[1] * sizes[2] < RELEASE_GIL:
         status = reduce_run(kind, dtype, from_, center, to, sizes)
     else:
-        era = work_begins()
+        epoch = work_begins()
         with nogil:
             status = reduce_run(kind, dtype, from_, center, to, sizes)
-        work_ends(era)
+        work_ends(epoch)
     return check_status(status, x)
 
 

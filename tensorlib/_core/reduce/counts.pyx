@@ -6,7 +6,7 @@ from libc.string cimport memset
 from tensorlib._core.base.dtypes cimport (
     FLOAT32, FLOAT64, INT16, INT32, INT64, INT8, UINT8, is_unsigned,
 )
-from tensorlib._core.base.eras cimport work_begins, work_ends
+from tensorlib._core.base.epochs cimport work_begins, work_ends
 from tensorlib._core.base.items cimport floating
 from tensorlib._core.base.work cimport run_once
 from tensorlib._core.reduce.schedule cimport MAX, MIN, reduce_run
@@ -115,7 +115,7 @@ def bincount(Tensor input, Py_ssize_t least, weights=None):
     cdef Tensor x, out, w
     cdef int64_t low, high
     cdef Py_ssize_t size
-    cdef int era, dtype, given = input.type
+    cdef int epoch, dtype, given = input.type
     cdef const char* places
     cdef int64_t* counted
     cdef Py_ssize_t n
@@ -136,10 +136,10 @@ def bincount(Tensor input, Py_ssize_t least, weights=None):
         out = new_tensor(INT64, 1, &size)
         zero(out)
         counted = <int64_t*>out.data_pointer
-        era = work_begins()
+        epoch = work_begins()
         with nogil:
             count_any(given, places, counted, n, size)
-        work_ends(era)
+        work_ends(epoch)
         return out
     dtype = FLOAT32 if (<Tensor?>weights).type == FLOAT32 else FLOAT64
     w = packed(cast(weights, dtype))

@@ -9,7 +9,7 @@ from libc.string cimport memcpy
 from tensorlib._core.base.dtypes cimport (
     COMPLEX_KIND, FLOAT_KIND, ITEMSIZE, KIND, compute_dtype, default_float, dtype_object,
 )
-from tensorlib._core.base.eras cimport work_begins, work_ends
+from tensorlib._core.base.epochs cimport work_begins, work_ends
 from tensorlib._core.base.shape cimport MAX_NDIM, settled, wrap_dim
 from tensorlib._core.base.upcalls cimport REAL_PART, TO, registered
 from tensorlib._core.reduce.arrange cimport arrange, fold, new_reduced, reduced_last
@@ -73,14 +73,14 @@ cdef int run_rows(int kind, Tensor x, Tensor g, Tensor out, Py_ssize_t rows,
     cdef const char* from_ = x.data_pointer
     cdef const char* grad = NULL if g is None else g.data_pointer
     cdef char* to = out.data_pointer
-    cdef int dtype = x.type, era
+    cdef int dtype = x.type, epoch
     if x.numel_ < RELEASE_GIL:
         rows_run(kind, dtype, grad, from_, to, rows, n)
         return 0
-    era = work_begins()
+    epoch = work_begins()
     with nogil:
         rows_run(kind, dtype, grad, from_, to, rows, n)
-    return work_ends(era)
+    return work_ends(epoch)
 
 
 cdef bint near_columns(Tensor x, int along) noexcept:
@@ -141,12 +141,12 @@ cdef int run_columns(int kind, Tensor x, Tensor g, Tensor y, const Py_ssize_t* s
     cdef const char* from_ = x.data_pointer
     cdef const char* grad = NULL if g is None else g.data_pointer
     cdef char* to = y.data_pointer
-    cdef int era, failed, dtype = x.type
-    era = work_begins()
+    cdef int epoch, failed, dtype = x.type
+    epoch = work_begins()
     with nogil:
         failed = columns_run(kind, dtype, computed, from_, grad, to, sizes[0], sizes[1], sizes[2],
                              sizes[3], sizes[4])
-    work_ends(era)
+    work_ends(epoch)
     if failed:
         raise MemoryError(
             f"{'logsumexp' if kind == LOGSUMEXP else 'softmax'}: no memory for columns")

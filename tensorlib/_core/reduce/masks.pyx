@@ -6,7 +6,7 @@ from libc.string cimport memcmp, memcpy
 from tensorlib._core.base.dtypes cimport (
     BOOL, COMPLEX_KIND, FLOAT32, FLOAT64, FLOAT_KIND, INT64, ITEMSIZE, KIND,
 )
-from tensorlib._core.base.eras cimport work_begins, work_ends
+from tensorlib._core.base.epochs cimport work_begins, work_ends
 from tensorlib._core.base.items cimport floating
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.base.work cimport run_alone, run_once
@@ -77,14 +77,14 @@ cdef int write_true_places(Tensor mask, int64_t* out, Py_ssize_t next_place,
     cdef Py_ssize_t i, row, rows, width
     cdef const Py_ssize_t* dims = mask.dims
     cdef const char* data = mask.data_pointer
-    cdef int last = mask.ndim_ - 1, d, era
+    cdef int last = mask.ndim_ - 1, d, epoch
     if mask.numel_ == 0:
         return 0
     width = dims[last]
     rows = mask.numel_ // width
     for d in range(last):
         place[d] = 0
-    era = work_begins()
+    epoch = work_begins()
     with nogil:
         for row in range(rows):
             for i in range(width):
@@ -101,7 +101,7 @@ cdef int write_true_places(Tensor mask, int64_t* out, Py_ssize_t next_place,
                     break
                 place[d] = 0
                 d -= 1
-    return work_ends(era)
+    return work_ends(epoch)
 
 
 cdef list true_positions(Tensor mask):

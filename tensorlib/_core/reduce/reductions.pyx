@@ -11,7 +11,7 @@ from tensorlib._core.base.dtypes cimport (
     BOOL, FLOAT_KIND, INT64, ITEMSIZE, KIND, UINT8, compute_dtype, dtype_id, dtype_object,
 )
 from tensorlib._core.base cimport watch
-from tensorlib._core.base.eras cimport work_begins, work_ends
+from tensorlib._core.base.epochs cimport work_begins, work_ends
 from tensorlib._core.base.shape cimport MAX_NDIM, parse_dims, parse_shape, settled, wrap_dim
 from tensorlib._core.base.watch cimport watched
 from tensorlib._core.base.work cimport run_alone
@@ -151,7 +151,7 @@ def mean(Tensor input, dim=None, bint keepdim=False, dtype=None):
 
 
 def cumsum(Tensor input, dim, dtype=None):
-    cdef int along, d, result, computed, status, era
+    cdef int along, d, result, computed, status, epoch
     cdef Py_ssize_t sizes[3]
     cdef Tensor source, out
     cdef const char* from_
@@ -168,10 +168,10 @@ def cumsum(Tensor input, dim, dtype=None):
     for d in range(source.ndim_):        # of the copy: the input may have got other memory
         sizes[1 + (d > along) - (d < along)] *= source.dims[d]
     from_, to = source.data_pointer, out.data_pointer
-    era = work_begins()
+    epoch = work_begins()
     with nogil:
         status = scan_run(computed, from_, to, sizes[0], sizes[1], sizes[2])
-    work_ends(era)
+    work_ends(epoch)
     check_status(status, input)
     return cast(out, result)
 
@@ -255,7 +255,7 @@ cdef tuple extreme_at(str name, int kind, Tensor input, object dim, bint keepdim
     cdef const char* data
     cdef char* to
     cdef int64_t* at
-    cdef int era
+    cdef int epoch
     dtype = x.type
     refuse_empty(name, x, dim, n, dims, IndexError)
     values = new_reduced(x, n, dims, keepdim, dtype)
@@ -271,10 +271,10 @@ cdef tuple extreme_at(str name, int kind, Tensor input, object dim, bint keepdim
         if sizes[0] * sizes[1] * sizes[2] < RELEASE_GIL:
             status = index_run(kind, dtype, data, to, at, sizes)
         else:
-            era = work_begins()
+            epoch = work_begins()
             with nogil:
                 status = index_run(kind, dtype, data, to, at, sizes)
-            work_ends(era)
+            work_ends(epoch)
         check_status(status, x)
     return cast(restored(values, input.type), input.type), places
 

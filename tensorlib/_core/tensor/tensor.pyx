@@ -12,7 +12,7 @@ from libc.stdlib cimport free
 
 from tensorlib._core.base.closed cimport attach_to, quiet_type
 from tensorlib._core.base.dtypes cimport FLOAT_KIND, ITEMSIZE, KIND, dtype_id, dtype_object
-from tensorlib._core.base.eras cimport before_change, retire
+from tensorlib._core.base.epochs cimport before_change, retire
 from tensorlib._core.base.region cimport in_region, without_memory
 from tensorlib._core.base.shape cimport (
     check_rows, make_size, reach, refuse_place, refuse_size, settled, sizes_of, widen, wrap_dim,

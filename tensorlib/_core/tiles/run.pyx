@@ -10,7 +10,7 @@ else, and a loop sees one contiguous run.
 from cpython.object cimport PyObject
 
 from tensorlib._core.base.dtypes cimport ITEMSIZE
-from tensorlib._core.base.eras cimport work_begins, work_ends
+from tensorlib._core.base.epochs cimport work_begins, work_ends
 from tensorlib._core.base.pool cimport parallel_for, range_fn
 from tensorlib._core.base.region cimport region_size
 from tensorlib._core.base.shape cimport MAX_NDIM
@@ -53,7 +53,7 @@ cdef int run_program(const TileLoops* program, PyObject** inputs, Tensor out) ex
     cdef Py_ssize_t numel = out.numel_, count, grain, row
     cdef bint by_bands
     cdef range_fn work = run_range
-    cdef int era
+    cdef int epoch
     if numel == 0:
         return 0
     plan.program = program
@@ -78,10 +78,10 @@ cdef int run_program(const TileLoops* program, PyObject** inputs, Tensor out) ex
         work = run_bands
     if work != run_range:
         count, grain = numel // row, max(grain // row, LEAST_BAND)
-    era = work_begins()
+    epoch = work_begins()
     with nogil:
         parallel_for(work, &plan, count, grain)
-    return work_ends(era)
+    return work_ends(epoch)
 
 
 cdef void run_range(void* context, Py_ssize_t begin, Py_ssize_t end) noexcept nogil:

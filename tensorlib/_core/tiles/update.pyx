@@ -9,7 +9,7 @@ through the caches once.
 from libc.string cimport memcpy, memset
 
 from tensorlib._core.base.dtypes cimport FLOAT64, ITEMSIZE
-from tensorlib._core.base.eras cimport work_begins, work_ends
+from tensorlib._core.base.epochs cimport work_begins, work_ends
 from tensorlib._core.base.pool cimport parallel_for
 from tensorlib._core.base.shape cimport MAX_NDIM
 from tensorlib._core.base.storage cimport LINE
@@ -184,16 +184,16 @@ cdef int free_buffer(bint* taken) except -1:
 cdef int run_jobs(work* jobs, Py_ssize_t n) except -1:
     """Runs an update over parameters of any layout, or its one loop over runs of elements."""
     cdef Py_ssize_t row, total = 0
-    cdef int era
+    cdef int epoch
     for row in range(n):
         total += jobs[row].numel
     if total < RELEASE_GIL:
         run_all(jobs, n)
         return 0
-    era = work_begins()
+    epoch = work_begins()
     with nogil:
         run_all(jobs, n)
-    return work_ends(era)
+    return work_ends(epoch)
 
 
 cdef void run_all(work* jobs, Py_ssize_t n) noexcept nogil:

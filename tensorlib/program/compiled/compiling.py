@@ -41,7 +41,7 @@ from tensorlib.program.passes.facts import undone_at_failure
 from tensorlib.program.program import Program
 from tensorlib.program.reads.known import is_of_library
 from tensorlib.program.reads.names import Unfit
-from tensorlib.program.reads.parting import Parted
+from tensorlib.program.reads.graph_breaks import Parted
 from tensorlib.program.reads.recorder import Reads
 from tensorlib.program.reads.reports import described, guard_of_gradient, lines_of, why_not
 from tensorlib.program.reads.sources import NoSource

@@ -12,7 +12,7 @@ from tensorlib._core.base.dtypes import has_gradients
 from tensorlib._core.sweep.graph_reader import gradient_place
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.autograd.modes import set_grad_enabled
-from tensorlib.program.compiled.again import AfterWrites, Gone, Writes, are_as_saved
+from tensorlib.program.compiled.recomputation import AfterWrites, Gone, Writes, are_as_saved
 from tensorlib.program.compiled.rebuilt import number_of
 from tensorlib.program.compiled.replay_node import Links
 from tensorlib.program.differentiation.backward import Backward, dependents

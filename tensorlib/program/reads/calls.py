@@ -35,7 +35,7 @@ from tensorlib.program.reads.known import (
     is_of_numpy,
     is_trusted,
 )
-from tensorlib.program.reads.looks import classes_below, field_of, length_of
+from tensorlib.program.reads.accessors import classes_below, field_of, length_of
 from tensorlib.program.reads.notes import vars_of
 from tensorlib.program.reads.recorder import Reads, is_module
 from tensorlib.program.run.dispatch import Dispatcher

@@ -36,7 +36,7 @@ from tensorlib.program.reads.known import (
     is_of_library,
     is_of_numpy,
 )
-from tensorlib.program.reads.looks import (
+from tensorlib.program.reads.accessors import (
     FIELDS,
     args_of,
     attribute_of,

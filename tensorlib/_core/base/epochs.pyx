@@ -3,8 +3,9 @@
 A kernel that runs without the GIL holds addresses, and meanwhile another thread may replace the
 memory of a tensor (`x.data = y`). So code that releases the GIL marks the begin and the end of its
 work, and memory that a tensor releases is kept until all work that had begun by then has ended.
-Work is counted in two eras in turn: the list of an era waits for the work of that era alone, since
-an era begins only when the work of the one before the last is over.
+Work is counted in two epochs in turn: the list of an epoch waits for the work of that epoch alone,
+since an epoch begins only when the work of the one before the last is over. Source: Fraser,
+"Practical lock-freedom", 2004, 5.2.3, on reclamation by epochs.
 
 That is enough for a kernel, but not for an operation of several passes, or one that copies some of
 its inputs first: later passes would use sizes that are out of date. So the first time that a
@@ -20,41 +21,41 @@ from tensorlib._core.base.locks cimport FREE_THREADED, Lock, drop, hold
 cdef Lock work                       # of what follows
 cdef Py_ssize_t[2] at_work
 cdef tuple retired = ([], [])
-cdef int this_era = 0
+cdef int this_epoch = 0
 
 
 cdef int work_begins() noexcept:
     """Notes that the caller is about to release the GIL; gives what `work_ends` takes."""
-    cdef int era
+    cdef int epoch
     hold(&work)
-    era = this_era
-    at_work[era] += 1
+    epoch = this_epoch
+    at_work[epoch] += 1
     drop(&work)
-    return era
+    return epoch
 
 
-cdef int work_ends(int era) except -1:
+cdef int work_ends(int epoch) except -1:
     """Notes that the caller has the GIL again, and frees what waited for it alone."""
-    global this_era
+    global this_epoch
     if FREE_THREADED:
-        return work_ends_alone(era)
-    at_work[era] -= 1
-    if at_work[era] == 0 and era != this_era:
-        if retired[this_era]:
-            this_era = era
-        (<list>retired[era]).clear()
+        return work_ends_alone(epoch)
+    at_work[epoch] -= 1
+    if at_work[epoch] == 0 and epoch != this_epoch:
+        if retired[this_epoch]:
+            this_epoch = epoch
+        (<list>retired[epoch]).clear()
     return 0
 
 
-cdef int work_ends_alone(int era) except -1:
+cdef int work_ends_alone(int epoch) except -1:
     """The same where there is no GIL: what is freed is freed behind the lock."""
-    global this_era
-    cdef list over = None, waiting = <list>retired[era]
+    global this_epoch
+    cdef list over = None, waiting = <list>retired[epoch]
     hold(&work)
-    at_work[era] -= 1
-    if at_work[era] == 0 and era != this_era:
-        if retired[this_era]:
-            this_era = era
+    at_work[epoch] -= 1
+    if at_work[epoch] == 0 and epoch != this_epoch:
+        if retired[this_epoch]:
+            this_epoch = epoch
         try:
             over = waiting[:]
             del waiting[:]
@@ -67,13 +68,13 @@ cdef int work_ends_alone(int era) except -1:
 
 cdef int retire(Storage storage) except -1:
     """Keeps a storage that a tensor is about to let go of for as long as work may be using it."""
-    global this_era
+    global this_epoch
     hold(&work)
     try:
         if at_work[0] or at_work[1]:
-            (<list>retired[this_era]).append(storage)
-            if at_work[1 - this_era] == 0:
-                this_era = 1 - this_era
+            (<list>retired[this_epoch]).append(storage)
+            if at_work[1 - this_epoch] == 0:
+                this_epoch = 1 - this_epoch
     finally:
         drop(&work)
     return 0
