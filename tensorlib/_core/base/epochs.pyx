@@ -5,7 +5,7 @@ memory of a tensor (`x.data = y`). So code that releases the GIL marks the begin
 work, and memory that a tensor releases is kept until all work that had begun by then has ended.
 Work is counted in two epochs in turn: the list of an epoch waits for the work of that epoch alone,
 since an epoch begins only when the work of the one before the last is over. Source: Fraser,
-"Practical lock-freedom", 2004, 5.2.3, on reclamation by epochs.
+"Practical lock-freedom", University of Cambridge, 2004.
 
 That is enough for a kernel, but not for an operation of several passes, or one that copies some of
 its inputs first: later passes would use sizes that are out of date. So the first time that a
