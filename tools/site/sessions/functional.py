@@ -158,3 +158,19 @@ out, weights = nn.functional.multi_head_attention_forward(
     x, x, x, 8, 2, layer.in_proj_weight, layer.in_proj_bias, None, None, False, 0.0,
     layer.out_proj.weight, layer.out_proj.bias)
 out.allclose(layer(x, x, x)[0]), weights.shape
+# ---- embedding
+table = tl.tensor([[1.0, 2.0], [3.0, 4.0]])
+tl.embedding(table, tl.tensor([1, 0, 1]))  # the table first
+# ---- batch_norm
+x = tl.tensor([[1.0, 2.0], [3.0, 6.0]])
+tl.batch_norm(x, None, None, None, None, True, 0.1, 1e-5, False)
+# ---- instance_norm
+x = tl.tensor([[[1.0, 3.0]]])
+tl.instance_norm(x, None, None, None, None, True, 0.1, 1e-5, False)
+# ---- kl_div
+logs, target = tl.tensor([0.5, 0.5]).log(), tl.tensor([0.25, 0.75])
+tl.kl_div(logs, target)
+tl.kl_div(logs, target, reduction=1)  # the mean
+# ---- poisson_nll_loss
+rates, counts = tl.tensor([0.0, 1.0]), tl.tensor([1.0, 2.0])
+tl.poisson_nll_loss(rates, counts, log_input=True, full=False, eps=1e-8, reduction=2)  # the sum
