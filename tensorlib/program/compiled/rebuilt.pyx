@@ -3,11 +3,13 @@
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_DECREF, Py_INCREF
 from libc.stdint cimport int64_t
+from libc.string cimport memcmp
+
 from tensorlib._core.base.dtypes cimport ITEMSIZE
 from tensorlib._core.graph.node cimport Node, release_saved
 from tensorlib._core.graph.saved cimport Counted
 from tensorlib._core.sweep.state cimport nodes_below
-from tensorlib._core.tensor.tensor cimport Tensor, alias
+from tensorlib._core.tensor.tensor cimport Tensor, alias, same_shape
 
 
 def number_of(Node node):
@@ -84,13 +86,8 @@ cdef tuple the_same(Tensor x, dict by_storage):
 
 
 cdef bint have_same_layout(Tensor x, Tensor y) noexcept:
-    cdef int d
-    if x.type != y.type or x.ndim_ != y.ndim_:
-        return False
-    for d in range(x.ndim_):
-        if x.dims[d] != y.dims[d] or x.steps[d] != y.steps[d]:
-            return False
-    return True
+    return x.type == y.type and same_shape(x, y) and (
+        memcmp(x.steps, y.steps, x.ndim_ * sizeof(Py_ssize_t)) == 0)
 
 
 cdef bint lies_in(Tensor x, Tensor whole) noexcept:
