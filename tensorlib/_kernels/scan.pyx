@@ -131,11 +131,17 @@ cdef inline Py_ssize_t begin_of(Py_ssize_t column, Py_ssize_t n, Py_ssize_t inne
 
 cdef void scan_narrow(const floating* x, floating* y, Py_ssize_t outer, Py_ssize_t n,
                       Py_ssize_t inner) noexcept nogil:
-    """All columns of all slices, four at a time"""
-    cdef Py_ssize_t column = 0, at, columns = outer * inner
-    while column + 4 <= columns:
+    """All columns of all slices, four at a time.
+
+    Of two or three that are left the last is given repeatedly, since one alone takes as long as
+    four do in vectors; those of float32 have no vectors, and took longer so.
+    """
+    cdef Py_ssize_t column = 0, at, columns = outer * inner, last = columns - 1
+    cdef Py_ssize_t fewest = 2 if floating is double else 4
+    while column + fewest <= columns:
         scan_four(x, y, begin_of(column, n, inner), begin_of(column + 1, n, inner),
-                  begin_of(column + 2, n, inner), begin_of(column + 3, n, inner), n, inner)
+                  begin_of(min(column + 2, last), n, inner),
+                  begin_of(min(column + 3, last), n, inner), n, inner)
         column += 4
     while column < columns:
         at = begin_of(column, n, inner)

@@ -287,3 +287,14 @@ def test_large_and_small_sums_agree_in_their_gradients():
         x.sum().backward()
         x.grad += 1                            # a buffer of its own, not a view of one element
         assert (x.grad == 2).all().item()
+
+
+# ---- running sums --------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("dtype", (tl.float32, tl.float64), ids=str)
+@pytest.mark.parametrize("columns", range(1, 10))
+def test_running_sums_of_few_columns_are_those_of_each_alone(columns, dtype):
+    x = tl.randn(3, 50, columns, dtype=dtype)
+    alone = tl.stack([tl.stack([row.contiguous().cumsum(0) for row in plane.T]).T for plane in x])
+    assert tl.equal(x.cumsum(1), alone)
+    assert tl.equal(x.cumsum_(1), alone)
