@@ -50,7 +50,7 @@ class FunctionCtx:
         self._for_forward = checked_saved("save_for_forward", tensors)
 
     def mark_dirty(self, *tensors):
-        """Notes inputs that the forward wrote into. Each must be returned."""
+        """Records inputs that the forward wrote into. Each must be returned."""
         self._dirty = checked_tensors("mark_dirty", tensors)
 
     def mark_non_differentiable(self, *tensors):

@@ -11,7 +11,7 @@ from tensorlib.autograd.batch import (
 
 
 def run_forward(function, ctx, args):
-    """What the forward of a Function returns; `ctx` has what it noted."""
+    """What the forward of a Function returns; `ctx` has what it recorded."""
     if not function._sets_up():
         return function.forward(ctx, *args)
     output = function.forward(*args)

@@ -50,7 +50,7 @@ def get_gradient_edge(tensor):
 
 
 def increment_version(tensor):
-    """Notes that one tensor or several were written by what does not tell: a pointer, an array.
+    """Records that one tensor or several were written by what does not tell: a pointer, an array.
 
     So a gradient that needs the old values is an error, as after any write in place.
 

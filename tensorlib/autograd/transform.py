@@ -44,7 +44,7 @@ class Recording(Setting):
         return (graph_reader.wanted_by_transform(self.forward_mode),)
 
     def finish(self, outputs, beside=()):
-        """Notes the outputs and returns them, outside of the graph unless the caller needs it.
+        """Records the outputs and returns them, outside of the graph unless the caller needs it.
 
         The caller does where it records and they depend on something that requires a gradient: on
         inputs, or on tensors captured by the function. So it does where those `beside` the outputs

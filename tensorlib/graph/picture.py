@@ -182,7 +182,7 @@ class Picture:
             self.numbers[kind] += 1
 
     def enter(self, subgraph):
-        """Notes the subgraphs inside the nodes of a subgraph."""
+        """Records the subgraphs inside the nodes of a subgraph."""
         for node, edges in subgraph.nodes.items():
             inside = graph_inside(node)
             if inside is None:

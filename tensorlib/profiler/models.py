@@ -121,7 +121,7 @@ def shapes_of(value: Any) -> str:
 
 
 class Observer:
-    """Notes what the modules of a model give and multiply while it runs, by hooks."""
+    """Records what the modules of a model give and multiply while it runs, by hooks."""
 
     def __init__(self, model: Any) -> None:
         self.modules: list[tuple[str, Any]] = list(model.named_modules())

@@ -17,7 +17,7 @@ NONE, WARMUP, RECORD, SAVE = ProfilerAction
 class profile:
     """A context in which every operation is observed: its calls, its time, its memory, its line.
 
-    record_shapes: those of the tensors are noted. with_stack: each event keeps all lines of the
+    record_shapes: those of the tensors are recorded. with_stack: each event keeps all lines of the
     program that led to it, not the innermost alone. profile_memory: tables show memory.
     schedule: a function as `schedule` makes it; then the program calls `step` after each of its
     steps, and `on_trace_ready` is called with the profile after each cycle.

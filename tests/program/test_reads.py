@@ -93,7 +93,7 @@ def test_a_function_without_a_source_runs_eagerly():
     scope = {}
     # not of "<string>": what `python -c` was given is the source of that from 3.13 on
     exec(compile("def f(x):\n    return x * 2", "<made here>", "exec"), scope)
-    with pytest.warns(RuntimeWarning, match="its source can't be had"):
+    with pytest.warns(RuntimeWarning, match="its source code is not available"):
         assert tl.compile(scope["f"])(tl.ones(1)).item() == 2
 
 

@@ -25,7 +25,7 @@ cdef int this_epoch = 0
 
 
 cdef int work_begins() noexcept:
-    """Notes that the caller is about to release the GIL; gives what `work_ends` takes."""
+    """Records that the caller is about to release the GIL; gives what `work_ends` takes."""
     cdef int epoch
     hold(&work)
     epoch = this_epoch
@@ -35,7 +35,7 @@ cdef int work_begins() noexcept:
 
 
 cdef int work_ends(int epoch) except -1:
-    """Notes that the caller has the GIL again, and frees what waited for it alone."""
+    """Records that the caller has the GIL again, and frees what waited for it alone."""
     global this_epoch
     if FREE_THREADED:
         return work_ends_alone(epoch)

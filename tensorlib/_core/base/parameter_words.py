@@ -427,7 +427,7 @@ pivots | the rows that were swapped
 power | the power
 preserve_rng_state | whether the second run draws the same numbers
 primal tangent | a value and its derivative
-profile_memory with_stack with_flops with_modules | what is noted beside times
+profile_memory with_stack with_flops with_modules | what is recorded beside times
 r | how many are taken at a time
 randomness | "error", "different" or "same": what draws of numbers do in a batch
 range | the bounds of the bins

@@ -3,7 +3,8 @@
 Python runs the handlers of signals between the instructions of its own code, so that Ctrl-C may end
 an `__enter__` written in Python after it has set something, and an `__exit__` before it has set it
 back. In compiled code there is no such point: a setting either applies or not. In case memory runs
-out meanwhile, a setting is noted before it is applied, and restoring it is tried until it succeeds.
+out meanwhile, a setting is recorded before it is applied, and restoring it is tried until it
+succeeds.
 """
 
 cimport cython

@@ -29,7 +29,7 @@ cdef list histories_of(Tensor x, Tensor source):
 
 
 cdef void overwritten(Tensor x, list histories) noexcept:
-    """Notes that `x` was written, for which `histories_of` made the histories before."""
+    """Records that `x` was written, for which `histories_of` made the histories before."""
     x.storage.version += 1
     take_histories(histories)
 
@@ -53,7 +53,7 @@ cdef int write(str name, Tensor x, Tensor source) except -1:
 
 
 def _count_write(Tensor x):
-    """Notes that the elements of `x` were written by other means."""
+    """Records that the elements of `x` were written by other means."""
     effect("increment_version", x)
     if not untracked(x.storage):
         x.storage.version += 1

@@ -18,7 +18,7 @@ def first_notes(running):
 
 
 def recorded_at(node):
-    """The line at which a node was recorded, in brackets; nothing unless that was noted."""
+    """The line at which a node was recorded, in brackets; nothing unless that was recorded."""
     for frame in reversed(node.metadata.get("traceback_", ())):
         if HERE not in frame:
             return f" (recorded at {' '.join(frame.split())})"
@@ -45,7 +45,7 @@ def explain(node):
 
 
 def told(node, role):
-    """The traceback of the operation that a node recorded, if it was noted."""
+    """The traceback of the operation that a node recorded, if it was recorded."""
     frames = node.metadata.get("traceback_")
     if frames:
         return f"Traceback of forward call that {role}:\n" + "".join(frames)

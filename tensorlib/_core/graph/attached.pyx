@@ -71,7 +71,7 @@ cdef Lock hooking             # a node's first hook
 
 
 cdef object hook_node(Node node, HookKind kind, int slot, object hook):
-    """Notes a hook of a node. Those of a leaf live on the tensor, which its nodes share."""
+    """Records a hook of a node. Those of a leaf live on the tensor, which its nodes share."""
     cdef Tensor leaf
     fresh = {} if node.hooks is None else None
     hold(&hooking)

@@ -301,7 +301,7 @@ cdef Node new_node(object op, int n_edges, int n_saved, int n_outputs):
 
 
 cdef int set_edge(Node node, int i, Tensor x) except -1:
-    """Notes the dtype and shape of input `i`, and links it to the node that takes its gradient."""
+    """Records dtype and shape of input `i`, and links it to the node that takes its gradient."""
     cdef Edge* edge = &node.edges[i]
     cdef object target
     cdef Py_ssize_t* dims

@@ -135,7 +135,7 @@ cdef list saved_names(Node node):
 
 
 def note(int64_t since, held):
-    """Tracks what is noted at a node of this sequence number."""
+    """Tracks what is recorded at a node of this sequence number."""
     track_all(held, since)
 
 

@@ -43,7 +43,7 @@ cdef void forget_unpacked(Node node):
 
 
 cdef void note_written(Node node, Storage storage) noexcept:
-    """Notes that what a node saved of a storage was written by the node's own operation."""
+    """Records that what a node saved of a storage was written by the node's own operation."""
     cdef int i
     for i in range(0 if node.packs else node.n_saved):
         if (<Tensor>node.saved[i].tensor).storage is storage:

@@ -45,7 +45,7 @@ def capture():
 
 
 def is_noted_for_gradients():
-    """Whether what is done is noted in a program, which can be differentiated later."""
+    """Whether what is done is recorded in a program, which can be differentiated later."""
     found = capture()
     return found is not None and found.differentiates
 

@@ -358,7 +358,7 @@ def set_plain(bint enabled):
 
 
 def note_override():
-    """Notes that there is a subclass that takes part: from now on calls are observed."""
+    """Records that there is a subclass that takes part: from now on calls are observed."""
     add_bits(&watch.watched, watch.OVERRIDES)
 
 

@@ -63,7 +63,7 @@ cdef tuple users_lines():
 
 
 cdef list begin_event(str name, object tensors):
-    """An event that begins now, on tensors whose shapes are noted if the profile asks for them."""
+    """An event that begins now, on tensors whose shapes are recorded if the profile asks for it."""
     cdef unsigned long thread = PyThread_get_thread_ident()
     cdef list shapes = None, event
     if takes_shapes:
@@ -75,7 +75,7 @@ cdef list begin_event(str name, object tensors):
 
 
 cdef int note_result(list event, object out) except -1:
-    """Notes the shape of what an operation gave (the first of several), if shapes are noted."""
+    """Records the shape of an operation's (first) result, if shapes are recorded."""
     if event is None:
         return 0
     if takes_shapes and isinstance(out, tuple) and out:
@@ -105,7 +105,7 @@ cdef int end_event(list event) except -1:
 
 
 cdef int begin_making(str name) except -1:
-    """Notes that a tensor of sizes alone begins to be made, by the function `name`."""
+    """Records that a tensor of sizes alone begins to be made, by the function `name`."""
     making[PyThread_get_thread_ident()] = (name, now(), in_use())
     return 0
 
@@ -131,7 +131,7 @@ cdef int end_making(str name, object made) except -1:
 def observe(bint shapes=False, bint stacks=False):
     """Begins a profile; returns the list to which each event is added as it ends.
 
-    shapes: those of the tensors are noted. stacks: all frames of the user's code, not one.
+    shapes: those of the tensors are recorded. stacks: all frames of the user's code, not one.
     Raises: RuntimeError while there is another.
     """
     global observing, takes_shapes, takes_stacks, events

@@ -71,7 +71,7 @@ def asks_for_all(x):
 
 
 def note_subclass(cls, dispatches=True, **kwargs):
-    """Notes a new subclass of Tensor: from the first that takes part on, calls are observed.
+    """Records a new subclass of Tensor: from the first that takes part on, calls are observed.
 
     dispatches: whether it is asked for what is not an operation, too.
     """

@@ -62,7 +62,7 @@ cpdef Tensor view_of_input(Tensor x, Tensor source):
 
 
 def mark_written(str name, Tensor x):
-    """Notes that a function has written into `x`. Raises for a leaf that requires grad."""
+    """Records that a function has written into `x`. Raises for a leaf that requires grad."""
     check_writable(name, x, mode().grad)
     x.storage.version += 1
 

@@ -417,7 +417,7 @@ cdef int wait_for(int64_t id) except -1:
 
 def forget_sweeps():
     """In a forked child: the sweeps of other threads do not go on, and new threads get the stacks
-    on which they were noted."""
+    on which they were recorded."""
     global active
     cdef Sweep** link = &active
     while link[0] != NULL:

@@ -99,7 +99,7 @@ cdef inline void track_tensor(Tensor x) noexcept:
 # it is dying, and what dies is off the list before anything else is done to it.
 
 cdef inline void set_base(Tensor view, Tensor x) noexcept:
-    """Notes that `view` is a view of `x`, or of what `x` itself is a view of."""
+    """Records that `view` is a view of `x`, or of what `x` itself is a view of."""
     cdef Tensor base = x if x.base_ is None else <Tensor>x.base_
     view.base_ = base
     view.origin = x.origin

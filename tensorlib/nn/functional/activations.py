@@ -108,7 +108,7 @@ def in_place(function):
 
 
 def take_in_place(*functions):
-    """Notes the in-place forms, which calls with `inplace=True` run."""
+    """Records the in-place forms, which calls with `inplace=True` run."""
     for function in functions:
         INPLACE[function.__name__] = function.inplace
         function.inplace.inplace = function.inplace        # which may be told so, too

@@ -250,7 +250,7 @@ class LazyConvolution(LazyWeighted, Convolution, becomes=Conv1d):
     """A convolution that takes `in_channels` from the first input that it sees."""
 
     def take_channels(self, input: Tensor) -> None:
-        """Notes the channels of an input. Raises: ValueError for what has no channels."""
+        """Records the channels of an input. Raises: ValueError for what has no channels."""
         if input.ndim not in (self.ndim + 1, self.ndim + 2):
             raise ValueError(f"{type(self).__name__}: expected an input of {self.ndim + 1} or "
                              f"{self.ndim + 2} dims, got {input.ndim}")

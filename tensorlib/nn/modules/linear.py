@@ -70,7 +70,7 @@ class LazyLinear(LazyWeighted, Linear, becomes=Linear):
         super().__init__(0, out_features, bias, device, dtype)
 
     def take_channels(self, input: Tensor) -> None:
-        """Notes the features of an input."""
+        """Records the features of an input."""
         self.in_features = input.shape[-1]
 
 

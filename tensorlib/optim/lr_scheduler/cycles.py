@@ -18,7 +18,7 @@ class MomentumScheduler(LRScheduler):
     """A schedule that sets the momentum too, or the first of the betas."""
 
     def _begin_momentum(self, optimizer, base, most, last_epoch):
-        """Notes in each group between what its momentum goes. Raises: ValueError if it has none."""
+        """Sets the bounds of each group's momentum. Raises: ValueError if it has none."""
         if "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:
             raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` "
                              "option enabled")

@@ -62,7 +62,7 @@ class Noter(Capture):
     picks = False
 
     def call(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What an operation gives, after its call was noted."""
+        """What an operation gives, after its call was recorded."""
         refuse_out(op.name, kwargs)
         if op.draws is not None:
             tensors, given = drawn(op, args, kwargs)
@@ -82,11 +82,11 @@ class Noter(Capture):
 
     def done(self, type: str, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any],
              inputs: dict[str, Any], attributes: dict[str, Any]) -> Any:
-        """What a call gives that `function` does, after it was noted as one of a type."""
+        """What a call gives that `function` does, after it was recorded as one of a type."""
         raise NotImplementedError
 
     def value(self, x: Any) -> Any:
-        """An argument as it is noted: tensors as variables, also in tuples, lists and slices."""
+        """An argument as it is recorded: tensors as variables, also in tuples, lists and slices."""
         if isinstance(x, Tensor):
             if type(x) is Batched:
                 raise CaptureError("an example of a batch where no tensor goes can't be captured, "
@@ -121,7 +121,7 @@ class Noter(Capture):
         return copy
 
     def value_of_each(self, given: dict[str, Any]) -> dict[str, Any]:
-        """The arguments of a call by name, as they are noted."""
+        """The arguments of a call by name, as they are recorded."""
         return {key: self.value(x) for key, x in given.items()}
 
 

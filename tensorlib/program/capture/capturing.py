@@ -45,8 +45,8 @@ OF_MEMORY = ("storage_offset", "data_ptr", "untyped_storage", "_version", "_base
 class ReplayRecorder(Recorder):
     """A recorder for replay, under `with`.
 
-    Composed operations are noted as those that they are made of, where these can be captured.
-    why: why nothing more is noted, or "". swept: whether a backward sweep was noted.
+    Composed operations are recorded as those that they are made of, where these can be captured.
+    why: why nothing more is recorded, or "". swept: whether a backward sweep was recorded.
     """
 
     differentiates = False
@@ -62,7 +62,7 @@ class ReplayRecorder(Recorder):
         self.by_formulas = False             # the library is to do the next sweep
         self.modules: dict[int, Any] = {}              # that ran
         self.grads: dict[Variable, None] = {}          # leaves, whose `.grad` was set
-        self.put: dict[Variable, Variable | None] = {}   # and the value that was noted for it
+        self.put: dict[Variable, Variable | None] = {}   # and the value that was recorded for it
         self.leaves: list[Tensor] = []                 # those that a sweep reached
         self.bare: list[Tensor] = []                   # of these, what must have no `.grad` before
         self.bare_arguments: dict[int, None] = {}      # and of the arguments, by their places
@@ -164,7 +164,7 @@ class ReplayRecorder(Recorder):
             return self.noted_control(make, args, eager)
 
     def noted_control(self, make: Any, args: tuple[Any, ...], eager: Any) -> Any:
-        """What a call of control flow gives, after it was noted, where it can be."""
+        """What a call of control flow gives, after it was recorded, where it can be."""
         if self.why:
             return eager()
         length = len(self.block.ops)
@@ -240,7 +240,7 @@ class ReplayRecorder(Recorder):
         return self.while_it_goes(super().composed, op, function, args, kwargs)
 
     def while_it_goes(self, note: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """What a way to note gives; NotImplemented where nothing is noted any more."""
+        """What a way to note gives; NotImplemented where nothing is recorded any more."""
         if self.why:
             return NotImplemented
         try:
@@ -252,7 +252,7 @@ class ReplayRecorder(Recorder):
             return NotImplemented
 
     def opened(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """A composed operation as those it is made of; NotImplemented where one can't be noted."""
+        """A composed operation as those it is made of; NotImplemented if one can't be recorded."""
         before, since = self.opening, self.since
         length = len(self.block.ops)
         self.opening, self.since = op, begin_epoch()
@@ -265,7 +265,7 @@ class ReplayRecorder(Recorder):
                     self.variable_of(x)
             return result
         except CaptureError:
-            if self.why:                     # it can't be noted as a whole either
+            if self.why:                     # it can't be recorded as a whole either
                 raise
             del self.block.ops[length:]
             return NotImplemented
@@ -297,9 +297,9 @@ class ReplayRecorder(Recorder):
     def noted_sweep(self, roots: tuple[Tensor, ...], grads: tuple[Tensor, ...], *,
                     retain_graph: bool, create_graph: bool, inputs: Any, accumulate_grads: bool,
                     no_grad: Any) -> Any:
-        """A backward sweep: the backward part of what was noted so far.
+        """A backward sweep: the backward part of what was recorded so far.
 
-        Raises: CaptureError for what can't be noted, before the sweep has run.
+        Raises: CaptureError for what can't be recorded, before the sweep has run.
         """
         if no_grad:
             raise CaptureError(f"backward: no_grad_set can't be captured, {user_line()}")
@@ -320,7 +320,7 @@ class ReplayRecorder(Recorder):
             self.leaves += [x for x in outside if not any(x is y for y in self.arguments)]
         self.check_graphs_around([x for x, _ in starts], wanted)
         if create_graph:
-            self.by_formulas = True         # operation by operation, each of which is noted
+            self.by_formulas = True         # operation by operation, each of which is recorded
             with self.resumed():
                 made = sweep(roots, grads, retain_graph=retain_graph, create_graph=True,
                              inputs=inputs, accumulate_grads=False, no_grad=None)
@@ -344,14 +344,14 @@ class ReplayRecorder(Recorder):
         return made
 
     def has_formulas(self) -> bool:
-        """Whether the library has the formulas for the gradients of all that was noted."""
+        """Whether the library has the formulas for the gradients of all that was recorded."""
         return all(registered(call.type) is not None and "." not in call.type
                    and not call.blocks() for call in self.block.ops
                    if not all(x.stop_gradient for x in call.writes()))
 
     def gradients(self, starts: list[tuple[Variable, Variable]],
                   wanted: list[Variable]) -> list[Variable | None]:
-        """The gradients of what is wanted, after the calls that give them were noted."""
+        """The gradients of what is wanted, after the calls that give them were recorded."""
         calls = list(self.block.ops)
         work = Backward(self.block, self.block, dependents(calls, wanted, ()), visit_control)
         try:
@@ -408,7 +408,7 @@ class ReplayRecorder(Recorder):
 
     def accumulated(self, wanted: list[Variable], found: list[Variable | None],
                     before: dict[Variable, Variable | None]) -> None:
-        """Notes what the `.grad` of each leaf is after a sweep."""
+        """Records what the `.grad` of each leaf is after a sweep."""
         self.swept = True
         for x, g in zip(wanted, found):
             if g is None:
@@ -425,7 +425,7 @@ class ReplayRecorder(Recorder):
             self.know(x.value.grad, g)
 
     def put_grads(self) -> None:
-        """Notes what the `.grad` of each leaf is now."""
+        """Records what the `.grad` of each leaf is now."""
         for x in self.grads:
             grad = x.value.grad
             value = None if grad is None else self.variable_of(grad)
@@ -445,7 +445,7 @@ class ReplayRecorder(Recorder):
                                    "do that outside of the function")
 
     def before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
-        """Is called by an optimiser before its step, which is noted as a whole."""
+        """Is called by an optimiser before its step, which is recorded as a whole."""
         if innermost() is not self or self.why:
             return
         self.layers = set_stack(None)
@@ -480,7 +480,7 @@ class ReplayRecorder(Recorder):
 
 def capture(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
             tensors: tuple[Tensor, ...], recorder: ReplayRecorder) -> Any:
-    """What `f` returns, after all that it read and did was noted.
+    """What `f` returns, after all that it read and did was recorded.
 
     tensors: those among its arguments.
     """

@@ -57,9 +57,9 @@ class Again(Interpreter):
 
 
 class Recorder(Noter):
-    """Notes the operations of this thread in a block, under `with`.
+    """Records the operations of this thread in a block, under `with`.
 
-    block: where calls are noted. names: of tensors by their id, for what is captured.
+    block: where calls are recorded. names: of tensors by their id, for what is captured.
     """
 
     differentiates = True
@@ -94,7 +94,7 @@ class Recorder(Noter):
     # ---- tensors and their variables
 
     def know(self, tensor: Tensor, x: Variable) -> Variable:
-        """Notes that variable `x` is the present value of a tensor."""
+        """Records that variable `x` is the present value of a tensor."""
         if tensor._base is None and id(tensor) not in self.known:
             self.by_storage.setdefault(storage_of(tensor), []).append(tensor)
         self.known[id(tensor)] = tensor, x
@@ -204,15 +204,15 @@ class Recorder(Noter):
                                f"{user_line()}")
 
     def checked(self, name: str, values: Tensor, facts: tuple[Any, ...]) -> None:
-        """Notes that elements are checked, which each run does anew."""
+        """Records that elements are checked, which each run does anew."""
         self.note(OpCall("check", {"values": self.variable_of(values)}, (),
                          {"name": name, "facts": facts}, user_line()))
 
     # ---- what a capture is asked
 
     def call(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What an operation gives, after its call was noted. NotImplemented for one of examples of
-        a batch: what their rules do with the whole of it is noted."""
+        """What an operation gives, after its call was recorded. NotImplemented for one of examples
+        of a batch: what their rules do with the whole of it is recorded."""
         if has_examples(args, kwargs):
             return NotImplemented
         tensors = [x for x in args if isinstance(x, Tensor)]
@@ -251,7 +251,7 @@ class Recorder(Noter):
         return self.writes.write(op, name, args, kwargs)
 
     def check_write(self, name: str, x: Tensor, given: tuple[Any, ...]) -> None:
-        """Raises: CaptureError for a write into what lasts that can't be noted."""
+        """Raises: CaptureError for a write into what lasts that can't be recorded."""
 
     def sweep(self, roots: tuple[Tensor, ...], grads: tuple[Tensor, ...], **options: Any) -> Any:
         """Has the library do a backward sweep, and notes it as a backward part."""
@@ -268,7 +268,7 @@ class Recorder(Noter):
         return self.known_as(result, found)
 
     def control(self, make: Any, args: tuple[Any, ...], eager: Any) -> Any:
-        """What a call of control flow gives as eager code, after it was noted with its blocks."""
+        """What a call of control flow gives as eager code, once it is recorded with its blocks."""
         with unseen():
             found = make(Builder(self.block, self), *args)
             result = eager()
@@ -349,7 +349,7 @@ class Recorder(Noter):
 
     def noted(self, type: str, inputs: dict[str, Any], result: Any,
               attributes: dict[str, Any]) -> Any:
-        """`result`, after the call that gave it was noted."""
+        """`result`, after the call that gave it was recorded."""
         results = result if isinstance(result, (tuple, list)) else (result,)
         line = user_line()
         if line == IMPORTING:
@@ -373,7 +373,7 @@ class Recorder(Noter):
         return self.know(tensor, x)
 
     def refuse(self, why: str) -> None:
-        """Is told of a call that has run, and can't be noted."""
+        """Is told of a call that has run, and can't be recorded."""
         raise CaptureError(why)
 
     def line(self) -> str:

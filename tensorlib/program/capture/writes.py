@@ -94,7 +94,7 @@ class Writes:
 
     def aside(self, type: str, inputs: dict[str, Any], like: Tensor, attributes: dict[str, Any],
               stop_gradient: bool) -> Variable:
-        """The variable of a value on the way, like a tensor, which a call gives that is noted."""
+        """The variable of an intermediate value, like a tensor, given by a recorded call."""
         fresh = self.recorder.block.new_variable(
             type, tuple(like.shape), like.dtype, stop_gradient=stop_gradient)
         self.recorder.note(OpCall(type, inputs, (fresh,), attributes, self.recorder.line()))
@@ -157,7 +157,7 @@ class Writes:
         return x.grad_fn is not None
 
     def as_new(self, call: OpCall, x: Tensor, casts: bool) -> None:
-        """Notes a write as a new value of the tensor, and of the one it is a view of.
+        """Records a write as a new value of the tensor, and of the one it is a view of.
 
         casts: what is written is computed in another dtype, so that it goes onto a copy.
         """
@@ -168,7 +168,7 @@ class Writes:
         self.spread(x, fresh)
 
     def spread(self, x: Tensor, fresh: Variable) -> None:
-        """Notes what becomes of the tensor that `x` is a view of."""
+        """Records what becomes of the tensor that `x` is a view of."""
         base = x._base
         if base is not None:
             fresh = self.put_in(fresh, x, base)
@@ -187,7 +187,7 @@ class Writes:
             "place": place_in(shown, x)}, stops, base)
 
     def spread_to_aliases(self, base: Tensor, fresh: Variable) -> None:
-        """Notes what becomes of other tensors over the memory of one that was written: of what
+        """Records what becomes of other tensors over the memory of one that was written: of what
         `detach` gave, and of what it was given."""
         for other in self.recorder.by_storage.get(storage_of(base), ()):
             if other is base:
@@ -198,14 +198,14 @@ class Writes:
                 self.recorder.stale.add(id(other))
 
     def relaid(self, type: str, x: Tensor, before: Variable, args: tuple[Any, ...]) -> Tensor:
-        """Notes that a tensor took on the layout of a view of it."""
+        """Records that a tensor took on the layout of a view of it."""
         op = registry[type]
         self.noted(type, {"input": before}, x, dict(zip(op.attributes, args)))
         return x
 
     def noted(self, type: str, inputs: dict[str, Any], tensor: Tensor,
               attributes: dict[str, Any]) -> Variable:
-        """The new variable of a tensor, which a call gives that is noted."""
+        """The new variable of a tensor, which a call gives that is recorded."""
         fresh = self.recorder.new_variable(type, tensor)
         self.recorder.note(OpCall(type, inputs, (fresh,), attributes, self.recorder.line()))
         return fresh

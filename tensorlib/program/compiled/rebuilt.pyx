@@ -18,9 +18,9 @@ def number_of(Node node):
 
 
 def resave(list made, int64_t since, dict late, set right):
-    """Notes what nodes that were made since, and lead to what was `made`, keep of tensors that were
-    written later, as it was then: `late` has the version by the place of the memory. Whether all
-    else that they keep lies in memory of `right` values."""
+    """Records what nodes that were made since, and lead to what was `made`, keep of tensors that
+    were written later, as it was then: `late` has the version by the place of the memory. Whether
+    all else that they keep lies in memory of `right` values."""
     cdef Node node
     cdef Tensor x
     cdef int i

@@ -200,7 +200,7 @@ class Backward:
         return g
 
     def add(self, x: Any, g: Variable | None) -> None:
-        """Notes a part of the gradient of `x`, where that is wanted."""
+        """Records a part of the gradient of `x`, where that is wanted."""
         if g is not None and type(x) is Variable:
             self.asked.add(x)
         if g is not None and self.wants(x):

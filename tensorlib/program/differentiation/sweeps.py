@@ -58,7 +58,7 @@ def ones_like(recorder: Any, x: Variable, g: Tensor) -> Variable:
 
 def accumulated(recorder: Any, leaf: Tensor, old: Tensor | None, x: Variable,
                 g: Variable) -> None:
-    """Notes that a gradient was added to the `.grad` of a leaf."""
+    """Records that a gradient was added to the `.grad` of a leaf."""
     block = recorder.program.block
     if old is not None:
         if recorder.knows(old):

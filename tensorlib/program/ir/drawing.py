@@ -71,7 +71,7 @@ class Picture:
         return box(self.sources[x], f"{kind} {x.name}\n{typed(x)}", style)
 
     def connect(self, x: Variable, number: str) -> None:
-        """Notes that a box reads a variable."""
+        """Records that a box reads a variable."""
         if x in self.sources:
             self.arrows.append(arrow(self.sources[x], number))
 

@@ -43,7 +43,7 @@ class Known:
         self.calls: dict[Any, dict[Any, OpCall] | OpCall] = {}
 
     def like(self, call: OpCall) -> OpCall | None:
-        """The call that gives the same as this one, which is noted if there is none."""
+        """The call that gives the same as this one, which is recorded if there is none."""
         place = call.type, next(iter(call.reads()), None)
         others = self.calls.setdefault(place, call)
         if others is call:

@@ -99,7 +99,7 @@ class Simplifier:
         return OpCall(RESHAPE, {"input": inner}, call.outputs, call.attributes, call.line)
 
     def note(self, call: OpCall, y: Variable) -> None:
-        """Notes what is known of the result of a call."""
+        """Records what is known of the result of a call."""
         self.made[y] = call
         traits = traits_of(call.type)
         operands = [x for x in call.inputs.values() if type(x) is Variable]

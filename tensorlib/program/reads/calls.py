@@ -47,7 +47,7 @@ IMMUTABLE = (int, float, complex, str, bytes, tuple, frozenset, range, slice, ty
 
 
 def called(reads: Reads, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Notes what a call will read, as far as no code tells that by itself."""
+    """Records what a call will read, as far as no code tells that by itself."""
     kind = type(f)
     special = SPECIAL_CALLS.get(id(f))
     if special is not None:
@@ -96,7 +96,7 @@ def called(reads: Reads, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
 
 def object_called(reads: Reads, f: Any, kind: type, args: tuple[Any, ...],
                   kwargs: dict[str, Any]) -> None:
-    """Notes what a call of an object of the user's reads."""
+    """Records what a call of an object of the user's reads."""
     reads.note(f, "kind", None, kind)
     reads.meet(kind)
     found = reads.in_class(kind, "__call__")
@@ -111,7 +111,7 @@ def object_called(reads: Reads, f: Any, kind: type, args: tuple[Any, ...],
 
 def foreign_called(reads: Reads, f: Any, kind: type, args: tuple[Any, ...],
                    kwargs: dict[str, Any]) -> None:
-    """Notes what a call of an object that is not written in Python reads."""
+    """Records what a call of an object that is not written in Python reads."""
     if kind.__module__ == "typing" or kind.__name__ == "GenericAlias":
         reads.passed((*args, *kwargs.values()))
     else:
@@ -119,7 +119,7 @@ def foreign_called(reads: Reads, f: Any, kind: type, args: tuple[Any, ...],
 
 
 def class_called(reads: Reads, cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Notes what making an object reads."""
+    """Records what making an object reads."""
     if cls is type:
         if len(args) == 1:
             reads.note(args[0], "kind", None, type(args[0]))
@@ -147,7 +147,7 @@ def class_called(reads: Reads, cls: type, args: tuple[Any, ...], kwargs: dict[st
 
 
 def function_called(reads: Reads, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Notes what a call of a function reads that is not written in Python."""
+    """Records what a call of a function reads that is not written in Python."""
     if is_known(f) and not asks_for_the_time(f, args):
         if id(f) in settings.WRITING and id(type(args[0])) not in ATOMS:
             settings.note_writing(reads)
@@ -167,7 +167,7 @@ def asks_for_the_time(f: Any, args: tuple[Any, ...]) -> bool:
 
 def method_called(reads: Reads, owner: Any, name: str, f: Any, args: tuple[Any, ...],
                   kwargs: dict[str, Any]) -> None:
-    """Notes what a method of a type that is not written in Python reads, and what it changes."""
+    """Records what a method of a type that is not written in Python reads, and what it changes."""
     kind = type(owner)
     if issubclass(kind, type):
         static_called(reads, owner, name, f, args, kwargs)
@@ -195,7 +195,7 @@ def method_called(reads: Reads, owner: Any, name: str, f: Any, args: tuple[Any, 
     elif id(kind) in ATOMS or kind is GeneratorType or issubclass(
             kind, (BaseException, np.generic)):
         if name in ("send", "throw", "close", "__next__"):
-            reads.must_be_young(owner, f"{name} of a {kind.__name__} from outside")
+            reads.require_new(owner, f"{name} of a {kind.__name__} from outside")
         reads.passed((*args, *kwargs.values()))
     elif issubclass(kind, (Tensor, Variable)) or is_of_library(kind):
         if name == "initial_seed":
@@ -206,7 +206,7 @@ def method_called(reads: Reads, owner: Any, name: str, f: Any, args: tuple[Any, 
     elif kind is FunctionType and name == "__get__":
         reads.passed(args)
     elif name in ("__next__", "__iter__", "__length_hint__", "mapping", "isdisjoint"):
-        reads.must_be_young(owner, f"a {kind.__name__} from outside is iterated over")
+        reads.require_new(owner, f"a {kind.__name__} from outside is iterated over")
     else:
         unknown(reads, f"{kind.__module__}.{kind.__qualname__}.{name}")
 
@@ -222,7 +222,7 @@ def reads_attributes(text: str) -> bool:
 
 def static_called(reads: Reads, owner: type, name: str, f: Any, args: tuple[Any, ...],
                   kwargs: dict[str, Any]) -> None:
-    """Notes what a method of a class reads, such as `dict.fromkeys`."""
+    """Records what a method of a class reads, such as `dict.fromkeys`."""
     if name in ("__setattr__", "__delattr__") and args:
         reads.written(owner, args[0])
     elif name == "__getattribute__" and args:
@@ -250,17 +250,17 @@ def name_of(f: Any) -> str:
 # ---- functions that know of names and types ------------------------------------------------------
 
 def attribute_read(reads: Reads, x: Any, name: Any, *default: Any) -> None:
-    """Notes what `getattr` and `hasattr` read."""
+    """Records what `getattr` and `hasattr` read."""
     reads.looked_up(x, name)
 
 
 def attribute_written(reads: Reads, x: Any, name: Any, *value: Any) -> None:
-    """Notes what `setattr` and `delattr` write to."""
+    """Records what `setattr` and `delattr` write to."""
     reads.written(x, name)
 
 
 def length_read(reads: Reads, x: Any) -> None:
-    """Notes what `len` reads."""
+    """Records what `len` reads."""
     if type(x) in (list, dict, set, frozenset):
         reads.value(x, length_of, None)
     else:
@@ -271,15 +271,15 @@ def length_read(reads: Reads, x: Any) -> None:
 
 
 def next_read(reads: Reads, x: Any, *default: Any) -> None:
-    """Notes what `next` reads: only what the call made itself may go on."""
+    """Records what `next` reads: only what the call made itself may go on."""
     if is_foreign(type(x)):
-        reads.must_be_young(x, f"next() of a {type(x).__name__} from outside")
+        reads.require_new(x, f"next() of a {type(x).__name__} from outside")
     else:
         reads.operand(x)
 
 
 def kinds_read(reads: Reads, x: Any, kinds: Any) -> None:
-    """Notes what `isinstance` and `issubclass` read."""
+    """Records what `isinstance` and `issubclass` read."""
     if isinstance(x, type):
         reads.in_class(x, "__bases__")         # whose note has the classes above as well
     elif id(type(x)) not in ATOMS and not issubclass(type(x), Tensor):
@@ -307,7 +307,7 @@ def names_asked_for(kind: Any) -> set[str]:
 
 
 def vars_read(reads: Reads, *x: Any) -> None:
-    """Notes what `vars` reads."""
+    """Records what `vars` reads."""
     if x and not isinstance(x[0], type):
         reads.attribute(x[0], "__dict__")
     else:
@@ -315,7 +315,7 @@ def vars_read(reads: Reads, *x: Any) -> None:
 
 
 def called_back(reads: Reads, f: Any, *args: Any, **kwargs: Any) -> None:
-    """Notes what is called by `callable` and the like: nothing but the class."""
+    """Records what is called by `callable` and the like: nothing but the class."""
     reads.operand(f, False)
 
 

@@ -95,13 +95,13 @@ class Observer(Notes):
             if frame.f_code.co_filename.startswith("<frozen importlib"):
                 return False                 # what imports find (see `import_noted`)
             frame = frame.f_back
-        why = self.unread.get(code, "it is called by code that nobody looks into")
+        why = self.unread.get(code, "its caller is not captured")
         self.fail(f"what {code.co_qualname} reads is not known, since {why}, {user_line()}")
         return True
 
     def replaceable(self, code: CodeType, frame: Any) -> None:
-        """Notes of a function of the library's that begins what a user may put in the place of it,
-        and of the functions, classes and methods that it names; and the settings that it names: of
+        """Records a function of the library's that begins, in whose place a user may put another,
+        with the functions, classes and methods that it names, and the settings that it names: of
         its module and its class."""
         around, line = frame.f_globals, f"in {code.co_qualname}"
         home, _, name = code.co_qualname.rpartition(".")
@@ -147,7 +147,7 @@ class Observer(Notes):
         try:
             return note(*args)
         except Exception as error:
-            self.fail(f"what it reads can't be noted ({type(error).__name__}: {error}), "
+            self.fail(f"what it reads can't be recorded ({type(error).__name__}: {error}), "
                       f"{user_line()}")
             return False
 
@@ -299,7 +299,7 @@ def filled(code: CodeType, f: FunctionType) -> CodeType:
 
 def import_noted(recorder: Any, around: dict[str, Any], module: str, level: int,
                  names: tuple[str, ...]) -> None:
-    """Notes the modules that an import finds, and what it takes of them."""
+    """Records the modules that an import finds, and what it takes of them."""
     if level:
         package = around.get("__package__") or around.get("__name__", "").rpartition(".")[0]
         parts = package.split(".")

@@ -125,7 +125,7 @@ def identical(x: Any, y: Any) -> bool:
     """`x is y`"""
     reads = running.recorder
     if reads is not None:
-        reads.noted(reads.told_apart, x, y)
+        reads.noted(reads.identity_compared, x, y)
     return x is y
 
 

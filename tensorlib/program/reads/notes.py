@@ -1,4 +1,4 @@
-"""Notes of what is read, by the object that was read, and the guards that are made of them.
+"""Records of what is read, by the object that was read, and the guards that are made of them.
 
 Only objects from before the call need a guard. Those that the call makes are recognised by their
 age: the garbage collector is off during a capture, so they all belong to its youngest generation.
@@ -52,7 +52,7 @@ class Notes:
         self.made: dict[int, Any] = {}            # by the call, by their ids
         self.old: dict[int, Any] = {}             # and what is known to be older
         self.dicts: dict[int, tuple[Any, Any]] = {}      # of attributes: each with its object
-        self.only_young: dict[int, tuple[Any, str]] = {}
+        self.must_be_new: dict[int, tuple[Any, str]] = {}
         self.tensors: dict[int, Tensor] = {}      # from outside, that were read
         self.why = ""                             # why the capture is no good
         self.root: Any = None                     # the function that is captured
@@ -72,12 +72,12 @@ class Notes:
     def end(self) -> None:
         """Is called after it ran."""
         self.young = Youngest()
-        young = (*self.made.values(), *(x for x, _ in self.only_young.values()))
+        young = (*self.made.values(), *(x for x, _ in self.must_be_new.values()))
         if any([has_an_end_to_come(x) for x in young if type(x) is GeneratorType]):
             self.fail("a generator has not come to its end, and what it does then is not known")
 
     def note(self, holder: Any, kind: str, key: Any, value: Any) -> None:
-        """Notes what was read, unless that was noted before."""
+        """Records what was read, unless that was recorded before."""
         place = id(holder), kind, key
         if place in self.notes or id(holder) in self.made:
             return
@@ -89,13 +89,13 @@ class Notes:
         self.notes[place] = holder, kind, key, value, user_line()
 
     def is_noted(self, holder: Any, kind: str, key: Any = None) -> bool:
-        """Whether something was noted before, or need not be."""
+        """Whether something was recorded before, or need not be."""
         return (id(holder), kind, key) in self.notes or id(holder) in self.made
 
-    def must_be_young(self, x: Any, why: str) -> None:
-        """Notes that an object whose state nobody knows has to be made by the call."""
-        if id(x) not in self.made and id(x) not in self.only_young:
-            self.only_young[id(x)] = x, f"{why}, {user_line()}"
+    def require_new(self, x: Any, why: str) -> None:
+        """Records that an object whose state nobody knows has to be made by the call."""
+        if id(x) not in self.made and id(x) not in self.must_be_new:
+            self.must_be_new[id(x)] = x, f"{why}, {user_line()}"
 
     def is_old(self, x: Any) -> bool:
         """Whether an object was there before the call, as all may have been that the garbage
@@ -150,7 +150,7 @@ class Notes:
                 found.append(KindGuard(holder, value, line))
             else:
                 found.append(ValueGuard(holder, key[0], key[1], value, line))
-        for x, why in self.only_young.values():
+        for x, why in self.must_be_new.values():
             if self.is_old(x):
                 raise Unplanned(why)
         found += [DictGuard(*x, owners.get(key)) for key, x in dicts.items()]
@@ -172,12 +172,12 @@ class Notes:
 
     def forget(self) -> None:
         """Lets go of all that was read."""
-        for found in (self.notes, self.made, self.old, self.only_young, self.covered,
+        for found in (self.notes, self.made, self.old, self.must_be_new, self.covered,
                       self.dicts, self.tensors):
             found.clear()
 
     def outdate(self, holder: Any, kind: str, value: Any, passed: set[int], line: str) -> None:
-        """Notes that what was found in something old is old."""
+        """Records that what was found in something old is old."""
         if kind == "attrs":
             self.old[id(vars_of(holder))] = holder
         found = [value]                           # with what is in tuples, as members are

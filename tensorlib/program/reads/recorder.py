@@ -59,7 +59,7 @@ SAFE_KEYS = (int, float, bool, str, bytes, type(None), type, FunctionType)
 
 
 class Reads(Observer):
-    """Notes what this thread reads, under `with`."""
+    """Records what this thread reads, under `with`."""
 
     def operators(self) -> Guard:
         """A guard of the operators of tensors, which all code may use, be it the library's."""
@@ -162,7 +162,7 @@ class Reads(Observer):
                       f"it, {user_line()}")
 
     def parts_of_object(self, x: Any) -> list[Any]:
-        """Notes what an object has that is no container; the parts to be looked at."""
+        """Records what an object has that is no container; the parts to be looked at."""
         kind = type(x)
         if is_written_in_python(kind) or is_of_library(kind):
             self.meet(kind, all=True)
@@ -180,11 +180,11 @@ class Reads(Observer):
                         values.append(field_of(x, name))
             return values
         if not issubclass(kind, (ModuleType, np.generic)) and not is_of_numpy(kind):
-            self.must_be_young(x, f"the state of a {kind.__name__} is not known")
+            self.require_new(x, f"the state of a {kind.__name__} is not known")
         return []
 
     def module(self, x: Any) -> None:
-        """Notes what the library's code reads of a module of `nn`."""
+        """Records what the library's code reads of a module of `nn`."""
         if (id(x), "module") in self.met or "_modules" not in vars_of(x):
             return
         self.met[id(x), "module"] = x
@@ -206,8 +206,8 @@ class Reads(Observer):
         self.meet(kind, all=True)
 
     def optimizer(self, x: Any) -> None:
-        """Notes an optimiser's parameters, and whether its steps have gradients: what else it reads
-        is read at each step."""
+        """Records an optimiser's parameters, and whether its steps have gradients: all else is
+        read at each step."""
         groups = vars_of(x).get("param_groups", [])
         self.note(x, "attr", "param_groups", groups)
         self.whole(groups)
@@ -217,7 +217,7 @@ class Reads(Observer):
             self.whole(group["params"])
 
     def value(self, holder: Any, look: Any, key: Any, found: Any = MISSING) -> None:
-        """Notes what a function that looks at no more than the holder gives."""
+        """Records what a function that looks at no more than the holder gives."""
         if not self.is_noted(holder, "value", (look, key)):
             self.note(holder, "value", (look, key),
                       look(holder, key) if found is MISSING else found)
@@ -230,12 +230,12 @@ class Reads(Observer):
             self.value(x, args_of, None)
         elif base is not object and not (
                 issubclass(base, SEEN) or is_of_library(base) or is_of_numpy(base)):
-            self.must_be_young(x, f"what a {base.__name__} has in it is not known")
+            self.require_new(x, f"what a {base.__name__} has in it is not known")
 
     # ---- attributes
 
     def attribute(self, x: Any, name: str) -> bool:
-        """Notes where an attribute is found; whether its value is to be noted when it is there."""
+        """Records where an attribute is found. True if its value, once there, is to be recorded."""
         kind = type(x)
         if id(kind) in ATOMS or kind is Variable or kind is BuiltinFunctionType or kind is COMPILED:
             return False
@@ -266,7 +266,7 @@ class Reads(Observer):
         return self.object_attribute(x, kind, name)
 
     def attribute_value(self, x: Any, name: str, found: Any) -> None:
-        """Notes the value of an attribute, of which `attribute` says that it is to be noted."""
+        """Records the value of an attribute, where `attribute` says that it is to be."""
         getter = in_class(type(x), name)
         if type(x) is type(found) is np.ndarray:        # over the same memory
             self.whole(x)
@@ -280,12 +280,12 @@ class Reads(Observer):
                 self.value(x, layout_of, None)
 
     def looked_up(self, x: Any, name: Any) -> None:
-        """Notes an attribute that C code looks up by its name."""
+        """Records an attribute that C code looks up by its name."""
         if isinstance(name, str) and self.attribute(x, name):
             self.attribute_value(x, name, field_of(x, name))
 
     def in_class(self, kind: type, name: str) -> Any:
-        """What a class has under a name, which is noted."""
+        """What a class has under a name, which is recorded."""
         found = in_class(kind, name)
         self.note(kind, "class", name, found)
         self.observe(found)
@@ -294,18 +294,18 @@ class Reads(Observer):
         return found
 
     def class_attribute(self, cls: type, name: str) -> bool:
-        """Notes where a class finds an attribute."""
+        """Records where a class finds an attribute."""
         meta = type(cls)
         self.in_class(meta, name)
         if self.in_class(cls, name) is MISSING and meta is not type:
             self.in_class(meta, "__getattr__")
         self.meet(meta)
         if name == "__dict__":
-            self.must_be_young(cls, "the dict of a class is not looked into")
+            self.require_new(cls, "what is read of the __dict__ of a class is not tracked")
         return name in ("__bases__", "__name__", "__qualname__", "__doc__", "__module__", "__mro__")
 
     def super_attribute(self, x: Any, name: str) -> bool:
-        """Notes where `super()` finds an attribute."""
+        """Records where `super()` finds an attribute."""
         kind = x.__self_class__ or object
         own = kind if type(x.__self__) is kind else type(x.__self__)
         for cls in {*kind.__mro__, *own.__mro__}:
@@ -313,7 +313,7 @@ class Reads(Observer):
         return False
 
     def object_attribute(self, x: Any, kind: type, name: str) -> bool:
-        """Notes where an object finds an attribute."""
+        """Records where an object finds an attribute."""
         if not is_foreign(kind):
             if id(x) not in self.met:
                 self.met[id(x)] = x
@@ -344,7 +344,7 @@ class Reads(Observer):
         return False
 
     def key(self, holder: dict[Any, Any], key: Any) -> None:
-        """Notes what is under a key of a dict."""
+        """Records what is under a key of a dict."""
         if isinstance(key, SAFE_KEYS) and type(key).__hash__ in HASHES or type(key) is tuple and (
                 all(type(x) in SAFE_KEYS for x in key)):
             self.note(holder, "key", key, dict.get(holder, key, MISSING))
@@ -352,7 +352,7 @@ class Reads(Observer):
             self.whole(holder)
 
     def element(self, x: Any, key: Any) -> None:
-        """Notes an element that is read."""
+        """Records an element that is read."""
         kind = type(x)
         if id(kind) in ATOMS or kind is Variable or issubclass(kind, Tensor):
             self.positions(key)
@@ -378,12 +378,12 @@ class Reads(Observer):
                 self.passed((x,))
 
     def positions(self, key: Any) -> None:
-        """Notes what an index of a tensor is made of."""
+        """Records what an index of a tensor is made of."""
         if type(key) in (list, tuple, slice, np.ndarray):
             self.passed((key,))
 
-    def told_apart(self, x: Any, y: Any) -> None:
-        """Notes that it was asked whether two things are one. What is compared by what is in it
+    def identity_compared(self, x: Any, y: Any) -> None:
+        """Records that it was asked whether two things are one. What is compared by what is in it
         when it is an argument may be given as one of its likes."""
         kind = type(x)
         if kind is not type(y) or issubclass(kind, Tensor):
@@ -392,11 +392,11 @@ class Reads(Observer):
             self.fail(f"whether a {kind.__name__} is the one that is an argument is not known, "
                       f"{user_line()}")
         elif is_one_of_many(x) and is_alike(x, y):
-            self.fail(f"whether a {kind.__name__} is another that is equal is not known, "
+            self.fail(f"whether a {kind.__name__} is the same object as an equal one is not known, "
                       f"{user_line()}")
 
     def operand(self, x: Any, deep: bool = True) -> None:
-        """Notes what C code reads of an operand, a condition or a part of a text."""
+        """Records what C code reads of an operand, a condition or a part of a text."""
         kind = type(x)
         if id(kind) in ATOMS or kind is Tensor or kind is Variable:
             return
@@ -415,10 +415,10 @@ class Reads(Observer):
             self.state(x)
         elif id(kind) not in CALLABLE and not issubclass(kind, (ModuleType, np.generic)) and not (
                 is_of_library(kind) or issubclass(kind, (tuple, slice))):
-            self.must_be_young(x, f"what a {kind.__name__} does is not known")
+            self.require_new(x, f"what a {kind.__name__} does is not known")
 
     def tested(self, x: Any) -> None:
-        """Notes whether a container is empty, or what else C code asks of a condition."""
+        """Records whether a container is empty, or what else C code asks of a condition."""
         kind = type(x)
         if issubclass(kind, (list, dict, set, frozenset)):
             self.value(x, is_filled, None)
@@ -429,7 +429,7 @@ class Reads(Observer):
             self.operand(x, False)
 
     def iterated(self, x: Any, unpacks: bool) -> None:
-        """Notes what is iterated over."""
+        """Records what is iterated over."""
         kind = type(x)
         if id(kind) in ATOMS or kind is Variable or issubclass(kind, Tensor):
             return
@@ -439,13 +439,13 @@ class Reads(Observer):
         elif is_module(x) or is_of_library(kind):
             self.passed((x,))
         elif is_foreign(kind) and not issubclass(kind, type):
-            self.must_be_young(x, f"a {kind.__name__} from outside is iterated over")
+            self.require_new(x, f"a {kind.__name__} from outside is iterated over")
         else:
             self.meet(kind)
             self.state(x)
 
     def written(self, x: Any, name: str | None) -> None:
-        """Notes what is there before it is written to: an attribute, or any element for None."""
+        """Records what is there before it is written to: an attribute, or any element for None."""
         kind = type(x)
         if issubclass(kind, Dispatcher):
             return self.written(x._f, name)
@@ -489,7 +489,7 @@ def is_module(x: Any) -> bool:
 
 
 GETTERS = attrgetter, itemgetter, methodcaller
-# Whose state is noted where it is read, or never changes.
+# Whose state is recorded where it is read, or never changes.
 SEEN = (int, float, complex, str, bytes, tuple, list, dict, set, frozenset, type, ModuleType,
         np.ndarray)
 HASHES = {x.__hash__ for x in SAFE_KEYS}

@@ -49,7 +49,7 @@ def given_now(f: Any, args: tuple[Any, ...]) -> Any:
 
 
 def note(reads: Any, f: Any, args: tuple[Any, ...] = ()) -> None:
-    """Notes what a setting is."""
+    """Records what a setting is."""
     reads.value(f, given_now, args)
 
 

@@ -85,7 +85,7 @@ def file_of(f: FunctionType) -> File:
     if path == "<string>" and f.__globals__.get("__name__") == "__main__":
         lines = lines or command_lines()
     if not lines:
-        raise NoSource("its source can't be had")
+        raise NoSource("its source code is not available")
     found = files.get(path)
     if found is None or found.lines is not lines and found.lines != lines:
         try:
@@ -192,7 +192,7 @@ def filled(code: CodeType, readers: dict[str, Any], function: Callable[[str, str
 # ---- in the place of a function's own code -------------------------------------------------------
 
 # Who looks without the lock finds the own code, whatever other threads do meanwhile: what is
-# replaced is noted before a function gets the other code, and until it has its own one back. A
+# replaced is recorded before a function gets the other code, and until it has its own one back. A
 # collection of garbage may come while the lock is held, and end a capture.
 lock = RLock()
 replaced: dict[int, tuple[FunctionType, CodeType, CodeType, int]] = {}     # by id, with a count

@@ -34,8 +34,7 @@ direct_step(operations.linear_with_bias)(Machine.linear)
 
 
 def step_of(machine: Machine, op: Op, inputs: tuple[Any, ...]) -> Tensor | None:
-    """What an operation gives in a rehearsal, after its steps were noted; None where it has none.
-    """
+    """What an operation gives in a rehearsal, after its steps were recorded, or None."""
     if op.elementwise:
         return machine.elementwise(op, inputs)
     step = STEPS.get(op.name)
@@ -102,7 +101,7 @@ KNOWN: dict[Any, Callable[..., Tensor | None]] = {
 
 def result_of(machine: Machine, function: Any, args: tuple[Any, ...],
               kwargs: dict[str, Any]) -> Tensor | None:
-    """What a function gives in a rehearsal, after its steps were noted; None where it has none."""
+    """What a function gives in a rehearsal, after its steps were recorded, or None."""
     known = KNOWN.get(function)
     if known is None:
         return None

@@ -165,7 +165,7 @@ def views_in(list slots, list found, tuple given):
 
 
 cdef int note_views(list views, list found, tuple given) except -1:
-    """Notes of results what they are views of, as the eager call does."""
+    """Records which tensor each result is a view of, as the eager call does."""
     cdef Tensor x, other
     cdef BaseOf base
     cdef dict made = {}

@@ -371,7 +371,7 @@ cdef class Machine:
                 self.passing.append(root)
 
     cdef int give_out(self, Root root, list given) except -1:
-        """Notes that a value is given to the caller, who may change it."""
+        """Records that a value is given to the caller, who may change it."""
         root.last = len(self.steps)
         if root.source == ARENA:
             root.source = NEW

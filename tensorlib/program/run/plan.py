@@ -278,7 +278,7 @@ class Opening(Capture):
         self.machine = machine
 
     def call(self, op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What an operation gives, after its steps were noted."""
+        """What an operation gives, after its steps were recorded."""
         if op.random or kwargs.get("out") is not None:
             raise Closed
         if not self.machine.knows(tensors_in((args, kwargs))):
