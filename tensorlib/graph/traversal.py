@@ -37,7 +37,7 @@ def nodes_below(roots, border=frozenset()):
     """Every node of a graph and its `next_functions`, each before those that it leads to.
 
     The nodes of `border` are left out, and what lies beyond them. Iterative, as graphs may be
-    millions of nodes deep: nodes are recorded when all below them are.
+    millions of nodes deep: a node is finished when all below it are.
     """
     edges, finished = {}, []
     stack = [node for node in reversed(roots) if node not in border]

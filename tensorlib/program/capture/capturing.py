@@ -240,7 +240,7 @@ class ReplayRecorder(Recorder):
         return self.while_it_goes(super().composed, op, function, args, kwargs)
 
     def while_it_goes(self, note: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """What a way to note gives; NotImplemented where nothing is recorded any more."""
+        """What a way to record gives; NotImplemented where nothing is any more."""
         if self.why:
             return NotImplemented
         try:

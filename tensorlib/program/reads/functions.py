@@ -142,8 +142,8 @@ class Observer(Notes):
             found.clear()
 
     def noted(self, note: Any, *args: Any) -> Any:
-        """What a way to note gives. What goes wrong in it, such as code of the user's that it came
-        upon, ends the capture, and not the function."""
+        """What a way to record gives. What goes wrong in it, such as code of the user's that it
+        came upon, ends the capture, and not the function."""
         try:
             return note(*args)
         except Exception as error:
