@@ -90,6 +90,16 @@ from tensorlib._absent import (
 from tensorlib._absent import load_library as _load_library
 from tensorlib._checks import FUNCTIONS as _CHECKS
 from tensorlib._foreach import FUNCTIONS as _FOREACH
+from tensorlib._symbols import (
+    sym_float,
+    sym_int,
+    sym_ite,
+    sym_max,
+    sym_min,
+    sym_not,
+    sym_sqrt,
+    sym_sum,
+)
 from tensorlib._typed import (
     BFloat16Tensor,
     BoolTensor,
@@ -152,6 +162,7 @@ amp = _later("tensorlib.amp")
 array_api = _later("tensorlib.array_api")
 backends = _later("tensorlib.backends")
 compiler = _later("tensorlib.compiler")
+cpu = _later("tensorlib.cpu")
 cuda = _later("tensorlib.cuda")
 fft = _later("tensorlib.fft")
 hub = _later("tensorlib.hub")
@@ -202,6 +213,7 @@ for _name, _parameters in (
 # what libraries around PyTorch call of its own: lists of tensors, conditions and others
 globals().update(_FOREACH)
 globals().update(_CHECKS)
+get_device_module = _deferred("tensorlib.accelerator", "get_device_module", ("device",))
 _standard_gamma = _deferred("tensorlib.distributions.gamma_variates", "standard_gamma")
 _segment_reduce = _deferred("tensorlib.ops.index.segments", "segment_reduce")
 

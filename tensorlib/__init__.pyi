@@ -60,7 +60,7 @@ from tensorlib.program.control import (
 )
 from tensorlib.shell import (
     accelerator as accelerator, amp as amp, array_api as array_api, backends as backends,
-    compiler as compiler, cuda as cuda, einops as einops, export as export, fft as fft,
+    compiler as compiler, cpu as cpu, cuda as cuda, einops as einops, export as export, fft as fft,
     functional as functional, futures as futures, fx as fx, hub as hub, jit as jit,
     library as library, memory as memory, mps as mps, multiprocessing as multiprocessing,
     overrides as overrides, quasirandom as quasirandom, random as random,
@@ -82,12 +82,17 @@ from tensorlib.shell._settings import (
     set_flush_denormal as set_flush_denormal, set_num_interop_threads as set_num_interop_threads,
     set_warn_always as set_warn_always, use_deterministic_algorithms as use_deterministic_algorithms
 )
+from tensorlib.shell._symbols import (
+    sym_float as sym_float, sym_int as sym_int, sym_ite as sym_ite, sym_max as sym_max,
+    sym_min as sym_min, sym_not as sym_not, sym_sqrt as sym_sqrt, sym_sum as sym_sum
+)
 from tensorlib.shell._typed import (
     BFloat16Tensor as BFloat16Tensor, BoolTensor as BoolTensor, ByteTensor as ByteTensor,
     CharTensor as CharTensor, DoubleTensor as DoubleTensor, FloatTensor as FloatTensor,
     HalfTensor as HalfTensor, IntTensor as IntTensor, LongTensor as LongTensor,
     ShortTensor as ShortTensor, set_default_tensor_type as set_default_tensor_type
 )
+from tensorlib.shell.accelerator import get_device_module as get_device_module
 from tensorlib.shell.amp.autocast_mode import (
     autocast as autocast, clear_autocast_cache as clear_autocast_cache,
     get_autocast_cpu_dtype as get_autocast_cpu_dtype, get_autocast_dtype as get_autocast_dtype,
@@ -1084,6 +1089,11 @@ def histogram(
 ) -> Any:
     """The numbers of elements between edges: a named tuple (hist, bin_edges)."""
 
+def histogramdd(
+    input: Tensor, bins: Any, range: Any = None, weight: Any = None, density: _bool = False
+) -> Any:
+    """How many points lie in each cell of a grid: a named tuple (hist, bin_edges)."""
+
 def hsplit(
     input: Tensor, indices_or_sections: Any = None, *, indices: Tensor | None = None, sections: Any
     = None
@@ -1165,6 +1175,9 @@ def is_conj(input: Tensor) -> Tensor:
 
 def is_floating_point(input: Tensor) -> _bool:
     """Whether the dtype is a floating one."""
+
+def is_inference(input: Tensor) -> _bool:
+    """Whether a tensor was made in inference mode."""
 
 def is_neg(input: Tensor) -> Tensor:
     """False: no tensor's negation waits."""
@@ -1586,6 +1599,11 @@ def nonzero(input: Tensor, *, as_tuple: Literal[False] = False) -> Tensor:
 @overload
 def nonzero(input: Tensor, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
 
+def nonzero_static(
+    input: Tensor, *, size: _Sizes, fill_value: _Number | Tensor = -1, out: Tensor | None = None
+) -> Tensor:
+    """The positions of the first `size` elements that are not zero, as `nonzero` gives them."""
+
 def norm(
     input: Tensor, p: _Number | _str = 'fro', dim: _Sizes | None = None, keepdim: _bool = False, *,
     dtype: _DType | None = None, out: Tensor | None = None
@@ -1756,6 +1774,13 @@ def randperm(
     requires_grad: _bool = False
 ) -> Tensor:
     """The integers from 0 to n - 1 in a random order, as int64."""
+
+def range(
+    start: _Number | Tensor = 0, end: _Number | Tensor | None = None, step: _Number | Tensor = 1, *,
+    out: Tensor | None = None, dtype: _DType | None = None, layout: Format | None = None, device:
+    _Device | None = None, pin_memory: _bool = False, requires_grad: _bool = False
+) -> Tensor:
+    """The numbers start, start + step, ... up to `end` and with it."""
 
 def ravel(input: Tensor) -> Tensor:
     """`input` as a vector: a view of what is contiguous, else a copy."""

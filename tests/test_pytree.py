@@ -2,6 +2,7 @@
 
 import pickle
 from collections import OrderedDict, defaultdict, deque, namedtuple
+from dataclasses import dataclass, field
 
 import pytest
 
@@ -38,6 +39,72 @@ def test_leaves_are_in_the_order_of_pytorchs():
 def test_sizes_are_containers():
     doubled = pytree.tree_map(lambda n: 2 * n, [tl.ones(2, 3).shape])
     assert doubled == [(4, 6)] and type(doubled[0]) is tuple
+
+
+@dataclass
+class Point:
+    x: object
+    y: object = 2
+    label: str = field(default="p", init=False)
+
+
+pytree.register_dataclass(Point)
+
+
+def test_places_of_leaves():
+    tree = {"a": [1, (2, Point([5], None))], "b": Pair(1, deque([3])),
+            "c": defaultdict(int, {3: 4}), "d": ()}
+    paths, spec = pytree.tree_flatten_with_path(tree)
+    assert [pytree.keystr(path) for path, _ in paths] == [
+        "['a'][0]", "['a'][1][0]", "['a'][1][1].x[0]", "['a'][1][1].y", "['b'].a", "['b'].b[0]",
+        "['c'][3]"]
+    assert [leaf for _, leaf in paths] == pytree.tree_leaves(tree)
+    assert spec == pytree.tree_structure(tree)
+    for path, leaf in pytree.tree_leaves_with_path(tree):
+        assert pytree.key_get(tree, path) is leaf
+    names = pytree.tree_map_with_path(lambda path, x, y: (len(path), x is y), tree, tree)
+    assert names["a"] == [(2, True), ((3, True), Point([(5, True)], (4, True)))]
+    assert pytree.tree_leaves_with_path(3) == [((), 3)]
+    assert pytree.tree_leaves_with_path([[1], 2], is_leaf=lambda x: x == [1]) == [
+        ((pytree.SequenceKey(0),), [1]), ((pytree.SequenceKey(1),), 2)]
+
+
+def test_places_are_pytorchs():
+    theirs = pytest.importorskip("torch.utils._pytree")
+    for tree in TREES[:-1]:
+        assert str(pytree.tree_leaves_with_path(tree)) == str(theirs.tree_leaves_with_path(tree))
+
+
+def test_classes_without_places():
+    class Box:
+        content = 1
+
+    pytree.register_pytree_node(Box, lambda box: ([box.content], None), lambda children, _: Box())
+    assert pytree.tree_leaves(Box()) == [1]
+    with pytest.raises(ValueError, match="Box was registered without flatten_with_keys_fn"):
+        pytree.tree_leaves_with_path([Box()])
+
+
+def test_dataclasses_are_registered_by_their_fields():
+    @dataclass
+    class Scaled:
+        x: object
+        scale: float = 1.0
+
+    class Plain:
+        def __init__(self, x):
+            self.x = x
+
+    with pytest.raises(ValueError, match=r"has the fields \['x', 'scale'\], got \['x'\]"):
+        pytree.register_dataclass(Scaled, field_names=["x"])
+    pytree.register_dataclass(Scaled, drop_field_names=["scale"])
+    assert pytree.tree_map(str, Scaled(1, 5.0)) == Scaled("1", 1.0)
+    with pytest.raises(ValueError, match="already registered"):
+        pytree.register_dataclass(Scaled)
+    with pytest.raises(ValueError, match="no dataclass: field_names must be given"):
+        pytree.register_dataclass(Plain)
+    pytree.register_dataclass(Plain, field_names=["x"])
+    assert pytree.tree_map(str, Plain([1, 2])).x == ["1", "2"]
 
 
 def test_functions_of_some_leaves():

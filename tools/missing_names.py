@@ -78,10 +78,10 @@ REASONS = [
     ("Other devices and back ends", "Tensors are in the memory of the CPU, and one library "
      "computes with them: what chooses a device, or calls another library by its name, has nothing "
      "to choose here.",
-     r"cudnn.*|miopen.*|mkldnn.*|to_mkldnn|is_vulkan.*|cuda|xpu|ipu|mtia|get_device_module|"
+     r"cudnn.*|miopen.*|mkldnn.*|to_mkldnn|is_vulkan.*|cuda|xpu|ipu|mtia|"
      r".*_(cuda|xla|ipu|xpu)_.*|record_stream|.*batch_norm_(backward|elemt|"
      r"gather|stats|update).*|profiler_.*|prepare_multiprocessing.*|is_maia|layer|is_distributed|"
-     r".*flash_attention_impls?|convert_conv\dd_weight_.*|kineto_available|(Default)?DeviceType|"
+     r".*flash_attention_impls?|kineto_available|(Default)?DeviceType|"
      r"ExecutionTraceObserver|[gs]et_device_states|set_.*_capture_stream|set_.*_stream_mismatch|"
      r"GraphExecGroup"),
     ("Parts of PyTorch's compiler", "`tensorlib.jit` gives back the functions that it is given, "
@@ -91,21 +91,18 @@ REASONS = [
      r"(import|parse|merge)_.*|get_file_path|functionalize"),
     ("Under another name", "Some of what `torch` has twice, once with other arguments, is in "
      "`nn.functional` alone; what works in place there is a method here, or the function without "
-     "`_`. `range` is deprecated for `arange`; `eig`, `lstsq`, `solve` and `symeig` of old raise "
-     "an error in PyTorch, too: `linalg` has them. `clip_grad_norm` is deprecated for "
-     "`clip_grad_norm_`.",
-     r"embedding_bag|adaptive_(avg|max)_pool1d|range|lstsq|"
-     r"solve|eig|symeig|index|is_inference|"
-     r"multi_head_attention_forward|"
-     r"clip_grad_norm"),
+     "`_`. `eig`, `lstsq`, `solve` and `symeig` of old raise "
+     "an error in PyTorch, too: `linalg` has them.",
+     r"embedding_bag|adaptive_(avg|max)_pool1d|lstsq|solve|eig|symeig|index|"
+     r"multi_head_attention_forward"),
     ("The memory of a tensor", "A storage keeps its size, since views and the graph rely on it: a "
      "tensor that `resize_` makes larger gets a new one. `resize` and `resize_as` are deprecated "
      "for `resize_` and `resize_as_`; `UntypedStorage.from_file` maps files.",
      r"resize_as|resize|map2_|const_data_ptr|storage_type|from_file"),
     ("Rare functions", "Not written yet. SciPy has most of them, for plain tensors or by "
-     "`ops.primitive`; NumPy has `histogramdd`.",
+     "`ops.primitive`.",
      r"airy_ai|"
-     r"fractional_max_pool\dd|linear_cross_entropy|lobpcg|histogramdd|nonzero_static|"
+     r"fractional_max_pool\dd|linear_cross_entropy|lobpcg|"
      r"hash_tensor|dim_order|rearrange|"
      r"region_activation_memory_budget|CheckpointPolicy|"
      r"SelectiveCheckpointContext|create_selective_checkpoint_contexts|set_checkpoint_.*"),

@@ -95,11 +95,11 @@ BASES = {"Size": "(tuple[_int, ...])", "OutOfMemoryError": "(MemoryError, Runtim
 # written in Python, with their types
 UNDECLARED = ("tensorlib.array_api", "tensorlib.distributions", "tensorlib.program",
               "tensorlib.onnx", "tensorlib.optim", "tensorlib.utils.data",
-              "tensorlib.serialization", "tensorlib.cuda", "tensorlib.backends", "tensorlib.amp",
-              "tensorlib.accelerator", "tensorlib.distributed", "tensorlib.fx", "tensorlib.jit",
-              "tensorlib.mps", "tensorlib.nn.attention", "tensorlib.profiler", "tensorlib.random",
-              "tensorlib.sparse", "tensorlib.utils.benchmark", "tensorlib.utils.dlpack",
-              "tensorlib.version", "tensorlib.vision", "tensorlib.xpu")
+              "tensorlib.serialization", "tensorlib.cpu", "tensorlib.cuda", "tensorlib.backends",
+              "tensorlib.amp", "tensorlib.accelerator", "tensorlib.distributed", "tensorlib.fx",
+              "tensorlib.jit", "tensorlib.mps", "tensorlib.nn.attention", "tensorlib.profiler",
+              "tensorlib.random", "tensorlib.sparse", "tensorlib.utils.benchmark",
+              "tensorlib.utils.dlpack", "tensorlib.version", "tensorlib.vision", "tensorlib.xpu")
 GATHERING = ["tensorlib.fft", "tensorlib.special"]          # modules that do as packages do
 DECLARING = ["tensorlib.fft", "tensorlib.linalg", "tensorlib.nn.functional", "tensorlib.special"]
 GATHERED = {"registry": "from tensorlib._core.graph.op import registry as registry",

@@ -96,7 +96,7 @@ FAMILIES = {
         operations="scatter_reduced"),
     "tensorlib.ops.index.segments": Names(functions="segment_reduce"),
     "tensorlib.ops.index.selecting": Names(
-        both="argwhere select take",
+        both="argwhere nonzero_static select take",
         functions="unravel_index"),
     "tensorlib.ops.names.inplace": Names(
         functions="abs_ acos_ acosh_ addmv_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ "
@@ -114,7 +114,7 @@ FAMILIES = {
         methods="is_set_to is_shared new_empty_strided resize_ set_ share_memory_"),
     "tensorlib.ops.names.queries": Names(
         both="get_device is_conj is_neg is_nonzero is_same_size is_signed",
-        functions="is_storage is_tensor result_type typename"),
+        functions="is_inference is_storage is_tensor result_type typename"),
     "tensorlib.ops.order.quantiles": Names(
         both="median mode nanmedian nanquantile quantile",
         operations="middle mode_order"),
@@ -171,7 +171,9 @@ FAMILIES = {
         both="cummax cummin cumprod logcumsumexp nanmean",
         methods="cumprod_",
         operations="recurrence running_extremes running_product"),
-    "tensorlib.ops.reduce.statistics": Names(both="bincount corrcoef cov histc histogram"),
+    "tensorlib.ops.reduce.statistics": Names(
+        both="bincount corrcoef cov histc histogram",
+        functions="histogramdd"),
     "tensorlib.ops.shape.diagonals": Names(
         both="diag diag_embed diagflat trace",
         functions="block_diag",

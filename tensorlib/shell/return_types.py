@@ -26,7 +26,7 @@ _HOMES = {
     "tensorlib.ops.pointwise.rare": {"frexp": "Parts"},
     "tensorlib.ops.reduce.extremes": {"aminmax": "Extremes", "max": "Largest", "min": "Smallest"},
     "tensorlib.ops.reduce.scans": {"cummax": "CumulativeMax", "cummin": "CumulativeMin"},
-    "tensorlib.ops.reduce.statistics": {"histogram": "Histogram"},
+    "tensorlib.ops.reduce.statistics": {"histogram": "Histogram", "histogramdd": "HistogramDD"},
 }
 _WHERE = {name: (home, kind) for home, kinds in _HOMES.items() for name, kind in kinds.items()}
 

@@ -9,6 +9,7 @@ those of `register_pytree_node`; all else, also None, is a leaf.
 """
 
 from collections import OrderedDict, defaultdict, deque, namedtuple
+from dataclasses import fields, is_dataclass
 from typing import Any, NamedTuple
 
 from tensorlib._core.base.registry import Registry
@@ -16,43 +17,169 @@ from tensorlib._core.base.shape import Size
 from tensorlib.ops.foreign import members
 
 __all__ = [
-    "LeafSpec", "TreeSpec", "register_pytree_node", "tree_all", "tree_all_only", "tree_any",
-    "tree_any_only", "tree_flatten", "tree_is_leaf", "tree_iter", "tree_leaves", "tree_map",
-    "tree_map_", "tree_map_only", "tree_map_only_", "tree_structure", "tree_unflatten",
+    "GetAttrKey", "LeafSpec", "MappingKey", "SequenceKey", "TreeSpec", "key_get", "keystr",
+    "register_dataclass", "register_pytree_node", "tree_all", "tree_all_only", "tree_any",
+    "tree_any_only", "tree_flatten", "tree_flatten_with_path", "tree_is_leaf", "tree_iter",
+    "tree_leaves", "tree_leaves_with_path", "tree_map", "tree_map_", "tree_map_only",
+    "tree_map_only_", "tree_map_with_path", "tree_structure", "tree_unflatten",
 ]
 
 
 class Node(NamedTuple):
-    """A kind of container: to its children and what else it has, and back."""
+    """A kind of container: to its children and what else it has, and back.
+
+    flatten_with_keys_fn: as `flatten_fn`, where each child comes with its place; None where
+    children have no places by which they could be found.
+    """
 
     flatten_fn: object
     unflatten_fn: object
+    flatten_with_keys_fn: object = None
+
+
+# ---- places in a container -----------------------------------------------------------------------
+
+class SequenceKey(NamedTuple):
+    """The place of an item in a sequence."""
+
+    idx: int
+
+    def __str__(self):
+        return f"[{self.idx!r}]"
+
+    def get(self, sequence):
+        """The item at this place."""
+        return sequence[self.idx]
+
+
+class MappingKey(NamedTuple):
+    """The place of a value in a dict."""
+
+    key: Any
+
+    def __str__(self):
+        return f"[{self.key!r}]"
+
+    def get(self, mapping):
+        """The value at this place."""
+        return mapping[self.key]
+
+
+class GetAttrKey(NamedTuple):
+    """The place of an attribute in an object."""
+
+    name: str
+
+    def __str__(self):
+        return f".{self.name}"
+
+    def get(self, obj):
+        """The attribute."""
+        return getattr(obj, self.name)
 
 
 def of_dict(x):
     return list(x.values()), list(x)
 
 
+def of_defaultdict(x):
+    return list(x.values()), [x.default_factory, list(x)]
+
+
+def with_indices(flatten):
+    """What flattens a sequence into its places and items."""
+    def flatten_with_keys(x):
+        children, context = flatten(x)
+        return [(SequenceKey(i), child) for i, child in enumerate(children)], context
+    return flatten_with_keys
+
+
+def with_names(x):
+    """The names and items of a named tuple, and its class."""
+    return [(GetAttrKey(name), child) for name, child in zip(x._fields, x)], type(x)
+
+
+def with_mapping_keys(flatten):
+    """What flattens a dict into its places and values."""
+    def flatten_with_keys(x):
+        return [(MappingKey(key), child) for key, child in x.items()], flatten(x)[1]
+    return flatten_with_keys
+
+
+def sequence(context, back):
+    """The kind of a sequence, by what else it has than items, and what makes one of both."""
+    def flatten(x):
+        return list(x), context(x)
+    return Node(flatten, back, with_indices(flatten))
+
+
+def mapping(flatten, back):
+    return Node(flatten, back, with_mapping_keys(flatten))
+
+
+def nothing(x):
+    return None
+
+
 NODES = Registry({
-    tuple: Node(lambda x: (list(x), None), lambda children, _: tuple(children)),
-    Size: Node(lambda x: (list(x), None), lambda children, _: tuple(children)),  # as PyTorch
-    list: Node(lambda x: (list(x), None), lambda children, _: list(children)),
-    dict: Node(of_dict, lambda children, keys: dict(zip(keys, children))),
-    OrderedDict: Node(of_dict, lambda children, keys: OrderedDict(zip(keys, children))),
-    defaultdict: Node(lambda x: (list(x.values()), [x.default_factory, list(x)]),
-                      lambda children, of: defaultdict(of[0], zip(of[1], children))),
-    deque: Node(lambda x: (list(x), x.maxlen), lambda children, most: deque(children, most)),
-    namedtuple: Node(lambda x: (list(x), type(x)), lambda children, kind: kind(*children)),
+    tuple: sequence(nothing, lambda children, _: tuple(children)),
+    Size: sequence(nothing, lambda children, _: tuple(children)),  # as PyTorch
+    list: sequence(nothing, lambda children, _: list(children)),
+    dict: mapping(of_dict, lambda children, keys: dict(zip(keys, children))),
+    OrderedDict: mapping(of_dict, lambda children, keys: OrderedDict(zip(keys, children))),
+    defaultdict: mapping(of_defaultdict,
+                         lambda children, of: defaultdict(of[0], zip(of[1], children))),
+    deque: sequence(lambda x: x.maxlen, lambda children, most: deque(children, most)),
+    namedtuple: Node(lambda x: (list(x), type(x)), lambda children, kind: kind(*children),
+                     with_names),
 })
 
 
-def register_pytree_node(cls, flatten_fn, unflatten_fn, **names):
+def register_pytree_node(cls, flatten_fn, unflatten_fn, *, flatten_with_keys_fn=None, **names):
     """Makes a class a container: `flatten_fn` gives its children and a context, `unflatten_fn`
     makes it of both. Raises: ValueError for one that is registered.
+
+    flatten_with_keys_fn: gives pairs of places and children, and a context, for the functions
+    `..._with_path`.
     """
     if cls in NODES:
         raise ValueError(f"{cls} is already registered as pytree node.")
-    NODES[cls] = Node(flatten_fn, unflatten_fn)
+    NODES[cls] = Node(flatten_fn, unflatten_fn, flatten_with_keys_fn)
+
+
+def register_dataclass(cls, *, field_names=None, drop_field_names=(), **names):
+    """Makes a dataclass a container of the fields that its `__init__` takes.
+
+    field_names: which these are; a class that is no dataclass needs them. drop_field_names: those
+    that are no children, and have their defaults in what is made again.
+    Raises: ValueError for one that is registered, another class without `field_names`, and
+    `field_names` that are not those of a dataclass.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Point:
+    ...     x: int
+    ...     y: int
+    >>> register_dataclass(Point)
+    >>> tree_map(lambda c: c + 1, Point(1, 2))
+    Point(x=2, y=3)
+    """
+    own = [field.name for field in fields(cls) if field.init and field.name not in drop_field_names
+           ] if is_dataclass(cls) else field_names
+    if own is None:
+        raise ValueError(f"register_dataclass: {cls!r} is no dataclass: field_names must be given")
+    kept = own if field_names is None else list(field_names)
+    if set(kept) != set(own):
+        raise ValueError(f"register_dataclass: {cls.__name__} has the fields {own}, got {kept}")
+
+    def flatten(x):
+        return [getattr(x, name) for name in kept], None
+
+    def flatten_with_keys(x):
+        return [(GetAttrKey(name), getattr(x, name)) for name in kept], None
+
+    register_pytree_node(cls, flatten, lambda children, _: cls(**dict(zip(kept, children))),
+                         flatten_with_keys_fn=flatten_with_keys)
 
 
 def kind_of(tree):
@@ -63,24 +190,13 @@ def kind_of(tree):
     return namedtuple if isinstance(tree, tuple) and hasattr(kind, "_fields") else None
 
 
-class MappingKey(NamedTuple):
-    """A place in a dict."""
-
-    key: Any
-
-
 # PyTorch's names, by which libraries register containers that are like these
 SUPPORTED_NODES, _get_node_type, Context, PyTree = NODES, kind_of, Any, Any
-_dict_flatten, _dict_unflatten = NODES[dict]
-_list_flatten, _list_unflatten = NODES[list]
-_tuple_flatten, _tuple_unflatten = NODES[tuple]
-_namedtuple_flatten, _namedtuple_unflatten = NODES[namedtuple]
+_dict_flatten, _dict_unflatten, _dict_flatten_with_keys = NODES[dict]
+_list_flatten, _list_unflatten, _list_flatten_with_keys = NODES[list]
+_tuple_flatten, _tuple_unflatten, _tuple_flatten_with_keys = NODES[tuple]
+_namedtuple_flatten, _namedtuple_unflatten, _namedtuple_flatten_with_keys = NODES[namedtuple]
 _register_pytree_node = register_pytree_node
-
-
-def _dict_flatten_with_keys(d):
-    """The places and values of a dict, and its keys."""
-    return [(MappingKey(key), value) for key, value in d.items()], list(d)
 
 
 class TreeSpec:
@@ -258,3 +374,63 @@ def tree_all_only(type_or_types, pred, tree, is_leaf=None):
 def tree_any_only(type_or_types, pred, tree, is_leaf=None):
     """Whether `pred` holds for some leaf of some types."""
     return any(pred(x) for x in tree_iter(tree, is_leaf) if isinstance(x, type_or_types))
+
+
+# ---- with places ---------------------------------------------------------------------------------
+
+def tree_leaves_with_path(tree, is_leaf=None):
+    """The leaves of a container in order, each with the tuple of places that leads to it.
+
+    Raises: ValueError for a class that was registered without places.
+
+    >>> tree_leaves_with_path({"a": [5]})
+    [((MappingKey(key='a'), SequenceKey(idx=0)), 5)]
+    """
+    return list(placed(tree, (), is_leaf))
+
+
+def placed(tree, path, is_leaf):
+    """The leaves of the container to which a path leads, each with its path."""
+    if tree_is_leaf(tree, is_leaf):
+        yield path, tree
+        return
+    kind = kind_of(tree)
+    flatten = NODES[kind].flatten_with_keys_fn
+    if flatten is None:
+        raise ValueError(f"{kind.__name__} was registered without flatten_with_keys_fn: its "
+                         "children have no places")
+    for key, child in flatten(tree)[0]:
+        yield from placed(child, (*path, key), is_leaf)
+
+
+def tree_flatten_with_path(tree, is_leaf=None):
+    """The leaves of a container with the places that lead to them, and its structure.
+
+    Raises: ValueError for a class that was registered without places.
+    """
+    return tree_leaves_with_path(tree, is_leaf), tree_structure(tree, is_leaf)
+
+
+def tree_map_with_path(func, tree, *rests, is_leaf=None):
+    """As `tree_map`, where `func` is given the tuple of places that leads to a leaf first.
+
+    Raises: ValueError for a class that was registered without places, and another structure.
+
+    >>> tree_map_with_path(lambda path, x: keystr(path) + "=" + str(x), {"a": [5, 6]})
+    {'a': ["['a'][0]=5", "['a'][1]=6"]}
+    """
+    leaves, spec = tree_flatten_with_path(tree, is_leaf)
+    return spec.unflatten(func(path, leaf, *others) for (path, leaf), *others in zip(
+        leaves, *(spec.flatten_up_to(rest) for rest in rests)))
+
+
+def keystr(kp):
+    """A path of places as Python writes it: `['a'][0].b`."""
+    return "".join(map(str, kp))
+
+
+def key_get(obj, kp):
+    """What lies in a container where a path of places leads to."""
+    for key in kp:
+        obj = key.get(obj)
+    return obj

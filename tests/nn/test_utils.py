@@ -54,6 +54,15 @@ def test_gradients_that_are_not_finite_are_named():
     assert model[0].weight.grad.isnan().all()                # as in PyTorch
 
 
+def test_the_older_name_of_clipping_warns():
+    first, second = with_gradients(3.0), with_gradients(3.0)
+    with pytest.warns(FutureWarning, match="nn.utils.clip_grad_norm is deprecated") as caught:
+        total = nn.utils.clip_grad_norm(first, 1.0, norm_type=1)
+    assert caught[0].filename == __file__
+    assert total == nn.utils.clip_grad_norm_(second, 1.0, norm_type=1) == 6
+    assert first[0].grad.equal(second[0].grad)
+
+
 @pytest.mark.parametrize("name, options", [
     ("uniform_", {}), ("normal_", {}), ("trunc_normal_", {}), ("xavier_uniform_", {}),
     ("xavier_normal_", {}), ("kaiming_uniform_", {}), ("kaiming_normal_", {}), ("orthogonal_", {}),
@@ -369,3 +378,18 @@ def test_tiny_gradients_are_divided_by_no_less_than_a_millionth():
     p.grad = tl.tensor([1e-6])
     assert nn.utils.clip_grad_norm_(p, 1e-6).item() == pytest.approx(1e-6)
     assert p.grad.item() == pytest.approx(0.5e-6)
+
+
+def test_weights_of_convolutions_take_a_memory_format():
+    net = nn.Sequential(nn.Conv2d(2, 3, 3), nn.Sequential(nn.ConvTranspose2d(3, 2, 2)),
+                        nn.Conv3d(2, 2, 2), nn.Conv1d(2, 2, 2), nn.Linear(2, 2))
+    before = [p.detach().clone() for p in net.parameters()]
+    parameters = list(net.parameters())
+    assert nn.utils.convert_conv2d_weight_memory_format(net, tl.channels_last) is net
+    assert [p.is_contiguous(memory_format=tl.channels_last) for p in (
+        net[0].weight, net[1][0].weight)] == [True, True]
+    assert net[2].weight.is_contiguous() and net[3].weight.is_contiguous()
+    nn.utils.convert_conv3d_weight_memory_format(net, tl.channels_last_3d)
+    assert net[2].weight.is_contiguous(memory_format=tl.channels_last_3d)
+    for parameter, after, value in zip(parameters, net.parameters(), before, strict=True):
+        assert parameter is after and after.requires_grad and after.equal(value)

@@ -392,3 +392,42 @@ def test_constructors_are_public():
     assert isinstance(tensor(1), Tensor) and tensor.__module__ == tensorlib.__name__
     with pytest.raises(RuntimeError):
         tensor(1, device="cuda")
+
+
+@pytest.mark.filterwarnings("ignore:range is deprecated")
+@each("bounds, options, expected", [
+    ((1, 4), {}, [1.0, 2.0, 3.0, 4.0]), ((0, 1, 0.3), {}, [0, 0.3, 0.6, 0.9]), ((2, 2), {}, [2.0]),
+    ((0, 1, 0.1), {}, [i / 10 for i in range(11)]), ((3,), {"end": 4}, [3.0, 4.0]),
+    ((4, 1, -1), {"dtype": tensorlib.int64}, [4, 3, 2, 1]), ((4, 1.5, -1), {}, [4.0, 3.0, 2.0]),
+    ((1.9, 5.5, 1.5), {"dtype": tensorlib.int64}, [1, 2, 3, 4, 5]),
+    ((2**60, 2**60 + 3), {"dtype": tensorlib.int64}, [2**60 + i for i in range(4)]),
+    ((100, 127, 9), {"dtype": tensorlib.int8}, [100, 109, 118, 127]),
+])
+def test_a_range_has_its_end(bounds, options, expected):
+    found = tensorlib.range(*bounds, **options)
+    assert found.dtype == options.get("dtype", tensorlib.float32)
+    assert found.tolist() == tensorlib.tensor(expected, dtype=found.dtype).tolist()
+    out = tensorlib.empty(0, dtype=found.dtype)
+    assert tensorlib.range(*bounds, **{**options, "out": out}) is out and out.equal(found)
+
+
+@pytest.mark.filterwarnings("ignore:range is deprecated")
+@each("bounds, options, error, words", [
+    ((1, 4, 0), {}, RuntimeError, "range: from 1 to 4 there is no step of 0"),
+    ((1, 4, -1), {}, RuntimeError, "there is no step of -1"),
+    ((4, 1), {}, RuntimeError, "there is no step of 1"),
+    ((0, 1, 0.5), {"dtype": tensorlib.int64}, RuntimeError, "there is no step of 0"),
+    ((0, float("inf")), {}, RuntimeError, "range: unsupported range"),
+    ((0, 1e30), {}, RuntimeError, "range: .* elements are too many"),
+    ((0, 500), {"dtype": tensorlib.int8}, RuntimeError, "range: 500 does not fit"),
+    ((3,), {}, TypeError, "range: end must be given"), (("a", 1), {}, TypeError, "range: start"),
+])
+def test_ranges_that_are_refused(bounds, options, error, words):
+    with pytest.raises(error, match=words):
+        tensorlib.range(*bounds, **options)
+
+
+def test_a_range_warns_where_it_is_called():
+    with pytest.warns(UserWarning, match="range is deprecated") as caught:
+        tensorlib.range(0, 1)
+    assert caught[0].filename == __file__

@@ -98,14 +98,14 @@ def insertion_places(Tensor sequence, Tensor values, bint right):
     return found_places(sequence, values, right, False)
 
 
-def parts_of(Tensor edges, Tensor values):
+def parts_of(str name, Tensor edges, Tensor values):
     """int64 numbers of the parts between the edges, a vector of at least 2, that values are in,
     from 1 on; the last edge is in the last part. What is outside, or NaN, has the number 0.
 
     Raises: RuntimeError for edges of another shape.
     """
     if edges.ndim_ != 1 or edges.dims[0] < 2:
-        raise RuntimeError("histogram: bins must be a vector of at least 2 edges, got shape "
+        raise RuntimeError(f"{name}: bins must be a vector of at least 2 edges, got shape "
                            f"{list(edges.shape)}")
     return found_places(edges, values, True, True)
 

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from tensorlib._core.base.importing import named_as_function, on_first_use
 from tensorlib.nn.utils.clip_grad import (
+    clip_grad_norm,
     clip_grad_norm_,
     clip_grad_value_,
     clip_grads_with_norm_,
@@ -20,11 +21,17 @@ if TYPE_CHECKING:
         fuse_linear_bn_weights,
     )
     from tensorlib.nn.utils.init import skip_init
+    from tensorlib.nn.utils.memory_format import (
+        convert_conv2d_weight_memory_format,
+        convert_conv3d_weight_memory_format,
+    )
     from tensorlib.nn.utils.spectral_norm_hook import remove_spectral_norm, spectral_norm
     from tensorlib.nn.utils.weight_norm_hook import remove_weight_norm, weight_norm
 
 __all__ = [
-    "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "fuse_conv_bn_eval",
+    "clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_",
+    "convert_conv2d_weight_memory_format", "convert_conv3d_weight_memory_format",
+    "fuse_conv_bn_eval",
     "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights", "get_total_norm",
     "parameters_to_vector", "parametrizations", "parametrize", "prune", "remove_spectral_norm",
     "remove_weight_norm", "rnn", "skip_init", "spectral_norm", "stateless",
@@ -40,5 +47,7 @@ __getattr__, __dir__ = on_first_use(__name__, {
     **dict.fromkeys(("fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval",
                      "fuse_linear_bn_weights"), "fusion"),
     "skip_init": "init",
+    **dict.fromkeys(("convert_conv2d_weight_memory_format", "convert_conv3d_weight_memory_format"),
+                    "memory_format"),
     **dict.fromkeys(("remove_spectral_norm", "spectral_norm"), "spectral_norm_hook"),
     **dict.fromkeys(("remove_weight_norm", "weight_norm"), "weight_norm_hook")})

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tensorlib import Tensor, distributed, inf, linalg, maximum, no_grad, stack, tensor
+from tensorlib._core.base.warned import warn_of
 from tensorlib._core.interpreters.capture import capture
 
 Given = Tensor | Iterable[Any]
@@ -80,6 +81,14 @@ def clip_grad_norm_(parameters: Given, max_norm: float, norm_type: float = 2.0,
                                error_if_nonfinite, foreach)
     clip_grads_with_norm_(named, max_norm, total, foreach)
     return total
+
+
+def clip_grad_norm(parameters: Given, max_norm: float, norm_type: float = 2.0,
+                   error_if_nonfinite: bool = False, foreach: bool | None = None) -> Tensor:
+    """`clip_grad_norm_` under its older name, with a FutureWarning."""
+    warn_of("nn.utils.clip_grad_norm is deprecated, call nn.utils.clip_grad_norm_",
+            FutureWarning, level=2)
+    return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
 
 
 def group_of(parameter: Tensor) -> Any:

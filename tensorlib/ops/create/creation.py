@@ -1,5 +1,7 @@
 """New tensors: from data, of given sizes, evenly spaced; and triangles of matrices."""
 
+from functools import partial
+from math import floor, isfinite
 from operator import index as as_int
 
 import numpy as np
@@ -7,7 +9,9 @@ import numpy as np
 from tensorlib._core.arrays import convert
 from tensorlib._core.arrays.arrays import from_numpy, frombuffer
 from tensorlib._core.arrays.dlpack import from_dlpack, to_dlpack
-from tensorlib._core.base.dtypes import BY_NAME, set_default_dtype
+from tensorlib._core.base.dtypes import BY_NAME, get_default_dtype, set_default_dtype
+from tensorlib._core.base.error_names import renamed
+from tensorlib._core.base.warned import warn_of
 from tensorlib._core.create import creation, overwrite, ranges
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import composite, op, publish
@@ -143,6 +147,58 @@ made(ranges.logspace, reads_values=True, reference=powers,
      samples=calls((0, 2, 3), (0, 3, 4, 2), (1, -1, 3, {"dtype": FLOAT64})),
      errors=refused_calls((RuntimeError, 0, 1, -1), (TypeError, 0, 1, 2.5),
                           (TypeError, 0, 1, 3, "a")))
+
+
+def numbers_up_to(start=0, end=None, step=1, dtype=None):
+    """The reference of `range`."""
+    return (start + step * np.arange(int((end - start) / step) + 1)).astype(as_numpy(dtype))
+
+
+@partial(made, reference=numbers_up_to,
+         samples=calls((1, 4), (0, 1, 0.3), (4, 1, -1, {"dtype": INT64}), (2, 2.5)),
+         errors=refused_calls((RuntimeError, 1, 4, 0), (RuntimeError, 1, 4, -1), (TypeError,),
+                              (TypeError, "a", 1), (RuntimeError, 0, float("inf"))))
+def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None,
+          pin_memory=False, requires_grad=False):
+    """The numbers start, start + step, ... up to `end` and with it. Deprecated for `arange`.
+
+    The dtype is the default one, also for integers.
+    Shapes: (floor((end - start) / step) + 1,).
+    Raises: RuntimeError for a step of 0 or away from `end` and for infinite ranges, TypeError for
+    what is not a number.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     tensorlib.range(1, 4)
+    tensor([1., 2., 3., 4.])
+    """
+    warn_of("range is deprecated: unlike Python's it has its end. Use arange instead, which has "
+            "the values in [start, end).", level=2)
+    if end is None:
+        raise TypeError("range: end must be given")
+    start, end, step = (creation.plain_number("range", name, value) for name, value in (
+        ("start", start), ("end", end), ("step", step)))
+    if not (isfinite(start) and isfinite(end)):
+        raise RuntimeError(f"range: unsupported range: {start} -> {end}")
+    if dtype is None:
+        dtype = get_default_dtype() if out is None else out.dtype
+    whole = not getattr(dtype, "is_floating_point", True)
+    if whole:                                    # as in PyTorch
+        start, end, step = int(start), int(end), int(step)
+    if not step or (end - start) / step < 0:
+        raise RuntimeError(f"range: from {start} to {end} there is no step of {step}")
+    if whole:
+        beyond = start + ((end - start) // step + 1) * step
+    else:
+        beyond = start + (floor((end - start) / step) + 0.5) * step
+    try:
+        return ranges.arange(start, beyond, step, out=out, dtype=dtype, layout=layout,
+                             device=device, pin_memory=pin_memory,
+                             requires_grad=requires_grad)
+    except Exception as error:
+        raise renamed(error, "arange", "range")
+
+
 made(ranges.eye, reference=lambda n, m=None, dtype=None: np.eye(n, m, dtype=as_numpy(dtype)),
      samples=calls((3,), (2, 4), (3, 2, {"dtype": INT64}), (0,)),
      errors=refused_calls((RuntimeError, -1), (RuntimeError, 2, -1), (TypeError, 2.5)))

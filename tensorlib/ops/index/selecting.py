@@ -1,15 +1,18 @@
-"""`select`, `take` and `argwhere`, and flat positions as coordinates (`unravel_index`)."""
+"""`select`, `take`, `argwhere` and `nonzero_static`, and flat positions as coordinates."""
 
 from operator import index as as_int
 
 import numpy as np
 
 from tensorlib._core.base.shape import wrap
+from tensorlib._core.reduce.masks import nonzero as true_places
 from tensorlib._core.tensor.tensor import Tensor
+from tensorlib.ops.arguments import integer
 from tensorlib.ops.declare import composite
 from tensorlib.ops.index.indexing import index_select
 from tensorlib.ops.late import declared
-from tensorlib.ops.samples import given, refusals
+from tensorlib.ops.samples import calls, given, refusals, refused_calls
+from tensorlib.ops.shape.padding import pad
 
 WHOLE = slice(None)
 
@@ -101,6 +104,40 @@ def unravel_index(indices: Tensor, shape):
         raise ValueError(f"unravel_index: sizes must be 0 or more, got {sizes}")
     first, *others = coordinates(indices.long(), sizes)
     return (first % sizes[0], *others) if sizes else ()
+
+
+def some_places(x, size, fill_value=-1):
+    """The reference of `nonzero_static`."""
+    found = np.argwhere(x)[:size]
+    return np.pad(found, ((0, size - len(found)), (0, 0)), constant_values=fill_value)
+
+
+@composite(tensors=("input",), differentiable=False, out=True, reference=some_places,
+           samples=calls((np.array([[1, 0], [2, 3]]), {"size": 2}),
+                         (np.array([1.0, 0, 2]), {"size": 4}),
+                         (np.array([0, 1]), {"size": 3, "fill_value": 7}),
+                         (np.array(3.0), {"size": 2}), (np.ones((0, 2)), {"size": 1})),
+           errors=refused_calls((RuntimeError, np.ones(2), {"size": -1}),
+                                (TypeError, np.ones(2), {"size": 1.5})), reads_values=True,
+           complex=True)
+def nonzero_static(input: Tensor, *, size, fill_value=-1):
+    """The positions of the first `size` elements that are not zero, as `nonzero` gives them.
+
+    Rows for which there are none have `fill_value`, so that the shape does not depend on the
+    elements. Shapes: (*) -> (size, ndim), int64.
+    Raises: RuntimeError for a negative size, TypeError.
+
+    >>> tensorlib.nonzero_static(tensorlib.tensor([4, 0, 5]), size=3)
+    tensor([[ 0],
+            [ 2],
+            [-1]])
+    """
+    size = integer("nonzero_static", "size", size)
+    if size < 0:
+        raise RuntimeError(f"nonzero_static: size must not be negative, got {size}")
+    found = true_places(input.detach())[:size]
+    fill_value = integer("nonzero_static", "fill_value", fill_value)
+    return pad(found, (0, 0, 0, size - found.shape[0]), value=fill_value)
 
 
 declared(__name__)

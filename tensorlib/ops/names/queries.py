@@ -1,6 +1,7 @@
 """Queries of tensors: signs, sizes and devices, and the dtype of a result."""
 
 from tensorlib._core.base.dtypes import promote_types
+from tensorlib._core.base.error_names import type_name
 from tensorlib._core.tensor.properties import UntypedStorage
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.ops.declare import FUNCTIONS, composite, publish
@@ -100,7 +101,20 @@ def is_tensor(obj: object) -> bool:
     return isinstance(obj, Tensor)
 
 
-for _function in result_type, typename, is_storage, is_tensor:
+def is_inference(input: Tensor) -> bool:
+    """Whether a tensor was made in inference mode.
+
+    >>> with tensorlib.inference_mode():
+    ...     x = tensorlib.ones(2)
+    >>> tensorlib.is_inference(x)
+    True
+    """
+    if not isinstance(input, Tensor):
+        raise TypeError(f"is_inference: input must be a Tensor, not {type_name(input)}")
+    return input.is_inference()
+
+
+for _function in result_type, typename, is_storage, is_tensor, is_inference:
     publish(_function.__name__, _function, _function.__doc__, method=False)
 
 

@@ -1,6 +1,7 @@
 """Counts of integers, histograms, covariance and correlation."""
 
-from math import isfinite
+import builtins
+from math import isfinite, prod
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from tensorlib.ops.samples import calls, given, refusals, refused_calls
 from tensorlib.ops.value_checks import value_check
 
 Histogram = result_type("histogram", "hist bin_edges")
+HistogramDD = result_type("histogramdd", "hist bin_edges")
 
 FEW = np.array([1, 5, 1, 2])
 
@@ -85,9 +87,10 @@ def range_of(name, x, low, high, margin):
     return (low, high) if low < high else (low - margin, high + margin)
 
 
-def checked_reals(name, input):
-    """A tensor outside the graph. Raises: UnsupportedDtype for integers, RuntimeError."""
-    if not input.is_floating_point():
+def checked_reals(name, input, halves=True):
+    """A tensor outside the graph. Raises: UnsupportedDtype for integers, and for half types where
+    these are not taken."""
+    if not input.is_floating_point() or input.itemsize == 2 and not halves:
         raise UnsupportedDtype(f"{name}: not implemented for {input.dtype}")
     return input.detach()
 
@@ -146,35 +149,105 @@ def histogram(input: Tensor, bins=100, *, range=None, weight=None, density=False
     hist=tensor([2., 1.]),
     bin_edges=tensor([1.0000, 1.5000, 2.0000]))
     """
-    x = checked_reals("histogram", input)
-    if x.itemsize == 2:
-        raise UnsupportedDtype(f"histogram: not implemented for {input.dtype}")
-    edges = edges_of(x, bins, range)
-    places, weights = parts_of(edges, x.reshape(-1)), None
-    if weight is not None:
-        if not isinstance(weight, Tensor):
-            raise TypeError(f"histogram: weight must be a Tensor, got {type_name(weight)}")
-        if weight.shape != input.shape:
-            raise RuntimeError("histogram: weight should have the shape of the input, got "
-                               f"{list(weight.shape)} and {list(input.shape)}")
-        weights = weight.detach().reshape(-1).double()
+    x = checked_reals("histogram", input, halves=False)
+    edges = edges_of("histogram", x, bins, range)
+    weights = weights_of("histogram", weight, input.shape)
+    places = parts_of("histogram", edges, x.reshape(-1))
     found = counts.bincount(places, edges.numel(), weights)[1:].double()
     if density:
         found = found / (found.sum() * edges.double().diff())
     return Histogram(found.to(input.dtype), edges)
 
 
-def edges_of(x, bins, ends):
+def weights_of(name, weight, shape, owner="the input"):
+    """What each element counts, as a float64 vector, or None. Raises: RuntimeError, TypeError."""
+    if weight is None:
+        return None
+    if not isinstance(weight, Tensor):
+        raise TypeError(f"{name}: weight must be a Tensor, got {type_name(weight)}")
+    if weight.shape != shape:
+        raise RuntimeError(f"{name}: weight should have the shape of {owner}, got "
+                           f"{list(weight.shape)} and {list(shape)}")
+    return weight.detach().reshape(-1).double()
+
+
+def histogramdd_of(x, bins, range=None, weight=None, density=False):
+    """The reference of `histogramdd`."""
+    rows = x.reshape(-1, x.shape[-1])
+    found, edges = np.histogramdd(
+        rows, bins, None if range is None else np.reshape(range, (-1, 2)), density,
+        None if weight is None else weight.reshape(-1))
+    return found.astype(x.dtype), tuple(edge.astype(x.dtype) for edge in edges)
+
+
+@composite(tensors=("input",), method=False, differentiable=False, dtypes=("float32", "float64"),
+           reference=histogramdd_of,
+           samples=given(((9, 2), (4, 3)), ((7, 3), 2), ((2, 5, 2), (2, 3), (-1.0, 1.0, 0.0, 2.0)),
+                         ((6, 2), (np.array([-1.0, 0, 0.5]), np.array([-2.0, 2.0]))),
+                         ((8, 1), (3,), None, None, True)),
+           errors=refusals((RuntimeError, (3,), 3), (RuntimeError, (3, 2), (3,)),
+                           (RuntimeError, (3, 2), (3, 0)),
+                           (RuntimeError, (3, 2), 2, (0.0, 1.0))),
+           reads_values=True, checks_values=True)
+def histogramdd(input: Tensor, bins, range=None, weight=None,
+                density=False) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """How many points lie in each cell of a grid: a named tuple (hist, bin_edges).
+
+    bins: how many parts of one width there are, one number or one for each dim of the points; or
+    vectors of ascending edges. range: the ends of the first and last part for each dim, one after
+    the other, by default the least and the largest coordinate. weight: what each point counts.
+    density: the numbers are divided by their sum and by the volumes of cells. Points outside of
+    the grid are not counted.
+
+    Shapes: (*, D) -> D sizes, and a tuple of D vectors of edges. Raises: RuntimeError for other
+    numbers of bins and ends than D, no bins, a range that is not finite or the wrong way round,
+    and weights of another shape; UnsupportedDtype for integers and half types, TypeError.
+
+    >>> points = tensorlib.tensor([[0., 1.], [1., 0.], [2., 0.], [2., 2.]])
+    >>> tensorlib.histogramdd(points, bins=[3, 2]).hist
+    tensor([[0., 1.],
+            [1., 0.],
+            [1., 1.]])
+    """
+    x = checked_reals("histogramdd", input, halves=False)
+    if x.ndim < 2:
+        raise RuntimeError("histogramdd: input should have at least 2 dims, got shape "
+                           f"{list(x.shape)}")
+    dims = x.shape[-1]
+    bins = list(bins) if isinstance(bins, (tuple, list)) else [bins] * dims
+    ends = [None] * (2 * dims) if range is None else list(range)
+    if len(bins) != dims or len(ends) != 2 * dims:
+        raise RuntimeError(f"histogramdd: points of {dims} dims take as many bins and twice as "
+                           f"many ends of ranges, got {len(bins)} and {len(ends)}")
+    weights = weights_of("histogramdd", weight, x.shape[:-1], "the points")
+    columns = x.reshape(-1, dims).unbind(1)
+    edges = [edges_of("histogramdd", column, count,
+                      None if range is None else ends[2 * d:2 * d + 2])
+             for d, (column, count) in enumerate(zip(columns, bins))]
+    sizes, cell = [edge.numel() for edge in edges], 0
+    for column, edge, size in zip(columns, edges, sizes):
+        cell = cell * size + parts_of("histogramdd", edge, column)
+    found = counts.bincount(cell, prod(sizes), weights).double().reshape(sizes)
+    for d in builtins.range(dims):                  # part 0 has what is outside
+        found = found.narrow(d, 1, sizes[d] - 1)
+    if density:
+        found = found / found.sum()
+        for d, edge in enumerate(edges):
+            found = found / edge.double().diff().reshape([-1] + [1] * (dims - 1 - d))
+    return HistogramDD(found.to(input.dtype).contiguous(), tuple(edges))
+
+
+def edges_of(name, x, bins, ends):
     """The edges of a histogram. Raises: RuntimeError, TypeError."""
     if isinstance(bins, Tensor):
         return bins.detach().to(x.dtype, copy=True)
-    bins = integer("histogram", "bins", bins)
+    bins = integer(name, "bins", bins)
     if bins < 1:
-        raise RuntimeError(f"histogram: bins must be > 0, but got {bins}")
+        raise RuntimeError(f"{name}: bins must be > 0, but got {bins}")
     low, high = (0, 0) if ends is None else (float(end) for end in ends)
     if ends is None and not x.numel():
         low, high = 0.0, 1.0
-    low, high = range_of("histogram", x if ends is None else x.reshape(-1)[:0], low, high, 0.5)
+    low, high = range_of(name, x if ends is None else x.reshape(-1)[:0], low, high, 0.5)
     steps = FUNCTIONS["linspace"](low, high, bins + 1, dtype=BY_NAME["float64"])
     return steps.to(x.dtype)
 

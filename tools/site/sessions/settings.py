@@ -233,3 +233,27 @@ tl.vmap(sums)(tl.ones(3, 2))
 twice = tl.library.custom_op("example::doubled", lambda x: 2 * x, mutates_args=())
 _ = tl.library.register_fake(twice, tl.empty_like)
 tl.library.opcheck(twice, (tl.ones(2),))
+# ---- cpu.is_available cpu.is_initialized cpu.device_count cpu.current_device cpu.set_device
+tl.cpu.is_available(), tl.cpu.is_initialized()
+tl.cpu.set_device("cpu")
+tl.cpu.device_count(), tl.cpu.current_device()
+# ---- cpu.synchronize
+y = tl.ones(2) + 1
+tl.cpu.synchronize()
+# ---- cpu.Event
+event = tl.cpu.Event()
+event.record()
+event.query()
+# ---- cpu.Stream cpu.StreamContext cpu.stream cpu.current_stream
+stream = tl.cpu.Stream()
+with tl.cpu.stream(stream):
+    tl.cpu.current_stream() is stream
+# ---- get_device_module
+tl.get_device_module("cpu").is_available(), tl.get_device_module("cuda").is_available()
+# ---- sym_float sym_int sym_min
+tl.sym_float(3), tl.sym_int(3.7)
+tl.sym_min(3, 2.5)
+# ---- sym_not sym_ite
+tl.sym_not(False), tl.sym_ite(True, "yes", "no")
+# ---- sym_sqrt sym_sum
+tl.sym_sqrt(16), tl.sym_sum([1, 2, 3])

@@ -95,10 +95,6 @@ tl.zeros(2, 3).fill_diagonal_(5)
 # ---- Tensor.is_contiguous
 x = tl.zeros(2, 3)
 x.is_contiguous(), x.T.is_contiguous(), x.T.contiguous().is_contiguous()
-# ---- Tensor.is_inference
-with tl.inference_mode():
-    x = tl.ones(2)
-x.is_inference(), tl.ones(2).is_inference()
 # ---- Tensor.is_pinned
 tl.ones(2).is_pinned()
 # ---- Tensor.item (raises)
