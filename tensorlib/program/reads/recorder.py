@@ -202,7 +202,7 @@ class Reads(Observer):
         self.observe(own.get("forward"))
         for part in PARTS:
             self.note(own[part], "dict", None, list(dict.items(own[part])))
-        self.passed(y for y in own.values() if isinstance(y, (list, dict, tuple)))
+        self.passed(y for y in own.values() if issubclass(type(y), (list, dict, tuple)))
         self.meet(kind, all=True)
 
     def optimizer(self, x: Any) -> None:
