@@ -19,7 +19,7 @@ from tensorlib._core.interpreters.levels import running_levels
 from tensorlib._core.interpreters.stack import current_layer
 from tensorlib.autograd import anomaly, forward_ad, graph
 from tensorlib.autograd.batch import outside_of_all
-from tensorlib.program.reads.functions import running
+from tensorlib.program.reads.observer import running
 from tests.fuzz.failing import PythonsOwn
 
 

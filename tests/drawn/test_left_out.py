@@ -4,14 +4,14 @@ import pytest
 
 from tensorlib.program.compiled import compiling
 from tensorlib.program.reads import accessors, recorder, settings
-from tensorlib.program.reads.notes import Notes
+from tensorlib.program.reads.read_log import ReadLog
 
 from . import running, ways, ways_of_code, ways_of_libraries, ways_of_objects
 
 WAYS = {**ways_of_objects.WAYS, **ways_of_code.WAYS, **ways_of_libraries.WAYS}
 MODULE = "m = nn.Sequential(nn.ReLU())"
-# of each kind of note, a read that has no other guard
-NOTES = {
+# of each kind of entry, a read that has no other guard
+ENTRIES = {
     "attr": ways.Way("y = y * o.k", "o.k = 3", ways.CLASS + "o.k = 2"),
     "attrs": ways.Way("y = y * (2 if o == S(2) else 3)", "o.k = 3",
         "@dataclasses.dataclass\nclass S:\n    k: int = 2\no = S()"),
@@ -39,7 +39,7 @@ LOOKS = {
         "w = tl.ones(1)"),
     accessors.field_of: ways.Way("y = y * (2 if hasattr(o, 'k') else 3)", "o.k = 3",
         "class P:\n    __slots__ = ('k',)\no = P()"),
-    settings.given_now: ways.Way("y = y * tl.get_num_threads()",
+    settings.current_setting: ways.Way("y = y * tl.get_num_threads()",
         "tl.set_num_threads(3 - tl.get_num_threads())", "tl.set_num_threads(1)"),
 }
 
@@ -50,19 +50,19 @@ def unseen(f):
     return f
 
 
-@pytest.mark.parametrize("kind", NOTES)
-def test_each_kind_of_note(monkeypatch, kind):
-    text = ways.text_of(NOTES[kind])
+@pytest.mark.parametrize("kind", ENTRIES)
+def test_each_kind_of_entry(monkeypatch, kind):
+    text = ways.text_of(ENTRIES[kind])
     assert not running.difference(text)
-    note = Notes.note
+    record = ReadLog.record
 
     def kept(self, holder, what, key, value):
         if what == kind:
-            self.old[id(value)] = value          # its age is known by the note, too
+            self.old[id(value)] = value          # its age is known by the entry, too
         else:
-            note(self, holder, what, key, value)
+            record(self, holder, what, key, value)
 
-    monkeypatch.setattr(Notes, "note", unseen(kept))
+    monkeypatch.setattr(ReadLog, "record", unseen(kept))
     assert running.difference(text)
 
 

@@ -34,7 +34,7 @@ from tensorlib.program.ir.errors import CaptureError, ProgramError
 from tensorlib.program.ir.model import OpCall, Variable
 from tensorlib.program.passes.facts import may_fail
 from tensorlib.program.reads.hooks import call
-from tensorlib.program.reads.notes import line_in
+from tensorlib.program.reads.read_log import line_in
 
 # The methods by which an operation may ask an object of the user's what it is.
 ASKED = ("__index__", "__int__", "__float__", "__complex__", "__len__", "__getitem__", "__iter__",

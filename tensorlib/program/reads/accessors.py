@@ -12,7 +12,7 @@ import numpy as np
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.guards.values import MISSING, in_class
 from tensorlib.program.reads.known import CONTENTS, base_of
-from tensorlib.program.reads.notes import vars_of
+from tensorlib.program.reads.read_log import vars_of
 
 FIELDS = GetSetDescriptorType, MemberDescriptorType       # of objects: they hold what they give
 

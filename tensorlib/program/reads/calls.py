@@ -36,7 +36,7 @@ from tensorlib.program.reads.known import (
     is_trusted,
 )
 from tensorlib.program.reads.accessors import classes_below, field_of, length_of
-from tensorlib.program.reads.notes import vars_of
+from tensorlib.program.reads.read_log import vars_of
 from tensorlib.program.reads.recorder import Reads, is_module
 from tensorlib.program.run.dispatch import Dispatcher
 
@@ -56,10 +56,10 @@ def called(reads: Reads, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         called(reads, f.__func__, (f.__self__, *args), kwargs)
     elif (id(f), "called") in reads.met:
         reads.passed((*args, *kwargs.values()))
-    elif settings.is_one_of(f, settings.CHANGING, settings.CHANGING_NUMPY):
+    elif settings.is_one_of(f, settings.SETTERS, settings.NUMPY_SETTERS):
         unknown(reads, name_of(f))
-    elif settings.is_one_of(f, settings.GIVING, settings.GIVING_NUMPY):
-        settings.note(reads, f, args)
+    elif settings.is_one_of(f, settings.GETTERS, settings.NUMPY_GETTERS):
+        settings.record_setting(reads, f, args)
     elif kind is FunctionType:
         reads.observe(f)
         if is_trusted(sources.own_code(f).co_filename):
@@ -67,7 +67,7 @@ def called(reads: Reads, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     elif kind is partial:
         for name in ("func", "args", "keywords"):
             reads.value(f, field_of, name)
-        reads.note(f.keywords, "dict", None, list(f.keywords.items()))
+        reads.record(f.keywords, "dict", None, list(f.keywords.items()))
         called(reads, f.func, (*f.args, *args), {**f.keywords, **kwargs})
     elif issubclass(kind, Dispatcher):
         called(reads, f._f, args, kwargs)
@@ -97,7 +97,7 @@ def called(reads: Reads, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
 def object_called(reads: Reads, f: Any, kind: type, args: tuple[Any, ...],
                   kwargs: dict[str, Any]) -> None:
     """Records what a call of an object of the user's reads."""
-    reads.note(f, "kind", None, kind)
+    reads.record(f, "kind", None, kind)
     reads.meet(kind)
     found = reads.in_class(kind, "__call__")
     if is_module(f):
@@ -122,12 +122,12 @@ def class_called(reads: Reads, cls: type, args: tuple[Any, ...], kwargs: dict[st
     """Records what making an object reads."""
     if cls is type:
         if len(args) == 1:
-            reads.note(args[0], "kind", None, type(args[0]))
+            reads.record(args[0], "kind", None, type(args[0]))
         return
     if in_class(cls, "__del__") is not MISSING:
         unknown(reads, f"{name_of(cls)}.__del__")
-    if id(cls) in settings.WRITING and not all(id(type(x)) in ATOMS for x in args):
-        settings.note_writing(reads)
+    if id(cls) in settings.FORMATTERS and not all(id(type(x)) in ATOMS for x in args):
+        settings.record_print_options(reads)
     if cls is super or id(cls) in CLASSES or is_of_library(cls) or (
             is_of_numpy(cls) and (issubclass(cls, np.generic) or cls is np.dtype)):
         if asks_for_the_time(cls, args):
@@ -149,12 +149,12 @@ def class_called(reads: Reads, cls: type, args: tuple[Any, ...], kwargs: dict[st
 def function_called(reads: Reads, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Records what a call of a function reads that is not written in Python."""
     if is_known(f) and not asks_for_the_time(f, args):
-        if id(f) in settings.WRITING and id(type(args[0])) not in ATOMS:
-            settings.note_writing(reads)
+        if id(f) in settings.FORMATTERS and id(type(args[0])) not in ATOMS:
+            settings.record_print_options(reads)
         if is_of_numpy(f) or type(f) is np.ufunc:
-            settings.note(reads, np.geterr)
+            settings.record_setting(reads, np.geterr)
         reads.passed((getattr(f, "__wrapped__", None), *args, *kwargs.values()))
-        if id(f) not in settings.WRITING:
+        if id(f) not in settings.FORMATTERS:
             reads.met[id(f), "called"] = f       # and is known from now on
     else:
         unknown(reads, name_of(f))
@@ -281,10 +281,10 @@ def next_read(reads: Reads, x: Any, *default: Any) -> None:
 def kinds_read(reads: Reads, x: Any, kinds: Any) -> None:
     """Records what `isinstance` and `issubclass` read."""
     if isinstance(x, type):
-        reads.in_class(x, "__bases__")         # whose note has the classes above as well
+        reads.in_class(x, "__bases__")         # whose entry has the classes above as well
     elif id(type(x)) not in ATOMS and not issubclass(type(x), Tensor):
         reads.attribute(x, "__class__")
-        reads.note(x, "kind", None, type(x))
+        reads.record(x, "kind", None, type(x))
     waiting = [kinds]
     for each in waiting:
         if isinstance(each, tuple):
@@ -292,7 +292,7 @@ def kinds_read(reads: Reads, x: Any, kinds: Any) -> None:
         else:
             reads.meet(type(each))
             if issubclass(type(each), ABCMeta):
-                settings.note_kinds(reads)
+                settings.record_abstract_classes(reads)
                 for name in () if issubclass(type(x), Tensor) else names_asked_for(each):
                     reads.looked_up(x, name)
 

@@ -13,9 +13,9 @@ from tensorlib._core.base.warned import warn_at
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.guards.values import MISSING, in_class
 from tensorlib.program.reads.calls import called
-from tensorlib.program.reads.functions import running, told
-from tensorlib.program.reads.notes import vars_of
-from tensorlib.program.reads.recorder import GETTERS, is_module
+from tensorlib.program.reads.observer import running, told
+from tensorlib.program.reads.read_log import vars_of
+from tensorlib.program.reads.recorder import OPERATOR_GETTERS, is_module
 from tensorlib.program.reads.tracebacks import without_frames
 
 LOCK = type(RLock())
@@ -44,7 +44,7 @@ def call(f: Any, /, *args: Any, **kwargs: Any) -> Any:
     reads = running.recorder
     if reads is None:
         return in_frame(f, sys._getframe(1), args, kwargs)
-    if type(f) in GETTERS and len(args) == 1 and not kwargs:
+    if type(f) in OPERATOR_GETTERS and len(args) == 1 and not kwargs:
         return got(f, args[0])
     reads.noted(called, reads, f, args, kwargs)
     found = in_frame(f, sys._getframe(1), args, kwargs)
@@ -142,7 +142,7 @@ def telling(way: str, *more: Any) -> Any:
 def operand(x: Any) -> Any:
     """`x`, where C code looks into it."""
     reads = running.recorder
-    if reads is not None and type(x) is not Tensor:      # which needs no note, and most are
+    if reads is not None and type(x) is not Tensor:      # nothing is recorded of one
         reads.noted(reads.operand, x)
     return x
 

@@ -24,7 +24,7 @@ from tensorlib.program.guards.values import MISSING, in_class, is_alike
 from tensorlib.program.ir.call_forms import user_line
 from tensorlib.program.ir.model import Variable
 from tensorlib.program.reads import settings
-from tensorlib.program.reads.functions import SPECIAL, Observer, is_library_function
+from tensorlib.program.reads.observer import SPECIAL, Observer, is_library_function
 from tensorlib.program.reads.known import (
     ATOMS,
     COMPILED,
@@ -48,7 +48,7 @@ from tensorlib.program.reads.accessors import (
     members_of,
     order_of,
 )
-from tensorlib.program.reads.notes import vars_of
+from tensorlib.program.reads.read_log import vars_of
 from tensorlib.program.run.dispatch import Dispatcher
 
 # What a module has of its own, apart from what a user's class adds to it.
@@ -75,13 +75,13 @@ class Reads(Observer):
         """Notes all that a container of Python's has in it; whether it is one."""
         kind = type(x)
         if issubclass(kind, dict):
-            if not self.is_noted(x, "dict"):
-                self.note(x, "dict", None, list(dict.items(x)))
+            if not self.is_recorded(x, "dict"):
+                self.record(x, "dict", None, list(dict.items(x)))
                 if issubclass(kind, OrderedDict):
                     self.value(x, order_of, None)
         elif issubclass(kind, list):
-            if not self.is_noted(x, "list"):
-                self.note(x, "list", None, tuple(list.__iter__(x)))
+            if not self.is_recorded(x, "list"):
+                self.record(x, "list", None, tuple(list.__iter__(x)))
         elif issubclass(kind, (set, frozenset)):
             self.value(x, members_of, None)
         elif id(base_of(kind)) in CONTENTS:
@@ -133,9 +133,9 @@ class Reads(Observer):
                 elif kind is partial:
                     for name in ("func", "args", "keywords"):
                         self.value(x, field_of, name)
-                    self.note(x.keywords, "dict", None, list(x.keywords.items()))
+                    self.record(x.keywords, "dict", None, list(x.keywords.items()))
                 self.observe(x)
-            elif kind in GETTERS:
+            elif kind in OPERATOR_GETTERS:
                 self.fail(f"what {kind.__name__} reads is not known where others call it, "
                           f"{user_line()}")
             elif issubclass(kind, Tensor):
@@ -156,8 +156,8 @@ class Reads(Observer):
         """Ends the capture where others may call what gets or sets a setting: nobody sees with
         what, nor when."""
         if any(settings.is_one_of(f, *ways) for ways in (
-                (settings.GIVING, settings.GIVING_NUMPY),
-                (settings.CHANGING, settings.CHANGING_NUMPY))):
+                (settings.GETTERS, settings.NUMPY_GETTERS),
+                (settings.SETTERS, settings.NUMPY_SETTERS))):
             self.fail(f"what {f.__qualname__}() reads or changes is not known where others call "
                       f"it, {user_line()}")
 
@@ -167,10 +167,10 @@ class Reads(Observer):
         if is_written_in_python(kind) or is_of_library(kind):
             self.meet(kind, all=True)
             self.state(x)
-            self.note(x, "kind", None, kind)
+            self.record(x, "kind", None, kind)
             found = vars_of(x)
             if found is vars_of(x):                     # it has a dict, be it empty
-                self.note(x, "attrs", None, list(found.items()))
+                self.record(x, "attrs", None, list(found.items()))
             values = list(found.values())
             for cls in kind.__mro__:
                 slots = vars(cls) if not is_foreign(cls) else {}
@@ -189,19 +189,19 @@ class Reads(Observer):
             return
         self.met[id(x), "module"] = x
         kind, own = type(x), vars_of(x)
-        self.note(x, "kind", None, kind)
+        self.record(x, "kind", None, kind)
         for name in ("forward", "__call__"):
-            self.note(kind, "class", name, in_class(kind, name))
+            self.record(kind, "class", name, in_class(kind, name))
         base = owners.modules.base
         if any(issubclass(cls, base) and cls is not base and is_of_library(cls)
                for cls in kind.__mro__):
-            self.note(x, "attrs", None, list(own.items()))
+            self.record(x, "attrs", None, list(own.items()))
         else:
             for name in (*OF_MODULES, *(key for part in PARTS for key in own.get(part, ()))):
-                self.note(x, "attr", name, own.get(name, MISSING))
+                self.record(x, "attr", name, own.get(name, MISSING))
         self.observe(own.get("forward"))
         for part in PARTS:
-            self.note(own[part], "dict", None, list(dict.items(own[part])))
+            self.record(own[part], "dict", None, list(dict.items(own[part])))
         self.passed(y for y in own.values() if isinstance(y, (list, dict, tuple)))
         self.meet(kind, all=True)
 
@@ -209,17 +209,17 @@ class Reads(Observer):
         """Records an optimiser's parameters, and whether its steps have gradients: all else is
         read at each step."""
         groups = vars_of(x).get("param_groups", [])
-        self.note(x, "attr", "param_groups", groups)
+        self.record(x, "attr", "param_groups", groups)
         self.whole(groups)
         for group in groups:
             for name in ("params", "differentiable"):
-                self.note(group, "key", name, group.get(name, MISSING))
+                self.record(group, "key", name, group.get(name, MISSING))
             self.whole(group["params"])
 
     def value(self, holder: Any, look: Any, key: Any, found: Any = MISSING) -> None:
         """Records what a function that looks at no more than the holder gives."""
-        if not self.is_noted(holder, "value", (look, key)):
-            self.note(holder, "value", (look, key),
+        if not self.is_recorded(holder, "value", (look, key)):
+            self.record(holder, "value", (look, key),
                       look(holder, key) if found is MISSING else found)
 
     def state(self, x: Any) -> None:
@@ -247,11 +247,11 @@ class Reads(Observer):
                 self.value(x, attribute_of, name)
                 return False
             if kind is not Tensor and name in vars_of(x):
-                self.note(x, "attr", name, vars_of(x)[name])
+                self.record(x, "attr", name, vars_of(x)[name])
             return name not in MADE_OF_TENSORS
         if issubclass(kind, ModuleType):
             if not is_of_library(kind):             # whose own are loaded late
-                self.note(x, "kind", None, kind)
+                self.record(x, "kind", None, kind)
                 self.in_class(kind, "__getattribute__")
                 self.in_class(kind, name)
             self.key(vars(x), name)
@@ -287,7 +287,7 @@ class Reads(Observer):
     def in_class(self, kind: type, name: str) -> Any:
         """What a class has under a name, which is recorded."""
         found = in_class(kind, name)
-        self.note(kind, "class", name, found)
+        self.record(kind, "class", name, found)
         self.observe(found)
         if found is not MISSING and not is_foreign(type(found)):
             self.meet(type(found))                     # a descriptor of the user's
@@ -317,7 +317,7 @@ class Reads(Observer):
         if not is_foreign(kind):
             if id(x) not in self.met:
                 self.met[id(x)] = x
-                self.note(x, "kind", None, kind)
+                self.record(x, "kind", None, kind)
             self.in_class(kind, "__getattribute__")
         if kind is not MethodType and not is_usual(kind) and not (
                 is_of_library(kind) or is_of_numpy(kind)):       # threads' own, weak references
@@ -333,10 +333,10 @@ class Reads(Observer):
                 self.value(x, field_of, name)
             if name == "__dict__":
                 self.dicts[id(vars_of(x))] = vars_of(x), x
-                self.note(x, "attrs", None, list(vars_of(x).items()))
+                self.record(x, "attrs", None, list(vars_of(x).items()))
             return type(found) in FIELDS and name not in ("__dict__", "__class__")
         own = vars_of(x)
-        self.note(x, "attr", name, own.get(name, MISSING))
+        self.record(x, "attr", name, own.get(name, MISSING))
         if name not in own and found is MISSING:
             getter = self.in_class(kind, "__getattr__")
             if getter is not MISSING and is_library_function(getter) and not is_module(x):
@@ -347,7 +347,7 @@ class Reads(Observer):
         """Records what is under a key of a dict."""
         if isinstance(key, SAFE_KEYS) and type(key).__hash__ in HASHES or type(key) is tuple and (
                 all(type(x) in SAFE_KEYS for x in key)):
-            self.note(holder, "key", key, dict.get(holder, key, MISSING))
+            self.record(holder, "key", key, dict.get(holder, key, MISSING))
         else:
             self.whole(holder)
 
@@ -366,7 +366,7 @@ class Reads(Observer):
                     self.value(x, field_of, "default_factory")
                     self.passed((x.default_factory,))
         elif issubclass(kind, list) and type(key) is int and -len(x) <= key < len(x):
-            self.note(x, "item", key, list.__getitem__(x, key))
+            self.record(x, "item", key, list.__getitem__(x, key))
             if kind is not list:
                 self.meet(kind)
         elif not self.whole(x):
@@ -458,7 +458,7 @@ class Reads(Observer):
             return None
         if issubclass(kind, Tensor):
             if kind is not Tensor and in_class(kind, name) is MISSING:
-                self.note(x, "attr", name, vars_of(x).get(name, MISSING))
+                self.record(x, "attr", name, vars_of(x).get(name, MISSING))
             return None
         if issubclass(kind, ModuleType):
             return self.key(vars(x), name)
@@ -473,7 +473,7 @@ class Reads(Observer):
             if type(found) in FIELDS:
                 self.value(x, field_of, name)
         else:
-            self.note(x, "attr", name, vars_of(x).get(name, MISSING))
+            self.record(x, "attr", name, vars_of(x).get(name, MISSING))
         return None
 
 
@@ -488,7 +488,7 @@ def is_module(x: Any) -> bool:
     return issubclass(type(x), owners.modules.base)
 
 
-GETTERS = attrgetter, itemgetter, methodcaller
+OPERATOR_GETTERS = attrgetter, itemgetter, methodcaller
 # Whose state is recorded where it is read, or never changes.
 SEEN = (int, float, complex, str, bytes, tuple, list, dict, set, frozenset, type, ModuleType,
         np.ndarray)

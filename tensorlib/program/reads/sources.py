@@ -15,7 +15,7 @@ from threading import RLock
 from types import CodeType, FunctionType
 from typing import Any
 
-from tensorlib.program.reads.rewriting import START, rewritten
+from tensorlib.program.reads.instrumenting import START, rewritten
 from tensorlib.program.reads.scopes import inside
 
 FUTURES = 0

@@ -17,7 +17,7 @@ from tensorlib.program.guards.values import MISSING, in_class
 from tensorlib.program.ir.call_forms import HOME, user_line
 from tensorlib.program.reads import sources
 from tensorlib.program.reads.known import ATOMS, COMPILED, STANDARD, is_foreign, is_trusted
-from tensorlib.program.reads.notes import Notes
+from tensorlib.program.reads.read_log import ReadLog
 from tensorlib.program.run.dispatch import Dispatcher
 
 # Methods that Python looks up by itself, in the class of an object.
@@ -49,7 +49,7 @@ RECORDERS = tuple(f"{HOME}{os.sep}program{os.sep}{name}{os.sep}"
                   for name in ("capture", "guards", "ir", "reads"))
 
 
-class Observer(Notes):
+class Observer(ReadLog):
     """Has the functions of this thread tell what they read, under `with`."""
 
     def __init__(self, is_inside: Any, covered: dict[int, Any]):
@@ -117,20 +117,20 @@ class Observer(Notes):
                 is_module = type(found) is ModuleType and holder is around
                 self.registry(found, line)
                 if callable(found) or is_module or id(type(found)) in ATOMS:
-                    self.notes.setdefault((id(holder), "key", name),
+                    self.entries.setdefault((id(holder), "key", name),
                                           (holder, "key", name, found, line))
                 if is_module:
                     holders = [*holders, vars(found)]
             for kind in kinds:
                 found = in_class(kind, name)
                 if callable(found) or type(found) in WRAPPED or id(type(found)) in ATOMS:
-                    self.notes.setdefault((id(kind), "class", name),
+                    self.entries.setdefault((id(kind), "class", name),
                                           (kind, "class", name, found, line))
 
     def registry(self, x: Any, line: str) -> None:
         """Notes all that is in a registry."""
         if type(x) is Registry:
-            self.notes.setdefault((id(x), "dict", None), (x, "dict", None, list(x.items()), line))
+            self.entries.setdefault((id(x), "dict", None), (x, "dict", None, list(x.items()), line))
 
     def warned(self) -> None:
         """Is told of each warning."""
@@ -176,13 +176,13 @@ class Observer(Notes):
             return self.observe(getattr(f, "__wrapped__", None))   # as of `@no_grad()`
         if id(f.__code__) in telling and code is f.__code__:
             return None
-        self.note(f, "function", None, code)
+        self.record(f, "function", None, code)
         named = f.__kwdefaults__ or {}
         for name, x in named.items():
-            self.note(named, "key", name, x)
+            self.record(named, "key", name, x)
         for cell in f.__closure__ or ():
             if in_cell(cell) is MISSING:               # whose load raises before it is told of
-                self.note(cell, "cell", None, MISSING)
+                self.record(cell, "cell", None, MISSING)
         running.recorder = None                  # what reads a source may be what is captured
         try:
             self.watch.without(sources.replace, f, lambda found: filled(found, f))
@@ -201,13 +201,13 @@ class Observer(Notes):
             return
         self.met[key] = kind
         for name in SPECIAL:
-            self.note(kind, "class", name, in_class(kind, name))
+            self.record(kind, "class", name, in_class(kind, name))
         for cls in kind.__mro__:
             if not is_foreign(cls):
                 self.take_generated(cls)
                 for name, x in vars(cls).items():
                     if all and name not in SPECIAL:      # whoever it is given to may read it
-                        self.note(kind, "class", name, in_class(kind, name))
+                        self.record(kind, "class", name, in_class(kind, name))
                     if all or name in SPECIAL:
                         self.observe(x)
         self.meet(type(kind))
@@ -241,9 +241,9 @@ class Globals:
         built = holder.get("__builtins__")
         built = vars(built) if isinstance(built, ModuleType) else built or {}
         if recorder is not None:
-            recorder.note(holder, "key", name, holder.get(name, MISSING))
+            recorder.record(holder, "key", name, holder.get(name, MISSING))
             if name not in holder:
-                recorder.note(built, "key", name, built.get(name, MISSING))
+                recorder.record(built, "key", name, built.get(name, MISSING))
         found = holder.get(name, MISSING)
         if found is MISSING:
             found = built.get(name, MISSING)
@@ -255,7 +255,7 @@ class Globals:
         """Tells of a global variable that the function may write to."""
         recorder = running.recorder
         if recorder is not None:
-            recorder.note(self.holder, "key", name, self.holder.get(name, MISSING))
+            recorder.record(self.holder, "key", name, self.holder.get(name, MISSING))
 
     def imported(self, module: str, level: int = 0, *names: str) -> None:
         """Tells of an import."""
@@ -274,14 +274,14 @@ class Cell:
         """The variable's value, which was read just now."""
         recorder = running.recorder
         if recorder is not None:
-            recorder.note(self.holder, "cell", None, value)
+            recorder.record(self.holder, "cell", None, value)
         return value
 
     def written_cell(self) -> None:
         """Tells of a variable that the function may write to."""
         recorder = running.recorder
         if recorder is not None:
-            recorder.note(self.holder, "cell", None, in_cell(self.holder))
+            recorder.record(self.holder, "cell", None, in_cell(self.holder))
 
 
 def filled(code: CodeType, f: FunctionType) -> CodeType:
@@ -305,7 +305,7 @@ def import_noted(recorder: Any, around: dict[str, Any], module: str, level: int,
         parts = package.split(".")
         base = ".".join(parts[:len(parts) - level + 1])
         module = f"{base}.{module}" if module else base
-    recorder.note(sys.modules, "key", module, sys.modules.get(module, MISSING))
+    recorder.record(sys.modules, "key", module, sys.modules.get(module, MISSING))
     found = sys.modules.get(module)
     if found is not None:
         for name in names:

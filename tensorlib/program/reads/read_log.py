@@ -33,13 +33,13 @@ from tensorlib.program.run.plan import Unplanned
 # The attributes of a tensor that a signature compares, and what is the same for all tensors.
 OF_SIGNATURES = frozenset("""shape dtype ndim requires_grad device layout itemsize nbytes names
     is_cuda is_sparse is_quantized is_nested is_meta is_mps is_xpu""".split())
-WHOLE = ("dict", "attrs", "list")        # notes of all that a container has
+WHOLE = ("dict", "attrs", "list")         # entries of all that a container has
 EMPTY = ()                               # the one tuple of no elements, which is also all arguments
                                          # of a call by names
-MOST = 1_000_000               # notes of one capture
+MAX_ENTRIES = 1_000_000                  # of the log of one capture
 
 
-class Notes:
+class ReadLog:
     """What was read, each with what was there when it was read first.
 
     is_inside: whether the call made a tensor. covered: by their ids the arguments, and what is in
@@ -48,7 +48,7 @@ class Notes:
 
     def __init__(self, is_inside: Any, covered: dict[int, Any]):
         self.is_inside, self.covered = is_inside, covered
-        self.notes: dict[tuple[int, str, Any], tuple[Any, str, Any, Any, str]] = {}
+        self.entries: dict[tuple[int, str, Any], tuple[Any, str, Any, Any, str]] = {}
         self.made: dict[int, Any] = {}            # by the call, by their ids
         self.old: dict[int, Any] = {}             # and what is known to be older
         self.dicts: dict[int, tuple[Any, Any]] = {}      # of attributes: each with its object
@@ -76,21 +76,21 @@ class Notes:
         if any([has_an_end_to_come(x) for x in young if type(x) is GeneratorType]):
             self.fail("a generator has not come to its end, and what it does then is not known")
 
-    def note(self, holder: Any, kind: str, key: Any, value: Any) -> None:
+    def record(self, holder: Any, kind: str, key: Any, value: Any) -> None:
         """Records what was read, unless that was recorded before."""
         place = id(holder), kind, key
-        if place in self.notes or id(holder) in self.made:
+        if place in self.entries or id(holder) in self.made:
             return
-        if len(self.notes) > MOST:
+        if len(self.entries) > MAX_ENTRIES:
             self.fail(f"its code reads more than {MOST} things, {user_line()}")
             return
         if type(holder) is dict and not gc.is_tracked(holder) and id(holder) not in self.dicts:
             self.old[id(holder)] = holder
-        self.notes[place] = holder, kind, key, value, user_line()
+        self.entries[place] = holder, kind, key, value, user_line()
 
-    def is_noted(self, holder: Any, kind: str, key: Any = None) -> bool:
+    def is_recorded(self, holder: Any, kind: str, key: Any = None) -> bool:
         """Whether something was recorded before, or need not be."""
-        return (id(holder), kind, key) in self.notes or id(holder) in self.made
+        return (id(holder), kind, key) in self.entries or id(holder) in self.made
 
     def require_new(self, x: Any, why: str) -> None:
         """Records that an object whose state nobody knows has to be made by the call."""
@@ -121,7 +121,7 @@ class Notes:
         lists: dict[int, list[Any]] = {}
         types: dict[int, list[Any]] = {}
         found: list[Guard] = []
-        for holder, kind, key, value, line in (*self.notes.values(), *self.above_young_classes()):
+        for holder, kind, key, value, line in (*self.entries.values(), *self.above_young_classes()):
             if not self.is_old(holder):
                 continue
             self.outdate(holder, kind, value, passed, line)
@@ -162,7 +162,7 @@ class Notes:
         """What was looked up in a class that the call made, noted of those above it that are
         older. Raises: Unplanned where such a class has changed since."""
         found: list[Any] = []
-        for holder, kind, key, value, line in self.notes.values():
+        for holder, kind, key, value, line in self.entries.values():
             if kind == "class" and not self.is_old(holder):
                 if in_class(holder, key) is not value:
                     raise Unplanned(f"{key} of a class that it makes is changed, {line}")
@@ -172,7 +172,7 @@ class Notes:
 
     def forget(self) -> None:
         """Lets go of all that was read."""
-        for found in (self.notes, self.made, self.old, self.must_be_new, self.covered,
+        for found in (self.entries, self.made, self.old, self.must_be_new, self.covered,
                       self.dicts, self.tensors):
             found.clear()
 
