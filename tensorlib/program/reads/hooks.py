@@ -13,7 +13,7 @@ from tensorlib._core.base.warned import warn_at
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.guards.values import MISSING, in_class
 from tensorlib.program.reads.calls import called
-from tensorlib.program.reads.observer import running, told
+from tensorlib.program.reads.observer import running, HOOKS
 from tensorlib.program.reads.read_log import vars_of
 from tensorlib.program.reads.recorder import OPERATOR_GETTERS, is_module
 from tensorlib.program.reads.tracebacks import without_frames
@@ -43,23 +43,23 @@ def call(f: Any, /, *args: Any, **kwargs: Any) -> Any:
     """`f(*args, **kwargs)`"""
     reads = running.recorder
     if reads is None:
-        return in_frame(f, sys._getframe(1), args, kwargs)
+        return call_in_frame(f, sys._getframe(1), args, kwargs)
     if type(f) in OPERATOR_GETTERS and len(args) == 1 and not kwargs:
-        return got(f, args[0])
+        return call_getter(f, args[0])
     reads.noted(called, reads, f, args, kwargs)
-    found = in_frame(f, sys._getframe(1), args, kwargs)
+    found = call_in_frame(f, sys._getframe(1), args, kwargs)
     if type(found) is dict and makes_dict(f) or (f is reversed or f is iter) and (
             type(args[0]) is range):             # of neither does the garbage collector know
-        reads.made[id(found)] = found
+        reads.created[id(found)] = found
     return found
 
 
-def got(f: Any, x: Any) -> Any:
-    """What one of the getters of `operator` gives of an object."""
-    made, given = f.__reduce__()
+def call_getter(f: Any, x: Any) -> Any:
+    """`f(x)` of an `attrgetter`, `itemgetter` or `methodcaller`, whose reads are reported."""
+    make, given = f.__reduce__()
     if type(f) is methodcaller:
-        named = made.keywords if type(made) is partial else {}
-        name, *rest = (*made.args, *given) if type(made) is partial else given
+        named = make.keywords if type(make) is partial else {}
+        name, *rest = (*make.args, *given) if type(make) is partial else given
         return call(attribute(x, name), *rest, **named)
     found = []
     for key in given:
@@ -70,7 +70,7 @@ def got(f: Any, x: Any) -> Any:
     return tuple(found) if len(found) > 1 else found[0]
 
 
-def in_frame(f: Any, frame: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def call_in_frame(f: Any, frame: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`f(*args, **kwargs)`, as if the frame had called it."""
     if f is globals:
         return frame.f_globals
@@ -87,14 +87,14 @@ def in_frame(f: Any, frame: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
                 frame = frame.f_back
         return frame
     if f is warnings.warn and args and set(kwargs) <= {"category", "stacklevel"}:
-        found = warning_in(*args, **kwargs)
+        found = warning_arguments(*args, **kwargs)
         if found is not None:                # or else it says itself what it was not given
             return warn_at(frame, *found)
     return f(*args, **kwargs)
 
 
-def warning_in(message: Any, category: Any = None, stacklevel: Any = 1, *other: Any) -> Any:
-    """What `warnings.warn` is to warn of; None for what it does not take."""
+def warning_arguments(message: Any, category: Any = None, stacklevel: Any = 1, *other: Any) -> Any:
+    """The arguments of `warnings.warn` with its defaults; None for those that it would refuse."""
     is_kind = category is None or isinstance(category, type) and issubclass(category, Warning)
     if other or not is_kind or type(stacklevel) is not int:
         return None
@@ -102,7 +102,7 @@ def warning_in(message: Any, category: Any = None, stacklevel: Any = 1, *other: 
 
 
 def makes_dict(f: Any) -> bool:
-    """Whether a function gives a dict that is new."""
+    """Whether a function returns a new dict."""
     return f is dict or type(f) is BuiltinFunctionType and (
         f == dict.fromkeys or type(f.__self__) is dict and f == f.__self__.copy)
 
@@ -129,14 +129,14 @@ def identical(x: Any, y: Any) -> bool:
     return x is y
 
 
-def telling(way: str, *more: Any) -> Any:
-    """A function that gives `x`, after the recorder was told of it in this way."""
-    def told_of(x: Any, *name: Any) -> Any:
+def reporting_hook(way: str, *more: Any) -> Any:
+    """A hook that gives `x` after it has called the recorder's method `way` with it and `more`."""
+    def hook(x: Any, *name: Any) -> Any:
         reads = running.recorder
         if reads is not None:
             reads.noted(getattr(reads, way), x, *name, *more)
         return x
-    return told_of
+    return hook
 
 
 def operand(x: Any) -> Any:
@@ -148,26 +148,26 @@ def operand(x: Any) -> Any:
 
 
 def unpacked(x: Any) -> Any:
-    """`x`, where it is iterated over and its elements are taken apart."""
+    """`x`, where it is iterated over and its elements are unpacked."""
     reads = running.recorder
     if reads is None:
         return x
     reads.noted(reads.iterated, x, True)
-    return parts_told(x) if hasattr(type(x), "__next__") else x
+    return reported(x) if hasattr(type(x), "__next__") else x
 
 
-def parts_told(x: Any) -> Any:
-    """The elements of an iterator, each told of before it is taken apart."""
+def reported(x: Any) -> Any:
+    """The elements of an iterator, each reported before it is unpacked."""
     for part in x:
         operand(part)
         yield part
 
 
-def made(x: Any) -> Any:
-    """A container that was made just now."""
+def created(x: Any) -> Any:
+    """A container that the function has just created."""
     reads = running.recorder
     if reads is not None:
-        reads.made[id(x)] = x
+        reads.created[id(x)] = x
     return x
 
 
@@ -195,8 +195,8 @@ def matched(x: Any) -> Any:
     return x
 
 
-def matching(cls: Any) -> None:
-    """Tells of a class in a pattern of `match`."""
+def matched_class(cls: Any) -> None:
+    """Reports a class in a pattern of `match`."""
     reads = running.recorder
     if reads is not None and issubclass(type(cls), type):
         reads.noted(reads.in_class, cls, "__match_args__")
@@ -234,12 +234,12 @@ def augmented_part(x: Any) -> Any:
 
 
 def read_cell(x: Any) -> Any:
-    """A variable of a function around this one, which the call made."""
+    """A variable of an enclosing function that the call itself created."""
     return x
 
 
 def written_cell() -> None:
-    """Tells of a write to such a variable."""
+    """Does nothing: a write to such a variable needs no guard."""
 
 
 def caught() -> None:
@@ -247,13 +247,13 @@ def caught() -> None:
     without_frames(sys.exc_info()[1])
 
 
-told.update((f.__name__, f) for f in (
-    attribute, caught, element, call, contains, identical, operand, unpacked, made, entered,
-    matched, matching, decorator, augmented_attribute, augmented_part, read_cell, written_cell,
+HOOKS.update((f.__name__, f) for f in (
+    attribute, caught, element, call, contains, identical, operand, unpacked, created, entered,
+    matched, matched_class, decorator, augmented_attribute, augmented_part, read_cell, written_cell,
     slice))
-told.update({
-    "tested": telling("tested"),                     # `x`, where it is asked whether it is true
-    "iterated": telling("iterated", False),          # where it is iterated over, also as `**x`
-    "written_attribute": telling("written"),         # in `x.name = ...`
-    "written_part": telling("written", None),        # in `x[...] = ...`
+HOOKS.update({
+    "tested": reporting_hook("tested"),                 # `x` as a condition
+    "iterated": reporting_hook("iterated", False),      # `x` where it is iterated over, or in `**x`
+    "written_attribute": reporting_hook("written"),     # `x` in `x.name = ...`
+    "written_part": reporting_hook("written", None),    # `x` in `x[...] = ...`
 })

@@ -32,7 +32,7 @@ SPECIAL = tuple(f"__{name}__" for name in """
 
 WRAPPED = property, staticmethod, classmethod
 telling: dict[int, Any] = {}           # the codes that tell what they read
-told: dict[str, Any] = {}              # the functions that they tell it (hooks.py)
+HOOKS: dict[str, Any] = {}              # the functions that they tell it (hooks.py)
 
 
 class Running(local):
@@ -289,7 +289,7 @@ def filled(code: CodeType, f: FunctionType) -> CodeType:
     readers = dict(zip(f.__code__.co_freevars, map(Cell, f.__closure__ or ())))
     around = Globals(f.__globals__)
     found = sources.filled(code, readers, lambda what, name: (
-        getattr(around, what) if name == "*" else told[what]))
+        getattr(around, what) if name == "*" else HOOKS[what]))
     waiting = [found]
     for x in waiting:
         telling[id(x)] = weakref.ref(x, lambda _, key=id(x): telling.pop(key, None))

@@ -49,7 +49,7 @@ class ReadLog:
     def __init__(self, is_inside: Any, covered: dict[int, Any]):
         self.is_inside, self.covered = is_inside, covered
         self.entries: dict[tuple[int, str, Any], tuple[Any, str, Any, Any, str]] = {}
-        self.made: dict[int, Any] = {}            # by the call, by their ids
+        self.created: dict[int, Any] = {}            # by the call, by their ids
         self.old: dict[int, Any] = {}             # and what is known to be older
         self.dicts: dict[int, tuple[Any, Any]] = {}      # of attributes: each with its object
         self.must_be_new: dict[int, tuple[Any, str]] = {}
@@ -72,14 +72,14 @@ class ReadLog:
     def end(self) -> None:
         """Is called after it ran."""
         self.young = Youngest()
-        young = (*self.made.values(), *(x for x, _ in self.must_be_new.values()))
+        young = (*self.created.values(), *(x for x, _ in self.must_be_new.values()))
         if any([has_an_end_to_come(x) for x in young if type(x) is GeneratorType]):
             self.fail("a generator has not come to its end, and what it does then is not known")
 
     def record(self, holder: Any, kind: str, key: Any, value: Any) -> None:
         """Records what was read, unless that was recorded before."""
         place = id(holder), kind, key
-        if place in self.entries or id(holder) in self.made:
+        if place in self.entries or id(holder) in self.created:
             return
         if len(self.entries) > MAX_ENTRIES:
             self.fail(f"its code reads more than {MOST} things, {user_line()}")
@@ -90,11 +90,11 @@ class ReadLog:
 
     def is_recorded(self, holder: Any, kind: str, key: Any = None) -> bool:
         """Whether something was recorded before, or need not be."""
-        return (id(holder), kind, key) in self.entries or id(holder) in self.made
+        return (id(holder), kind, key) in self.entries or id(holder) in self.created
 
     def require_new(self, x: Any, why: str) -> None:
         """Records that an object whose state nobody knows has to be made by the call."""
-        if id(x) not in self.made and id(x) not in self.must_be_new:
+        if id(x) not in self.created and id(x) not in self.must_be_new:
             self.must_be_new[id(x)] = x, f"{why}, {user_line()}"
 
     def is_old(self, x: Any) -> bool:
@@ -102,7 +102,7 @@ class ReadLog:
         collector does not look after and no statement made."""
         if id(x) in self.old:
             return True
-        if id(x) in self.made:
+        if id(x) in self.created:
             return False
         if id(x) in self.dicts:
             return self.is_old(self.dicts[id(x)][1])
@@ -172,7 +172,7 @@ class ReadLog:
 
     def forget(self) -> None:
         """Lets go of all that was read."""
-        for found in (self.entries, self.made, self.old, self.must_be_new, self.covered,
+        for found in (self.entries, self.created, self.old, self.must_be_new, self.covered,
                       self.dicts, self.tensors):
             found.clear()
 

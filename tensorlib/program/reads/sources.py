@@ -15,7 +15,7 @@ from threading import RLock
 from types import CodeType, FunctionType
 from typing import Any
 
-from tensorlib.program.reads.instrumenting import START, rewritten
+from tensorlib.program.reads.instrumenting import PLACEHOLDER, instrument
 from tensorlib.program.reads.scopes import inside
 
 FUTURES = 0
@@ -117,7 +117,7 @@ def definition_of(f: FunctionType) -> tuple[str, str | None, Any]:
 
 def compiled_alone(statement: Any, tells: bool, path: str, flags: int) -> CodeType:
     """The code of a statement, or of one that tells what it reads. Changes the statement."""
-    tree = ast.Module([rewritten(statement) if tells else statement], [])
+    tree = ast.Module([instrument(statement) if tells else statement], [])
     return compile(tree, path, "exec", flags & FUTURES, dont_inherit=True)
 
 
@@ -146,7 +146,7 @@ def pairs_of(text: str, imports: list[str], path: str, flags: int) -> dict[CodeT
     imports: the names that the module imports, which the compiler has methods of called otherwise.
     """
     trees = [ast.parse(text) for _ in range(2)]
-    trees[1].body = list(map(rewritten, trees[1].body))
+    trees[1].body = list(map(instrument, trees[1].body))
     for tree in trees if imports else ():
         names: ast.stmt = ast.Import([ast.alias(name) for name in imports])
         tree.body.insert(0, ast.fix_missing_locations(names))
@@ -181,8 +181,8 @@ def filled(code: CodeType, readers: dict[str, Any], function: Callable[[str, str
             inner = {name: None if name in code.co_cellvars else readers.get(name)
                      for name in x.co_freevars}
             x = filled(x, inner, function)
-        elif isinstance(x, str) and x.startswith(START):
-            what, name = x[len(START):].split(" ", 1)
+        elif isinstance(x, str) and x.startswith(PLACEHOLDER):
+            what, name = x[len(PLACEHOLDER):].split(" ", 1)
             cell = readers.get(name) if what.endswith("_cell") else None
             x = function(what, name) if cell is None else getattr(cell, what)
         consts.append(x)
