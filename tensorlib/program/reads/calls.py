@@ -62,7 +62,7 @@ def called(reads: Reads, f: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         settings.record_setting(reads, f, args)
     elif kind is FunctionType:
         reads.observe(f)
-        if is_trusted(sources.own_code(f).co_filename):
+        if is_trusted(sources.original_code(f).co_filename):
             reads.passed((*args, *kwargs.values()))
     elif kind is partial:
         for name in ("func", "args", "keywords"):
@@ -105,7 +105,7 @@ def object_called(reads: Reads, f: Any, kind: type, args: tuple[Any, ...],
         for name in ("forward", "_compiled_call"):
             reads.attribute(f, name)
         reads.observe(vars_of(f).get("forward"))
-    elif type(found) is FunctionType and is_trusted(sources.own_code(found).co_filename):
+    elif type(found) is FunctionType and is_trusted(sources.original_code(found).co_filename):
         reads.passed((f, *args, *kwargs.values()))
 
 

@@ -47,7 +47,7 @@ class Parted(Chooser):
 
     def __init__(self, f: FunctionType, line: int, compiled: Callable[[Any, Any], Any],
                  definition: tuple[str, str | None, Any] | None = None):
-        self.f, self.code = f, sources.own_code(f)
+        self.f, self.code = f, sources.original_code(f)
         self.defaults, self.named = f.__defaults__, f.__kwdefaults__
         self.calls, self.as_it_stands = 0, False
         self.parts: list[Any] = []
@@ -62,8 +62,8 @@ class Parted(Chooser):
         cells = dict(zip(self.code.co_freevars, f.__closure__ or ()))
         cells[DETACHED] = CellType(detached)
         for part in cutter.made:
-            plain, telling = (self.named_as_whole(code) for code in made[part.name])
-            sources.register(plain, telling)
+            plain, instrumented = (self.named_as_whole(code) for code in made[part.name])
+            sources.register(plain, instrumented)
             g = FunctionType(plain, f.__globals__, f.__name__, None, closure(plain, cells))
             self.parts.append(compiled(g, (path, kind, part)))
             self.spans.append((part.body[0].lineno, part.end_lineno or 0))
@@ -110,7 +110,7 @@ def codes_of(functions: list[Any], free: list[str], kind: str | None, path: str,
             statement = ast.parse(f"class {kind}: 0").body[0]
             statement.body = [deepcopy(around)]
         ast.fix_missing_locations(statement)
-        code = sources.compiled_alone(statement, tells, path, flags)
+        code = sources.compile_statement(statement, tells, path, flags)
         while code.co_name != "around":
             code = next(x for x in code.co_consts if isinstance(x, CodeType))
         found.append({x.co_name: x for x in code.co_consts if isinstance(x, CodeType)})

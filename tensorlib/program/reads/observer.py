@@ -31,8 +31,8 @@ SPECIAL = tuple(f"__{name}__" for name in """
     class_getitem await aiter anext aenter aexit torch_function array""".split())
 
 WRAPPED = property, staticmethod, classmethod
-telling: dict[int, Any] = {}           # the codes that tell what they read
-HOOKS: dict[str, Any] = {}              # the functions that they tell it (hooks.py)
+instrumented_codes: dict[int, Any] = {}     # by their ids, those with hooks
+HOOKS: dict[str, Any] = {}                  # by their names (hooks.py fills it)
 
 
 class Running(local):
@@ -54,7 +54,7 @@ class Observer(ReadLog):
 
     def __init__(self, is_inside: Any, covered: dict[int, Any]):
         super().__init__(is_inside, covered)
-        self.replaced: list[FunctionType] = []
+        self.instrumented_functions: list[FunctionType] = []
         self.met: dict[Any, Any] = {}               # classes, functions and what was passed
         self.unread: dict[CodeType, str] = {}       # of functions that can't be looked at: why
         self.taken: set[CodeType] = set()           # of those that are taken as they are
@@ -72,8 +72,8 @@ class Observer(ReadLog):
 
     def __exit__(self, *error: Any) -> None:
         try:
-            for f in self.replaced:
-                sources.restore(f)
+            for f in self.instrumented_functions:
+                sources.uninstall(f)
         finally:
             self.end()
 
@@ -82,16 +82,16 @@ class Observer(ReadLog):
         without being told of again."""
         path = code.co_filename
         if path.startswith(HOME) and not path.startswith(RECORDERS):
-            self.replaceable(code, sys._getframe(1))
-        if id(code) in telling or is_trusted(path) or code in self.taken or (
+            self.record_library_function(code, sys._getframe(1))
+        if id(code) in instrumented_codes or is_trusted(path) or code in self.taken or (
                 path == "<string>" and code.co_varnames[:1] == ("_cls",)):    # of a namedtuple
             return True
         frame: Any = sys._getframe(2)
-        if id(frame.f_code) not in telling and (
+        if id(frame.f_code) not in instrumented_codes and (
                 path.startswith(STANDARD) and "site-packages" not in path
                 or code.co_qualname.startswith("__create_fn__")):      # of a dataclass
             return False                     # for the library's own purposes
-        while frame is not None and id(frame.f_code) not in telling:
+        while frame is not None and id(frame.f_code) not in instrumented_codes:
             if frame.f_code.co_filename.startswith("<frozen importlib"):
                 return False                 # what imports find (see `import_noted`)
             frame = frame.f_back
@@ -99,7 +99,7 @@ class Observer(ReadLog):
         self.fail(f"what {code.co_qualname} reads is not known, since {why}, {user_line()}")
         return True
 
-    def replaceable(self, code: CodeType, frame: Any) -> None:
+    def record_library_function(self, code: CodeType, frame: Any) -> None:
         """Records a function of the library's that begins, in whose place a user may put another,
         with the functions, classes and methods that it names, and the settings that it names: of
         its module and its class."""
@@ -138,7 +138,7 @@ class Observer(ReadLog):
 
     def forget(self) -> None:
         super().forget()
-        for found in (self.met, self.unread, self.taken, self.replaced):
+        for found in (self.met, self.unread, self.taken, self.instrumented_functions):
             found.clear()
 
     def noted(self, note: Any, *args: Any) -> Any:
@@ -171,10 +171,10 @@ class Observer(ReadLog):
         self.met[id(f)] = f
         if kind is COMPILED:
             return self.observe(getattr(f, "__wrapped__", None))   # as of a transform
-        code = sources.own_code(f)
+        code = sources.original_code(f)
         if is_trusted(code.co_filename):
             return self.observe(getattr(f, "__wrapped__", None))   # as of `@no_grad()`
-        if id(f.__code__) in telling and code is f.__code__:
+        if id(f.__code__) in instrumented_codes and code is f.__code__:
             return None
         self.record(f, "function", None, code)
         named = f.__kwdefaults__ or {}
@@ -185,13 +185,13 @@ class Observer(ReadLog):
                 self.record(cell, "cell", None, MISSING)
         running.recorder = None                  # what reads a source may be what is captured
         try:
-            self.watch.without(sources.replace, f, lambda found: filled(found, f))
+            self.watch.without(sources.install, f, lambda found: bind_hooks(found, f))
         except sources.NoSource as error:
             self.unread[code] = str(error)
             return None
         finally:
             running.recorder = self
-        self.replaced.append(f)
+        self.instrumented_functions.append(f)
         return None
 
     def meet(self, kind: type, all: bool = False) -> None:
@@ -284,15 +284,16 @@ class Cell:
             recorder.record(self.holder, "cell", None, in_cell(self.holder))
 
 
-def filled(code: CodeType, f: FunctionType) -> CodeType:
-    """The code of a function that tells what it reads, for this function."""
-    readers = dict(zip(f.__code__.co_freevars, map(Cell, f.__closure__ or ())))
+def bind_hooks(code: CodeType, f: FunctionType) -> CodeType:
+    """An instrumented code with hooks for the globals and the closure of this function."""
+    cells = dict(zip(f.__code__.co_freevars, map(Cell, f.__closure__ or ())))
     around = Globals(f.__globals__)
-    found = sources.filled(code, readers, lambda what, name: (
-        getattr(around, what) if name == "*" else HOOKS[what]))
+    found = sources.with_hooks(code, cells, lambda hook, name: (
+        getattr(around, hook) if name == "*" else HOOKS[hook]))
     waiting = [found]
     for x in waiting:
-        telling[id(x)] = weakref.ref(x, lambda _, key=id(x): telling.pop(key, None))
+        instrumented_codes[id(x)] = weakref.ref(
+            x, lambda _, key=id(x): instrumented_codes.pop(key, None))
         waiting += [y for y in x.co_consts if isinstance(y, CodeType)]
     return found
 
@@ -314,4 +315,4 @@ def import_noted(recorder: Any, around: dict[str, Any], module: str, level: int,
 
 def is_library_function(f: Any) -> bool:
     """Whether a function's source is the library's, or another that is taken as it is."""
-    return type(f) is not FunctionType or is_trusted(sources.own_code(f).co_filename)
+    return type(f) is not FunctionType or is_trusted(sources.original_code(f).co_filename)

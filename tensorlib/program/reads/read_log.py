@@ -27,7 +27,7 @@ from tensorlib.program.guards.guarded import (
 from tensorlib.program.guards.values import MISSING, fields_of, in_class
 from tensorlib.program.ir.call_forms import user_line
 from tensorlib.program.reads.known import ATOMS, is_trusted
-from tensorlib.program.reads.sources import own_code
+from tensorlib.program.reads.sources import original_code
 from tensorlib.program.run.plan import Unplanned
 
 # The attributes of a tensor that a signature compares, and what is the same for all tensors.
@@ -145,7 +145,7 @@ class ReadLog:
             elif kind == "cell":
                 found.append(CellGuard(holder, value, line))
             elif kind == "function":
-                found.append(FunctionGuard(holder, value, own_code, line))
+                found.append(FunctionGuard(holder, value, original_code, line))
             elif kind == "kind":
                 found.append(KindGuard(holder, value, line))
             else:
