@@ -25,8 +25,8 @@ ENTRIES = {
     "kind": ways.Way("y = y * o.m()", "o.__class__ = type('E', (), dict(m=lambda self: 5))",
         "class D:\n    def m(self): return 2\no = D()"),
 }
-# and of each function that looks at no more than a holder
-LOOKS = {
+# and of each accessor
+ACCESSORS = {
     accessors.members_of: ways.Way("y = y * sum(o)", "o.add(5)", "o = {2}"),
     accessors.contents_of: ways.Way("y = y * float(o.sum())", "o[0] = 3", "o = np.ones(2)"),
     accessors.order_of: ways.Way("y = y * next(iter(o.values()))", "o.move_to_end('a')",
@@ -66,13 +66,14 @@ def test_each_kind_of_entry(monkeypatch, kind):
     assert running.difference(text)
 
 
-@pytest.mark.parametrize("look", LOOKS, ids=lambda look: look.__name__)
-def test_each_kind_of_value(monkeypatch, look):
-    text = ways.text_of(LOOKS[look])
+@pytest.mark.parametrize("accessor", ACCESSORS, ids=lambda accessor: accessor.__name__)
+def test_each_kind_of_value(monkeypatch, accessor):
+    text = ways.text_of(ACCESSORS[accessor])
     assert not running.difference(text)
-    value = recorder.Reads.value
-    monkeypatch.setattr(recorder.Reads, "value", unseen(lambda self, holder, how, *rest: (
-        None if how is look else value(self, holder, how, *rest))))
+    record = recorder.ReadRecorder.record_value
+    monkeypatch.setattr(recorder.ReadRecorder, "record_value", unseen(
+        lambda self, holder, read, *rest: (
+            None if read is accessor else record(self, holder, read, *rest))))
     assert running.difference(text)
 
 

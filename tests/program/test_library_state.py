@@ -176,7 +176,7 @@ FILLED_BY_IMPORTS = """subclasses.dispatching values.OF_CALLS values.RULES value
 FOUND_AGAIN = """rules._warned collectives.known fully_shard.addresses group.state group.broken
     subgroups.made memory.SHARED einsum.PLANS optimizer._alive observer.instrumented_codes
     sources.installed sources.code_cache sources.files jit._scripted parametrize.cache""".split()
-TOLD_OTHERWISE = """printing.options forward_ad._current observer.running options.allowed
+TOLD_OTHERWISE = """printing.options forward_ad._current observer.active options.allowed
     library._defined""".split()
 WRITING = set("""append add update pop clear setdefault remove discard extend insert
     popitem""".split())

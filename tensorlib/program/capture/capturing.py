@@ -462,7 +462,7 @@ class ReplayRecorder(Recorder):
         if innermost() is not self or self.why:
             return
         self.modules[id(module)] = module
-        self.reads.noted(self.reads.module, module)
+        self.reads.try_record(self.reads.record_module, module)
         if has_hooks(module):
             self.fail(f"{type(module).__name__}: a hook on a module can't be captured, "
                       f"{user_line()}")

@@ -42,7 +42,7 @@ from tensorlib.program.program import Program
 from tensorlib.program.reads.known import is_of_library
 from tensorlib.program.reads.names import Unfit
 from tensorlib.program.reads.graph_breaks import Parted
-from tensorlib.program.reads.recorder import Reads
+from tensorlib.program.reads.recorder import ReadRecorder
 from tensorlib.program.reads.reports import described, guard_of_gradient, lines_of, why_not
 from tensorlib.program.reads.sources import NoSource
 from tensorlib.program.reads.tracebacks import without_frames
@@ -116,7 +116,7 @@ class Compiled(Dispatcher):
         tensors = kind.tensors_of(args, kwargs)
         if tensors is None or any(type(x) is Variable for x in kind.others):
             return self._f(*args, **kwargs)     # what differs from itself, or is of another program
-        recorder.reads = Reads(recorder.is_inside, contained(args, kwargs))
+        recorder.reads = ReadRecorder(recorder.is_inside, contained(args, kwargs))
         recorder.reads.root = root_of(self._f)
         if kind.opaque:
             recorder.fail(f"an argument is an {kind.opaque}, whose elements a capture would keep; "

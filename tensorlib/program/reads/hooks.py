@@ -12,10 +12,10 @@ from typing import Any
 from tensorlib._core.base.warned import warn_at
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.guards.values import MISSING, in_class
-from tensorlib.program.reads.calls import called
-from tensorlib.program.reads.observer import running, HOOKS
+from tensorlib.program.reads.calls import record_call
+from tensorlib.program.reads.objects import OPERATOR_GETTERS, is_module
+from tensorlib.program.reads.observer import HOOKS, active
 from tensorlib.program.reads.read_log import vars_of
-from tensorlib.program.reads.recorder import OPERATOR_GETTERS, is_module
 from tensorlib.program.reads.tracebacks import without_frames
 
 LOCK = type(RLock())
@@ -23,30 +23,30 @@ LOCK = type(RLock())
 
 def attribute(x: Any, name: str) -> Any:
     """`x.name`"""
-    reads = running.recorder
-    noted = reads is not None and reads.noted(reads.attribute, x, name)
+    reads = active.recorder
+    noted = reads is not None and reads.try_record(reads.attribute, x, name)
     found = getattr(x, name)
     if reads is not None and noted:
-        reads.noted(reads.attribute_value, x, name, found)
+        reads.try_record(reads.attribute_value, x, name, found)
     return found
 
 
 def element(x: Any, key: Any) -> Any:
     """`x[key]`"""
-    reads = running.recorder
+    reads = active.recorder
     if reads is not None:
-        reads.noted(reads.element, x, key)
+        reads.try_record(reads.element, x, key)
     return x[key]
 
 
 def call(f: Any, /, *args: Any, **kwargs: Any) -> Any:
     """`f(*args, **kwargs)`"""
-    reads = running.recorder
+    reads = active.recorder
     if reads is None:
         return call_in_frame(f, sys._getframe(1), args, kwargs)
     if type(f) in OPERATOR_GETTERS and len(args) == 1 and not kwargs:
         return call_getter(f, args[0])
-    reads.noted(called, reads, f, args, kwargs)
+    reads.try_record(record_call, reads, f, args, kwargs)
     found = call_in_frame(f, sys._getframe(1), args, kwargs)
     if type(found) is dict and makes_dict(f) or (f is reversed or f is iter) and (
             type(args[0]) is range):             # of neither does the garbage collector know
@@ -109,50 +109,50 @@ def makes_dict(f: Any) -> bool:
 
 def contains(x: Any, container: Any) -> bool:
     """`x in container`"""
-    reads = running.recorder
+    reads = active.recorder
     if reads is not None:
-        reads.noted(reads.operand, x, False)
+        reads.try_record(reads.operand, x, False)
         if type(container) is dict:
-            reads.noted(reads.key, container, x)
+            reads.try_record(reads.key, container, x)
         elif not issubclass(type(container), Tensor):
-            reads.noted(reads.operand, container)
+            reads.try_record(reads.operand, container)
             if is_module(container):
-                reads.noted(reads.passed, (container,))
+                reads.try_record(reads.record_reachable, (container,))
     return x in container
 
 
 def identical(x: Any, y: Any) -> bool:
     """`x is y`"""
-    reads = running.recorder
+    reads = active.recorder
     if reads is not None:
-        reads.noted(reads.identity_compared, x, y)
+        reads.try_record(reads.identity_compared, x, y)
     return x is y
 
 
 def reporting_hook(way: str, *more: Any) -> Any:
     """A hook that gives `x` after it has called the recorder's method `way` with it and `more`."""
     def hook(x: Any, *name: Any) -> Any:
-        reads = running.recorder
+        reads = active.recorder
         if reads is not None:
-            reads.noted(getattr(reads, way), x, *name, *more)
+            reads.try_record(getattr(reads, way), x, *name, *more)
         return x
     return hook
 
 
 def operand(x: Any) -> Any:
     """`x`, where C code looks into it."""
-    reads = running.recorder
+    reads = active.recorder
     if reads is not None and type(x) is not Tensor:      # nothing is recorded of one
-        reads.noted(reads.operand, x)
+        reads.try_record(reads.operand, x)
     return x
 
 
 def unpacked(x: Any) -> Any:
     """`x`, where it is iterated over and its elements are unpacked."""
-    reads = running.recorder
+    reads = active.recorder
     if reads is None:
         return x
-    reads.noted(reads.iterated, x, True)
+    reads.try_record(reads.iterated, x, True)
     return reported(x) if hasattr(type(x), "__next__") else x
 
 
@@ -165,7 +165,7 @@ def reported(x: Any) -> Any:
 
 def created(x: Any) -> Any:
     """A container that the function has just created."""
-    reads = running.recorder
+    reads = active.recorder
     if reads is not None:
         reads.created[id(x)] = x
     return x
@@ -173,9 +173,9 @@ def created(x: Any) -> Any:
 
 def entered(x: Any) -> Any:
     """`x` in `with x:`"""
-    reads = running.recorder
+    reads = active.recorder
     if reads is not None and not is_lock_of_cached_property(x, sys._getframe(1)):
-        reads.noted(reads.operand, x)
+        reads.try_record(reads.operand, x)
         for name in ("__enter__", "__exit__"):
             if in_class(type(x), name) is not MISSING:
                 reads.in_class(type(x), name)
@@ -189,18 +189,18 @@ def is_lock_of_cached_property(x: Any, frame: Any) -> bool:
 
 def matched(x: Any) -> Any:
     """`x` in `match x:`"""
-    reads = running.recorder
+    reads = active.recorder
     if reads is not None:
-        reads.noted(reads.passed, (x,))
+        reads.try_record(reads.record_reachable, (x,))
     return x
 
 
 def matched_class(cls: Any) -> None:
     """Reports a class in a pattern of `match`."""
-    reads = running.recorder
+    reads = active.recorder
     if reads is not None and issubclass(type(cls), type):
-        reads.noted(reads.in_class, cls, "__match_args__")
-        reads.noted(called, reads, isinstance, (None, cls), {})
+        reads.try_record(reads.in_class, cls, "__match_args__")
+        reads.try_record(record_call, reads, isinstance, (None, cls), {})
 
 
 class decorator:
@@ -215,21 +215,21 @@ class decorator:
 
 def augmented_attribute(x: Any, name: str) -> Any:
     """`x` in `x.name += ...`"""
-    reads = running.recorder
+    reads = active.recorder
     if reads is not None:
-        reads.noted(reads.attribute, x, name)
-        reads.noted(reads.written, x, name)
+        reads.try_record(reads.attribute, x, name)
+        reads.try_record(reads.written, x, name)
         found = vars_of(x).get(name) if not issubclass(type(x), Tensor) else None
-        reads.noted(reads.operand, found)
+        reads.try_record(reads.operand, found)
     return x
 
 
 def augmented_part(x: Any) -> Any:
     """`x` in `x[...] += ...`"""
-    reads = running.recorder
+    reads = active.recorder
     if reads is not None:
-        reads.noted(reads.written, x, None)
-        reads.noted(reads.operand, x)
+        reads.try_record(reads.written, x, None)
+        reads.try_record(reads.operand, x)
     return x
 
 

@@ -35,36 +35,36 @@ instrumented_codes: dict[int, Any] = {}     # by their ids, those with hooks
 HOOKS: dict[str, Any] = {}                  # by their names (hooks.py fills it)
 
 
-class Running(local):
-    """What is told of the reads of this thread."""
+class Active(local):
+    """The recorder of the capture that runs in this thread, or None."""
 
     recorder: Any = None
 
 
-running = Running()
+active = Active()
 
 
-# Of what records no user replaces a part.
+# Where the library's own code lies that captures, in which users replace nothing.
 RECORDERS = tuple(f"{HOME}{os.sep}program{os.sep}{name}{os.sep}"
                   for name in ("capture", "guards", "ir", "reads"))
 
 
 class Observer(ReadLog):
-    """Has the functions of this thread tell what they read, under `with`."""
+    """Instruments the functions that this thread runs, under `with`."""
 
     def __init__(self, is_inside: Any, covered: dict[int, Any]):
         super().__init__(is_inside, covered)
         self.instrumented_functions: list[FunctionType] = []
-        self.met: dict[Any, Any] = {}               # classes, functions and what was passed
-        self.unread: dict[CodeType, str] = {}       # of functions that can't be looked at: why
-        self.taken: set[CodeType] = set()           # of those that are taken as they are
-        self.watch = Watch(self.began, self.warned)
+        self.visited: dict[Any, Any] = {}           # what was instrumented or recorded as a whole
+        self.without_source: dict[CodeType, str] = {}       # which can't be instrumented: why
+        self.generated: set[CodeType] = set()       # which Python wrote, and need not be
+        self.watch = Watch(self.function_begins, self.warning_given)
 
     def settings(self) -> Held:
-        """What has to hold while it observes: this thread's code tells it what is read, and no
+        """What has to hold while it observes: hooks and warnings of this thread call it, and no
         garbage is collected."""
-        swaps = AttributeSwap(running, "recorder"), AttributeSwap(told_of_warnings, "by")
-        return Held((add_pauses, *swaps), (1, self, self.warned))
+        swaps = AttributeSwap(active, "recorder"), AttributeSwap(told_of_warnings, "by")
+        return Held((add_pauses, *swaps), (1, self, self.warning_given))
 
     def __enter__(self) -> "Observer":
         self.begin()
@@ -77,13 +77,13 @@ class Observer(ReadLog):
         finally:
             self.end()
 
-    def began(self, code: CodeType) -> bool:
-        """Is told of the code of each function that begins, whoever calls it; whether it may run
-        without being told of again."""
+    def function_begins(self, code: CodeType) -> bool:
+        """Is called with the code of each function that begins, whoever calls it; whether that need
+        not be done again. It ends the capture for one that should be instrumented and is not."""
         path = code.co_filename
         if path.startswith(HOME) and not path.startswith(RECORDERS):
             self.record_library_function(code, sys._getframe(1))
-        if id(code) in instrumented_codes or is_trusted(path) or code in self.taken or (
+        if id(code) in instrumented_codes or is_trusted(path) or code in self.generated or (
                 path == "<string>" and code.co_varnames[:1] == ("_cls",)):    # of a namedtuple
             return True
         frame: Any = sys._getframe(2)
@@ -93,16 +93,15 @@ class Observer(ReadLog):
             return False                     # for the library's own purposes
         while frame is not None and id(frame.f_code) not in instrumented_codes:
             if frame.f_code.co_filename.startswith("<frozen importlib"):
-                return False                 # what imports find (see `import_noted`)
+                return False                 # what imports find (see `record_import`)
             frame = frame.f_back
-        why = self.unread.get(code, "its caller is not captured")
+        why = self.without_source.get(code, "its caller is not captured")
         self.fail(f"what {code.co_qualname} reads is not known, since {why}, {user_line()}")
         return True
 
     def record_library_function(self, code: CodeType, frame: Any) -> None:
-        """Records a function of the library's that begins, in whose place a user may put another,
-        with the functions, classes and methods that it names, and the settings that it names: of
-        its module and its class."""
+        """Records a function of the library's that begins, and the functions, classes, methods and
+        settings of its module and its class that it names: a user may replace each of them."""
         around, line = frame.f_globals, f"in {code.co_qualname}"
         home, _, name = code.co_qualname.rpartition(".")
         kinds = [around.get(home)]
@@ -115,7 +114,7 @@ class Observer(ReadLog):
             for holder in holders:
                 found = holder.get(name, MISSING)
                 is_module = type(found) is ModuleType and holder is around
-                self.registry(found, line)
+                self.record_registry(found, line)
                 if callable(found) or is_module or id(type(found)) in ATOMS:
                     self.entries.setdefault((id(holder), "key", name),
                                           (holder, "key", name, found, line))
@@ -127,53 +126,54 @@ class Observer(ReadLog):
                     self.entries.setdefault((id(kind), "class", name),
                                           (kind, "class", name, found, line))
 
-    def registry(self, x: Any, line: str) -> None:
-        """Notes all that is in a registry."""
+    def record_registry(self, x: Any, line: str) -> None:
+        """Records all that is in a registry; nothing for anything else."""
         if type(x) is Registry:
             self.entries.setdefault((id(x), "dict", None), (x, "dict", None, list(x.items()), line))
 
-    def warned(self) -> None:
-        """Is told of each warning."""
+    def warning_given(self) -> None:
+        """Ends the capture at a warning."""
         self.fail(f"it warns, which a replay would not do again, {user_line()}")
 
     def forget(self) -> None:
         super().forget()
-        for found in (self.met, self.unread, self.taken, self.instrumented_functions):
+        for found in (self.visited, self.without_source, self.generated,
+                      self.instrumented_functions):
             found.clear()
 
-    def noted(self, note: Any, *args: Any) -> Any:
-        """What a way to record gives. What goes wrong in it, such as code of the user's that it
-        came upon, ends the capture, and not the function."""
+    def try_record(self, method: Any, *args: Any) -> Any:
+        """The result of a method that records a read. An error in it, as of code of the user's
+        that it calls, ends the capture, and not the function."""
         try:
-            return note(*args)
+            return method(*args)
         except Exception as error:
             self.fail(f"what it reads can't be recorded ({type(error).__name__}: {error}), "
                       f"{user_line()}")
             return False
 
-    def observe(self, f: Any) -> None:
-        """Has a function tell what it reads, in whatever it is wrapped."""
+    def instrument(self, f: Any) -> None:
+        """Instruments a function, in whatever it is wrapped, and records its code and defaults."""
         kind = type(f)                           # `isinstance` would ask the object
         if issubclass(kind, (staticmethod, classmethod, MethodType)):
-            return self.observe(f.__func__)
+            return self.instrument(f.__func__)
         if issubclass(kind, property):
             for part in (f.fget, f.fset, f.fdel):
-                self.observe(part)
+                self.instrument(part)
             return None
         if issubclass(kind, partial):
-            return self.passed((f.func, *f.args, *f.keywords.values()))
+            return self.record_reachable((f.func, *f.args, *f.keywords.values()))
         if issubclass(kind, Dispatcher):
-            return self.observe(f._f)
+            return self.instrument(f._f)
         if issubclass(kind, cached_property):
-            return self.observe(f.func)
-        if kind is not FunctionType and kind is not COMPILED or id(f) in self.met:
+            return self.instrument(f.func)
+        if kind is not FunctionType and kind is not COMPILED or id(f) in self.visited:
             return None
-        self.met[id(f)] = f
+        self.visited[id(f)] = f
         if kind is COMPILED:
-            return self.observe(getattr(f, "__wrapped__", None))   # as of a transform
+            return self.instrument(getattr(f, "__wrapped__", None))   # as of a transform
         code = sources.original_code(f)
         if is_trusted(code.co_filename):
-            return self.observe(getattr(f, "__wrapped__", None))   # as of `@no_grad()`
+            return self.instrument(getattr(f, "__wrapped__", None))   # as of `@no_grad()`
         if id(f.__code__) in instrumented_codes and code is f.__code__:
             return None
         self.record(f, "function", None, code)
@@ -181,62 +181,66 @@ class Observer(ReadLog):
         for name, x in named.items():
             self.record(named, "key", name, x)
         for cell in f.__closure__ or ():
-            if in_cell(cell) is MISSING:               # whose load raises before it is told of
+            if in_cell(cell) is MISSING:               # whose load raises before its hook is called
                 self.record(cell, "cell", None, MISSING)
-        running.recorder = None                  # what reads a source may be what is captured
+        active.recorder = None                  # what reads a source may be what is captured
         try:
             self.watch.without(sources.install, f, lambda found: bind_hooks(found, f))
         except sources.NoSource as error:
-            self.unread[code] = str(error)
+            self.without_source[code] = str(error)
             return None
         finally:
-            running.recorder = self
+            active.recorder = self
         self.instrumented_functions.append(f)
         return None
 
-    def meet(self, kind: type, all: bool = False) -> None:
-        """Has the special methods of a class tell what they read, or all methods."""
+    def instrument_class(self, kind: type, all: bool = False) -> None:
+        """Instruments and records the special methods of a class and of those above it.
+
+        all: all other methods and attributes as well.
+        """
         key = id(kind), all
-        if key in self.met or is_foreign(kind):
+        if key in self.visited or is_foreign(kind):
             return
-        self.met[key] = kind
+        self.visited[key] = kind
         for name in SPECIAL:
             self.record(kind, "class", name, in_class(kind, name))
         for cls in kind.__mro__:
             if not is_foreign(cls):
-                self.take_generated(cls)
+                self.find_generated(cls)
                 for name, x in vars(cls).items():
                     if all and name not in SPECIAL:      # whoever it is given to may read it
                         self.record(kind, "class", name, in_class(kind, name))
                     if all or name in SPECIAL:
-                        self.observe(x)
-        self.meet(type(kind))
+                        self.instrument(x)
+        self.instrument_class(type(kind))
 
-    def take_generated(self, cls: type) -> None:
-        """Takes those methods of a class as they are that Python wrote for it."""
+    def find_generated(self, cls: type) -> None:
+        """Finds the methods that Python wrote for a dataclass or a named tuple, which are not
+        instrumented."""
         own = vars(cls)
         if "__dataclass_fields__" in own or issubclass(cls, tuple) and "_fields" in own:
             for x in own.values():
                 x = getattr(x, "__func__", getattr(x, "__wrapped__", x))
                 if type(x) is FunctionType and x.__code__.co_filename == "<string>":
-                    self.taken.add(x.__code__)
+                    self.generated.add(x.__code__)
             for field in own.get("__dataclass_fields__", {}).values():
-                self.passed((field.default_factory,))
+                self.record_reachable((field.default_factory,))
 
-    def passed(self, things: Any) -> None:
-        """Notes all that code may read of what it is given (recorder.py)."""
+    def record_reachable(self, things: Any) -> None:
+        """Records all that can be reached from some objects (objects.py)."""
         raise NotImplementedError
 
 
 class Globals:
-    """Functions that read and write global variables, for the code of one module."""
+    """The hooks that read and write global variables, for the functions of one module."""
 
     def __init__(self, holder: dict[str, Any]):
         self.holder = holder
 
     def read_global(self, name: str) -> Any:
-        """A global variable, or what Python has under its name."""
-        recorder = running.recorder
+        """The value of a global variable, or of a built-in name."""
+        recorder = active.recorder
         holder = self.holder
         built = holder.get("__builtins__")
         built = vars(built) if isinstance(built, ModuleType) else built or {}
@@ -252,34 +256,34 @@ class Globals:
         return found
 
     def written_global(self, name: str) -> None:
-        """Tells of a global variable that the function may write to."""
-        recorder = running.recorder
+        """Records a global variable that the function may write to."""
+        recorder = active.recorder
         if recorder is not None:
             recorder.record(self.holder, "key", name, self.holder.get(name, MISSING))
 
     def imported(self, module: str, level: int = 0, *names: str) -> None:
-        """Tells of an import."""
-        recorder = running.recorder
+        """Records an import."""
+        recorder = active.recorder
         if recorder is not None:
-            import_noted(recorder, self.holder, module, level, names)
+            record_import(recorder, self.holder, module, level, names)
 
 
 class Cell:
-    """Functions that read and write a variable of a function around the one that runs."""
+    """The hooks that read and write a variable of an enclosing function."""
 
     def __init__(self, holder: Any):
         self.holder = holder
 
     def read_cell(self, value: Any) -> Any:
-        """The variable's value, which was read just now."""
-        recorder = running.recorder
+        """The variable's value, which the instrumented code has read."""
+        recorder = active.recorder
         if recorder is not None:
             recorder.record(self.holder, "cell", None, value)
         return value
 
     def written_cell(self) -> None:
-        """Tells of a variable that the function may write to."""
-        recorder = running.recorder
+        """Records the variable, which the function may write to."""
+        recorder = active.recorder
         if recorder is not None:
             recorder.record(self.holder, "cell", None, in_cell(self.holder))
 
@@ -298,7 +302,7 @@ def bind_hooks(code: CodeType, f: FunctionType) -> CodeType:
     return found
 
 
-def import_noted(recorder: Any, around: dict[str, Any], module: str, level: int,
+def record_import(recorder: Any, around: dict[str, Any], module: str, level: int,
                  names: tuple[str, ...]) -> None:
     """Records the modules that an import finds, and what it takes of them."""
     if level:
@@ -314,5 +318,5 @@ def import_noted(recorder: Any, around: dict[str, Any], module: str, level: int,
 
 
 def is_library_function(f: Any) -> bool:
-    """Whether a function's source is the library's, or another that is taken as it is."""
+    """Whether a function is not instrumented: it is trusted, or not written in Python."""
     return type(f) is not FunctionType or is_trusted(sources.original_code(f).co_filename)

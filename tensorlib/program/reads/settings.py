@@ -51,7 +51,7 @@ def current_setting(f: Any, args: tuple[Any, ...]) -> Any:
 
 def record_setting(reads: Any, f: Any, args: tuple[Any, ...] = ()) -> None:
     """Records the result of a getter of settings."""
-    reads.value(f, current_setting, args)
+    reads.record_value(f, current_setting, args)
 
 
 def record_print_options(reads: Any) -> None:
