@@ -39,11 +39,11 @@ from tensorlib.program.passes import enabled
 from tensorlib.program.passes.checks_first import checks_first
 from tensorlib.program.passes.facts import undone_at_failure
 from tensorlib.program.program import Program
+from tensorlib.program.reads.graph_breaks import SplitFunction
 from tensorlib.program.reads.known import is_of_library
-from tensorlib.program.reads.names import Unfit
-from tensorlib.program.reads.graph_breaks import Parted
+from tensorlib.program.reads.local_variables import CannotSplit
 from tensorlib.program.reads.recorder import ReadRecorder
-from tensorlib.program.reads.reports import described, guard_of_gradient, lines_of, why_not
+from tensorlib.program.reads.reports import describe, guard_of_gradient, report_lines, why_not
 from tensorlib.program.reads.sources import NoSource
 from tensorlib.program.reads.tracebacks import without_frames
 from tensorlib.program.run.dispatch import UNDONE, Chooser, Dispatcher, Way, views_in
@@ -162,7 +162,7 @@ class Compiled(Dispatcher):
                 self._changes += 1
                 if self._changes < MOST_CHANGES:
                     return None                 # the next call is captured
-                raise Unplanned(f"each call changes {described(broken)}")
+                raise Unplanned(f"each call changes {describe(broken)}")
             guards.all.extend(guard_of_gradient(x) for x in recorder.graded)
             kind.bare = tuple(recorder.bare_arguments)
             self._changes = 0
@@ -191,8 +191,8 @@ class Compiled(Dispatcher):
         line = line or line_named(f, why)
         if line not in self._parts:
             try:
-                self._parts[line] = Parted(f, line, self._part, self._definition)
-            except (NoSource, Unfit, SyntaxError):
+                self._parts[line] = SplitFunction(f, line, self._part, self._definition)
+            except (NoSource, CannotSplit, SyntaxError):
                 self._parts[line] = None
         parted = self._parts[line]
         if parted is None or f is self._f:
@@ -241,7 +241,7 @@ class Compiled(Dispatcher):
           'scale' of a dict, <doctest...>:1
         """
         self(*args, **kwargs)
-        print("\n".join(lines_of(name_of(self._f), self._entries, self._told, args, kwargs)))
+        print("\n".join(report_lines(name_of(self._f), self._entries, self._told, args, kwargs)))
 
 
 def is_alone() -> bool:
@@ -253,7 +253,7 @@ def is_alone() -> bool:
 class InParts(Chooser):
     """A module, or a method of an object, whose function runs in parts, as long as it is that."""
 
-    def __init__(self, whole: Any, f: FunctionType, parted: Parted):
+    def __init__(self, whole: Any, f: FunctionType, parted: SplitFunction):
         self.whole, self.f, self.parted = whole, f, parted
 
     def may_replay(self) -> bool:

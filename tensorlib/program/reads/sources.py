@@ -16,7 +16,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from tensorlib.program.reads.instrumenting import PLACEHOLDER, instrument
-from tensorlib.program.reads.scopes import inside
+from tensorlib.program.reads.scopes import nodes_of_scope
 
 FUTURES = 0
 for feature in __future__.all_feature_names:
@@ -38,7 +38,7 @@ class SourceFile:
         self.lines = lines
         tree = ast.parse("".join(lines))
         self.spans = [(first_line(x), x.end_lineno or 0) for x in tree.body]
-        self.imports = sorted({x.asname or x.name.split(".")[0] for x in inside(tree)
+        self.imports = sorted({x.asname or x.name.split(".")[0] for x in nodes_of_scope(tree)
                                if isinstance(x, ast.alias)} - {"*"})
         self.pairs: dict[tuple[int, int, int], dict[CodeType, CodeType]] = {}
 

@@ -1,4 +1,4 @@
-"""The local variables of a function: which statements read them, bind them, and may be moved."""
+"""The local variables of a function: which statements read them, bind them, and can be moved."""
 
 import ast
 from collections.abc import Iterator
@@ -10,33 +10,34 @@ from tensorlib.program.reads.scopes import (
     NEW_SCOPES,
     Scope,
     arguments,
-    bound_by,
-    parts_inside,
-    within,
+    name_bound,
+    parts_in_scope,
+    nodes_in_same_scope,
 )
 
-# What looks at the frame that calls it.
-OF_FRAMES = {"locals", "vars", "dir", "eval", "exec", "super", "__class__"}
-OF_FRAME_MODULES = {"_getframe", "currentframe", "stack"}
-LEAVING = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith, ast.Global,
+# What reads the frame that calls it.
+FRAME_NAMES = {"locals", "vars", "dir", "eval", "exec", "super", "__class__"}
+FRAME_ATTRIBUTES = {"_getframe", "currentframe", "stack"}
+OWN_FRAME = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith, ast.Global,
            ast.Nonlocal, ast.Delete, ast.Import, ast.ImportFrom)
 
 
-class Unfit(Exception):
-    """A function can't be taken apart."""
+class CannotSplit(Exception):
+    """A function can't be split into parts."""
 
 
-class Names:
+class LocalVariables:
     """The variables of a function. local: its own; free: those of functions around it.
 
     others: those that are free, or declared as globals. parameters: those that have a value from
-    the start. Raises: Unfit.
+    the start. closures: functions in it, each with the variables that it captures.
+    Raises: CannotSplit.
     """
 
     def __init__(self, node: Any, code: CodeType):
         self.node = node
         if isinstance(node, ast.AsyncFunctionDef) or code.co_flags & 0x2A0:     # generators
-            raise Unfit("it is a generator")
+            raise CannotSplit("it is a generator")
         scope = Scope(node, None)
         self.parameters = {x.arg for x in arguments(node.args)}
         self.local, self.free = scope.bound, list(code.co_freevars)
@@ -44,36 +45,36 @@ class Names:
                                      for name in x.names)}
         for x in ast.walk(node):
             if isinstance(x, (ast.Delete, ast.Nonlocal)):
-                raise Unfit("it unbinds variables, or binds those of others")
-        self.uses = list(uses_of(node.body))
+                raise CannotSplit("it unbinds variables, or binds those of others")
+        self.uses = list(loads_of(node.body))
         self.order = order_of(node.body)
         counts: dict[str, int] = dict.fromkeys(self.parameters, 1)
         for statement in node.body:
-            for name in stores_of(statement):
+            for name in names_stored(statement):
                 counts[name] = counts.get(name, 0) + 1
         self.counts = counts
         self.handled = {x.name for x in ast.walk(node) if isinstance(x, ast.ExceptHandler)} - {None}
         if any(counts.get(name, 0) > 1 for name in self.handled):
-            raise Unfit("it binds a variable that an exception is bound to, too")
+            raise CannotSplit("it binds a variable that an exception is bound to, too")
         for statement in node.body:
-            for x in within(statement):
+            for x in nodes_in_same_scope(statement):
                 if isinstance(x, (ast.For, ast.While)):          # which bind what they do again
-                    for name in stores_of(x):
+                    for name in names_stored(x):
                         counts[name] += 1
-        self.keepers = [(x, kept_by(x) & self.local) for statement in node.body
+        self.closures = [(x, captured_names(x) & self.local) for statement in node.body
                         for x in ast.walk(statement)
                         if isinstance(x, (*FUNCTIONS, ast.GeneratorExp, ast.ClassDef))]
 
-    def refuses(self, body: list[Any], returns: bool = False) -> bool:
-        """Whether statements can be no part. returns: they are the end of the function."""
-        return any(map(self.leaves, body)) or any(
-            leaves_by(x, returns, False) for x in body)
+    def cannot_move(self, body: list[Any], returns: bool = False) -> bool:
+        """Whether statements can't be moved into a function. returns: they are the last ones."""
+        return any(map(self.needs_own_frame, body)) or any(
+            may_exit(x, returns, False) for x in body)
 
-    def leaves(self, statement: ast.stmt) -> bool:
-        """Whether a statement looks at its frame, or does what only the function itself can."""
+    def needs_own_frame(self, statement: ast.stmt) -> bool:
+        """Whether a statement reads its frame, or has to run in the function itself."""
         for x in ast.walk(statement):
-            if isinstance(x, LEAVING) or isinstance(x, ast.Name) and x.id in OF_FRAMES or (
-                    isinstance(x, ast.Attribute) and x.attr in OF_FRAME_MODULES) or (
+            if isinstance(x, OWN_FRAME) or isinstance(x, ast.Name) and x.id in FRAME_NAMES or (
+                    isinstance(x, ast.Attribute) and x.attr in FRAME_ATTRIBUTES) or (
                     isinstance(x, ast.keyword) and x.arg == "stacklevel"):
                 return True
             if isinstance(x, ast.Name) and not isinstance(x.ctx, ast.Load) and (
@@ -81,35 +82,38 @@ class Names:
                 return True
         return False
 
-    def read_after(self, body: list[Any], loops: tuple[Any, ...]) -> set[str]:
-        """The variables that are read after statements have run."""
-        found = set(exposed(body)) if loops else set()
+    def live_after(self, body: list[Any], loops: tuple[Any, ...]) -> set[str]:
+        """The variables that are live after some statements: these or others may read them later.
+
+        loops: the loops around the statements.
+        """
+        found = set(upward_exposed(body)) if loops else set()
         for x, _ in self.uses:
-            if self.is_behind(x, body) or loops and self.is_before(x, body) and (
+            if self.is_after(x, body) or loops and self.is_before(x, body) and (
                     not self.is_before(x, [loops[0]])):
                 found.add(x.id)
         return found & self.local
 
     def uses_outside(self, name: str, body: list[Any]) -> Iterator[tuple[ast.Name, list[ast.AST]]]:
-        """The uses of a variable in other statements, with what is around each."""
+        """The loads of a variable in other statements, each with the nodes around it."""
         for x, around in self.uses:
-            if x.id == name and (self.is_before(x, body) or self.is_behind(x, body)):
+            if x.id == name and (self.is_before(x, body) or self.is_after(x, body)):
                 yield x, around
 
     def is_before(self, x: ast.AST, body: list[Any]) -> bool:
-        """Whether a node stands before statements."""
+        """Whether a node comes before some statements."""
         return self.order[id(x)][0] < self.order[id(body[0])][0]
 
-    def is_behind(self, x: ast.AST, body: list[Any]) -> bool:
-        """Whether a node stands behind statements."""
+    def is_after(self, x: ast.AST, body: list[Any]) -> bool:
+        """Whether a node comes after some statements."""
         return self.order[id(x)][0] >= self.order[id(body[-1])][1]
 
-    def may_be_set_elsewhere(self, body: list[Any]) -> bool:
-        """Whether a variable has to be the very one of this function: a function in statements has
-        one that is bound more than once, or one elsewhere has what they bind."""
-        bound = set().union(*map(stores_of, body))
-        for x, names in self.keepers:
-            if self.is_before(x, body) or self.is_behind(x, body):
+    def shares_cells(self, body: list[Any]) -> bool:
+        """Whether statements share the cell of a variable with the rest of the function: a closure
+        in them captures one that is bound more than once, or one elsewhere what they bind."""
+        bound = set().union(*map(names_stored, body))
+        for x, names in self.closures:
+            if self.is_before(x, body) or self.is_after(x, body):
                 if names & bound:
                     return True
             elif any(self.counts.get(name, 0) > 1 for name in names):
@@ -118,9 +122,9 @@ class Names:
 
 
 def order_of(body: list[Any]) -> dict[int, tuple[int, int]]:
-    """By its id the number of each node in statements, as they are written, and that of what comes
-    after it. Lines and columns would not tell: a line may have several statements, and parts of
-    formatted strings have places of their own."""
+    """By the id of each node in statements its number, in the order of the source, and the number
+    of the node after it. Lines and columns give no order: a line may have several statements, and
+    the parts of formatted strings have positions of their own."""
     found: dict[int, tuple[int, int]] = {}
     count = 0
     waiting: list[tuple[ast.AST, bool]] = [(x, False) for x in reversed(body)]
@@ -135,8 +139,8 @@ def order_of(body: list[Any]) -> dict[int, tuple[int, int]]:
     return found
 
 
-def uses_of(body: list[Any]) -> Iterator[tuple[ast.Name, list[ast.AST]]]:
-    """The names that are read in statements, each with the nodes around it."""
+def loads_of(body: list[Any]) -> Iterator[tuple[ast.Name, list[ast.AST]]]:
+    """The loads of names in statements, each with the nodes around it."""
     waiting: list[tuple[Any, list[ast.AST]]] = [(x, []) for x in body]
     while waiting:
         x, around = waiting.pop()
@@ -147,8 +151,11 @@ def uses_of(body: list[Any]) -> Iterator[tuple[ast.Name, list[ast.AST]]]:
         waiting += [(y, [*around, x]) for y in ast.iter_child_nodes(x)]
 
 
-def leaves_by(x: Any, returns: bool, in_loop: bool) -> bool:
-    """Whether a statement may end what it stands in: the function, or a loop around it."""
+def may_exit(x: Any, returns: bool, in_loop: bool) -> bool:
+    """Whether a statement may leave the function, or a loop around it.
+
+    returns: a return statement need not count. in_loop: a loop is around that is moved, too.
+    """
     if isinstance(x, ast.Return):
         return not returns
     if isinstance(x, (ast.Break, ast.Continue)):
@@ -156,82 +163,83 @@ def leaves_by(x: Any, returns: bool, in_loop: bool) -> bool:
     if isinstance(x, (*FUNCTIONS, ast.ClassDef)):
         return False
     loops = in_loop or isinstance(x, (ast.For, ast.While))
-    return any(leaves_by(y, returns, loops and y not in getattr(x, "orelse", ()) or in_loop)
+    return any(may_exit(y, returns, loops and y not in getattr(x, "orelse", ()) or in_loop)
                for y in ast.iter_child_nodes(x) if isinstance(
                    y, (ast.stmt, ast.ExceptHandler, ast.match_case)))
 
 
-def kept_by(node: Any) -> set[str]:
-    """The names of scopes around that a function reads whenever it runs."""
+def captured_names(node: Any) -> set[str]:
+    """The names of the scopes around it that a function reads."""
     inner = Scope(node, None)
-    return {name for x in parts_inside(node) for name in reads_of(x) if name not in inner.bound}
+    return {name for x in parts_in_scope(node) for name in names_loaded(x)
+            if name not in inner.bound}
 
 
-def reads_of(node: Any) -> Iterator[str]:
-    """The names of the scope around that a node reads."""
-    for x in within(node):
+def names_loaded(node: Any) -> Iterator[str]:
+    """The names of its own scope that a node reads."""
+    for x in nodes_in_same_scope(node):
         if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Load):
             yield x.id
         elif isinstance(x, NEW_SCOPES):
             inner = Scope(x, None)
-            for y in parts_inside(x):
-                yield from (name for name in reads_of(y) if name not in inner.bound)
+            for y in parts_in_scope(x):
+                yield from (name for name in names_loaded(y) if name not in inner.bound)
         elif isinstance(x, ast.AugAssign) and isinstance(x.target, ast.Name):
             yield x.target.id
 
 
-def stores_of(node: Any) -> Iterator[str]:
-    """The names of the scope around that a node may bind, each as often as it does."""
-    return filter(None, map(bound_by, within(node)))
+def names_stored(node: Any) -> Iterator[str]:
+    """The names of its own scope that a node may bind, each as often as it does."""
+    return filter(None, map(name_bound, nodes_in_same_scope(node)))
 
 
-def names_in(target: Any) -> set[str]:
-    """The names that are bound in what is assigned to."""
+def names_in_target(target: Any) -> set[str]:
+    """The names that an assignment to a target binds."""
     return {x.id for x in ast.walk(target)
             if isinstance(x, ast.Name) and isinstance(x.ctx, ast.Store)}
 
 
-def assigned(x: Any) -> set[str]:
-    """The names that a statement binds whenever it comes to its end."""
+def definitely_assigned(x: Any) -> set[str]:
+    """The names that a statement binds whenever it completes."""
     if isinstance(x, ast.Assign):
-        return set().union(*map(names_in, x.targets))
+        return set().union(*map(names_in_target, x.targets))
     if isinstance(x, ast.AugAssign) or isinstance(x, ast.AnnAssign) and x.value is not None:
-        return names_in(x.target)
+        return names_in_target(x.target)
     if isinstance(x, (ast.FunctionDef, ast.ClassDef)):
         return {x.name}
     if isinstance(x, ast.If):
-        both = [set().union(*map(assigned, body)) for body in (x.body, x.orelse)]
+        both = [set().union(*map(definitely_assigned, body)) for body in (x.body, x.orelse)]
         return both[0] & both[1]
     return set()
 
 
-def exposed(body: list[Any]) -> set[str]:
+def upward_exposed(body: list[Any]) -> set[str]:
     """The names that statements may read before they have bound them."""
     found: set[str] = set()
     bound: set[str] = set()
     for x in body:
-        found |= exposed_in(x) - bound
-        bound |= assigned(x)
+        found |= upward_exposed_in(x) - bound
+        bound |= definitely_assigned(x)
     return found
 
 
-def exposed_in(x: Any) -> set[str]:
+def upward_exposed_in(x: Any) -> set[str]:
     """The names that one statement may read before it has bound them."""
     found: set[str] = set()
     inner = ("body", "orelse", "finalbody")
-    own = names_in(x.target) if isinstance(x, ast.For) else set().union(*(
-        names_in(y.optional_vars) for y in x.items if y.optional_vars)) if (
+    own = names_in_target(x.target) if isinstance(x, ast.For) else set().union(*(
+        names_in_target(y.optional_vars) for y in x.items if y.optional_vars)) if (
             isinstance(x, ast.With)) else set()
     if not isinstance(x, (ast.For, ast.While, ast.If, ast.With, ast.Try)):
-        return set(reads_of(x))
+        return set(names_loaded(x))
     for field, part in ast.iter_fields(x):
         if field in inner:
-            found |= exposed(part) - (own if field == "body" else set())
+            found |= upward_exposed(part) - (own if field == "body" else set())
         elif field == "handlers":
             for handler in part:
-                found |= exposed(handler.body) - {handler.name}
-                found |= set(reads_of(handler.type)) if handler.type else set()
+                found |= upward_exposed(handler.body) - {handler.name}
+                found |= set(names_loaded(handler.type)) if handler.type else set()
         else:
             for y in part if isinstance(part, list) else [part]:
-                found |= set(reads_of(y)) if isinstance(y, ast.AST) else set()
+                found |= set(names_loaded(y)) if isinstance(y, ast.AST) else set()
     return found
