@@ -30,7 +30,7 @@ from tensorlib.program.differentiation.backward import dependents
 from tensorlib.program.guards.guarded import Guards
 from tensorlib.program.guards.signatures import Conditions, Overlaps, Signature, storage_of
 from tensorlib.program.guards.values import (
-    MISSING, fields_of, in_class, is_settled, items_of, members_of,
+    MISSING, fields_of, in_class, is_mutable_value, items_of, members_of,
 )
 from tensorlib.program.ir.errors import CaptureError, ProgramError
 from tensorlib.program.ir.model import Variable, inner_calls
@@ -327,7 +327,7 @@ def contained(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[int, Any]:
                 waiting += (fields or {}).values()
                 if is_container:
                     waiting += items_of(x).values() if issubclass(kind, dict) else members_of(x)
-        elif is_settled(x):
+        elif is_mutable_value(x):
             found[id(x)] = x
     return found
 

@@ -18,7 +18,7 @@ import numpy as np
 from tensorlib._core.tensor.properties import Attribute
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.guards.guarded import Guard, TypeGuard, is_generic
-from tensorlib.program.guards.values import MISSING, in_class, is_alike
+from tensorlib.program.guards.values import MISSING, in_class, is_same
 from tensorlib.program.ir.call_forms import user_line
 from tensorlib.program.ir.model import Variable
 from tensorlib.program.reads.accessors import (
@@ -226,7 +226,7 @@ class ReadRecorder(ObjectRecorder):
         if id(x) in self.covered or id(y) in self.covered:
             self.fail(f"whether a {kind.__name__} is the one that is an argument is not known, "
                       f"{user_line()}")
-        elif is_compared_by_value(x) and is_alike(x, y):
+        elif is_compared_by_value(x) and is_same(x, y):
             self.fail(f"whether a {kind.__name__} is the same object as an equal one is not known, "
                       f"{user_line()}")
 
