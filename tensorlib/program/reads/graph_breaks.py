@@ -109,7 +109,7 @@ def closure(code: CodeType, cells: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def compile_functions(functions: list[Any], free: list[str], kind: str | None, path: str,
-             flags: int) -> dict[str, tuple[CodeType, CodeType]]:
+                      flags: int) -> dict[str, tuple[CodeType, CodeType]]:
     """The codes of functions by their names, as they are and instrumented.
 
     free: the variables of functions around them. kind: the name of the class around, or None.
@@ -157,7 +157,7 @@ class Splitter:
         self.may_continue = False        # after a part has failed, and so has given nothing
 
     def split(self, body: list[Any], line: int, bound: set[str], loops: tuple[Any, ...],
-            inner: bool = False) -> list[Any]:
+              inner: bool = False) -> list[Any]:
         """Statements around a line, with calls of parts in the place of what can be one.
 
         bound: the variables that have a value before. loops: the statements around that repeat

@@ -19,7 +19,7 @@ from tensorlib.program.reads.scopes import (
 FRAME_NAMES = {"locals", "vars", "dir", "eval", "exec", "super", "__class__"}
 FRAME_ATTRIBUTES = {"_getframe", "currentframe", "stack"}
 OWN_FRAME = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith, ast.Global,
-           ast.Nonlocal, ast.Delete, ast.Import, ast.ImportFrom)
+             ast.Nonlocal, ast.Delete, ast.Import, ast.ImportFrom)
 
 
 class CannotSplit(Exception):
@@ -62,7 +62,7 @@ class LocalVariables:
                     for name in names_stored(x):
                         counts[name] += 1
         self.closures = [(x, captured_names(x) & self.local) for statement in node.body
-                        for x in ast.walk(statement)
+                         for x in ast.walk(statement)
                         if isinstance(x, (*FUNCTIONS, ast.GeneratorExp, ast.ClassDef))]
 
     def cannot_move(self, body: list[Any], returns: bool = False) -> bool:

@@ -204,7 +204,7 @@ class ObjectRecorder(Observer):
         """
         if not self.is_recorded(holder, "value", (accessor, key)):
             self.record(holder, "value", (accessor, key),
-                      accessor(holder, key) if found is MISSING else found)
+                        accessor(holder, key) if found is MISSING else found)
 
     def require_known_state(self, x: Any) -> None:
         """Refuses an object from before the call if a base class of it that is not written in

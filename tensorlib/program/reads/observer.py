@@ -117,14 +117,14 @@ class Observer(ReadLog):
                 self.record_registry(found, line)
                 if callable(found) or is_module or id(type(found)) in ATOMS:
                     self.entries.setdefault((id(holder), "key", name),
-                                          (holder, "key", name, found, line))
+                                            (holder, "key", name, found, line))
                 if is_module:
                     holders = [*holders, vars(found)]
             for kind in kinds:
                 found = in_class(kind, name)
                 if callable(found) or type(found) in WRAPPED or id(type(found)) in ATOMS:
                     self.entries.setdefault((id(kind), "class", name),
-                                          (kind, "class", name, found, line))
+                                            (kind, "class", name, found, line))
 
     def record_registry(self, x: Any, line: str) -> None:
         """Records all that is in a registry; nothing for anything else."""
@@ -303,7 +303,7 @@ def bind_hooks(code: CodeType, f: FunctionType) -> CodeType:
 
 
 def record_import(recorder: Any, around: dict[str, Any], module: str, level: int,
-                 names: tuple[str, ...]) -> None:
+                  names: tuple[str, ...]) -> None:
     """Records the modules that an import finds, and what it takes of them."""
     if level:
         package = around.get("__package__") or around.get("__name__", "").rpartition(".")[0]

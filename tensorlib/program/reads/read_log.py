@@ -237,7 +237,7 @@ def refuse_slot_of_argument(x: Any, name: Any, line: str) -> None:
 
 
 def add_to_group(found: dict[int, list[Any]], holder: Any, key: Any, value: Any, is_whole: bool,
-        line: str) -> None:
+                 line: str) -> None:
     """Adds what was read of a container to the group of all that was read of it."""
     each = found.setdefault(id(holder), [holder, {}, None, line])
     if is_whole:

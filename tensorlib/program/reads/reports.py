@@ -16,7 +16,7 @@ from tensorlib.program.guards.guarded import (
 from tensorlib.program.guards.values import MISSING, in_class
 
 MOSTLY_RERUN = ("most of its replays had to run all operations again, for gradients with "
-           "create_graph=True or between results")
+                "create_graph=True or between results")
 
 
 def describe(guard: Any) -> str:
@@ -68,7 +68,7 @@ def why_not(way: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
 
 
 def report_lines(name: str, ways: list[Any], reasons: list[str], args: tuple[Any, ...],
-             kwargs: dict[str, Any]) -> list[str]:
+                 kwargs: dict[str, Any]) -> list[str]:
     """The lines that `explain` prints for a compiled function and one of its calls.
 
     ways: its captures. reasons: why there was each of them after the first.

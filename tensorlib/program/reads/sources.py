@@ -50,7 +50,7 @@ class SourceFile:
                 if key not in self.pairs:
                     text = "\n" * (first - 1) + "".join(self.lines[first - 1:last])
                     self.pairs[key] = code_pairs(text, self.imports, code.co_filename,
-                                               key[2])
+                                                 key[2])
                 found = self.pairs[key].get(code)
                 if found is not None:
                     return found
