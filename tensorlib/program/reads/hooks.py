@@ -23,34 +23,34 @@ LOCK = type(RLock())
 
 def attribute(x: Any, name: str) -> Any:
     """`x.name`"""
-    reads = active.recorder
-    noted = reads is not None and reads.try_record(reads.attribute, x, name)
+    recorder = active.recorder
+    needs_value = recorder is not None and recorder.try_record(recorder.record_attribute, x, name)
     found = getattr(x, name)
-    if reads is not None and noted:
-        reads.try_record(reads.attribute_value, x, name, found)
+    if recorder is not None and needs_value:
+        recorder.try_record(recorder.record_attribute_value, x, name, found)
     return found
 
 
 def element(x: Any, key: Any) -> Any:
     """`x[key]`"""
-    reads = active.recorder
-    if reads is not None:
-        reads.try_record(reads.element, x, key)
+    recorder = active.recorder
+    if recorder is not None:
+        recorder.try_record(recorder.record_element, x, key)
     return x[key]
 
 
 def call(f: Any, /, *args: Any, **kwargs: Any) -> Any:
     """`f(*args, **kwargs)`"""
-    reads = active.recorder
-    if reads is None:
+    recorder = active.recorder
+    if recorder is None:
         return call_in_frame(f, sys._getframe(1), args, kwargs)
     if type(f) in OPERATOR_GETTERS and len(args) == 1 and not kwargs:
         return call_getter(f, args[0])
-    reads.try_record(record_call, reads, f, args, kwargs)
+    recorder.try_record(record_call, recorder, f, args, kwargs)
     found = call_in_frame(f, sys._getframe(1), args, kwargs)
     if type(found) is dict and makes_dict(f) or (f is reversed or f is iter) and (
             type(args[0]) is range):             # of neither does the garbage collector know
-        reads.created[id(found)] = found
+        recorder.created[id(found)] = found
     return found
 
 
@@ -109,50 +109,50 @@ def makes_dict(f: Any) -> bool:
 
 def contains(x: Any, container: Any) -> bool:
     """`x in container`"""
-    reads = active.recorder
-    if reads is not None:
-        reads.try_record(reads.operand, x, False)
+    recorder = active.recorder
+    if recorder is not None:
+        recorder.try_record(recorder.record_operand, x, False)
         if type(container) is dict:
-            reads.try_record(reads.key, container, x)
+            recorder.try_record(recorder.record_key, container, x)
         elif not issubclass(type(container), Tensor):
-            reads.try_record(reads.operand, container)
+            recorder.try_record(recorder.record_operand, container)
             if is_module(container):
-                reads.try_record(reads.record_reachable, (container,))
+                recorder.try_record(recorder.record_reachable, (container,))
     return x in container
 
 
 def identical(x: Any, y: Any) -> bool:
     """`x is y`"""
-    reads = active.recorder
-    if reads is not None:
-        reads.try_record(reads.identity_compared, x, y)
+    recorder = active.recorder
+    if recorder is not None:
+        recorder.try_record(recorder.record_identity, x, y)
     return x is y
 
 
 def reporting_hook(way: str, *more: Any) -> Any:
     """A hook that gives `x` after it has called the recorder's method `way` with it and `more`."""
     def hook(x: Any, *name: Any) -> Any:
-        reads = active.recorder
-        if reads is not None:
-            reads.try_record(getattr(reads, way), x, *name, *more)
+        recorder = active.recorder
+        if recorder is not None:
+            recorder.try_record(getattr(recorder, way), x, *name, *more)
         return x
     return hook
 
 
 def operand(x: Any) -> Any:
     """`x`, where C code looks into it."""
-    reads = active.recorder
-    if reads is not None and type(x) is not Tensor:      # nothing is recorded of one
-        reads.try_record(reads.operand, x)
+    recorder = active.recorder
+    if recorder is not None and type(x) is not Tensor:      # nothing is recorded of one
+        recorder.try_record(recorder.record_operand, x)
     return x
 
 
 def unpacked(x: Any) -> Any:
     """`x`, where it is iterated over and its elements are unpacked."""
-    reads = active.recorder
-    if reads is None:
+    recorder = active.recorder
+    if recorder is None:
         return x
-    reads.try_record(reads.iterated, x, True)
+    recorder.try_record(recorder.record_iteration, x, True)
     return reported(x) if hasattr(type(x), "__next__") else x
 
 
@@ -165,20 +165,20 @@ def reported(x: Any) -> Any:
 
 def created(x: Any) -> Any:
     """A container that the function has just created."""
-    reads = active.recorder
-    if reads is not None:
-        reads.created[id(x)] = x
+    recorder = active.recorder
+    if recorder is not None:
+        recorder.created[id(x)] = x
     return x
 
 
 def entered(x: Any) -> Any:
     """`x` in `with x:`"""
-    reads = active.recorder
-    if reads is not None and not is_lock_of_cached_property(x, sys._getframe(1)):
-        reads.try_record(reads.operand, x)
+    recorder = active.recorder
+    if recorder is not None and not is_lock_of_cached_property(x, sys._getframe(1)):
+        recorder.try_record(recorder.record_operand, x)
         for name in ("__enter__", "__exit__"):
             if in_class(type(x), name) is not MISSING:
-                reads.in_class(type(x), name)
+                recorder.look_up_in_class(type(x), name)
     return x
 
 
@@ -189,18 +189,18 @@ def is_lock_of_cached_property(x: Any, frame: Any) -> bool:
 
 def matched(x: Any) -> Any:
     """`x` in `match x:`"""
-    reads = active.recorder
-    if reads is not None:
-        reads.try_record(reads.record_reachable, (x,))
+    recorder = active.recorder
+    if recorder is not None:
+        recorder.try_record(recorder.record_reachable, (x,))
     return x
 
 
 def matched_class(cls: Any) -> None:
     """Reports a class in a pattern of `match`."""
-    reads = active.recorder
-    if reads is not None and issubclass(type(cls), type):
-        reads.try_record(reads.in_class, cls, "__match_args__")
-        reads.try_record(record_call, reads, isinstance, (None, cls), {})
+    recorder = active.recorder
+    if recorder is not None and issubclass(type(cls), type):
+        recorder.try_record(recorder.look_up_in_class, cls, "__match_args__")
+        recorder.try_record(record_call, recorder, isinstance, (None, cls), {})
 
 
 class decorator:
@@ -215,21 +215,21 @@ class decorator:
 
 def augmented_attribute(x: Any, name: str) -> Any:
     """`x` in `x.name += ...`"""
-    reads = active.recorder
-    if reads is not None:
-        reads.try_record(reads.attribute, x, name)
-        reads.try_record(reads.written, x, name)
+    recorder = active.recorder
+    if recorder is not None:
+        recorder.try_record(recorder.record_attribute, x, name)
+        recorder.try_record(recorder.record_write, x, name)
         found = vars_of(x).get(name) if not issubclass(type(x), Tensor) else None
-        reads.try_record(reads.operand, found)
+        recorder.try_record(recorder.record_operand, found)
     return x
 
 
 def augmented_part(x: Any) -> Any:
     """`x` in `x[...] += ...`"""
-    reads = active.recorder
-    if reads is not None:
-        reads.try_record(reads.written, x, None)
-        reads.try_record(reads.operand, x)
+    recorder = active.recorder
+    if recorder is not None:
+        recorder.try_record(recorder.record_write, x, None)
+        recorder.try_record(recorder.record_operand, x)
     return x
 
 
@@ -252,8 +252,8 @@ HOOKS.update((f.__name__, f) for f in (
     matched, matched_class, decorator, augmented_attribute, augmented_part, read_cell, written_cell,
     slice))
 HOOKS.update({
-    "tested": reporting_hook("tested"),                 # `x` as a condition
-    "iterated": reporting_hook("iterated", False),      # `x` where it is iterated over, or in `**x`
-    "written_attribute": reporting_hook("written"),     # `x` in `x.name = ...`
-    "written_part": reporting_hook("written", None),    # `x` in `x[...] = ...`
+    "tested": reporting_hook("record_condition"),              # `x` as a condition
+    "iterated": reporting_hook("record_iteration", False),     # where it is iterated over, or `**x`
+    "written_attribute": reporting_hook("record_write"),       # in `x.name = ...`
+    "written_part": reporting_hook("record_write", None),      # in `x[...] = ...`
 })

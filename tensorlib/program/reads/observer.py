@@ -11,7 +11,7 @@ from typing import Any
 from tensorlib._core.base.garbage import add_pauses
 from tensorlib._core.base.registry import Registry
 from tensorlib._core.base.settings import AttributeSwap, Held
-from tensorlib._core.base.warned import told as told_of_warnings
+from tensorlib._core.base.warned import listener
 from tensorlib.program.guards.guarded import Watch, in_cell
 from tensorlib.program.guards.values import MISSING, in_class
 from tensorlib.program.ir.call_forms import HOME, user_line
@@ -63,7 +63,7 @@ class Observer(ReadLog):
     def settings(self) -> Held:
         """What has to hold while it observes: hooks and warnings of this thread call it, and no
         garbage is collected."""
-        swaps = AttributeSwap(active, "recorder"), AttributeSwap(told_of_warnings, "by")
+        swaps = AttributeSwap(active, "recorder"), AttributeSwap(listener, "callback")
         return Held((add_pauses, *swaps), (1, self, self.warning_given))
 
     def __enter__(self) -> "Observer":
@@ -314,7 +314,7 @@ def record_import(recorder: Any, around: dict[str, Any], module: str, level: int
     found = sys.modules.get(module)
     if found is not None:
         for name in names:
-            recorder.attribute(found, name)
+            recorder.record_attribute(found, name)
 
 
 def is_library_function(f: Any) -> bool:

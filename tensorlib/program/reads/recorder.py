@@ -53,10 +53,7 @@ NOT_COMPARED = {"T", "mT", "H", "mH", "data", "real", "imag", "grad", "grad_fn"}
 
 
 class ReadRecorder(ObjectRecorder):
-    """Records what the functions of this thread read, under `with`.
-
-    Its methods that are named for a kind of read record what that reads before it is done.
-    """
+    """Records what the functions of this thread read, under `with`, before it is read."""
 
     def operators(self) -> Guard:
         """A guard of the operators of tensors, which any code may use, also the library's."""
@@ -68,16 +65,16 @@ class ReadRecorder(ObjectRecorder):
 
     # ---- attributes
 
-    def attribute(self, x: Any, name: str) -> bool:
-        """Records where an attribute is found; whether `attribute_value` is to be called with what
-        it gives."""
+    def record_attribute(self, x: Any, name: str) -> bool:
+        """Records where an attribute is found; whether `record_attribute_value` is to be called
+        with what it gives."""
         kind = type(x)
         if id(kind) in ATOMS or kind is Variable or kind is BuiltinFunctionType or kind is COMPILED:
             return False
         if issubclass(kind, Dispatcher):
-            return self.attribute(x._f, name)
+            return self.record_attribute(x._f, name)
         if issubclass(kind, Tensor):
-            found = self.in_class(kind, name)         # methods may be replaced, also Tensor's own
+            found = self.look_up_in_class(kind, name)      # also Tensor's own may be replaced
             if found is MISSING or type(found) is Attribute:
                 self.record_value(x, attribute_of, name)
                 return False
@@ -87,21 +84,21 @@ class ReadRecorder(ObjectRecorder):
         if issubclass(kind, ModuleType):
             if not is_of_library(kind):             # whose own are loaded late
                 self.record(x, "kind", None, kind)
-                self.in_class(kind, "__getattribute__")
-                self.in_class(kind, name)
-            self.key(vars(x), name)
+                self.look_up_in_class(kind, "__getattribute__")
+                self.look_up_in_class(kind, name)
+            self.record_key(vars(x), name)
             if name not in vars(x):
-                self.key(vars(x), "__getattr__")
+                self.record_key(vars(x), "__getattr__")
                 self.instrument(vars(x).get("__getattr__"))
             return False
         if issubclass(kind, type):
-            return self.class_attribute(x, name)
+            return self.record_class_attribute(x, name)
         if kind is super:
-            return self.super_attribute(x, name)
-        return self.object_attribute(x, kind, name)
+            return self.record_super_attribute(x, name)
+        return self.record_object_attribute(x, kind, name)
 
-    def attribute_value(self, x: Any, name: str, found: Any) -> None:
-        """Records the value of an attribute, after `attribute` has asked for it."""
+    def record_attribute_value(self, x: Any, name: str, found: Any) -> None:
+        """Records the value of an attribute, after `record_attribute` has asked for it."""
         getter = in_class(type(x), name)
         if type(x) is type(found) is np.ndarray:        # over the same memory
             self.record_container(x)
@@ -114,12 +111,12 @@ class ReadRecorder(ObjectRecorder):
             elif not self.is_inside(x):
                 self.record_value(x, layout_of, None)
 
-    def attribute_by_name(self, x: Any, name: Any) -> None:
+    def record_attribute_by_name(self, x: Any, name: Any) -> None:
         """Records an attribute that C code looks up, such as `getattr`."""
-        if isinstance(name, str) and self.attribute(x, name):
-            self.attribute_value(x, name, field_of(x, name))
+        if isinstance(name, str) and self.record_attribute(x, name):
+            self.record_attribute_value(x, name, field_of(x, name))
 
-    def in_class(self, kind: type, name: str) -> Any:
+    def look_up_in_class(self, kind: type, name: str) -> Any:
         """What a class has under a name, after that was recorded and instrumented."""
         found = in_class(kind, name)
         self.record(kind, "class", name, found)
@@ -128,36 +125,36 @@ class ReadRecorder(ObjectRecorder):
             self.instrument_class(type(found))                     # a descriptor of the user's
         return found
 
-    def class_attribute(self, cls: type, name: str) -> bool:
+    def record_class_attribute(self, cls: type, name: str) -> bool:
         """Records where a class finds an attribute."""
         meta = type(cls)
-        self.in_class(meta, name)
-        if self.in_class(cls, name) is MISSING and meta is not type:
-            self.in_class(meta, "__getattr__")
+        self.look_up_in_class(meta, name)
+        if self.look_up_in_class(cls, name) is MISSING and meta is not type:
+            self.look_up_in_class(meta, "__getattr__")
         self.instrument_class(meta)
         if name == "__dict__":
             self.require_new(cls, "what is read of the __dict__ of a class is not tracked")
         return name in ("__bases__", "__name__", "__qualname__", "__doc__", "__module__", "__mro__")
 
-    def super_attribute(self, x: Any, name: str) -> bool:
+    def record_super_attribute(self, x: Any, name: str) -> bool:
         """Records where `super()` finds an attribute."""
         kind = x.__self_class__ or object
         own = kind if type(x.__self__) is kind else type(x.__self__)
         for cls in {*kind.__mro__, *own.__mro__}:
-            self.in_class(cls, name)
+            self.look_up_in_class(cls, name)
         return False
 
-    def object_attribute(self, x: Any, kind: type, name: str) -> bool:
+    def record_object_attribute(self, x: Any, kind: type, name: str) -> bool:
         """Records where an object finds an attribute."""
         if not is_foreign(kind):
             if id(x) not in self.visited:
                 self.visited[id(x)] = x
                 self.record(x, "kind", None, kind)
-            self.in_class(kind, "__getattribute__")
+            self.look_up_in_class(kind, "__getattribute__")
         if kind is not MethodType and not has_usual_lookup(kind) and not (
                 is_of_library(kind) or is_of_numpy(kind)):       # threads' own, weak references
             self.fail(f"what an attribute of a {kind.__name__} reads is not known, {user_line()}")
-        found = self.in_class(kind, name)
+        found = self.look_up_in_class(kind, name)
         setter = in_class(type(found), "__set__") if found is not MISSING else MISSING
         if setter is not MISSING:
             getter = in_class(type(found), "__get__")
@@ -173,12 +170,12 @@ class ReadRecorder(ObjectRecorder):
         own = vars_of(x)
         self.record(x, "attr", name, own.get(name, MISSING))
         if name not in own and found is MISSING:
-            getter = self.in_class(kind, "__getattr__")
+            getter = self.look_up_in_class(kind, "__getattr__")
             if getter is not MISSING and is_library_function(getter) and not is_module(x):
                 self.record_reachable((x,))
         return False
 
-    def key(self, holder: dict[Any, Any], key: Any) -> None:
+    def record_key(self, holder: dict[Any, Any], key: Any) -> None:
         """Records what a dict has under a key."""
         if type(key) is tuple and all(type(x) in SAFE_KEYS for x in key) or (
                 isinstance(key, SAFE_KEYS) and type(key).__hash__ in SAFE_HASHES):
@@ -186,15 +183,15 @@ class ReadRecorder(ObjectRecorder):
         else:
             self.record_container(holder)
 
-    def element(self, x: Any, key: Any) -> None:
+    def record_element(self, x: Any, key: Any) -> None:
         """Records what `x[key]` reads."""
         kind = type(x)
         if id(kind) in ATOMS or kind is Variable or issubclass(kind, Tensor):
-            self.index_parts(key)
+            self.record_index(key)
         elif issubclass(kind, tuple):
-            self.operand(x, False)
+            self.record_operand(x, False)
         elif issubclass(kind, dict):
-            self.key(x, key)
+            self.record_key(x, key)
             if kind is not dict:
                 self.instrument_class(kind)
                 if kind is defaultdict:
@@ -206,18 +203,18 @@ class ReadRecorder(ObjectRecorder):
                 self.instrument_class(kind)
         elif not self.record_container(x):
             if issubclass(kind, type):
-                self.in_class(kind, "__getitem__")
-                self.in_class(x, "__class_getitem__")
-            self.operand(x)
+                self.look_up_in_class(kind, "__getitem__")
+                self.look_up_in_class(x, "__class_getitem__")
+            self.record_operand(x)
             if is_module(x) or is_of_library(kind):
                 self.record_reachable((x,))
 
-    def index_parts(self, key: Any) -> None:
+    def record_index(self, key: Any) -> None:
         """Records the parts of an index of a tensor."""
         if type(key) in (list, tuple, slice, np.ndarray):
             self.record_reachable((key,))
 
-    def identity_compared(self, x: Any, y: Any) -> None:
+    def record_identity(self, x: Any, y: Any) -> None:
         """Records `x is y`. It ends the capture where guards or signatures compare both by value,
         so that another call may have other objects that are equal."""
         kind = type(x)
@@ -230,7 +227,7 @@ class ReadRecorder(ObjectRecorder):
             self.fail(f"whether a {kind.__name__} is the same object as an equal one is not known, "
                       f"{user_line()}")
 
-    def operand(self, x: Any, deep: bool = True) -> None:
+    def record_operand(self, x: Any, deep: bool = True) -> None:
         """Records what C code reads of an operand or a part of a text.
 
         deep: whether it may read all that is in a container, too.
@@ -255,7 +252,7 @@ class ReadRecorder(ObjectRecorder):
                 is_of_library(kind) or issubclass(kind, (tuple, slice))):
             self.require_new(x, f"what a {kind.__name__} does is not known")
 
-    def tested(self, x: Any) -> None:
+    def record_condition(self, x: Any) -> None:
         """Records what C code reads of a condition: of a container whether it is empty."""
         kind = type(x)
         if issubclass(kind, (list, dict, set, frozenset)):
@@ -264,9 +261,9 @@ class ReadRecorder(ObjectRecorder):
         elif id(base_of(kind)) in CONTENTS:
             self.record_container(x)
         else:
-            self.operand(x, False)
+            self.record_operand(x, False)
 
-    def iterated(self, x: Any, unpacks: bool) -> None:
+    def record_iteration(self, x: Any, unpacks: bool) -> None:
         """Records what is read where `x` is iterated over.
 
         unpacks: whether its elements are unpacked, and so iterated over, too.
@@ -285,15 +282,15 @@ class ReadRecorder(ObjectRecorder):
             self.instrument_class(kind)
             self.require_known_state(x)
 
-    def written(self, x: Any, name: str | None) -> None:
+    def record_write(self, x: Any, name: str | None) -> None:
         """Records what is there before an attribute is written to, or an element for None."""
         kind = type(x)
         if issubclass(kind, Dispatcher):
-            return self.written(x._f, name)
+            return self.record_write(x._f, name)
         if name is None:
             if not (id(kind) in ATOMS or kind is Variable or issubclass(kind, Tensor)):
                 if not self.record_container(x):
-                    self.operand(x)
+                    self.record_operand(x)
                     if is_module(x) or is_of_library(kind):
                         self.record_reachable((x,))
             return None
@@ -302,12 +299,12 @@ class ReadRecorder(ObjectRecorder):
                 self.record(x, "attr", name, vars_of(x).get(name, MISSING))
             return None
         if issubclass(kind, ModuleType):
-            return self.key(vars(x), name)
+            return self.record_key(vars(x), name)
         if issubclass(kind, type):
-            self.in_class(x, name)
+            self.look_up_in_class(x, name)
             return self.instrument_class(type(x))
-        self.in_class(kind, "__setattr__")
-        found = self.in_class(kind, name)
+        self.look_up_in_class(kind, "__setattr__")
+        found = self.look_up_in_class(kind, name)
         if is_module(x):
             self.record_module(x)
         if found is not MISSING and in_class(type(found), "__set__") is not MISSING:

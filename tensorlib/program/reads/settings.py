@@ -49,17 +49,17 @@ def current_setting(f: Any, args: tuple[Any, ...]) -> Any:
     return found if id(type(found)) in ATOMS else repr(found)
 
 
-def record_setting(reads: Any, f: Any, args: tuple[Any, ...] = ()) -> None:
+def record_setting(recorder: Any, f: Any, args: tuple[Any, ...] = ()) -> None:
     """Records the result of a getter of settings."""
-    reads.record_value(f, current_setting, args)
+    recorder.record_value(f, current_setting, args)
 
 
-def record_print_options(reads: Any) -> None:
+def record_print_options(recorder: Any) -> None:
     """Records the settings by which arrays and tensors are written as text."""
-    record_setting(reads, get_printoptions)
-    record_setting(reads, np.get_printoptions)
+    record_setting(recorder, get_printoptions)
+    record_setting(recorder, np.get_printoptions)
 
 
-def record_abstract_classes(reads: Any) -> None:
+def record_abstract_classes(recorder: Any) -> None:
     """Records which classes are registered with abstract ones."""
-    record_setting(reads, get_cache_token)
+    record_setting(recorder, get_cache_token)
