@@ -4,15 +4,8 @@ from abc import ABCMeta
 from functools import partial
 from string import Formatter
 from types import (
-    BuiltinFunctionType,
-    ClassMethodDescriptorType,
-    FunctionType,
-    GeneratorType,
-    MethodDescriptorType,
-    MethodType,
-    MethodWrapperType,
-    ModuleType,
-    WrapperDescriptorType,
+    BuiltinFunctionType, ClassMethodDescriptorType, FunctionType, GeneratorType,
+    MethodDescriptorType, MethodType, MethodWrapperType, ModuleType, WrapperDescriptorType,
 )
 from typing import Any
 
@@ -26,14 +19,7 @@ from tensorlib.program.ir.model import Variable
 from tensorlib.program.reads import settings, sources
 from tensorlib.program.reads.accessors import classes_below, field_of, length_of
 from tensorlib.program.reads.known import (
-    ATOMS,
-    CLASSES,
-    COMPILED,
-    is_foreign,
-    is_known,
-    is_known_of_class,
-    is_of_library,
-    is_of_numpy,
+    ATOMS, CLASSES, COMPILED, is_foreign, is_known, is_known_of_class, is_of_library, is_of_numpy,
     is_trusted,
 )
 from tensorlib.program.reads.objects import is_module

@@ -18,12 +18,7 @@ from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.reads import sources
 from tensorlib.program.reads.known import is_of_library
 from tensorlib.program.reads.local_variables import (
-    CannotSplit,
-    LocalVariables,
-    definitely_assigned,
-    names_in_target,
-    names_stored,
-    upward_exposed,
+    CannotSplit, LocalVariables, definitely_assigned, names_in_target, names_stored, upward_exposed,
 )
 from tensorlib.program.run.dispatch import Chooser
 

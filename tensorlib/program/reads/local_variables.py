@@ -6,13 +6,7 @@ from types import CodeType
 from typing import Any
 
 from tensorlib.program.reads.scopes import (
-    FUNCTIONS,
-    NEW_SCOPES,
-    Scope,
-    arguments,
-    name_bound,
-    parts_in_scope,
-    nodes_in_same_scope,
+    FUNCTIONS, NEW_SCOPES, Scope, arguments, name_bound, parts_in_scope, nodes_in_same_scope,
 )
 
 # What reads the frame that calls it.

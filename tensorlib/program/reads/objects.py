@@ -15,22 +15,9 @@ from tensorlib.program.guards.values import MISSING, in_class
 from tensorlib.program.ir.call_forms import user_line
 from tensorlib.program.ir.model import Variable
 from tensorlib.program.reads import settings
-from tensorlib.program.reads.accessors import (
-    args_of,
-    contents_of,
-    field_of,
-    members_of,
-    order_of,
-)
+from tensorlib.program.reads.accessors import args_of, contents_of, field_of, members_of, order_of
 from tensorlib.program.reads.known import (
-    ATOMS,
-    COMPILED,
-    CONTENTS,
-    base_of,
-    is_foreign,
-    is_known,
-    is_known_of_class,
-    is_of_library,
+    ATOMS, COMPILED, CONTENTS, base_of, is_foreign, is_known, is_known_of_class, is_of_library,
     is_of_numpy,
 )
 from tensorlib.program.reads.observer import Observer

@@ -116,20 +116,18 @@ class Observer(ReadLog):
                 is_module = type(found) is ModuleType and holder is around
                 self.record_registry(found, line)
                 if callable(found) or is_module or id(type(found)) in ATOMS:
-                    self.entries.setdefault((id(holder), "key", name),
-                                            (holder, "key", name, found, line))
+                    self.add_entry(holder, "key", name, found, line)
                 if is_module:
                     holders = [*holders, vars(found)]
             for kind in kinds:
                 found = in_class(kind, name)
                 if callable(found) or type(found) in WRAPPED or id(type(found)) in ATOMS:
-                    self.entries.setdefault((id(kind), "class", name),
-                                            (kind, "class", name, found, line))
+                    self.add_entry(kind, "class", name, found, line)
 
     def record_registry(self, x: Any, line: str) -> None:
         """Records all that is in a registry; nothing for anything else."""
         if type(x) is Registry:
-            self.entries.setdefault((id(x), "dict", None), (x, "dict", None, list(x.items()), line))
+            self.add_entry(x, "dict", None, list(x.items()), line)
 
     def warning_given(self) -> None:
         """Ends the capture at a warning."""

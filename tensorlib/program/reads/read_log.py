@@ -12,17 +12,8 @@ from typing import Any
 
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.guards.guarded import (
-    CellGuard,
-    DictGuard,
-    FunctionGuard,
-    Guard,
-    KindGuard,
-    ListGuard,
-    TypeGuard,
-    ValueGuard,
-    Youngest,
-    is_written_in_python,
-    youngest,
+    CellGuard, DictGuard, FunctionGuard, Guard, KindGuard, ListGuard, TypeGuard, ValueGuard,
+    Youngest, is_written_in_python, youngest,
 )
 from tensorlib.program.guards.values import MISSING, fields_of, in_class
 from tensorlib.program.ir.call_forms import user_line
@@ -77,8 +68,8 @@ class ReadLog:
             self.fail("a generator has not come to its end, and what it does then is not known")
 
     def record(self, holder: Any, kind: str, key: Any, value: Any) -> None:
-        """Adds an entry: `value` is what `kind` of read gave for `key` of `holder`. Only the first
-        one of a place is kept."""
+        """Adds an entry for what a read of a kind gave for a key of a holder, unless it has one or
+        is created by the call."""
         place = id(holder), kind, key
         if place in self.entries or id(holder) in self.created:
             return
@@ -88,6 +79,10 @@ class ReadLog:
         if type(holder) is dict and not gc.is_tracked(holder) and id(holder) not in self.dicts:
             self.old[id(holder)] = holder
         self.entries[place] = holder, kind, key, value, user_line()
+
+    def add_entry(self, holder: Any, kind: str, key: Any, value: Any, line: str) -> None:
+        """Adds an entry for an object that is older than the call, unless it has one."""
+        self.entries.setdefault((id(holder), kind, key), (holder, kind, key, value, line))
 
     def is_recorded(self, holder: Any, kind: str, key: Any = None) -> bool:
         """Whether a place has an entry, or needs none."""

@@ -3,12 +3,7 @@
 from collections import defaultdict
 from functools import partial
 from types import (
-    BuiltinFunctionType,
-    FunctionType,
-    GeneratorType,
-    MemberDescriptorType,
-    MethodType,
-    ModuleType,
+    BuiltinFunctionType, FunctionType, GeneratorType, MemberDescriptorType, MethodType, ModuleType,
     WrapperDescriptorType,
 )
 from typing import Any
@@ -22,21 +17,10 @@ from tensorlib.program.guards.values import MISSING, in_class, is_same
 from tensorlib.program.ir.call_forms import user_line
 from tensorlib.program.ir.model import Variable
 from tensorlib.program.reads.accessors import (
-    FIELDS,
-    attribute_of,
-    field_of,
-    is_compared_by_value,
-    is_filled,
-    layout_of,
+    FIELDS, attribute_of, field_of, is_compared_by_value, is_filled, layout_of,
 )
 from tensorlib.program.reads.known import (
-    ATOMS,
-    COMPILED,
-    CONTENTS,
-    base_of,
-    is_foreign,
-    is_of_library,
-    is_of_numpy,
+    ATOMS, COMPILED, CONTENTS, base_of, is_foreign, is_of_library, is_of_numpy,
 )
 from tensorlib.program.reads.objects import ObjectRecorder, is_module
 from tensorlib.program.reads.observer import SPECIAL, is_library_function

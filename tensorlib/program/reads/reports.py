@@ -4,14 +4,7 @@ from typing import Any
 
 from tensorlib._core.tensor.tensor import Tensor
 from tensorlib.program.guards.guarded import (
-    CellGuard,
-    DictGuard,
-    FunctionGuard,
-    Guard,
-    KindGuard,
-    ListGuard,
-    TypeGuard,
-    ValueGuard,
+    CellGuard, DictGuard, FunctionGuard, Guard, KindGuard, ListGuard, TypeGuard, ValueGuard,
 )
 from tensorlib.program.guards.values import MISSING, in_class
 
